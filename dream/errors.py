@@ -1,0 +1,94 @@
+"""Every error that `dream` raises on purpose.
+
+DreamError                      exit 1
+├── UsageError                  exit 2   a flag, argument or setting that cannot be used
+│   └── SettingsError                    an unknown or unusable setting
+├── Busy                        exit 4   another run holds the workspace
+├── WorkspaceError                       no workspace, or a memory file that cannot be read
+│   └── HistoryError                     the history log cannot be read or written
+├── TranscriptError                      a transcript that cannot be read at all
+├── GitError                             git is missing or refused
+│   ├── UnknownRevision                  a sha that names no change of ours
+│   └── Conflict                         both sides changed the same lines
+├── ModelError                           a model call that ended without a usable answer
+│   ├── ModelUnavailable                 may pass by itself: network, rate limit, server fault
+│   ├── ModelRejected                    will not pass by itself: key, name, malformed request
+│   ├── PromptTooLong                    more tokens than the model's window
+│   └── AnswerUnusable                   truncated, empty, refused or not in the agreed form
+└── SpendingLimit                        a bound on tokens or money was reached
+
+Each message is one sentence for a person who can act on it.
+What is not foreseen here is a bug and crashes.
+"""
+
+from __future__ import annotations
+
+
+class DreamError(Exception):
+    """Base of all errors raised on purpose; `exit_status` is what the command line returns."""
+
+    exit_status = 1
+
+
+class UsageError(DreamError):
+    """A flag, an argument or a setting cannot be used as given."""
+
+    exit_status = 2
+
+
+class SettingsError(UsageError):
+    """A setting is unknown or its value cannot be used; the message names it and its origin."""
+
+
+class Busy(DreamError):
+    """Another process holds the workspace's run lock."""
+
+    exit_status = 4
+
+
+class WorkspaceError(DreamError):
+    """There is no workspace here, or one of its files cannot be read or written."""
+
+
+class HistoryError(WorkspaceError):
+    """The history log cannot be read or written."""
+
+
+class TranscriptError(DreamError):
+    """A transcript cannot be read at all; broken parts of a readable one are diagnostics instead."""
+
+
+class GitError(DreamError):
+    """Git is missing, refused a command, or its repository is damaged."""
+
+
+class UnknownRevision(GitError):
+    """A sha is malformed, too short, ambiguous, or names no commit that `dream` made."""
+
+
+class Conflict(GitError):
+    """Two changes touch the same lines and neither may be lost; nothing was changed."""
+
+
+class ModelError(DreamError):
+    """A model call ended without a usable answer."""
+
+
+class ModelUnavailable(ModelError):
+    """The provider could not be reached or was overloaded, after every retry and fallback."""
+
+
+class ModelRejected(ModelError):
+    """The provider refused the request for a reason that a retry cannot change."""
+
+
+class PromptTooLong(ModelError):
+    """The prompt holds more tokens than the model's window."""
+
+
+class AnswerUnusable(ModelError):
+    """The model's answer was truncated, empty, a refusal, or not in the agreed form."""
+
+
+class SpendingLimit(DreamError):
+    """A bound on tokens or money was reached before the next call was made."""

@@ -1,0 +1,123 @@
+"""The values that the stages hand to each other. Frozen, and free of behaviour that touches the world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+Role = Literal["system", "user", "assistant", "tool"]
+Kind = Literal["summary", "raw", "note", "nothing"]
+State = Literal["applied", "present", "held", "refused"]
+MemoryFile = Literal["SOUL.md", "USER.md", "memory/MEMORY.md"]
+
+MEMORY_FILES: tuple[MemoryFile, ...] = ("SOUL.md", "USER.md", "memory/MEMORY.md")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a session, as a reader or a live agent gives it.
+
+    `content` is text only: a tool call stands in it as one short line, an image as nothing.
+    `calls` are the ids of the tool calls that an assistant message makes; `answers` is the id that a
+    tool message answers. A cut never separates the two.
+    `at` is aware UTC, or None where the transcript does not say.
+    `id` is the message's identity in its transcript, stable across reads, or None.
+    """
+
+    role: Role
+    content: str
+    at: datetime | None = None
+    name: str | None = None
+    id: str | None = None
+    calls: tuple[str, ...] = ()
+    answers: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewEntry:
+    """A history entry that has no cursor yet.
+
+    `span` is the half-open range of message positions in `session` that this entry stands for.
+    """
+
+    kind: Kind
+    content: str
+    session: str | None = None
+    span: tuple[int, int] | None = None
+    tokens: int = 0
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of history. `at` is aware; `cursor` is positive, strictly increasing and never reused."""
+
+    cursor: int
+    at: datetime
+    kind: Kind
+    content: str
+    session: str | None = None
+    span: tuple[int, int] | None = None
+    tokens: int = 0
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One `[FILE] fact` line of phase 1.
+
+    `remove` marks a `[FILE-REMOVE]` line: `text` is then the line to take out, or the reason.
+    `entries` are the cursors that the finding rests on, ascending.
+    """
+
+    file: MemoryFile
+    text: str
+    entries: tuple[int, ...]
+    remove: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one finding, checked against the draft. `reason` is empty for `applied`."""
+
+    finding: Finding
+    state: State
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What model calls cost: calls, tokens in and out, and US dollars (None: the price is not known)."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = 0.0
+    cached_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        known = self.cost_usd is not None and other.cost_usd is not None
+        return Usage(
+            calls=self.calls + other.calls,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cost_usd=(self.cost_usd or 0.0) + (other.cost_usd or 0.0) if known else None,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """Something in a file that could not be used as it stands. `line` counts from 1; 0 is the whole file."""
+
+    file: str
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.text}" if self.line else f"{self.file}: {self.text}"
+
+
+Report = Callable[[Diagnostic], None]

@@ -1,0 +1,229 @@
+"""Every setting, read once: flags, then environment, then `dream.toml`, then the defaults below.
+
+Each limit is a field with its unit and its reason. Nothing else in `dream` reads the environment.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+import types
+import typing
+import zoneinfo
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime, tzinfo
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Literal, get_args, get_origin
+
+from dream.errors import SettingsError
+
+Job = Literal["consolidator", "phase1", "phase2"]
+
+PREFIX = "DREAM_"
+FILE_NAME = "dream.toml"
+# Environment variables of ours that are not settings: where the workspace is, and shell completion.
+NOT_SETTINGS = {"DREAM_WORKSPACE", "DREAM_COMPLETE"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The settings of one workspace. Tokens are the model's own where its tokenizer is known."""
+
+    # Models. Any LiteLLM model string; one for all three jobs, or one each.
+    model: str = "embedded"
+    consolidator_model: str | None = None
+    phase1_model: str | None = None
+    phase2_model: str | None = None
+    fallbacks: tuple[str, ...] = ()  # tried in this order when a model is unavailable
+    api_base: str | None = None
+    api_key: str | None = None
+    timeout: float = 120.0  # seconds a call may take; LiteLLM's own default is 600
+    retries: int = 2  # after the first try, with back-off, for faults that may pass
+    context_window: int | None = None  # tokens; None: what LiteLLM knows, else 32,768
+    max_output_tokens: int = 4096  # tokens; the answer's room, always sent
+
+    # What memory is written like.
+    language: str | None = None  # None: the language that the user speaks
+    timezone: str | None = None  # the zone of naive times in transcripts; None: the machine's
+
+    # Consolidator.
+    session_tokens: int = 65_536  # a live agent's context window
+    session_completion_tokens: int = 8_192  # kept free for the agent's answer
+    session_safety_tokens: int = 1_024  # kept free for what the estimate misses
+    session_target_ratio: float = 0.5  # consolidate until the prompt is back at this share of the budget
+    idle_hours: float = 2.0  # a transcript is finished when nothing was added for this long
+    sources: tuple[str, ...] = ()  # transcripts that `nightly` reads: a format's name, a path or a glob
+    tool_result_chars: int = 2_000  # a tool's result is cut in its middle to this
+
+    # History.
+    history_tokens: int = 200_000  # above this the oldest dreamt entries move to memory/archive/
+    durable: bool = True  # fsync each append; off for throughput where a power cut may cost a line
+
+    # Dream.
+    batch_tokens: int = 16_000  # of entries in one dream, where the window allows
+    max_steps: int = 20  # rounds of phase 2; more did not help the ancestor, 20 of 20 was worse than 15
+    max_attempts: int = 3  # failures of one batch before it is split
+
+    # Guards.
+    review: Literal["guards", "hold"] = "guards"  # hold: every edit waits for a person
+    max_loss_ratio: float = 0.25  # of a file's earlier lines gone in one dream
+    max_loss_lines: int = 5  # but always up to this many
+    memory_max_lines: int = 200
+    memory_max_bytes: int = 25_000
+    user_max_lines: int = 120
+    user_max_bytes: int = 12_000
+    soul_max_lines: int = 60
+    soul_max_bytes: int = 6_000
+    redact_patterns: tuple[str, ...] = ()  # regular expressions of secrets beside the built-in ones
+
+    # Spending. 0 is no bound. The day is the local one.
+    max_call_tokens: int = 200_000
+    max_run_tokens: int = 2_000_000
+    max_day_tokens: int = 5_000_000
+    max_run_usd: float = 0.0
+    max_day_usd: float = 0.0
+
+    # Every night.
+    schedule: str = "0 3 * * *"
+    max_minutes: float = 120.0  # of one nightly run; what is left waits for the next
+    early_tokens: int = 0  # `serve` dreams early when the backlog passes this; 0: never
+    on_change: str | None = None  # a command that is run after a commit
+    on_failure: str | None = None  # a command that is run after a failure
+
+    def model_for(self, job: Job) -> str:
+        """Name the model that does `job`."""
+        own = {"consolidator": self.consolidator_model, "phase1": self.phase1_model, "phase2": self.phase2_model}
+        return own[job] or self.model
+
+    def zone(self) -> tzinfo:
+        """Return the zone in which naive times are read."""
+        if self.timezone:
+            return zoneinfo.ZoneInfo(self.timezone)
+        return datetime.now().astimezone().tzinfo or zoneinfo.ZoneInfo("UTC")
+
+
+def load(
+    workspace: Path | None = None,
+    *,
+    flags: Mapping[str, object] | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Settings:
+    """Read the settings of `workspace` and check them.
+
+    `flags` are the command line's, by setting name; a None among them is not given.
+    Raises SettingsError that names the setting and where it stands.
+    """
+    values: dict[str, object] = {}
+    if workspace is not None:
+        values |= _from_file(workspace / FILE_NAME)
+    values |= _from_environment(os.environ if environ is None else environ)
+    for name, value in (flags or {}).items():
+        if value is not None:
+            values[name] = _checked(name, value, "the command line")
+    settings = Settings(**values)  # type: ignore[arg-type]
+    _check_together(settings)
+    return settings
+
+
+def _from_file(path: Path) -> dict[str, object]:
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"{path} cannot be read as TOML: {error}.") from error
+    return {name: _checked(name, value, str(path)) for name, value in table.items()}
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, object]:
+    found = {}
+    for variable, text in environ.items():
+        if not variable.startswith(PREFIX) or variable in NOT_SETTINGS or text == "":
+            continue
+        found[variable] = _checked(variable.removeprefix(PREFIX).lower(), text, f"the environment ({variable})")
+    return {name.removeprefix(PREFIX).lower(): value for name, value in found.items()}
+
+
+def _types() -> dict[str, object]:
+    return typing.get_type_hints(Settings)
+
+
+def _checked(name: str, value: object, origin: str) -> object:
+    kinds = _types()
+    if name not in kinds:
+        near = get_close_matches(name, kinds, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else "."
+        raise SettingsError(f"Unknown setting {name!r} in {origin}{hint}")
+    try:
+        return _convert(value, kinds[name])
+    except ValueError as error:
+        raise SettingsError(f"Setting {name!r} in {origin}: {error}.") from error
+
+
+def _convert(value: object, kind: object) -> object:
+    """Turn a TOML value or an environment string into a field's type, or raise ValueError."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is types.UnionType:
+        return None if value is None else _convert(value, arguments[0])
+    if origin is Literal:
+        if value not in arguments:
+            raise ValueError(f"{value!r} is not one of {', '.join(map(repr, arguments))}")
+        return value
+    if origin is tuple:
+        items = [item.strip() for item in value.split(",")] if isinstance(value, str) else value
+        if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
+            raise ValueError(f"{value!r} is not a list of strings")
+        return tuple(item for item in items if item)
+    if kind is str:
+        if not isinstance(value, str):
+            raise ValueError(f"{value!r} is not a string")
+        return value
+    if kind is bool:
+        return _boolean(value)
+    return _number(value, whole=kind is int)
+
+
+def _boolean(value: object) -> bool:
+    words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in words:
+        return words[value.lower()]
+    raise ValueError(f"{value!r} is not true or false")
+
+
+def _number(value: object, *, whole: bool) -> int | float:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError(f"{value!r} is not a number")
+    try:
+        number = int(value) if whole and not isinstance(value, float) else float(value)
+    except ValueError:
+        raise ValueError(f"{value!r} is not a {'whole ' if whole else ''}number") from None
+    if whole and number != int(number):
+        raise ValueError(f"{value!r} is not a whole number")
+    if not 0 <= number < float("inf"):
+        raise ValueError(f"{value!r} is below zero or not finite")
+    return int(number) if whole else number
+
+
+def _check_together(settings: Settings) -> None:
+    if settings.timezone:
+        try:
+            zoneinfo.ZoneInfo(settings.timezone)
+        except (zoneinfo.ZoneInfoNotFoundError, ValueError) as error:
+            raise SettingsError(f"Setting 'timezone': {settings.timezone!r} is not a known time zone.") from error
+    for name in ("session_target_ratio", "max_loss_ratio"):
+        if not 0 < getattr(settings, name) <= 1:
+            raise SettingsError(f"Setting {name!r} must be above 0 and at most 1.")
+    for name in ("timeout", "max_output_tokens", "batch_tokens", "max_steps", "max_attempts"):
+        if getattr(settings, name) <= 0:
+            raise SettingsError(f"Setting {name!r} must be above 0.")
+    if settings.session_tokens <= settings.session_completion_tokens + settings.session_safety_tokens:
+        raise SettingsError(
+            "Setting 'session_tokens' must be larger than 'session_completion_tokens' + 'session_safety_tokens'."
+        )
+
+
+NAMES: tuple[str, ...] = tuple(field.name for field in fields(Settings))
