@@ -1,0 +1,128 @@
+"""Prompts are files; the data beside them is rendered here, in sections that text cannot forge.
+
+A prompt file is the system message. The user message holds data sections only: `<conversation>`, `<file>`,
+`<today>`, `<history>` and `<findings>`. Text that would open or close a section is defused with a
+backslash, and what came from a conversation is indented, so that a line of it never looks like ours.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, tzinfo
+from importlib import resources
+from pathlib import Path
+from string import Template
+
+from dream.errors import SettingsError
+from dream.models import Entry, Finding, Message
+
+MAX_PROMPT_CHARS = 32_000  # of a workspace's own prompt file; a larger one is a mistake
+INDENT = "    "
+TAGS = {"SOUL.md": "SOUL", "USER.md": "USER", "memory/MEMORY.md": "MEMORY"}
+
+_SECTION = re.compile(r"<(?=/?(?:conversation|file|today|history|findings)\b)", re.IGNORECASE)
+
+
+def load(name: str, folder: Path | None = None, **variables: str) -> str:
+    """Render the prompt `name`, from the workspace's `folder` if it has a file `<name>.md`, else the shipped one.
+
+    `$variable` stands for a value; one that is not given is a SettingsError that names it.
+    """
+    path = folder / f"{name}.md" if folder is not None else None
+    if path is not None and path.is_file():
+        text, origin = _own(path), str(path)
+    else:
+        text, origin = _shipped(name), f"the shipped prompt {name}.md"
+    try:
+        return Template(text).substitute(variables)
+    except (KeyError, ValueError) as error:
+        known = ", ".join(sorted(variables)) or "none"
+        raise SettingsError(f"{origin} uses a variable that does not exist: {error}; known: {known}.") from error
+
+
+def _own(path: Path) -> str:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} cannot be read as a prompt: {error}.") from error
+    if len(text) > MAX_PROMPT_CHARS:
+        raise SettingsError(f"{path} holds {len(text):,} characters; a prompt may hold {MAX_PROMPT_CHARS:,}.")
+    return text
+
+
+def _shipped(name: str) -> str:
+    packaged = resources.files("dream") / "_prompts" / f"{name}.md"
+    if packaged.is_file():
+        return packaged.read_text(encoding="utf-8")
+    return (Path(__file__).parent.parent / "prompts" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def language(setting: str | None) -> str:
+    """Say in which language memory is written, for the `$language` of the prompts."""
+    return setting or "the language that the user speaks"
+
+
+def defuse(text: str) -> str:
+    """Put a backslash into whatever would open or close a data section."""
+    return _SECTION.sub("<\\\\", text)
+
+
+def indented(text: str) -> str:
+    """Indent every line, so that none of them can look like a line of ours."""
+    return "\n".join(INDENT + line for line in defuse(text).splitlines()) or INDENT
+
+
+def conversation(session: str, first: int, messages: Sequence[Message], zone: tzinfo) -> str:
+    """Render messages, of which the first stands at position `first`, as a `<conversation>` section."""
+    lines = [message(first + offset, item, zone) for offset, item in enumerate(messages)]
+    last = first + len(messages) - 1
+    return f'<conversation session="{_attribute(session)}" messages="{first}-{last}">\n' + "\n".join(lines) + "\n</conversation>"
+
+
+def message(position: int, item: Message, zone: tzinfo) -> str:
+    """Render one message: position, local time, role, name and text; further lines are indented."""
+    when = f"{item.at.astimezone(zone):%Y-%m-%d %H:%M} " if item.at else ""
+    name = f" {_attribute(item.name)}" if item.name else ""
+    text = defuse(item.content).splitlines() or [""]
+    return "\n".join([f"[{position}] {when}{item.role}{name}: {text[0]}", *(INDENT + line for line in text[1:])])
+
+
+def files(contents: Mapping[str, str]) -> str:
+    """Render the memory files, raw but for defused tags, as `<file>` sections in the given order."""
+    return "\n".join(f'<file path="{path}">\n{defuse(text).rstrip()}\n</file>' for path, text in contents.items())
+
+
+def today(day: date) -> str:
+    """Render the local date."""
+    return f"<today>{day.isoformat()}</today>"
+
+
+def history(entries: Iterable[Entry], zone: tzinfo) -> str:
+    """Render history entries as a `<history>` section."""
+    return "<history>\n" + "\n".join(entry(item, zone) for item in entries) + "\n</history>"
+
+
+def entry(item: Entry, zone: tzinfo) -> str:
+    """Render one history entry: cursor, local time, kind, session, and its indented content."""
+    session = f" {_attribute(item.session)}" if item.session else ""
+    return f"[{item.cursor}] {item.at.astimezone(zone):%Y-%m-%d %H:%M} {item.kind}{session}\n{indented(item.content)}"
+
+
+def findings(items: Sequence[Finding], numbers: Sequence[int] | None = None) -> str:
+    """Render findings, numbered from 1 (or as `numbers` says), one a line, as a `<findings>` section."""
+    numbers = numbers or range(1, len(items) + 1)
+    lines = [f"{number}. {finding(item)}" for number, item in zip(numbers, items, strict=True)]
+    return "<findings>\n" + "\n".join(lines) + "\n</findings>"
+
+
+def finding(item: Finding) -> str:
+    """Render one finding as phase 1 wrote it: `[USER] fact {41,44}`."""
+    tag = TAGS[item.file] + ("-REMOVE" if item.remove else "")
+    cursors = ",".join(map(str, item.entries))
+    return f"[{tag}] {defuse(' '.join(item.text.split()))} {{{cursors}}}"
+
+
+def _attribute(text: str) -> str:
+    """Make one word-like piece of a header line of `text`: no line breaks, quotes or brackets."""
+    return re.sub(r"[\s\"<>\[\]]+", " ", text).strip()[:120]
