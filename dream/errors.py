@@ -13,6 +13,7 @@ DreamError                      exit 1
 ├── ModelError                           a model call that ended without a usable answer
 │   ├── ModelUnavailable                 may pass by itself: network, rate limit, server fault
 │   ├── ModelRejected                    will not pass by itself: key, name, malformed request
+│   │   └── ToolsUnsupported             the model cannot call tools
 │   ├── PromptTooLong                    more tokens than the model's window
 │   └── AnswerUnusable                   truncated, empty, refused or not in the agreed form
 └── SpendingLimit                        a bound on tokens or money was reached
@@ -80,6 +81,10 @@ class ModelUnavailable(ModelError):
 
 class ModelRejected(ModelError):
     """The provider refused the request for a reason that a retry cannot change."""
+
+
+class ToolsUnsupported(ModelRejected):
+    """The model cannot call tools; phase 2 then applies its findings without one."""
 
 
 class PromptTooLong(ModelError):

@@ -88,6 +88,35 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Proposal:
+    """An edit that a guard stopped and that waits for a person: one line of `.pending.jsonl`.
+
+    `old_text` empty means an append; `new_text` empty means a removal. A proposal without a `file` is an
+    entry that could not be dreamt. `guard` names the check that stopped it.
+    """
+
+    id: int
+    at: datetime
+    file: MemoryFile | None
+    old_text: str
+    new_text: str
+    guard: str
+    reason: str
+    findings: tuple[str, ...]
+    entries: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A fact that a person took back: one line of `.rejected.jsonl`. No later dream writes it again."""
+
+    at: datetime
+    file: MemoryFile
+    text: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
     """What model calls cost: calls, tokens in and out, and US dollars (None: the price is not known)."""
 
