@@ -46,6 +46,16 @@ def same_fact(one: str, other: str, *, threshold: float = 0.8) -> bool:
     )
 
 
+def states(line: str, fact: str) -> bool:
+    """Tell whether `line` already says `fact`: nearly all of its content words, all of its numbers and negations."""
+    wanted, words = content_words(fact), content_words(line)
+    if not wanted:
+        return False
+    return _marks(wanted) <= _marks(words) and _negated(wanted) == _negated(words) and (
+        len(wanted & words) / len(wanted) >= 0.8
+    )
+
+
 def nearest(fact: str, lines: Iterable[str]) -> tuple[float, str | None]:
     """Return the line that covers most of the content words of `fact` and how much, 0 to 1; (0, None) for none."""
     best: tuple[float, str | None] = (0.0, None)
@@ -65,6 +75,10 @@ def nearest(fact: str, lines: Iterable[str]) -> tuple[float, str | None]:
 
 def _marks(words: frozenset[str]) -> frozenset[str]:
     return frozenset(word for word in words if word in NEGATIONS or any(ch.isdigit() for ch in word))
+
+
+def _negated(words: frozenset[str]) -> bool:
+    return not words.isdisjoint(NEGATIONS)
 
 
 def _pairs(word: str) -> set[str]:

@@ -1,0 +1,153 @@
+"""The draft: the memory files as edited in memory. Edits are exact, and a miss says what is near."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dream.models import MEMORY_FILES, MemoryFile
+
+_KNOWN_PATHS: dict[str, MemoryFile] = {
+    "SOUL.md": "SOUL.md",
+    "USER.md": "USER.md",
+    "memory/MEMORY.md": "memory/MEMORY.md",
+    "MEMORY.md": "memory/MEMORY.md",
+}
+
+
+class EditError(Exception):
+    """An edit that cannot be made; the text is an answer to the model, which may mend it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One asked-for change: `old_text` stands exactly once in the file, or is empty to append `new_text`."""
+
+    file: MemoryFile
+    old_text: str
+    new_text: str
+    findings: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The text of every memory file, and the edits that led there, in order."""
+
+    texts: Mapping[MemoryFile, str]
+    edits: tuple[Edit, ...] = field(default=())
+
+    def edited(self, edit: Edit) -> Draft:
+        """Return the draft with `edit` made, or raise EditError."""
+        text = replaced(self.texts[edit.file], edit)
+        return Draft({**self.texts, edit.file: text}, (*self.edits, edit))
+
+
+def memory_file(path: object) -> MemoryFile:
+    """Return the memory file that a model's `path` names, or raise EditError: these three and no other."""
+    name = path.removeprefix("./") if isinstance(path, str) else ""
+    if name not in _KNOWN_PATHS:
+        raise EditError(f"{str(path)[:80]!r} is not a memory file; the files are {', '.join(MEMORY_FILES)}")
+    return _KNOWN_PATHS[name]
+
+
+def replaced(text: str, edit: Edit) -> str:
+    """Return `text` after `edit`, with the file's own line endings kept."""
+    newline = "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
+    new = _with_newlines(edit.new_text, newline)
+    if edit.old_text == "":
+        return _appended(text, new, newline, edit.file)
+    old = edit.old_text if edit.old_text in text else _with_newlines(edit.old_text, newline)
+    start = _only_place(text, old, edit.file)
+    if old == new:
+        raise EditError("old_text and new_text are the same; nothing would change")
+    after = text[:start] + new + text[start + len(old) :]
+    return _without_hole(after, start, newline) if new == "" else after
+
+
+def gone(before: str, after: str) -> list[str]:
+    """List the lines of `before` (not blank) that are not in `after`, counting repeats."""
+    left = Counter(lines(after))
+    missing = []
+    for line in lines(before):
+        if left[line] > 0:
+            left[line] -= 1
+        else:
+            missing.append(line)
+    return missing
+
+
+def added(before: str, after: str) -> list[str]:
+    """List the lines of `after` (not blank) that were not in `before`, counting repeats."""
+    return gone(after, before)
+
+
+def lines(text: str) -> list[str]:
+    """List the lines of `text` that are not blank, without trailing white space."""
+    return [line.rstrip() for line in text.splitlines() if line.strip()]
+
+
+def _appended(text: str, new: str, newline: str, file: MemoryFile) -> str:
+    if not new.strip():
+        raise EditError("new_text is empty; there is nothing to append")
+    here = set(lines(text))
+    if all(line in here or line.startswith("#") for line in lines(new)):
+        raise EditError(f"every line of new_text already stands in {file}; use skip_finding")
+    head = text if text == "" or text.endswith(("\n", "\r\n")) else text + newline
+    return head + new.rstrip("\r\n") + newline
+
+
+def _only_place(text: str, old: str, file: MemoryFile) -> int:
+    places = _places(text, old)
+    if not places:
+        near = nearest_block(text, old)
+        hint = f"; the nearest there is: {near}" if near else "; the file holds nothing like it"
+        raise EditError(f"old_text does not occur in {file}{hint}")
+    if len(places) == 1:
+        return places[0]
+    # `- likes tea` is also a part of `- likes tea ceremonies`: a whole line is meant where only one is.
+    whole = [place for place in places if _is_whole_lines(text, place, len(old))]
+    if len(whole) == 1:
+        return whole[0]
+    raise EditError(f"old_text occurs {len(places)} times in {file}; give more of the line, or lines around it")
+
+
+def _places(text: str, old: str) -> list[int]:
+    places, start = [], text.find(old)
+    while start != -1 and len(places) < 100:
+        places.append(start)
+        start = text.find(old, start + 1)
+    return places
+
+
+def _is_whole_lines(text: str, start: int, length: int) -> bool:
+    end = start + length
+    return (start == 0 or text[start - 1] == "\n") and (
+        end == len(text) or text[end] in "\r\n" or text[end - 1] == "\n"
+    )
+
+
+def nearest_block(text: str, old: str) -> str:
+    """Return the lines of `text` most like `old`, as many as it has; empty when nothing is like it."""
+    wanted = [line.strip() for line in old.strip().splitlines()] or [""]
+    here = text.splitlines()
+    best, block = 0.5, ""
+    for start in range(max(1, len(here) - len(wanted) + 1)):
+        window = here[start : start + len(wanted)]
+        matcher = difflib.SequenceMatcher(None, "\n".join(line.strip() for line in window), "\n".join(wanted))
+        if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best and matcher.ratio() > best:
+            best, block = matcher.ratio(), "\n".join(window)
+    return block
+
+
+def _without_hole(text: str, place: int, newline: str) -> str:
+    """Take out the empty line that a removed one leaves behind."""
+    before, after = text[:place], text[place:]
+    if (before == "" or before.endswith(newline)) and after.startswith(newline):
+        return before + after.removeprefix(newline)
+    return text
+
+
+def _with_newlines(text: str, newline: str) -> str:
+    return "\n".join(text.replace("\r\n", "\n").split("\n")).replace("\n", newline)

@@ -1,0 +1,142 @@
+"""One dream's editing: every finding ends as applied, present, held or refused, checked against the draft.
+
+Whoever edits, a model's tool calls or the deterministic fallback, goes through `Editing`; what was said
+about a finding counts only where the draft bears it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dream.models import Finding, MemoryFile, Outcome, State
+from dream.phases.draft import Draft, Edit, EditError, gone, lines
+from dream.phases.guards import Protected, Verdict, check
+from dream.phases.similar import coverage, nearest, states
+from dream.redact import redact
+from dream.settings import Settings
+from dream.text import clean
+
+_CLAIMS_PRESENT = ("already", "present", "exist", "duplicate", "known", "stands", "there", "已", "重复")
+
+
+@dataclass(frozen=True, slots=True)
+class HeldEdit:
+    """An edit that a guard stopped; it waits for a person."""
+
+    edit: Edit
+    verdict: Verdict
+
+
+class Editing:
+    """The draft of one dream, the findings it must settle, and what became of each.
+
+    Finding numbers count from 1, as the prompt shows them.
+    """
+
+    def __init__(self, findings: Sequence[Finding], protected: Protected, settings: Settings) -> None:
+        self.findings = tuple(findings)
+        self.draft = Draft(dict(protected.before))
+        self.held: list[HeldEdit] = []
+        self._protected = protected
+        self._settings = settings
+        self._decided: dict[int, tuple[State, str]] = {}
+        self._doubted: set[int] = set()
+        self._seen: set[tuple[str, str, str]] = set()
+
+    def edit(self, edit: Edit) -> str:
+        """Make one edit and return the answer to the model; raise EditError where the model can mend it."""
+        edit = replace(edit, new_text=self._screened(edit.new_text))
+        self._check_findings(edit)
+        call = (edit.file, edit.old_text, edit.new_text)
+        if call in self._seen:
+            raise EditError("this very edit was asked for before")
+        self._seen.add(call)
+        then = self.draft.edited(edit)
+        verdict = check(edit, self.draft, then, self._protected, self._settings)
+        if verdict is not None:
+            return self._stopped(edit, verdict)
+        self.draft = then
+        for number in edit.findings:
+            self._decided.pop(number, None)
+        return f"ok: {edit.file} edited"
+
+    def skip(self, number: int, reason: str) -> str:
+        """Settle a finding without an edit; a claim that it stands already is checked against the draft."""
+        finding = self._finding(number)
+        reason = " ".join(clean(reason).split())[:200] or "no reason given"
+        score, line = nearest(finding.text, lines(self.draft.texts[finding.file]))
+        if finding.remove:
+            if line is not None and score >= 0.75 and number not in self._doubted:
+                self._doubted.add(number)
+                raise EditError(f"the line to remove may be {line.strip()[:120]!r}; remove it, or skip it again")
+            self._decided[number] = ("refused" if score >= 0.75 else "present", reason)
+        elif line is not None and (states(line, finding.text) or (score >= 0.6 and _claims_present(reason))):
+            self._decided[number] = ("present", f"stands as {line.strip()[:120]!r}")
+        elif _claims_present(reason):
+            self._doubted.add(number)
+            near = f"; the nearest line is {line.strip()[:120]!r}" if line else ""
+            raise EditError(f"finding {number} does not stand in {finding.file}{near}")
+        else:
+            self._decided[number] = ("refused", reason)
+        return f"ok: finding {number} skipped"
+
+    def decide(self, number: int, state: State, reason: str) -> None:
+        """Settle a finding outright; for the deterministic fallback, which has looked itself."""
+        self._decided[number] = (state, reason)
+
+    def unsettled(self) -> list[int]:
+        """List the numbers of the findings that neither an edit in the draft nor a decision settles."""
+        return [number for number in range(1, len(self.findings) + 1) if self._state(number) is None]
+
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """Return what became of each finding, in order; one that nothing settled is refused as undone."""
+        ended = []
+        for number, finding in enumerate(self.findings, start=1):
+            state, reason = self._state(number) or ("refused", "no edit of it stands in the draft")
+            ended.append(Outcome(finding, state, reason))
+        return tuple(ended)
+
+    def _state(self, number: int) -> tuple[State, str] | None:
+        finding = self.findings[number - 1]
+        for edit in self.draft.edits:
+            if number in edit.findings and self._stands(finding, edit):
+                return "applied", ""
+        return self._decided.get(number)
+
+    def _stands(self, finding: Finding, edit: Edit) -> bool:
+        """Tell whether `edit`'s effect is in the draft and has to do with `finding`."""
+        here = set(lines(self.draft.texts[edit.file]))
+        missing = set(gone(self._protected.before[edit.file], self.draft.texts[edit.file]))
+        left = [line for line in lines(edit.new_text) if line in here or any(line in longer for longer in here)]
+        if finding.remove:
+            return edit.old_text != "" and bool(missing)
+        return bool(left) and (coverage(finding.text, edit.new_text) >= 0.25 or coverage(edit.new_text, finding.text) >= 0.5)
+
+    def _stopped(self, edit: Edit, verdict: Verdict) -> str:
+        if len(edit.findings) > 1 and verdict.decision == "refused":
+            raise EditError(f"{verdict.reason}; settle each finding by an edit of its own")
+        if verdict.decision == "held":
+            self.held.append(HeldEdit(edit, verdict))
+        for number in edit.findings:
+            self._decided[number] = (verdict.decision, f"{verdict.guard}: {verdict.reason}")
+        return f"{verdict.decision}: {verdict.reason}; leave it"
+
+    def _check_findings(self, edit: Edit) -> None:
+        if not edit.findings:
+            raise EditError("name in `findings` the numbers of the findings that this edit settles")
+        files: set[MemoryFile] = {self._finding(number).file for number in edit.findings}
+        if edit.file not in files:
+            raise EditError(f"these findings belong in {', '.join(sorted(files))}, not in {edit.file}")
+
+    def _finding(self, number: int) -> Finding:
+        if not 1 <= number <= len(self.findings):
+            raise EditError(f"there is no finding {number}; they are numbered 1 to {len(self.findings)}")
+        return self.findings[number - 1]
+
+    def _screened(self, text: str) -> str:
+        return redact(clean(text), self._settings.redact_patterns)[0]
+
+
+def _claims_present(reason: str) -> bool:
+    return any(word in reason.lower() for word in _CLAIMS_PRESENT)

@@ -1,0 +1,139 @@
+"""Phase 1: read the new entries beside the present files and answer in findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from dream import prompts
+from dream.errors import AnswerUnusable
+from dream.llm.model import ChatMessage, Completion, Model
+from dream.models import Entry, Finding, MemoryFile
+from dream.phases import excerpt
+from dream.phases.brief import Brief
+from dream.phases.findings import Analysis, parse
+
+ENTRY_TOKENS = 16  # of the header line of one entry
+FILES_SHARE = 0.5  # of the room, at the most, for the present files
+FILES_TOKENS = 12_000  # and no more than this: the files' budgets are below it
+
+
+def batches(entries: Iterable[Entry], model: Model, brief: Brief) -> Iterator[list[Entry]]:
+    """Cut entries, oldest first, into batches that fit one phase-1 prompt; a longer entry is one by itself."""
+    room = _history_room(model, brief)
+    batch: list[Entry] = []
+    used = 0
+    for entry in entries:
+        tokens = _tokens(entry, model)
+        if batch and used + tokens > room:
+            yield batch
+            batch, used = [], 0
+        batch.append(entry)
+        used += tokens
+    if batch:
+        yield batch
+
+
+def analyse(
+    batch: Sequence[Entry], files: Mapping[MemoryFile, str], model: Model, brief: Brief
+) -> tuple[Finding, ...]:
+    """Ask for the findings of `batch`; an empty answer means `[SKIP]`.
+
+    A long entry is read in pages, one call each, so that no byte of it passes unseen.
+    Raises AnswerUnusable after one retry, and whatever the model's door raises.
+    """
+    cursors = [entry.cursor for entry in batch]
+    findings: dict[tuple[str, bool, str], Finding] = {}
+    for page in _pages(batch, model, brief):
+        for finding in _ask(page, cursors, files, model, brief).findings:
+            findings.setdefault((finding.file, finding.remove, finding.text.casefold()), finding)
+    return tuple(findings.values())
+
+
+def _ask(
+    page: Sequence[Entry], cursors: Sequence[int], files: Mapping[MemoryFile, str], model: Model, brief: Brief
+) -> Analysis:
+    messages = _prompt(page, files, model, brief)
+    completion = model.complete(messages)
+    try:
+        return _read(completion, cursors)
+    except AnswerUnusable as error:
+        first = error
+    again = [
+        *messages,
+        ChatMessage("assistant", completion.text[:1000] or "(no answer)"),
+        ChatMessage("user", f"That cannot be used: {first}. Answer again, only in [FILE] lines or [SKIP]."),
+    ]
+    try:
+        return _read(model.complete(again), cursors)
+    except AnswerUnusable as error:
+        raise AnswerUnusable(
+            f"{model.name} gave no usable analysis of entries {cursors[0]}–{cursors[-1]}, twice: {error}; "
+            "run again later or name another phase1_model."
+        ) from error
+
+
+def _read(completion: Completion, cursors: Sequence[int]) -> Analysis:
+    if completion.finish == "length":
+        raise AnswerUnusable("the answer was cut off at its length limit")
+    if completion.finish == "refusal":
+        raise AnswerUnusable("the model refused")
+    if completion.tool_calls:
+        raise AnswerUnusable("the model called a tool instead of answering")
+    return parse(completion.text, cursors)
+
+
+def _prompt(page: Sequence[Entry], files: Mapping[MemoryFile, str], model: Model, brief: Brief) -> list[ChatMessage]:
+    """Put what is stable first, so that a provider's prompt cache can serve it: prompt, files, then what is new."""
+    system = _system(brief)
+    news = f"{prompts.today(brief.day)}\n{prompts.history(page, brief.zone)}"
+    room = min(brief.room(model, system, news), FILES_TOKENS)
+    shown = excerpt.fit(files, [entry.content for entry in page], room, model.count)
+    return [ChatMessage("system", system), ChatMessage("user", f"{prompts.files(shown)}\n{news}")]
+
+
+def _system(brief: Brief) -> str:
+    return prompts.load("phase1", brief.prompts_folder, language=prompts.language(brief.settings.language))
+
+
+def _history_room(model: Model, brief: Brief) -> int:
+    """Return the tokens of entries that one prompt takes beside the files."""
+    room = brief.room(model, _system(brief))
+    return min(brief.settings.batch_tokens, room - min(int(room * FILES_SHARE), FILES_TOKENS))
+
+
+def _tokens(entry: Entry, model: Model) -> int:
+    # Indentation and defusing add a little to the content; its own count may be another model's.
+    return model.count(entry.content) + ENTRY_TOKENS + 2 * entry.content.count("\n")
+
+
+def _pages(batch: Sequence[Entry], model: Model, brief: Brief) -> Iterator[list[Entry]]:
+    room = _history_room(model, brief)
+    if len(batch) > 1 or _tokens(batch[0], model) <= room:
+        yield list(batch)
+        return
+    for part in _parts(batch[0].content, room - ENTRY_TOKENS, model):
+        yield [replace(batch[0], content=part)]
+
+
+def _parts(text: str, room: int, model: Model) -> Iterator[str]:
+    """Cut `text` into parts of at most `room` tokens each, at a line's end where there is one; nothing is left out."""
+    start = 0
+    while start < len(text):
+        size = _fitting(text, start, room, model)
+        line_end = text.rfind("\n", start, start + size)
+        end = line_end + 1 if start + size < len(text) and line_end >= start + size // 2 else start + size
+        yield text[start:end]
+        start = end
+
+
+def _fitting(text: str, start: int, room: int, model: Model) -> int:
+    """Return how many characters from `start` fit into `room` tokens, at least one."""
+    size = min(len(text) - start, 6 * room)
+    while size > 1:
+        piece = text[start : start + size]
+        tokens = model.count(piece) + 2 * piece.count("\n")
+        if tokens <= room:
+            break
+        size = max(1, min(size - 1, int(size * room / tokens * 0.95)))
+    return size
