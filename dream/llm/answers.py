@@ -1,0 +1,157 @@
+"""A provider's answer, read into our own value. Pure; each habit of each provider is dealt with here."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dream.llm.arguments import read_arguments
+from dream.llm.model import Finish, ToolCall
+from dream.text import mend_surrogates
+
+_FINISHES: dict[str, Finish] = {
+    "stop": "stop",
+    "eos": "stop",
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+    "tool_use": "tool_calls",
+    "content_filter": "refusal",
+    "refusal": "refusal",
+    "safety": "refusal",
+}
+# A provider's own words for "this did not end well", which LiteLLM passes on as "stop".
+_FAILED = re.compile(r"error|fail|abort|cancel|malformed|unexpected|timeout", re.I)
+_THINKING = ("think", "thinking", "reasoning", "thought")
+_TAGGED = re.compile(r"<tool_call>\s*(\{.*?\})\s*(?:</tool_call>|\Z)", re.S)
+_FENCED = re.compile(r"```(?:json|tool_call|tool_code)?[ \t]*\n(\s*[\[{].*?)\n\s*```", re.S)
+MAX_TEXT_CALLS = 100  # tool calls read from one text
+
+
+@dataclass(frozen=True, slots=True)
+class RawCall:
+    """A tool call as the provider sent it."""
+
+    id: str | None
+    name: str | None
+    arguments: object
+
+
+@dataclass(frozen=True, slots=True)
+class RawAnswer:
+    """The first choice of a response as plain values; `native_finish` is the provider's own word, where known."""
+
+    content: str | None
+    calls: tuple[RawCall, ...] = ()
+    refusal: str | None = None
+    finish: str | None = None
+    native_finish: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the model said. `failed` holds the provider's word for an answer that broke off, or is empty."""
+
+    text: str
+    tool_calls: tuple[ToolCall, ...]
+    finish: Finish
+    failed: str = ""
+
+
+def read_answer(raw: RawAnswer, offered: Sequence[str]) -> Answer:
+    """Read an answer. `offered` are the names of the tools that the model was given.
+
+    Calls in the text count only where tools were offered, none came natively, and the name is an offered one.
+    """
+    text = without_thinking(mend_surrogates(raw.content or ""))
+    calls = _native(raw.calls)
+    if offered and not calls:
+        calls, text = calls_in_text(text, offered)
+    word = (raw.native_finish or "").lower()
+    finish = _FINISHES.get(word) or _FINISHES.get((raw.finish or "stop").lower(), "stop")
+    failed = word if word and word not in _FINISHES and _FAILED.search(word) else ""
+    if raw.refusal and not calls:
+        return Answer(text or mend_surrogates(raw.refusal), (), "refusal", failed)
+    if calls and finish == "stop":
+        finish = "tool_calls"
+    elif not calls and finish == "tool_calls":
+        finish = "stop"
+    return Answer(text, calls, finish, failed)
+
+
+def without_thinking(text: str) -> str:
+    """Drop thinking blocks from the start of `text`; one that never ends is all there is.
+
+    Tags further on are what the text talks about and stay. A closing tag alone on a line, with nothing opened
+    before it, ends a block whose opening tag was part of the prompt.
+    """
+    rest = text.lstrip()
+    while tag := next((tag for tag in _THINKING if rest.startswith(f"<{tag}>")), None):
+        _, closed, after = rest.partition(f"</{tag}>")
+        if not closed:
+            return ""
+        text = rest = after.lstrip()
+    for tag in _THINKING:
+        before, closed, after = text.partition(f"\n</{tag}>\n")
+        if closed and f"<{tag}>" not in before and "```" not in before:
+            return after.lstrip()
+    return text
+
+
+def calls_in_text(text: str, offered: Sequence[str]) -> tuple[tuple[ToolCall, ...], str]:
+    """Find tool calls that a model wrote into its text; return them and the text without them."""
+    found: list[RawCall] = []
+
+    def take(match: re.Match[str]) -> str:
+        calls = _described(match[1], offered)
+        found.extend(calls)
+        return "" if calls else match[0]
+
+    rest = text
+    for pattern in (_TAGGED, _FENCED):
+        if "<tool_call>" in rest or "```" in rest:
+            rest = pattern.sub(take, rest)
+    if not found and rest.strip()[:1] in ("{", "["):
+        found = list(_described(rest.strip(), offered))
+        rest = "" if found else rest
+    return _native(tuple(found[:MAX_TEXT_CALLS])), rest.strip() if found else text
+
+
+def _described(text: str, offered: Sequence[str]) -> list[RawCall]:
+    """Read `{"name": …, "arguments": {…}}`, or a list of such, with an offered name; else nothing."""
+    try:
+        value = json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return []
+    items = value if isinstance(value, list) else [value]
+    calls = [_call_of(item) for item in items]
+    return [call for call in calls if call] if all(call and call.name in offered for call in calls) else []
+
+
+def _call_of(item: object) -> RawCall | None:
+    if not isinstance(item, dict):
+        return None
+    inner = item.get("function")
+    if isinstance(inner, dict):
+        item = inner
+    name, given = item.get("name"), item.get("arguments", item.get("parameters"))
+    return RawCall(None, name, given) if isinstance(name, str) and given is not None else None
+
+
+def _native(calls: Sequence[RawCall]) -> tuple[ToolCall, ...]:
+    """Read calls; an id that is missing or used before gets a new one, for an answer must name its call."""
+    read: list[ToolCall] = []
+    for number, call in enumerate(calls, 1):
+        arguments, problem = read_arguments(call.arguments)
+        taken = {other.id for other in read}
+        wanted = call.id or f"call_{number}"
+        own = wanted if wanted not in taken else f"{wanted}_{number}"
+        one = ToolCall(own, mend_surrogates(call.name or ""), arguments, problem)
+        read.append(one if one.name else replace(one, problem="the call names no tool"))
+    return tuple(read)

@@ -1,0 +1,254 @@
+"""The door to LiteLLM: the only file that imports it, and only when a model is called."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import json
+import os
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from dream.llm import tokens
+from dream.llm.answers import RawAnswer, RawCall, read_answer
+from dream.llm.catalog import UNKNOWN_WINDOW, card
+from dream.llm.faults import BilledAnswerUnusable, Fault, Overloaded, ToolsRefused, translate
+from dream.llm.metered import prompt_tokens
+from dream.llm.model import ChatMessage, Completion, Tool
+from dream.llm.retry import wait_before
+from dream.models import Usage
+from dream.settings import Settings
+
+_T = TypeVar("_T")
+
+MAX_ANSWER_CHARS = 1_000_000  # an answer above this is not one: no max_output_tokens in use comes near it
+GRACE = 2.0  # seconds after `timeout` in which LiteLLM's own time-out may still speak
+
+# Read by LiteLLM when it is imported: no download of its price list, no .env of whatever directory we stand in
+# (an agent's workspace could redirect calls through it), no log lines.
+_ENVIRONMENT = {
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # "1" is ignored
+    "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",
+    "LITELLM_MODE": "PRODUCTION",
+    "LITELLM_LOG": "ERROR",
+}
+
+
+class LiteLLMModel:
+    """Any model that LiteLLM can call, with our own time-out and retries."""
+
+    def __init__(
+        self,
+        name: str,
+        settings: Settings,
+        *,
+        api_base: str | None = None,
+        api_key: str | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._name = name
+        self._settings = settings
+        self._api_base = api_base
+        self._api_key = api_key
+        self._sleep = sleep
+        self._card = card(name)
+        self._tools_refused = False
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def window(self) -> int:
+        return self._settings.context_window or self._card.window or UNKNOWN_WINDOW
+
+    @property
+    def max_output(self) -> int:
+        """The answer's room: as set, but never more than the model can, nor than a quarter of its window."""
+        return min(self._settings.max_output_tokens, self._card.max_output or self.window, max(256, self.window // 4))
+
+    def count(self, text: str) -> int:
+        return tokens.count(text, self._name)
+
+    def complete(
+        self, messages: Sequence[ChatMessage], *, tools: Sequence[Tool] = (), max_tokens: int | None = None
+    ) -> Completion:
+        """Answer `messages`; faults that may pass are tried again `retries` times.
+
+        A model that can't be given tools is asked without them, here and from now on, and so answers in text.
+        """
+        room = min(max_tokens or self.max_output, self._card.max_output or self.window)
+        offered = () if self._tools_refused else tuple(tools)
+        try:
+            return self._persist(messages, offered, room)
+        except ToolsRefused:
+            self._tools_refused = True
+            return self._persist(messages, (), room)
+
+    def _persist(self, messages: Sequence[ChatMessage], tools: Sequence[Tool], room: int) -> Completion:
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                return self._once(messages, tools, room)
+            except Overloaded as error:
+                wait = wait_before(attempt, error.wait)
+                if attempt > self._settings.retries or wait is None:
+                    raise
+                self._sleep(wait)
+
+    def _once(self, messages: Sequence[ChatMessage], tools: Sequence[Tool], room: int) -> Completion:
+        response = self._call(self._request(messages, tools, room))
+        usage = self._usage(response)
+        if not response.choices:
+            raise BilledAnswerUnusable(f"{self._name} answered without a choice.", usage)
+        raw = _raw_answer(response.choices[0])
+        size = len(raw.content or "") + sum(len(str(call.arguments or "")) for call in raw.calls)
+        if size > MAX_ANSWER_CHARS:
+            raise BilledAnswerUnusable(f"{self._name} answered with {size:,} characters; none so long is read.", usage)
+        answer = read_answer(raw, [tool.name for tool in tools])
+        if not usage.input_tokens and not usage.output_tokens:
+            usage = self._counted(messages, tools, raw)
+        if answer.failed:
+            raise BilledAnswerUnusable(f"{self._name} broke its answer off ({answer.failed}).", usage)
+        return Completion(answer.text, answer.tool_calls, answer.finish, usage, self._name)
+
+    def _request(self, messages: Sequence[ChatMessage], tools: Sequence[Tool], room: int) -> dict[str, Any]:
+        request: dict[str, Any] = {
+            "model": self._name,
+            "messages": [_message(message) for message in messages],
+            "max_tokens": room,
+            "timeout": self._settings.timeout,
+            "max_retries": 0,  # LiteLLM's and the SDK's retries multiply, and repeat what can't succeed
+            "num_retries": 0,
+            "drop_params": True,
+        }
+        if tools:
+            request["tools"] = [_tool(tool) for tool in tools]
+        if self._api_base:
+            request["api_base"] = self._api_base
+        if self._api_key:
+            request["api_key"] = self._api_key
+        if self._name.startswith(("ollama/", "ollama_chat/")):
+            request["num_ctx"] = self.window  # Ollama silently cuts a prompt at its own small default
+        return request
+
+    def _call(self, request: dict[str, Any]) -> Any:
+        litellm = _litellm()
+        import httpx
+        import openai
+
+        try:
+            return _within(self._settings.timeout + GRACE, lambda: litellm.completion(**request))
+        except concurrent.futures.TimeoutError as error:
+            raise translate(Fault(self._name, "", 408, "Timeout")) from error
+        except (openai.OpenAIError, httpx.HTTPError, OSError) as error:
+            raise translate(self._fault(error), tools_sent="tools" in request) from error
+        except ImportError as error:
+            raise translate(Fault(self._name, f"a Python package is missing: {error}", 400)) from error
+
+    def _fault(self, error: Exception) -> Fault:
+        headers = getattr(error, "litellm_response_headers", None)
+        if headers is None:
+            headers = getattr(getattr(error, "response", None), "headers", None)
+        status = getattr(error, "status_code", None)
+        return Fault(
+            model=self._name,
+            text=str(error),
+            status=status if isinstance(status, int) else None,
+            kind=type(error).__name__,
+            headers={str(name): str(value) for name, value in dict(headers or {}).items()},
+            api_base=self._api_base,
+        )
+
+    def _usage(self, response: Any) -> Usage:
+        told = getattr(response, "usage", None)
+        details = getattr(told, "prompt_tokens_details", None)
+        usage = Usage(
+            calls=1,
+            input_tokens=_whole(getattr(told, "prompt_tokens", 0)),
+            output_tokens=_whole(getattr(told, "completion_tokens", 0)),
+            cached_tokens=_whole(getattr(details, "cached_tokens", 0)),
+        )
+        hidden = getattr(response, "_hidden_params", None) or {}
+        return _priced(usage, hidden.get("response_cost"), self._card.cost(usage))
+
+    def _counted(self, messages: Sequence[ChatMessage], tools: Sequence[Tool], raw: RawAnswer) -> Usage:
+        """Count what the provider did not."""
+        answered = (raw.content or "") + "".join(f"{call.name}{call.arguments}" for call in raw.calls)
+        usage = Usage(1, prompt_tokens(self, messages, tools), self.count(answered))
+        return _priced(usage, None, self._card.cost(usage))
+
+
+def _priced(usage: Usage, told: object, known: float | None) -> Usage:
+    cost = float(told) if isinstance(told, int | float) else known
+    return Usage(usage.calls, usage.input_tokens, usage.output_tokens, cost, usage.cached_tokens)
+
+
+def _whole(value: object) -> int:
+    return max(0, value) if isinstance(value, int) else 0
+
+
+def _message(message: ChatMessage) -> dict[str, Any]:
+    # Content is "" and never null beside tool calls: templates of local servers fail on null.
+    sent: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.tool_calls:
+        sent["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": json.dumps(dict(call.arguments), ensure_ascii=False)},
+            }
+            for call in message.tool_calls
+        ]
+    if message.tool_call_id is not None:
+        sent["tool_call_id"] = message.tool_call_id
+    return sent
+
+
+def _tool(tool: Tool) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+    return {"type": "function", "function": function}
+
+
+def _raw_answer(choice: Any) -> RawAnswer:
+    message = choice.message
+    own = getattr(message, "provider_specific_fields", None) or {}
+    native = (getattr(choice, "provider_specific_fields", None) or {}).get("native_finish_reason")
+    content = message.content
+    return RawAnswer(
+        content=content if isinstance(content, str) else None,
+        calls=tuple(RawCall(c.id, c.function.name, c.function.arguments) for c in message.tool_calls or ()),
+        refusal=own.get("refusal") or getattr(message, "refusal", None),
+        finish=choice.finish_reason,
+        native_finish=native if isinstance(native, str) else None,
+    )
+
+
+def _within(seconds: float, work: Callable[[], _T]) -> _T:
+    """Run `work` and wait at most `seconds` for it: a server that sends a byte now and then passes any other limit."""
+    future: concurrent.futures.Future[_T] = concurrent.futures.Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:  # handed over to the caller's thread, which raises it
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="dream-model-call", daemon=True).start()
+    return future.result(timeout=seconds)
+
+
+def _litellm() -> Any:
+    """Import LiteLLM, quiet and off-line but for the call itself."""
+    if "litellm" not in sys.modules:
+        os.environ.update(_ENVIRONMENT)
+    import litellm
+
+    litellm.suppress_debug_info = True  # it prints advice on stdout otherwise
+    litellm.disable_hf_tokenizer_download = True  # 24 s of retries for names such as llama-2
+    warnings.filterwarnings("ignore", message="Pydantic serializer warnings", category=UserWarning)
+    return litellm

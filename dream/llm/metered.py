@@ -1,0 +1,87 @@
+"""The wrapper that every model goes through: spending is checked, usage recorded, fallbacks are tried in order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from dream.errors import ModelError, ModelUnavailable
+from dream.llm.catalog import card
+from dream.llm.faults import usage_of
+from dream.llm.model import ChatMessage, Completion, Model, Tool
+from dream.llm.spending import Meter
+from dream.settings import Settings
+
+MESSAGE_TOKENS = 4  # what the chat format adds to each message: role and marks
+
+
+class MeteredModel:
+    """A model and its fallbacks, behind one meter.
+
+    `window` and `max_output` are the smallest of all of them, and of what one call may cost, so that a prompt cut
+    to them fits whichever answers.
+    """
+
+    def __init__(self, models: Sequence[Model], settings: Settings, meter: Meter) -> None:
+        self._models = tuple(models)
+        self._settings = settings
+        self._meter = meter
+
+    @property
+    def name(self) -> str:
+        return self._models[0].name
+
+    @property
+    def window(self) -> int:
+        window = min(model.window for model in self._models)
+        bound = self._settings.max_call_tokens
+        return min(window, bound) if bound and self.name != "embedded" else window
+
+    @property
+    def max_output(self) -> int:
+        return min(model.max_output for model in self._models)
+
+    def count(self, text: str) -> int:
+        return self._models[0].count(text)
+
+    def complete(
+        self, messages: Sequence[ChatMessage], *, tools: Sequence[Tool] = (), max_tokens: int | None = None
+    ) -> Completion:
+        """Answer with the first model that is available; raise SpendingLimit before a call that costs too much."""
+        faults: list[str] = []
+        for model in self._models:
+            try:
+                return self._ask(model, messages, tools, max_tokens)
+            except ModelUnavailable as error:
+                faults.append(str(error))
+                last = error
+        if len(faults) == 1:
+            raise last
+        raise ModelUnavailable(" Then: ".join(faults)) from last
+
+    def _ask(
+        self, model: Model, messages: Sequence[ChatMessage], tools: Sequence[Tool], max_tokens: int | None
+    ) -> Completion:
+        answer_room = min(max_tokens or model.max_output, model.max_output)
+        held = self._meter.reserve(model.name, prompt_tokens(model, messages, tools), answer_room, card(model.name))
+        try:
+            completion = model.complete(messages, tools=tools, max_tokens=max_tokens)
+        except ModelError as error:
+            used = usage_of(error)
+            if used is not None:  # it answered, and that is billed, though the answer is of no use
+                self._meter.record(held, used)
+            raise
+        else:
+            self._meter.record(held, completion.usage)
+            return completion
+        finally:
+            self._meter.release(held)
+
+
+def prompt_tokens(model: Model, messages: Sequence[ChatMessage], tools: Sequence[Tool] = ()) -> int:
+    """Count the whole prompt as `model` will read it: every message, every tool call, every tool's schema."""
+    texts = [message.content for message in messages]
+    for message in messages:
+        texts += [call.name + json.dumps(dict(call.arguments), ensure_ascii=False) for call in message.tool_calls]
+    texts += [tool.name + tool.description + json.dumps(dict(tool.parameters)) for tool in tools]
+    return sum(model.count(text) for text in texts) + MESSAGE_TOKENS * (len(messages) + len(tools) + 1)

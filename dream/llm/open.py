@@ -1,0 +1,31 @@
+"""Open the model that the settings name for a job. Nothing heavy is imported until it is called."""
+
+from __future__ import annotations
+
+from dream.llm.gateway import LiteLLMModel
+from dream.llm.metered import MeteredModel
+from dream.llm.model import Model
+from dream.llm.spending import Meter
+from dream.settings import Job, Settings
+
+
+def open_model(settings: Settings, job: Job, meter: Meter) -> Model:
+    """Return the model for `job` with its fallbacks behind it; what it uses is booked on `meter`."""
+    first = settings.model_for(job)
+    names = list(dict.fromkeys((first, *settings.fallbacks)))
+    return MeteredModel([_one(name, first, settings) for name in names], settings, meter)
+
+
+def _one(name: str, first: str, settings: Settings) -> Model:
+    if name == "embedded":
+        from dream.llm.embedded import EmbeddedModel
+
+        return EmbeddedModel()
+    # `api_base` and `api_key` are one provider's: another's fallback must not be sent to it, nor shown its key.
+    same = name.partition("/")[0] == first.partition("/")[0]
+    return LiteLLMModel(
+        name,
+        settings,
+        api_base=settings.api_base if same else None,
+        api_key=settings.api_key if same else None,
+    )

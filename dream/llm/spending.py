@@ -1,0 +1,134 @@
+"""What model calls may cost, and what they did: bounds in tokens and dollars per call, per run and per day."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+
+from dream.errors import SpendingLimit
+from dream.llm.catalog import Card
+from dream.models import Usage
+from dream.settings import Settings
+
+_DEFAULTS = Settings()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reservation:
+    """Room that a call under way holds, so that calls made at the same time can't pass a bound together."""
+
+    tokens: int
+    usd: float
+
+
+class Meter:
+    """The bill of one run, safe to share between threads.
+
+    `spent_today` is what earlier runs of the local day used; when the day changes during the run it is forgotten.
+    Before a call `reserve` room for the whole prompt and the longest answer; after it `record` what it used, or
+    `release` the room where it came to nothing.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        spent_today: Usage | None = None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._settings = settings
+        self._now = now
+        self._lock = threading.Lock()
+        self._records: list[Usage] = []
+        self._open: set[Reservation] = set()
+        today = spent_today or Usage()
+        self._run_tokens, self._run_usd = 0, 0.0
+        self._day = self._today()
+        self._day_tokens, self._day_usd = _tokens(today), today.cost_usd or 0.0
+
+    @property
+    def usage(self) -> Usage:
+        """What the run has used so far."""
+        return self.since(0)
+
+    def mark(self) -> int:
+        """Name this moment, for `since`."""
+        with self._lock:
+            return len(self._records)
+
+    def since(self, mark: int) -> Usage:
+        """Sum up what was used after `mark`: one batch's bill, say."""
+        with self._lock:
+            return sum(self._records[mark:], Usage())
+
+    def reserve(self, model: str, input_tokens: int, output_tokens: int, price: Card) -> Reservation:
+        """Hold room for a call, or raise SpendingLimit that names the setting whose bound it would pass."""
+        asked = Usage(calls=1, input_tokens=input_tokens, output_tokens=output_tokens)
+        held = Reservation(input_tokens + output_tokens, price.cost(asked) or 0.0)
+        with self._lock:
+            self._turn_day()
+            self._check(model, held)
+            self._open.add(held)
+        return held
+
+    def record(self, held: Reservation, usage: Usage) -> None:
+        """Book what the call used in place of the room it held."""
+        with self._lock:
+            self._turn_day()
+            self._open.discard(held)
+            self._records.append(usage)
+            self._run_tokens += _tokens(usage)
+            self._day_tokens += _tokens(usage)
+            self._run_usd += usage.cost_usd or 0.0
+            self._day_usd += usage.cost_usd or 0.0
+
+    def release(self, held: Reservation) -> None:
+        """Give back the room of a call that came to nothing."""
+        with self._lock:
+            self._open.discard(held)
+
+    def _check(self, model: str, held: Reservation) -> None:
+        tokens = held.tokens + sum(other.tokens for other in self._open)
+        usd = held.usd + sum(other.usd for other in self._open)
+        for setting, what, used, more in (
+            ("max_call_tokens", "call", 0, held.tokens),
+            ("max_run_tokens", "run", self._run_tokens, tokens),
+            ("max_day_tokens", "day", self._day_tokens, tokens),
+        ):
+            bound = self._bound(setting, model)
+            if bound and used + more > bound:
+                raise SpendingLimit(_sentence(setting, what, f"{used:,}", f"{more:,}", f"{bound:,.0f} tokens"))
+        for setting, what, spent, cost in (
+            ("max_run_usd", "run", self._run_usd, usd),
+            ("max_day_usd", "day", self._day_usd, usd),
+        ):
+            bound = self._bound(setting, model)
+            if bound and cost and spent + cost > bound:
+                raise SpendingLimit(_sentence(setting, what, f"${spent:.4f}", f"${cost:.4f}", f"${bound:g}"))
+
+    def _bound(self, setting: str, model: str) -> float:
+        """Return a bound. The default ones are against bills, so they don't stop the free `embedded` model."""
+        bound: float = getattr(self._settings, setting)
+        return 0 if model == "embedded" and bound == getattr(_DEFAULTS, setting) else bound
+
+    def _turn_day(self) -> None:
+        today = self._today()
+        if today != self._day:
+            self._day, self._day_tokens, self._day_usd = today, 0, 0.0
+
+    def _today(self) -> date:
+        return self._now().astimezone(self._settings.zone()).date()
+
+
+def _tokens(usage: Usage) -> int:
+    return usage.input_tokens + usage.output_tokens
+
+
+def _sentence(setting: str, what: str, used: str, more: str, bound: str) -> str:
+    begun = "" if what == "call" else f"{used} used in this {what}, "
+    return (
+        f"Stopped before a model call: {begun}up to {more} more for the call, and {setting} allows {bound} a {what}; "
+        f"raise {setting} (0 is no bound) or go on later."
+    )
