@@ -1,0 +1,46 @@
+"""A memory engine for AI agents.
+
+The public names are few and loaded on first use, so that `import dream` costs next to nothing:
+
+    Workspace      the directory with SOUL.md, USER.md and memory/
+    transcripts    the readers of agents' own formats
+    Settings       every setting, frozen; `load_settings` reads them
+    DreamError     base of all errors raised on purpose
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dream import transcripts as transcripts
+    from dream.errors import DreamError as DreamError
+    from dream.settings import Settings as Settings
+    from dream.settings import load as load_settings
+    from dream.store.workspace import Workspace as Workspace
+
+__version__ = "0.1.0"
+__all__ = ["DreamError", "Settings", "Workspace", "__version__", "load_settings", "transcripts"]
+
+_WHERE = {
+    "DreamError": ("dream.errors", "DreamError"),
+    "Settings": ("dream.settings", "Settings"),
+    "Workspace": ("dream.store.workspace", "Workspace"),
+    "load_settings": ("dream.settings", "load"),
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name when it is first asked for (PEP 562)."""
+    if name == "transcripts":
+        return import_module("dream.transcripts")
+    if name not in _WHERE:
+        raise AttributeError(f"module 'dream' has no attribute {name!r}")
+    module, attribute = _WHERE[name]
+    globals()[name] = value = getattr(import_module(module), attribute)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
