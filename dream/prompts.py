@@ -73,11 +73,14 @@ def indented(text: str) -> str:
     return "\n".join(INDENT + line for line in defuse(text).splitlines()) or INDENT
 
 
-def conversation(session: str, first: int, messages: Sequence[Message], zone: tzinfo) -> str:
-    """Render messages, of which the first stands at position `first`, as a `<conversation>` section."""
-    lines = [message(first + offset, item, zone) for offset, item in enumerate(messages)]
-    last = first + len(messages) - 1
-    return f'<conversation session="{_attribute(session)}" messages="{first}-{last}">\n' + "\n".join(lines) + "\n</conversation>"
+def conversation(
+    session: str, first: int, messages: Sequence[Message], zone: tzinfo, *, positions: Sequence[int] | None = None
+) -> str:
+    """Render messages as a `<conversation>` section; they stand at `positions`, or one after another from `first`."""
+    places = positions or range(first, first + len(messages))
+    lines = [message(place, item, zone) for place, item in zip(places, messages, strict=True)]
+    opening = f'<conversation session="{_attribute(session)}" messages="{first}-{max(places, default=first)}">'
+    return "\n".join([opening, *lines, "</conversation>"])
 
 
 def message(position: int, item: Message, zone: tzinfo) -> str:

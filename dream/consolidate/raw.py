@@ -1,0 +1,49 @@
+"""`[RAW]`: the messages themselves, where no summary can be had; in full, over as many entries as they need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import tzinfo
+from itertools import chain
+
+from dream import prompts
+from dream.consolidate.cut import Item, parts, span
+from dream.models import NewEntry
+
+RAW_CHARS = 16_000  # of one entry: a page that a prompt can hold beside others
+
+
+def entries(key: str, items: Sequence[Item], zone: tzinfo, count: Callable[[str], int]) -> list[NewEntry]:
+    """Return entries that hold `items` in full, in the form of a prompt's conversation; their spans partition it."""
+    return [_entry(key, group, zone, count) for group in _groups(items, zone)]
+
+
+def _groups(items: Sequence[Item], zone: tzinfo) -> list[list[Item]]:
+    room = RAW_CHARS - len("[RAW] 1000000 messages, in part\n")
+    groups: list[list[Item]] = [[]]
+    used = 0
+    for item in chain.from_iterable(_pieces(item, room, zone) for item in items):
+        size = len(_shown(item, zone)) + 1
+        if groups[-1] and used + size > room:
+            groups.append([])
+            used = 0
+        groups[-1].append(item)
+        used += size
+    return groups
+
+
+def _pieces(item: Item, room: int, zone: tzinfo) -> list[Item]:
+    if len(_shown(item, zone)) < room:
+        return [item]
+    return parts(item, room - 1, lambda message: len(prompts.message(item.position, message, zone)))
+
+
+def _shown(item: Item, zone: tzinfo) -> str:
+    return prompts.message(item.position, item.message, zone) if item.message.content else ""
+
+
+def _entry(key: str, group: Sequence[Item], zone: tzinfo, count: Callable[[str], int]) -> NewEntry:
+    shown = [text for text in (_shown(item, zone) for item in group) if text]
+    partly = ", in part" if not all(item.last for item in group) else ""
+    content = "\n".join([f"[RAW] {len(shown)} messages{partly}", *shown])
+    return NewEntry("raw", content, key, span(group), count(content))

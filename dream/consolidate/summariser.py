@@ -1,0 +1,153 @@
+"""From a chunk of a session to history entries: one model call, one retry, else `[RAW]`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dream import prompts
+from dream.consolidate import cut, fidelity, raw, summary
+from dream.consolidate.cut import Item
+from dream.consolidate.fidelity import Kept
+from dream.consolidate.prepare import prepare, safe
+from dream.errors import AnswerUnusable, ModelError, PromptTooLong
+from dream.llm.model import ChatMessage, Model
+from dream.models import Diagnostic, Message, NewEntry, Report, Usage
+from dream.settings import Settings
+
+CHUNK_TOKENS = 8_000  # of messages in one summary, where the window allows; from more, each is told in less detail
+LEAST_TOKENS = 256  # of messages in one call, however small the window
+RETRY_TOKENS = 500  # of the rejected answer and what was wrong with it
+TEMPLATE_TOKENS = 100  # of the section's tags and the provider's own marks between messages
+WINDOW_SHARE = 0.95  # what a tokenizer that isn't the model's own may be wrong by
+HALVINGS = 2  # of a chunk that turns out too long for the model
+FAILURES = 2  # calls in a row that failed; then the model is not asked again in this run, which would only wait
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Entries that go into history together, what they cost, and how much of the exact was kept in them."""
+
+    entries: tuple[NewEntry, ...]
+    usage: Usage = field(default_factory=Usage)
+    kept: Kept = field(default_factory=Kept)
+
+
+class Summariser:
+    """Summarises the chunks of one run with `model`; what the model did wrong is reported, never raised.
+
+    Only a SpendingLimit, raised before a call, gets through.
+    """
+
+    def __init__(self, model: Model, settings: Settings, folder: Path | None, report: Report | None) -> None:
+        self._model = model
+        self._patterns = settings.redact_patterns
+        self._zone = settings.zone()
+        self._report = report
+        self._failures = 0
+        self._system = prompts.load("consolidate", folder, language=prompts.language(settings.language))
+        self._answer = max(1, min(model.max_output, settings.max_output_tokens, model.window // 4))
+        self.budget = self._budget(settings)
+
+    def _budget(self, settings: Settings) -> int:
+        window = int(self._model.window * WINDOW_SHARE)
+        if settings.max_call_tokens:
+            window = min(window, settings.max_call_tokens)
+        own = self._model.count(self._system) + self._answer + RETRY_TOKENS + TEMPLATE_TOKENS
+        return max(LEAST_TOKENS, min(CHUNK_TOKENS, window - own))
+
+    def item(self, position: int, message: Message) -> Item:
+        """Prepare the message at `position` for the model and count it; one that nobody has to read costs 1."""
+        ready = prepare(message, self._patterns)
+        return Item(position, ready, self._tokens(position, ready) if ready.content else 1)
+
+    def batches(self, key: str, items: Sequence[Item], halvings: int = HALVINGS) -> Iterator[Batch]:
+        """Yield what stands for `items` in history, in order; append each batch before asking for the next.
+
+        The parts of one long message come as one batch, so that they are in history together or not at all.
+        """
+        if not any(item.message.content for item in items):
+            yield Batch((NewEntry("nothing", "", key, cut.span(items)),))
+        elif len(items) == 1 and items[0].tokens > self.budget:
+            yield _joined(self._in_parts(key, items[0], self.budget, halvings))
+        else:
+            try:
+                yield self._summary(key, items)
+            except PromptTooLong as error:
+                if halvings:
+                    yield from self._halves(key, items, halvings - 1)
+                else:
+                    yield self._raw(key, items, Usage(), str(error))
+
+    def _halves(self, key: str, items: Sequence[Item], halvings: int) -> Iterator[Batch]:
+        half = max(1, sum(item.tokens for item in items) // 2)
+        if len(items) == 1:
+            yield _joined(self._in_parts(key, items[0], half, halvings))
+            return
+        size = min(cut.cut(items, half), len(items) - 1)
+        yield from self.batches(key, items[:size], halvings)
+        yield from self.batches(key, items[size:], halvings)
+
+    def _in_parts(self, key: str, item: Item, budget: int, halvings: int) -> Iterator[Batch]:
+        for part in cut.parts(item, budget, lambda message: self._tokens(item.position, message)):
+            yield from self.batches(key, [part], halvings)
+
+    def _summary(self, key: str, items: Sequence[Item]) -> Batch:
+        """Ask for a summary of `items`, twice at the most; raises PromptTooLong."""
+        if self._failures >= FAILURES:
+            return self._raw(key, items, Usage(), "the model was not asked again after it failed")
+        conversation = self._conversation(key, items)
+        prompt = [ChatMessage("system", self._system), ChatMessage("user", conversation)]
+        usage, wrong = Usage(), AnswerUnusable("")
+        for again in (False, True):
+            try:
+                asked = [*prompt, *_retry(wrong)] if again else prompt
+                completion = self._model.complete(asked, max_tokens=self._answer)
+                self._failures = 0
+                usage += completion.usage
+                text = summary.read(completion, conversation, self._answer, self._model.count)
+                return self._written(key, items, safe(text, self._patterns), usage, completion.model)
+            except AnswerUnusable as error:
+                wrong = error
+            except PromptTooLong:
+                raise
+            except ModelError as error:
+                self._failures += 1
+                return self._raw(key, items, usage, str(error))
+        return self._raw(key, items, usage, f"the model's answer did not count twice: {wrong}")
+
+    def _written(self, key: str, items: Sequence[Item], text: str, usage: Usage, model: str) -> Batch:
+        name = model or self._model.name
+        if not text:
+            return Batch((NewEntry("nothing", "", key, cut.span(items), 0, name),), usage)
+        text, kept = fidelity.completed(text, [item.message for item in items])
+        entry = NewEntry("summary", text, key, cut.span(items), self._model.count(text), name)
+        return Batch((entry,), usage, kept)
+
+    def _raw(self, key: str, items: Sequence[Item], usage: Usage, reason: str) -> Batch:
+        if self._report:
+            first, last = items[0].position, items[-1].position
+            self._report(Diagnostic(key, 0, f"messages {first}–{last} are kept as they were said: {reason}"))
+        return Batch(tuple(raw.entries(key, items, self._zone, self._model.count)), usage)
+
+    def _conversation(self, key: str, items: Sequence[Item]) -> str:
+        told = [item for item in items if item.message.content]
+        places = [item.position for item in told]
+        return prompts.conversation(key, places[0], [item.message for item in told], self._zone, positions=places)
+
+    def _tokens(self, position: int, message: Message) -> int:
+        return max(1, self._model.count(prompts.message(position, message, self._zone) + "\n"))
+
+
+def _retry(wrong: AnswerUnusable) -> list[ChatMessage]:
+    reason = f"The last answer did not count: {wrong}. Answer again, shorter, in bullet lines only, or (nothing)."
+    return [ChatMessage("assistant", "(no answer)"), ChatMessage("user", reason)]
+
+
+def _joined(batches: Iterator[Batch]) -> Batch:
+    """Join batches into one; the entries of all but the last complete no message."""
+    found = list(batches)
+    entries = tuple(entry for batch in found for entry in batch.entries)
+    kept = sum((batch.kept for batch in found), Kept())
+    return Batch(entries, sum((batch.usage for batch in found), Usage()), kept)
