@@ -1,0 +1,7 @@
+"""Read the transcripts of many agents as one kind of message: `read`, `find`, and the FORMATS there are."""
+
+from dream.transcripts.files import find
+from dream.transcripts.formats import FORMATS, read
+from dream.transcripts.reader import Reader
+
+__all__ = ["FORMATS", "Reader", "find", "read"]

@@ -1,0 +1,70 @@
+"""Claude Code's session files: JSON lines, one row a content block of an answer.
+
+Rows are taken in the order of the file, and each row is a message of its own, so a growing file never changes
+what was read before; rows that a resumed session repeats are dropped by their id.
+Source of the shape: letta-ai/trajectory, Claude Code 2.1.139 to 2.1.206.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from dream.transcripts import fields
+from dream.transcripts.fields import Json
+from dream.transcripts.reader import Pair
+from dream.transcripts.source import Head, Source
+from dream.transcripts.turns import Options, Turns
+
+name = "claude-code"
+
+_MARKS = {"uuid", "parentUuid", "sessionId", "isSidechain", "leafUuid", "requestId", "gitBranch", "userType"}
+_ROWS = {"user", "assistant", "summary", "system", "progress", "file-history-snapshot", "queue-operation", "attachment"}
+
+
+def recognises(head: Head) -> bool:
+    """Rows of type user or assistant with a message in them and Claude Code's own fields beside it."""
+    return head.shape == "lines" and any(
+        record.get("type") in ("user", "assistant")
+        and isinstance(record.get("message"), dict)
+        and not _MARKS.isdisjoint(record)
+        for record in head.records
+        if isinstance(record.get("type"), str)
+    )
+
+
+def places(home: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return `~/.claude/projects`, or what CLAUDE_CONFIG_DIR says."""
+    own = environ.get("CLAUDE_CONFIG_DIR")
+    return (f"{own or home / '.claude'}/projects/*/*.jsonl",)
+
+
+def read(source: Source, options: Options) -> Iterator[Pair]:
+    """Yield the messages of each session in the file; a sub-agent's belong to a session of their own."""
+    session = source.default_id
+    turns: dict[str, Turns] = {}
+    for record in source.records():
+        row = record.value
+        session = fields.key(row, "sessionId") or session
+        if row.get("type") not in ("user", "assistant") or _left_out(row):
+            continue
+        sidechain = row.get("isSidechain") is True
+        if sidechain and not options.include_subagents:
+            continue
+        own = f"{session}/{fields.key(row, 'agentId') or 'sidechain'}" if sidechain else session
+        said = fields.table(row, "message")
+        who = "assistant" if row["type"] == "assistant" else "user"
+        for message in turns.setdefault(own, Turns(options)).said(
+            who,  # type: ignore[arg-type]
+            fields.first(said, "content", "text"),
+            at=fields.first(row, "timestamp"),
+            id=fields.key(row, "uuid") or fields.key(said, "id"),
+        ):
+            yield f"{name}:{own}", message
+
+
+def _left_out(row: Json) -> bool:
+    """Say whether a row is not a person's or the model's: meta rows, compaction summaries, the harness's answers."""
+    if any(row.get(mark) is True for mark in ("isMeta", "isCompactSummary", "isApiErrorMessage")):
+        return True
+    return fields.table(row, "message").get("model") == "<synthetic>"

@@ -1,0 +1,112 @@
+"""Take out of a text what no person and no agent said: injected blocks, inline images, unpaired surrogates."""
+
+from __future__ import annotations
+
+import re
+
+# Blocks that agents and memory engines put into a conversation for the model to read.
+_INJECTED = (
+    "environment_context",
+    "environment_details",
+    "system-reminder",
+    "system_reminder",
+    "user_instructions",
+    "permissions instructions",
+    "collaboration_mode",
+    "apps_instructions",
+    "skills_instructions",
+    "plugins_instructions",
+    "turn_context",
+    "turn_aborted",
+    "subagent_notification",
+    "model_switch",
+    "INSTRUCTIONS",
+    "command-name",
+    "command-message",
+    "local-command-caveat",
+    "local-command-stdout",
+    "local-command-stderr",
+    "bash-stdout",
+    "bash-stderr",
+    "user-prompt-submit-hook",
+    "session-start-hook",
+    "post-tool-use-hook",
+    "task-notification",
+    "new-diagnostics",
+    "ide_selection",
+    "ide_opened_file",
+    "ide_diagnostics",
+    "session_context",
+    "memory",
+    "memories",
+    "memory-context",
+    "memory_context",
+    "memory_blocks",
+    "memory_metadata",
+    "dream-memory",
+    "dream_memory",
+    "recalled-memory",
+    "recalled_memory",
+    "recalled_memories",
+    "relevant-memories",
+    "relevant_memories",
+    "supermemory-context",
+    "hindsight_memories",
+)
+# Wrappers round what the user did type: the tags go, the words stay.
+_WRAPPERS = ("command-args", "bash-input", "user_query", "user_message")
+_TAG = re.compile(r"<(/?)(%s)(?:\s[^<>]{0,1000})?>" % "|".join(map(re.escape, _INJECTED)), re.IGNORECASE)
+_WRAPPER = re.compile(r"</?(?:%s)>" % "|".join(map(re.escape, _WRAPPERS)))
+_MARKED = re.compile(r"\[(/?)(Runtime Context)[^\[\]]{0,200}\]")
+_DATA_URL = re.compile(
+    r"!\[[^\]\n]{0,200}\]\(data:[^)]*\)|data:[\w.+-]{1,60}/[\w.+-]{1,60}(?:;[\w=.+-]{1,60})*;base64,[\w+/=%-]*"
+)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+# A message that is nothing but the harness speaking.
+_NOISE = ("[Request interrupted by user", "# AGENTS.md instructions for ", "Caveat: The messages below were generated")
+
+
+def surrogates(value: str) -> str:
+    """Join paired surrogates and replace unpaired ones, which no file and no provider takes."""
+    if not _SURROGATE.search(value):
+        return value
+    return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def said(value: str) -> str:
+    """Return what was said in `value`, without injected blocks and images."""
+    value = value.replace("\0", "")
+    if value.lstrip().startswith(_NOISE):
+        return ""
+    if "<" in value:
+        value = _WRAPPER.sub("", _without_blocks(value, _TAG))
+    if "[Runtime Context" in value:
+        value = _without_blocks(value, _MARKED)
+    return images(value).strip()
+
+
+def images(value: str) -> str:
+    """Take inline images (`data:image/png;base64,…`) out of `value`."""
+    return _DATA_URL.sub("", value) if "base64," in value or "(data:" in value else value
+
+
+def _without_blocks(value: str, tag: re.Pattern[str]) -> str:
+    """Cut from each opening tag to its closing one, in one pass; nested blocks go with the outer one.
+
+    A block that is never closed reaches to the end if the text starts with it, else it is someone's words.
+    """
+    kept: list[str] = []
+    end, start, name, depth = 0, 0, "", 0
+    for match in tag.finditer(value):
+        closing, found = match[1] == "/", match[2].lower()
+        if depth == 0 and not closing:
+            start, name, depth = match.start(), found, 1
+        elif depth and found == name:
+            depth += -1 if closing else 1
+            if depth == 0:
+                kept.append(value[end:start])
+                end = match.end()
+    if depth and not value[end:start].strip() and not kept:
+        return ""
+    kept.append(value[end:])
+    return "".join(kept)

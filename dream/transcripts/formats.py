@@ -1,0 +1,87 @@
+"""All formats, the choice among them by content, and `read`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import tzinfo
+from hashlib import blake2b
+from pathlib import Path
+
+from dream.errors import TranscriptError
+from dream.models import Diagnostic, Report
+from dream.transcripts import claude_code, nanobot, openai, sniffing
+from dream.transcripts.files import find
+from dream.transcripts.reader import Pair, Reader
+from dream.transcripts.source import Source
+from dream.transcripts.turns import Options
+
+# In the order in which they are tried: from the most particular to the most general.
+_READERS: tuple[Reader, ...] = (claude_code, nanobot, openai)
+FORMATS: dict[str, Reader] = {reader.name: reader for reader in _READERS}
+
+
+def read(
+    path: Path | str,
+    *,
+    format: str | None = None,
+    zone: tzinfo,
+    report: Report,
+    tool_result_chars: int = 2_000,
+    include_subagents: bool = False,
+) -> Iterator[Pair]:
+    """Yield (session key, message) for each message of a transcript, or of all transcripts in a directory.
+
+    The file is a stream: what is held is one record, and 8 bytes a message by which repeated ones are known.
+    The messages of one key come in order; their positions are counted from 0 for each key.
+    `format` is one of FORMATS; without it the content tells. Times without a zone are read in `zone`.
+    `tool_result_chars` is what is kept of a tool's result. Sub-agents' and scheduled sessions are left out unless
+    `include_subagents`.
+    What can't be used is told to `report`. Raises TranscriptError, at once or at the first step, when nothing can be
+    read: the file is missing, empty, binary or in no known format, or the directory has no transcripts.
+    """
+    path = Path(path)
+    options = Options(zone, report, tool_result_chars, include_subagents)
+    if format is not None and format not in FORMATS:
+        raise TranscriptError(f"{format!r} is no known format; the formats are {', '.join(FORMATS)}.")
+    if path.is_dir():
+        return _directory(path, format, options)
+    return _file(path, format, options)
+
+
+def recognise(source: Source) -> Reader | None:
+    """Find the reader of a file by its content, or None."""
+    head = sniffing.head(source)
+    return next((reader for reader in _READERS if reader.recognises(head)), None)
+
+
+def _file(path: Path, format: str | None, options: Options) -> Iterator[Pair]:
+    source = sniffing.source(path, options.report)
+    reader = FORMATS[format] if format else recognise(source)
+    if reader is None:
+        raise TranscriptError(f"{path} is in no format that is known; name one with --format ({', '.join(FORMATS)}).")
+    return _once(reader.read(source, options))
+
+
+def _directory(path: Path, format: str | None, options: Options) -> Iterator[Pair]:
+    found = 0
+    for file in find(path):
+        try:
+            yield from _file(file, format, options)
+            found += 1
+        except TranscriptError as error:
+            options.report(Diagnostic(str(file), 0, str(error)))
+    if not found:
+        raise TranscriptError(f"{path} holds no transcript that can be read; name one of its files.")
+
+
+def _once(pairs: Iterator[Pair]) -> Iterator[Pair]:
+    """Drop messages that a resumed or rewritten session repeats: the same id, and the same said."""
+    seen: set[int] = set()
+    for key, message in pairs:
+        if message.id is not None and not message.id.startswith("~"):
+            told = "\0".join((key, message.id, message.role, message.content))
+            mark = int.from_bytes(blake2b(told.encode("utf-8", "replace"), digest_size=8).digest())
+            if mark in seen:
+                continue
+            seen.add(mark)
+        yield key, message

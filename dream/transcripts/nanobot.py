@@ -1,0 +1,61 @@
+"""nanobot's session files: a metadata line, then OpenAI-style messages with naive local times.
+
+A file that was started anew (`/new`) keeps its key; what tells it is the messages' ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from dream.models import Message
+from dream.transcripts import fields
+from dream.transcripts.fields import Json
+from dream.transcripts.parts import call
+from dream.transcripts.reader import Pair
+from dream.transcripts.source import Head, Source
+from dream.transcripts.turns import Options, Turns, role
+
+name = "nanobot"
+
+# Channels on which nobody speaks: scheduled runs, sub-agents, and the dreaming of nanobot itself.
+_SILENT = ("cron", "heartbeat", "subagent", "system", "dream")
+
+
+def recognises(head: Head) -> bool:
+    """A line whose `_type` is metadata."""
+    return head.shape == "lines" and any(record.get("_type") == "metadata" for record in head.records)
+
+
+def places(home: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the sessions under `~/.nanobot`, beside the workspaces and, of older versions, in them."""
+    return (
+        f"{home}/.nanobot/sessions/*.jsonl",
+        f"{home}/.nanobot/sessions/*/*.jsonl",
+        f"{home}/.nanobot/workspace/sessions/*.jsonl",
+    )
+
+
+def read(source: Source, options: Options) -> Iterator[Pair]:
+    """Yield the messages of the session; none of a scheduled or sub-agent's session unless they are asked for."""
+    session, turns = source.default_id, Turns(options)
+    for record in source.records():
+        row = record.value
+        if row.get("_type") == "metadata":
+            session = fields.key(row, "key") or session
+        if "_type" in row or row.get("_command") or row.get("injected_event"):
+            continue
+        if session.partition(":")[0] in _SILENT and not options.include_subagents:
+            continue
+        for message in _message(row, turns):
+            yield f"{name}:{session}", message
+
+
+def _message(row: Json, turns: Turns) -> Iterator[Message]:
+    who, person = role(row.get("role"))
+    at, identity = row.get("timestamp"), fields.key(row, "id")
+    named = fields.text(row, "name") or person
+    if who == "tool":
+        return turns.result(row.get("content"), answers=fields.key(row, "tool_call_id"), at=at, id=identity, name=named)
+    calls = [call(block) for block in fields.tables(row, "tool_calls")]
+    return turns.said(who, row.get("content"), at=at, id=identity, name=named, calls=calls) if who else iter(())

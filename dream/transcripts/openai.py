@@ -1,0 +1,90 @@
+"""Chat messages as OpenAI's API has them, and their kin.
+
+A JSON array of messages, `{"messages": […]}`, a list of such conversations, or JSON lines of either.
+A time may stand under `timestamp`, `created_at`, `time` or `date`; ShareGPT's `from`/`value` is understood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from dream.transcripts import fields
+from dream.transcripts.fields import Json
+from dream.transcripts.parts import Call, call
+from dream.transcripts.reader import Pair
+from dream.transcripts.source import Head, Source
+from dream.transcripts.turns import Options, Turns, role
+
+name = "openai"
+
+_TIMES = ("timestamp", "created_at", "createdAt", "create_time", "time", "date", "datetime", "ts")
+_SESSIONS = ("session_id", "sessionId", "conversation_id", "thread_id", "session", "conversation", "id")
+_MESSAGES = ("messages", "conversation", "conversations", "chat", "turns", "items")
+
+
+def recognises(head: Head) -> bool:
+    """Any record that has content and says who speaks, or that holds such records."""
+    if "messages" in head.lists or "conversations" in head.lists:
+        return True
+    return any(_is_message(record) or _conversation(record) is not None for record in head.records)
+
+
+def places(home: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """There is no place where these are kept."""
+    return ()
+
+
+def read(source: Source, options: Options) -> Iterator[Pair]:
+    """Yield the messages of each conversation in the file."""
+    header, _ = source.header()
+    default = fields.key(header, *_SESSIONS) or source.default_id
+    turns: dict[str, Turns] = {}
+    number = 0
+    for record in source.records():
+        inner = _conversation(record.value)
+        if inner is None:
+            session = fields.key(record.value, *_SESSIONS[:-1]) or default
+            yield from _message(record.value, session, turns.setdefault(session, Turns(options)))
+            continue
+        session = fields.key(record.value, *_SESSIONS) or (f"{default}/{number}" if number else default)
+        number += 1
+        own = Turns(options)
+        for value in inner:
+            yield from _message(value, session, own)
+
+
+def _conversation(record: Json) -> list[Json] | None:
+    """Return the messages of a record that is a whole conversation, or None."""
+    for field in _MESSAGES:
+        found = fields.tables(record, field)
+        if any(_is_message(item) for item in found):
+            return found
+    return None
+
+
+def _is_message(record: Json) -> bool:
+    said = any(field in record for field in ("content", "text", "value", "tool_calls"))
+    return said and any(isinstance(record.get(field), str) for field in ("role", "from", "speaker", "author", "sender"))
+
+
+def _message(record: Json, session: str, turns: Turns) -> Iterator[Pair]:
+    who, person = role(fields.first(record, "role", "from", "speaker", "sender", "author"))
+    if who is None:
+        return
+    at, identity = fields.first(record, *_TIMES), fields.key(record, "id", "uuid", "message_id")
+    content = fields.first(record, "content", "text", "value")
+    named = fields.text(record, "name", "speaker", "author_name") or person
+    if who == "tool":
+        answers = fields.key(record, "tool_call_id", "call_id")
+        found = turns.result(content, answers=answers, at=at, id=identity, name=named)
+    else:
+        found = turns.said(who, content, at=at, id=identity, name=named, calls=_calls(record))
+    for message in found:
+        yield f"{name}:{session}", message
+
+
+def _calls(record: Json) -> list[Call]:
+    calls = [call(block) for block in fields.tables(record, "tool_calls")]
+    old = fields.table(record, "function_call")
+    return [*calls, call(old)] if old else calls

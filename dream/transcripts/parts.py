@@ -1,0 +1,172 @@
+"""Take a message's content apart: its text, its tool calls, the tool results in it.
+
+One tolerant decoder for the content blocks of all agents: `text`, `input_text`, `output_text`;
+`tool_use`, `toolCall`; `tool_result`. Thinking, images and what is not known here are left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from dream.transcripts import clean, fields
+
+LINE_CHARS = 160  # of a tool call's line
+# What tells most about a call, in this order; else the first argument that is a string.
+_TELLING = (
+    *("command", "cmd", "file_path", "path", "filename", "query", "pattern", "url", "prompt", "input", "description"),
+    *("title", "subject", "name", "message", "explanation", "task", "text", "content", "code"),
+)
+_TEXTS = {"text", "input_text", "output_text", "markdown", "audio_transcription", "refusal"}
+_CALLS = {"tool_use", "toolCall", "tool-call", "tool_call", "function_call", "server_tool_use", "mcp_tool_use"}
+_RESULTS = {"tool_result", "toolResult", "tool-result", "function_call_output", "mcp_tool_result"}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call: its id if it has one, the tool's name, and the call as one short line."""
+
+    id: str | None
+    name: str
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A tool's result and the id of the call that it answers, if it says."""
+
+    answers: str | None
+    content: str
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a message's content holds."""
+
+    text: str
+    calls: tuple[Call, ...] = ()
+    results: tuple[Result, ...] = ()
+
+
+def split(content: object) -> Parts:
+    """Take `content` apart: a string, a list of blocks, one block, or anything."""
+    if isinstance(content, str):
+        return Parts(content)
+    texts, calls, results = [], [], []
+    for block in content if isinstance(content, list) else [content]:
+        if isinstance(block, str):
+            texts.append(block)
+        if not isinstance(block, dict):
+            continue
+        kind = block.get("type")
+        if kind in _CALLS if isinstance(kind, str) else False:
+            calls.append(call(block))
+        elif kind in _RESULTS if isinstance(kind, str) else False:
+            results.append(_result(block))
+        elif kind is None or kind in _TEXTS:
+            texts.append(_block_text(block))
+    return Parts("\n\n".join(part for part in texts if part.strip()), tuple(calls), tuple(results))
+
+
+def text(content: object) -> str:
+    """Return only the text of `content`, results' text included; what is not text is shown as JSON."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    parts = split(content)
+    whole = [parts.text, *(result.content for result in parts.results)]
+    found = "\n\n".join(part for part in whole if part)
+    if found or _only_blocks(content):
+        return found
+    return _as_json(content)
+
+
+def call(block: Mapping[str, Any]) -> Call:
+    """Read a tool call of any shape: `{name, input}`, `{name, arguments}`, `{function: {name, arguments}}`."""
+    function = fields.table(block, "function")
+    name = fields.text(function, "name") or fields.text(block, "name", "toolName", "tool_name", "tool") or "tool"
+    arguments = fields.first(function, "arguments", "args")
+    if arguments is None:
+        arguments = fields.first(block, "input", "arguments", "args", "argsText")
+    identity = fields.key(block, "id", "call_id", "tool_call_id", "toolCallId", "callID")
+    return Call(identity, name, line(name, arguments))
+
+
+def line(name: str, arguments: object) -> str:
+    """Show a call as `→ Bash(git status)`: the name and its most telling argument, at most 160 characters."""
+    telling = clean.images(_telling(_opened(arguments)))
+    shown = " ".join(f"→ {name}({telling[: 4 * LINE_CHARS]})".replace("\0", "").split())
+    return shown if len(shown) <= LINE_CHARS else shown[: LINE_CHARS - 2] + "…)"
+
+
+def cut(value: str, chars: int) -> str:
+    """Cut `value` in its middle to `chars` characters, the mark of how much was left out included."""
+    if len(value) <= chars:
+        return value
+    kept = max(chars - len(f"\n[… {len(value):,} characters left out …]\n"), 0)
+    mark = f"\n[… {len(value) - kept:,} characters left out …]\n"
+    head = (kept + 1) // 2
+    return (value[:head] + mark + value[len(value) - (kept - head) :]).strip() if kept else mark.strip()
+
+
+def _opened(arguments: object) -> object:
+    if not isinstance(arguments, str) or not arguments.lstrip().startswith(("{", "[", '"')):
+        return arguments
+    try:
+        opened: object = orjson.loads(arguments)
+    except ValueError:
+        return arguments
+    return opened
+
+
+def _telling(arguments: object) -> str:
+    if isinstance(arguments, str):
+        return arguments
+    if isinstance(arguments, list):
+        words = [word for word in arguments if isinstance(word, str)]
+        shell = len(words) == 3 and words[1] in ("-c", "-lc")
+        return words[2] if shell else " ".join(words)
+    if not isinstance(arguments, dict):
+        return ""
+    names = [name for name in _TELLING if name in arguments] + list(arguments)
+    for name in names:
+        value = arguments[name]
+        if isinstance(value, str) and value.strip():
+            return value
+        if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
+            return _telling(value)
+    return next((str(value) for value in arguments.values() if isinstance(value, int | float)), "")
+
+
+def _block_text(block: Mapping[str, Any]) -> str:
+    for name in ("text", "content", "value", "output", "refusal"):
+        value = block.get(name)
+        if isinstance(value, str):
+            return value
+        if isinstance(value, dict) and isinstance(value.get("value"), str):
+            return str(value["value"])
+    return ""
+
+
+def _result(block: Mapping[str, Any]) -> Result:
+    answers = fields.key(block, "tool_use_id", "tool_call_id", "toolCallId", "call_id")
+    return Result(answers, text(fields.first(block, "content", "output", "result")), fields.text(block, "toolName"))
+
+
+def _only_blocks(content: object) -> bool:
+    """Say whether `content` is blocks that are left out on purpose (images), or nothing."""
+    blocks = content if isinstance(content, list) else [content]
+    return all(isinstance(block, dict) and isinstance(block.get("type"), str) for block in blocks)
+
+
+def _as_json(content: object) -> str:
+    try:
+        return json.dumps(content, ensure_ascii=False, separators=(", ", ": "))
+    except (ValueError, RecursionError):
+        return ""

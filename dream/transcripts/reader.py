@@ -1,0 +1,35 @@
+"""What a reader of one agent's format is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Protocol
+
+from dream.models import Message
+from dream.transcripts.source import Head, Source
+from dream.transcripts.turns import Options
+
+Pair = tuple[str, Message]
+
+
+class Reader(Protocol):
+    """One agent's format. A module with these four names is a reader.
+
+    A reader of a broken file reports what it leaves out and goes on; it raises nothing but TranscriptError, and
+    that only where nothing can be read.
+    The messages of one session come in order, and an append to the file never changes or moves earlier ones.
+    """
+
+    @property
+    def name(self) -> str:
+        """The format's name, as in `--format` and at the front of its session keys."""
+
+    def recognises(self, head: Head) -> bool:
+        """Say from the content alone whether a file is in this format."""
+
+    def read(self, source: Source, options: Options) -> Iterator[Pair]:
+        """Yield (session key, message) for each message of the file."""
+
+    def places(self, home: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
+        """Return glob patterns of where the agent keeps its transcripts; () where there is no such place."""

@@ -1,0 +1,109 @@
+"""Tell what a file is from how it begins."""
+
+from __future__ import annotations
+
+import codecs
+import errno
+import stat
+from itertools import islice
+from pathlib import Path
+
+from dream.errors import TranscriptError
+from dream.models import Diagnostic, Report
+from dream.transcripts import parsing
+from dream.transcripts.source import HEAD_BYTES, HEAD_RECORDS, Head, Shape, Source
+
+_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+
+
+def source(path: Path, report: Report) -> Source:
+    """Look at the file at `path`. Raises TranscriptError if it is missing, unreadable, empty or binary."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise TranscriptError(f"{path} is not a file; name a transcript or a directory of them.")
+        with path.open("rb") as file:
+            start = file.read(HEAD_BYTES)
+    except (FileNotFoundError, NotADirectoryError):
+        raise TranscriptError(f"{path} does not exist; check the path.") from None
+    except OSError as error:
+        reason = errno.errorcode.get(error.errno or 0, "") and error.strerror
+        raise TranscriptError(f"{path} cannot be read ({reason}); check its permissions.") from error
+    except ValueError:
+        raise TranscriptError(f"{str(path)!r} is no path: it holds a NUL character.") from None
+    if start.startswith(b"PK\x03\x04"):
+        return Source(path, "zip", "utf-8", 0, report)
+    if start.startswith(b"SQLite format 3\0"):
+        return Source(path, "sqlite", "utf-8", 0, report)
+    encoding, skip = _encoding(start)
+    told = start[skip:].decode(encoding, "replace").encode("utf-8", "replace") if encoding != "utf-8" else start[skip:]
+    if not told.strip(b" \t\r\n\x00") and len(start) < HEAD_BYTES:
+        raise TranscriptError(f"{path} is empty; there is nothing to read in it.")
+    if b"\0" in told and not _is_object(told.lstrip().partition(b"\n")[0]):
+        raise TranscriptError(f"{path} is a binary file, not a transcript; name a JSON, JSONL or text file.")
+    return Source(path, _shape(told), encoding, skip, report)
+
+
+def head(source: Source) -> Head:
+    """Read as much of `source` as tells its format. What is broken there is reported when it is read in earnest."""
+    quiet = Source(source.path, source.shape, source.encoding, source.skip, _unheard)
+    with source.open() as file:
+        start = file.read(HEAD_BYTES)
+    if source.shape in ("zip", "sqlite", "text"):
+        return Head(source.shape, start)
+    records = tuple(record.value for record in islice(quiet.records(), HEAD_RECORDS))
+    header, lists = quiet.header()
+    return Head(source.shape, start, records, header, lists)
+
+
+def _unheard(diagnostic: Diagnostic) -> None:
+    """Report nothing."""
+
+
+def _encoding(start: bytes) -> tuple[str, int]:
+    """Return the encoding and the length of the byte order mark; UTF-16 is also known by its NULs."""
+    for mark, encoding in _BOMS:
+        if start.startswith(mark):
+            return encoding, len(mark)
+    sample = start[:1024]
+    half = len(sample) // 2
+    odd, even = sample[1::2].count(0), sample[0::2].count(0)
+    if half > 1 and odd > 0.6 * half and even == 0:
+        return "utf-16-le", 0
+    if half > 1 and even > 0.6 * half and odd == 0:
+        return "utf-16-be", 0
+    return "utf-8", 0
+
+
+def _shape(start: bytes) -> Shape:
+    """Tell the shape of a text file from its first bytes."""
+    body = start.lstrip()
+    opening = body[:1]
+    rest = body[1:].lstrip()[:1]
+    if opening == b"[" and (rest in (b"{", b"[", b"]", b"")):
+        return "array"
+    first, newline, _ = body.partition(b"\n")
+    if opening == b"{":
+        if _is_object(first):
+            return "lines"
+        if not newline and len(start) < HEAD_BYTES:  # one line and not complete
+            return "object" if _streamed(body) else "lines"
+        return "object" if _unclosed(first) or not newline else "lines"
+    lines = start.split(b"\n", 50)[:50]
+    return "lines" if any(_is_object(line) for line in lines if line.lstrip().startswith(b"{")) else "text"
+
+
+def _streamed(body: bytes) -> bool:
+    return any(b'"%s"' % name in body[:2048] for name in (b"messages", b"items", b"events", b"mapping"))
+
+
+def _unclosed(line: bytes) -> bool:
+    """Say whether a line is the first one of JSON written over many lines."""
+    return line.rstrip().endswith((b"{", b"[", b",", b":"))
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        parsing.record(line)
+    except parsing.Broken:
+        return False
+    return True

@@ -1,0 +1,181 @@
+"""A transcript on disk: what shape it has, how it begins, and its records one after the other."""
+
+from __future__ import annotations
+
+import codecs
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Literal
+
+from dream.models import Diagnostic, Report
+from dream.transcripts import parsing, scanning
+from dream.transcripts.fields import Json
+from dream.transcripts.scanning import MAX_RECORD
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer as Buffer
+
+Shape = Literal["lines", "array", "object", "text", "zip", "sqlite"]
+
+HEAD_BYTES = 1 << 16  # of a file that are looked at to tell its shape
+HEAD_RECORDS = 40  # records that are looked at to tell its format
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One JSON object of a transcript and the line that it begins on."""
+
+    line: int
+    value: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What tells a transcript's format: its shape, its first bytes, its first records, its header.
+
+    `header` is the fields of an object beside its list of messages; `lists` are the names of its lists.
+    """
+
+    shape: Shape
+    start: bytes
+    records: tuple[Json, ...] = ()
+    header: Json = field(default_factory=dict)
+    lists: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A transcript's file. Every method opens it anew and reads it as a stream.
+
+    `default_id` is the id of a session whose format has none: the file's stem and 8 hex digits of its absolute path.
+    """
+
+    path: Path
+    shape: Shape
+    encoding: str
+    skip: int  # bytes of the byte order mark
+    report: Report
+
+    @property
+    def default_id(self) -> str:
+        """Return an id that is the same as long as the file stays where it is."""
+        digest = sha256(str(self.path.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:8]
+        stem = str(self.path.stem).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        return f"{stem}-{digest}"
+
+    def say(self, line: int, text: str) -> None:
+        """Report something about a line of this file."""
+        self.report(Diagnostic(str(self.path), line, text))
+
+    def open(self) -> IO[bytes]:
+        """Open the file as a stream of UTF-8 bytes, whatever its encoding is."""
+        file = self.path.open("rb")
+        file.seek(self.skip)
+        if self.encoding == "utf-8":
+            return file
+        return io.BufferedReader(_Recoded(file, self.encoding), scanning.CHUNK)
+
+    def lines(self) -> Iterator[tuple[int, bytes, bool]]:
+        """Yield (number, line, whether a newline ends it). A line over MAX_RECORD is reported and passed over."""
+        with self.open() as file:
+            number = 0
+            while raw := file.readline(MAX_RECORD):
+                number += 1
+                if len(raw) == MAX_RECORD and not raw.endswith(b"\n"):
+                    self.say(number, f"The line is longer than {MAX_RECORD >> 20} MiB and was left out.")
+                    while (rest := file.readline(MAX_RECORD)) and not rest.endswith(b"\n"):
+                        pass
+                    continue
+                yield number, raw, raw.endswith(b"\n")
+
+    def records(self) -> Iterator[Record]:
+        """Yield the records: JSON lines, the elements of an array, or of an object's lists.
+
+        A broken one is reported with its line and left out; so is a torn end, which is read when it is complete.
+        """
+        if self.shape == "lines":
+            yield from self._line_records()
+        elif self.shape in ("array", "object"):
+            for piece in self._pieces():
+                if piece.name == "" or piece.name.endswith("[]"):
+                    yield from self._parsed(piece.line, piece.raw)
+
+    def header(self) -> tuple[Json, frozenset[str]]:
+        """Return the fields of an object that are no streamed list, and the names of those that are."""
+        found: Json = {}
+        lists = set()
+        if self.shape != "object":
+            return found, frozenset()
+        with self.open() as file:
+            for piece in scanning.pieces(file):
+                if piece.name.endswith("[]"):
+                    lists.add(piece.name[:-2])
+                elif piece.whole:
+                    try:
+                        found[piece.name] = parsing.value(piece.raw)[0]
+                    except parsing.Broken as broken:
+                        self.say(piece.line, f"The field {piece.name!r} {broken}; it was left out.")
+        return found, frozenset(lists)
+
+    def _line_records(self) -> Iterator[Record]:
+        for number, raw, ended in self.lines():
+            if not raw.strip():
+                continue
+            try:
+                value, mended = parsing.record(raw)
+            except parsing.Broken as broken:
+                torn = "is not complete yet and will be read when it is" if not ended else f"{broken}; it was left out"
+                self.say(number, f"The line {torn}.")
+                continue
+            if mended:
+                self.say(number, f"The line {mended}.")
+            yield Record(number, value)
+
+    def _pieces(self) -> Iterator[scanning.Piece]:
+        with self.open() as file:
+            for piece in scanning.pieces(file):
+                if piece.whole:
+                    yield piece
+                else:
+                    self.say(piece.line, "The JSON that begins here is not complete or too large; it was left out.")
+
+    def _parsed(self, line: int, raw: bytes) -> Iterator[Record]:
+        try:
+            value, mended = parsing.record(raw)
+        except parsing.Broken as broken:
+            self.say(line, f"The record {broken}; it was left out.")
+            return
+        if mended:
+            self.say(line, f"The record {mended}.")
+        yield Record(line, value)
+
+
+class _Recoded(io.RawIOBase):
+    """A file in another encoding as a stream of UTF-8; what can't be decoded becomes �."""
+
+    def __init__(self, file: IO[bytes], encoding: str) -> None:
+        self.file = file
+        self.decoder = codecs.getincrementaldecoder(encoding)("replace")
+        self.rest = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Buffer) -> int:
+        view = memoryview(buffer)
+        while not self.rest:
+            raw = self.file.read(len(view))
+            self.rest = self.decoder.decode(raw, final=not raw).encode("utf-8", "replace")
+            if not raw:
+                break
+        taken = self.rest[: len(view)]
+        self.rest = self.rest[len(taken) :]
+        view[: len(taken)] = taken
+        return len(taken)
+
+    def close(self) -> None:
+        self.file.close()
+        super().close()

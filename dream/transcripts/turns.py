@@ -1,0 +1,129 @@
+"""Make `Message`s of what a record says, and remember which tool calls still wait for their answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from hashlib import blake2b
+
+from dream.models import Message, Report, Role
+from dream.transcripts import clean, parts, times
+
+WAITING = 1_000  # tool calls without an answer that are remembered; more in one session are none that matter
+
+_ROLES: dict[str, Role | None] = {
+    **dict.fromkeys(("user", "human", "customer", "prompter", "input", "you", "me"), "user"),
+    **dict.fromkeys(("assistant", "ai", "bot", "model", "gpt", "chatgpt", "gemini", "claude", "agent"), "assistant"),
+    **dict.fromkeys(("tool", "function", "toolresult", "tool_result", "ipython", "observation"), "tool"),
+    **dict.fromkeys(("system", "developer"), None),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to read: the zone of naive times, where to report, how much of a tool's result to keep."""
+
+    zone: tzinfo
+    report: Report
+    tool_result_chars: int = 2_000
+    include_subagents: bool = False
+
+
+def role(value: object) -> tuple[Role | None, str | None]:
+    """Read a role of any agent: (role, name). None for a role is a system prompt, which is left out.
+
+    What is no role is the name of a person; without any, a user speaks.
+    """
+    if not isinstance(value, str) or not value.strip():
+        return "user", None
+    word = value.strip().lower()
+    if word in _ROLES:
+        return _ROLES[word], None
+    return "user", value.strip()
+
+
+@dataclass(slots=True)
+class Turns:
+    """The messages of one session, in order.
+
+    A call without an id is given one, and a result that names no call answers the oldest that waits.
+    """
+
+    options: Options
+    _waiting: dict[str, str] = field(default_factory=dict)
+    _named: int = 0
+
+    def said(
+        self,
+        who: Role,
+        content: object,
+        *,
+        at: object = None,
+        id: str | None = None,
+        name: str | None = None,
+        calls: Sequence[parts.Call] = (),
+    ) -> Iterator[Message]:
+        """Yield the results in `content`, then its text and calls as one message; nothing if all was left out."""
+        found = parts.split(content)
+        told = clean.said(found.text)
+        asked = (*found.calls, *calls)
+        identities = self._identities(asked)
+        shown = "\n".join(part for part in (told, *(call.line for call in asked)) if part)
+        taken = 0
+        for result in found.results:
+            yield from self.result(result.content, answers=result.answers, at=at, id=_nth(id, taken), name=result.name)
+            taken += 1
+        if shown:
+            yield self._message(who, shown, at, _nth(id, taken), name, identities, None)
+
+    def result(
+        self,
+        content: object,
+        *,
+        answers: str | None,
+        at: object = None,
+        id: str | None = None,
+        name: str | None = None,
+    ) -> Iterator[Message]:
+        """Yield a tool's result, cut in its middle; an empty one stays, for its call's sake."""
+        if answers is None:
+            fitting = (key for key, tool in self._waiting.items() if name in (None, tool))
+            answers = next(fitting, None)
+        tool = self._waiting.pop(answers, None) if answers is not None else None
+        told = parts.cut(clean.said(parts.text(content)), self.options.tool_result_chars)
+        yield self._message("tool", told, at, id, name or tool, (), answers)
+
+    def _identities(self, calls: Sequence[parts.Call]) -> tuple[str, ...]:
+        found = []
+        for call in calls:
+            self._named += call.id is None
+            identity = call.id or f"call-{self._named}"
+            found.append(identity)
+            self._waiting[identity] = call.name
+            if len(self._waiting) > WAITING:
+                del self._waiting[next(iter(self._waiting))]
+        return tuple(found)
+
+    def _message(
+        self,
+        who: Role,
+        content: str,
+        at: object,
+        id: str | None,
+        name: str | None,
+        calls: tuple[str, ...],
+        answers: str | None,
+    ) -> Message:
+        when = times.parse(at, self.options.zone)
+        return Message(who, content, when, name, id or _digest(who, at, content, calls, answers), calls, answers)
+
+
+def _nth(id: str | None, number: int) -> str | None:
+    return id if id is None or number == 0 else f"{id}#{number}"
+
+
+def _digest(*values: object) -> str:
+    """Name a message that has no id by what it is. Two alike, said at the same time, share the name."""
+    seed = "\0".join(map(repr, values)).encode("utf-8", "replace")
+    return "~" + blake2b(seed, digest_size=8).hexdigest()
