@@ -133,6 +133,10 @@ class Provider:
             self._used += 1
         return answer if isinstance(answer, Reply) else answer(request.body)
 
+    @property
+    def stopped(self) -> bool:
+        return self._stopped.is_set()
+
     def wait_until_stopped(self, seconds: float | None = None) -> None:
         self._stopped.wait(seconds)
 
@@ -153,6 +157,9 @@ def _handler_for(provider: Provider) -> type[BaseHTTPRequestHandler]:
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
+            if provider.stopped:  # a connection kept open must not outlive the server
+                self.close_connection = True
+                return
             data = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             body = json.loads(data) if data else {}
             reply = provider.take(Request(self.path, dict(self.headers), body, time.monotonic()))
@@ -160,7 +167,8 @@ def _handler_for(provider: Provider) -> type[BaseHTTPRequestHandler]:
                 provider.wait_until_stopped()
                 self.close_connection = True
                 return
-            provider.wait_until_stopped(reply.seconds or 0.0) if reply.seconds else None
+            if reply.seconds:
+                provider.wait_until_stopped(reply.seconds)
             self._send(reply)
 
         def do_GET(self) -> None:
@@ -175,7 +183,8 @@ def _handler_for(provider: Provider) -> type[BaseHTTPRequestHandler]:
                 self.send_header(name, value)
             self.end_headers()
             for piece in [data] if not reply.drip else [data[i : i + 1] for i in range(len(data))]:
-                provider.wait_until_stopped(reply.drip) if reply.drip else None
+                if reply.drip:
+                    provider.wait_until_stopped(reply.drip)
                 self.wfile.write(piece)
 
         def log_message(self, format: str, *args: object) -> None:

@@ -250,5 +250,6 @@ def _litellm() -> Any:
 
     litellm.suppress_debug_info = True  # it prints advice on stdout otherwise
     litellm.disable_hf_tokenizer_download = True  # 24 s of retries for names such as llama-2
-    warnings.filterwarnings("ignore", message="Pydantic serializer warnings", category=UserWarning)
+    # What they warn of is about their own code, and would stand on our user's stderr.
+    warnings.filterwarnings("ignore", module=r"(pydantic|litellm|openai|httpx|aiohttp)(\.|$)")
     return litellm

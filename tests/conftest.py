@@ -1,0 +1,82 @@
+"""What every test gets: a fresh home, no environment of ours or of git's, and no network but loopback."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.provider import Provider
+
+LOCAL_NAMES = {"localhost", "localhost.localdomain", "ip6-localhost", ""}
+# A real provider's key in the developer's shell must not reach a test, nor a test a provider.
+OURS = ("DREAM_", "_DREAM", "GIT_", "OPENAI_", "ANTHROPIC_", "GEMINI_", "LITELLM_", "XDG_", "AWS_", "AZURE_", "OLLAMA_")
+KEYS = ("_API_KEY", "_API_BASE", "_BASE_URL", "_proxy", "_PROXY")
+
+
+def _refuse_the_network(event: str, arguments: tuple[object, ...]) -> None:
+    """Audit hook: a look-up of, or a connection to, anything but this machine is an error in a test."""
+    if event == "socket.connect":
+        address = arguments[1]
+        host = address[0] if isinstance(address, tuple) else ""  # a path: a socket of this machine
+    elif event == "socket.getaddrinfo":
+        host = arguments[0]
+    else:
+        return
+    host = host.decode() if isinstance(host, bytes) else host
+    if isinstance(host, str) and not _is_local(host):
+        raise RuntimeError(f"A test reached for the network: {host!r}. Use the scripted provider on loopback.")
+
+
+def _is_local(host: str) -> bool:
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return host in LOCAL_NAMES
+    return address.is_loopback or address.is_unspecified
+
+
+sys.addaudithook(_refuse_the_network)
+
+
+@pytest.fixture(autouse=True)
+def _own_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith(OURS) or name.endswith(KEYS):
+            monkeypatch.delenv(name)
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
+    monkeypatch.setenv("TZ", "UTC")
+    # Processes that a test starts have no audit hook: what they send out ends at a port where nothing listens.
+    for name in ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost,::1")
+
+
+@pytest.fixture(scope="session")
+def _litellm() -> None:
+    """Import LiteLLM once, as the gateway does: the warnings of its own import are not ours."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from dream.llm import gateway
+
+        gateway._litellm()
+
+
+@pytest.fixture
+def provider(_litellm: None) -> Iterator[Provider]:
+    """A scripted provider on loopback; `provider.script(…)` says what it answers."""
+    with Provider() as server:
+        yield server
+
+
+@pytest.fixture
+def home() -> Path:
+    """The test's own HOME."""
+    return Path(os.environ["HOME"])
