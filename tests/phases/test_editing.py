@@ -1,0 +1,186 @@
+"""Every finding ends in a stated outcome, checked against the draft; guards hold or refuse."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from dream.models import Finding, MemoryFile, Outcome, Rejected
+from dream.phases import fallback
+from dream.phases.draft import Edit, EditError
+from dream.phases.editing import Editing
+from dream.phases.guards import Protected
+from dream.settings import Settings
+
+USER = "# User\n\n## Home\n\n- Lives in Osaka\n- Has two cats\n"
+
+
+def finding(text: str, *, remove: bool = False, file: MemoryFile = "USER.md", entries: tuple[int, ...] = (1,)) -> Finding:
+    return Finding(file, text, entries, remove)
+
+
+def protected(
+    user: str = USER, *, person: tuple[str, ...] = (), rejected: tuple[str, ...] = (), unsafe: str = ""
+) -> Protected:
+    return Protected(
+        before={"SOUL.md": "", "USER.md": user, "memory/MEMORY.md": ""},
+        person_lines={"USER.md": frozenset(person)},
+        rejected=[Rejected(datetime(2026, 1, 1, tzinfo=UTC), "USER.md", text, "restore") for text in rejected],
+        unsafe_files={"USER.md": unsafe} if unsafe else {},
+    )
+
+
+def editing(*findings: Finding, at: Protected | None = None, settings: Settings | None = None) -> Editing:
+    return Editing(findings, at or protected(), settings or Settings())
+
+
+def states(desk: Editing) -> list[str]:
+    return [outcome.state for outcome in desk.outcomes()]
+
+
+def test_an_edit_settles_the_findings_that_it_names() -> None:
+    desk = editing(finding("Lives in Tokyo"), finding("Lives in Osaka", remove=True))
+    desk.edit(Edit("USER.md", "- Lives in Osaka", "- Lives in Tokyo", (1, 2)))
+    assert states(desk) == ["applied", "applied"]
+    assert desk.draft.texts["USER.md"] == USER.replace("Osaka", "Tokyo")
+
+
+def test_an_edit_that_has_nothing_to_do_with_its_finding_does_not_settle_it() -> None:
+    desk = editing(finding("Lives in Tokyo"))
+    desk.edit(Edit("USER.md", "", "- The weather is fine", (1,)))
+    assert desk.unsettled() == [1]
+
+
+def test_an_edit_that_a_later_one_undid_does_not_count() -> None:
+    desk = editing(finding("Plays the violin"))
+    desk.edit(Edit("USER.md", "", "- Plays the violin", (1,)))
+    desk.edit(Edit("USER.md", "- Plays the violin\n", "", (1,)))
+    assert desk.unsettled() == [1]
+
+
+def test_what_nothing_settles_is_refused_and_never_dropped() -> None:
+    desk = editing(finding("Plays the violin"))
+    assert desk.outcomes() == (Outcome(finding("Plays the violin"), "refused", "no edit of it stands in the draft"),)
+
+
+def test_a_claim_that_a_fact_stands_already_is_checked() -> None:
+    desk = editing(finding("Has two cats"), finding("Plays the violin"))
+    desk.skip(1, "already present")
+    with pytest.raises(EditError, match="does not stand"):
+        desk.skip(2, "already present")
+    assert states(desk) == ["present", "refused"]
+    assert desk.unsettled() == [2]
+
+
+def test_a_skip_for_another_reason_is_a_refusal_with_that_reason() -> None:
+    desk = editing(finding("It rained on Monday"))
+    desk.skip(1, "transient")
+    assert desk.outcomes()[0].state == "refused"
+    assert desk.outcomes()[0].reason == "transient"
+
+
+@pytest.mark.parametrize(
+    ("edit", "sentence"),
+    [
+        (Edit("USER.md", "", "- x"), "name in `findings`"),
+        (Edit("USER.md", "", "- x", (7,)), "no finding 7"),
+        (Edit("SOUL.md", "", "- x", (1,)), "belong in USER.md"),
+        (Edit("USER.md", "- nowhere", "- x", (1,)), "does not occur"),
+    ],
+)
+def test_what_the_model_can_mend_is_an_answer_to_it(edit: Edit, sentence: str) -> None:
+    with pytest.raises(EditError, match=sentence):
+        editing(finding("x")).edit(edit)
+
+
+def test_a_repeated_call_is_an_error() -> None:
+    desk = editing(finding("x y z"))
+    desk.edit(Edit("USER.md", "", "- x y z", (1,)))
+    with pytest.raises(EditError, match="before"):
+        desk.edit(Edit("USER.md", "", "- x y z", (1,)))
+
+
+def test_a_line_that_a_person_wrote_is_held_and_stays() -> None:
+    desk = editing(finding("Lives in Tokyo"), at=protected(person=("- Lives in Osaka",)))
+    assert desk.edit(Edit("USER.md", "- Lives in Osaka", "- Lives in Tokyo", (1,))).startswith("held")
+    assert states(desk) == ["held"]
+    assert desk.draft.texts["USER.md"] == USER
+    assert desk.held[0].verdict.guard == "person-line"
+
+
+def test_a_person_s_line_may_get_a_neighbour() -> None:
+    desk = editing(finding("Has a dog"), at=protected(person=("- Has two cats",)))
+    desk.edit(Edit("USER.md", "- Has two cats", "- Has two cats\n- Has a dog", (1,)))
+    assert states(desk) == ["applied"]
+
+
+def test_more_than_a_quarter_of_the_lines_gone_is_held_but_five_may_always_go() -> None:
+    many = "".join(f"- fact number {n}\n" for n in range(8))
+    removals = [finding(f"fact number {n}", remove=True) for n in range(8)]
+    desk = editing(*removals, at=protected(many))
+    for n in range(8):
+        desk.edit(Edit("USER.md", f"- fact number {n}\n", "", (n + 1,)))
+    assert states(desk) == ["applied"] * 5 + ["held"] * 3
+    assert desk.draft.texts["USER.md"] == "".join(f"- fact number {n}\n" for n in range(5, 8))
+
+
+def test_one_edit_that_empties_a_file_is_held() -> None:
+    many = "".join(f"- fact number {n}\n" for n in range(40))
+    desk = editing(finding("everything", remove=True), at=protected(many))
+    desk.edit(Edit("USER.md", many, "", (1,)))
+    assert states(desk) == ["held"]
+    assert desk.held[0].verdict.guard == "loss"
+
+
+def test_a_fact_that_a_person_took_back_stays_out() -> None:
+    desk = editing(finding("Is fond of green tea"), at=protected(rejected=("Fond of green tea",)))
+    assert desk.edit(Edit("USER.md", "", "- is fond of green tea.", (1,))).startswith("refused")
+    assert states(desk) == ["refused"]
+    assert "green tea" not in desk.draft.texts["USER.md"]
+
+
+def test_review_hold_holds_everything() -> None:
+    desk = editing(finding("Has a dog"), settings=Settings(review="hold"))
+    fallback.settle(desk)
+    assert states(desk) == ["held"]
+    assert desk.draft.texts["USER.md"] == USER
+
+
+def test_an_unsafe_file_is_not_edited() -> None:
+    desk = editing(finding("Has a dog"), at=protected(unsafe="USER.md is a symbolic link"))
+    fallback.settle(desk)
+    assert states(desk) == ["held"]
+
+
+def test_invisible_characters_and_secrets_do_not_reach_the_draft() -> None:
+    desk = editing(finding("Key"))
+    desk.edit(Edit("USER.md", "", "- Key is AKIAIOSFODNN7EXAMPLF\u200b \u202ehidden", (1,)))
+    text = desk.draft.texts["USER.md"]
+    assert "AKIA" not in text and "\u200b" not in text and "\u202e" not in text
+
+
+def test_without_a_model_a_correction_replaces_the_old_line() -> None:
+    desk = editing(finding("Lives in Tokyo since November"), finding("Lives in Osaka", remove=True))
+    fallback.settle(desk)
+    assert states(desk) == ["applied", "applied"]
+    assert desk.draft.texts["USER.md"] == USER.replace("- Lives in Osaka", "- Lives in Tokyo since November")
+
+
+def test_without_a_model_what_stands_already_is_not_written_again() -> None:
+    desk = editing(finding("The user has two cats"))
+    fallback.settle(desk)
+    assert states(desk) == ["present"]
+
+
+def test_without_a_model_a_removal_of_nothing_says_so() -> None:
+    desk = editing(finding("Owns a helicopter", remove=True))
+    fallback.settle(desk)
+    assert desk.outcomes()[0].state == "present"
+
+
+def test_without_a_model_a_correction_of_a_person_s_line_is_held_as_one() -> None:
+    desk = editing(finding("Lives in Tokyo"), finding("Lives in Osaka", remove=True), at=protected(person=("- Lives in Osaka",)))
+    fallback.settle(desk)
+    assert states(desk) == ["held", "held"]
+    assert len(desk.held) == 1

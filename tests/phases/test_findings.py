@@ -1,0 +1,75 @@
+"""Phase 1's answer is a parsed contract."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dream.errors import AnswerUnusable
+from dream.models import Finding
+from dream.phases.findings import parse
+
+
+def test_each_line_becomes_a_finding_with_its_cursors() -> None:
+    answer = "[USER] Lives in Tokyo since 2026-11-18 {44}\n[USER-REMOVE] Lives in Osaka {44}\n[MEMORY] API on port 8080 {41,43}"
+    assert parse(answer, [41, 42, 43, 44]).findings == (
+        Finding("USER.md", "Lives in Tokyo since 2026-11-18", (44,)),
+        Finding("USER.md", "Lives in Osaka", (44,), remove=True),
+        Finding("memory/MEMORY.md", "API on port 8080", (41, 43)),
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["[user] Likes tea {7}", "- [USER] Likes tea {7}", "1. **[USER]** Likes tea {7}", "[USER.md] Likes tea { 7 }", "* [USER]: Likes tea {7}."],
+)
+def test_ordinary_spellings_of_a_line_are_understood(line: str) -> None:
+    assert parse(line, [7]).findings == (Finding("USER.md", "Likes tea", (7,)),)
+
+
+def test_a_range_of_cursors_is_understood() -> None:
+    assert parse("[SOUL] Be brief {41–43}", [41, 42, 43, 44]).findings[0].entries == (41, 42, 43)
+
+
+@pytest.mark.parametrize("cited", ["", " {}", " {99}", " {0}", " {x}"])
+def test_a_finding_that_cites_no_entry_of_the_batch_rests_on_all_of_it(cited: str) -> None:
+    assert parse(f"[SOUL] Be brief{cited}", [41, 42]).findings[0].entries == (41, 42)
+
+
+def test_skip_alone_means_no_findings() -> None:
+    assert parse("[SKIP]", [1]).findings == ()
+    assert parse("```\n[SKIP] nothing new\n```", [1]).findings == ()
+
+
+def test_findings_win_over_a_skip_beside_them() -> None:
+    assert len(parse("[SKIP]\n[USER] Likes tea {1}", [1]).findings) == 1
+
+
+@pytest.mark.parametrize("answer", ["", "   \n", "I found nothing new.", "[SKILL] juggling {1}", "[USER] {1}", "done"])
+def test_an_answer_without_a_finding_or_skip_is_unusable_and_never_means_nothing_new(answer: str) -> None:
+    with pytest.raises(AnswerUnusable):
+        parse(answer, [1])
+
+
+def test_prose_beside_findings_is_kept_as_unreadable() -> None:
+    analysis = parse("Here is what I found:\n[USER] Likes tea {1}", [1])
+    assert analysis.unreadable == ("Here is what I found:",)
+
+
+def test_the_same_finding_twice_counts_once() -> None:
+    assert len(parse("[USER] Likes tea {1}\n[USER] likes tea {1}", [1]).findings) == 1
+
+
+def test_a_fact_that_ends_in_braces_keeps_them_unless_they_are_cursors() -> None:
+    assert parse("[MEMORY] The template is {name} {1}", [1]).findings[0].text == "The template is {name}"
+    assert parse("[MEMORY] The template is {name}", [1]).findings[0].text == "The template is {name}"
+
+
+@given(st.text(), st.lists(st.integers(min_value=1, max_value=10**9), min_size=1, max_size=5))
+def test_no_answer_makes_the_parser_fail_in_another_way(answer: str, cursors: list[int]) -> None:
+    try:
+        analysis = parse(answer, cursors)
+    except AnswerUnusable:
+        return
+    assert all(set(finding.entries) <= set(cursors) and finding.text for finding in analysis.findings)
