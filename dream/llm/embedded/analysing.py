@@ -1,0 +1,173 @@
+"""Phase 1's job: new history entries against the present files → finding lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+
+from dream.llm.embedded.changes import same_fact, supersedes
+from dream.llm.embedded.claims import Claim, claims
+from dream.llm.embedded.coverage import density, note, ranked
+from dream.llm.embedded.routing import route, user_names
+from dream.llm.embedded.salience import salience
+from dream.llm.embedded.sections import LABELS, Dreamt, facts_of
+from dream.llm.embedded.words import content
+from dream.models import MEMORY_FILES, MemoryFile
+
+ROOM: dict[MemoryFile, tuple[int, int]] = {  # lines and bytes, below the guards' budgets with their headings
+    "SOUL.md": (50, 5_000),
+    "USER.md": (100, 10_500),
+    "memory/MEMORY.md": (185, 23_000),
+}
+LEAST = 0.012  # gain per character below which a line is not worth its place
+SWAP = 0.15  # part of a file's lines that may make room in one dream; the guards allow 0.25
+BETTER = 1.5  # how much more telling a new line must be than the old one it pushes out
+
+
+@dataclass(slots=True)
+class _Index:
+    """The lines known so far, found by their content words."""
+
+    lines: list[tuple[MemoryFile, str]] = field(default_factory=list)
+    gone: set[int] = field(default_factory=set)
+    by_word: dict[str, list[int]] = field(default_factory=dict)
+
+    def add(self, file: MemoryFile, text: str) -> int:
+        for key in content(text):
+            self.by_word.setdefault(key, []).append(len(self.lines))
+        self.lines.append((file, text))
+        return len(self.lines) - 1
+
+    def near(self, text: str) -> list[int]:
+        """Return the numbers of the lines that share the most content with `text`, the nearest first."""
+        shared: dict[int, float] = {}
+        for key, weight in content(text).items():
+            for index in self.by_word.get(key, ())[-200:]:
+                shared[index] = shared.get(index, 0.0) + weight
+        best = sorted(shared, key=lambda index: (-shared[index], index))[:40]
+        return [index for index in best if index not in self.gone]
+
+
+@dataclass(frozen=True, slots=True)
+class _New:
+    """A line to add, with the cursors it rests on and the old lines that it replaces."""
+
+    file: MemoryFile
+    text: str
+    cursors: tuple[int, ...]
+    replaces: tuple[tuple[MemoryFile, str], ...] = ()
+
+
+def analyse(files: Mapping[MemoryFile, str], entries: Sequence[Dreamt], today: date | None, limit: int) -> str:
+    """Return the finding lines of a batch, at most `limit` characters, or `[SKIP]`."""
+    old = facts_of(files)
+    added = _settle(old, claims(entries), user_names([text for _, text in old]))
+    lines: list[str] = []
+    for new, pushed in _fitting(files, old, added):
+        marks = "{" + ",".join(map(str, new.cursors)) + "}"
+        removed = [f"[{LABELS[file]}-REMOVE] {text} {marks}" for file, text in (*new.replaces, *pushed)]
+        block = [*removed, f"[{LABELS[new.file]}] {new.text} {marks}"]
+        limit -= sum(len(line) + 1 for line in block)
+        if limit < 0:
+            break
+        lines += block
+    return "\n".join(lines) or "[SKIP]"
+
+
+def _settle(old: list[tuple[MemoryFile, str]], found: Sequence[Claim], names: set[str]) -> list[_New]:
+    """Bring each claim together with what is known: present, another value for it, or new."""
+    names = names | user_names([claim.text for claim in found])
+    index = _Index()
+    for file, text in old:
+        index.add(file, text)
+    news: dict[int, _New] = {}
+    for claim in found:
+        file, text = route(claim.text, names)
+        cursors: set[int] = {claim.cursor}
+        replaces: list[tuple[MemoryFile, str]] = []
+        present = False
+        for number in index.near(text):
+            other = index.lines[number][1]
+            if same_fact(text, other):
+                present = True
+                if number in news:
+                    news[number] = _merged(news[number], claim.cursor)
+                break
+            if supersedes(text, other):
+                index.gone.add(number)
+                earlier = news.pop(number, None)
+                replaces += earlier.replaces if earlier else [index.lines[number]]
+                cursors.update(earlier.cursors if earlier else ())
+        if not present:
+            news[index.add(file, text)] = _New(file, text, tuple(sorted(cursors)), tuple(replaces))
+    return list(news.values())
+
+
+def _merged(new: _New, cursor: int) -> _New:
+    return _New(new.file, new.text, tuple(sorted({*new.cursors, cursor})), new.replaces)
+
+
+def _fitting(
+    files: Mapping[MemoryFile, str], old: list[tuple[MemoryFile, str]], added: list[_New]
+) -> list[tuple[_New, list[tuple[MemoryFile, str]]]]:
+    """Choose what fits each file, the most telling first; in a full file it pushes out what tells least."""
+    replaced = {line for new in added for line in new.replaces}
+    kept = [line for line in old if line not in replaced]
+    seen: dict[str, float] = {}
+    for _, text in kept:
+        note(content(text), seen)
+    weighed = [(new.text, content(new.text), _factor(new)) for new in added]
+    chosen: list[tuple[int, list[tuple[MemoryFile, str]]]] = []
+    rooms = {file: _Room(file, [text for path, text in kept if path == file]) for file in MEMORY_FILES}
+    for number in ranked(weighed, seen):
+        new, worth = added[number], weighed[number][2] * density(weighed[number][1], seen, len(added[number].text))
+        sure = bool(new.replaces) or new.file == "SOUL.md"
+        if worth < LEAST and not sure:
+            continue
+        pushed = rooms[new.file].take(new.text, worth, sure)
+        if pushed is not None:
+            chosen.append((number, [(new.file, text) for text in pushed]))
+            note(weighed[number][1], seen)
+    return [(added[number], pushed) for number, pushed in sorted(chosen, key=lambda item: item[0])]
+
+
+def _factor(new: _New) -> float:
+    return 3.0 if new.replaces or new.file == "SOUL.md" else salience(new.text)
+
+
+class _Room:
+    """The room that a file has left, and its lines that tell least."""
+
+    def __init__(self, file: MemoryFile, lines: list[str]) -> None:
+        most_lines, most_bytes = ROOM[file]
+        self.lines = most_lines - len(lines)
+        self.bytes = most_bytes - sum(_size(text) for text in lines)
+        seen: dict[str, float] = {}
+        worths = []
+        for text in lines:
+            found = content(text)
+            worths.append((salience(text) * density(found, seen, len(text)), text))
+            note(found, seen)
+        self.weakest = sorted(worths, reverse=True)
+        self.swaps = int(SWAP * len(lines))
+
+    def take(self, text: str, worth: float, sure: bool) -> list[str] | None:
+        """Give room to a line: the lines that it pushes out, or None where it is not worth any of them."""
+        pushed: list[str] = []
+        lines, left = self.lines - 1, self.bytes - _size(text)
+        while lines < 0 or left < 0:
+            at = len(self.weakest) - 1 - len(pushed)
+            if at < 0 or len(pushed) >= self.swaps or (worth < BETTER * self.weakest[at][0] and not sure):
+                return None
+            pushed.append(self.weakest[at][1])
+            lines, left = lines + 1, left + _size(pushed[-1])
+        if pushed:
+            del self.weakest[-len(pushed) :]
+            self.swaps -= len(pushed)
+        self.lines, self.bytes = lines, left
+        return pushed
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "replace")) + 3

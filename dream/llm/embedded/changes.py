@@ -1,0 +1,158 @@
+"""Say whether a new statement takes the place of an old one: another value for the same thing."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from dream.llm.embedded.lexicon import COMMON, MONTHS, NUMBERS, STOP
+from dream.llm.embedded.words import CJK, content, likeness, overlap, stem
+
+_SUFFIX = re.compile(r"\s*[（(][^()（）]{0,40}(?:\d{4}|\d月)[^()（）]{0,20}[)）]$")
+_MONTH = "|".join(MONTHS)
+_DATE = re.compile(
+    rf"\b(?:(?:{_MONTH}) \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?|\d{{1,2}} (?:{_MONTH})(?: \d{{4}})?|\d{{4}}-\d\d-\d\d)\b"
+    r"|(?:\d{4}年)?\d{1,2}月\d{1,2}[日号]|(?:周|星期)[一二三四五六日天]"
+)
+_CLOCK = re.compile(r"\b\d{1,2}(?::\d\d)? ?(?:am|pm|AM|PM)\b|\b\d{1,2}:\d\d\b")
+_VALUE = re.compile(
+    rf"(?P<n>[$€£¥]?\d[\d,]*(?:\.\d+)*%?|\b(?:{'|'.join(k for k in NUMBERS if len(k) > 2)}|twice|once|dozen)\b)"
+    rf"(?:[ -]?(?P<unit>[A-Za-z]+|[{CJK}]{{1,2}}))?(?: (?P<second>[a-z]+))?(?: (?P<third>[a-z]+))?",
+    re.I,
+)
+_CUE = re.compile(
+    r"\b(?:now|actually|instead|no longer|not anymore|changed?|switch(?:ed|ing)?|moved?|moving|relocated|updat\w+|new|"
+    r"increas\w+|decreas\w+|reduced|dropped|rais\w+|grew|grown|improv\w+|extend\w+|shift\w+|postpon\w+|reschedul\w+|push\w+|"
+    r"delay\w+|correct\w+|revis\w+|adjust\w+|reach\w+|recently|total|latest|upgrad\w+|bump\w+|brought|down to|up to|rather than)\b"
+    r"|其实|改成|改为|改到|换成|换到|换了|搬到|搬去|现在|不再|更新|推迟|提前|增加到|减少到|变成|新的",
+    re.I,
+)
+_END = re.compile(
+    r"\b(?:no longer|not? .{0,30}\banymore|any more|quit|stopped|gave up|sold|broke up|cancel\w*|dropped|ended|left)\b|不再|取消|放弃|戒了|卖了",
+    re.I,
+)
+_PLACE = re.compile(
+    r"(?:\b(?:moved|moves|moving|relocated|relocating|move)(?: \w+){0,3}? to|\b(?:liv(?:es|ed|e|ing)|based|resid\w+) in|(?:搬到|搬去|住在|住|搬家到))"
+    rf"\s*(?:了)?(?P<what>[A-Z][\w'-]*(?: [A-Z][\w'-]*)*|[{CJK}]{{2,6}})"
+)
+_JOB = re.compile(
+    r"(?:\b(?:works?|working|worked|employed|job|joined|position|hired|started)(?: \w+){0,3}? (?:at|for|by|with)|\bjoined|(?:入职|跳槽到|去了|就职于))"
+    rf"\s*(?P<what>[A-Z][\w'&-]*(?: [A-Z][\w'&-]*)*|[{CJK}]{{2,8}})"
+)
+_FAVOURITE = re.compile(r"\bfavou?rite (?P<slot>\w+(?: \w+)?) (?:is|are|was) (?:now )?(?P<what>.{2,40})", re.I)
+_NAME = re.compile(r"\b(?:name is|is called|am called|goes by|called)\s+(?P<what>[A-Z]\w+)")
+_FROM = re.compile(
+    r"\b(?:from|instead of|rather than|over|no longer (?:uses?|likes?|prefers?|in|at|with|on)?|replac(?:ed|es|ing)|not|than) "
+    r"(?:using |the |a |an )?(?P<old>[\w+#.-]+(?: [A-Z][\w+#.-]*)?)",
+    re.I,
+)
+_FROM_ZH = re.compile(rf"(?:从|不再用|不再喜欢|不用|把)(?P<old>[{CJK}]{{2,6}}?|[A-Za-z+#.]+)(?:换|改|搬|了|到|$)")
+
+
+def undated(line: str) -> str:
+    """Return a line without the date that it was said on."""
+    return _SUFFIX.sub("", line)
+
+
+@lru_cache(maxsize=4096)
+def _values(text: str) -> tuple[tuple[str, str], ...]:
+    """Return each (unit, number) that a text states; the unit is the stem of one of the words that follow."""
+    found = []
+    text = _CLOCK.sub(" ", _DATE.sub(" ", text))
+    for match in _VALUE.finditer(text):
+        number = str(NUMBERS.get(match["n"].lower(), match["n"].lower().replace(",", "").rstrip(".")))
+        if number.endswith("%"):
+            found.append(("%", number))
+            continue
+        for unit in (match["unit"], match["second"], match["third"]):
+            if unit and unit.lower() not in STOP:
+                found.append((stem(unit.lower()), number))
+    return tuple(found)
+
+
+def _subject(line: str) -> str:
+    return line.split(":", 1)[0].split(" ", 1)[0] if line[:1].isupper() else ""
+
+
+def supersedes(new: str, old: str) -> bool:
+    """Say whether `new`, said later, makes `old` untrue, so that one takes the other's place."""
+    new, old = undated(new), undated(old)
+    if new == old:
+        return False
+    left, right = content(new), content(old)
+    same = overlap(left, right)
+    if _relation(new, old):
+        return True
+    shared = [key for key in left if key in right and not key.isdigit() and left[key] >= 0.4]
+    if not shared:
+        return False
+    cue = _CUE.search(new) is not None
+    if _other_value(new, old, shared, cue, same):
+        return True
+    if cue and len(shared) >= 2 and same >= 0.3 and _other_date(new, old):
+        return True
+    if _END.search(new) and same >= 0.5 and len(shared) >= 2 and not _END.search(old):
+        return True
+    return _named_old(new, old, shared)
+
+
+def _other_value(new: str, old: str, shared: list[str], cue: bool, same: float) -> bool:
+    was = _values(old)
+    for unit, number in _values(new):
+        numbers = {other for key, other in was if key == unit}
+        if not numbers or number in numbers or (unit in COMMON and unit not in {"day", "year", "week", "hour"}):
+            continue
+        context = [key for key in shared if key != unit]
+        if len(context) >= (1 if cue else 3) and same >= (0.25 if cue else 0.6):
+            return True
+    return False
+
+
+def _other_date(new: str, old: str) -> bool:
+    left, right = set(_DATE.findall(new)), set(_DATE.findall(old))
+    return bool(left and right) and not left & right
+
+
+def _relation(new: str, old: str) -> bool:
+    """Say whether both state the same relation, of which there is one at a time, with another object."""
+    if _about(new) != _about(old):
+        return False
+    for pattern in (_PLACE, _JOB, _NAME):
+        left, right = pattern.search(new), pattern.search(old)
+        if left and right and left["what"] not in right["what"] and right["what"] not in left["what"]:
+            return True
+    left, right = _FAVOURITE.search(new), _FAVOURITE.search(old)
+    return bool(left and right and left["slot"].lower() == right["slot"].lower() and left["what"] != right["what"])
+
+
+_ABOUT = re.compile(rf"^([A-Z][a-z]+)(?=:| [a-z'])|^([{CJK}]{{2,4}})：")
+
+
+def _about(line: str) -> str:
+    """Return the name that a line starts with; a verb in the third person is no name."""
+    match = _ABOUT.match(line)
+    if match is None:
+        return ""
+    name = match[1] or match[2]
+    return "" if name.endswith(("s", "ed", "ing")) and ":" not in line[: len(name) + 1] else name
+
+
+def _named_old(new: str, old: str, shared: list[str]) -> bool:
+    """Say whether `new` names what it takes the place of: "switched from vim to Helix"."""
+    if not _CUE.search(new) or _about(new) != _about(old):
+        return False
+    gone = _FROM_ZH.search(new) or _FROM.search(new)
+    if gone is None or gone["old"].lower() not in old.lower() or gone["old"].lower() in STOP:
+        return False
+    state = re.search(r"\b(?:uses?|using|prefers?|likes?|runs?|is on|works? with|drives?|plays?)\b|用|喜欢|偏好", old)
+    return state is not None or len(shared) >= 2
+
+
+def same_fact(left: str, right: str) -> bool:
+    """Say whether two lines state the same thing with the same values."""
+    left, right = undated(left), undated(right)
+    if left.casefold() == right.casefold():
+        return True
+    one, other = content(left), content(right)
+    numbers = [{key for key in found if key[:1].isdigit()} for found in (one, other)]
+    return numbers[0] == numbers[1] and likeness(one, other) >= 0.75

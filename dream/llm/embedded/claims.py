@@ -1,0 +1,72 @@
+"""What history entries claim, line by line, whoever wrote them: injections, secrets and noise left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from dream.llm.embedded.consolidating import candidates
+from dream.llm.embedded.noise import is_injection, is_passing, is_pleasantry, is_question, is_secret
+from dream.llm.embedded.sections import Dreamt, Said, bare, conversation
+from dream.llm.embedded.words import content
+
+LONGEST = 600  # characters of one line of memory
+
+_ROLE = re.compile(
+    r"^(?:\[[^\]\n]{0,40}\] )?(?:\d{4}-\d\d-\d\d[T ]\S+ )?(user|assistant|tool|system)(?: ([^:\n]{1,60}))?: ?", re.I
+)
+_QUOTED = re.compile(r'^(?:\S{1,40}, )?[Aa]sked "')
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One line of memory that an entry offers."""
+
+    cursor: int
+    text: str
+
+
+def claims(entries: Sequence[Dreamt]) -> list[Claim]:
+    """Return what entries claim, in their order."""
+    return [Claim(entry.cursor, text) for entry in entries for text in _lines(entry)]
+
+
+def _lines(entry: Dreamt) -> list[str]:
+    if entry.kind == "nothing":
+        return []
+    if entry.kind == "raw":
+        return [line.text for line in candidates(_messages(entry.text, entry.day))]
+    if entry.kind == "note":
+        return [line.text for line in candidates([Said("user", "", entry.day, entry.text)])] or _noted(entry.text)
+    return [text for line in entry.text.split("\n") if (text := bare(line)) and _fit(text)]
+
+
+def _fit(text: str) -> bool:
+    if text.startswith(("#", "(nothing)", "<", "```")) or len(text) > LONGEST or not content(text):
+        return False
+    if is_injection(text) or is_secret(text) or is_passing(text):
+        return False
+    return _QUOTED.match(text) is not None or not (is_question(text) or is_pleasantry(text))
+
+
+def _noted(text: str) -> list[str]:
+    """A note was said on purpose: it is kept as it stands where it is no longer than a line of memory."""
+    line = " ".join(text.split())
+    return [line] if _fit(line) else []
+
+
+def _messages(text: str, day: date | None) -> list[Said]:
+    """Read the messages of a raw entry, rendered as in a conversation or as `role: text` lines."""
+    found = conversation(text)
+    if found:
+        return found
+    said: list[tuple[str, str, list[str]]] = []
+    for line in text.split("\n"):
+        header = _ROLE.match(line)
+        if header:
+            said.append((header[1].lower(), header[2] or "", [line[header.end() :]]))
+        elif said:
+            said[-1][2].append(line)
+    return [Said(role, name, day, "\n".join(lines)) for role, name, lines in said]

@@ -1,0 +1,114 @@
+"""The Consolidator's job: a conversation as bullets that keep what matters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from dream.llm.embedded.coverage import ranked
+from dream.llm.embedded.dates import anchor, dated, spelled
+from dream.llm.embedded.dates_zh import spelled_zh
+from dream.llm.embedded.directives import directive
+from dream.llm.embedded.noise import is_injection, is_mine, is_passing, is_pleasantry, is_question, is_secret, is_thin
+from dream.llm.embedded.person import third, trimmed
+from dream.llm.embedded.salience import salience
+from dream.llm.embedded.sections import Said
+from dream.llm.embedded.sentences import sentences
+from dream.llm.embedded.stated import stated
+from dream.llm.embedded.words import content, likeness, mostly_cjk
+
+AGENTS = frozenset("assistant agent ai bot claude gpt chatgpt gemini copilot codex model system cursor dream".split())
+PASTED = 1_500  # characters of a message above which only what speaks of the speaker is taken
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line that could be kept: where it stood, its text, its content words and how telling it is."""
+
+    order: int
+    text: str
+    content: dict[str, float]
+    factor: float
+
+
+def consolidate(messages: Sequence[Said], limit: int) -> str:
+    """Return the bullets of a conversation, at most `limit` characters, or `(nothing)`."""
+    lines = candidates(messages)
+    weighed = [(line.text, line.content, line.factor) for line in lines]
+    budget = min(limit, max(1_500, int(0.75 * sum(len(line.text) for line in lines))))
+    chosen: list[int] = []
+    for index in ranked(weighed):
+        if budget < len(lines[index].text) + 3:
+            break
+        budget -= len(lines[index].text) + 3
+        chosen.append(index)
+    return "\n".join(f"- {lines[index].text}" for index in sorted(chosen)) or "(nothing)"
+
+
+def candidates(messages: Sequence[Said]) -> list[Line]:
+    """Return every line that a conversation offers, in its order, near-duplicates left out."""
+    found: list[Line] = []
+    for index, message in enumerate(messages):
+        asked = messages[index - 1].text if index else ""
+        for text, factor in _offered(message, asked):
+            line = Line(len(found), text, content(text), factor)
+            if line.content and not any(_alike(line, other) for other in found[-40:]):
+                found.append(line)
+    return found
+
+
+def _alike(line: Line, other: Line) -> bool:
+    return likeness(line.content, other.content) > 0.8
+
+
+def person(message: Said) -> str | None:
+    """Return the speaker's name, '' for a user without one, None for whoever's words are no facts."""
+    named = message.name if message.name.lower() not in AGENTS else ""
+    if message.role == "user":
+        return "" if named.lower() in {"user", "me", "human"} else named
+    return named if message.role == "assistant" and named else None
+
+
+def _offered(message: Said, asked: str) -> list[tuple[str, float]]:
+    name = person(message)
+    if name is None:
+        return []
+    pasted = len(message.text) > PASTED
+    said = sentences(message.text)
+    out: list[tuple[str, float]] = []
+    for index, sentence in enumerate(said):
+        if is_injection(sentence) or is_secret(sentence):
+            continue
+        if message.role == "user" and not pasted and (wish := directive(sentence)):
+            out.append((f"{name or 'User'} wants the agent to {wish[:1].lower() + wish[1:]}", 3.0))
+            continue
+        previous = asked if index == 0 else ""
+        out += [line for claim in stated(sentence) if (line := _line(claim, name, message.day, pasted, previous))]
+    return out
+
+
+def _line(claim: str, name: str, day: date | None, pasted: bool, asked: str) -> tuple[str, float] | None:
+    text = trimmed(claim)
+    if is_pleasantry(text) or is_question(text) or is_passing(text):
+        return None
+    if (pasted or not name) and not is_mine(claim) and (pasted or len(text) > 200):
+        return None
+    if is_thin(text):
+        return _answer(text, asked, name)
+    weight = salience(text)
+    text = third(anchor(text, day), name)
+    if day is not None and not dated(text):
+        text += f"（{spelled_zh(day)}）" if mostly_cjk(text) else f" ({spelled(day)})"
+    return re.sub(r"\s+", " ", text), weight
+
+
+def _answer(text: str, asked: str, name: str) -> tuple[str, float] | None:
+    """Join an answer that says nothing alone to the question before it."""
+    question = next((s for s in reversed(sentences(asked)[-3:]) if is_question(s)), "")
+    question = trimmed(question).rstrip("?？ ")
+    if not question or is_thin(question) or len(question) > 90 or not content(text) or len(text) > 60:
+        return None
+    who = f"{name}, asked" if name else "Asked"
+    return f'{who} "{question}?": {text}', 0.9

@@ -1,0 +1,78 @@
+"""Find what a user wants of the agent's behaviour: "always answer in Chinese", "please be brief"."""
+
+from __future__ import annotations
+
+import re
+
+from dream.llm.embedded.noise import is_injection, is_question
+
+_VERB = (
+    r"(?:answer|reply|respond|speak|talk|write|explain|summari[sz]e|format|use|call|address|commit|push|merge|deploy|ask|"
+    r"confirm|check|run|test|include|provide|give|show|keep|be|add|avoid|mention|cite|suggest|recommend|start|stop|"
+    r"delete|remove|touch|edit|change|modify|install|apologi[sz]e|send|translate|list|put|make|comment|remind|wait|skip)"
+)
+_STANDING = re.compile(
+    rf"^(?:please |pls |and |also |but |so |just )*(?:(?:always|never|don'?t ever|do not ever) {_VERB}\b"
+    rf"|(?:from now on|in (?:the )?future|going forward|next time|by default|whenever|every time|each time|when(?:ever)? (?:i|you)\b)"
+    rf"[^.!?]{{0,80}}\b{_VERB}\b"
+    rf"|be (?:more |less |very |a bit )?(?:brief|concise|short|terse|direct|polite|formal|informal|honest|blunt|detailed|specific|verbose)\b"
+    rf"|keep (?:your |the |all )?(?:answers?|replies|reply|responses?|explanations?|messages?|it) (?:\w+ ){{0,2}}"
+    rf"(?:short|brief|concise|simple|under|to|in|formal|informal|technical)\b"
+    rf"|(?:answer|reply|respond|speak|write|talk)(?: to me)? (?:only |always )?in [A-Z]\w+"
+    rf"|(?:don'?t|do not|stop|avoid|no more) (?:ever )?(?:apologi[sz]\w+|us(?:e|ing) (?:emojis?|jargon|markdown|bullet)|"
+    rf"commit\w*|push\w*|ask(?:ing)? (?:me )?(?:for|before|so|too)|add(?:ing)? (?:emojis?|comments)|repeat\w*|"
+    rf"(?:emojis?|small talk|filler|flattery))"
+    rf"|call me \w+|(?:use|prefer) (?:a )?(?:formal|informal|friendly|neutral|plain|simple) (?:tone|language|words|style|english)"
+    rf"|you (?:should|must|need to|have to|can) (?:always|never)\b"
+    rf"|i(?:'d| would)? (?:like|want|need|prefer|expect)(?: it if)? you(?:r answers| to|r replies)? )"
+    r"|^(?:请|以后|今后|从现在起|从现在开始|记住|麻烦)*,?，?(?:请|都|要|总是|始终|一直|永远|一律|务必)*(?:不要|别|用|使用|回答|回复|保持|简短|简洁|先|叫我)"
+    r"[^。]{0,30}(?:回答|回复|说话|交流|简短|简洁|提交|推送|询问|确认|表情|废话|道歉|中文|英文|英语|叫我|语气)",
+    re.I,
+)
+_ONCE = re.compile(
+    r"\b(?:this (?:file|function|test|line|time|one|code|section|message|paragraph|email|page)|above|below|here|now)\b|这个|这次|上面|下面",
+    re.I,
+)
+_LEAD = re.compile(
+    r"^(?:(?:please|pls|and|also|but|so|just|ok|okay|hey|hi|well|remember(?: to| that)?|note(?: that)?|one more thing)\b[,:.]? *|"
+    r"(?:you (?:should|must|need to|have to|can) )|(?:i(?:'d| would)? (?:like|want|need|prefer|expect) you to )|"
+    r"(?:from now on|going forward|in (?:the )?future),? *|(?:记住|请|麻烦你?|以后|今后|从现在(?:起|开始))[，,：: ]*)+",
+    re.I,
+)
+_WANTS = re.compile(
+    r"^(?:(?:the )?user|[A-Z]\w{0,20}|用户) (?:wants|asked|asks|told|prefers|would like|expects|instructed|requested|likes)(?: that)? "
+    r"(?:the (?:agent|assistant|model|ai)|you|it|dream|answers|replies|responses)(?: to)? (?P<rest>.+)$"
+    r"|^(?:用户|[\w·]{1,12}?)(?:要求|希望|想让|让)(?:助手|代理|智能体|AI|你)(?P<zh>.+)$",
+    re.I,
+)
+_DATE = re.compile(r"\s*[（(][^()（）]{0,40}(?:\d{4}|\d月)[^()（）]{0,20}[)）]$")
+
+
+def directive(sentence: str) -> str:
+    """Return the standing instruction that a user's sentence gives to the agent, or ''."""
+    text = sentence.strip(" \"'“”")
+    if len(text) > 240 or is_question(text) or is_injection(text):
+        return ""
+    head = re.sub(r"^(?:(?:please|pls|and|also|but|so|just|ok|okay|hey|hi|well|remember to|remember|one more thing)\b[,:.]? *)+", "",
+                  text, flags=re.I)  # fmt: skip
+    if not (_STANDING.match(text) or _STANDING.match(head)):
+        return ""
+    standing = re.search(
+        r"always|never|from now on|future|going forward|whenever|every time|每次|以后|总是|永远|一律", text, re.I
+    )
+    if _ONCE.search(text) and not standing:
+        return ""
+    rest = _LEAD.sub("", text).strip(" .!。！")
+    return rest[:1].upper() + rest[1:]
+
+
+def wanted(line: str) -> str:
+    """Return the instruction in a history line that says what the user wants of the agent, or ''."""
+    match = _WANTS.match(line)
+    if match is None or is_injection(line):
+        return ""
+    rest = _DATE.sub("", (match["rest"] or match["zh"])).strip(" .。")
+    if match["rest"] and re.match(r"(?:answers|replies|responses)\b", line.split(" ", 2)[-1]):
+        rest = "keep answers " + rest
+    rest = re.sub(r"^not to ", "don't ", re.sub(r"^to ", "", rest))
+    return rest[:1].upper() + rest[1:]

@@ -1,0 +1,222 @@
+"""Phase 2's job: numbered findings and the files as they stand → tool calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dream.llm.embedded.changes import same_fact, supersedes
+from dream.llm.embedded.layout import TITLES, bullet, heading, place
+from dream.llm.embedded.sections import FILES, bare, facts, files, findings
+from dream.llm.embedded.words import content, likeness, overlap
+from dream.llm.model import ChatMessage, Completion, Json, ToolCall
+from dream.models import Finding, MemoryFile
+
+GIVE_UP = 2  # answers with errors after which what is still open is skipped
+
+
+@dataclass(slots=True)
+class _Plan:
+    """The calls made so far in this answer, and the draft as it will stand after them."""
+
+    draft: dict[MemoryFile, str]
+    prefix: str
+    calls: list[ToolCall] = field(default_factory=list)
+    edits: list[tuple[MemoryFile, str, str, list[int]]] = field(default_factory=list)
+
+    def edit(self, file: MemoryFile, old: str, new: str, numbers: list[int]) -> None:
+        text = self.draft.get(file, "")
+        if old and text.count(old) != 1:
+            old, new = _widened(text, old, new)
+        if old and text.count(old) != 1:
+            self.skip(numbers, "the line stands more than once" if old in text else "the line is not there")
+            return
+        self.draft[file] = text.replace(old, new, 1) if old else _appended(text, new)
+        arguments: dict[str, Json] = {"path": file, "old_text": old, "new_text": new, "findings": list(numbers)}
+        self._call("edit_file", arguments)
+
+    def skip(self, numbers: list[int], reason: str) -> None:
+        for number in numbers:
+            self._call("skip_finding", {"finding": number, "reason": reason})
+
+    def _call(self, name: str, arguments: dict[str, Json]) -> None:
+        self.calls.append(ToolCall(f"{self.prefix}{len(self.calls) + 1}", name, arguments))
+
+
+def _widened(text: str, old: str, new: str) -> tuple[str, str]:
+    """Take the end of the line along, where that makes a line's text unique."""
+    for tail in ("\n",):
+        if text.count(old + tail) == 1:
+            return old + tail, new + tail
+        if text.count("\n" + old + tail) == 1:
+            return "\n" + old + tail, "\n" + new + tail
+    return old, new
+
+
+def _appended(text: str, new: str) -> str:
+    return text + ("" if not text or text.endswith("\n") else "\n") + new
+
+
+def edit(data: str, body: str, messages: Sequence[ChatMessage]) -> Completion:
+    """Answer phase 2 with the calls that settle what is open, or a short text when nothing is."""
+    draft = {path: "" for path in FILES.values()} | files(data)
+    wanted = findings(body)
+    settled, failed, errors = _so_far(draft, messages)
+    plan = _Plan(draft, f"call_{errors + 1}_")
+    if errors >= GIVE_UP:
+        plan.skip(sorted(failed), "the edit was refused")
+    elif failed:
+        _retry(plan, {number: wanted[number] for number in sorted(failed) if number in wanted})
+    elif not settled:
+        _first(plan, wanted)
+    if not plan.calls:
+        return Completion("Done.")
+    return Completion("", tuple(plan.calls), "tool_calls")
+
+
+def _so_far(draft: dict[MemoryFile, str], messages: Sequence[ChatMessage]) -> tuple[set[int], set[int], int]:
+    """Replay the calls made so far on the draft: the findings settled, those failed last, rounds with errors."""
+    results = {m.tool_call_id: m.content for m in messages if m.role == "tool"}
+    settled: set[int] = set()
+    failed: set[int] = set()
+    errors = 0
+    for message in messages:
+        if message.role != "assistant" or not message.tool_calls:
+            continue
+        failed = set()
+        for call in message.tool_calls:
+            numbers = _numbers(call)
+            if results.get(call.id, "error").lstrip().lower().startswith("error"):
+                failed |= numbers
+            else:
+                settled |= numbers
+                _replay(draft, call)
+        errors += bool(failed)
+        failed -= settled
+    return settled | failed, failed, errors
+
+
+def _numbers(call: ToolCall) -> set[int]:
+    given = call.arguments.get("findings", call.arguments.get("finding"))
+    return {n for n in (given if isinstance(given, list) else [given]) if isinstance(n, int)}
+
+
+def _replay(draft: dict[MemoryFile, str], call: ToolCall) -> None:
+    path, old, new = (call.arguments.get(key) for key in ("path", "old_text", "new_text"))
+    file = next((name for name in draft if name == path), None)
+    if call.name == "edit_file" and file and isinstance(old, str) and isinstance(new, str):
+        draft[file] = draft[file].replace(old, new, 1) if old else _appended(draft[file], new)
+
+
+def _first(plan: _Plan, wanted: Mapping[int, Finding]) -> None:
+    open_ = dict(wanted)
+    removals = [(number, finding) for number, finding in open_.items() if finding.remove]
+    for number, finding in removals:
+        line = _target(plan.draft[finding.file], finding.text)
+        if line is None:
+            plan.skip([number], "no such line")
+        else:
+            partner = _partner(open_, finding, bare(line))
+            _replace(plan, finding.file, line, number, partner, open_)
+    for file in FILES.values():
+        _insert(plan, file, [(n, f) for n, f in open_.items() if f.file == file and not f.remove])
+
+
+def _target(text: str, wanted: str) -> str | None:
+    """Return the line of a file that a removal means: the very one, else the nearest."""
+    lines = facts(text)
+    exact = next((line for line in lines if bare(line) == bare(wanted)), None)
+    if exact is not None:
+        return exact
+    found = content(wanted)
+    best = max(lines, key=lambda line: likeness(found, content(bare(line))), default=None)
+    return best if best is not None and overlap(found, content(bare(best))) >= 0.6 else None
+
+
+def _partner(open_: Mapping[int, Finding], removal: Finding, line: str) -> int | None:
+    """Return the number of the finding that takes a removed line's place, if there is one."""
+    mates = [(n, f) for n, f in open_.items() if not f.remove and f.file == removal.file]
+    for number, finding in mates:
+        if supersedes(finding.text, line):
+            return number
+    near = [(overlap(content(f.text), content(line)), n) for n, f in mates if set(f.entries) & set(removal.entries)]
+    likeliest = max(near, default=(0.0, 0))
+    return likeliest[1] if likeliest[0] >= 0.45 else None
+
+
+def _replace(
+    plan: _Plan, file: MemoryFile, line: str, number: int, partner: int | None, open_: dict[int, Finding]
+) -> None:
+    if partner is None:
+        text = plan.draft[file]
+        old = line + "\n" if line + "\n" in text else line
+        plan.edit(file, old, "", [number])
+        return
+    new = open_.pop(partner)
+    lead = line[: len(line) - len(line.lstrip())]
+    plan.edit(file, line, lead + bullet(new.text), [number, partner])
+
+
+def _insert(plan: _Plan, file: MemoryFile, news: Sequence[tuple[int, Finding]]) -> None:
+    """Add lines under the file's heading, each where it belongs, one edit for each run of neighbours."""
+    fresh: list[tuple[int, str]] = []
+    for number, finding in news:
+        known = [bare(line) for line in facts(plan.draft[file])] + [text for _, text in fresh]
+        if any(same_fact(finding.text, line) for line in known):
+            plan.skip([number], "already present")
+        else:
+            fresh.append((number, finding.text))
+    if not fresh:
+        return
+    if place(plan.draft[file].split("\n"), file, "") is None:
+        _open(plan, file, fresh)
+    else:
+        _weave(plan, file, fresh)
+
+
+def _open(plan: _Plan, file: MemoryFile, fresh: Sequence[tuple[int, str]]) -> None:
+    """Begin the file's section at its end, with the new lines in their order."""
+    text = plan.draft[file]
+    lines = ([TITLES[file], ""] if not text.strip() else [""]) + [heading(file)]
+    for _, fact in fresh:
+        at = place(lines, file, fact)
+        lines.insert(len(lines) if at is None else at, bullet(fact))
+    plan.edit(file, "", "\n".join(lines) + "\n", [number for number, _ in fresh])
+
+
+def _weave(plan: _Plan, file: MemoryFile, fresh: Sequence[tuple[int, str]]) -> None:
+    """Put each new line where it belongs, in one edit for each run of new neighbours."""
+    lines = plan.draft[file].split("\n")
+    new: dict[str, int] = {}
+    for number, fact in fresh:
+        at = place(lines, file, fact)
+        lines.insert(len(lines) if at is None else at, bullet(fact))
+        new[bullet(fact)] = number
+    at = 0
+    while at < len(lines):
+        run = at
+        while run < len(lines) and lines[run] in new:
+            run += 1
+        if run > at:
+            anchor = lines[at - 1]
+            plan.edit(file, anchor, "\n".join([anchor, *lines[at:run]]), [new[line] for line in lines[at:run]])
+        at = run + 1
+
+
+def _retry(plan: _Plan, wanted: Mapping[int, Finding]) -> None:
+    """Try once more in the plainest way: append what is to be added, skip what could not be removed."""
+    for number, finding in wanted.items():
+        line = _target(plan.draft[finding.file], finding.text) if finding.remove else None
+        if finding.remove and line is None:
+            plan.skip([number], "no such line")
+        elif finding.remove and line is not None:
+            plan.edit(finding.file, line, "", [number])
+        else:
+            _append(plan, number, finding)
+
+
+def _append(plan: _Plan, number: int, finding: Finding) -> None:
+    if any(same_fact(finding.text, bare(line)) for line in facts(plan.draft[finding.file])):
+        plan.skip([number], "already present")
+    else:
+        plan.edit(finding.file, "", bullet(finding.text) + "\n", [number])

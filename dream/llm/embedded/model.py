@@ -1,0 +1,75 @@
+"""`EmbeddedModel`: finds its job in the sections of the prompt and answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dream.llm.embedded.analysing import analyse
+from dream.llm.embedded.consolidating import consolidate
+from dream.llm.embedded.editing import edit
+from dream.llm.embedded.sections import conversation, day, files, history, section
+from dream.llm.embedded.words import has_cjk
+from dream.llm.model import ChatMessage, Completion, Tool
+from dream.models import Usage
+
+UNKNOWN = (
+    "I am the embedded model: I only consolidate conversations, find facts in history and edit memory files. "
+    "Name a language model in the settings for anything else."
+)
+
+
+class EmbeddedModel:
+    """The model that works with nothing configured: no network, no key, the same answer every time."""
+
+    name = "embedded"
+    window = 32_768
+    max_output = 8_192
+
+    def count(self, text: str) -> int:
+        """Estimate tokens by letter class, as measured on common tokenizers: on the high side, never 0 for text."""
+        if not text:
+            return 0
+        plain = sum(c < "\x80" for c in text)
+        wide = sum(c >= "\u2e80" for c in text) if plain < len(text) else 0
+        return max(1, round(0.27 * plain + 1.05 * wide + 0.55 * (len(text) - plain - wide)))
+
+    def complete(
+        self, messages: Sequence[ChatMessage], *, tools: Sequence[Tool] = (), max_tokens: int | None = None
+    ) -> Completion:
+        """Answer the job that the last user message holds; never raises, whatever the messages are."""
+        limit = min(max_tokens or self.max_output, self.max_output)
+        data = next((m.content for m in reversed(messages) if m.role == "user"), "")
+        answer = self._answer(data, messages, tools, limit)
+        text = answer if isinstance(answer, Completion) else Completion(answer, model=self.name)
+        spent = Usage(
+            calls=1,
+            input_tokens=sum(self.count(m.content) for m in messages),
+            output_tokens=self.count(text.text) + sum(self.count(str(c.arguments)) for c in text.tool_calls),
+            cost_usd=0.0,
+        )
+        return Completion(text.text, text.tool_calls, text.finish, spent, self.name)
+
+    def _answer(
+        self, data: str, messages: Sequence[ChatMessage], tools: Sequence[Tool], limit: int
+    ) -> str | Completion:
+        findings = section(data, "findings")
+        if findings is not None:
+            return edit(data, findings, messages) if tools else UNKNOWN
+        talk = section(data, "conversation")
+        if talk is not None and not data.lstrip().startswith("<file"):
+            return consolidate(conversation(talk), _characters(limit, talk))
+        log = _last_section(data, "history")
+        if log is not None:
+            today = section(data, "today")
+            return analyse(files(data), history(log), day(today), _characters(limit, log))
+        return UNKNOWN
+
+
+def _last_section(data: str, tag: str) -> str | None:
+    start = data.find(f"\n<{tag}>")
+    return section(data[max(start, 0) :], tag)
+
+
+def _characters(tokens: int, sample: str) -> int:
+    """Turn a bound in tokens into characters, for the script that `sample` is written in."""
+    return int(tokens * (0.85 if has_cjk(sample[:20_000]) else 3.2))

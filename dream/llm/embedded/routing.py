@@ -1,0 +1,52 @@
+"""Which file a fact belongs in, and which part of it."""
+
+from __future__ import annotations
+
+import re
+
+from dream.llm.embedded.directives import wanted
+from dream.models import MemoryFile
+
+_PROFILE = re.compile(
+    r"\b(?:prefers?|favou?rite|likes?|loves?|hates?|dislikes?|enjoys?|allergic|vegetarian|vegan|lives? in|living in|based in|"
+    r"moved to|grew up|born|from|birthday|years? old|works? (?:at|for|as|in)|job|profession|name is|is called|speaks?|native|"
+    r"time ?zone|married|single|husband|wife|partner|kids?|children|son|daughter|hobb\w+|passion\w*|is an? |degree|studie[ds]|"
+    r"uses?|always|never|usually|interested in|keen on|afraid of|scared of|dream is|goal is|diagnosed|my |has an? )\b"
+    r"|喜欢|偏好|讨厌|最爱|过敏|住在|搬到|生日|岁|名字|叫|老家|来自|会说|时区|工作|职业|爱好|习惯|常用|素食|是一名|是个|丈夫|妻子|孩子",
+    re.I,
+)
+_EVENT = re.compile(
+    r"\b(?:yesterday|today|on \d|the \w+ (?:before|after)|went|visited|attended|met|won|lost|finished|launched|released|deployed|"
+    r"deadline|sprint|project|meeting|server|database|repo\w*|branch|commit\w*|build|api|code|test\w*)\b|会议|项目|部署|上线|数据库|服务器",
+    re.I,
+)
+_CALLED = re.compile(r"^(?:The user is called|用户叫) ?(?P<name>[^\s,.。（(]{1,40})")
+_LEAD = re.compile(r"^(?P<name>[^\s:：]{1,40}?)(?P<own>'s)?(?:[:：,]| (?=[a-z'])|(?='s ))")
+_UNNAMED = re.compile(r"^(?:[A-Z][a-z]+s(?:\b|')|Is |Has |Does |Was |Had |The user|User|Their |用户|自己)")
+
+
+def calls(name: str) -> str:
+    """Return the line that says who the user is."""
+    return f"The user is called {name}"
+
+
+def user_names(lines: list[str]) -> set[str]:
+    """Return the names that lines give the user."""
+    return {match["name"] for line in lines if (match := _CALLED.match(line))}
+
+
+def route(line: str, names: set[str]) -> tuple[MemoryFile, str]:
+    """Return the file that a fact belongs in and the text it has there."""
+    wish = wanted(line)
+    if wish:
+        return "SOUL.md", wish
+    if _CALLED.match(line):
+        return "USER.md", line
+    lead = _LEAD.match(line)
+    if names and lead and lead["name"] in names and not lead["own"]:
+        body = line[lead.end() :]
+        return ("USER.md" if _PROFILE.search(body) and not _EVENT.search(body) else "memory/MEMORY.md"), line
+    profile = _PROFILE.search(line) is not None and not _EVENT.search(line)
+    if not names and profile and (_UNNAMED.match(line) or not (lead and lead["name"][:1].isupper())):
+        return "USER.md", line
+    return "memory/MEMORY.md", line

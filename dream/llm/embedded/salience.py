@@ -1,0 +1,39 @@
+"""How telling a sentence is by its form: plans, decisions, preferences, corrections before the rest."""
+
+from __future__ import annotations
+
+import re
+
+_STRONG = re.compile(
+    r"\b(?:decided|decision|chose|prefer(?:s|red)?|favou?rite|allergic|birthday|married|engaged|divorced|pregnant|born|"
+    r"moved|moving|live in|lives in|grew up|work(?:s|ed)? (?:at|for|as)|job|quit|hired|promoted|fired|graduat\w+|degree|"
+    r"deadline|scheduled|planning|plan to|going to|will|signed up|bought|adopted|started|joined|won|lost|finished|"
+    r"launched|opened|accepted|rejected|named|called|instead of|no longer|switched|changed|increased|updated|now|"
+    r"never|always|hate|love|dream|goal|hobby|known|since|years?|months?|visited|went|met)\b"
+    r"|决定|选择|喜欢|偏好|讨厌|最爱|生日|结婚|搬|住在|工作|计划|打算|截止|改成|改为|换成|不再|过敏|毕业|出生|目标|叫",
+    re.I,
+)
+_DATED = re.compile(
+    r"\b(?:yesterday|tomorrow|today|tonight|last|next|ago|\d{1,2}(?:st|nd|rd|th)|20\d\d|19\d\d)\b|昨|明天|上周|下周|去年|今年|月\d",
+    re.I,
+)
+_FEELING = re.compile(r"^(?:it|that|this|they|he|she|these|those)(?:'s|'re| )", re.I)
+_VAGUE = re.compile(
+    r"\b(?:can't wait|so (?:proud|happy|glad|excited|grateful|thankful)|means (?:a lot|so much)|keep (?:going|it up|pushing)|"
+    r"you(?:'re|'ve|r)?|we can|let's|together|believe in)\b",
+    re.I,
+)
+
+
+def salience(text: str) -> float:
+    """Return a factor around 1 for a trimmed sentence, before it is rewritten."""
+    factor = 1.0
+    if _STRONG.search(text):
+        factor *= 1.25
+    if _DATED.search(text):
+        factor *= 1.3
+    if _FEELING.match(text):
+        factor *= 0.75
+    if _VAGUE.search(text):
+        factor *= 0.7
+    return factor

@@ -1,0 +1,92 @@
+"""Cut a message into sentences, without code, markup, quoted or recalled text and trailing artefacts."""
+
+from __future__ import annotations
+
+import re
+
+from dream.llm.embedded.words import CJK
+
+MOST = 40_000  # characters read of one message; what a person says is shorter, and pasted text is not memory
+LONGEST = 320  # characters of one sentence; longer ones are cut at a clause
+
+_FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.M | re.S)
+_BLOCK = re.compile(
+    r"<([a-z][\w-]*(?:memor|recall|reminder|context|document|instruction|history|dream)[\w-]*"
+    r"|memor(?:y|ies)[\w-]*|recalled|context|document|system|quote|blockquote|tool_result|file|findings|pasted[\w-]*)"
+    r"\b[^>\n]*>.*?(?:</\1>|\Z)",
+    re.I | re.S,
+)
+_TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>")
+_ARTEFACT = re.compile(r"\s*(?:[-=]+>\s*)+[\d,.\s]*$")
+_MARKUP = re.compile(r"\*\*|__|`(?=[^`\n]*`)|(?<=[^`\n])`")
+_LINK = re.compile(r"!?\[([^\]\n]{0,200})\]\([^)\n]{0,500}\)")
+_ODD = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufffd\ud800-\udfff"
+                  r"\U0001f000-\U0001faff\u2600-\u27bf\ufe0f]")  # fmt: skip
+_END = re.compile(
+    r"(?<=[.!?…])[\"'”’)\]]*\s+(?=[\"'“‘(\[]?[^\W_])|(?<=[。！？；])\s*|\s+[-–—]{1,2}\s+(?=(?:I|we|my)\b)"
+)
+_ABBREVIATION = re.compile(r"(?:\b(?:Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|vs|e\.g|i\.e|No|approx|Inc|Ltd|a\.m|p\.m|[A-Z]))\.$")
+_CODE = re.compile(
+    r"[{};]\s*$|^\s*(?:[$#>%]|at |File \"|import |from \w+ import|def |class |const |let |var |\w+\()|=>|\(\)|==|\|\s"
+)
+_ITEM = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
+_CLAUSE = re.compile(
+    rf"(?<=[,;])\s+(?=(?:and|but|so|because|which|while|although|though)\b)|(?<=[，；])(?=[{CJK}])|(?<=;)\s+"
+)
+
+
+def cleaned(text: str) -> str:
+    """Return the prose of a message: no code, no recalled or pasted blocks, no markup, no control characters."""
+    text = text[:MOST].replace("\r\n", "\n").replace("\r", "\n").replace("’", "'")
+    if "```" in text or "~~~" in text:
+        text = _FENCE.sub("\n", text)
+    if "<" in text:
+        text = _TAG.sub("", _BLOCK.sub("\n", text))
+    text = _LINK.sub(r"\1", _ODD.sub("", text))
+    return _MARKUP.sub("", text)
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a message's prose, in order, each on one line."""
+    found: list[str] = []
+    for line in _unwrapped(cleaned(text)):
+        line = _ARTEFACT.sub("", line).strip()
+        if not line or line.startswith((">", "|", "#")) or _CODE.search(line):
+            continue
+        found += _split(_ITEM.sub("", line))
+    return found
+
+
+def _unwrapped(text: str) -> list[str]:
+    """Join lines that a narrow editor broke inside a sentence."""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        joins = lines and len(lines[-1]) > 55 and re.search(r"[a-z,]$", lines[-1]) and re.match(r"[a-z]", line)
+        if joins:
+            lines[-1] += " " + line
+        else:
+            lines.append(line)
+    return lines
+
+
+def _split(line: str) -> list[str]:
+    parts: list[str] = []
+    for part in _END.split(line):
+        if parts and _ABBREVIATION.search(parts[-1]):
+            parts[-1] += " " + part
+        elif part.strip():
+            parts.append(part.strip())
+    return [piece for part in parts for piece in _shortened(part)]
+
+
+def _shortened(sentence: str) -> list[str]:
+    """Cut a sentence that is too long at clauses; a piece that stays too long is left out."""
+    if len(sentence) <= LONGEST:
+        return [sentence]
+    pieces: list[str] = []
+    for clause in _CLAUSE.split(sentence):
+        if pieces and len(pieces[-1]) + len(clause) < LONGEST:
+            pieces[-1] += " " + clause
+        else:
+            pieces.append(clause)
+    return [piece.strip(" ,;，；") for piece in pieces if len(piece) <= LONGEST]
