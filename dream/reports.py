@@ -1,0 +1,77 @@
+"""What a run did, as values: the command line prints them, `--json` serialises them, the library returns them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from dream.models import Diagnostic, Outcome, Usage
+
+RunOutcome = Literal["committed", "nothing", "held", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchReport:
+    """One dream. `entries` is the first and the last cursor; `files` counts lines as (added, removed).
+
+    `commit` is None when nothing changed, or in a dry run; `diff` is filled in a dry run only.
+    """
+
+    entries: tuple[int, int]
+    outcomes: tuple[Outcome, ...]
+    files: Mapping[str, tuple[int, int]]
+    usage: Usage
+    commit: str | None = None
+    set_aside: bool = False
+    notes: tuple[str, ...] = ()
+    diff: str = ""
+
+    @property
+    def held(self) -> int:
+        """Count the findings and entries that wait for a person."""
+        return sum(outcome.state == "held" for outcome in self.outcomes) + self.set_aside
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """All dreams of one run, how it ended, and why in one sentence.
+
+    `exit_status` is the one that the failure asks for, 3 when something is held, else 0.
+    """
+
+    outcome: RunOutcome
+    batches: tuple[BatchReport, ...]
+    reason: str
+    failure_status: int = 1
+
+    @property
+    def usage(self) -> Usage:
+        """Add up what all dreams cost."""
+        return sum((batch.usage for batch in self.batches), Usage())
+
+    @property
+    def held(self) -> int:
+        """Count what this run left for a person."""
+        return sum(batch.held for batch in self.batches)
+
+    @property
+    def exit_status(self) -> int:
+        """Return what the command line exits with."""
+        if self.outcome == "failed":
+            return self.failure_status
+        return 3 if self.held else 0
+
+
+@dataclass(frozen=True, slots=True)
+class ConsolidateReport:
+    """What was read and appended: sessions with something new, messages, first and last cursor, raw entries."""
+
+    sessions: int
+    messages: int
+    entries: tuple[int, int] | None
+    raw: int
+    usage: Usage
+    diagnostics: tuple[Diagnostic, ...]
+    reason: str = ""
+    failed: bool = False
