@@ -1,11 +1,23 @@
-"""The fidelity check: what a user said exactly is in the summary, or is added to it as a short tail."""
+"""The fidelity check: what users said exactly is in the summary, or is added to it as a short extractive tail."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import tzinfo
 
+from dream.consolidate.exact import Exact, exact
 from dream.models import Message
+
+TAIL_CHARS = 400  # of all lines that are added: a help for the summary, not a second one
+TAIL_SHARE = 0.15  # of the summary, above this floor:
+TAIL_LEAST = 160  # characters; a line or two
+QUOTE_CHARS = 120  # of one quotation
+PASTED_CHARS = 2_000  # a longer message holds pasted material, whose every number is nobody's fact
+
+_SENTENCE = re.compile(r"[^\n.!?。！？]+(?:[.!?](?=\w)[^\n.!?。！？]*)*[.!?。！？]*")
+_FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +32,82 @@ class Kept:
         return Kept(self.said + other.said, self.before + other.before, self.after + other.after)
 
 
-def completed(text: str, messages: Sequence[Message]) -> tuple[str, Kept]:
-    """Return the summary `text` with a tail for what it left out of `messages`, and the measure."""
-    return text, Kept()
+@dataclass(frozen=True, slots=True)
+class _Quote:
+    """A sentence of a user that holds exact things which the summary lacks."""
+
+    number: int
+    line: str
+    missing: tuple[Exact, ...]
+
+    @property
+    def worth(self) -> float:
+        return sum(thing.weight for thing in self.missing) / (20 + len(self.line))
+
+
+def completed(text: str, messages: Sequence[Message], zone: tzinfo) -> tuple[str, Kept]:
+    """Return the summary `text` with a tail for the exact things of user `messages` that it lacks, and the measure.
+
+    The tail is at most `TAIL_CHARS` long and holds the users' own words, one quotation a line.
+    """
+    shown = _flat(text)
+    said = {(thing.kind, thing.text.casefold()): thing for _, _, things in _sentences(messages) for thing in things}
+    missing = {name for name, thing in said.items() if not thing.stands_in(shown)}
+    room = min(TAIL_CHARS, max(TAIL_LEAST, int(len(text) * TAIL_SHARE)))
+    tail = _tail(messages, missing, room, zone)
+    whole = "\n".join([text, *tail])
+    still = sum(1 for name in missing if not said[name].stands_in(_flat(whole)))
+    return whole, Kept(len(said), len(said) - len(missing), len(said) - still)
+
+
+def _tail(messages: Sequence[Message], missing: set[tuple[str, str]], room: int, zone: tzinfo) -> list[str]:
+    quotes = []
+    for number, (message, sentence, things) in enumerate(_sentences(messages)):
+        lost = tuple(thing for thing in things if (thing.kind, thing.text.casefold()) in missing)
+        if lost:
+            quotes.append(_Quote(number, _line(message, sentence, lost, zone), lost))
+    chosen: list[_Quote] = []
+    for quote in sorted(quotes, key=lambda quote: (-quote.worth, quote.number)):
+        names = {(thing.kind, thing.text.casefold()) for thing in quote.missing}
+        if names & missing and len(quote.line) < room:
+            missing = missing - names
+            room -= len(quote.line) + 1
+            chosen.append(quote)
+    return [quote.line for quote in sorted(chosen, key=lambda quote: quote.number)]
+
+
+def _sentences(messages: Sequence[Message]) -> Iterator[tuple[Message, str, list[Exact]]]:
+    """Yield what users stated, sentence by sentence, with the exact things in it; questions state nothing."""
+    for message in messages:
+        if message.role != "user" or len(message.content) > PASTED_CHARS:
+            continue
+        for match in _SENTENCE.finditer(_FENCED.sub("\n", message.content)):
+            sentence = match[0].strip()
+            things = [] if sentence.endswith(("?", "？")) else exact(sentence)
+            if things:
+                yield message, sentence, things
+
+
+def _line(message: Message, sentence: str, things: Sequence[Exact], zone: tzinfo) -> str:
+    day = f"{message.at.astimezone(zone):%Y-%m-%d} " if message.at else ""
+    return f"- {day}{message.name or message.role}: “{_around(sentence, things)}”"
+
+
+def _around(sentence: str, things: Sequence[Exact]) -> str:
+    """Cut `sentence` to the words round its exact things, if it is long."""
+    if len(sentence) <= QUOTE_CHARS:
+        return " ".join(sentence.split())
+    middle = (things[0].start + min(things[-1].end, things[0].start + QUOTE_CHARS)) // 2
+    start = max(0, min(middle - QUOTE_CHARS // 2, len(sentence) - QUOTE_CHARS))
+    end = min(len(sentence), start + QUOTE_CHARS)
+    start, end = min(start, things[0].start), max(end, things[0].end)
+    while 0 < start < things[0].start and not sentence[start - 1].isspace():
+        start += 1
+    while things[0].end < end < len(sentence) and not sentence[end].isspace():
+        end -= 1
+    shown = " ".join(sentence[start:end].split())
+    return ("… " if start else "") + shown + (" …" if end < len(sentence) else "")
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.casefold().split())

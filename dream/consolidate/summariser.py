@@ -121,7 +121,7 @@ class Summariser:
         name = model or self._model.name
         if not text:
             return Batch((NewEntry("nothing", "", key, cut.span(items), 0, name),), usage)
-        text, kept = fidelity.completed(text, [item.message for item in items])
+        text, kept = fidelity.completed(text, [item.message for item in items], self._zone)
         entry = NewEntry("summary", text, key, cut.span(items), self._model.count(text), name)
         return Batch((entry,), usage, kept)
 
@@ -146,8 +146,13 @@ def _retry(wrong: AnswerUnusable) -> list[ChatMessage]:
 
 
 def _joined(batches: Iterator[Batch]) -> Batch:
-    """Join batches into one; the entries of all but the last complete no message."""
+    """Join batches into one; an entry that says nothing and completes no message is left out."""
     found = list(batches)
-    entries = tuple(entry for batch in found for entry in batch.entries)
+    entries = tuple(
+        entry
+        for batch in found
+        for entry in batch.entries
+        if entry.kind != "nothing" or entry.span is None or entry.span[0] < entry.span[1]
+    )
     kept = sum((batch.kept for batch in found), Kept())
     return Batch(entries, sum((batch.usage for batch in found), Usage()), kept)

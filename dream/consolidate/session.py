@@ -1,0 +1,176 @@
+"""A live conversation, as an agent keeps it: messages are added, never rewritten; history says how far it is."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from dream.consolidate.cut import Item
+from dream.llm import tokens
+from dream.models import Entry, Message
+from dream.transcripts import clean, parts
+from dream.transcripts.turns import role as known_role
+
+if TYPE_CHECKING:
+    from dream.store.history import History
+
+SUMMARY_TOKENS = 2_000  # of the summaries that go into the next prompt
+SUMMARY_ENTRIES = 200  # of history's newest, among which this session's are looked for
+IMAGE_TOKENS = 1_000  # what providers count for a picture, at the most
+MARK_TOKENS = 4  # the provider's own marks round a message
+
+
+class Session:
+    """One live conversation with `key`. Safe to use from several threads.
+
+    `messages` are those that the agent still has, oldest first; the first of them stands at position
+    `start` of the session. Left out, that is 0 if they are at least as many as history holds of this
+    session, else they are taken as following on what history holds; so none is ever passed over.
+    """
+
+    def __init__(
+        self, key: str, history: History, messages: Iterable[Message] = (), *, start: int | None = None
+    ) -> None:
+        self.key = key
+        self.consolidating = threading.Lock()
+        self._history = history
+        self._lock = threading.RLock()
+        self._messages = list(messages)
+        self._sent: list[dict[str, object]] = [_plain(message) for message in self._messages]
+        self._tokens: dict[tuple[str, int], int] = {}
+        held = history.position(key)
+        self._start = start if start is not None else 0 if len(self._messages) >= held else held
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """All messages that were given or added, in order."""
+        with self._lock:
+            return tuple(self._messages)
+
+    @property
+    def consolidated(self) -> int:
+        """The position up to which history holds this session."""
+        held: int = self._history.position(self.key)
+        return max(self._start, held)
+
+    def add(
+        self,
+        role: str,
+        content: object = "",
+        *,
+        name: str | None = None,
+        tool_calls: Sequence[Mapping[str, object]] | None = None,
+        tool_call_id: str | None = None,
+        at: datetime | None = None,
+    ) -> Message:
+        """Add a message in the chat-completions shape: `session.add(**message)`; `at` is now unless given.
+
+        `content` is text or a list of content blocks. What `chat` returns later is what was given here.
+        """
+        message = _message(role, content, name, tool_calls or (), tool_call_id, at or datetime.now(UTC))
+        given = {"role": role, "content": content, "name": name, "tool_calls": tool_calls, "tool_call_id": tool_call_id}
+        sent = {field: value for field, value in given.items() if value is not None or field == "content"}
+        with self._lock:
+            self._messages.append(message)
+            self._sent.append(sent)
+        return message
+
+    def prompt(self) -> list[Message]:
+        """Return what is not yet consolidated, after the system messages that the session opens with."""
+        return [message for _, message, _ in self._kept()]
+
+    def chat(self) -> list[dict[str, object]]:
+        """Return the same messages in the chat-completions shape, as they were added: what an agent sends."""
+        return [dict(sent) for _, _, sent in self._kept()]
+
+    def waiting(self) -> list[tuple[int, Message]]:
+        """Return what is not yet consolidated, with its positions."""
+        done = self.consolidated
+        with self._lock:
+            return [place for place in enumerate(self._messages, start=self._start) if place[0] >= done]
+
+    def items(self, model: str, count: Callable[[str], int]) -> tuple[int, list[Item]]:
+        """Count the prompt: tokens of the opening system messages, and each message that may be given up."""
+        opening, items = 0, []
+        lead = self._lead()
+        for position, message, sent in self._kept():
+            counted = self._counted(position, sent, model, count)
+            if position - self._start < lead:
+                opening += counted
+            else:
+                items.append(Item(position, message, counted))
+        return opening, items
+
+    def summary(self, most: int = SUMMARY_TOKENS) -> str:
+        """Return the latest summaries of this session for the next prompt, oldest first; empty if there are none.
+
+        Only the newest lines, at most `most` tokens; what is older is history's business.
+        """
+        lines: list[str] = []
+        for entry in reversed(self._history.last(SUMMARY_ENTRIES)):
+            for line in reversed(self._told(entry)):
+                most -= tokens.estimate(line) + 1
+                if most < 0:
+                    return "\n".join(reversed(lines))
+                lines.append(line)
+        return "\n".join(reversed(lines))
+
+    def _told(self, entry: Entry) -> list[str]:
+        mine = entry.session == self.key and entry.kind in ("summary", "raw")
+        return entry.content.splitlines() if mine else []
+
+    def _kept(self) -> list[tuple[int, Message, dict[str, object]]]:
+        done = self.consolidated - self._start
+        lead = self._lead()
+        with self._lock:
+            rows = enumerate(zip(self._messages, self._sent, strict=True))
+            return [(self._start + at, *row) for at, row in rows if at < lead or at >= done]
+
+    def _lead(self) -> int:
+        with self._lock:
+            return sum(1 for _ in takewhile(lambda message: message.role == "system", self._messages))
+
+    def _counted(self, position: int, sent: Mapping[str, object], model: str, count: Callable[[str], int]) -> int:
+        if (model, position) not in self._tokens:
+            self._tokens[model, position] = MARK_TOKENS + _size(sent, count)
+        return self._tokens[model, position]
+
+
+def _message(
+    role: str,
+    content: object,
+    name: str | None,
+    tool_calls: Sequence[Mapping[str, object]],
+    tool_call_id: str | None,
+    at: datetime,
+) -> Message:
+    """Make the message that is consolidated: its text, its calls as short lines, its results."""
+    who, person = known_role(role)
+    found = parts.split(content)
+    calls = (*found.calls, *map(parts.call, tool_calls))
+    answers = tool_call_id or next((result.answers for result in found.results if result.answers), None)
+    if found.results and not found.text:
+        who = "tool"
+    said = [found.text, *(call.line for call in calls), *(result.content for result in found.results)]
+    text = clean.surrogates("\n".join(part for part in said if part))
+    ids = tuple(call.id for call in calls if call.id)
+    return Message(who or "system", text, at, name or person, None, ids, answers)
+
+
+def _plain(message: Message) -> dict[str, object]:
+    """Give a message that came as a value the chat-completions shape; of tool calls only their text is left."""
+    if message.role == "tool":
+        return {"role": "user", "content": f"[tool result]\n{message.content}"}
+    return {"role": message.role, "content": message.content}
+
+
+def _size(sent: Mapping[str, object], count: Callable[[str], int]) -> int:
+    content = sent["content"]
+    text = content if isinstance(content, str) else "" if content is None else json.dumps(content, default=str)
+    calls = json.dumps(sent["tool_calls"], default=str) if sent.get("tool_calls") else ""
+    images = text.count("base64,") if not isinstance(content, str) else 0
+    return count(clean.images(text) + calls) + images * IMAGE_TOKENS
