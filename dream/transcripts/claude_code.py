@@ -58,7 +58,7 @@ def read(source: Source, options: Options) -> Iterator[Pair]:
             who,  # type: ignore[arg-type]
             fields.first(said, "content", "text"),
             at=fields.first(row, "timestamp"),
-            id=fields.key(row, "uuid") or fields.key(said, "id"),
+            identity=fields.key(row, "uuid") or fields.key(said, "id"),
         ):
             yield f"{name}:{own}", message
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
+
 # The one place of `Any` here: what an agent wrote is checked field by field, where it is used.
 Json = dict[str, Any]
 
@@ -44,3 +46,13 @@ def tables(record: Mapping[str, Any], name: str) -> list[Json]:
 def first(record: Mapping[str, Any], *names: str) -> Any:
     """Return the first of the named fields that is there and not null."""
     return next((record[name] for name in names if record.get(name) is not None), None)
+
+
+def opened(value: Any) -> Any:
+    """Return the JSON in a string that holds an object or a list, else the value itself."""
+    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
+        return value
+    try:
+        return orjson.loads(value)
+    except ValueError:
+        return value

@@ -9,14 +9,31 @@ from pathlib import Path
 
 from dream.errors import TranscriptError
 from dream.models import Diagnostic, Report
-from dream.transcripts import claude_code, nanobot, openai, sniffing
+from dream.transcripts import (
+    chat_text,
+    chatgpt,
+    claude_code,
+    codex,
+    gemini_cli,
+    hermes,
+    letta_code,
+    nanobot,
+    openai,
+    pi,
+    sniffing,
+    trajectory,
+)
 from dream.transcripts.files import find
 from dream.transcripts.reader import Pair, Reader
 from dream.transcripts.source import Source
 from dream.transcripts.turns import Options
 
 # In the order in which they are tried: from the most particular to the most general.
-_READERS: tuple[Reader, ...] = (claude_code, nanobot, openai)
+_READERS: tuple[Reader, ...] = (
+    *(claude_code, codex, pi.pi, pi.openclaw, pi.omp, nanobot, hermes, gemini_cli, letta_code, chatgpt),
+    *trajectory.FOREIGN,
+    *(openai, chat_text),
+)
 FORMATS: dict[str, Reader] = {reader.name: reader for reader in _READERS}
 
 

@@ -56,6 +56,8 @@ def _message(row: Json, turns: Turns) -> Iterator[Message]:
     at, identity = row.get("timestamp"), fields.key(row, "id")
     named = fields.text(row, "name") or person
     if who == "tool":
-        return turns.result(row.get("content"), answers=fields.key(row, "tool_call_id"), at=at, id=identity, name=named)
+        return turns.result(
+            row.get("content"), answers=fields.key(row, "tool_call_id"), at=at, identity=identity, name=named
+        )
     calls = [call(block) for block in fields.tables(row, "tool_calls")]
-    return turns.said(who, row.get("content"), at=at, id=identity, name=named, calls=calls) if who else iter(())
+    return turns.said(who, row.get("content"), at=at, identity=identity, name=named, calls=calls) if who else iter(())

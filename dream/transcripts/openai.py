@@ -77,9 +77,9 @@ def _message(record: Json, session: str, turns: Turns) -> Iterator[Pair]:
     named = fields.text(record, "name", "speaker", "author_name") or person
     if who == "tool":
         answers = fields.key(record, "tool_call_id", "call_id")
-        found = turns.result(content, answers=answers, at=at, id=identity, name=named)
+        found = turns.result(content, answers=answers, at=at, identity=identity, name=named)
     else:
-        found = turns.said(who, content, at=at, id=identity, name=named, calls=_calls(record))
+        found = turns.said(who, content, at=at, identity=identity, name=named, calls=_calls(record))
     for message in found:
         yield f"{name}:{session}", message
 

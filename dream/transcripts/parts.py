@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
 from dream.transcripts import clean, fields
 
 LINE_CHARS = 160  # of a tool call's line
@@ -100,7 +98,7 @@ def call(block: Mapping[str, Any]) -> Call:
 
 def line(name: str, arguments: object) -> str:
     """Show a call as `→ Bash(git status)`: the name and its most telling argument, at most 160 characters."""
-    telling = clean.images(_telling(_opened(arguments)))
+    telling = clean.images(_telling(fields.opened(arguments)))
     shown = " ".join(f"→ {name}({telling[: 4 * LINE_CHARS]})".replace("\0", "").split())
     return shown if len(shown) <= LINE_CHARS else shown[: LINE_CHARS - 2] + "…)"
 
@@ -113,16 +111,6 @@ def cut(value: str, chars: int) -> str:
     mark = f"\n[… {len(value) - kept:,} characters left out …]\n"
     head = (kept + 1) // 2
     return (value[:head] + mark + value[len(value) - (kept - head) :]).strip() if kept else mark.strip()
-
-
-def _opened(arguments: object) -> object:
-    if not isinstance(arguments, str) or not arguments.lstrip().startswith(("{", "[", '"')):
-        return arguments
-    try:
-        opened: object = orjson.loads(arguments)
-    except ValueError:
-        return arguments
-    return opened
 
 
 def _telling(arguments: object) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dream.errors import TranscriptError
 from dream.models import Diagnostic, Report
-from dream.transcripts import parsing
+from dream.transcripts import databases, parsing
 from dream.transcripts.source import HEAD_BYTES, HEAD_RECORDS, Head, Shape, Source
 
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
@@ -48,7 +48,11 @@ def head(source: Source) -> Head:
     quiet = Source(source.path, source.shape, source.encoding, source.skip, _unheard)
     with source.open() as file:
         start = file.read(HEAD_BYTES)
-    if source.shape in ("zip", "sqlite", "text"):
+    if source.shape == "sqlite":
+        return Head(source.shape, start, names=databases.tables(source.path))
+    if source.shape == "zip":
+        return Head(source.shape, start, names=_members(source.path))
+    if source.shape == "text":
         return Head(source.shape, start)
     records = tuple(record.value for record in islice(quiet.records(), HEAD_RECORDS))
     header, lists = quiet.header()
@@ -57,6 +61,16 @@ def head(source: Source) -> Head:
 
 def _unheard(diagnostic: Diagnostic) -> None:
     """Report nothing."""
+
+
+def _members(path: Path) -> tuple[str, ...]:
+    import zipfile
+
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return tuple(archive.namelist())
+    except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:
+        raise TranscriptError(f"{path} is a zip file that cannot be read ({error}); download it again.") from error
 
 
 def _encoding(start: bytes) -> tuple[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -36,7 +36,8 @@ class Record:
 class Head:
     """What tells a transcript's format: its shape, its first bytes, its first records, its header.
 
-    `header` is the fields of an object beside its list of messages; `lists` are the names of its lists.
+    `header` is the fields of an object beside its list of messages; `lists` are the names of its lists; `names` are
+    the members of a zip file or the tables of a database.
     """
 
     shape: Shape
@@ -44,6 +45,7 @@ class Head:
     records: tuple[Json, ...] = ()
     header: Json = field(default_factory=dict)
     lists: frozenset[str] = frozenset()
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +101,8 @@ class Source:
         if self.shape == "lines":
             yield from self._line_records()
         elif self.shape in ("array", "object"):
-            for piece in self._pieces():
-                if piece.name == "" or piece.name.endswith("[]"):
-                    yield from self._parsed(piece.line, piece.raw)
+            with self.open() as file:
+                yield from records_in(file, self.say)
 
     def header(self) -> tuple[Json, frozenset[str]]:
         """Return the fields of an object that are no streamed list, and the names of those that are."""
@@ -134,23 +135,23 @@ class Source:
                 self.say(number, f"The line {mended}.")
             yield Record(number, value)
 
-    def _pieces(self) -> Iterator[scanning.Piece]:
-        with self.open() as file:
-            for piece in scanning.pieces(file):
-                if piece.whole:
-                    yield piece
-                else:
-                    self.say(piece.line, "The JSON that begins here is not complete or too large; it was left out.")
 
-    def _parsed(self, line: int, raw: bytes) -> Iterator[Record]:
+def records_in(file: IO[bytes], say: Callable[[int, str], None]) -> Iterator[Record]:
+    """Yield the elements of the JSON array in `file`, or of the object's lists, and `say` which are broken."""
+    for piece in scanning.pieces(file):
+        if not piece.whole:
+            say(piece.line, "The JSON that begins here is not complete, or too large; it was left out.")
+            continue
+        if piece.name and not piece.name.endswith("[]"):
+            continue
         try:
-            value, mended = parsing.record(raw)
+            value, mended = parsing.record(piece.raw)
         except parsing.Broken as broken:
-            self.say(line, f"The record {broken}; it was left out.")
-            return
+            say(piece.line, f"The record {broken}; it was left out.")
+            continue
         if mended:
-            self.say(line, f"The record {mended}.")
-        yield Record(line, value)
+            say(piece.line, f"The record {mended}.")
+        yield Record(piece.line, value)
 
 
 class _Recoded(io.RawIOBase):

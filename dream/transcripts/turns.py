@@ -60,7 +60,7 @@ class Turns:
         content: object,
         *,
         at: object = None,
-        id: str | None = None,
+        identity: str | None = None,
         name: str | None = None,
         calls: Sequence[parts.Call] = (),
     ) -> Iterator[Message]:
@@ -72,10 +72,12 @@ class Turns:
         shown = "\n".join(part for part in (told, *(call.line for call in asked)) if part)
         taken = 0
         for result in found.results:
-            yield from self.result(result.content, answers=result.answers, at=at, id=_nth(id, taken), name=result.name)
+            yield from self.result(
+                result.content, answers=result.answers, at=at, identity=_nth(identity, taken), name=result.name
+            )
             taken += 1
         if shown:
-            yield self._message(who, shown, at, _nth(id, taken), name, identities, None)
+            yield self._message(who, shown, at, _nth(identity, taken), name, identities, None)
 
     def result(
         self,
@@ -83,7 +85,7 @@ class Turns:
         *,
         answers: str | None,
         at: object = None,
-        id: str | None = None,
+        identity: str | None = None,
         name: str | None = None,
     ) -> Iterator[Message]:
         """Yield a tool's result, cut in its middle; an empty one stays, for its call's sake."""
@@ -92,7 +94,7 @@ class Turns:
             answers = next(fitting, None)
         tool = self._waiting.pop(answers, None) if answers is not None else None
         told = parts.cut(clean.said(parts.text(content)), self.options.tool_result_chars)
-        yield self._message("tool", told, at, id, name or tool, (), answers)
+        yield self._message("tool", told, at, identity, name or tool, (), answers)
 
     def _identities(self, calls: Sequence[parts.Call]) -> tuple[str, ...]:
         found = []
@@ -110,17 +112,17 @@ class Turns:
         who: Role,
         content: str,
         at: object,
-        id: str | None,
+        identity: str | None,
         name: str | None,
         calls: tuple[str, ...],
         answers: str | None,
     ) -> Message:
         when = times.parse(at, self.options.zone)
-        return Message(who, content, when, name, id or _digest(who, at, content, calls, answers), calls, answers)
+        return Message(who, content, when, name, identity or _digest(who, at, content, calls, answers), calls, answers)
 
 
-def _nth(id: str | None, number: int) -> str | None:
-    return id if id is None or number == 0 else f"{id}#{number}"
+def _nth(identity: str | None, number: int) -> str | None:
+    return identity if identity is None or number == 0 else f"{identity}#{number}"
 
 
 def _digest(*values: object) -> str:

@@ -1,0 +1,128 @@
+"""Chats written as plain text or Markdown.
+
+`User: …`, `**Assistant:** …` or headings `## User`, each with a date before, behind or none; also
+`[2026-11-20 10:00] Caroline: …`. The first line that names a speaker fixes which of these forms a file is in, so
+that a line in another form is part of what was said.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dream.transcripts.reader import Pair
+from dream.transcripts.scanning import CHUNK, MAX_RECORD
+from dream.transcripts.source import Head, Source
+from dream.transcripts.turns import Options, Turns, role
+
+name = "text"
+
+_WHEN = r"\d{4}[-/]\d\d[-/]\d\d(?:[T ,]{1,2}\d\d?:\d\d(?::\d\d(?:\.\d+)?)?)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?|\d\d?\.\d\d?\.\d{4}(?: \d\d:\d\d)?"
+_BEFORE = rf"(?:[\[(]?(?P<before>{_WHEN})[\])]?(?: ?[-–—:|])? +)?"
+_BEHIND = rf"(?: *[-–—|@,]? *[\[(]?(?P<behind>{_WHEN})[\])]?)?"
+_KNOWN = r"(?P<who>(?i:user|human|you|me|assistant|ai|bot|model|chatgpt|claude|gemini|gpt|agent|system|tool))"
+_PERSON = r"(?P<who>[^\W\d_][\w .'-]{0,39}?)"
+_FORMS = (
+    re.compile(rf"#{{1,6}} +{_BEFORE}(?:\*\*)?{_KNOWN}(?: said)?:?(?:\*\*)?:?{_BEHIND}:? *(?P<said>)$"),
+    re.compile(
+        rf"(?:[-*] +)?{_BEFORE}\*\*{_PERSON}{_BEHIND}(?::\*\*|\*\*{_BEHIND.replace('behind', 'later')}:) *(?P<said>.*)$"
+    ),
+    re.compile(rf"[\[(]?(?P<before>{_WHEN})[\])]?(?: ?[-–—|])? +{_PERSON}: *(?P<said>.*)$"),
+    re.compile(rf"{_KNOWN}(?: said)?{_BEHIND}: *(?P<said>.*)$"),
+)
+_ISO_DAY = re.compile(rf"(?:#{{1,6}} *|Date: *|\*\*)?(?P<day>{_WHEN})(?:\*\*)?")
+_ROLE = re.compile(r"(?i)(?:user|human|you|me|assistant|ai|bot|model|chatgpt|claude|gemini|gpt|agent)")
+
+
+@dataclass(slots=True)
+class _Spoken:
+    """What one speaker said, while its lines are gathered."""
+
+    who: str
+    at: str | None
+    lines: list[str] = field(default_factory=list)
+    size: int = 0
+
+
+def recognises(head: Head) -> bool:
+    """Two lines that name a speaker in the same form, or one that begins the file."""
+    if head.shape != "text":
+        return False
+    lines = [line.rstrip("\r") for line in head.start.decode("utf-8", "replace").lstrip("\ufeff").split("\n")]
+    found = [(number, form) for number, line in enumerate(lines) if (form := _form(line)) is not None]
+    if not found:
+        return False
+    form = found[0][1]
+    speakers = [match for line in lines if (match := form.match(line))]
+    known = any(_ROLE.fullmatch(match["who"].strip()) for match in speakers)
+    begins = not any(line.strip() for line in lines[: found[0][0]])
+    return (known and (begins or len(speakers) > 1)) or (form is _FORMS[2] and len(speakers) > 1)
+
+
+def places(home: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """There is no place where these are kept."""
+    return ()
+
+
+def read(source: Source, options: Options) -> Iterator[Pair]:
+    """Yield what each speaker said, as one session."""
+    turns, key = Turns(options), f"{name}:{source.default_id}"
+    for spoken in _spoken(source):
+        who, person = role(spoken.who)
+        if who is None:
+            continue
+        said = "\n".join(spoken.lines).strip("\n")
+        if who == "tool":
+            messages = turns.result(said, answers=None, at=spoken.at)
+        else:
+            messages = turns.said(who, said, at=spoken.at, name=person)
+        for message in messages:
+            yield key, message
+
+
+def _spoken(source: Source) -> Iterator[_Spoken]:
+    form: re.Pattern[str] | None = None
+    day: str | None = None
+    current: _Spoken | None = None
+    for number, line in _lines(source):
+        form = form or _form(line)
+        match = form.match(line) if form and len(line) < CHUNK else None
+        if match:
+            if current:
+                yield current
+            groups = match.groupdict()
+            at = groups.get("before") or groups.get("behind") or groups.get("later") or day
+            current = _Spoken(match["who"].strip(), at)
+            line = match["said"]
+        elif len(line) < 80 and (dated := _ISO_DAY.fullmatch(line.strip())):
+            day = dated["day"]
+            continue
+        if current is None:
+            continue
+        current.size += len(line) + 1
+        if current.size > MAX_RECORD:
+            source.say(number, f"What was said here is longer than {MAX_RECORD >> 20} MiB; its rest was left out.")
+            current.size -= len(line) + 1
+            continue
+        current.lines.append(line)
+    if current:
+        yield current
+
+
+def _lines(source: Source) -> Iterator[tuple[int, str]]:
+    with source.open() as raw, io.TextIOWrapper(raw, encoding="utf-8", errors="replace") as file:
+        warned = False
+        for number, line in enumerate(iter(lambda: file.readline(MAX_RECORD), ""), start=1):
+            if "\ufffd" in line and not warned:
+                warned = True
+                source.say(number, "The line holds bytes that are not UTF-8; they were replaced by �.")
+            yield number, line.rstrip("\n").replace("\0", "")
+
+
+def _form(line: str) -> re.Pattern[str] | None:
+    if len(line) > CHUNK:
+        return None
+    return next((form for form in _FORMS if form.match(line)), None)

@@ -1,0 +1,84 @@
+"""Codex's rollout files: JSON lines of `{timestamp, type, payload}`; of older versions, the payloads themselves.
+
+What was said stands in `response_item` rows; `event_msg` rows repeat it for the screen.
+Source of the shape: letta-ai/trajectory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from dream.models import Message
+from dream.transcripts import fields
+from dream.transcripts.fields import Json
+from dream.transcripts.parts import call
+from dream.transcripts.reader import Pair
+from dream.transcripts.source import Head, Source
+from dream.transcripts.turns import Options, Turns, role
+
+name = "codex"
+
+_ROWS = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
+_OLD_ROWS = ("message", "function_call", "function_call_output", "reasoning", "local_shell_call")
+
+
+def recognises(head: Head) -> bool:
+    """Rows with a payload, or the older ones: a first line with instructions, then items without a message inside."""
+    if head.shape != "lines":
+        return False
+    if any(isinstance(row.get("payload"), dict) and row.get("type") in _ROWS for row in head.records):
+        return True
+    old = [row for row in head.records if row.get("type") in _OLD_ROWS and not isinstance(row.get("message"), dict)]
+    return bool(old) and ("instructions" in head.records[0] or any(row["type"] != "message" for row in old))
+
+
+def places(home: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return `~/.codex/sessions`, or what CODEX_HOME says."""
+    return (f"{environ.get('CODEX_HOME') or home / '.codex'}/sessions/*/*/*/rollout-*.jsonl",)
+
+
+def read(source: Source, options: Options) -> Iterator[Pair]:
+    """Yield the messages of the session. A fork repeats its parent's head and keeps its own id, the first one."""
+    session: str | None = None
+    turns = Turns(options)
+    for record in source.records():
+        row = record.value
+        payload = row["payload"] if isinstance(row.get("payload"), dict) else row
+        if row.get("type") == "session_meta" or "instructions" in row:
+            session = session or fields.key(payload, "id")
+            if _is_subagent(payload) and not options.include_subagents:
+                return
+        if payload is not row and row.get("type") != "response_item":
+            continue
+        for message in _item(payload, fields.first(row, "timestamp"), turns):
+            yield f"{name}:{session or source.default_id}", message
+
+
+def _is_subagent(meta: Json) -> bool:
+    origin = meta.get("source")
+    return "subagent" in origin if isinstance(origin, dict | str) else False
+
+
+def _item(item: Json, at: object, turns: Turns) -> Iterator[Message]:
+    kind = item.get("type")
+    if not isinstance(kind, str) or kind == "message":
+        who, person = role(item.get("role"))
+        if who in ("user", "assistant") and "content" in item:
+            yield from turns.said(who, item["content"], at=at, identity=fields.key(item, "id"), name=person)
+    elif kind.endswith("_output"):
+        content = fields.first(item, "output", "tools", "result")
+        yield from turns.result(_output(content), answers=fields.key(item, "call_id"), at=at)
+    elif kind.endswith("_call"):
+        action = item.get("action")  # of local_shell_call and web_search_call
+        asked = item if action is None else {**item, "arguments": action}
+        own = {"name": kind.removesuffix("_call")} | asked
+        yield from turns.said("assistant", "", at=at, calls=[call(own | {"id": fields.key(item, "call_id", "id")})])
+
+
+def _output(content: object) -> object:
+    """Take the output out of `{"output": "…", "metadata": {…}}`, which comes as an object or as JSON in a string."""
+    opened = fields.opened(content)
+    if isinstance(opened, dict) and isinstance(opened.get("output"), str):
+        return opened["output"]
+    return content

@@ -1,0 +1,98 @@
+"""Gemini CLI's chats: one JSON object with its messages, or (newer) JSON lines with a header line.
+
+A row that is written again with more tool calls adds only those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from dream.models import Message
+from dream.transcripts import fields
+from dream.transcripts.fields import Json
+from dream.transcripts.parts import call
+from dream.transcripts.reader import Pair
+from dream.transcripts.source import Head, Source
+from dream.transcripts.turns import Options, Turns
+
+name = "gemini-cli"
+
+
+def recognises(head: Head) -> bool:
+    """A header with a project's hash, or messages of type gemini."""
+    if head.shape not in ("object", "lines"):
+        return False
+    if "projectHash" in head.header or any("projectHash" in record for record in head.records):
+        return True
+    return any(record.get("type") == "gemini" and "content" in record for record in head.records)
+
+
+def places(home: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return `~/.gemini/tmp`."""
+    own = environ.get("GEMINI_CLI_HOME")
+    root = f"{own or home}/.gemini/tmp/*/chats"
+    return (f"{root}/session-*.json", f"{root}/session-*.jsonl")
+
+
+def read(source: Source, options: Options) -> Iterator[Pair]:
+    """Yield the messages of the session."""
+    header, _ = source.header()
+    session = fields.key(header, "sessionId")
+    turns = Turns(options)
+    told: set[str] = set()
+    for record in source.records():
+        rows = fields.tables(record.value, "messages") or [record.value]
+        session = session or fields.key(record.value, "sessionId")
+        for row in rows:
+            for message in _messages(row, turns, told):
+                yield f"{name}:{session or source.default_id}", message
+
+
+def _messages(row: Json, turns: Turns, told: set[str]) -> Iterator[Message]:
+    kind, at, identity = row.get("type", "user"), row.get("timestamp"), fields.key(row, "id")
+    if kind not in ("user", "gemini") or "content" not in row:
+        return
+    blocks = [block for block in fields.tables(row, "toolCalls") if _is_new(block, told)]
+    again = identity is not None and identity in told
+    told.update([identity] if identity else [])
+    made = list(
+        turns.said(
+            "user" if kind == "user" else "assistant",
+            "" if again else row["content"],
+            at=at,
+            identity=f"{identity}+{fields.key(blocks[0], 'id')}" if again and blocks else identity,
+            calls=[call(block) for block in blocks],
+        )
+    )
+    yield from made
+    if not blocks:
+        return
+    for number, (block, answers) in enumerate(zip(blocks, made[-1].calls[-len(blocks) :], strict=True), start=1):
+        if block.get("result") is not None:
+            when = block.get("timestamp") or at
+            own = identity and f"{made[-1].id}#{number}"
+            yield from turns.result(_output(block["result"]), answers=answers, at=when, identity=own)
+
+
+def _is_new(block: Json, told: set[str]) -> bool:
+    """Note a call by its id and whether it has its result; say whether that is new."""
+    identity = fields.key(block, "id")
+    if identity is None:
+        return True
+    if f"call {identity}" in told:
+        return False
+    told.add(f"call {identity}")
+    return True
+
+
+def _output(result: object) -> object:
+    """Take the output out of `[{functionResponse: {response: {output}}}]`."""
+    found = []
+    for item in result if isinstance(result, list) else [result]:
+        if not isinstance(item, dict):
+            found.append(item)
+            continue
+        response = fields.table(fields.table(item, "functionResponse"), "response")
+        found.append(fields.first(response, "output", "error") or response or item)
+    return found[0] if len(found) == 1 else found

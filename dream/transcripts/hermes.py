@@ -1,0 +1,94 @@
+"""Hermes: an exported session `{session, messages}`, JSON lines of sessions, or its `state.db`, opened read-only.
+
+A message that was taken back (`active` 0) stays as a placeholder: its place may have been consolidated already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from dream.models import Message
+from dream.transcripts import databases, fields
+from dream.transcripts.fields import Json
+from dream.transcripts.parts import call
+from dream.transcripts.reader import Pair
+from dream.transcripts.source import Head, Source
+from dream.transcripts.turns import Options, Turns, role
+
+name = "hermes"
+
+_MARKS = {"observed", "finish_reason", "tool_name", "active", "reasoning_content"}
+_JSON = "\0json:"  # what content begins with that is not plain text
+_SILENT = ("cron", "subagent", "delegate")  # sources of sessions in which nobody speaks
+TAKEN_BACK = "(taken back)"
+
+
+def recognises(head: Head) -> bool:
+    """A database with sessions and messages, an object with a session, or rows that name theirs."""
+    if head.shape == "sqlite":
+        return {"sessions", "messages"} <= set(head.names)
+    if isinstance(head.header.get("session"), dict) and "messages" in head.lists:
+        return True
+    return any(
+        "session_id" in row and "role" in row and not _MARKS.isdisjoint(row)
+        for record in head.records
+        for row in [record, *fields.tables(record, "messages")[:1]]
+    )
+
+
+def places(home: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return `~/.hermes/state.db`, or what HERMES_HOME says."""
+    return (f"{environ.get('HERMES_HOME') or home / '.hermes'}/state.db",)
+
+
+def read(source: Source, options: Options) -> Iterator[Pair]:
+    """Yield the messages of each session; none of scheduled ones and sub-agents' unless they are asked for."""
+    turns: dict[str, Turns] = {}
+    for session, row in _database(source, options) if source.shape == "sqlite" else _exported(source, options):
+        for message in _messages(row, turns.setdefault(session, Turns(options))):
+            yield f"{name}:{session}", message
+        if source.shape == "sqlite" and len(turns) > 1:
+            turns = {session: turns[session]}  # rows come session by session
+
+
+def _exported(source: Source, options: Options) -> Iterator[tuple[str, Json]]:
+    header, _ = source.header()
+    about = fields.table(header, "session")
+    default = fields.key(about, "id") or source.default_id
+    if about.get("source") in _SILENT and not options.include_subagents:
+        return
+    for record in source.records():
+        inner = fields.tables(record.value, "messages")
+        if inner and record.value.get("source") in _SILENT and not options.include_subagents:
+            continue
+        own = fields.key(record.value, "id") if inner else None
+        for row in inner or [record.value]:
+            yield fields.key(row, "session_id") or own or default, row
+
+
+def _database(source: Source, options: Options) -> Iterator[tuple[str, Json]]:
+    silent: set[Any] = set()
+    if not options.include_subagents:
+        about = databases.rows(source, "sessions", ("id",))
+        silent = {row.get("id") for row in about if row.get("source") in _SILENT}
+    for row in databases.rows(source, "messages", ("session_id", "id")):
+        if row.get("session_id") not in silent:
+            yield fields.key(row, "session_id") or source.default_id, row
+
+
+def _messages(row: Json, turns: Turns) -> Iterator[Message]:
+    who, person = role(row.get("role"))
+    at, identity, content = row.get("timestamp"), fields.key(row, "id"), row.get("content")
+    if row.get("active") in (0, False) and who is not None:
+        content, row = TAKEN_BACK, {**row, "tool_calls": None}
+    if isinstance(content, str) and content.startswith(_JSON):
+        content = fields.opened(content.removeprefix(_JSON))
+    if who == "tool":
+        answers, tool = fields.key(row, "tool_call_id"), fields.text(row, "tool_name")
+        yield from turns.result(content, answers=answers, at=at, identity=identity, name=tool)
+    elif who is not None:
+        asked = {"tool_calls": fields.opened(row.get("tool_calls"))}
+        calls = [call(block) for block in fields.tables(asked, "tool_calls")]
+        yield from turns.said(who, content, at=at, identity=identity, name=person, calls=calls)

@@ -1,0 +1,84 @@
+"""Session files of pi and of what is built on it, OpenClaw and omp: a header line, then rows that form a tree.
+
+Rows are taken in the order of the file, abandoned branches included: the file only grows, so positions stay.
+Keys begin with `pi:` for all three; nothing in a file tells which of them wrote it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from dream.models import Message
+from dream.transcripts import fields
+from dream.transcripts.fields import Json
+from dream.transcripts.reader import Pair
+from dream.transcripts.source import Head, Source
+from dream.transcripts.turns import Options, Turns
+
+KEY = "pi"
+# How the first message of a session begins that a scheduler or another agent started.
+_STARTED_BY_ITSELF = ("[cron:", "[Subagent Context]", "[Subagent Task]")
+
+
+@dataclass(frozen=True, slots=True)
+class Pi:
+    """The reader of one of the three; they differ in their name and their places.
+
+    `folders` are the places in which the sessions lie: environment variables first, under home otherwise.
+    """
+
+    name: str
+    variables: tuple[str, ...]
+    folders: tuple[str, ...]
+    beneath: str
+
+    def recognises(self, head: Head) -> bool:
+        """A session header, and rows that are messages with a role inside."""
+        return head.shape == "lines" and any(
+            record.get("type") == "message"
+            and "role" in fields.table(record, "message")
+            and ("parentId" in record or "timestamp" in record)
+            for record in head.records
+        )
+
+    def places(self, home: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
+        """Return where the sessions lie."""
+        own = [environ[variable] for variable in self.variables if environ.get(variable)]
+        roots = own or [str(home / folder) for folder in self.folders]
+        return tuple(f"{root}/{self.beneath}" for root in roots)
+
+    def read(self, source: Source, options: Options) -> Iterator[Pair]:
+        """Yield the messages of the session; none of a scheduled or sub-agent's one unless they are asked for."""
+        session, turns, begun = "", Turns(options), False
+        for record in source.records():
+            row = record.value
+            if row.get("type") == "session":
+                session = session or fields.key(row, "id") or ""
+            if row.get("type") != "message":
+                continue
+            for message in _messages(row, turns):
+                alone = message.content.startswith(_STARTED_BY_ITSELF)
+                if not begun and message.role == "user" and alone and not options.include_subagents:
+                    return
+                begun = True
+                yield f"{KEY}:{session or source.default_id}", message
+
+
+def _messages(row: Json, turns: Turns) -> Iterator[Message]:
+    said = fields.table(row, "message")
+    at = fields.first(row, "timestamp") or said.get("timestamp")
+    identity = fields.key(row, "id")
+    who = said.get("role", "user")
+    if who == "toolResult":
+        answers, tool = fields.key(said, "toolCallId"), fields.text(said, "toolName")
+        return turns.result(said.get("content"), answers=answers, at=at, identity=identity, name=tool)
+    if who in ("user", "assistant"):
+        return turns.said(who, said.get("content"), at=at, identity=identity)
+    return iter(())  # summaries of branches and compactions, what extensions inject
+
+
+pi = Pi("pi", ("PI_CODING_AGENT_DIR",), (".pi/agent",), "sessions/*/*.jsonl")
+openclaw = Pi("openclaw", ("OPENCLAW_STATE_DIR",), (".openclaw", ".clawdbot"), "agents/*/sessions/*.jsonl")
+omp = Pi("omp", (), (".omp/agent",), "sessions/*/*.jsonl")

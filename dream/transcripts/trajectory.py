@@ -1,0 +1,156 @@
+"""Formats that are read through the package `agent-trajectory`, an extra that needs Node.js 20.
+
+It takes a transcript as one string, so a file is held in memory, and one over MAX_BYTES is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from dream.errors import TranscriptError
+from dream.transcripts import fields
+from dream.transcripts.fields import Json
+from dream.transcripts.parts import call
+from dream.transcripts.reader import Pair
+from dream.transcripts.source import Head, Source
+from dream.transcripts.turns import Options, Turns
+
+MAX_BYTES = 64 << 20
+EXTRA = "agent-trajectory"
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A format that the extra reads: how it is recognised, where it lies, and which field holds its session id."""
+
+    name: str
+    title: str
+    is_it: Callable[[Head], bool]
+    patterns: tuple[str, ...] = ()
+
+    def recognises(self, head: Head) -> bool:
+        """Say from the content whether a file is in this format."""
+        return self.is_it(head)
+
+    def places(self, home: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
+        """Return where the agent keeps its transcripts, if it is known."""
+        return tuple(f"{home}/{pattern}" for pattern in self.patterns)
+
+    def read(self, source: Source, options: Options) -> Iterator[Pair]:
+        """Yield the messages of the session. Raises TranscriptError without the extra, or when it refuses."""
+        key = f"{self.name}:{_session(source)}"
+        turns = Turns(options)
+        for row in self._records(source):
+            who, at, content = row.get("role"), row.get("timestamp"), row.get("content")
+            if who == "tool":
+                messages = turns.result(content, answers=fields.key(row, "tool_call_id"), at=at)
+            elif who in ("user", "assistant"):
+                calls = [call(block) for block in fields.tables(row, "tool_calls")]
+                told = content.replace("[image]", "") if isinstance(content, str) else content
+                messages = turns.said(who, told, at=at, calls=calls)
+            else:
+                continue
+            for message in messages:
+                yield key, message
+
+    def _records(self, source: Source) -> list[Json]:
+        if self.name == "deepagents":
+            raise TranscriptError(
+                f"{source.path} is a Deep Agents database, which cannot be read yet; export it first."
+            )
+        if find_spec("trajectory") is None:
+            raise TranscriptError(
+                f"{source.path} is in the format of {self.title}; to read it, install Node.js 20 and `pip install {EXTRA}`."
+            )
+        library: Any = import_module("trajectory")
+        with source.open() as file:
+            raw = file.read(MAX_BYTES + 1)
+        if len(raw) > MAX_BYTES:
+            raise TranscriptError(
+                f"{source.path} is over {MAX_BYTES >> 20} MiB, too large for the format of {self.title}."
+            )
+        told = raw.decode("utf-8", "replace")
+        try:
+            result = library.normalize_transcript(
+                source=self.name,
+                transcript=told,
+                bounds={"toolArguments": {"maxCharacters": None}, "toolResults": {"maxCharacters": None}},
+                source_context={"partial": True},
+            )
+        except (library.TrajectoryRuntimeError, library.NormalizationError) as error:
+            raise TranscriptError(f"{source.path} cannot be read in the format of {self.title}: {error}") from error
+        return _told(result, source)
+
+
+def _told(result: Json, source: Source) -> list[Json]:
+    """Report the extra's diagnostics, and take out the times that it made up."""
+    found = fields.tables(result, "diagnostics")
+    for diagnostic in found:
+        if diagnostic.get("code") in ("invalid_json_line", "non_object_json_line"):
+            line = diagnostic.get("inputLine")
+            source.say(line if isinstance(line, int) else 0, str(diagnostic.get("message")))
+    made_up = any(str(diagnostic.get("code", "")).startswith("timestamps_synth") for diagnostic in found)
+    rows = fields.tables(result, "records")
+    return [{**row, "timestamp": None} for row in rows] if made_up else rows
+
+
+def _session(source: Source) -> str:
+    """Return the session's id, from the header or from the first record that has one."""
+    header, _ = source.header()
+    names = ("session_id", "sessionId", "sessionID")
+    own = fields.key(header, *names) or fields.key(fields.table(header, "info"), "id")
+    if own:
+        return own
+    for record in source.records():
+        row = record.value
+        if row.get("type") == "session_start" and (own := fields.key(row, "id")):
+            return own
+        if own := fields.key(row, *names) or fields.key(fields.table(row, "data"), *names):
+            return own
+        if record.line > 20:
+            break
+    return source.default_id
+
+
+def _types(head: Head) -> set[str]:
+    return {record["type"] for record in head.records if isinstance(record.get("type"), str)}
+
+
+def _cursor(head: Head) -> bool:
+    rows = (row for row in head.records if "type" not in row and row.get("role") in ("user", "assistant"))
+    return head.shape == "lines" and any("content" in fields.table(row, "message") for row in rows)
+
+
+def _openhands(head: Head) -> bool:
+    kinds = [row["kind"] for row in head.records if isinstance(row.get("kind"), str)]
+    return any(kind.endswith(("Event", "Observation")) for kind in kinds)
+
+
+FOREIGN = (
+    Foreign("atif", "ATIF", lambda head: str(head.header.get("schema_version")).startswith("ATIF")),
+    Foreign(
+        "copilot-cli",
+        "Copilot CLI",
+        lambda head: bool(_types(head) & {"session.start", "user.message", "assistant.message"}),
+        (".copilot/session-state/*.jsonl", ".copilot/session-state/*/events.jsonl"),
+    ),
+    Foreign("cursor", "Cursor", _cursor, (".cursor/projects/*/agent-transcripts/*.jsonl",)),
+    Foreign("droid", "Droid", lambda head: "session_start" in _types(head), (".factory/sessions/*/*.jsonl",)),
+    Foreign(
+        "opencode",
+        "OpenCode",
+        lambda head: isinstance(head.header.get("info"), dict) and any("parts" in row for row in head.records),
+    ),
+    Foreign("openhands", "OpenHands", _openhands),
+    Foreign(
+        "deepagents",
+        "Deep Agents",
+        lambda head: head.shape == "sqlite" and "checkpoints" in head.names,
+        (".deepagents/sessions.db",),
+    ),
+)
