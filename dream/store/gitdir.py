@@ -1,0 +1,139 @@
+"""Which git directory is ours: the workspace's own .git, or one under .dream/ that nobody else looks at.
+
+`.git` is used when it carries our mark, when there is none and no repository around, or when it is a repository of
+a nanobot workspace that holds nothing but memory. In every other case it is somebody's, and stays as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+from dream.errors import GitError, WorkspaceError
+from dream.store import faults
+from dream.store.gitenv import Git
+
+_MARK = re.compile(r"^\s*\[dream\]\s*$", re.MULTILINE)
+_CONFIG = """[core]
+\trepositoryformatversion = 0
+\tfilemode = false
+\tbare = false
+[dream]
+\tversion = 1
+"""
+# What lies in a workspace and is not versioned. In info/exclude, because .gitignore files are the person's.
+_EXCLUDE = """# dream
+/.dream/
+/memory/.cursor
+/memory/HISTORY.md
+/memory/history.jsonl
+/memory/archive/*.jsonl
+"""
+_NANOBOT = re.compile(r"SOUL\.md|USER\.md|\.gitignore|memory/.*|skills/.*")
+# What a directory may hold when an empty repository in it counts as the workspace's own.
+_WORKSPACE = {"SOUL.md", "USER.md", "memory", "skills", "prompts", "dream.toml", ".git", ".gitignore", ".dream"}
+
+
+def find(root: Path, private: Path) -> Path | None:
+    """Return the git directory of the workspace at `root`, or None when it has none yet. Starts no process."""
+    for directory in (root / ".git", private / "git"):
+        if _is_marked(directory):
+            return directory
+    return None
+
+
+def make(root: Path, private: Path) -> Path:
+    """Find, adopt or create the git directory; it is whole, or not there, at every instant."""
+    private.mkdir(parents=True, exist_ok=True)
+    _keep_out(private)
+    found = find(root, private)
+    if found is not None:
+        return found
+    own = root / ".git"
+    if os.path.lexists(own):
+        if _is_adoptable(root, own):
+            return _adopt(root, own)
+        own = private / "git"
+    elif _is_inside_a_repository(root):
+        own = private / "git"
+    return _create(root, private, own)
+
+
+def is_at_root(root: Path, git_dir: Path) -> bool:
+    """Tell whether `git_dir` is the repository that `git status` in the workspace shows."""
+    return git_dir == root / ".git"
+
+
+def _is_marked(directory: Path) -> bool:
+    if directory.is_symlink() or not (directory / "HEAD").is_file():
+        return False
+    try:
+        return bool(_MARK.search((directory / "config").read_text(encoding="utf-8", errors="replace")))
+    except OSError:
+        return False
+
+
+def _is_inside_a_repository(root: Path) -> bool:
+    return any(os.path.lexists(parent / ".git") for parent in root.resolve().parents)
+
+
+def _is_adoptable(root: Path, own: Path) -> bool:
+    """Tell whether the repository at the root tracks memory and nothing else, and is in the middle of nothing."""
+    if own.is_symlink() or not own.is_dir() or not (own / "HEAD").is_file():
+        return False
+    if any((own / name).exists() for name in ("MERGE_HEAD", "rebase-merge", "rebase-apply", "commondir", "modules")):
+        return False
+    git = Git(root, own)
+    try:
+        branch = git.run("symbolic-ref", "--quiet", "HEAD", ok=(0, 1)).strip()
+        staged = git.run("ls-files", "-z", "--cached").decode("utf-8", "replace")
+        has_commit = git.run("rev-parse", "--quiet", "--verify", "HEAD^{commit}", ok=(0, 1)).strip()
+        listing = git.run("ls-tree", "-r", "-z", "--name-only", "HEAD") if has_commit else b""
+    except GitError:
+        return False
+    tracked = {*staged.split("\0"), *listing.decode("utf-8", "replace").split("\0")} - {""}
+    if not branch or not all(_NANOBOT.fullmatch(path) for path in tracked):
+        return False
+    return bool(tracked) or {entry.name for entry in root.iterdir()} <= _WORKSPACE
+
+
+def _adopt(root: Path, own: Path) -> Path:
+    exclude = own / "info" / "exclude"
+    exclude.parent.mkdir(exist_ok=True)
+    before = exclude.read_text(encoding="utf-8", errors="surrogateescape") if exclude.exists() else ""
+    if _EXCLUDE not in before:
+        gap = "" if before.endswith("\n") or not before else "\n"
+        exclude.write_text(before + gap + _EXCLUDE, encoding="utf-8", errors="surrogateescape")
+    git = Git(root, own)
+    git.run("config", "core.fileMode", "false")
+    git.run("config", "dream.version", "1")  # the mark comes last: what is marked is whole
+    return own
+
+
+def _create(root: Path, private: Path, own: Path) -> Path:
+    fresh = private / "git.new"
+    shutil.rmtree(fresh, ignore_errors=True)
+    Git(root).run("init", "--quiet", "--bare", "--template=", str(fresh))
+    (fresh / "HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
+    (fresh / "info").mkdir(exist_ok=True)
+    (fresh / "info" / "exclude").write_text(_EXCLUDE, encoding="utf-8")
+    (fresh / "config").write_text(_CONFIG, encoding="utf-8")
+    faults.checkpoint("git directory made")
+    try:
+        fresh.rename(own)
+    except OSError as error:
+        raise GitError(f"{own} could not be made: {error.strerror}.") from error
+    faults.checkpoint("git directory in place")
+    return own
+
+
+def _keep_out(private: Path) -> None:
+    """Keep .dream/ out of every repository around it."""
+    ignore = private / ".gitignore"
+    try:
+        if not ignore.exists():
+            ignore.write_text("*\n", encoding="utf-8")
+    except OSError as error:
+        raise WorkspaceError(f"{ignore} cannot be written: {error.strerror}.") from error

@@ -1,0 +1,126 @@
+"""The door to git: GitPython starts every process, shielded from the user's own configuration.
+
+What must not leak in: system, global and XDG configuration, every inherited GIT_* variable (dream may be started
+from a git hook), hooks, signing, line-ending conversion, attributes, replacement objects, and the owner check,
+which git leaves out when the git directory is named outright.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import IO, Any
+
+from dream.errors import GitError
+
+DREAM = ("dream", "dream@localhost")
+PERSON = ("person", "person@localhost")
+
+_CONFIGURATION = (
+    "core.hooksPath=/dev/null",
+    "core.attributesFile=/dev/null",
+    "core.autocrlf=false",
+    "core.quotePath=false",
+    "core.precomposeUnicode=false",
+    "core.fsync=objects,loose-object,reference",
+    "commit.gpgSign=false",
+    "i18n.logOutputEncoding=UTF-8",
+    "log.showSignature=false",
+    "log.showRoot=true",
+    "color.ui=false",
+    "gc.autoDetach=false",
+)
+_ENVIRONMENT = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_SYSTEM": os.devnull,
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_LITERAL_PATHSPECS": "1",
+    "GIT_AUTHOR_NAME": DREAM[0],
+    "GIT_AUTHOR_EMAIL": DREAM[1],
+    "GIT_COMMITTER_NAME": DREAM[0],
+    "GIT_COMMITTER_EMAIL": DREAM[1],
+}
+
+
+@cache
+def _library() -> Any:
+    """Import GitPython, which looks for git while it is imported."""
+    try:
+        import git
+    except ImportError as error:
+        raise GitError("Git was not found; install git and see that it is on the PATH.") from error
+    return git
+
+
+class Git:
+    """Git commands on one git directory with one work tree. `started` counts the processes.
+
+    Without `git_dir` the commands run outside of any repository.
+    """
+
+    def __init__(self, work_tree: Path, git_dir: Path | None = None) -> None:
+        self.work_tree = work_tree
+        self.git_dir = git_dir
+        self.started = 0
+
+    def run(self, *arguments: str, stdin: bytes = b"", ok: Sequence[int] = (0,)) -> bytes:
+        """Run one command to its end and return what it printed.
+
+        Raises GitError with git's own words when the exit status is not among `ok`.
+        """
+        process = self._start(arguments)
+        printed, complaint = process.communicate(stdin)
+        if process.returncode not in ok:
+            raise GitError(_sentence(arguments, process.returncode, complaint))
+        return bytes(printed)
+
+    @contextmanager
+    def conversation(self, *arguments: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+        """Run one command and talk to it: yields its stdin and its stdout; it ends with the block."""
+        process = self._start(arguments)
+        try:
+            yield process.stdin, process.stdout
+            _, complaint = process.communicate()
+        except BaseException:
+            process.kill()
+            process.communicate()
+            raise
+        if process.returncode != 0:
+            raise GitError(_sentence(arguments, process.returncode, complaint))
+
+    def _start(self, arguments: Sequence[str]) -> Any:
+        library = _library()
+        door = library.Git(str(self.work_tree))
+        own = dict(_ENVIRONMENT)
+        if self.git_dir is not None:
+            own |= {"GIT_DIR": str(self.git_dir), "GIT_WORK_TREE": str(self.work_tree)}
+        options = [part for setting in _CONFIGURATION for part in ("-c", setting)]
+        command = [*_shield(own), door.GIT_PYTHON_GIT_EXECUTABLE, *options, *arguments]
+        self.started += 1
+        try:
+            return door.execute(command, env=own, istream=library.cmd.PIPE, as_process=True)
+        except (library.GitCommandNotFound, OSError) as error:
+            raise GitError("Git could not be started; install git and see that it is on the PATH.") from error
+
+
+def _shield(own: dict[str, str]) -> list[str]:
+    """Return the words that drop inherited GIT_* variables from the child; GitPython itself can only add.
+
+    Changing `os.environ` instead would be seen by other threads. `env` replaces itself by git: no process more.
+    """
+    inherited = [name for name in os.environ if name.startswith("GIT_") and name not in own]
+    return ["env", *(part for name in inherited for part in ("-u", name))] if inherited else []
+
+
+def _sentence(arguments: Sequence[str], status: int, complaint: bytes) -> str:
+    words = complaint.decode("utf-8", "replace").strip().splitlines()
+    said = words[0] if words else f"it ended with status {status}"
+    command = next((word for word in arguments if not word.startswith("-")), arguments[0])
+    return f"git {command} failed: {said}"

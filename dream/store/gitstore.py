@@ -1,0 +1,155 @@
+"""The versions of a workspace: one git repository that is dream's own, whatever lies around it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+
+from dream.errors import GitError
+from dream.store import gitdir, gitlog, gitwrite, merging
+from dream.store.gitdiff import Diff, compare
+from dream.store.gitenv import DREAM, Git
+from dream.store.gitlog import Change, Shown
+from dream.store.gitobjects import reading
+
+# Loose files in one of the 256 object directories at which it pays to pack: about 1,000 objects, 200 dreams.
+_LOOSE = 4
+
+
+class GitStore:
+    """The repository of the workspace at `root`; `private` is its .dream directory.
+
+    It never touches the memory files: it makes commits of what it is given and tells what is in them.
+    """
+
+    def __init__(self, root: Path, private: Path) -> None:
+        self.root = root
+        self.private = private
+
+    @cached_property
+    def git(self) -> Git:
+        """The door to git on our directory. Raises GitError where there is no repository yet."""
+        found = gitdir.find(self.root, self.private)
+        if found is None:
+            raise GitError(f"{self.root} has no versions yet; `dream init` makes the first.")
+        return Git(self.root, found)
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a repository of ours; starts no process."""
+        return gitdir.find(self.root, self.private) is not None
+
+    def ensure(self) -> None:
+        """Find our repository, adopt the one of a nanobot workspace, or make one."""
+        self.__dict__["git"] = Git(self.root, gitdir.make(self.root, self.private))
+
+    def head(self) -> str | None:
+        """Return the sha of the newest commit, or None before the first."""
+        printed = self.git.run("rev-parse", "--quiet", "--verify", "HEAD^{commit}", ok=(0, 1))
+        return printed.decode().strip() or None
+
+    def read(self, revision: str, path: str) -> bytes | None:
+        """Return a file as it is in `revision` (a whole sha, or HEAD), or None where it isn't."""
+        with reading(self.git) as objects:
+            found = objects.get(f"{revision}:{path}")
+        return found[2] if found and found[1] == "blob" else None
+
+    def read_all(self, revision: str = "HEAD") -> dict[str, bytes]:
+        """Return every versioned file of `revision` by path; one process."""
+        with reading(self.git) as objects:
+            return objects.files(revision)
+
+    def snapshot(self) -> tuple[str | None, dict[str, bytes]]:
+        """Return HEAD's sha and its versioned files; one process."""
+        with reading(self.git) as objects:
+            head = objects.head()
+            return head, objects.files(head) if head else {}
+
+    def write(
+        self,
+        changes: Mapping[str, bytes | None],
+        message: str,
+        *,
+        parent: str | None,
+        now: datetime,
+        author: tuple[str, str] = DREAM,
+    ) -> str:
+        """Make a commit's objects, safe on disk, and return its sha. HEAD stays where it is."""
+        return gitwrite.write_commit(self.git, changes, message, parent=parent, now=now, author=author)
+
+    def move_head(self, new: str, old: str | None, reason: str = "dream") -> bool:
+        """Point HEAD at `new` if it still is `old`; False where someone moved it. This is the commit point."""
+        return gitwrite.move_head(self.git, new, old, reason)
+
+    def commit(
+        self,
+        changes: Mapping[str, bytes | None],
+        message: str,
+        *,
+        parent: str | None,
+        now: datetime,
+        author: tuple[str, str] = DREAM,
+    ) -> str:
+        """Commit `changes` (new content by path, None deletes) on top of `parent` and return the sha.
+
+        The memory files on disk are not touched. Raises GitError when HEAD is no longer `parent`.
+        """
+        new = self.write(changes, message, parent=parent, now=now, author=author)
+        if not self.move_head(new, parent, message.partition("\n")[0]):
+            raise GitError("Somebody committed in the workspace at the same moment; run the command again.")
+        self.refresh_index(changes, new)
+        return new
+
+    def refresh_index(self, files: Mapping[str, bytes | None], sha: str) -> None:
+        """Make `git status` agree with a commit; where the repository is hidden nobody asks."""
+        if files and self.git.git_dir is not None and gitdir.is_at_root(self.root, self.git.git_dir):
+            gitwrite.refresh_index(self.git, files, len(sha))
+
+    def log(self, limit: int | None = None, *, after: str | None = None) -> list[Change]:
+        """List the changes that dream made, newest first; one process."""
+        if after is None and limit is None and self.head() is None:
+            return []
+        return gitlog.log(self.git, limit, after)
+
+    def show(self, sha: str) -> Shown:
+        """Read one change with its message and its diff. `sha` comes from `resolve` or `log`."""
+        return gitlog.show(self.git, sha)
+
+    def resolve(self, prefix: str) -> str:
+        """Return the whole sha that a prefix of at least 4 characters names; raises UnknownRevision."""
+        return gitlog.resolve(self.git, prefix)
+
+    def is_ancestor(self, sha: str, of: str = "HEAD") -> bool:
+        """Tell whether `sha` is `of` or lies before it."""
+        try:
+            return not self.git.run("rev-list", "--max-count=1", sha, f"^{of}", "--").strip()
+        except GitError:  # the object is gone, as after a history that was rewritten
+            return False
+
+    def compare(self, old: Mapping[str, bytes | None], new: Mapping[str, bytes | None]) -> Diff:
+        """Compare two states of the files; nothing is written to the repository."""
+        return compare(old, new)
+
+    def merge(self, base: bytes, ours: bytes, theirs: bytes) -> bytes:
+        """Merge by lines; raises Conflict that shows the hunk."""
+        return merging.merge(base, ours, theirs)
+
+    def fsck(self) -> None:
+        """Raise GitError with git's words unless every object is there and whole."""
+        self.git.run("fsck", "--full", "--no-dangling", "--no-progress")
+
+    def pack(self) -> bool:
+        """Pack loose objects when they have become many; nobody has to wait for it. Tells whether it did."""
+        git_dir = self.git.git_dir
+        if git_dir is None:
+            return False
+        try:
+            loose = sum(1 for _ in (git_dir / "objects" / "17").iterdir())
+        except FileNotFoundError:
+            return False
+        if loose < _LOOSE:
+            return False
+        self.git.run("gc", "--quiet")
+        return True

@@ -1,0 +1,141 @@
+"""Writing commits: objects first and safe on disk, then one compare-and-swap of HEAD.
+
+Two processes: `git fast-import` makes blobs, trees and commit in one go (hooks, filters, index and work tree play
+no part), `git update-ref` moves HEAD. Objects hang on refs/dream/next until HEAD has moved, so that no collection
+of garbage can take them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dream.errors import GitError
+from dream.store import faults
+from dream.store.gitenv import DREAM, Git
+from dream.store.gitobjects import blob_name
+
+NEXT = "refs/dream/next"
+# A ref is locked for milliseconds; a lock that is older than this, in seconds, belongs to a process that died.
+STALE = 2.0
+_LOCK = re.compile(r"Unable to create '(.+\.lock)'|cannot lock ref .*'(.+\.lock)'")
+
+
+def write_commit(
+    git: Git,
+    changes: Mapping[str, bytes | None],
+    message: str,
+    *,
+    parent: str | None,
+    now: datetime,
+    author: tuple[str, str] = DREAM,
+) -> str:
+    """Make the objects of a commit and return its sha; they are on disk, and no branch shows them yet."""
+    stream = [b"commit %s\nmark :1\n" % NEXT.encode()]
+    stream += [_person(b"author", author, now), _person(b"committer", DREAM, now), _data(message.encode())]
+    if parent:
+        stream.append(b"from %s\n" % parent.encode())
+    for path, content in changes.items():
+        stream.append(_deletion(path) if content is None else _blob(git.work_tree, path, content))
+    stream.append(b"\nget-mark :1\ndone\n")
+    arguments = ("fast-import", "--quiet", "--force", "--done", "--date-format=raw")
+    return git.run(*arguments, stdin=b"".join(stream)).decode().strip()
+
+
+def move_head(git: Git, new: str, old: str | None, reason: str) -> bool:
+    """Point HEAD at `new` if it still is `old`; return False where someone moved it meanwhile.
+
+    A lock that a dead process left on a ref is removed.
+    """
+    update = f"update HEAD {new} {old or '0' * len(new)}\ndelete {NEXT}\n".encode()
+    arguments = ("update-ref", "-m", reason, "--stdin")
+    deadline = time.monotonic() + 2 * STALE
+    while True:
+        faults.checkpoint("before update-ref")
+        try:
+            git.run(*arguments, stdin=update)
+        except GitError as error:
+            if _was_moved(git, old):
+                return False
+            _wait_for_lock(str(error), deadline, error)
+        else:
+            faults.checkpoint("after update-ref")
+            return True
+
+
+def drop_next(git: Git) -> None:
+    """Let go of a commit that was made and not used."""
+    git.run("update-ref", "-d", NEXT)
+
+
+def refresh_index(git: Git, files: Mapping[str, bytes | None], sha_length: int) -> bool:
+    """Tell the repository's own index what was committed, so that `git status` has nothing to say.
+
+    Returns False when someone else holds the index: that is theirs to end, and the next commit tells it again.
+    """
+    lines = []
+    for path, content in files.items():
+        name = "0" * sha_length if content is None else blob_name(content, sha_length)
+        lines.append(f"{'0' if content is None else _mode(git.work_tree / path)} {name}\t{path}\0".encode())
+    if git.git_dir is not None and (git.git_dir / "index.lock").exists():
+        return False
+    try:
+        git.run("update-index", "-z", "--index-info", stdin=b"".join(lines))
+    except GitError:
+        return False
+    return True
+
+
+def _was_moved(git: Git, old: str | None) -> bool:
+    printed = git.run("rev-parse", "--quiet", "--verify", "HEAD^{commit}", ok=(0, 1))
+    return (printed.decode().strip() or None) != old
+
+
+def _wait_for_lock(said: str, deadline: float, error: GitError) -> None:
+    """Return when another try makes sense; raise `error` when it does not."""
+    found = _LOCK.search(said)
+    if found is None or time.monotonic() > deadline:
+        raise error
+    lock = Path(found[1] or found[2])
+    try:
+        age = time.time() - lock.stat().st_mtime
+        if age > STALE:
+            lock.unlink()
+        else:
+            time.sleep(0.05)
+    except FileNotFoundError:
+        return
+
+
+def _person(role: bytes, who: tuple[str, str], now: datetime) -> bytes:
+    aware = now if now.tzinfo else now.replace(tzinfo=UTC)
+    return f"{role.decode()} {who[0]} <{who[1]}> {int(aware.timestamp())} {aware:%z}\n".encode()
+
+
+def _data(content: bytes) -> bytes:
+    return b"data %d\n%s\n" % (len(content), content)
+
+
+def _blob(work_tree: Path, path: str, content: bytes) -> bytes:
+    return b"M %s inline %s\n%s" % (_mode(work_tree / path).encode(), _quoted(path), _data(content))
+
+
+def _deletion(path: str) -> bytes:
+    return b"D %s\n" % _quoted(path)
+
+
+def _quoted(path: str) -> bytes:
+    escaped = path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'.encode("utf-8", "surrogateescape")
+
+
+def _mode(path: Path) -> str:
+    """Return git's mode of a file as it lies on disk: its executable bit is kept."""
+    try:
+        return "100755" if os.lstat(path).st_mode & 0o100 else "100644"
+    except OSError:
+        return "100644"

@@ -1,0 +1,86 @@
+"""Three-way merge by lines. Pure.
+
+`git merge-file` calls two changes in conflict when they merely touch: a line taken out beside a line that was
+added later. In a list of facts that is the ordinary case, so here only changes to the same lines conflict, and two
+different insertions at the same place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from dream.errors import Conflict
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """Lines `start` to `end` (half-open) of the base become `lines`."""
+
+    start: int
+    end: int
+    lines: tuple[bytes, ...]
+
+
+def merge(base: bytes, ours: bytes, theirs: bytes) -> bytes:
+    """Return `ours` with the change from `base` to `theirs` made in it.
+
+    Raises Conflict, its message showing the first pair of hunks, where both changed the same lines.
+    """
+    if ours in (base, theirs):
+        return theirs
+    if theirs == base:
+        return ours
+    lines = _lines(base)
+    merged = _both(_hunks(lines, _lines(ours)), _hunks(lines, _lines(theirs)), lines)
+    result = b"".join(_apply(lines, merged))
+    ends_bare = not ours.endswith(b"\n") and not theirs.endswith(b"\n")
+    return result.removesuffix(b"\n") if ends_bare else result
+
+
+def _lines(data: bytes) -> list[bytes]:
+    """Split into lines, each with its newline; the last one gets one if it has none."""
+    lines = data.split(b"\n")
+    last = lines.pop()
+    return [line + b"\n" for line in lines] + ([last + b"\n"] if last else [])
+
+
+def _hunks(old: list[bytes], new: list[bytes]) -> list[Hunk]:
+    codes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    return [Hunk(i1, i2, tuple(new[j1:j2])) for tag, i1, i2, j1, j2 in codes if tag != "equal"]
+
+
+def _both(ours: list[Hunk], theirs: list[Hunk], base: list[bytes]) -> list[Hunk]:
+    for mine in ours:
+        for other in theirs:
+            if mine != other and _clash(mine, other):
+                raise Conflict(_shown(mine, other, base))
+    return sorted({*ours, *theirs}, key=lambda hunk: (hunk.start, hunk.end))
+
+
+def _clash(one: Hunk, other: Hunk) -> bool:
+    """Tell whether two hunks change the same base lines, or insert at the same place or inside the other."""
+    if one.start == one.end and other.start == other.end:
+        return one.start == other.start
+    return one.start < other.end and other.start < one.end
+
+
+def _apply(base: list[bytes], hunks: list[Hunk]) -> list[bytes]:
+    result: list[bytes] = []
+    at = 0
+    for hunk in hunks:
+        result += [*base[at : hunk.start], *hunk.lines]
+        at = hunk.end
+    return result + base[at:]
+
+
+def _shown(ours: Hunk, theirs: Hunk, base: list[bytes]) -> str:
+    start, end = min(ours.start, theirs.start), max(ours.end, theirs.end)
+    before = [b"  " + line for line in base[start:end]]
+    parts = [b"both sides changed the same lines:\n", *before, b"<<< now\n"]
+    parts += [*_apply_within(base, ours, start, end), b"===\n", *_apply_within(base, theirs, start, end), b">>> then"]
+    return b"".join(parts).decode("utf-8", "replace")
+
+
+def _apply_within(base: list[bytes], hunk: Hunk, start: int, end: int) -> list[bytes]:
+    return [*base[start : hunk.start], *hunk.lines, *base[hunk.end : end]]

@@ -1,0 +1,266 @@
+"""The commit is the transaction: files, cursor, pending and rejected change together or not at all.
+
+Order: an intent in .dream/apply.json, then HEAD moves (that is the commit point), then each file is swapped in,
+then the intent goes. After a crash `recover` finishes what HEAD already says and drops what it doesn't.
+A person may save a file at any of these instants: theirs is merged, or stays.
+The caller holds the run lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from dream.errors import Conflict, DreamError, GitError
+from dream.store import faults, files, handedits, intent, messages
+from dream.store.gitdiff import Diff, LineCount
+from dream.store.gitobjects import ARCHIVE, is_memory
+from dream.store.gitstore import GitStore
+from dream.store.merging import merge as merge_lines
+from dream.store.swap import swap
+
+# How often a commit is begun anew because somebody committed by hand at the same moment.
+_ATTEMPTS = 5
+
+
+class Place(Protocol):
+    """What the transaction needs of a workspace."""
+
+    @property
+    def root(self) -> Path: ...
+    @property
+    def private(self) -> Path: ...
+    @property
+    def git(self) -> GitStore: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A change that gave way to a person's: `base` is what it was made from, `wanted` what it would have written."""
+
+    path: str
+    base: bytes | None
+    wanted: bytes | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What a commit did. `sha` is None when nothing was left to change; `hand` is the person's own commit before it."""
+
+    sha: str | None
+    files: Mapping[str, LineCount] = field(default_factory=dict)
+    merged: tuple[str, ...] = ()
+    held: tuple[Held, ...] = ()
+    hand: str | None = None
+
+
+Message = Callable[[Diff], str]
+Hold = Callable[[Sequence[Held]], Mapping[str, bytes | None]]
+
+
+def commit(
+    place: Place,
+    changes: Mapping[str, bytes | None],
+    *,
+    expected: Mapping[str, bytes | None],
+    message: Message,
+    now: datetime,
+    hold: Hold | None = None,
+) -> Committed:
+    """Commit `changes` (new content by path, None deletes) and bring them to disk; both or neither.
+
+    `expected` holds the files as they were when the work on `changes` began. What a person saved since then gets
+    a commit of its own first, and the change is merged into it; where both touch the same lines theirs stays and
+    ours is returned as held. `hold` turns what is held into further changes for the same commit: the review queue.
+    Raises WorkspaceError or GitError, and then files and HEAD are as they were, but for the person's commit.
+    """
+    for _ in range(_ATTEMPTS):
+        hand = handedits.commit(place, now)
+        head, present = place.git.snapshot()
+        ready, merged, held = _settle(changes, expected, present)
+        if held and hold:
+            ready |= hold(held)
+        done = Committed(None, {}, tuple(merged), tuple(held), hand)
+        ready = {path: data for path, data in ready.items() if present.get(path) != data}
+        if not ready:
+            return done
+        diff = place.git.compare({path: present.get(path) for path in ready}, ready)
+        new = place.git.write(ready, message(diff), parent=head, now=now)
+        late = _publish(place, head, new, {path: present.get(path) for path in ready}, ready)
+        if late is not None:
+            done = replace(done, sha=new, files=_readable(diff), held=(*held, *late))
+            return _after_late(place, done, late, message, now, hold)
+    raise GitError("Somebody keeps committing in the workspace; run the command again when that has ended.")
+
+
+def commit_hand_edits(place: Place, now: datetime) -> str | None:
+    """Commit what a person changed in the memory files, as theirs; None when nothing differs from HEAD."""
+    return handedits.commit(place, now)
+
+
+def begin(place: Place, templates: Mapping[str, bytes], now: datetime) -> str:
+    """Give a workspace its repository and its first commit, and return HEAD.
+
+    What is found there is the person's, a commit of kind `hand`; `templates` fill in the files that are missing.
+    """
+    place.git.ensure()
+    recover(place)
+    handedits.commit(place, now)
+    head, present = place.git.snapshot()
+    found = handedits.read_state(place.root)
+    missing = {path: data for path, data in templates.items() if path not in present and path not in found}
+    wanted = {**missing, **{path: data for path, data in found.items() if present.get(path) != data}}
+    if head is None or missing:
+        commit(place, wanted, expected={}, message=lambda diff: messages.build("init", diff.files), now=now)
+    return place.git.head() or ""
+
+
+def recover(place: Place) -> bool:
+    """Finish or drop a commit that a crash cut short; tells whether there was one. Costs a look at one file."""
+    found = intent.read(place.private)
+    if found is None:
+        return False
+    git = place.git
+    head = git.head()
+    if head == found.new or (head is not None and git.is_ancestor(found.new, head)):
+        old = git.read_all(found.old) if found.old else {}
+        new = git.read_all(found.new)
+        ready = {path: new.get(path) for path in found.files}
+        _bring_to_disk(place, {path: old.get(path) for path in ready}, ready)
+        git.refresh_index({path: new.get(path) for path in (*found.files, *found.index)}, found.new)
+    for directory in (place.root, place.root / "memory", place.root / ARCHIVE, place.private):
+        files.sweep(directory)
+    intent.remove(place.private)
+    return True
+
+
+def _settle(
+    changes: Mapping[str, bytes | None], expected: Mapping[str, bytes | None], present: Mapping[str, bytes]
+) -> tuple[dict[str, bytes | None], list[str], list[Held]]:
+    """Fit `changes`, made from `expected`, to what is there now: (what can be written, paths merged, held)."""
+    ready: dict[str, bytes | None] = {}
+    merged, held = [], []
+    for path, wanted in changes.items():
+        theirs = present.get(path)
+        base = expected.get(path, theirs)
+        if theirs == base or not is_memory(path):
+            ready[path] = wanted
+            continue
+        try:
+            ready[path] = merge(base, theirs, wanted)
+            merged.append(path)
+        except Conflict as conflict:
+            held.append(Held(path, base, wanted, f"a person changed {path} while the dream ran: {conflict}"))
+    return ready, merged, held
+
+
+def merge(base: bytes | None, ours: bytes | None, theirs: bytes | None) -> bytes | None:
+    """Merge three states of a file, of which any may not be there; raises Conflict."""
+    if ours in (base, theirs):
+        return theirs
+    if theirs == base:
+        return ours
+    if ours is None or theirs is None:
+        raise Conflict("one side deleted the file, the other changed it")
+    return merge_lines(base or b"", ours, theirs)
+
+
+def _publish(
+    place: Place,
+    head: str | None,
+    new: str,
+    old: Mapping[str, bytes | None],
+    ready: Mapping[str, bytes | None],
+) -> list[Held] | None:
+    """Make a written commit the present state; None when HEAD has moved and all must be begun anew."""
+    intent.write(place.private, intent.Intent(head, new, tuple(ready)))
+    try:
+        if not place.git.move_head(new, head):
+            intent.remove(place.private)
+            return None
+    except GitError:
+        intent.remove(place.private)
+        raise
+    try:
+        late = _bring_to_disk(place, old, ready)
+    except DreamError:
+        _take_back(place, head, new, old, ready)
+        raise
+    place.git.refresh_index(ready, new)
+    intent.remove(place.private)
+    return late
+
+
+def _bring_to_disk(place: Place, old: Mapping[str, bytes | None], ready: Mapping[str, bytes | None]) -> list[Held]:
+    held = []
+    for path, wanted in ready.items():
+        faults.checkpoint(f"before swap of {path}")
+        if is_memory(path):
+            late = _swap_in(place.root, path, old.get(path), wanted)
+            held += [late] if late else []
+        else:
+            _write_state(place.root / path, wanted)
+        faults.checkpoint(f"after swap of {path}")
+    return held
+
+
+def _swap_in(root: Path, path: str, old: bytes | None, new: bytes | None) -> Held | None:
+    """Put `new` in the place of `old`; what a person saved in between is merged, or stays."""
+    expected, wanted = old, new
+    while (found := swap(root / path, expected, wanted)) not in (expected, wanted):
+        try:
+            wanted = merge(old, found, new)
+        except Conflict as conflict:
+            return Held(path, old, new, f"a person saved {path} while it was written: {conflict}")
+        expected = found
+    return None
+
+
+def _write_state(path: Path, data: bytes | None) -> None:
+    if data is not None:
+        files.replace(path, data)
+    else:
+        with files.explained("removed", path):
+            path.unlink(missing_ok=True)
+
+
+def _take_back(
+    place: Place,
+    head: str | None,
+    new: str,
+    old: Mapping[str, bytes | None],
+    ready: Mapping[str, bytes | None],
+) -> None:
+    """Undo a commit whose files could not be written; where that fails too, the intent stays for `recover`."""
+    if head is None:
+        return
+    try:
+        for path, wanted in ready.items():
+            if is_memory(path):
+                swap(place.root / path, wanted, old.get(path))
+            else:
+                _write_state(place.root / path, old.get(path))
+        if place.git.move_head(head, new):
+            intent.remove(place.private)
+    except DreamError:
+        return
+
+
+def _after_late(
+    place: Place, done: Committed, late: Sequence[Held], message: Message, now: datetime, hold: Hold | None
+) -> Committed:
+    """Where a person's save won after HEAD had moved: theirs gets its commit, ours goes to the review queue."""
+    if not late:
+        return done
+    handedits.commit(place, now)
+    if hold:
+        commit(place, hold(late), expected={}, message=message, now=now)
+    return done
+
+
+def _readable(diff: Diff) -> dict[str, LineCount]:
+    return {path: count for path, count in diff.files.items() if is_memory(path)}
