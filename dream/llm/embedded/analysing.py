@@ -8,7 +8,7 @@ from datetime import date
 
 from dream.llm.embedded.changes import same_fact, supersedes
 from dream.llm.embedded.claims import Claim, claims
-from dream.llm.embedded.coverage import density, note, ranked
+from dream.llm.embedded.coverage import density, forget, note, ranked
 from dream.llm.embedded.routing import route, user_names
 from dream.llm.embedded.salience import salience
 from dream.llm.embedded.sections import LABELS, Dreamt, facts_of
@@ -20,7 +20,8 @@ ROOM: dict[MemoryFile, tuple[int, int]] = {  # lines and bytes, below the guards
     "USER.md": (100, 10_500),
     "memory/MEMORY.md": (185, 23_000),
 }
-LEAST = 0.012  # gain per character below which a line is not worth its place
+LEAST = 0.012  # gain per character below which a line is not worth its place in a full file
+PASSES = 4
 SWAP = 0.15  # part of a file's lines that may make room in one dream; the guards allow 0.25
 BETTER = 1.5  # how much more telling a new line must be than the old one it pushes out
 
@@ -76,31 +77,45 @@ def analyse(files: Mapping[MemoryFile, str], entries: Sequence[Dreamt], today: d
 
 
 def _settle(old: list[tuple[MemoryFile, str]], found: Sequence[Claim], names: set[str]) -> list[_New]:
-    """Bring each claim together with what is known: present, another value for it, or new."""
+    """Bring each claim together with what is known: present, another value for it, or new.
+
+    First among the claims, where the later one wins; then against the files, where a line that a claim
+    of this batch confirms is not replaced by an earlier one of the same batch.
+    """
     names = names | user_names([claim.text for claim in found])
     index = _Index()
     for file, text in old:
         index.add(file, text)
+    news, confirmed = [], set()
+    for new in _latest(found, names):
+        same = next((n for n in index.near(new.text) if same_fact(new.text, index.lines[n][1])), None)
+        if same is None:
+            news.append(new)
+        else:
+            confirmed.add(same)
+    settled = []
+    for new in news:
+        gone = [n for n in index.near(new.text) if n not in confirmed and supersedes(new.text, index.lines[n][1])]
+        index.gone.update(gone)
+        settled.append(_New(new.file, new.text, new.cursors, tuple(index.lines[n] for n in gone)))
+    return settled
+
+
+def _latest(found: Sequence[Claim], names: set[str]) -> list[_New]:
+    """Return the claims of a batch without repetitions and without those that a later one corrects."""
+    index = _Index()
     news: dict[int, _New] = {}
     for claim in found:
         file, text = route(claim.text, names)
-        cursors: set[int] = {claim.cursor}
-        replaces: list[tuple[MemoryFile, str]] = []
-        present = False
-        for number in index.near(text):
-            other = index.lines[number][1]
-            if same_fact(text, other):
-                present = True
-                if number in news:
-                    news[number] = _merged(news[number], claim.cursor)
-                break
-            if supersedes(text, other):
-                index.gone.add(number)
-                earlier = news.pop(number, None)
-                replaces += earlier.replaces if earlier else [index.lines[number]]
-                cursors.update(earlier.cursors if earlier else ())
-        if not present:
-            news[index.add(file, text)] = _New(file, text, tuple(sorted(cursors)), tuple(replaces))
+        near = index.near(text)
+        same = next((n for n in near if same_fact(text, index.lines[n][1])), None)
+        if same is not None:
+            news[same] = _merged(news[same], claim.cursor)
+            continue
+        gone = [n for n in near if supersedes(text, index.lines[n][1])]
+        index.gone.update(gone)
+        cursors = {claim.cursor, *(cursor for n in gone for cursor in news.pop(n).cursors)}
+        news[index.add(file, text)] = _New(file, text, tuple(sorted(cursors)))
     return list(news.values())
 
 
@@ -118,18 +133,27 @@ def _fitting(
     for _, text in kept:
         note(content(text), seen)
     weighed = [(new.text, content(new.text), _factor(new)) for new in added]
-    chosen: list[tuple[int, list[tuple[MemoryFile, str]]]] = []
+    chosen: dict[int, list[tuple[MemoryFile, str]]] = {}
     rooms = {file: _Room(file, [text for path, text in kept if path == file]) for file in MEMORY_FILES}
-    for number in ranked(weighed, seen):
-        new, worth = added[number], weighed[number][2] * density(weighed[number][1], seen, len(added[number].text))
-        sure = bool(new.replaces) or new.file == "SOUL.md"
-        if worth < LEAST and not sure:
-            continue
-        pushed = rooms[new.file].take(new.text, worth, sure)
-        if pushed is not None:
-            chosen.append((number, [(new.file, text) for text in pushed]))
-            note(weighed[number][1], seen)
-    return [(added[number], pushed) for number, pushed in sorted(chosen, key=lambda item: item[0])]
+    for _ in range(PASSES):  # what was pushed out may make another line tell more: until nothing changes
+        before = len(chosen)
+        for number in ranked(weighed, seen):
+            if number in chosen:
+                continue
+            new, found = added[number], weighed[number][1]
+            pushed = rooms[new.file].take(new.text, weighed[number][2] * density(found, seen, len(new.text)), _sure(new))
+            if pushed is not None:
+                chosen[number] = [(new.file, text) for text in pushed]
+                note(found, seen)
+                for text in pushed:
+                    forget(content(text), seen)
+        if len(chosen) == before:
+            break
+    return [(added[number], chosen[number]) for number in sorted(chosen)]
+
+
+def _sure(new: _New) -> bool:
+    return bool(new.replaces) or new.file == "SOUL.md"
 
 
 def _factor(new: _New) -> float:
@@ -151,10 +175,13 @@ class _Room:
             note(found, seen)
         self.weakest = sorted(worths, reverse=True)
         self.swaps = int(SWAP * len(lines))
+        self.full = 1 - min(self.lines / most_lines, self.bytes / most_bytes)
 
     def take(self, text: str, worth: float, sure: bool) -> list[str] | None:
         """Give room to a line: the lines that it pushes out, or None where it is not worth any of them."""
         pushed: list[str] = []
+        if worth < LEAST * self.full**2 and not sure:
+            return None
         lines, left = self.lines - 1, self.bytes - _size(text)
         while lines < 0 or left < 0:
             at = len(self.weakest) - 1 - len(pushed)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from dream.llm.embedded.clauses import pruned
 from dream.llm.embedded.coverage import ranked
 from dream.llm.embedded.dates import anchor, dated, spelled
 from dream.llm.embedded.dates_zh import spelled_zh
@@ -20,6 +21,8 @@ from dream.llm.embedded.stated import stated
 from dream.llm.embedded.words import content, likeness, mostly_cjk
 
 AGENTS = frozenset("assistant agent ai bot claude gpt chatgpt gemini copilot codex model system cursor dream".split())
+WIDTH = 240  # characters of a line of memory that is still easy to read
+_SAID = re.compile(r" ?[(（][^()（）]{0,20}\d{4}[^()（）]{0,10}[)）]$")
 PASTED = 1_500  # characters of a message above which only what speaks of the speaker is taken
 
 
@@ -31,6 +34,8 @@ class Line:
     text: str
     content: dict[str, float]
     factor: float
+    source: int = 0  # the message that it comes from
+    tail: str = ""  # its text without speaker and date, where it can follow another of the same message
 
 
 def consolidate(messages: Sequence[Said], limit: int) -> str:
@@ -44,16 +49,37 @@ def consolidate(messages: Sequence[Said], limit: int) -> str:
             break
         budget -= len(lines[index].text) + 3
         chosen.append(index)
-    return "\n".join(f"- {lines[index].text}" for index in sorted(chosen)) or "(nothing)"
+    return "\n".join(f"- {text}" for text in joined([lines[index] for index in sorted(chosen)])) or "(nothing)"
+
+
+def joined(lines: Sequence[Line]) -> list[str]:
+    """Join the statements that a named speaker made in one message, up to the length of a readable line."""
+    texts: list[str] = []
+    last: Line | None = None
+    for line in lines:
+        if last and last.source == line.source and line.tail and len(texts[-1]) + len(line.tail) < WIDTH:
+            stem, date_ = _split_date(texts[-1])
+            texts[-1] = f"{stem}; {line.tail}" + ("" if dated(line.tail) or dated(stem) else date_)
+        else:
+            texts.append(line.text)
+        last = line
+    return texts
+
+
+def _split_date(text: str) -> tuple[str, str]:
+    match = _SAID.search(text)
+    return (text[: match.start()], match[0]) if match else (text, "")
 
 
 def candidates(messages: Sequence[Said]) -> list[Line]:
     """Return every line that a conversation offers, in its order, near-duplicates left out."""
     found: list[Line] = []
+    names = frozenset(message.name for message in messages if message.name)
     for index, message in enumerate(messages):
         asked = messages[index - 1].text if index else ""
-        for text, factor in _offered(message, asked):
-            line = Line(len(found), text, content(text), factor)
+        for text, factor in _offered(message, asked, names):
+            name = person(message) or ""
+            line = Line(len(found), text, content(text), factor, index, _tail(text, name))
             if line.content and not any(_alike(line, other) for other in found[-40:]):
                 found.append(line)
     return found
@@ -61,6 +87,16 @@ def candidates(messages: Sequence[Said]) -> list[Line]:
 
 def _alike(line: Line, other: Line) -> bool:
     return likeness(line.content, other.content) > 0.8
+
+
+def _tail(text: str, name: str) -> str:
+    """Return a statement as it follows another by the same speaker."""
+    if not name or not text.startswith(name) or text.startswith((f"{name}, asked", f"{name} wants the agent")):
+        return ""
+    body = _split_date(text)[0][len(name) :]
+    if body.startswith((":", "：")):
+        return body[1:].strip()
+    return body.strip()
 
 
 def person(message: Said) -> str | None:
@@ -71,12 +107,12 @@ def person(message: Said) -> str | None:
     return named if message.role == "assistant" and named else None
 
 
-def _offered(message: Said, asked: str) -> list[tuple[str, float]]:
+def _offered(message: Said, asked: str, names: frozenset[str]) -> list[tuple[str, float]]:
     name = person(message)
     if name is None:
         return []
-    pasted = len(message.text) > PASTED
     said = sentences(message.text)
+    pasted = sum(map(len, said)) > PASTED
     out: list[tuple[str, float]] = []
     for index, sentence in enumerate(said):
         if is_injection(sentence) or is_secret(sentence):
@@ -85,20 +121,22 @@ def _offered(message: Said, asked: str) -> list[tuple[str, float]]:
             out.append((f"{name or 'User'} wants the agent to {wish[:1].lower() + wish[1:]}", 3.0))
             continue
         previous = asked if index == 0 else ""
-        out += [line for claim in stated(sentence) if (line := _line(claim, name, message.day, pasted, previous))]
+        for claim, factor in stated(sentence, run_on=not name):
+            line = _line(claim, name, message.day, pasted, previous, names)
+            out += [(line[0], line[1] * factor)] if line else []
     return out
 
 
-def _line(claim: str, name: str, day: date | None, pasted: bool, asked: str) -> tuple[str, float] | None:
-    text = trimmed(claim)
+def _line(claim: str, name: str, day: date | None, pasted: bool, asked: str, names: frozenset[str]) -> tuple[str, float] | None:
+    text = trimmed(claim, names)
     if is_pleasantry(text) or is_question(text) or is_passing(text):
         return None
-    if (pasted or not name) and not is_mine(claim) and (pasted or len(text) > 200):
+    if (pasted or not name) and not is_mine(claim) and (pasted or len(text) > 160):
         return None
     if is_thin(text):
         return _answer(text, asked, name)
     weight = salience(text)
-    text = third(anchor(text, day), name)
+    text = third(anchor(pruned(text), day), name)
     if day is not None and not dated(text):
         text += f"（{spelled_zh(day)}）" if mostly_cjk(text) else f" ({spelled(day)})"
     return re.sub(r"\s+", " ", text), weight

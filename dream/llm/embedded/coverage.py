@@ -10,7 +10,7 @@ import heapq
 from collections.abc import Sequence
 
 Content = dict[str, float]
-OVERHEAD = 12  # characters that a line costs beyond its text: bullet, newline, attention
+OVERHEAD = 8  # characters that a line costs beyond its text: bullet, newline, attention
 
 
 def gain(found: Content, seen: Content) -> float:
@@ -22,6 +22,14 @@ def note(found: Content, seen: Content) -> None:
     """Count the words of a chosen line as seen."""
     for key in found:
         seen[key] = seen.get(key, 0.0) + 1.0
+
+
+def forget(found: Content, seen: Content) -> None:
+    """Take back `note` for the words of a line that goes."""
+    for key in found:
+        seen[key] = seen.get(key, 1.0) - 1.0
+        if seen[key] < 1.0:
+            del seen[key]
 
 
 def density(found: Content, seen: Content, length: int) -> float:

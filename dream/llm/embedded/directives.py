@@ -63,6 +63,7 @@ def directive(sentence: str) -> str:
     if _ONCE.search(text) and not standing:
         return ""
     rest = _LEAD.sub("", text).strip(" .!。！")
+    rest = re.sub(r"\bwhen(ever)? i ask\b", r"when\1 asked", rest, flags=re.I)
     return rest[:1].upper() + rest[1:]
 
 

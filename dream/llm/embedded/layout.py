@@ -43,17 +43,26 @@ def place(lines: list[str], file: MemoryFile, text: str) -> int | None:
     if start is None:
         return None
     seen: dict[str, float] = {}
-    last = start + 1
+    rows: list[tuple[int, bool]] = []  # where each bullet stands, and whether the new line tells more beside those above
     for index in range(start + 1, len(lines)):
-        line = lines[index]
-        if line.startswith("#"):
+        if lines[index].startswith("#"):
             break
-        if is_fact(line):
-            if worth(text, seen) > worth(bare(line), seen):
-                return index
-            note(content(bare(line)), seen)
-            last = index + 1
-    return last
+        if is_fact(lines[index]):
+            other = bare(lines[index])
+            rows.append((index, worth(text, seen) > worth(other, seen)))
+            note(content(other), seen)
+    return _fairest(rows, start + 1)
+
+
+def _fairest(rows: list[tuple[int, bool]], start: int) -> int:
+    """Return the place that leaves the fewest better lines below and weaker lines above."""
+    wrong = best = sum(not better for _, better in rows)
+    at = rows[0][0] if rows else start
+    for index, better in rows:
+        wrong += 1 if better else -1
+        if wrong < best:
+            best, at = wrong, index + 1
+    return at
 
 
 def bullet(text: str) -> str:

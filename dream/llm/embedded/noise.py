@@ -36,7 +36,13 @@ _GREETING = re.compile(
     r"(?:that|this|it)(?:'s|'ll| is| was| sounds| must| would| looks| seems) (?:\w+ ){0,3}"
     r"(?:awesome|great|amazing|wonderful|cool|nice|good|fantastic|lovely|beautiful|incredible|inspiring|terrible|tough|"
     r"rough|hard|fun|perfect|sweet|right|true|exciting|interesting|adorable|cute|sad|understandable)\b[^,;]{0,40}$|"
-    r"got it|i see|sure thing|of course|absolutely|exactly|totally|definitely|agreed|i agree|i understand|same here|me too|"
+    r"got it|i see|sure thing|of course|absolutely|exactly$|totally$|definitely$|agreed|i agree|i understand|same here|me too|"
+    r"love (?:the|those|these|your|how|that|this)\b|(?:i'?ll|will) keep (?:you|ya) (?:posted|updated)|stay (?:safe|strong|tuned)|"
+    r"(?:i )?bet (?:you|it|that)|(?:i )?(?:appreciate|love) (?:it|that|you|your|the (?:support|kind))|check (?:it|this|that|out)|"
+    r"(?:that|this|those|these)(?: \w+)? (?:looks?|sounds?|seems?)|looks (?:like|so|great)|take (?:a look|it easy)|"
+    r"(?:i )?can(?:'t|not) (?:wait|imagine)|sorry (?:to|about|for)|so (?:glad|happy|proud|cool|sweet|nice|true|sorry)|"
+    r"here(?:'s| is| are) (?:a|an|the|some|my|our|what|how|one)\b[^,]{0,40}\b(?:pic|photo|picture|look|snap|shot|code|snippet|example|attempt|config\w*|"
+    r"implementation|setup|script|draft|version|schema|file|have)|"
     r"let'?s|please|could|can|would|how|what|why|when|who|where|which|is|are|do|does|did|don'?t|remember to|just remember|"
     r"您?好|谢谢|多谢|再见|早上好|晚上好|不客气|辛苦了|好的|哈哈|嗯|收到|没问题|请问|麻烦)(?:\b|(?<=[\u4e00-\u9fff]))",
     re.I,

@@ -8,8 +8,8 @@ from dream.llm.embedded.lexicon import THIRD, UNINFLECTED
 from dream.llm.embedded.words import mostly_cjk
 
 _INTERJECTION = re.compile(
-    r"^(?:(?:oh|wow|yeah|yes|yep|yup|no|nope|nah|hey|hi|hello|well|so|and|but|also|plus|btw|by the way|haha\w*|lol|hmm+|um+|uh|"
-    r"ah+|aw+|ok|okay|sure|thanks(?: (?:so much|a lot|a bunch|again))?|thank you(?: so much)?|great|awesome|cool|"
+    r"^(?:(?:oh|wow|yeah|yes|yep|yup|no|nope|nah|hey|hi|hello|well|so|and|but|also|plus|btw|by the way|haha\w*|lol|hmm+|um+|uh|wh?oa+|oops|whoops|phew|ooh+|sorry|do|i do|"
+    r"ah+|aw+|ok|okay|sure|thanks(?: (?:so much|a lot|a bunch|again|for \w+(?: \w+){0,2}))?|thank you(?: so much)?|great|awesome|cool|"
     r"nice|totally|definitely|absolutely|exactly|of course|for sure|honestly|anyway|anyways|actually|yay|man|true|right|"
     r"agreed|indeed|congrats|congratulations|good question|guess what|speaking of which|in fact|as for me|"
     r"to be honest|remember that|please remember(?: that)?|remember,?|note that|fyi|just so you know|you know|"
@@ -18,7 +18,7 @@ _INTERJECTION = re.compile(
     r"|(?<=that)\s+|(?<=which)\s+|(?<=Actually)\s+|(?<=actually)\s+|(?<=记住)|(?<=其实)))+",
     re.I,
 )
-_VOCATIVE = re.compile(r",? (?:[A-Z][a-z]{1,14})(?=[.!]+$)")
+_VOCATIVE = re.compile(r", ([A-Z][a-z]{1,14})(?=[.!]+$)")
 _MATRIX = re.compile(
     r"^(?:i(?:'m| am) (?:just |so |really |kinda |kind of |a bit |pretty |sort of |also )*(?:worried|concerned|afraid|curious|"
     r"thinking|wondering|sure|glad|happy|pleased|excited|proud|aware)(?: (?:that|about the fact that))(?= )"
@@ -33,6 +33,11 @@ _TAIL = re.compile(
     re.I,
 )
 _LEAD = re.compile(r"^I(?P<short>'m|'ve|'ll|'d)?\s+(?P<rest>\S.*)$", re.S)
+_ADJUNCT = re.compile(
+    r"^(?P<lead>(?:(?:on|in|since|at|after|before|during|for|the|when|while|recently|lately|back in|over)\b[^,]{3,60}?"
+    r"|[^,:;]{0,20}\b\d{4}|recently|lately)),? (?P<claim>I(?:'m|'ve|'d|'ll)? [a-z].*)$",
+    re.I | re.S,
+)
 _AFTER = re.compile(r"\b(and|or|but|then)(,?) I(?:'m|'ve|'d|'ll)? (?=[a-z])(?!am\b|was\b|have\b|do\b)")
 _INNER: list[tuple[re.Pattern[str], str]] = [
     (re.compile(pattern), new)
@@ -45,14 +50,19 @@ _INNER: list[tuple[re.Pattern[str], str]] = [
 _HAD = re.compile(r"^(?:been|had|gone|done|\w+ed)\b")
 
 
-def trimmed(sentence: str) -> str:
-    """Take off interjections, forms of address and lead-ins that carry nothing."""
+def trimmed(sentence: str, names: frozenset[str] = frozenset()) -> str:
+    """Take off interjections, forms of address and lead-ins that carry nothing.
+
+    `names` are those of the people who talk, who may be addressed by the beginning of one.
+    """
     before = None
     text = sentence.strip().strip('"“”*_~ ').strip()
     while before != text:
         before = text
         text = _MATRIX.sub("", _INTERJECTION.sub("", text)).lstrip(" ,.;:!-–—…，。！")
-    text = _VOCATIVE.sub("", text)
+    called = _VOCATIVE.search(text)
+    if called and any(name.startswith(called[1][:3]) for name in names):
+        text = text[: called.start()] + text[called.end() :]
     return _TAIL.sub("", text).rstrip(" .!。！,，;；")
 
 
@@ -67,6 +77,10 @@ def third(text: str, name: str) -> str:
     text = re.sub(r"^(?:Gonna|gonna)\b", "I'm going to", text)
     text = re.sub(r"^(?:Got|Been)\b", lambda match: "I " + match[0].lower() if match[0] == "Got" else "I've been", text)
     match = _LEAD.match(text)
+    begins = None if match else _ADJUNCT.match(text)
+    if begins:
+        lead, claim = begins["lead"], third(begins["claim"], name)
+        return f"{lead[:1].upper()}{lead[1:]}, {claim if name else claim[:1].lower() + claim[1:]}"
     if match is None:
         body = _inner(text)
         return f"{name}: {body}" if name else body[:1].upper() + body[1:]

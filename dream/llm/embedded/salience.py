@@ -18,6 +18,8 @@ _DATED = re.compile(
     re.I,
 )
 _FEELING = re.compile(r"^(?:it|that|this|they|he|she|these|those)(?:'s|'re| )", re.I)
+_OWN = re.compile(r"\b(?:i|i'\w+|my|me|mine|myself|we|we'\w+|our|us)\b|我|咱", re.I)
+_NAMES = re.compile(r"(?<=[a-z,] )[A-Z][a-z]|\d")
 _VAGUE = re.compile(
     r"\b(?:can't wait|so (?:proud|happy|glad|excited|grateful|thankful)|means (?:a lot|so much)|keep (?:going|it up|pushing)|"
     r"you(?:'re|'ve|r)?|we can|let's|together|believe in)\b",
@@ -36,4 +38,6 @@ def salience(text: str) -> float:
         factor *= 0.75
     if _VAGUE.search(text):
         factor *= 0.7
+    if not _OWN.search(text) and not _NAMES.search(text):
+        factor *= 0.6
     return factor

@@ -6,55 +6,89 @@ import re
 
 from dream.llm.embedded.noise import is_question
 
-_ASKING = (
-    r"(?:what|how|why|where|who|whom|whose|when|which|can|could|would|will|should|do|does|did|is|are|was|were|am|have|has|any|"
-    r"shall|may)"
-)
-_PRONOUN = r"(?:i|you|we|it|that|this|there|they|he|she|the|my|your|some|any|one)"
-_TURN = re.compile(
-    rf"(?:,|;|-|\.|…)\s*(?:and |but |so |or |then )?(?:"
-    rf"(?:can|could|would|will|should|do|does|did|is|are|was|were|am|have|has|shall|may) {_PRONOUN}\b"
+_AUX = r"(?:can|could|would|will|should|do|does|did|is|are|was|were|am|have|has|shall|may)"
+_PRONOUN = r"(?:i|you|we|it|that|this|there|they|he|she|the|my|your|some|any|one|these|those)"
+_ASKS = re.compile(
+    rf"^(?:and |but |so |or |then |hmm,? |hey,? |also |just |maybe )*(?:{_AUX} {_PRONOUN}\b"
     rf"|(?:what|how|why|where|who|whose|which (?:one|of|would|is|are))\b|when (?:is|are|should|do|can)\b"
-    rf"|any (?:tips|advice|ideas?|suggestions?|thoughts)\b|(?:right|ok|okay|you know)\b[,? ]|please\b|maybe\b|"
-    rf"i(?:'m| am) (?:not sure|looking for|wondering|curious|hoping|trying)\b|i (?:want|need|would like|wonder|wanna)\b|i'd like\b)"
-    rf"|\s(?:can|could|would) you (?:please )?(?:help|give|show|tell|suggest|explain|provide|recommend|review|check|create)\b",
+    rf"|any (?:tips|advice|ideas?|suggestions?|thoughts)\b|(?:right|ok|okay|you know|please|thanks?|maybe)\b)",
+    re.I,
+)
+_BREAK = re.compile(
+    rf"(?:\s*[,;…]|\s[-–—]|\.)\s+(?=(?:and |but |so |or |then |also |because )?(?:(?:i|i'm|i've|i'd|i'll|my|we|we've|we're|our)\b"
+    rf"|{_AUX} {_PRONOUN}\b|(?:what|how|why|where|who|whose|any (?:tips|advice|ideas?)|please|maybe|right|you know)\b"
+    rf"|which (?:one|of|would|is|are)\b|when (?:is|are|should|do|can)\b|(?:considering|given that|especially since)\b))"
+    rf"|\s+(?=(?:can|could|would) you (?:please )?(?:help|give|show|tell|suggest|explain|provide|recommend|review|check|create)\b)",
     re.I,
 )
 _GIVEN = re.compile(
-    r"\b(?:the fact that|given that|considering(?: the fact)?(?: that)?|since|because|now that|especially since|even though|"
-    r"knowing that|seeing as)\s+(?P<fact>(?:i|we|my|our|it|he|she|they|the)\b[^?]{12,200}?)"
-    r"(?=,? (?:to |how |what |can |could |should |would |is |are |do |and (?:how|what|should|is)\b)|[?.]|$)",
+    r"\b(?:the fact that|given that|considering(?: the fact)?(?: that)?|since|because|now that|even though|"
+    r"knowing that|seeing as)\s+(?P<fact>(?:i|we|i've|i'm|my|our|it|he|she|they)\b[^?]{12,200}?)"
+    r"(?=,? (?:to (?:further|improve|help|make|ensure|get|better)|how |what |can |could |should |would |is that|do |and (?:how|what|should)\b)|[?.]|$)",
     re.I,
 )
 _TASK = re.compile(
-    r"^i(?:'m| am) (?:currently |now |still )?(?:trying|looking|working|planning|going|hoping|struggling|having (?:trouble|issues)|"
-    r"getting|stuck|not sure|unsure|wondering|curious|confused)\b|^i (?:need|want|would like|keep getting|get) |^i'd like ",
+    r"^(?:and |but |so |now |also |or )*(?:i(?:'m| am) (?:also |currently |now |still |really |just |kinda |kind of |sorta |a bit |pretty "
+    r"|feeling )*(?:trying|looking|hoping|struggling|having|getting|stuck|not (?:sure|really|quite)|unsure|wondering|curious|confused|"
+    r"nervous|stressed|concerned|worried|overwhelmed|interested in (?:knowing|learning))\b"
+    r"|i (?:also |really |just |still |kinda )*(?:need|want|would like|wanna|don't (?:know|understand)|have(?:n't)? (?:no idea|a question|trouble)|"
+    r"keep getting|get) |i'd (?:also |really )?(?:like|love) )",
     re.I,
 )
-_VALUE = re.compile(
-    r"\d|\b(?:prefer|decided|chose|chosen|choose|using|use|deadline|moved|switched|instead|never|always)\b|[a-z] [A-Z]"
+_NOUN = r"(?P<noun>(?:my|our|the|their) (?:[\w'/.-]+ ){0,6}?[\w'/.-]+)"
+_VALUE = r"(?:[$€£]?\d|(?:January|February|March|April|May|June|July|August|September|October|November|December) \d|(?:two|three|four|five|six|seven|eight|nine|ten)\b)"
+_OF = re.compile(rf"{_NOUN} (?:of|to|from|at|on|by) (?P<value>(?:about |around |over |under |only )?{_VALUE}[^,;?]{{0,60}}?)(?=,|;|\?|$| (?:but|and|to|with|by|for|so|in|because|might)\b)")
+_WHICH = re.compile(rf"{_NOUN}, which (?P<rest>(?:has|have|is|was|are|were|had|now|recently|currently)\b[^,;?]{{3,120}})")
+_LASTS = re.compile(
+    r"\d|\b(?:prefer|decided|chose|chosen|choose|using|deadline|moved|switched|instead|goal|aiming|target\w*|never|always)\b|[a-z] [A-Z]"
+)
+_RANGE = re.compile(
+    r"\b(?:between|from|by|on|since) (?:January|February|March|April|May|June|July|August|September|October|November|December) \d{1,2}"
+    r"(?:,? \d{4})?(?: (?:and|to|until) (?:[A-Z][a-z]+ )?\d{1,2}(?:,? \d{4})?)?"
 )
 
 
-def stated(sentence: str) -> list[str]:
-    """Return the statements in a sentence; a plain question states nothing."""
+def stated(sentence: str, *, run_on: bool = False) -> list[tuple[str, float]]:
+    """Return the statements in a sentence, each with a factor below 1 for a task at hand.
+
+    A plain question states nothing. `run_on` also cuts a sentence that doesn't ask: people who write to
+    an agent put the task, the facts and the question into one.
+    """
     asks = is_question(sentence)
-    turn = _TURN.search(sentence, 12) if asks or len(sentence) > 160 else None
-    if not asks and turn is None:
-        return [sentence] if _worth(sentence) else []
-    found = [match["fact"] for match in _GIVEN.finditer(sentence)]
-    head = sentence[: turn.start()] if turn else "" if asks else sentence
-    if head and not re.match(rf"(?:and |but |so |or |hmm,? |hey,? )?{_ASKING}\b(?! of)", head, re.I):
-        found = [head, *(fact for fact in found if fact not in head)]
-        rest = sentence[turn.start() :] if turn else ""
-        found += [
-            part
-            for part in re.split(r"[,;]\s+(?=(?:and|but|so)?\s*(?:i|my|we|our)\b)", rest)[1:]
-            if not is_question(part)
-        ]
-    return [part.strip(" ,;-") for part in found if _worth(part)]
+    if not asks and not (run_on and len(sentence) > 80):
+        return [(sentence, _factor(sentence))]
+    clauses = _BREAK.split(sentence)
+    found: list[tuple[str, float]] = []
+    for index, clause in enumerate(clauses):
+        asking = _ASKS.match(clause) is not None or (asks and index == len(clauses) - 1 and index == 0)
+        if not asking and not is_question(clause):
+            found += _values(clause) or [(clause, _factor(clause))]
+    for match in _GIVEN.finditer(sentence):
+        if not any(match["fact"] in text for text, _ in found):
+            found.append((_ranged(match["fact"], sentence), 1.1))
+    if asks and not found and (which := _WHICH.search(sentence)):
+        found.append((f"{which['noun']} {which['rest']}", 1.2))
+    return [(text.strip(" ,;-"), factor) for text, factor in found if factor]
 
 
-def _worth(part: str) -> bool:
+def _values(clause: str) -> list[tuple[str, float]]:
+    """Return the values that a task names: "trying to meet the deadline of April 5" → "the deadline is April 5"."""
+    if not _TASK.match(clause):
+        which = _WHICH.search(clause)
+        return [(clause, 1.0)] if which is None or len(clause) < 160 else [(f"{which['noun']} {which['rest']}", 1.2)]
+    found = [(f"{match['noun']} {match['rest']}", 1.2) for match in _WHICH.finditer(clause)]
+    found += [(f"{match['noun']} is {match['value']}", 1.2) for match in _OF.finditer(clause)]
+    return found
+
+
+def _ranged(fact: str, sentence: str) -> str:
+    """Give a fact the period that its sentence names elsewhere."""
+    span = _RANGE.search(sentence)
+    return f"{fact} {span[0]}" if span and span[0] not in fact else fact
+
+
+def _factor(part: str) -> float:
     """A task at hand is passing unless it names something that lasts."""
-    return not _TASK.match(part.strip()) or _VALUE.search(part) is not None
+    if not _TASK.match(part.strip()):
+        return 1.0
+    return 0.45 if _LASTS.search(part) else 0.0
