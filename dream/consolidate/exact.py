@@ -39,13 +39,14 @@ _KINDS: tuple[tuple[str, int, re.Pattern[str]], ...] = (
         ),
     ),
     ("time", 2, re.compile(r"\b(\d{1,2}:\d\d(?: ?[ap]\.?m\b)?|\d{1,2} ?[ap]\.?m\b)", re.IGNORECASE)),
-    ("number", 2, re.compile(r"(?<![\w.])(v?\d+(?:[.,]\d+)+|[$€£¥]\d+|\d+ ?[%€°]|\d{2,})(?![\w]*\d)")),
+    ("number", 2, re.compile(r"(?<![A-Za-z0-9_.])(v?\d+(?:[.,]\d+)+|[$€£¥]\d+|\d+ ?[%€°]|\d{2,})(?![A-Za-z0-9]*\d)")),
     ("name", 1, re.compile(r"(?<=[a-z,;] )([A-Z][a-zà-öø-ÿ]{2,}(?: [A-Z][a-zà-öø-ÿ]+){0,3})\b")),
 )
 _NO_NAMES = frozenset(
     ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "god", "english", "okay", "thanks")
 )
-NAMES_SHARE = 0.15  # of words with a capital; above it the language writes other words so too
+NAMES_SHARE = 0.15  # of words with a capital; above it the language writes other words so too,
+NAMES_LEAST = 3  # unless there are only these few
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class Exact:
         """Tell whether `text`, casefolded and with single blanks, says the same, also in another usual form."""
         if self.kind in ("command", "address", "path"):
             return " ".join(self.text.casefold().split()) in text
-        return any(re.search(rf"(?<!\w){form}(?!\w)", text) is not None for form in self._forms())
+        return any(re.search(rf"(?<![a-z0-9_]){form}(?![a-z0-9_])", text) is not None for form in self._forms())
 
     def _forms(self) -> Iterator[str]:
         own = self.text.casefold()
@@ -97,8 +98,10 @@ def exact(text: str) -> list[Exact]:
 
 
 def _capitals(text: str) -> float:
+    """Return the share of words with a capital, not counting those that make one name with the word before."""
     words = re.findall(r"(?<=[a-zà-ÿ,;] )[^\W\d_]+", text)
-    return sum(word[0].isupper() and word not in ("I", "I’m") for word in words) / len(words) if words else 0.0
+    capital = sum(word[0].isupper() and word not in ("I", "I’m") for word in words)
+    return capital / len(words) if capital > NAMES_LEAST else 0.0
 
 
 def _date_forms(date: str) -> Iterator[str]:

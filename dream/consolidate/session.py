@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
 from dream.consolidate.cut import Item
@@ -54,8 +54,7 @@ class Session:
     @property
     def consolidated(self) -> int:
         """The position up to which history holds this session."""
-        held: int = self._history.position(self.key)
-        return max(self._start, held)
+        return max(self._start, self._history.position(self.key))
 
     def add(
         self,
@@ -111,7 +110,7 @@ class Session:
         Only the newest lines, at most `most` tokens; what is older is history's business.
         """
         lines: list[str] = []
-        for entry in reversed(self._history.last(SUMMARY_ENTRIES)):
+        for entry in islice(self._history.backwards(), SUMMARY_ENTRIES):
             for line in reversed(self._told(entry)):
                 most -= tokens.estimate(line) + 1
                 if most < 0:

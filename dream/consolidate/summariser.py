@@ -96,7 +96,7 @@ class Summariser:
     def _summary(self, key: str, items: Sequence[Item]) -> Batch:
         """Ask for a summary of `items`, twice at the most; raises PromptTooLong."""
         if self._failures >= FAILURES:
-            return self._raw(key, items, Usage(), "the model was not asked again after it failed")
+            return self._raw(key, items, Usage(), None)
         conversation = self._conversation(key, items)
         prompt = [ChatMessage("system", self._system), ChatMessage("user", conversation)]
         usage, wrong = Usage(), AnswerUnusable("")
@@ -125,10 +125,13 @@ class Summariser:
         entry = NewEntry("summary", text, key, cut.span(items), self._model.count(text), name)
         return Batch((entry,), usage, kept)
 
-    def _raw(self, key: str, items: Sequence[Item], usage: Usage, reason: str) -> Batch:
-        if self._report:
+    def _raw(self, key: str, items: Sequence[Item], usage: Usage, reason: str | None) -> Batch:
+        """Keep `items` as they were said and report the reason; None is the same one as before."""
+        if self._report and reason:
             first, last = items[0].position, items[-1].position
-            self._report(Diagnostic(key, 0, f"messages {first}–{last} are kept as they were said: {reason}"))
+            more = "; all that follow too, without asking again" if self._failures >= FAILURES else ""
+            text = f"messages {first}–{last} are kept as they were said{more}: {reason}"
+            self._report(Diagnostic(key, 0, text))
         return Batch(tuple(raw.entries(key, items, self._zone, self._model.count)), usage)
 
     def _conversation(self, key: str, items: Sequence[Item]) -> str:

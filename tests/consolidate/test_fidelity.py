@@ -1,0 +1,94 @@
+"""The fidelity check: exact things that users said are in the summary, or follow it as a short tail."""
+
+from __future__ import annotations
+
+from datetime import UTC
+
+import pytest
+
+from dream.consolidate.exact import exact
+from dream.consolidate.fidelity import TAIL_CHARS, Kept, completed
+from dream.models import Message
+from tests.consolidate.conftest import SAID
+
+
+def user(text: str) -> Message:
+    return Message("user", text, SAID, "Mei")
+
+
+def things(text: str) -> list[tuple[str, str]]:
+    return [(thing.kind, thing.text) for thing in exact(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("run `make release V=2` now", [("command", "make release V=2")]),
+        ("see https://example.org/a?b=1.", [("address", "https://example.org/a?b=1")]),
+        ("write to mei@example.org, please", [("address", "mei@example.org")]),
+        ("it is in /srv/app/deploy.sh and ~/x/y", [("path", "/srv/app/deploy.sh"), ("path", "~/x/y")]),
+        ("edit src/app/main.py and notes.md", [("path", "src/app/main.py"), ("path", "notes.md")]),
+        ("on May 7th at 7pm", [("date", "May 7th"), ("time", "7pm")]),
+        ("by 2026-03-01 or 10:30", [("date", "2026-03-01"), ("time", "10:30")]),
+        ("v2.3.1, 45% of $500, port 8081", [("number", x) for x in ("v2.3.1", "45%", "$500", "8081")]),
+        ("with my sister Anna Karenina and Tom", [("name", "Anna Karenina"), ("name", "Tom")]),
+        ("我5月7日搬到东京，端口是8081", [("date", "5月7日"), ("number", "8081")]),
+        ("ok, and/or 3 things on Monday", []),
+        ("Das Haus, der Garten, die Kosten und ein Baum", []),
+    ],
+)
+def test_exact_things_are_found_once(text: str, found: list[tuple[str, str]]) -> None:
+    assert things(text) == found
+
+
+@pytest.mark.parametrize(
+    ("said", "summary"),
+    [
+        ("on May 7th at 7pm", "- 2026-05-07, 19:00"),
+        ("on 7 May", "- on May 7, 2026"),
+        ("5月7日", "- 2026-05-07"),
+        ("it costs 1,200 euros", "- costs 1200 euros"),
+        ("with Anna Karenina", "- Anna's visit"),
+        ("see /srv/App/x.py", "- in /srv/app/x.py"),
+    ],
+)
+def test_the_same_in_another_usual_form_is_kept(said: str, summary: str) -> None:
+    text, kept = completed(summary, [user(said)], UTC)
+    assert text == summary
+    assert kept.before == kept.said > 0
+
+
+def test_what_is_missing_follows_in_the_users_words() -> None:
+    text, kept = completed("- Mei deploys by hand.", [user("Hi! The script is /srv/app/deploy.sh. Fine?")], UTC)
+    assert text == "- Mei deploys by hand.\n- 2026-11-18 Mei: “The script is /srv/app/deploy.sh.”"
+    assert kept == Kept(1, 0, 1)
+
+
+def test_the_tail_is_short_and_takes_what_hurts_most_first() -> None:
+    messages = [
+        user(f"In the year {number} there was nothing that matters to anyone here.") for number in range(1900, 2000)
+    ]
+    messages.append(user("Always use /opt/tools/bin/run."))
+    text, kept = completed("- a fact\n" * 400, messages, UTC)
+    assert len(text) <= 9 * 400 + TAIL_CHARS
+    assert "/opt/tools/bin/run" in text
+    assert kept.said == 101
+    assert kept.after > kept.before
+
+
+def test_what_others_said_and_what_was_pasted_or_asked_is_not_added() -> None:
+    messages = [
+        Message("assistant", "the port is 9999"),
+        Message("tool", "404 /not/here"),
+        user("port 5555?"),
+        user("7777 is a number in a long text. " * 100),
+        user("```\n1234 5678\n```"),
+    ]
+    assert completed("- a fact", messages, UTC) == ("- a fact", Kept())
+
+
+def test_a_long_sentence_is_cut_round_what_matters() -> None:
+    text, _ = completed("- a fact", [user("blah " * 60 + "the store is ~/vault/keys.kdbx and " + "foo " * 60)], UTC)
+    tail = text.splitlines()[1]
+    assert "~/vault/keys.kdbx" in tail
+    assert len(tail) < 160

@@ -1,0 +1,76 @@
+"""Which answers count as a summary."""
+
+from __future__ import annotations
+
+import pytest
+
+from dream.consolidate.summary import read
+from dream.errors import AnswerUnusable
+from dream.llm.model import Completion, ToolCall
+from dream.llm.tokens import estimate
+
+CONVERSATION = "\n".join(
+    ['<conversation session="a:b" messages="0-99">']
+    + [f"[{at}] 2026-11-18 09:12 user Caroline: the {at}th thing that was said about the garden" for at in range(100)]
+    + ["</conversation>"]
+)
+
+
+def summary(completion: Completion | str) -> str:
+    completion = completion if isinstance(completion, Completion) else Completion(completion)
+    return read(completion, CONVERSATION, 500, estimate)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "- One fact.",
+        "* One fact.\n* Another.",
+        "1. One fact.",
+        "• 她搬到了东京。",
+        "The user moved to Tokyo.",
+        "- I can't eat nuts.",
+    ],
+)
+def test_an_answer_in_lines_counts(answer: str) -> None:
+    assert summary(answer) == answer
+
+
+@pytest.mark.parametrize("answer", ["(nothing)", "- (nothing)", " (Nothing).\n", "`(nothing)`", "**(nothing)**"])
+def test_nothing_is_empty(answer: str) -> None:
+    assert summary(answer) == ""
+
+
+def test_a_fence_and_a_stray_nothing_are_taken_off() -> None:
+    assert summary("```markdown\n- One fact.\n\n(nothing)\n```") == "- One fact."
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (Completion("- half a fa", finish="length"), "cut off"),
+        (Completion("- a fact", finish="tool_calls"), "tool"),
+        (Completion("- a fact", (ToolCall("1", "edit_file"),)), "tool"),
+        (Completion("- a fact", finish="refusal"), "refusal"),
+        (Completion(" \n "), "empty"),
+        (Completion("I'm sorry, but I can't help with that."), "refusal"),
+        (Completion("I’m unable to assist with this request."), "refusal"),
+        (Completion("抱歉，我无法处理这个请求。"), "refusal"),
+        (Completion("Es tut mir leid, das geht nicht."), "refusal"),
+        (Completion("- word\n" * 600), "tokens"),
+        (Completion(CONVERSATION[:1200]), "repeats"),
+    ],
+)
+def test_an_answer_that_is_no_summary_is_refused_with_its_reason(answer: Completion, reason: str) -> None:
+    with pytest.raises(AnswerUnusable, match=reason):
+        summary(answer)
+
+
+def test_a_summary_longer_than_what_it_summarises_is_refused() -> None:
+    with pytest.raises(AnswerUnusable, match="longer"):
+        read(Completion("- invented\n" * 150), "[0] user: hello", 4_096, estimate)
+
+
+def test_a_short_chunk_may_be_told_in_a_whole_sentence() -> None:
+    told = "- Caroline confirmed on 2026-11-18 that she takes the flat in Kyoto from 2026-12-01."
+    assert read(Completion(told), "[0] user: yes", 4_096, estimate) == told
