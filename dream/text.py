@@ -39,7 +39,10 @@ _KINDS = tuple(
     )
 )
 # The flags of England, Scotland and Wales: a black flag, tag characters, and the end tag. No others are in use.
-_FLAG = re.compile("\U0001f3f4\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074|\U000e0077\U000e006c\U000e0073)\U000e007f")  # fmt: skip
+_FLAG = re.compile(
+    "\U0001f3f4\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074"
+    "|\U000e0077\U000e006c\U000e0073)\U000e007f"
+)
 # Scripts whose words need joiners: Arabic, Syriac, N'Ko, the Indic ones, Sinhala, Khmer, Mongolian.
 _JOINING = re.compile("[\u0600-\u08ff\u0900-\u0dff\u1780-\u17ff\u1800-\u18aa\ufb50-\ufdff\ufe70-\ufefc]")
 
