@@ -1,0 +1,87 @@
+"""Memory as a block for an agent's system prompt, within a token budget. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from dream.models import Entry, MemoryFile
+
+Count = Callable[[str], int]
+
+# The block is marked, so that readers of transcripts know recalled memory and it is never learnt again.
+OPEN = "<dream-memory>"
+CLOSE = "</dream-memory>"
+TAGS = re.compile(r"<(?=/?dream-memory\b)", re.IGNORECASE)
+RECENT = "## Recent history"
+
+
+def undreamt(newest_first: Iterable[Entry], dreamt: int, session: str | None = None) -> Iterator[Entry]:
+    """Yield the entries above cursor `dreamt` that say something, newest first."""
+    for entry in newest_first:
+        if entry.cursor <= dreamt:
+            return
+        ours = session is None or entry.session in (session, None)
+        if ours and entry.content:
+            yield entry
+
+
+def block(texts: Mapping[MemoryFile, str], newest_first: Iterable[Entry], tokens: int, count: Count) -> str:
+    """Lay out the files and then recent history within `tokens`, whole lines and whole entries only.
+
+    A file that doesn't fit is cut at a line and says so. History is taken from the newest entry backwards as long
+    as it fits; an entry too long for all the room there is left out, so that it doesn't hide the others.
+    Empty when there is nothing to say, or no room to say it.
+    """
+    room = tokens - count(f"{OPEN}\n{CLOSE}\n")
+    parts: list[str] = []
+    for name, text in texts.items():
+        section = _file(name, text, room - sum(map(count, parts)), count)
+        if section:
+            parts.append(section)
+    recent = _recent(newest_first, room - sum(map(count, parts)) - count(f"{RECENT}\n\n"), count)
+    if recent:
+        parts.append(f"{RECENT}\n\n" + "".join(recent))
+    return f"{OPEN}\n" + "\n".join(parts) + f"{CLOSE}\n" if parts else ""
+
+
+def _file(name: MemoryFile, text: str, room: int, count: Count) -> str:
+    """Return a file under its name; cut at a line to `room`, "" where it is empty or there is no room."""
+    body = _plain(text).strip()
+    if not body:
+        return ""
+    section = f"## {name}\n\n{body}\n"
+    if count(section) < room:
+        return section
+    rows = body.splitlines()
+    low, high = 0, len(rows)  # the most lines that fit
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if count(_cut(name, rows, middle)) < room else (low, middle - 1)
+    return _cut(name, rows, low) if low else ""
+
+
+def _cut(name: MemoryFile, rows: list[str], kept: int) -> str:
+    return "\n".join((f"## {name}", "", *rows[:kept], f"({len(rows) - kept} more lines)", ""))
+
+
+def _recent(newest_first: Iterable[Entry], room: int, count: Count) -> list[str]:
+    taken: list[str] = []
+    left = room
+    for entry in newest_first:
+        if left <= 0:
+            break
+        text = f"[{entry.cursor}] {entry.at:%Y-%m-%d %H:%M} {_plain(entry.content).strip()}\n"
+        size = count(text)
+        if size > room:
+            continue
+        if size > left:
+            break
+        taken.append(text)
+        left -= size
+    return taken[::-1]
+
+
+def _plain(text: str) -> str:
+    """Take the meaning from text that would open or close our block."""
+    return TAGS.sub("<\\\\", text)

@@ -1,0 +1,264 @@
+"""History: memory/history.jsonl, append-only, one entry a line, and what was moved from it to memory/archive/.
+
+Reading takes no lock: a reader opens the file first and lists the archive then, so that a move in between
+shows it entries twice (which it notices) and never not at all.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from pathlib import Path
+from types import TracebackType
+
+from dream.errors import HistoryError
+from dream.models import Diagnostic, Entry, NewEntry, Report
+from dream.store import history_legacy
+from dream.store.files import explained, read_bytes, reason
+from dream.store.history_archive import Archived, already_moved, archived, opened
+from dream.store.history_bytes import bisect, lines, lines_backwards, settled_end
+from dream.store.history_index import Index
+from dream.store.history_records import BrokenRow, decode
+from dream.store.history_writer import StalePosition, Writer, count_archive, highest_given
+
+MOST_REPORTS = 50  # diagnostics of one History; a file of rubbish needs no million of them
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """The files as one reader sees them: history from `start` to `end`, and the archive before it."""
+
+    descriptor: int
+    inode: int
+    start: int
+    end: int
+    files: list[Archived]
+
+
+class History:
+    """The log in the memory directory `directory`; caches and locks lie in `private`.
+
+    `durable`: an append is on disk when it returns. `report` is told once of each line that is no entry;
+    such lines are passed over and stay on disk. `zone` is that of naive times in nanobot's rows (None: the
+    machine's). Threads and processes may share one log. Every method raises HistoryError for what the
+    system refuses.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        private: Path,
+        durable: bool = True,
+        report: Report | None = None,
+        zone: tzinfo | None = None,
+    ) -> None:
+        self.path = directory / "history.jsonl"
+        self.archive_path = directory / "archive"
+        self._directory = directory
+        self._zone = zone
+        self._report = report
+        self._reported: set[tuple[str, int]] = set()
+        self._index = Index(private)
+        self._writer = Writer(directory, private, self._index, durable=durable, flaw=self._flaw)
+
+    def append(self, new: Sequence[NewEntry], *, now: datetime) -> list[Entry]:
+        """Append entries, all or none, with the next cursors; they are in history when this returns.
+
+        Raises StalePosition when a span begins before its session's position, and appends nothing then.
+        """
+        return self._append([(one, now.astimezone(UTC)) for one in new], now)
+
+    def after(self, cursor: int, *, limit_tokens: int | None = None) -> Iterator[Entry]:
+        """Yield the entries above `cursor` in the order of the log, archived ones too.
+
+        What stands before is not read. With `limit_tokens` it ends before the entry that would pass the
+        limit, but the first one always comes.
+        """
+        left = limit_tokens
+        with explained("read", self.path, HistoryError), self._view() as view:
+            for number, entry in enumerate(self._entries(view, cursor)):
+                if left is not None:
+                    left -= entry.tokens
+                    if left < 0 and number:
+                        return
+                yield entry
+
+    def between(self, first: int, last: int) -> list[Entry]:
+        """Return the entries whose cursors lie from `first` to `last`, both included, archived ones too."""
+        with explained("read", self.path, HistoryError), self._view() as view:
+            return [entry for entry in self._entries(view, first - 1, last) if entry.cursor <= last]
+
+    def last(self, count: int) -> list[Entry]:
+        """Return the newest `count` entries, oldest first, whether archived or not; reads from the end."""
+        newest: list[Entry] = []
+        for entry in self.backwards():
+            if len(newest) >= count:
+                break
+            newest.append(entry)
+        return newest[::-1]
+
+    def backwards(self) -> Iterator[Entry]:
+        """Yield the entries from the newest to the oldest; reads only as far as it is asked."""
+        with explained("read", self.path, HistoryError), self._view() as view:
+            found = lines_backwards(view.descriptor, view.start, view.end)
+            yield from self._decoded("history.jsonl", view.descriptor, found)
+            for file in reversed(view.files):
+                with opened(self.archive_path / file.name) as descriptor:
+                    found = lines_backwards(descriptor, 0, file.size)
+                    yield from self._decoded(f"archive/{file.name}", descriptor, found)
+
+    def last_cursor(self) -> int:
+        """Return the highest cursor ever given out; 0 when there was none."""
+        with self._counted() as view:
+            last = max((file.last for file in view.files), default=0)
+            return max(self._index.now.highest, last, highest_given(self._directory))
+
+    def position(self, session: str) -> int:
+        """Return how many messages of `session` are in history: the highest span end, archive included."""
+        with self._counted():
+            return self._index.position(session)
+
+    def positions(self) -> dict[str, int]:
+        """Return the position of every session that history knows."""
+        with self._counted():
+            return self._index.positions()
+
+    def size(self) -> tuple[int, int]:
+        """Return how many entries and tokens history.jsonl holds, without its archive."""
+        with self._counted():
+            return self._index.now.entries, self._index.now.tokens
+
+    def archive(self, dreamt: int, budget_tokens: int, *, now: datetime) -> int:
+        """Move the oldest entries up to cursor `dreamt` to the archive if history exceeds its budget.
+
+        Goes a tenth below the budget; an undreamt entry never moves, nor any behind it. Returns how many moved.
+        """
+        with explained("archived", self.path, HistoryError), self._writer.lock:
+            return self._writer.archive(dreamt, budget_tokens, now)
+
+    def import_legacy(self, path: Path, *, now: datetime) -> list[Entry]:
+        """Append the entries of an older HISTORY.md, once; the file stays. Returns what was imported now.
+
+        That it was done stands in the log: the entries are spans of a session named after the file.
+        """
+        text = (read_bytes(path) or b"").decode("utf-8", "replace")
+        done = self.position(history_legacy.SESSION)
+        zone = self._zone or now.astimezone().tzinfo
+        found = history_legacy.entries(text, zone) if not done else []
+        return self._append(found, now)
+
+    def close(self) -> None:
+        """Give descriptors back; the next use opens them again."""
+        self._writer.close()
+
+    def __enter__(self) -> History:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _append(self, new: Sequence[tuple[NewEntry, datetime]], now: datetime) -> list[Entry]:
+        if not new:
+            return []
+        try:
+            with self._writer.lock:
+                return self._writer.append(new, now)
+        except OSError as fault:
+            raise HistoryError(f"{self.path} cannot be appended to: {reason(fault)}; nothing was added.") from fault
+
+    @contextmanager
+    def _view(self) -> Iterator[_View]:
+        try:
+            with opened(self.path) as descriptor:
+                status = os.fstat(descriptor)
+                files = archived(self.archive_path)
+                start = already_moved(descriptor, status.st_size, self.archive_path, files)
+                end = settled_end(descriptor, start, status.st_size)
+                yield _View(descriptor, status.st_ino, start, end, files)
+        except FileNotFoundError:
+            if self.path.exists():
+                raise
+            yield _View(-1, 0, 0, 0, archived(self.archive_path))
+
+    @contextmanager
+    def _counted(self) -> Iterator[_View]:
+        """Open a view with the index caught up with it."""
+        with explained("read", self.path, HistoryError), self._view() as view, self._writer.guard:
+            self._count(view)
+            yield view
+
+    def _count(self, view: _View) -> None:
+        count_archive(self._index, self.archive_path, view.files, self._flaw)
+        self._index.refresh(
+            view.descriptor,
+            view.inode,
+            view.start,
+            view.end,
+            lambda offset, why: self._flaw("history.jsonl", view.descriptor, offset, why),
+        )
+
+    def _entries(self, view: _View, cursor: int, last: int | None = None) -> Iterator[Entry]:
+        """Yield the entries above `cursor`; beyond `last` only as far as damaged order makes it necessary."""
+        for file in view.files:
+            if file.last > cursor and (last is None or file.first <= last):
+                with opened(self.archive_path / file.name) as descriptor:
+                    found = self._decoded(f"archive/{file.name}", descriptor, lines(descriptor, 0, file.size))
+                    yield from (entry for entry in found if entry.cursor > cursor)
+        offset, ordered = self._offset(view, cursor)
+        for entry in self._decoded("history.jsonl", view.descriptor, lines(view.descriptor, offset, view.end)):
+            if last is not None and entry.cursor > last and ordered:
+                return
+            if entry.cursor > cursor:
+                yield entry
+
+    def _offset(self, view: _View, cursor: int) -> tuple[int, bool]:
+        """Return where the first entry above `cursor` is to be looked for, and whether cursors rise from there.
+
+        A bisection is right only where cursors rise. The index has seen every line and knows from where on
+        they do; an entry that stands out of order is never stepped over.
+        """
+        with self._writer.guard:
+            self._count(view)
+            sums = self._index.now
+            before, ordered_from, covered = sums.before, sums.ordered_from, sums.covered
+        if cursor < before:
+            return view.start, False
+        return bisect(view.descriptor, ordered_from, covered, cursor), True
+
+    def _decoded(self, name: str, descriptor: int, found: Iterator[tuple[int, bytes]]) -> Iterator[Entry]:
+        for offset, line in found:
+            try:
+                entry = decode(line, self._zone)
+            except BrokenRow as fault:
+                if line.strip():
+                    self._flaw(name, descriptor, offset, str(fault))
+                continue
+            yield entry
+
+    def _flaw(self, name: str, descriptor: int, offset: int, why: str) -> None:
+        """Report a line once."""
+        if self._report is None or (name, offset) in self._reported or len(self._reported) >= MOST_REPORTS:
+            return
+        self._reported.add((name, offset))
+        self._report(Diagnostic(f"memory/{name}", _line_at(descriptor, offset), why))
+
+
+def _line_at(descriptor: int, offset: int) -> int:
+    """Return the number of the line that begins at `offset`, from 1."""
+    number, position = 1, 0
+    while position < offset:
+        chunk = os.pread(descriptor, min(1 << 20, offset - position), position)
+        if not chunk:
+            break
+        number += chunk.count(b"\n")
+        position += len(chunk)
+    return number
+
+
+__all__ = ["History", "StalePosition"]

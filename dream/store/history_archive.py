@@ -1,0 +1,142 @@
+"""The archive: history moved out of the token budget into memory/archive/history-<first>-<last>.jsonl.
+
+A move takes a beginning of history.jsonl, byte for byte. First the archive file is on disk, then
+history.jsonl is replaced by its rest; where a crash falls between, history still begins with the bytes
+of an archive file, which every reader passes over and the next writer cuts off.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from dream.store.files import replace_by_part
+from dream.store.history_bytes import lines
+from dream.store.history_records import BrokenRow, outline
+
+NAME = re.compile(r"history-(\d{1,19})-(\d{1,19})(?:\.(\d+))?\.jsonl")
+SLACK = 0.1  # a move goes this far below the budget, so that not every dream makes a file
+COMPARED = 1 << 18  # bytes compared at a time
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Archived:
+    """One archive file and the lowest and highest cursor in it; `size` in bytes."""
+
+    first: int
+    last: int
+    name: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """The part of history.jsonl that a move takes: bytes up to `end`, cursors, how many entries."""
+
+    end: int = 0
+    first: int = 0
+    last: int = 0
+    entries: int = 0
+
+
+def archived(folder: Path) -> list[Archived]:
+    """List the archive files, oldest entries first; raises OSError."""
+    found = []
+    try:
+        entries = os.scandir(folder)
+    except FileNotFoundError:
+        return []
+    with entries:
+        for entry in entries:
+            match = NAME.fullmatch(entry.name)
+            if match:
+                found.append(Archived(int(match[1]), int(match[2]), entry.name, entry.stat().st_size))
+    return sorted(found)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[int]:
+    """Open a file for reading as a descriptor; raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a FIFO must not make us wait
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is not an ordinary file; move it away")
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def already_moved(descriptor: int, size: int, folder: Path, files: list[Archived]) -> int:
+    """Return how many bytes at the beginning of history an unfinished move has put in the archive."""
+    position = 0
+    while files and position < size:
+        cursor = _first_cursor(descriptor, position, size)
+        for file in files:
+            if file.first <= cursor <= file.last and _stands_at(descriptor, position, size, folder / file.name, file):
+                position += file.size
+                break
+        else:
+            break
+    return position
+
+
+def beginning(descriptor: int, end: int, *, dreamt: int, tokens: int, budget: int) -> Beginning:
+    """Choose what to move: the oldest entries up to the first undreamt one, until `tokens` is within `budget`."""
+    target = int(budget * (1 - SLACK))
+    chosen = Beginning()
+    for offset, line in lines(descriptor, 0, end):
+        try:
+            row = outline(line)
+        except BrokenRow:
+            continue  # it goes along with the next entry that goes
+        if row.cursor > dreamt or tokens <= target:
+            break
+        tokens -= row.tokens
+        first = min(chosen.first or row.cursor, row.cursor)
+        last = max(chosen.last, row.cursor)
+        chosen = Beginning(min(offset + len(line) + 1, end), first, last, chosen.entries + 1)
+    return chosen
+
+
+def move(descriptor: int, end: int, history: Path, folder: Path, part: Beginning) -> None:
+    """Put `part` in the archive and leave the rest, up to `end`; raises OSError, and then nothing is lost."""
+    replace_by_part(_free_name(folder, part), descriptor, 0, part.end)
+    replace_by_part(history, descriptor, part.end, end)
+
+
+def _free_name(folder: Path, part: Beginning) -> Path:
+    """Name the archive file; another one of the same range (damaged cursors) is not overwritten."""
+    path = folder / f"history-{part.first}-{part.last}.jsonl"
+    number = 2
+    while path.exists():
+        path = folder / f"history-{part.first}-{part.last}.{number}.jsonl"
+        number += 1
+    return path
+
+
+def _first_cursor(descriptor: int, start: int, size: int) -> int:
+    for _, line in lines(descriptor, start, size):
+        try:
+            return outline(line).cursor
+        except BrokenRow:
+            continue
+    return 0
+
+
+def _stands_at(descriptor: int, start: int, size: int, path: Path, file: Archived) -> bool:
+    """Tell whether history holds, from `start` on, exactly the bytes of an archive file."""
+    if not 0 < file.size <= size - start:
+        return False
+    position = 0
+    with opened(path) as other:
+        while chunk := os.pread(other, COMPARED, position):
+            if os.pread(descriptor, len(chunk), start + position) != chunk:
+                return False
+            position += len(chunk)
+    return True

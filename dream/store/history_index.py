@@ -1,0 +1,183 @@
+"""What all of history adds up to, kept beside it so that nobody reads the whole log twice.
+
+`.dream/positions.json` says which bytes of which file it covers. It is a cache: caught up from there by
+every reader, built anew where it doesn't match what is on disk, and never more than what the log says.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from dream.errors import WorkspaceError
+from dream.store.files import replace
+from dream.store.history_bytes import lines
+from dream.store.history_records import BrokenRow, Outline, outline
+
+FILE_NAME = "positions.json"
+VERSION = 1
+WITNESS = 64  # bytes before the covered end that must be as they were
+SAVE_AFTER = 1 << 18  # bytes caught up before the cache is worth writing
+
+Flaws = Callable[[int, str], None]
+
+
+@dataclass(slots=True)
+class Sums:
+    """What the entries of one history file add up to, as far as `covered`.
+
+    Cursors rise from `ordered_from` on, and are all above `before`, the highest that stands earlier.
+    """
+
+    inode: int = 0
+    start: int = 0
+    covered: int = 0
+    witness: bytes = b""
+    highest: int = 0
+    ordered_from: int = 0
+    before: int = 0
+    entries: int = 0
+    tokens: int = 0
+    positions: dict[str, int] = field(default_factory=dict)
+
+    def add(self, row: Outline, offset: int, length: int) -> bool:
+        """Count one entry; False if its cursor does not rise."""
+        self.entries += 1
+        self.tokens += row.tokens
+        if row.session is not None and row.end > self.positions.get(row.session, 0):
+            self.positions[row.session] = row.end
+        if row.cursor > self.highest:
+            self.highest = row.cursor
+            return True
+        self.before, self.ordered_from = self.highest, offset + length
+        return False
+
+    def matches(self, descriptor: int, inode: int, start: int, end: int) -> bool:
+        """Tell whether these sums are a beginning of the open file as it stands."""
+        if (self.inode, self.start) != (inode, start) or self.covered > end:
+            return False
+        return (
+            not self.witness
+            or os.pread(descriptor, len(self.witness), self.covered - len(self.witness)) == self.witness
+        )
+
+
+class Index:
+    """The sums of history.jsonl and the positions in its archive; not safe between threads by itself."""
+
+    def __init__(self, private: Path) -> None:
+        self._path = private / FILE_NAME
+        self._saved = 0  # bytes covered when the cache was last written
+        self._size = 0  # bytes of the cache itself: rewriting it may not cost more than what it saves
+        self.now = Sums()
+        self.archived: dict[str, int] = {}  # name → size of each archive file that is counted in
+        self.archived_positions: dict[str, int] = {}
+        self._load()
+
+    def position(self, session: str) -> int:
+        """Return the highest span end of `session` as far as it is covered."""
+        return max(self.now.positions.get(session, 0), self.archived_positions.get(session, 0))
+
+    def positions(self) -> dict[str, int]:
+        """Return the highest span end of every session."""
+        merged = dict(self.archived_positions)
+        for session, end in self.now.positions.items():
+            merged[session] = max(end, merged.get(session, 0))
+        return merged
+
+    def refresh(self, descriptor: int, inode: int, start: int, end: int, flaws: Flaws) -> None:
+        """Catch up with the open history file between `start` and `end`, where its sound part ends."""
+        sums = self.now
+        if not sums.matches(descriptor, inode, start, end):
+            sums = self.now = Sums(inode=inode, start=start, covered=start, ordered_from=start)
+            self._saved = 0
+        if sums.covered < end:
+            scan(sums, descriptor, end, flaws)
+        self.save_if_due()
+
+    def refresh_archive(self, files: Mapping[str, int], read: Callable[[str, Sums], None]) -> None:
+        """Count in the archive files that are new; start over when one has changed or gone."""
+        if files == self.archived:
+            return
+        if any(files.get(name) != size for name, size in self.archived.items()):
+            self.archived, self.archived_positions = {}, {}
+        for name in files.keys() - self.archived.keys():
+            sums = Sums()
+            read(name, sums)
+            for session, end in sums.positions.items():
+                self.archived_positions[session] = max(end, self.archived_positions.get(session, 0))
+            self.archived[name] = files[name]
+        self.save()
+
+    def appended(self, inode: int, data: bytes, rows: list[Outline], *, size: int) -> None:
+        """Count in what was just appended at `size`, behind all that is covered."""
+        sums = self.now
+        sums.inode = inode
+        for row in rows:
+            sums.add(row, size, len(data))
+        sums.covered = size + len(data)
+        sums.witness = data[-WITNESS:]
+        self.save_if_due()
+
+    def save_if_due(self) -> None:
+        """Write the cache when enough has been added to it."""
+        if abs(self.now.covered - self._saved) > max(SAVE_AFTER, self._size):
+            self.save()
+
+    def save(self) -> None:
+        """Write the cache; a private directory that can't be written costs time later, and nothing else."""
+        data = orjson.dumps(self._state(), option=orjson.OPT_APPEND_NEWLINE)
+        self._saved, self._size = self.now.covered, len(data)
+        with suppress(WorkspaceError):
+            replace(self._path, data, durable=False)
+
+    def forget(self) -> None:
+        """Start over from what is on disk."""
+        self.now, self.archived, self.archived_positions, self._saved = Sums(), {}, {}, 0
+
+    def _state(self) -> dict[str, Any]:
+        sums = {name: getattr(self.now, name) for name in Sums.__dataclass_fields__}
+        sums["witness"] = self.now.witness.hex()
+        return {
+            "version": VERSION,
+            "history": sums,
+            "archived": self.archived,
+            "archived_positions": self.archived_positions,
+        }
+
+    def _load(self) -> None:
+        with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
+            data = self._path.read_bytes()
+            state = orjson.loads(data)
+            if state["version"] != VERSION:
+                return
+            state["history"]["witness"] = bytes.fromhex(state["history"]["witness"])
+            sums = Sums(**state["history"])
+            archived, positions = dict(state["archived"]), dict(state["archived_positions"])
+            self.now, self.archived, self.archived_positions = sums, archived, positions
+            self._saved, self._size = sums.covered, len(data)
+
+
+def scan(sums: Sums, descriptor: int, end: int, flaws: Flaws) -> None:
+    """Add to `sums` the entries from where it ends to `end`; `flaws` gets (offset, why) of every odd line."""
+    for offset, line in lines(descriptor, sums.covered, end):
+        if not line.strip():
+            continue
+        try:
+            row = outline(line)
+        except BrokenRow as fault:
+            flaws(offset, str(fault))
+            continue
+        if row.flaw:
+            flaws(offset, row.flaw)
+        if not sums.add(row, offset, len(line) + 1):
+            flaws(offset, f"entry {row.cursor} comes after entry {sums.highest}; `dream doctor --repair` renumbers it")
+    sums.covered = end
+    kept = min(WITNESS, end - sums.start)
+    sums.witness = os.pread(descriptor, kept, end - kept)

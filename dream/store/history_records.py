@@ -1,0 +1,184 @@
+"""One history line: from a value to bytes and back, ours and nanobot's, strict in what is written only."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from datetime import UTC, datetime, tzinfo
+from typing import Any, NamedTuple, get_args
+
+import orjson
+
+from dream.models import Entry, Kind, NewEntry
+
+HIGHEST = 1 << 62  # cursors stay below; a larger number in a foreign line is no cursor
+KINDS = frozenset(get_args(Kind))
+NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # of a line that doesn't say when
+EMPTY_ANSWERS = {"(nothing)", "[no summary]"}  # nanobot stored a model's empty answer as these
+MORE = re.compile(rb',"more":(\d{1,9})\}\s*$')  # a key of ours, last in its line: quotes within text are escaped
+
+
+class BrokenRow(ValueError):  # noqa: N818  # a word for the thing, as in errors.py
+    """A line that is no history entry; the message says why."""
+
+
+class Outline(NamedTuple):
+    """What the index keeps of a line. `flaw` is empty unless the line was readable only with leniency."""
+
+    cursor: int
+    session: str | None
+    end: int
+    tokens: int
+    flaw: str
+
+
+def clean(text: str) -> str:
+    """Return `text` with surrogate pairs joined and lone surrogates replaced, so that it is valid UTF-8."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def estimate(text: str) -> int:
+    """Estimate tokens where nobody counted: a third of the UTF-8 bytes, never too low by much in any script."""
+    return math.ceil(len(text.encode("utf-8", "replace")) / 3)
+
+
+def entry_of(new: NewEntry, cursor: int, at: datetime) -> Entry:
+    """Give `new` its cursor and time, its text made valid and its tokens estimated where they are not known."""
+    content = clean(new.content)
+    session = None if new.session is None else clean(new.session)
+    tokens = new.tokens or estimate(content)
+    return Entry(cursor, at.replace(microsecond=0), new.kind, content, session, new.span, tokens, new.model)
+
+
+def encode(entry: Entry, *, more: int = 0) -> bytes:
+    """Return the entry as one JSON line. `more` counts the entries after it that were appended with it."""
+    row: dict[str, Any] = {
+        "cursor": entry.cursor,
+        "timestamp": entry.at.isoformat(timespec="seconds"),
+        "kind": entry.kind,
+        "content": entry.content,
+    }
+    if entry.session is not None:
+        row["session"] = entry.session
+    if entry.span is not None:
+        row["span"] = entry.span
+    row["tokens"] = entry.tokens
+    if entry.model is not None:
+        row["model"] = entry.model
+    if more:
+        row["more"] = more
+    return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def more_after(line: bytes) -> int:
+    """Return how many lines of the same append follow this one (0: it is the last, or stands alone)."""
+    found = MORE.search(line[-24:])
+    return int(found[1]) if found else 0
+
+
+def decode(line: bytes, zone: tzinfo | None = None) -> Entry:
+    """Read one line, ours or nanobot's; naive times are in `zone` (None: the machine's).
+
+    Raises BrokenRow for what is no entry.
+    """
+    row, _ = _row(line)
+    content = row["content"]
+    kind: Kind = row.get("kind", "")
+    if kind not in KINDS or (kind == "nothing" and content):
+        kind, content = _infer(content)
+    return Entry(row["cursor"], _time(row, zone), kind, content, _session(row), _span(row), _tokens(row), _model(row))
+
+
+def outline(line: bytes) -> Outline:
+    """Read only what the index needs of a line; raises BrokenRow exactly where `decode` does."""
+    row, flaw = _row(line)
+    span = _span(row)
+    return Outline(row["cursor"], _session(row), span[1] if span else 0, _tokens(row), flaw)
+
+
+def is_whole(line: bytes) -> bool:
+    """Tell whether a line is a valid entry."""
+    try:
+        _row(line)
+    except BrokenRow:
+        return False
+    return True
+
+
+def _row(line: bytes) -> tuple[dict[str, Any], str]:
+    flaw = ""
+    try:
+        row = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        row, flaw = _lenient(line)
+    if not isinstance(row, dict):
+        raise BrokenRow("a history line is a JSON object, this is not")
+    cursor = row.get("cursor")
+    if type(cursor) is not int or not 0 < cursor < HIGHEST:
+        raise BrokenRow(f"the cursor is not a positive whole number: {cursor!r:.40}")
+    if not isinstance(row.get("content"), str):
+        raise BrokenRow(f"entry {cursor} has no text as its content")
+    return row, flaw
+
+
+def _lenient(line: bytes) -> tuple[Any, str]:
+    """Parse what the strict parser refuses but a person would still understand; raises BrokenRow."""
+    text = line.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
+    try:
+        row = json.loads(text, strict=False)
+    except (ValueError, RecursionError) as fault:
+        raise BrokenRow("the line is not JSON") from fault
+    if isinstance(row, dict):
+        row = {key: clean(value) if isinstance(value, str) else value for key, value in row.items()}
+    return (
+        row,
+        "some characters are not valid; they read as \ufffd" if "\ufffd" in text else "the line is not strict JSON",
+    )
+
+
+def _infer(content: str) -> tuple[Kind, str]:
+    if not content.strip() or content.strip() in EMPTY_ANSWERS:
+        return "nothing", ""
+    return ("raw" if content.startswith("[RAW]") else "summary"), content
+
+
+def _time(row: dict[str, Any], zone: tzinfo | None) -> datetime:
+    text = row.get("timestamp")
+    if not isinstance(text, str):
+        return NO_TIME
+    try:
+        time = datetime.fromisoformat(text.strip())
+        if time.tzinfo is None:
+            time = time.replace(tzinfo=zone) if zone else time.astimezone()
+        return time.astimezone(UTC)
+    except (ValueError, OverflowError, OSError):
+        return NO_TIME
+
+
+def _session(row: dict[str, Any]) -> str | None:
+    session = row.get("session", row.get("session_key"))
+    return session if isinstance(session, str) and session else None
+
+
+def _span(row: dict[str, Any]) -> tuple[int, int] | None:
+    span = row.get("span")
+    if isinstance(span, list) and len(span) == 2 and type(span[0]) is int and type(span[1]) is int:
+        return (span[0], span[1]) if 0 <= span[0] <= span[1] else None
+    return None
+
+
+def _tokens(row: dict[str, Any]) -> int:
+    tokens = row.get("tokens")
+    return tokens if type(tokens) is int and tokens > 0 else estimate(row["content"])
+
+
+def _model(row: dict[str, Any]) -> str | None:
+    model = row.get("model")
+    return model if isinstance(model, str) else None

@@ -1,0 +1,251 @@
+"""The one who writes history.jsonl: under a lock, cursors from what is on disk, one write for an append.
+
+The fast road of an append is five system calls: lock, stat, write, `.cursor`, unlock. It is taken as long
+as nobody else has touched the file since; else the file's tail is looked at first.
+"""
+
+from __future__ import annotations
+
+import base64
+import errno
+import os
+import stat
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import orjson
+
+from dream.errors import HistoryError
+from dream.models import Entry, NewEntry
+from dream.store import history_archive
+from dream.store.files import replace_by_part, sync_directory, write_all
+from dream.store.history_bytes import settled_end
+from dream.store.history_index import Index, Sums, scan
+from dream.store.history_records import HIGHEST, Outline, encode, entry_of
+from dream.store.lock import FileLock
+
+sync_data = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
+SET_ASIDE = "set-aside.jsonl"
+
+Flaw = Callable[[str, int, int, str], None]
+
+
+class StalePosition(HistoryError):  # noqa: N818  # named as the tree in errors.py names them
+    """An entry's span begins before the position of its session: somebody else has archived it already."""
+
+
+class Writer:
+    """Appends to, mends and archives one history file. Every method is called with `lock` held."""
+
+    def __init__(self, memory: Path, private: Path, index: Index, *, durable: bool, flaw: Flaw) -> None:
+        self.lock = FileLock(private / "history.lock")
+        self.guard = threading.RLock()  # of the index, which readers catch up too
+        self._memory = memory
+        self._path = memory / "history.jsonl"
+        self._archive = memory / "archive"
+        self._index = index
+        self._durable = durable
+        self._flaw = flaw
+        self._descriptor = -1
+        self._inode = 0
+        self._cursor_descriptor = -1
+        self._floor = 0  # the highest cursor known to have been given out
+
+    def append(self, new: Sequence[tuple[NewEntry, datetime]], now: datetime) -> list[Entry]:
+        """Append all of `new`, or nothing; raises StalePosition, HistoryError or OSError."""
+        size = self.ready(now)
+        self._refuse_stale(new)
+        cursor = max(self._floor, self._index.now.highest)
+        if cursor + len(new) >= HIGHEST:
+            raise HistoryError(f"{self._path} holds a cursor too high to go on; take that line out.")
+        entries = [entry_of(one, cursor + number, at) for number, (one, at) in enumerate(new, 1)]
+        last = len(entries)
+        data = b"".join([encode(entry, more=last - number) for number, entry in enumerate(entries, 1)])
+        self._write(data, size)
+        rows = [Outline(one.cursor, one.session, one.span[1] if one.span else 0, one.tokens, "") for one in entries]
+        with self.guard:
+            self._index.appended(self._inode, data, rows, size=size)
+        self._floor = cursor + last
+        self._write_cursor()
+        return entries
+
+    def archive(self, dreamt: int, budget: int, now: datetime) -> int:
+        """Move the oldest dreamt entries away until history is within `budget` tokens; return how many."""
+        size = self.ready(now)
+        tokens = self._index.now.tokens
+        if tokens <= budget:
+            return 0
+        part = history_archive.beginning(self._descriptor, size, dreamt=dreamt, tokens=tokens, budget=budget)
+        if part.entries:
+            history_archive.move(self._descriptor, size, self._path, self._archive, part)
+            self.ready(now)
+        return part.entries
+
+    def ready(self, now: datetime) -> int:
+        """Make the file fit to append to and the index cover it; return its size."""
+        sums = self._index.now
+        if self._descriptor >= 0 and self._inode == sums.inode and sums.start == 0:
+            with suppress(FileNotFoundError):
+                status = os.stat(self._path)  # noqa: PTH116  # the hot path: half the time of Path.stat
+                whole = not sums.witness or sums.witness[-1] == 0x0A
+                if status.st_size == sums.covered and status.st_ino == self._inode and whole:
+                    return status.st_size
+        return self._look(now)
+
+    def close(self) -> None:
+        """Give all descriptors back."""
+        self._close_history()
+        if self._cursor_descriptor >= 0:
+            os.close(self._cursor_descriptor)
+            self._cursor_descriptor = -1
+        self.lock.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def _look(self, now: datetime) -> int:
+        self._open()
+        files = history_archive.archived(self._archive)
+        size = os.fstat(self._descriptor).st_size
+        moved = history_archive.already_moved(self._descriptor, size, self._archive, files)
+        if moved:  # a crash fell between the two steps of a move
+            replace_by_part(self._path, self._descriptor, moved, size)
+            self._open()
+            size = os.fstat(self._descriptor).st_size
+        size = self._mend_tail(size, now)
+        with self.guard:
+            self._count(files, size)
+        self._floor = max(self._floor, highest_given(self._memory), *(file.last for file in files), 0)
+        self._open_cursor()
+        return size
+
+    def _open(self) -> None:
+        """Open the file that the name stands for now, or make it."""
+        try:
+            inode = self._path.stat().st_ino
+        except FileNotFoundError:
+            inode = 0
+        if self._descriptor >= 0 and inode == self._inode:
+            return
+        self._close_history()
+        self._memory.mkdir(parents=True, exist_ok=True)
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
+        self._descriptor = os.open(self._path, flags, 0o666)
+        status = os.fstat(self._descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            self._close_history()
+            raise OSError(errno.EINVAL, "it is not an ordinary file; move it away")
+        self._inode = status.st_ino
+        if not inode and self._durable:
+            sync_directory(self._memory)
+
+    def _close_history(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _mend_tail(self, size: int, now: datetime) -> int:
+        """Complete a last line that lacks only its newline; set aside what an append did not finish."""
+        end = settled_end(self._descriptor, 0, size)
+        if end < size:
+            self._flaw("history.jsonl", self._descriptor, end, "an append was cut short; its bytes are set aside")
+            set_aside(self._archive / SET_ASIDE, os.pread(self._descriptor, size - end, end), now)
+            os.ftruncate(self._descriptor, end)
+        elif size and os.pread(self._descriptor, 1, size - 1) != b"\n":
+            self._write(b"\n", size)
+            end += 1
+        return end
+
+    def _count(self, files: list[history_archive.Archived], size: int) -> None:
+        count_archive(self._index, self._archive, files, self._flaw)
+
+        def flaw(offset: int, why: str) -> None:
+            self._flaw("history.jsonl", self._descriptor, offset, why)
+
+        self._index.refresh(self._descriptor, self._inode, 0, size, flaw)
+
+    def _refuse_stale(self, new: Sequence[tuple[NewEntry, datetime]]) -> None:
+        for one, _ in new:
+            if one.span is None or one.session is None:
+                continue
+            position = self._index.position(one.session)
+            if one.span[0] < position:
+                raise StalePosition(
+                    f"Session {one.session} is in history up to message {position}; "
+                    f"messages {one.span[0]} to {one.span[1] - 1} were not added again."
+                )
+
+    def _write(self, data: bytes, size: int) -> None:
+        """Append `data` to the file of `size` bytes, or cut it back to that and raise the OSError."""
+        try:
+            write_all(self._descriptor, data)
+            if self._durable:
+                sync_data(self._descriptor)
+        except OSError:
+            os.ftruncate(self._descriptor, size)
+            raise
+
+    def _open_cursor(self) -> None:
+        """Open `.cursor` anew (somebody may have put another in its place) and write it where it is not so yet."""
+        if self._cursor_descriptor >= 0:
+            os.close(self._cursor_descriptor)
+            self._cursor_descriptor = -1
+        self._cursor_descriptor = os.open(self._memory / ".cursor", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        given = max(self._floor, self._index.now.highest)
+        text = b"%d\n" % given
+        if os.pread(self._cursor_descriptor, 32, 0) != text and given:
+            os.ftruncate(self._cursor_descriptor, 0)
+            self._write_cursor()
+
+    def _write_cursor(self) -> None:
+        """Note the highest cursor, in place; the entries themselves say it too, so a full disk here is no fault."""
+        with suppress(OSError):
+            os.pwrite(self._cursor_descriptor, b"%d\n" % max(self._floor, self._index.now.highest), 0)
+
+
+def highest_given(memory: Path) -> int:
+    """Return the highest cursor that `.cursor` and `.dream_cursor` know of; 0 where neither can be read.
+
+    The dreams' own mark counts too: an entry at or below it would never be dreamt.
+    """
+    return max(read_cursor(memory / ".cursor"), read_cursor(memory / ".dream_cursor"))
+
+
+def read_cursor(path: Path) -> int:
+    """Return the cursor in a file of one number; 0 where there is none or it is no cursor."""
+    try:
+        text = path.read_bytes().strip()
+    except OSError:
+        return 0
+    number = int(text) if text.isdigit() and len(text) < 20 else 0
+    return number if number < HIGHEST else 0
+
+
+def count_archive(index: Index, folder: Path, files: list[history_archive.Archived], flaw: Flaw) -> None:
+    """Let the index know the archive files that it has not counted yet; raises OSError."""
+
+    def read(name: str, sums: Sums) -> None:
+        with history_archive.opened(folder / name) as descriptor:
+            size = os.fstat(descriptor).st_size
+            scan(sums, descriptor, size, lambda offset, why: flaw(f"archive/{name}", descriptor, offset, why))
+
+    index.refresh_archive({file.name: file.size for file in files}, read)
+
+
+def set_aside(path: Path, data: bytes, now: datetime) -> None:
+    """Keep bytes that are no entry: one JSON object a line, as text where they are text, else as base64."""
+    row: dict[str, str] = {"timestamp": now.astimezone(UTC).isoformat(timespec="seconds"), "file": "history.jsonl"}
+    try:
+        row["text"] = data.decode("utf-8")
+    except UnicodeDecodeError:
+        row["base64"] = base64.b64encode(data).decode("ascii")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        write_all(descriptor, orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,110 @@
+"""The two files of decisions: what waits for a person, and what one took back. JSON lines, bytes in and out.
+
+Both are versioned, so it is the commit that writes them; here they are read and rendered only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from dream.models import MEMORY_FILES, Diagnostic, MemoryFile, Proposal, Rejected, Report
+
+PENDING = "memory/.pending.jsonl"
+REJECTED = "memory/.rejected.jsonl"
+
+
+def parse_pending(data: bytes, report: Report | None = None) -> list[Proposal]:
+    """Read proposals; a line that is none is reported and left out."""
+    found = []
+    for number, row in _rows(data, PENDING, report):
+        try:
+            found.append(_proposal(row))
+        except (ValueError, TypeError, KeyError) as fault:
+            _tell(report, PENDING, number, fault)
+    return found
+
+
+def parse_rejected(data: bytes, report: Report | None = None) -> list[Rejected]:
+    """Read rejected facts; a line that is none is reported and left out."""
+    found = []
+    for number, row in _rows(data, REJECTED, report):
+        try:
+            found.append(_rejected(row))
+        except (ValueError, TypeError, KeyError) as fault:
+            _tell(report, REJECTED, number, fault)
+    return found
+
+
+def render_pending(proposals: Iterable[Proposal]) -> bytes:
+    """Write proposals as JSON lines."""
+    return _render(proposals)
+
+
+def render_rejected(facts: Iterable[Rejected]) -> bytes:
+    """Write rejected facts as JSON lines."""
+    return _render(facts)
+
+
+def _render(values: Iterable[Proposal] | Iterable[Rejected]) -> bytes:
+    return b"".join(orjson.dumps(asdict(value), option=orjson.OPT_APPEND_NEWLINE) for value in values)
+
+
+def _rows(data: bytes, file: str, report: Report | None) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row = orjson.loads(line.removeprefix(b"\xef\xbb\xbf"))
+        except orjson.JSONDecodeError as fault:
+            _tell(report, file, number, fault)
+            continue
+        if isinstance(row, dict):
+            yield number, row
+        else:
+            _tell(report, file, number, ValueError("it is not a JSON object"))
+
+
+def _proposal(row: dict[str, Any]) -> Proposal:
+    return Proposal(
+        id=int(row["id"]),
+        at=_time(row["at"]),
+        file=None if row["file"] is None else _file(row["file"]),
+        old_text=_text(row["old_text"]),
+        new_text=_text(row["new_text"]),
+        guard=_text(row["guard"]),
+        reason=_text(row["reason"]),
+        findings=tuple(_text(finding) for finding in row["findings"]),
+        entries=tuple(int(cursor) for cursor in row["entries"]),
+    )
+
+
+def _rejected(row: dict[str, Any]) -> Rejected:
+    return Rejected(_time(row["at"]), _file(row["file"]), _text(row["text"]), _text(row["source"]))
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r:.40} is not text")
+    return value
+
+
+def _time(value: object) -> datetime:
+    return datetime.fromisoformat(_text(value)).astimezone(UTC)
+
+
+def _file(value: object) -> MemoryFile:
+    for file in MEMORY_FILES:
+        if value == file:
+            return file
+    raise ValueError(f"{value!r:.40} is not a memory file")
+
+
+def _tell(report: Report | None, file: str, number: int, fault: Exception) -> None:
+    if report is not None:
+        text = f"has no field {fault}" if isinstance(fault, KeyError) else str(fault)
+        report(Diagnostic(file, number, f"the line is left out: {text}"))

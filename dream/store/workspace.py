@@ -1,0 +1,209 @@
+"""The workspace: the directory with SOUL.md, USER.md and memory/, and everything in it by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dream.errors import GitError, WorkspaceError
+from dream.models import MEMORY_FILES, Diagnostic, MemoryFile, Proposal, Rejected, Report
+from dream.settings import Settings, load
+from dream.store import context, review_files
+from dream.store.files import check_plain, explained, read_bytes, read_text, replace
+from dream.store.history import History
+from dream.store.history_legacy import SESSION
+from dream.store.history_records import estimate
+
+if TYPE_CHECKING:
+    from dream.store.gitstore import GitStore
+
+VARIABLE = "DREAM_WORKSPACE"
+DREAM_CURSOR = "memory/.dream_cursor"
+LEGACY = "memory/HISTORY.md"
+# What a workspace is known by, beside its directory memory/.
+SIGNS = (*MEMORY_FILES, "memory/history.jsonl", "memory/HISTORY.md")
+
+TEMPLATES: Mapping[str, bytes] = {
+    "SOUL.md": b"# Soul\n\nHow I behave.\n\n## Manner\n\n## Rules\n",
+    "USER.md": b"# User\n\nWho I work for, and what they prefer.\n\n## Person\n\n## Preferences\n\n## Plans\n",
+    "memory/MEMORY.md": (
+        b"# Memory\n\nWhat is true of the work.\n\n## Facts\n\n## Decisions\n\n## Solutions\n\n## Events\n"
+    ),
+}
+
+
+class Workspace:
+    """One workspace at `root`; nothing is read before it is asked for.
+
+    `report` is told of whatever in its files could not be used as it stands.
+    """
+
+    def __init__(self, root: Path, *, report: Report | None = None) -> None:
+        self.root = root
+        self.memory = root / "memory"
+        self.private = root / ".dream"
+        self.prompts = root / "prompts"
+        self._report = report
+
+    @classmethod
+    def create(cls, directory: Path, *, now: datetime, report: Report | None = None) -> Workspace:
+        """Make a workspace in `directory`, or adopt nanobot's, with its first commit; what is there stays.
+
+        An older HISTORY.md is imported into history as already dreamt. Doing it again changes nothing.
+        """
+        workspace = cls(_absolute(directory), report=report)
+        with explained("made", workspace.memory):
+            workspace.memory.mkdir(parents=True, exist_ok=True)
+        for file in MEMORY_FILES:
+            check_plain(workspace.root / file)
+        workspace.make_private()
+        workspace._import_legacy(now)
+        from dream.store import transaction
+
+        transaction.begin(workspace, TEMPLATES, now)
+        return workspace
+
+    @classmethod
+    def open(cls, directory: Path, *, report: Report | None = None) -> Workspace:
+        """Open the workspace in `directory`; raises WorkspaceError where there is none."""
+        root = _absolute(directory)
+        if not _is_workspace(root):
+            raise WorkspaceError(f"{root} is no workspace; make one with `dream init {root}`.")
+        workspace = cls(root, report=report)
+        workspace.make_private()
+        return workspace
+
+    @classmethod
+    def find(cls, start: Path, environ: Mapping[str, str], *, report: Report | None = None) -> Workspace:
+        """Open the workspace that DREAM_WORKSPACE names, else the nearest from `start` upwards, else the default.
+
+        Raises WorkspaceError where there is none.
+        """
+        if named := environ.get(VARIABLE):
+            return cls.open(Path(named), report=report)
+        start = _absolute(start)
+        for directory in (start, *start.parents):
+            if _is_workspace(directory):
+                return cls.open(directory, report=report)
+        if _is_workspace(cls.default(environ)):
+            return cls.open(cls.default(environ), report=report)
+        raise WorkspaceError(f"There is no workspace at {start} or above it; make one with `dream init`.")
+
+    @staticmethod
+    def default(environ: Mapping[str, str] | None = None) -> Path:
+        """Return where `dream init` without a directory makes one: DREAM_WORKSPACE, else ~/.dream/workspace."""
+        named = (environ or {}).get(VARIABLE)
+        return _absolute(Path(named)) if named else Path.home() / ".dream" / "workspace"
+
+    @cached_property
+    def history(self) -> History:
+        """The log of this workspace."""
+        settings = self.settings()
+        return History(
+            self.memory,
+            private=self.private,
+            durable=settings.durable,
+            report=self._report,
+            zone=settings.zone() if settings.timezone else None,
+        )
+
+    @cached_property
+    def git(self) -> GitStore:
+        """The versions of this workspace."""
+        from dream.store.gitstore import GitStore
+
+        return GitStore(self.root, self.private)
+
+    def settings(self) -> Settings:
+        """Read the settings: environment, then dream.toml, then defaults. Raises SettingsError."""
+        return load(self.root)
+
+    def read_file(self, name: MemoryFile) -> str:
+        """Return the text of a memory file as it stands; "" where it is missing.
+
+        Raises WorkspaceError when it is a link, a directory or not UTF-8.
+        """
+        check_plain(self.root / name)
+        return read_text(self.root / name)
+
+    def dream_cursor(self) -> int:
+        """Return the last entry dreamt; 0 before the first dream.
+
+        A missing or damaged file is reported, and what the last commit says counts.
+        """
+        data = read_bytes(self.root / DREAM_CURSOR)
+        if data is not None and (cursor := _cursor(data)) is not None:
+            return cursor
+        committed = self._committed_cursor()
+        if data is not None or committed:
+            what = "is missing" if data is None else f"holds {data[:40]!r} instead of a cursor"
+            self._tell(DREAM_CURSOR, f"{what}; taken from the last commit: {committed}")
+        return committed
+
+    def pending(self) -> list[Proposal]:
+        """Return the edits that wait for a person."""
+        return review_files.parse_pending(read_bytes(self.root / review_files.PENDING) or b"", self._report)
+
+    def rejected(self) -> list[Rejected]:
+        """Return the facts that a person took back."""
+        return review_files.parse_rejected(read_bytes(self.root / review_files.REJECTED) or b"", self._report)
+
+    def context(self, tokens: int, *, session: str | None = None, count: context.Count = estimate) -> str:
+        """Return memory for an agent's system prompt, at most `tokens` long by `count`.
+
+        The three files first, then what was not dreamt yet: the newest of it, in order. With `session`, only what
+        was said in that session or noted directly is shown of the latter.
+        """
+        texts = {file: self.read_file(file) for file in MEMORY_FILES}
+        undreamt = context.undreamt(self.history.backwards(), self.dream_cursor(), session)
+        return context.block(texts, undreamt, tokens, count)
+
+    def make_private(self) -> None:
+        """Make the .dream directory, which no git repository takes notice of."""
+        ignore = self.private / ".gitignore"
+        if not ignore.exists():
+            replace(ignore, b"*\n")
+
+    def _import_legacy(self, now: datetime) -> None:
+        """Import HISTORY.md and move the dreams' cursor past it, so that the old archive is not dreamt again."""
+        self.history.import_legacy(self.root / LEGACY, now=now)
+        dreamt = cursor = self.dream_cursor()
+        for entry in self.history.after(dreamt):
+            if entry.session != SESSION:
+                break
+            cursor = entry.cursor
+        if cursor > dreamt:
+            replace(self.root / DREAM_CURSOR, b"%d\n" % cursor)
+
+    def _committed_cursor(self) -> int:
+        try:
+            if not self.git.exists or self.git.head() is None:
+                return 0
+            data = self.git.read("HEAD", DREAM_CURSOR)
+        except GitError as fault:
+            self._tell(DREAM_CURSOR, f"could not be read from the last commit: {fault}")
+            return 0
+        return _cursor(data or b"") or 0
+
+    def _tell(self, file: str, text: str) -> None:
+        if self._report is not None:
+            self._report(Diagnostic(file, 0, text))
+
+
+def _is_workspace(directory: Path) -> bool:
+    if not (directory / "memory").is_dir():
+        return False
+    return any((directory / sign).exists() for sign in SIGNS)
+
+
+def _absolute(path: Path) -> Path:
+    return path.expanduser().absolute()
+
+
+def _cursor(data: bytes) -> int | None:
+    """Read a cursor file's content; None where it holds anything but one whole number."""
+    text = data.strip()
+    return int(text) if text.isdigit() and len(text) < 20 else None
