@@ -1,11 +1,7 @@
-"""The commands `dream`, `dream-log` and `dream-restore`."""
+"""The commands `dream`, `dream-log` and `dream-restore`: one file per command, loaded when it is called."""
 
 from __future__ import annotations
 
+from dream.cli.entry import main, main_log, main_restore
 
-def main() -> None:
-    """Run `dream`."""
-    print("not yet")
-
-
-main_log = main_restore = main
+__all__ = ["main", "main_log", "main_restore"]

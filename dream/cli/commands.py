@@ -1,0 +1,20 @@
+"""The list of commands. `dream --help` is made from it alone, so that it loads none of them."""
+
+from __future__ import annotations
+
+# Name → what it does, in the order of the help. A test holds each sentence to the first of the command's own help.
+COMMANDS: dict[str, str] = {
+    "init": "Make a workspace, or adopt nanobot's, and its first commit.",
+    "consolidate": "Read transcripts and append to history what is new in them.",
+    "run": "Dream until nothing is left: distil new history into the memory files.",
+    "nightly": "Consolidate the configured sources, then dream: what cron calls.",
+    "log": "List the changes of memory, newest first, or show one.",
+    "restore": "Put memory back as it was just before a change.",
+    "review": "Show what is held for review, and accept or reject it.",
+    "note": "Put a fact into history now.",
+    "status": "Tell whether it works: backlog, sizes, spending, last runs, next run.",
+    "doctor": "Check everything on disk, and mend what can be mended without loss.",
+    "serve": "Stay and dream on a cron schedule.",
+    "cron": "Let crontab, systemd or launchd dream every night.",
+    "demo": "Run the whole pipeline on a shipped conversation, with nothing configured.",
+}

@@ -1,0 +1,71 @@
+"""`dream consolidate`: transcripts become history."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from dream.cli import options, output, shapes, show
+from dream.cli.group import DreamCommand
+from dream.cli.progress import progress
+from dream.errors import UsageError
+from dream.settings import Settings
+from dream.store.workspace import Workspace
+
+
+@click.command("consolidate", cls=DreamCommand)
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH]...")
+@click.option("-f", "--format", "format_name", metavar="NAME", help="The transcripts' format; default: told by content.")
+@click.option("--idle", is_flag=True, help="Leave out what was written to within the last `idle_hours`.")
+@options.models
+@options.workspace
+@options.as_json
+def command(
+    paths: tuple[Path, ...],
+    format_name: str | None,
+    idle: bool,
+    model: str | None,
+    pairs: tuple[str, ...],
+    directory: Path | None,
+    as_json: bool,
+) -> int:
+    """Read transcripts and append to history what is new in them.
+
+    A PATH is a transcript or a directory of them: OpenAI messages, Claude Code sessions, nanobot sessions. All of it is
+    read, and only what history does not hold yet is summarised, so that the same PATH can be named again.
+    Without a PATH the `sources` of dream.toml are read: what has been quiet for `idle_hours`.
+
+    \b
+    Examples:
+      dream consolidate session.jsonl
+      dream consolidate ~/.claude/projects --idle
+      dream consolidate chat.json --format openai --json
+    """
+    from dream import pipeline
+
+    workspace = options.open_workspace(directory)
+    settings = options.read_settings(workspace, model, pairs)
+    if not paths:
+        paths, idle = _configured(workspace, settings), True
+    with progress("reading", quiet=as_json) as shown:
+        report = pipeline.consolidate(
+            workspace, paths, settings=settings, now=options.now(), format=format_name, idle=idle, progress=shown
+        )
+    if as_json:
+        output.emit(shapes.consolidated(report))
+    else:
+        show.consolidated(report)
+    return 1 if report.failed else 0
+
+
+def _configured(workspace: Workspace, settings: Settings) -> tuple[Path, ...]:
+    from dream import sources
+
+    if not settings.sources:
+        raise UsageError(
+            "No transcript is named and no `sources` are configured: name a PATH, "
+            f'or write sources = ["claude-code"] into {workspace.root / "dream.toml"}.'
+        )
+    return tuple(sources.paths(settings.sources, workspace.root, home=Path.home(), environ=os.environ))

@@ -1,0 +1,109 @@
+"""`dream cron`: the system's own clock starts the nights."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dream.cli import options, output
+from dream.cli.group import DreamCommand, DreamGroup
+from dream.timers import KINDS, Job, Kind
+
+_kind = click.argument("kind", required=False, type=click.Choice(KINDS), metavar="[crontab|systemd|launchd]")
+_schedule = click.option("--schedule", metavar="CRON", help="When, instead of the setting `schedule`: '0 3 * * *'.")
+
+
+def _common(function: Callable[..., Any]) -> Callable[..., Any]:
+    return _kind(_schedule(options.workspace(options.as_json(function))))
+
+
+@click.group("cron", cls=DreamGroup)
+def command() -> None:
+    """Let crontab, systemd or launchd dream every night.
+
+    The kind is chosen for this machine unless it is named. `dream cron show` prints what would be installed and changes
+    nothing. The files are those of the folder cron/, with absolute paths; nobody else's lines are touched.
+
+    \b
+    Examples:
+      dream cron show
+      dream cron install
+      dream cron install crontab --schedule "30 4 * * mon-fri"
+      dream cron remove
+    """
+
+
+@command.command("show", cls=DreamCommand)
+@_common
+def show(kind: Kind | None, schedule: str | None, directory: Path | None, as_json: bool) -> None:
+    """Print what would be installed.
+
+    \b
+    Example:
+      dream cron show systemd
+    """
+    from dream import timers
+
+    kind, job = _job(kind, schedule, directory)
+    files = timers.files(kind, job)
+    if as_json:
+        output.emit({"kind": kind, "files": {str(path): text for path, text in files.items()}})
+        return
+    for path, text in files.items():
+        output.say(f"# {path}", bold=True)
+        output.say(text.rstrip("\n"))
+
+
+@command.command("install", cls=DreamCommand)
+@_common
+def install(kind: Kind | None, schedule: str | None, directory: Path | None, as_json: bool) -> None:
+    """Install it; again for a new schedule.
+
+    \b
+    Example:
+      dream cron install
+    """
+    from dream import installing
+
+    kind, job = _job(kind, schedule, directory)
+    _told(kind, installing.install(kind, job), as_json=as_json)
+
+
+@command.command("remove", cls=DreamCommand)
+@_common
+def remove(kind: Kind | None, schedule: str | None, directory: Path | None, as_json: bool) -> None:
+    """Take it away again.
+
+    \b
+    Example:
+      dream cron remove
+    """
+    from dream import installing
+
+    named = kind
+    kind, job = _job(kind, schedule, directory)
+    kinds = [named] if named else installing.installed(job) or [kind]
+    for one in kinds:
+        _told(one, installing.remove(one, job), as_json=as_json and one == kinds[-1])
+
+
+def _job(kind: Kind | None, schedule: str | None, directory: Path | None) -> tuple[Kind, Job]:
+    from dream import installing
+    from dream.crontime import parse
+
+    workspace = options.open_workspace(directory)
+    settings = options.read_settings(workspace)
+    job = installing.job(workspace.root, parse(schedule or settings.schedule), os.environ)
+    return kind or installing.usual_kind(), job
+
+
+def _told(kind: Kind, sentences: list[str], *, as_json: bool) -> None:
+    if as_json:
+        output.emit({"kind": kind, "done": sentences})
+        return
+    for sentence in sentences:
+        output.say(sentence)

@@ -1,0 +1,58 @@
+"""Where the installed commands start, and the one place where a process ends."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import click
+
+import dream
+from dream.cli import output
+from dream.cli.group import LazyGroup
+
+INTERRUPTED = 130  # 128 + SIGINT, as shells count
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(dream.__version__, prog_name="dream")
+def dream_group() -> None:
+    """A memory for AI agents that is put in order every night.
+
+    dream reads what an agent and its user said, keeps a running history, and distils it into SOUL.md, USER.md and
+    memory/MEMORY.md. Every change is one git commit that can be read and taken back.
+
+    \b
+    New here:    dream demo
+    Your own:    dream init · dream consolidate TRANSCRIPT · dream run · dream log
+    """
+
+
+def main() -> None:
+    """Run `dream`."""
+    _finish(dream_group, "dream")
+
+
+def main_log() -> None:
+    """Run `dream-log`, the same as `dream log`."""
+    _finish(import_module("dream.cli.log").command, "dream-log")
+
+
+def main_restore() -> None:
+    """Run `dream-restore`, the same as `dream restore`."""
+    _finish(import_module("dream.cli.restore").command, "dream-restore")
+
+
+def _finish(command: click.Command, program: str) -> None:
+    """Run `command` on the process's arguments and exit: 0, what it returned, 2 for wrong usage, 130 for Ctrl-C."""
+    output.prepare()
+    try:
+        status = command.main(prog_name=program, standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        status = error.exit_code
+    except click.Abort:
+        output.problem("Stopped. What was committed stays; everything else is as it was.")
+        status = INTERRUPTED
+    output.close()
+    sys.exit(status if isinstance(status, int) else 0)

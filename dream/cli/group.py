@@ -1,0 +1,65 @@
+"""What our commands have in common: they load late, and each error ends in one sentence and an exit status."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import click
+
+from dream.cli import output
+from dream.cli.commands import COMMANDS
+from dream.errors import DreamError
+
+
+class DreamCommand(click.Command):
+    """A command whose function returns the exit status, or None for 0."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; a DreamError becomes one line on stderr and its exit status."""
+        try:
+            return super().invoke(ctx)
+        except DreamError as error:
+            output.failure(str(error), as_json=bool(ctx.params.get("as_json")))
+            return error.exit_status
+
+
+class DreamGroup(DreamCommand, click.Group):
+    """A group inside the group: `dream review`, `dream cron`."""
+
+    command_class = DreamCommand
+
+
+class LazyGroup(click.Group):
+    """The group `dream`: a command's module is imported when the command is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name the commands in the order of the help."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load one command; None for a name that is not ours."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = import_module(f"dream.cli.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; for an unknown one, name the nearest."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], COMMANDS, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else " `dream --help` lists them."
+            raise click.UsageError(f"There is no command {args[0]!r}.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without loading them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+

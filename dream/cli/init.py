@@ -1,0 +1,37 @@
+"""`dream init`: make a workspace and its first commit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dream.cli import options, output, show
+from dream.cli.group import DreamCommand
+from dream.store.workspace import Workspace
+
+
+@click.command("init", cls=DreamCommand)
+@click.argument("directory", required=False, type=click.Path(path_type=Path), metavar="[DIR]")
+@click.option("-w", "--workspace", "named", type=click.Path(path_type=Path), metavar="DIR", help="The same as DIR.")
+@options.as_json
+def command(directory: Path | None, named: Path | None, as_json: bool) -> None:
+    """Make a workspace, or adopt nanobot's, and its first commit.
+
+    DIR is made if it is not there; without it the place is DREAM_WORKSPACE, else ~/.dream/workspace.
+    Files that are there stay as they are. Where DIR lies in another git repository, dream keeps its own git directory
+    under .dream/ and leaves the other one alone.
+
+    \b
+    Examples:
+      dream init                     in ~/.dream/workspace
+      dream init ./memory            in a directory of your own
+      dream init ~/.nanobot/workspace
+    """
+    workspace = Workspace.create(directory or named or Workspace.default(), now=options.now())
+    if as_json:
+        output.emit({"workspace": str(workspace.root), "commit": workspace.git.head()})
+        return
+    output.say(f"The workspace is {workspace.root}.", bold=True)
+    output.say("Next: dream consolidate TRANSCRIPT, then dream run.")
+    output.say(f"Model: {show.model_line(options.read_settings(workspace))}")

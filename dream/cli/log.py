@@ -1,0 +1,72 @@
+"""`dream log`: what changed in memory, when, why and at what price."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dream.cli import options, output, shapes, show
+from dream.cli.group import DreamCommand
+from dream.store.gitstore import Change, Shown
+
+SHORT = 10  # characters of a sha: unique far beyond 10,000 changes
+COLOURS = {"dream": None, "hand": "cyan", "restore": "yellow", "init": None}
+
+
+@click.command("log", cls=DreamCommand)
+@click.argument("sha", required=False)
+@click.option("-n", "--limit", type=click.IntRange(min=1), metavar="N", help="Show the newest N changes only.")
+@options.workspace
+@options.as_json
+def command(sha: str | None, limit: int | None, directory: Path | None, as_json: bool) -> None:
+    """List the changes of memory, newest first, or show one.
+
+    With SHA: that change, its findings and what became of each, its bill and its diff. A SHA is at least 4 characters.
+    `hand` is what a person edited, `dream` what a dream did, `restore` what was taken back.
+    Nothing is ever asked and no pager is opened.
+
+    \b
+    Examples:
+      dream log
+      dream log --limit 5
+      dream log 3f9c2a71
+      dream log --json
+    """
+    workspace = options.open_workspace(directory)
+    git = workspace.git
+    if sha is not None:
+        shown = git.show(git.resolve(sha))
+        if as_json:
+            output.emit(shapes.shown(shown))
+        else:
+            _show(shown)
+        return
+    changes = git.log(limit)
+    if as_json:
+        output.emit([shapes.change(change) for change in changes])
+        return
+    if not changes:
+        output.say("Nothing has changed yet. `dream run` makes the first change.")
+    for change in changes:
+        _line(change)
+
+
+def _line(change: Change) -> None:
+    at = change.time.astimezone()
+    output.say(f"{change.sha[:SHORT]}  {at:%Y-%m-%d %H:%M}  {change.subject}", colour=COLOURS[change.kind])
+
+
+def _show(shown: Shown) -> None:
+    change = shown.change
+    subject, _, body = shown.body.partition("\n")
+    output.say(subject, bold=True)
+    output.say(f"{change.sha}  {change.time.astimezone():%A %Y-%m-%d %H:%M %Z}", dim=True)
+    if body.strip():
+        output.say(body.strip("\n"))
+    if change.model:
+        output.say(f"Model: {change.model}")
+    if change.usage:
+        output.say(f"Cost: {show.bill(change.usage)}")
+    output.say()
+    show.diff(shown.diff)

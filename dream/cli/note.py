@@ -1,0 +1,40 @@
+"""`dream note`: a fact, said directly."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from dream.cli import options, output
+from dream.cli.group import DreamCommand
+from dream.errors import UsageError
+
+
+@click.command("note", cls=DreamCommand)
+@click.argument("words", nargs=-1, metavar="TEXT")
+@options.workspace
+@options.as_json
+def command(words: tuple[str, ...], directory: Path | None, as_json: bool) -> None:
+    """Put a fact into history now.
+
+    The next dream weighs it like everything else that was said, and writes it where it belongs.
+    TEXT `-` reads standard input.
+
+    \b
+    Examples:
+      dream note "I am allergic to peanuts"
+      git log -1 --format=%B | dream note -
+    """
+    from dream import notes
+
+    text = sys.stdin.read() if words == ("-",) else " ".join(words)
+    if not text.strip():
+        raise UsageError('There is nothing to note: dream note "I am allergic to peanuts".')
+    workspace = options.open_workspace(directory)
+    entry = notes.note(workspace, text, settings=options.read_settings(workspace), now=options.now())
+    if as_json:
+        output.emit({"cursor": entry.cursor})
+    else:
+        output.say(f"Noted as entry {entry.cursor}. The next `dream run` puts it into memory.")

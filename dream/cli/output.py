@@ -1,0 +1,83 @@
+"""What a person or a program reads: lines and JSON on stdout, problems on stderr. A closed pipe is quiet."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from typing import TextIO
+
+import click
+
+from dream import text as texts
+
+
+def prepare() -> None:
+    """Let any character be printed, whatever the terminal's encoding: what it lacks is escaped."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def say(line: str = "", *, colour: str | None = None, bold: bool = False, dim: bool = False) -> None:
+    """Print one line, or several, for a person; coloured on a terminal only.
+
+    Control characters of what is shown never reach the terminal.
+    """
+    line = texts.clean(line)
+    if colours(sys.stdout):
+        line = click.style(line, fg=colour, bold=bold or None, dim=dim or None)
+    _write(sys.stdout, line + "\n")
+
+
+def emit(value: object) -> None:
+    """Print `value` as the one JSON value of this command."""
+    encoded = json.dumps(value, ensure_ascii=False)
+    try:
+        encoded.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        encoded = json.dumps(value)
+    _write(sys.stdout, encoded + "\n")
+
+
+def problem(sentence: str) -> None:
+    """Print a problem or a remark on stderr."""
+    _write(sys.stderr, f"dream: {texts.clean(sentence)}\n")
+
+
+def failure(sentence: str, *, as_json: bool) -> None:
+    """Tell why a command failed: on stderr, and with `--json` as one object on stdout too."""
+    problem(sentence)
+    if as_json:
+        emit({"outcome": "failed", "reason": sentence})
+
+
+def colours(stream: TextIO) -> bool:
+    """Tell whether `stream` is a terminal that wants colours (https://no-color.org)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def close() -> None:
+    """Flush what is left; a reader that has gone, as in `dream log | head -1`, is no error."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            _silence(stream)
+
+
+def _write(stream: TextIO, line: str) -> None:
+    try:
+        stream.write(line)
+        if stream.isatty():
+            stream.flush()
+    except BrokenPipeError:
+        _silence(stream)
+
+
+def _silence(stream: TextIO) -> None:
+    """Send the rest to nowhere, so that the command still ends its work and keeps its exit status."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)

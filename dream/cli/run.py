@@ -1,0 +1,53 @@
+"""`dream run`: history becomes memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dream.cli import options, output, shapes, show
+from dream.cli.group import DreamCommand
+from dream.cli.progress import progress
+
+
+@click.command("run", cls=DreamCommand)
+@click.option("--max-batches", type=click.IntRange(min=1), metavar="N", help="Stop after N dreams.")
+@click.option("-n", "--dry-run", is_flag=True, help="Show what the first dream would change; change nothing.")
+@options.models
+@options.workspace
+@options.as_json
+def command(
+    max_batches: int | None,
+    dry_run: bool,
+    model: str | None,
+    pairs: tuple[str, ...],
+    directory: Path | None,
+    as_json: bool,
+) -> int:
+    """Dream until nothing is left: distil new history into the memory files.
+
+    Each dream takes the oldest entries that were not dreamt yet, and ends in one git commit of SOUL.md, USER.md,
+    memory/MEMORY.md and the cursor, or changes nothing. `dream log` shows what it did, `dream restore` takes it back.
+    Exits 3 when something is held for review, 4 when another run holds the workspace.
+
+    \b
+    Examples:
+      dream run
+      dream run --dry-run
+      dream run --model openai/gpt-5-mini --max-batches 5
+      dream run --set batch_tokens=8000 --json
+    """
+    from dream import pipeline
+
+    workspace = options.open_workspace(directory)
+    settings = options.read_settings(workspace, model, pairs)
+    with progress("dreaming", quiet=as_json) as shown:
+        report = pipeline.run(
+            workspace, settings=settings, now=options.now(), max_batches=max_batches, dry_run=dry_run, progress=shown
+        )
+    if as_json:
+        output.emit(shapes.ran(report))
+    else:
+        show.ran(report, settings)
+    return report.exit_status

@@ -1,0 +1,100 @@
+"""What a person reads on stdout after a command."""
+
+from __future__ import annotations
+
+from dream.cli import output
+from dream.models import Outcome, Usage
+from dream.reports import BatchReport, ConsolidateReport, RunReport
+from dream.settings import Settings
+
+MOST_DIAGNOSTICS = 20  # shown of one command; the rest is counted
+MARKS = {"applied": ("+", "green"), "present": ("=", None), "held": ("?", "yellow"), "refused": ("!", "red")}
+
+
+def counted(number: int, what: str) -> str:
+    """Write a number with its noun: `1 entry`, `2,000 entries`."""
+    if number == 1:
+        return f"1 {what}"
+    plural = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
+    return f"{number:,} {plural}"
+
+
+def span(entries: tuple[int, int]) -> str:
+    """Write a range of cursors: `entry 4`, `entries 4–9`."""
+    return f"entry {entries[0]}" if entries[0] == entries[1] else f"entries {entries[0]}–{entries[1]}"
+
+
+def bill(used: Usage) -> str:
+    """Write what calls cost, in one line."""
+    price = "price not known" if used.cost_usd is None else f"${used.cost_usd:.4f}"
+    tokens = f"{used.input_tokens:,} tokens in, {used.output_tokens:,} out"
+    return f"{counted(used.calls, 'call')}, {tokens}, {price}"
+
+
+def model_line(settings: Settings) -> str:
+    """Say which model works, and of the small default that it is one."""
+    names = dict.fromkeys(settings.model_for(job) for job in ("consolidator", "phase1", "phase2"))
+    if list(names) == ["embedded"]:
+        return "embedded: the small default, which needs no key. For a better one: DREAM_MODEL=openai/gpt-5-mini dream run"
+    return ", ".join(names)
+
+
+def consolidated(report: ConsolidateReport) -> None:
+    """Show what was read and appended."""
+    for found in report.diagnostics[:MOST_DIAGNOSTICS]:
+        output.problem(str(found))
+    if len(report.diagnostics) > MOST_DIAGNOSTICS:
+        output.problem(f"… and {len(report.diagnostics) - MOST_DIAGNOSTICS:,} more; --json lists all of them.")
+    if report.entries is None:
+        output.say(report.reason or "Nothing new: history holds all of it already.")
+        return
+    read = f"{counted(report.messages, 'message')} of {counted(report.sessions, 'session')}"
+    output.say(f"Appended {span(report.entries)} to history from {read}.")
+    if report.raw:
+        said = "is kept as it was said" if report.raw == 1 else "are kept as they were said"
+        output.say(f"{counted(report.raw, 'entry')} {said}: the model gave no usable summary.", colour="yellow")
+    if report.usage.calls:
+        output.say(f"Cost: {bill(report.usage)}.", dim=True)
+    if report.reason:
+        output.say(report.reason)
+
+
+def ran(report: RunReport, settings: Settings) -> None:
+    """Show what a run did, dream by dream, and why it ended."""
+    for one in report.batches:
+        batch(one)
+    output.say(report.reason, bold=True, colour="red" if report.outcome == "failed" else None)
+    if report.usage.calls:
+        output.say(f"Cost: {bill(report.usage)}. Model: {model_line(settings)}", dim=True)
+    if report.held:
+        output.say(f"{counted(report.held, 'edit')} held for review: dream review", colour="yellow")
+
+
+def batch(report: BatchReport) -> None:
+    """Show one dream: its commit, what it changed, and each finding."""
+    changed = ", ".join(f"{path} +{added} −{removed}" for path, (added, removed) in report.files.items())
+    name = report.commit[:8] if report.commit else "no commit"
+    output.say(f"{name}  {span(report.entries)}  {changed or 'nothing to change'}", bold=True)
+    for settled in report.outcomes:
+        finding(settled)
+    for note in report.notes:
+        output.say(f"  {note}", colour="yellow")
+    if report.diff:
+        diff(report.diff)
+    output.say()
+
+
+def finding(settled: Outcome) -> None:
+    """Show one finding and what became of it."""
+    mark, colour = MARKS[settled.state]
+    name = settled.finding.file.removeprefix("memory/").removesuffix(".md") + (" −" if settled.finding.remove else "")
+    reason = f"  ({settled.reason})" if settled.reason else ""
+    output.say(f"  {mark} [{name}] {settled.finding.text}{reason}", colour=colour)
+
+
+def diff(text: str) -> None:
+    """Show a diff, coloured on a terminal."""
+    for line in text.splitlines():
+        head = line.startswith(("+++", "---", "diff ", "index ", "@@"))
+        colour = "cyan" if head else {"+": "green", "-": "red"}.get(line[:1])
+        output.say(line, colour=colour)

@@ -1,0 +1,177 @@
+"""The system's own clocks: what to install for a workspace, from the files in cron/. Pure but for reading those.
+
+Each kind has its own way of quoting; a path with a blank, a percent sign or a quote stays one word in all of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import shlex
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from string import Template
+from typing import Literal
+from xml.sax.saxutils import escape
+
+from dream.crontime import WEEKDAYS, Cron
+from dream.errors import UsageError
+
+Kind = Literal["crontab", "systemd", "launchd"]
+KINDS: tuple[Kind, ...] = ("crontab", "systemd", "launchd")
+MOST_TIMES = 500  # launchd wants each time written out; a schedule with more is a mistake
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What to start, for which workspace, and when. Paths are absolute; `program` is a whole command line."""
+
+    program: tuple[str, ...]
+    workspace: Path
+    cron: Cron
+    search_path: str
+    home: Path
+
+    @property
+    def name(self) -> str:
+        """A name that is one workspace's own and good for files: `dream-workspace-1a2b3c4d`."""
+        digest = hashlib.sha256(str(self.workspace).encode("utf-8", "surrogateescape")).hexdigest()[:8]
+        word = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in self.workspace.name)
+        return f"dream-{word.strip('-') or 'workspace'}-{digest}"
+
+    @property
+    def mark(self) -> str:
+        """The end of our line in a crontab: how it is found again."""
+        return f"# {self.name}"
+
+    @property
+    def environment(self) -> Path:
+        """The file that keys for the model are read from, if it is there."""
+        return self.home / ".config" / "dream" / "environment"
+
+    @property
+    def log(self) -> Path:
+        """Where cron's and launchd's output goes; systemd has its journal."""
+        return self.workspace / ".dream" / "nightly.log"
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The whole command."""
+        return (*self.program, "nightly", "--workspace", str(self.workspace))
+
+
+def files(kind: Kind, job: Job) -> dict[Path, str]:
+    """Return what is to be installed, by path; for a crontab the one line, under the path `crontab`."""
+    if any(ord(letter) < 32 for letter in str(job.workspace)):
+        raise UsageError(f"A workspace whose path has a line break or control character can't be scheduled by {kind}.")
+    if kind == "crontab":
+        return {Path("crontab"): crontab_line(job)}
+    if kind == "systemd":
+        return _systemd(job)
+    return _launchd(job)
+
+
+def crontab_line(job: Job) -> str:
+    """Return the line for a crontab, without its end."""
+    template = _shipped("crontab").rstrip("\n").rpartition("\n")[2]
+    line = Template(template).substitute(
+        schedule="$schedule",
+        path=_cron(job.search_path),
+        environment=_cron(str(job.environment)),
+        program=" ".join(map(_cron, job.program)),
+        workspace=_cron(str(job.workspace)),
+        log=_cron(str(job.log)),
+        mark=job.mark,
+    )
+    return line.replace("$schedule", job.cron.expression, 1)
+
+
+def with_line(crontab: str, job: Job) -> str:
+    """Return `crontab` with our line in it once; other people's lines stay byte for byte."""
+    kept = without_line(crontab, job)
+    if kept and not kept.endswith("\n"):
+        kept += "\n"
+    return f"{kept}{crontab_line(job)}\n"
+
+
+def without_line(crontab: str, job: Job) -> str:
+    """Return `crontab` without our line."""
+    lines = crontab.splitlines(keepends=True)
+    return "".join(line for line in lines if not line.rstrip().endswith(job.mark))
+
+
+def calendar(cron: Cron) -> list[str]:
+    """Write a schedule as systemd's calendar events (systemd.time(7)); two where either of two days is enough."""
+    clock = f"{_numbers(cron.hours)}:{_numbers(cron.minutes)}:00"
+    months = "*" if len(cron.months) == 12 else _numbers(cron.months)
+    days = "*" if cron.days is None else _numbers(cron.days)
+    names = "" if cron.weekdays is None else ",".join(WEEKDAYS[day].capitalize() for day in cron.weekdays) + " "
+    if cron.days is not None and cron.weekdays is not None:
+        return [f"*-{months}-{days} {clock}", f"{names}*-{months}-* {clock}"]
+    return [f"{names}*-{months}-{days} {clock}"]
+
+
+def times(cron: Cron) -> list[dict[str, int]]:
+    """Write a schedule as launchd's calendar intervals: each time of it, one by one."""
+    months: list[dict[str, int]] = [{}] if len(cron.months) == 12 else [{"Month": month} for month in cron.months]
+    days: list[dict[str, int]] = [{"Day": day} for day in cron.days or ()]
+    days += [{"Weekday": day} for day in cron.weekdays or ()]
+    clock = [{"Hour": hour, "Minute": minute} for hour in cron.hours for minute in cron.minutes]
+    if len(months) * max(len(days), 1) * len(clock) > MOST_TIMES:
+        raise UsageError(f"The schedule {cron.expression!r} has more than {MOST_TIMES} times; choose a simpler one.")
+    return [month | day | at for month, day, at in itertools.product(months, days or [{}], clock)]
+
+
+def _systemd(job: Job) -> dict[Path, str]:
+    folder = job.home / ".config" / "systemd" / "user"
+    label = str(job.workspace).replace("%", "%%")
+    service = Template(_shipped("systemd/dream.service")).substitute(
+        name=job.name,
+        label=label,
+        path=_systemd_word(job.search_path),
+        environment=str(job.environment).replace("%", "%%"),
+        program=" ".join(map(_systemd_word, job.program)),
+        workspace=_systemd_word(str(job.workspace)),
+    )
+    timer = Template(_shipped("systemd/dream.timer")).substitute(
+        name=job.name, label=label, calendar="\n".join(f"OnCalendar={event}" for event in calendar(job.cron))
+    )
+    return {folder / f"{job.name}.service": service, folder / f"{job.name}.timer": timer}
+
+
+def _launchd(job: Job) -> dict[Path, str]:
+    intervals = "\n".join(
+        "    <dict>" + "".join(f"<key>{key}</key><integer>{value}</integer>" for key, value in at.items()) + "</dict>"
+        for at in times(job.cron)
+    )
+    text = Template(_shipped("launchd/dream.plist")).substitute(
+        name=job.name,
+        arguments="\n".join(f"    <string>{escape(word)}</string>" for word in job.arguments),
+        path=escape(job.search_path),
+        log=escape(str(job.log)),
+        calendar=intervals,
+    )
+    return {job.home / "Library" / "LaunchAgents" / f"{job.name}.plist": text}
+
+
+def _cron(word: str) -> str:
+    """Quote a word for the shell, and its percent signs for cron, to which they are line ends."""
+    return shlex.quote(word).replace("%", "\\%")
+
+
+def _systemd_word(word: str) -> str:
+    """Quote a word for a unit file (systemd.service(5), quoting; specifiers and variables)."""
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    return f'"{escaped}"' if escaped != word or " " in word or "'" in word or ";" in word else word
+
+
+def _numbers(values: tuple[int, ...]) -> str:
+    return ",".join(f"{value:02d}" for value in values)
+
+
+def _shipped(name: str) -> str:
+    packaged = resources.files("dream") / "_cron" / name
+    if packaged.is_file():
+        return packaged.read_text(encoding="utf-8")
+    return (Path(__file__).parent.parent / "cron" / name).read_text(encoding="utf-8")
