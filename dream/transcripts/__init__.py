@@ -2,6 +2,7 @@
 
 from dream.transcripts.files import find
 from dream.transcripts.formats import FORMATS, read
+from dream.transcripts.places import Place
 from dream.transcripts.reader import Reader
 
-__all__ = ["FORMATS", "Reader", "find", "read"]
+__all__ = ["FORMATS", "Place", "Reader", "find", "read"]

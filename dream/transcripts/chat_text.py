@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
+from dream.transcripts.places import Place
 from dream.transcripts.reader import Pair
 from dream.transcripts.scanning import CHUNK, MAX_RECORD
 from dream.transcripts.source import Head, Source
 from dream.transcripts.turns import Options, Turns, role
 
 name = "text"
+places: tuple[Place, ...] = ()
 
-_WHEN = r"\d{4}[-/]\d\d[-/]\d\d(?:[T ,]{1,2}\d\d?:\d\d(?::\d\d(?:\.\d+)?)?)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?|\d\d?\.\d\d?\.\d{4}(?: \d\d:\d\d)?"
+_ZONE = r"(?: ?(?:Z|[+-]\d\d:?\d\d))?"
+_WHEN = rf"\d{{4}}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?{_ZONE})?|\d\d?\.\d\d?\.\d{{4}}(?: \d\d:\d\d)?"
 _BEFORE = rf"(?:[\[(]?(?P<before>{_WHEN})[\])]?(?: ?[-–—:|])? +)?"
 _BEHIND = rf"(?: *[-–—|@,]? *[\[(]?(?P<behind>{_WHEN})[\])]?)?"
 _KNOWN = r"(?P<who>(?i:user|human|you|me|assistant|ai|bot|model|chatgpt|claude|gemini|gpt|agent|system|tool))"
@@ -62,11 +64,6 @@ def recognises(head: Head) -> bool:
     return (known and (begins or len(speakers) > 1)) or (form is _FORMS[2] and len(speakers) > 1)
 
 
-def places(home: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """There is no place where these are kept."""
-    return ()
-
-
 def read(source: Source, options: Options) -> Iterator[Pair]:
     """Yield what each speaker said, as one session."""
     turns, key = Turns(options), f"{name}:{source.default_id}"
@@ -96,18 +93,17 @@ def _spoken(source: Source) -> Iterator[_Spoken]:
             groups = match.groupdict()
             at = groups.get("before") or groups.get("behind") or groups.get("later") or day
             current = _Spoken(match["who"].strip(), at)
-            line = match["said"]
         elif len(line) < 80 and (dated := _ISO_DAY.fullmatch(line.strip())):
             day = dated["day"]
             continue
         if current is None:
             continue
-        current.size += len(line) + 1
-        if current.size > MAX_RECORD:
+        said = match["said"] if match else line
+        if current.size + len(said) > MAX_RECORD:
             source.say(number, f"What was said here is longer than {MAX_RECORD >> 20} MiB; its rest was left out.")
-            current.size -= len(line) + 1
             continue
-        current.lines.append(line)
+        current.size += len(said) + 1
+        current.lines.append(said)
     if current:
         yield current
 

@@ -7,19 +7,20 @@ time, so a person who edits an earlier question moves what follows it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 
 from dream.errors import TranscriptError
 from dream.models import Message
 from dream.transcripts import fields
 from dream.transcripts.fields import Json
 from dream.transcripts.parts import Call, line
+from dream.transcripts.places import Place
 from dream.transcripts.reader import Pair
 from dream.transcripts.source import Head, Record, Source, records_in
 from dream.transcripts.turns import Options, Turns
 
 name = "chatgpt"
+places: tuple[Place, ...] = ()
 
 _MEMBER = re.compile(r"(?:.*/)?conversations(?:-\d+)?\.json")
 _SAID = ("text", "multimodal_text")
@@ -31,11 +32,6 @@ def recognises(head: Head) -> bool:
     if head.shape == "zip":
         return any(_MEMBER.fullmatch(member) for member in head.names)
     return any(isinstance(record.get("mapping"), dict) for record in (head.header, *head.records))
-
-
-def places(home: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """There is no place but where the person put the download."""
-    return ()
 
 
 def read(source: Source, options: Options) -> Iterator[Pair]:

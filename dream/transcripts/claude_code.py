@@ -7,16 +7,17 @@ Source of the shape: letta-ai/trajectory, Claude Code 2.1.139 to 2.1.206.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 
 from dream.transcripts import fields
 from dream.transcripts.fields import Json
+from dream.transcripts.places import Place
 from dream.transcripts.reader import Pair
 from dream.transcripts.source import Head, Source
 from dream.transcripts.turns import Options, Turns
 
 name = "claude-code"
+places: tuple[Place, ...] = (Place(".claude", "projects/*/*.jsonl", "CLAUDE_CONFIG_DIR"),)
 
 _MARKS = {"uuid", "parentUuid", "sessionId", "isSidechain", "leafUuid", "requestId", "gitBranch", "userType"}
 _ROWS = {"user", "assistant", "summary", "system", "progress", "file-history-snapshot", "queue-operation", "attachment"}
@@ -31,12 +32,6 @@ def recognises(head: Head) -> bool:
         for record in head.records
         if isinstance(record.get("type"), str)
     )
-
-
-def places(home: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return `~/.claude/projects`, or what CLAUDE_CONFIG_DIR says."""
-    own = environ.get("CLAUDE_CONFIG_DIR")
-    return (f"{own or home / '.claude'}/projects/*/*.jsonl",)
 
 
 def read(source: Source, options: Options) -> Iterator[Pair]:

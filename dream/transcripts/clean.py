@@ -55,15 +55,21 @@ _INJECTED = (
 )
 # Wrappers round what the user did type: the tags go, the words stay.
 _WRAPPERS = ("command-args", "bash-input", "user_query", "user_message")
-_TAG = re.compile(r"<(/?)(%s)(?:\s[^<>]{0,1000})?>" % "|".join(map(re.escape, _INJECTED)), re.IGNORECASE)
-_WRAPPER = re.compile(r"</?(?:%s)>" % "|".join(map(re.escape, _WRAPPERS)))
+_TAG = re.compile(rf"<(/?)({'|'.join(map(re.escape, _INJECTED))})(?:\s[^<>]{{0,1000}})?>", re.IGNORECASE)
+_WRAPPER = re.compile(rf"</?(?:{'|'.join(map(re.escape, _WRAPPERS))})>")
 _MARKED = re.compile(r"\[(/?)(Runtime Context)[^\[\]]{0,200}\]")
 _DATA_URL = re.compile(
     r"!\[[^\]\n]{0,200}\]\(data:[^)]*\)|data:[\w.+-]{1,60}/[\w.+-]{1,60}(?:;[\w=.+-]{1,60})*;base64,[\w+/=%-]*"
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # A message that is nothing but the harness speaking.
-_NOISE = ("[Request interrupted by user", "# AGENTS.md instructions for ", "Caveat: The messages below were generated")
+_NOISE = (
+    "[Request interrupted by user",
+    "# AGENTS.md instructions for ",
+    "Caveat: The messages below were generated",
+    "This is the Gemini CLI. We are setting up the context",
+)
+_METADATA = re.compile(r"^[^\n(]{1,80}\(untrusted[^)\n]{0,60}\):\n```(?:json)?\n.*?\n```\n*", re.DOTALL | re.MULTILINE)
 
 
 def surrogates(value: str) -> str:
@@ -82,6 +88,8 @@ def said(value: str) -> str:
         value = _WRAPPER.sub("", _without_blocks(value, _TAG))
     if "[Runtime Context" in value:
         value = _without_blocks(value, _MARKED)
+    if "(untrusted" in value:
+        value = _METADATA.sub("", value)
     return images(value).strip()
 
 

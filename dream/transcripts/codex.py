@@ -6,18 +6,19 @@ Source of the shape: letta-ai/trajectory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 
 from dream.models import Message
 from dream.transcripts import fields
 from dream.transcripts.fields import Json
 from dream.transcripts.parts import call
+from dream.transcripts.places import Place
 from dream.transcripts.reader import Pair
 from dream.transcripts.source import Head, Source
 from dream.transcripts.turns import Options, Turns, role
 
 name = "codex"
+places: tuple[Place, ...] = (Place(".codex", "sessions/*/*/*/rollout-*.jsonl", "CODEX_HOME"),)
 
 _ROWS = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
 _OLD_ROWS = ("message", "function_call", "function_call_output", "reasoning", "local_shell_call")
@@ -31,11 +32,6 @@ def recognises(head: Head) -> bool:
         return True
     old = [row for row in head.records if row.get("type") in _OLD_ROWS and not isinstance(row.get("message"), dict)]
     return bool(old) and ("instructions" in head.records[0] or any(row["type"] != "message" for row in old))
-
-
-def places(home: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return `~/.codex/sessions`, or what CODEX_HOME says."""
-    return (f"{environ.get('CODEX_HOME') or home / '.codex'}/sessions/*/*/*/rollout-*.jsonl",)
 
 
 def read(source: Source, options: Options) -> Iterator[Pair]:

@@ -23,7 +23,7 @@ def find(path: Path | str) -> list[Path]:
     Raises TranscriptError when there is no such path, or no such file beneath it.
     """
     given = Path(path).expanduser()
-    named = [given] if given.exists() else [Path(name) for name in glob.glob(str(given), recursive=True)]
+    named = [given] if given.exists() else [Path(name) for name in glob.glob(str(given), recursive=True)]  # noqa: PTH207, a whole pattern
     if not named:
         raise TranscriptError(f"{path} does not exist; check the path.")
     found = {file for one in named for file in (_beneath(one) if one.is_dir() else [one])}

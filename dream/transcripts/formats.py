@@ -40,7 +40,7 @@ FORMATS: dict[str, Reader] = {reader.name: reader for reader in _READERS}
 def read(
     path: Path | str,
     *,
-    format: str | None = None,
+    format: str | None = None,  # noqa: A002, the word of the command line
     zone: tzinfo,
     report: Report,
     tool_result_chars: int = 2_000,
@@ -71,19 +71,19 @@ def recognise(source: Source) -> Reader | None:
     return next((reader for reader in _READERS if reader.recognises(head)), None)
 
 
-def _file(path: Path, format: str | None, options: Options) -> Iterator[Pair]:
-    source = sniffing.source(path, options.report)
-    reader = FORMATS[format] if format else recognise(source)
+def _file(path: Path, name: str | None, options: Options) -> Iterator[Pair]:
+    source = sniffing.open_source(path, options.report)
+    reader = FORMATS[name] if name else recognise(source)
     if reader is None:
         raise TranscriptError(f"{path} is in no format that is known; name one with --format ({', '.join(FORMATS)}).")
     return _once(reader.read(source, options))
 
 
-def _directory(path: Path, format: str | None, options: Options) -> Iterator[Pair]:
+def _directory(path: Path, name: str | None, options: Options) -> Iterator[Pair]:
     found = 0
     for file in find(path):
         try:
-            yield from _file(file, format, options)
+            yield from _file(file, name, options)
             found += 1
         except TranscriptError as error:
             options.report(Diagnostic(str(file), 0, str(error)))

@@ -5,18 +5,22 @@ A row that is written again with more tool calls adds only those.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 
 from dream.models import Message
 from dream.transcripts import fields
 from dream.transcripts.fields import Json
 from dream.transcripts.parts import call
+from dream.transcripts.places import Place
 from dream.transcripts.reader import Pair
 from dream.transcripts.source import Head, Source
 from dream.transcripts.turns import Options, Turns
 
 name = "gemini-cli"
+places: tuple[Place, ...] = (
+    Place("", ".gemini/tmp/*/chats/session-*.json", "GEMINI_CLI_HOME"),
+    Place("", ".gemini/tmp/*/chats/session-*.jsonl", "GEMINI_CLI_HOME"),
+)
 
 
 def recognises(head: Head) -> bool:
@@ -26,13 +30,6 @@ def recognises(head: Head) -> bool:
     if "projectHash" in head.header or any("projectHash" in record for record in head.records):
         return True
     return any(record.get("type") == "gemini" and "content" in record for record in head.records)
-
-
-def places(home: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return `~/.gemini/tmp`."""
-    own = environ.get("GEMINI_CLI_HOME")
-    root = f"{own or home}/.gemini/tmp/*/chats"
-    return (f"{root}/session-*.json", f"{root}/session-*.jsonl")
 
 
 def read(source: Source, options: Options) -> Iterator[Pair]:

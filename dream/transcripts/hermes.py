@@ -5,19 +5,20 @@ A message that was taken back (`active` 0) stays as a placeholder: its place may
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 from dream.models import Message
 from dream.transcripts import databases, fields
 from dream.transcripts.fields import Json
 from dream.transcripts.parts import call
+from dream.transcripts.places import Place
 from dream.transcripts.reader import Pair
 from dream.transcripts.source import Head, Source
 from dream.transcripts.turns import Options, Turns, role
 
 name = "hermes"
+places: tuple[Place, ...] = (Place(".hermes", "state.db", "HERMES_HOME"),)
 
 _MARKS = {"observed", "finish_reason", "tool_name", "active", "reasoning_content"}
 _JSON = "\0json:"  # what content begins with that is not plain text
@@ -36,11 +37,6 @@ def recognises(head: Head) -> bool:
         for record in head.records
         for row in [record, *fields.tables(record, "messages")[:1]]
     )
-
-
-def places(home: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return `~/.hermes/state.db`, or what HERMES_HOME says."""
-    return (f"{environ.get('HERMES_HOME') or home / '.hermes'}/state.db",)
 
 
 def read(source: Source, options: Options) -> Iterator[Pair]:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 
 from dream.models import Message
 from dream.transcripts import fields
 from dream.transcripts.fields import Json
 from dream.transcripts.parts import call
+from dream.transcripts.places import Place
 from dream.transcripts.reader import Pair
 from dream.transcripts.source import Head, Source
 from dream.transcripts.turns import Options, Turns
 
 name = "letta-code"
+places: tuple[Place, ...] = (Place(".letta", "transcripts/*/*/transcript.jsonl"),)
 
 _KINDS = ("user", "assistant", "reasoning", "tool_call", "error")
 
@@ -25,11 +26,6 @@ def recognises(head: Head) -> bool:
         for record in head.records
         if isinstance(record.get("kind"), str)
     )
-
-
-def places(home: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return `~/.letta/transcripts`."""
-    return (f"{home}/.letta/transcripts/*/*/transcript.jsonl",)
 
 
 def read(source: Source, options: Options) -> Iterator[Pair]:

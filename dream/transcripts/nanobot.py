@@ -5,18 +5,23 @@ A file that was started anew (`/new`) keeps its key; what tells it is the messag
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 
 from dream.models import Message
 from dream.transcripts import fields
 from dream.transcripts.fields import Json
 from dream.transcripts.parts import call
+from dream.transcripts.places import Place
 from dream.transcripts.reader import Pair
 from dream.transcripts.source import Head, Source
 from dream.transcripts.turns import Options, Turns, role
 
 name = "nanobot"
+places: tuple[Place, ...] = (
+    Place(".nanobot", "sessions/*.jsonl"),
+    Place(".nanobot", "sessions/*/*.jsonl"),
+    Place(".nanobot", "workspace/sessions/*.jsonl"),  # of older versions
+)
 
 # Channels on which nobody speaks: scheduled runs, sub-agents, and the dreaming of nanobot itself.
 _SILENT = ("cron", "heartbeat", "subagent", "system", "dream")
@@ -25,15 +30,6 @@ _SILENT = ("cron", "heartbeat", "subagent", "system", "dream")
 def recognises(head: Head) -> bool:
     """A line whose `_type` is metadata."""
     return head.shape == "lines" and any(record.get("_type") == "metadata" for record in head.records)
-
-
-def places(home: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the sessions under `~/.nanobot`, beside the workspaces and, of older versions, in them."""
-    return (
-        f"{home}/.nanobot/sessions/*.jsonl",
-        f"{home}/.nanobot/sessions/*/*.jsonl",
-        f"{home}/.nanobot/workspace/sessions/*.jsonl",
-    )
 
 
 def read(source: Source, options: Options) -> Iterator[Pair]:

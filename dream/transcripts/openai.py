@@ -6,17 +6,18 @@ A time may stand under `timestamp`, `created_at`, `time` or `date`; ShareGPT's `
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 
 from dream.transcripts import fields
 from dream.transcripts.fields import Json
 from dream.transcripts.parts import Call, call
+from dream.transcripts.places import Place
 from dream.transcripts.reader import Pair
 from dream.transcripts.source import Head, Source
 from dream.transcripts.turns import Options, Turns, role
 
 name = "openai"
+places: tuple[Place, ...] = ()
 
 _TIMES = ("timestamp", "created_at", "createdAt", "create_time", "time", "date", "datetime", "ts")
 _SESSIONS = ("session_id", "sessionId", "conversation_id", "thread_id", "session", "conversation", "id")
@@ -28,11 +29,6 @@ def recognises(head: Head) -> bool:
     if "messages" in head.lists or "conversations" in head.lists:
         return True
     return any(_is_message(record) or _conversation(record) is not None for record in head.records)
-
-
-def places(home: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """There is no place where these are kept."""
-    return ()
 
 
 def read(source: Source, options: Options) -> Iterator[Pair]:

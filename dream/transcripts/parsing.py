@@ -11,7 +11,7 @@ from dream.transcripts import clean
 from dream.transcripts.fields import Json
 
 
-class Broken(ValueError):
+class Broken(ValueError):  # noqa: N818, what a record is
     """A record that cannot be used; the message is the end of a sentence: "is not JSON (…)"."""
 
 

@@ -62,9 +62,11 @@ def split(content: object) -> Parts:
         if not isinstance(block, dict):
             continue
         kind = block.get("type")
-        if kind in _CALLS if isinstance(kind, str) else False:
+        if kind is not None and not isinstance(kind, str):
+            continue
+        if kind in _CALLS:
             calls.append(call(block))
-        elif kind in _RESULTS if isinstance(kind, str) else False:
+        elif kind in _RESULTS:
             results.append(_result(block))
         elif kind is None or kind in _TEXTS:
             texts.append(_block_text(block))

@@ -6,13 +6,13 @@ Keys begin with `pi:` for all three; nothing in a file tells which of them wrote
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from dream.models import Message
 from dream.transcripts import fields
 from dream.transcripts.fields import Json
+from dream.transcripts.places import Place
 from dream.transcripts.reader import Pair
 from dream.transcripts.source import Head, Source
 from dream.transcripts.turns import Options, Turns
@@ -24,15 +24,10 @@ _STARTED_BY_ITSELF = ("[cron:", "[Subagent Context]", "[Subagent Task]")
 
 @dataclass(frozen=True, slots=True)
 class Pi:
-    """The reader of one of the three; they differ in their name and their places.
-
-    `folders` are the places in which the sessions lie: environment variables first, under home otherwise.
-    """
+    """The reader of one of the three; they differ in their name and their places."""
 
     name: str
-    variables: tuple[str, ...]
-    folders: tuple[str, ...]
-    beneath: str
+    places: tuple[Place, ...]
 
     def recognises(self, head: Head) -> bool:
         """A session header, and rows that are messages with a role inside."""
@@ -42,12 +37,6 @@ class Pi:
             and ("parentId" in record or "timestamp" in record)
             for record in head.records
         )
-
-    def places(self, home: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
-        """Return where the sessions lie."""
-        own = [environ[variable] for variable in self.variables if environ.get(variable)]
-        roots = own or [str(home / folder) for folder in self.folders]
-        return tuple(f"{root}/{self.beneath}" for root in roots)
 
     def read(self, source: Source, options: Options) -> Iterator[Pair]:
         """Yield the messages of the session; none of a scheduled or sub-agent's one unless they are asked for."""
@@ -79,6 +68,12 @@ def _messages(row: Json, turns: Turns) -> Iterator[Message]:
     return iter(())  # summaries of branches and compactions, what extensions inject
 
 
-pi = Pi("pi", ("PI_CODING_AGENT_DIR",), (".pi/agent",), "sessions/*/*.jsonl")
-openclaw = Pi("openclaw", ("OPENCLAW_STATE_DIR",), (".openclaw", ".clawdbot"), "agents/*/sessions/*.jsonl")
-omp = Pi("omp", (), (".omp/agent",), "sessions/*/*.jsonl")
+pi = Pi("pi", (Place(".pi/agent", "sessions/*/*.jsonl", "PI_CODING_AGENT_DIR"),))
+openclaw = Pi(
+    "openclaw",
+    (
+        Place(".openclaw", "agents/*/sessions/*.jsonl", "OPENCLAW_STATE_DIR"),
+        Place(".clawdbot", "agents/*/sessions/*.jsonl"),
+    ),
+)
+omp = Pi("omp", (Place(".omp/agent", "sessions/*/*.jsonl"),))

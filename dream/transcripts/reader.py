@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Protocol
 
 from dream.models import Message
+from dream.transcripts.places import Place
 from dream.transcripts.source import Head, Source
 from dream.transcripts.turns import Options
 
@@ -25,11 +25,12 @@ class Reader(Protocol):
     def name(self) -> str:
         """The format's name, as in `--format` and at the front of its session keys."""
 
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """Where the agent keeps its transcripts; () where there is no such place."""
+
     def recognises(self, head: Head) -> bool:
         """Say from the content alone whether a file is in this format."""
 
     def read(self, source: Source, options: Options) -> Iterator[Pair]:
         """Yield (session key, message) for each message of the file."""
-
-    def places(self, home: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
-        """Return glob patterns of where the agent keeps its transcripts; () where there is no such place."""

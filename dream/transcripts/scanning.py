@@ -43,6 +43,7 @@ class _Window:
         self.base = 0
         self.keep: int | None = None
         self._counted = (0, 1)  # up to this offset, this line
+        self._more = True
 
     def cut(self, start: int, end: int) -> bytes:
         return self.data[start - self.base : end - self.base]
@@ -92,8 +93,6 @@ class _Window:
                 return self.base + close + 1
             at = close + 1
 
-    _more = True
-
     def _grow(self, needed: int) -> bool:
         """Read on, at least doubling what is held, and forget what is before `needed`."""
         needed = needed if self.keep is None else min(self.keep, needed)
@@ -112,55 +111,89 @@ def pieces(file: IO[bytes]) -> Iterator[Piece]:
     The last piece is not whole if the file ends before its outermost bracket is closed.
     """
     window = _Window(file)
-    levels: list[str] = []  # "" in the array, "{" in the object, else the name of the list
-    name, string, start, depth, field_start = "", (0, 0), -1, 0, -1
+    walk = _Walk(window)
     for sign, at, end in window.marks():
-        if start >= 0:  # within a value: only its end matters
-            depth += (sign in _OPENS) - (sign in _CLOSES)
-            if depth == 0:
-                if window.keep is not None:
-                    yield Piece(window.cut(start, end), window.line(start), _name(levels, name))
-                start, field_start, window.keep = -1, -1, None
-            elif end - start > MAX_RECORD and window.keep is not None:
-                yield Piece(b"", window.line(start), _name(levels, name), whole=False)
-                window.keep = None
-        elif sign == b'"':
-            string = (at, end)
+        piece = walk.within(sign, end) if walk.start is not None else walk.between(sign, at, end)
+        if piece is not None:
+            yield piece
+        if walk.closed:
+            return
+    rest = walk.rest()
+    if rest is not None:
+        yield rest
+
+
+class _Walk:
+    """Where in the JSON the walk is: the levels that are open, and the value that is being passed.
+
+    A level is "" in the array, "{" in the object, and in one of its LISTS that list's name.
+    """
+
+    def __init__(self, window: _Window) -> None:
+        self.window = window
+        self.levels: list[str] = []
+        self.closed = False
+        self.name = ""
+        self.string = (0, 0)  # the last one, which a colon makes a name
+        self.start: int | None = None  # of the value with brackets that is being passed
+        self.depth = 0
+        self.field: int | None = None  # where a field's value begins that has no brackets
+
+    def within(self, sign: bytes, end: int) -> Piece | None:
+        """Step on in a value: only its end matters, and that it does not grow too large."""
+        self.depth += (sign in _OPENS) - (sign in _CLOSES)
+        start, kept = self.start or 0, self.window.keep is not None
+        if self.depth == 0:
+            piece = self._piece(start, end) if kept else None
+            self.start = self.field = self.window.keep = None
+            return piece
+        if kept and end - start > MAX_RECORD:
+            self.window.keep = None
+            return Piece(b"", self.window.line(start), self._path(), whole=False)
+        return None
+
+    def between(self, sign: bytes, at: int, end: int) -> Piece | None:
+        """Step on between values: into one, into a level, out of one, or past a field without brackets."""
+        if sign == b'"':
+            self.string = (at, end)
+            if self.field is None:
+                self.window.keep = at  # it may be a name
         elif sign == b":":
-            name, field_start, window.keep = (
-                window.cut(string[0] + 1, string[1] - 1).decode("utf-8", "replace"),
-                end,
-                end,
-            )
+            self.name = self.window.cut(self.string[0] + 1, self.string[1] - 1).decode("utf-8", "replace")
+            self.field = self.window.keep = end
         elif sign in _OPENS:
-            entered = _entered(levels, sign, name)
-            if entered is not None:
-                levels.append(entered)
-                field_start, window.keep = -1, None
-            else:
-                start, depth, window.keep = at, 1, at
+            self._open(sign, at)
         else:
-            if field_start >= 0 and levels == ["{"]:
-                yield Piece(window.cut(field_start, at).strip(), window.line(field_start), name)
-            field_start, window.keep = -1, None
-            if sign in _CLOSES and levels:
-                levels.pop()
-            if not levels:
-                return
-    if start >= 0 and window.keep is not None:
-        yield Piece(window.cut(start, window.base + len(window.data)), window.line(start), _name(levels, name), False)
-    elif levels:
-        yield Piece(b"", window.line(window.base + len(window.data)), _name(levels, name), False)
+            ended = self.field is not None and self.levels == ["{"]
+            piece = self._piece(self.field or 0, at) if ended else None
+            self.field = self.window.keep = None
+            if sign in _CLOSES:
+                del self.levels[-1:]
+                self.closed = not self.levels
+            return piece
+        return None
 
+    def rest(self) -> Piece | None:
+        """Return what the file's end left incomplete, if anything."""
+        end = self.window.base + len(self.window.data)
+        if self.start is not None and self.window.keep is not None:
+            return Piece(self.window.cut(self.start, end), self.window.line(self.start), self._path(), whole=False)
+        return Piece(b"", self.window.line(end), self._path(), whole=False) if self.levels else None
 
-def _entered(levels: list[str], sign: bytes, name: str) -> str | None:
-    """Name the level that a bracket opens, or None where it opens a value."""
-    if not levels:
-        return "{" if sign == b"{" else ""
-    if levels == ["{"] and sign == b"[" and name in LISTS:
-        return name
-    return None
+    def _open(self, sign: bytes, at: int) -> None:
+        if not self.levels:
+            self.levels.append("{" if sign == b"{" else "")
+        elif self.levels == ["{"] and sign == b"[" and self.name in LISTS:
+            self.levels.append(self.name)
+        else:
+            self.start, self.depth, self.window.keep = at, 1, at
+            return
+        self.field = self.window.keep = None
 
+    def _piece(self, start: int, end: int) -> Piece:
+        return Piece(self.window.cut(start, end).strip(), self.window.line(start), self._path())
 
-def _name(levels: list[str], name: str) -> str:
-    return name if levels == ["{"] else f"{levels[-1]}[]" if levels and levels[-1] else ""
+    def _path(self) -> str:
+        if self.levels == ["{"]:
+            return self.name
+        return f"{self.levels[-1]}[]" if self.levels and self.levels[-1] else ""

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import codecs
 import errno
+import io
 import stat
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import IO
 
 from dream.errors import TranscriptError
 from dream.models import Diagnostic, Report
-from dream.transcripts import databases, parsing
+from dream.transcripts import databases, parsing, scanning
+from dream.transcripts.scanning import CHUNK
 from dream.transcripts.source import HEAD_BYTES, HEAD_RECORDS, Head, Shape, Source
 
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
-def source(path: Path, report: Report) -> Source:
+def open_source(path: Path, report: Report) -> Source:
     """Look at the file at `path`. Raises TranscriptError if it is missing, unreadable, empty or binary."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
@@ -40,12 +44,13 @@ def source(path: Path, report: Report) -> Source:
         raise TranscriptError(f"{path} is empty; there is nothing to read in it.")
     if b"\0" in told and not _is_object(told.lstrip().partition(b"\n")[0]):
         raise TranscriptError(f"{path} is a binary file, not a transcript; name a JSON, JSONL or text file.")
-    return Source(path, _shape(told), encoding, skip, report)
+    source = Source(path, "text", encoding, skip, report)
+    return replace(source, shape=_shape(source))
 
 
 def head(source: Source) -> Head:
     """Read as much of `source` as tells its format. What is broken there is reported when it is read in earnest."""
-    quiet = Source(source.path, source.shape, source.encoding, source.skip, _unheard)
+    quiet = replace(source, report=_unheard)
     with source.open() as file:
         start = file.read(HEAD_BYTES)
     if source.shape == "sqlite":
@@ -88,26 +93,35 @@ def _encoding(start: bytes) -> tuple[str, int]:
     return "utf-8", 0
 
 
-def _shape(start: bytes) -> Shape:
-    """Tell the shape of a text file from its first bytes."""
-    body = start.lstrip()
-    opening = body[:1]
-    rest = body[1:].lstrip()[:1]
-    if opening == b"[" and (rest in (b"{", b"[", b"]", b"")):
-        return "array"
-    first, newline, _ = body.partition(b"\n")
-    if opening == b"{":
-        if _is_object(first):
-            return "lines"
-        if not newline and len(start) < HEAD_BYTES:  # one line and not complete
-            return "object" if _streamed(body) else "lines"
-        return "object" if _unclosed(first) or not newline else "lines"
-    lines = start.split(b"\n", 50)[:50]
-    return "lines" if any(_is_object(line) for line in lines if line.lstrip().startswith(b"{")) else "text"
+def _shape(source: Source) -> Shape:
+    """Tell the shape of a text file from its first bytes, and from whether anything follows a long first line."""
+    with source.open() as file:
+        start = file.read(HEAD_BYTES)
+        body = start.lstrip()
+        first, newline, rest = body.partition(b"\n")
+        if body.startswith(b"[") and body[1:].lstrip()[:1] in (b"{", b"[", b"]", b""):
+            return "array"
+        if not body.startswith(b"{"):
+            lines = start.split(b"\n", 50)[:50]
+            return "lines" if any(_is_object(line) for line in lines if line.lstrip().startswith(b"{")) else "text"
+        if newline and _unclosed(first) and not _is_object(first):
+            return "object"
+        alone = not rest.strip() and not _goes_on(file, bool(newline))
+    return "object" if alone and _holds_list(start) else "lines"
 
 
-def _streamed(body: bytes) -> bool:
-    return any(b'"%s"' % name in body[:2048] for name in (b"messages", b"items", b"events", b"mapping"))
+def _goes_on(file: IO[bytes], newline: bool) -> bool:
+    """Say whether anything follows the first newline, which may have been passed already."""
+    while chunk := file.read(CHUNK):
+        rest = chunk if newline else chunk.partition(b"\n")[2]
+        newline = newline or b"\n" in chunk
+        if rest.strip():
+            return True
+    return False
+
+
+def _holds_list(start: bytes) -> bool:
+    return any(piece.name.endswith("[]") for piece in scanning.pieces(io.BytesIO(start)))
 
 
 def _unclosed(line: bytes) -> bool:

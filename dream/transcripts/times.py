@@ -50,7 +50,7 @@ def _from_text(value: str) -> datetime | None:
         pass
     for form in _FORMATS:
         try:
-            return datetime.strptime(value, form)
+            return datetime.strptime(value, form)  # noqa: DTZ007, the caller gives it the zone
         except ValueError:
             continue
     return None

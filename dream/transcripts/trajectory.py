@@ -5,17 +5,17 @@ It takes a transcript as one string, so a file is held in memory, and one over M
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from dream.errors import TranscriptError
 from dream.transcripts import fields
 from dream.transcripts.fields import Json
 from dream.transcripts.parts import call
+from dream.transcripts.places import Place
 from dream.transcripts.reader import Pair
 from dream.transcripts.source import Head, Source
 from dream.transcripts.turns import Options, Turns
@@ -26,20 +26,16 @@ EXTRA = "agent-trajectory"
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """A format that the extra reads: how it is recognised, where it lies, and which field holds its session id."""
+    """A format that the extra reads: how it is recognised and where it lies."""
 
     name: str
     title: str
     is_it: Callable[[Head], bool]
-    patterns: tuple[str, ...] = ()
+    places: tuple[Place, ...] = ()
 
     def recognises(self, head: Head) -> bool:
         """Say from the content whether a file is in this format."""
         return self.is_it(head)
-
-    def places(self, home: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
-        """Return where the agent keeps its transcripts, if it is known."""
-        return tuple(f"{home}/{pattern}" for pattern in self.patterns)
 
     def read(self, source: Source, options: Options) -> Iterator[Pair]:
         """Yield the messages of the session. Raises TranscriptError without the extra, or when it refuses."""
@@ -65,7 +61,7 @@ class Foreign:
             )
         if find_spec("trajectory") is None:
             raise TranscriptError(
-                f"{source.path} is in the format of {self.title}; to read it, install Node.js 20 and `pip install {EXTRA}`."
+                f"{source.path} is in the format of {self.title}, which needs Node.js 20 and `pip install {EXTRA}`."
             )
         library: Any = import_module("trajectory")
         with source.open() as file:
@@ -137,10 +133,10 @@ FOREIGN = (
         "copilot-cli",
         "Copilot CLI",
         lambda head: bool(_types(head) & {"session.start", "user.message", "assistant.message"}),
-        (".copilot/session-state/*.jsonl", ".copilot/session-state/*/events.jsonl"),
+        (Place(".copilot", "session-state/*.jsonl"), Place(".copilot", "session-state/*/events.jsonl")),
     ),
-    Foreign("cursor", "Cursor", _cursor, (".cursor/projects/*/agent-transcripts/*.jsonl",)),
-    Foreign("droid", "Droid", lambda head: "session_start" in _types(head), (".factory/sessions/*/*.jsonl",)),
+    Foreign("cursor", "Cursor", _cursor, (Place(".cursor", "projects/*/agent-transcripts/*.jsonl"),)),
+    Foreign("droid", "Droid", lambda head: "session_start" in _types(head), (Place(".factory", "sessions/*/*.jsonl"),)),
     Foreign(
         "opencode",
         "OpenCode",
@@ -151,6 +147,6 @@ FOREIGN = (
         "deepagents",
         "Deep Agents",
         lambda head: head.shape == "sqlite" and "checkpoints" in head.names,
-        (".deepagents/sessions.db",),
+        (Place(".deepagents", "sessions.db"),),
     ),
 )
