@@ -15,7 +15,7 @@ from pathlib import Path
 from string import Template
 
 from dream.errors import SettingsError
-from dream.models import Entry, Finding, Message
+from dream.models import Entry, Finding, MemoryFile, Message
 
 MAX_PROMPT_CHARS = 32_000  # of a workspace's own prompt file; a larger one is a mistake
 INDENT = "    "
@@ -91,7 +91,7 @@ def message(position: int, item: Message, zone: tzinfo) -> str:
     return "\n".join([f"[{position}] {when}{item.role}{name}: {text[0]}", *(INDENT + line for line in text[1:])])
 
 
-def files(contents: Mapping[str, str]) -> str:
+def files(contents: Mapping[MemoryFile, str]) -> str:
     """Render the memory files, raw but for defused tags, as `<file>` sections in the given order."""
     return "\n".join(f'<file path="{path}">\n{defuse(text).rstrip()}\n</file>' for path, text in contents.items())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from dream.models import Diagnostic, Outcome, Usage
@@ -35,7 +35,7 @@ class BatchReport:
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """All dreams of one run, how it ended, and why in one sentence.
+    """All dreams of one run, how it ended, why in one sentence, and what it cost with its failed calls.
 
     `exit_status` is the one that the failure asks for, 3 when something is held, else 0.
     """
@@ -43,12 +43,8 @@ class RunReport:
     outcome: RunOutcome
     batches: tuple[BatchReport, ...]
     reason: str
+    usage: Usage = field(default_factory=Usage)
     failure_status: int = 1
-
-    @property
-    def usage(self) -> Usage:
-        """Add up what all dreams cost."""
-        return sum((batch.usage for batch in self.batches), Usage())
 
     @property
     def held(self) -> int:

@@ -33,9 +33,7 @@ def limits(file: MemoryFile, settings: Settings) -> tuple[int, int]:
     }[file]
 
 
-def fit(
-    file: MemoryFile, before: str, text: str, keep: frozenset[str], settings: Settings, day: date
-) -> Fitted | None:
+def fit(file: MemoryFile, before: str, text: str, keep: frozenset[str], settings: Settings, day: date) -> Fitted | None:
     """Move the oldest lines of the largest section out of `text` until it fits; None when it fits as it is.
 
     Headings, lines in `keep` (a person's) and lines that this dream wrote stay where they are.

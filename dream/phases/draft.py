@@ -114,7 +114,8 @@ def _only_place(text: str, old: str, file: MemoryFile) -> int:
 
 
 def _places(text: str, old: str) -> list[int]:
-    places, start = [], text.find(old)
+    places: list[int] = []
+    start = text.find(old)
     while start != -1 and len(places) < 100:
         places.append(start)
         start = text.find(old, start + 1)

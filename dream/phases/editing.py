@@ -111,7 +111,9 @@ class Editing:
         left = [line for line in lines(edit.new_text) if line in here or any(line in longer for longer in here)]
         if finding.remove:
             return edit.old_text != "" and bool(missing)
-        return bool(left) and (coverage(finding.text, edit.new_text) >= 0.25 or coverage(edit.new_text, finding.text) >= 0.5)
+        return bool(left) and (
+            coverage(finding.text, edit.new_text) >= 0.25 or coverage(edit.new_text, finding.text) >= 0.5
+        )
 
     def _stopped(self, edit: Edit, verdict: Verdict) -> str:
         if len(edit.findings) > 1 and verdict.decision == "refused":

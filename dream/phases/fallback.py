@@ -59,7 +59,8 @@ def _add(editing: Editing, number: int) -> None:
     fact = _bullet(finding.text)
     score, line_near = nearest(finding.text, [line for line in here if line.lstrip().startswith("- ")])
     if line_near is not None and score >= REPLACE_AT and here.count(line_near) == 1:
-        if _attempt(editing, Edit(finding.file, line_near, f"{line_near}\n{fact}", (number,)), number):
+        beside = Edit(finding.file, line_near, f"{line_near}\n{fact}", (number,))
+        if _attempt(editing, beside, number):
             return
     _attempt(editing, Edit(finding.file, "", fact, (number,)), number)
 

@@ -15,7 +15,7 @@ from dream.phases.draft import Draft, Edit, added, gone
 from dream.phases.similar import same_fact
 from dream.settings import Settings
 
-GuardName = Literal["review", "person-line", "loss", "rejected-fact", "rule-source", "budget", "file"]
+GuardName = Literal["review", "person-line", "loss", "rejected-fact", "rule-source", "file", "person-edit"]
 
 
 @dataclass(frozen=True, slots=True)

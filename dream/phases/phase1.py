@@ -34,9 +34,7 @@ def batches(entries: Iterable[Entry], model: Model, brief: Brief) -> Iterator[li
         yield batch
 
 
-def analyse(
-    batch: Sequence[Entry], files: Mapping[MemoryFile, str], model: Model, brief: Brief
-) -> tuple[Finding, ...]:
+def analyse(batch: Sequence[Entry], files: Mapping[MemoryFile, str], model: Model, brief: Brief) -> tuple[Finding, ...]:
     """Ask for the findings of `batch`; an empty answer means `[SKIP]`.
 
     A long entry is read in pages, one call each, so that no byte of it passes unseen.

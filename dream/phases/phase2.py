@@ -76,15 +76,17 @@ def _opening(editing: Editing, model: Model, brief: Brief) -> list[ChatMessage]:
 def _answers(completion: Completion, editing: Editing) -> tuple[list[ChatMessage], bool]:
     """Carry out a round's calls in order; a mistake is an answer to the model, not an end."""
     answers, succeeded = [], False
-    for position, call in enumerate(completion.tool_calls):
+    for call in completion.tool_calls[:MAX_CALLS_A_STEP]:
         try:
-            if position >= MAX_CALLS_A_STEP:
-                raise EditError(f"only {MAX_CALLS_A_STEP} calls are answered in one round")
             text = tools.answer(call, editing)
             succeeded = succeeded or call.name != "read_file"
         except EditError as error:
             text = f"error: {error}"
         answers.append(ChatMessage("tool", text, tool_call_id=call.id))
+    answers += [
+        ChatMessage("tool", f"error: more than {MAX_CALLS_A_STEP} calls at once", tool_call_id=call.id)
+        for call in completion.tool_calls[MAX_CALLS_A_STEP:]
+    ]
     return answers, succeeded
 
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import pairwise
 
 # Words that carry no fact. Negations are left out on purpose: "likes" and "does not like" differ.
 STOP_WORDS = frozenset(
-    "a an the and or of to in on at for with from by as is are was were be been being has have had do does did will "
-    "would can could should may might it its this that these those there he she they them his her their him i me my "
-    "we us our you your user users user's s also about into than then now very just so".split()
+    """
+    a an the and or of to in on at for with from by as is are was were be been being has have had do does did will
+    would can could should may might it its this that these those there he she they them his her their him i me my
+    we us our you your user users user's s also about into than then now very just so
+    """.split()  # noqa: SIM905 - a list of words is read better than a list of strings
 )
-NEGATIONS = frozenset("no not never without dont doesnt isnt arent wasnt werent cannot cant wont 不 没 别 未".split())
+NEGATIONS = frozenset(
+    "no not never without dont doesnt isnt arent wasnt werent cannot cant wont 不 没 别 未".split()  # noqa: SIM905 - as above
+)
 
 _WORD = re.compile(r"[^\W_]+(?:[.,:/@'’-][^\W_]+)*")
 _CJK = re.compile(r"[぀-ヿ㐀-鿿豈-﫿가-힯]")
@@ -51,8 +56,10 @@ def states(line: str, fact: str) -> bool:
     wanted, words = content_words(fact), content_words(line)
     if not wanted:
         return False
-    return _marks(wanted) <= _marks(words) and _negated(wanted) == _negated(words) and (
-        len(wanted & words) / len(wanted) >= 0.8
+    return (
+        _marks(wanted) <= _marks(words)
+        and _negated(wanted) == _negated(words)
+        and (len(wanted & words) / len(wanted) >= 0.8)
     )
 
 
@@ -83,7 +90,7 @@ def _negated(words: frozenset[str]) -> bool:
 
 def _pairs(word: str) -> set[str]:
     characters = [ch for ch in word if _CJK.match(ch)]
-    pairs = {a + b for a, b in zip(characters, characters[1:], strict=False)}
+    pairs = {a + b for a, b in pairwise(characters)}
     other = "".join(ch if not _CJK.match(ch) else " " for ch in word).split()
     negations = {ch for ch in characters if ch in NEGATIONS}
     return (pairs or set(characters)) | set(other) | negations

@@ -60,7 +60,19 @@ def test_one_crlf_in_a_file_does_not_spread() -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["AGENTS.md", "../USER.md", "/etc/passwd", "memory/MEMORY.md/evil", "user.md", "ＵＳＥＲ.md", "USER.md ", "memory/history.jsonl", "", None, 3],
+    [
+        "AGENTS.md",
+        "../USER.md",
+        "/etc/passwd",
+        "memory/MEMORY.md/evil",
+        "user.md",
+        "ＵＳＥＲ.md",
+        "USER.md ",
+        "memory/history.jsonl",
+        "",
+        None,
+        3,
+    ],
 )
 def test_only_the_three_files_can_be_named(path: object) -> None:
     with pytest.raises(EditError, match="not a memory file"):
@@ -76,7 +88,11 @@ def test_lines_gone_and_added_count_repeats() -> None:
     assert added("a\na\nb\n", "a\nc\n") == ["c"]
 
 
-@given(st.text(alphabet="ab\n- ", max_size=40), st.text(alphabet="ab\n- ", max_size=6), st.text(alphabet="abc\n", max_size=6))
+@given(
+    st.text(alphabet="ab\n- ", max_size=40),
+    st.text(alphabet="ab\n- ", max_size=6),
+    st.text(alphabet="abc\n", max_size=6),
+)
 def test_an_edit_changes_only_its_place_or_fails(text: str, old: str, new: str) -> None:
     try:
         after = edit(text, old, new)
@@ -85,5 +101,5 @@ def test_an_edit_changes_only_its_place_or_fails(text: str, old: str, new: str) 
     if old == "":
         assert after.startswith(text)
     elif new:
-        start = next(i for i in range(len(text)) if text[:i] + new + text[i + len(old) :] == after)
-        assert text[start : start + len(old)] == old
+        places = [at for at in range(len(text)) if text[at : at + len(old)] == old]
+        assert after in [text[:at] + new + text[at + len(old) :] for at in places]

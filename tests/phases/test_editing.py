@@ -16,7 +16,9 @@ from dream.settings import Settings
 USER = "# User\n\n## Home\n\n- Lives in Osaka\n- Has two cats\n"
 
 
-def finding(text: str, *, remove: bool = False, file: MemoryFile = "USER.md", entries: tuple[int, ...] = (1,)) -> Finding:
+def finding(
+    text: str, *, remove: bool = False, file: MemoryFile = "USER.md", entries: tuple[int, ...] = (1,)
+) -> Finding:
     return Finding(file, text, entries, remove)
 
 
@@ -180,7 +182,9 @@ def test_without_a_model_a_removal_of_nothing_says_so() -> None:
 
 
 def test_without_a_model_a_correction_of_a_person_s_line_is_held_as_one() -> None:
-    desk = editing(finding("Lives in Tokyo"), finding("Lives in Osaka", remove=True), at=protected(person=("- Lives in Osaka",)))
+    desk = editing(
+        finding("Lives in Tokyo"), finding("Lives in Osaka", remove=True), at=protected(person=("- Lives in Osaka",))
+    )
     fallback.settle(desk)
     assert states(desk) == ["held", "held"]
     assert len(desk.held) == 1

@@ -22,7 +22,13 @@ def test_each_line_becomes_a_finding_with_its_cursors() -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["[user] Likes tea {7}", "- [USER] Likes tea {7}", "1. **[USER]** Likes tea {7}", "[USER.md] Likes tea { 7 }", "* [USER]: Likes tea {7}."],
+    [
+        "[user] Likes tea {7}",
+        "- [USER] Likes tea {7}",
+        "1. **[USER]** Likes tea {7}",
+        "[USER.md] Likes tea { 7 }",
+        "* [USER]: Likes tea {7}.",
+    ],
 )
 def test_ordinary_spellings_of_a_line_are_understood(line: str) -> None:
     assert parse(line, [7]).findings == (Finding("USER.md", "Likes tea", (7,)),)

@@ -66,7 +66,8 @@ def test_several_calls_in_one_round_all_land() -> None:
 
 def test_a_miss_is_answered_with_the_nearest_line_and_can_be_mended() -> None:
     edited, model = run(
-        asks(edit("- Lives in  Osaka", "- Lives in Tokyo", 1, 2)), asks(edit("- Lives in Osaka", "- Lives in Tokyo", 1, 2))
+        asks(edit("- Lives in  Osaka", "- Lives in Tokyo", 1, 2)),
+        asks(edit("- Lives in Osaka", "- Lives in Tokyo", 1, 2)),
     )
     assert model.calls[1].messages[-1].content == (
         "error: old_text does not occur in USER.md; the nearest there is: - Lives in Osaka"
@@ -130,7 +131,15 @@ def test_an_edit_that_deletes_everything_of_a_large_file_is_held() -> None:
 def test_numbers_of_findings_are_understood_however_they_are_spelt() -> None:
     for spelt in ("1, 2", ["1", "#2"], [1.0, 2], "[1,2]"):
         edited, _ = run(
-            asks(call("edit_file", path="USER.md", old_text="- Lives in Osaka", new_text="- Lives in Tokyo", findings=spelt))
+            asks(
+                call(
+                    "edit_file",
+                    path="USER.md",
+                    old_text="- Lives in Osaka",
+                    new_text="- Lives in Tokyo",
+                    findings=spelt,
+                )
+            )
         )
         assert len(edited.draft.edits) == 1
 

@@ -40,7 +40,9 @@ def test_a_line_that_says_more_states_the_fact() -> None:
 
 
 def test_the_nearest_line_is_the_one_that_covers_most() -> None:
-    assert nearest("lives in Osaka", ["- likes tea", "- Lives in Osaka, Japan", "- Osaka"])[1] == "- Lives in Osaka, Japan"
+    assert (
+        nearest("lives in Osaka", ["- likes tea", "- Lives in Osaka, Japan", "- Osaka"])[1] == "- Lives in Osaka, Japan"
+    )
     assert nearest("", ["- a"]) == (0.0, None)
 
 

@@ -1,0 +1,203 @@
+"""One dream: a batch of entries becomes findings, a draft, and one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import islice
+
+from dream import changes
+from dream.changes import Found
+from dream.errors import AnswerUnusable, ModelError, PromptTooLong
+from dream.llm.model import Model
+from dream.llm.spending import Meter
+from dream.models import MEMORY_FILES, Entry, Finding, Outcome, Proposal
+from dream.phases import phase1, phase2
+from dream.phases.brief import Brief
+from dream.phases.draft import Draft
+from dream.phases.guards import Protected
+from dream.phases.phase2 import Edited
+from dream.reports import BatchReport
+from dream.settings import Settings
+from dream.store import attempts, messages, transaction
+from dream.store.files import replace as replace_file
+from dream.store.gitdiff import Diff
+from dream.store.review_files import PENDING, render_pending
+from dream.store.transaction import Held
+from dream.store.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """The models of both phases, and the meter that both are billed to."""
+
+    phase1: Model
+    phase2: Model
+    meter: Meter
+
+
+class Dreamer:
+    """Dreams the batches of one run, one after the other, in one workspace.
+
+    The caller holds the run lock. In a dry run nothing is written; what one dream would have written is
+    what the next one finds.
+    """
+
+    def __init__(self, workspace: Workspace, models: Models, settings: Settings, now: datetime, dry_run: bool) -> None:
+        self._workspace = workspace
+        self._models = models
+        self._settings = settings
+        self._now = now
+        self._dry_run = dry_run
+        zone = settings.zone()
+        self._brief = Brief(settings, now.astimezone(zone).date(), zone, workspace.prompts)
+        self._cursor = workspace.dream_cursor()
+        self._answered = False  # whether the model has given a usable analysis in this run
+        self._imagined: dict[str, bytes | None] = {}  # what a dry run would have written
+
+    def next_batch(self) -> list[Entry]:
+        """Return the next entries to dream, an empty list when none is left; smaller ones where a batch failed."""
+        batch = self._batch_after(self._cursor)
+        limit = attempts.read(self._workspace.private).limit(batch[0].cursor) if batch else None
+        return batch[:limit]
+
+    def dream(self, batch: Sequence[Entry]) -> BatchReport | None:
+        """Dream one batch, move the cursor past it, and report; None when it was split to be tried again.
+
+        Raises a DreamError when it fails; then the workspace is as it was.
+        """
+        mark = self._models.meter.mark()
+        # 1. What is there now; the draft begins as a copy of it.
+        found = self._look()
+        # 2. Phase 1: findings. Without any, phase 2 is not paid for.
+        try:
+            findings = self._analyse(batch, found)
+        except (AnswerUnusable, PromptTooLong) as error:
+            return self._split_or_set_aside(batch, found, error, mark)
+        # 3. Phase 2 edits the draft; guards check every edit. An error up to here leaves the workspace as it was.
+        protected = Protected(found.texts, found.person_lines, self._workspace.rejected(), {})
+        edited = (
+            phase2.edit(findings, protected, self._models.phase2, self._brief)
+            if findings
+            else Edited(Draft(found.texts), (), ())
+        )
+        # 4. Files, archive, review queue and cursor land in one commit, or not at all.
+        waiting = changes.proposals(edited.held, findings, found.pending, self._now)
+        report = self._commit(batch, found, edited, waiting, mark)
+        self._cursor = batch[-1].cursor
+        return report
+
+    def _batch_after(self, cursor: int) -> list[Entry]:
+        entries = self._workspace.history.after(cursor)
+        return next(phase1.batches(entries, self._models.phase1, self._brief), [])
+
+    def _look(self) -> Found:
+        if self._dry_run:
+            return changes.look(self._workspace).imagining(self._imagined)
+        transaction.commit_hand_edits(self._workspace, self._now)
+        return changes.look(self._workspace)
+
+    def _analyse(self, batch: Sequence[Entry], found: Found) -> tuple[Finding, ...]:
+        told = [entry for entry in batch if entry.kind != "nothing" and entry.content.strip()]
+        if not told:
+            return ()
+        findings = phase1.analyse(told, found.texts, self._models.phase1, self._brief)
+        self._answered = True
+        return findings
+
+    def _commit(
+        self,
+        batch: Sequence[Entry],
+        found: Found,
+        edited: Edited,
+        waiting: Sequence[Proposal],
+        mark: int,
+        note: str = "",
+    ) -> BatchReport:
+        entries = (batch[0].cursor, batch[-1].cursor)
+        usage = self._models.meter.since(mark)
+        change = changes.compose(found, edited.draft, waiting, entries[1], self._settings, self._brief.day)
+        report = BatchReport(entries, edited.outcomes, {}, usage, notes=change.notes)
+        if self._dry_run:
+            return self._imagine(report, found, change.files)
+        if not change.content:
+            replace_file(self._workspace.root / changes.CURSOR, b"%d\n" % entries[1])
+            return report
+        outcomes = list(edited.outcomes)
+
+        def hold(stopped: Sequence[Held]) -> Mapping[str, bytes | None]:
+            """A person saved a file meanwhile and it would not merge: theirs stays, the dream's edits of it wait."""
+            paths = {item.path for item in stopped}
+            outcomes[:] = [_held_back(outcome, paths) for outcome in outcomes]
+            late = changes.held_back(edited.draft, edited.outcomes, paths, [*found.pending, *waiting], self._now)
+            return {PENDING: render_pending([*found.pending, *waiting, *late])}
+
+        def message(diff: Diff) -> str:
+            return messages.build(
+                "dream",
+                diff.files,
+                entries=entries,
+                outcomes=outcomes,
+                model=self._model_names(),
+                usage=usage,
+                note=note,
+            )
+
+        done = transaction.commit(
+            self._workspace, change.files, expected=found.data, message=message, now=self._now, hold=hold
+        )
+        counts = {path: (count.added, count.removed) for path, count in done.files.items()}
+        notes = (
+            *change.notes,
+            *(f"{path} was saved by a person meanwhile; both changes are in it" for path in done.merged),
+        )
+        return replace(report, commit=done.sha, outcomes=tuple(outcomes), files=counts, notes=notes)
+
+    def _imagine(self, report: BatchReport, found: Found, files: Mapping[str, bytes | None]) -> BatchReport:
+        """Report what a commit would hold, and go on as if it had been made."""
+        diff = self._workspace.git.compare({path: found.data.get(path) for path in files}, files)
+        counts: dict[str, tuple[int, int]] = {
+            path: (count.added, count.removed) for path, count in diff.files.items() if path in MEMORY_FILES
+        }
+        self._imagined |= files
+        return replace(report, files=counts, diff=diff.text)
+
+    def _split_or_set_aside(
+        self, batch: Sequence[Entry], found: Found, error: ModelError, mark: int
+    ) -> BatchReport | None:
+        """After an analysis that could not be used: raise, or split the batch, or set a lone entry aside."""
+        private, limit = self._workspace.private, self._settings.max_attempts
+        if self._dry_run:
+            raise error
+        noted = attempts.read(private).failed(batch[0].cursor, batch[-1].cursor, len(batch), limit)
+        attempts.write(private, noted)
+        if noted.size and noted.size < len(batch):
+            return None
+        lone = len(batch) == 1 and (noted.failures >= limit or (noted.size == 1 and self._model_works(batch, found)))
+        if not lone:
+            raise error
+        waiting = changes.set_aside(batch[0].cursor, str(error), found.pending, self._now)
+        report = self._commit(batch, found, Edited(Draft(found.texts), (), ()), [waiting], mark, "entry set aside")
+        self._cursor = batch[-1].cursor
+        return replace(report, set_aside=True)
+
+    def _model_works(self, batch: Sequence[Entry], found: Found) -> bool:
+        """Tell whether the fault is the entry's: the model can read others, in this run or the next entry."""
+        if self._answered:
+            return True
+        following = list(islice(self._workspace.history.after(batch[-1].cursor), 1))
+        try:
+            return bool(following) and self._analyse(following, found) is not None
+        except (AnswerUnusable, PromptTooLong):
+            return False
+
+    def _model_names(self) -> str:
+        names = dict.fromkeys((self._models.phase1.name, self._models.phase2.name))
+        return ", ".join(names)
+
+
+def _held_back(outcome: Outcome, paths: set[str]) -> Outcome:
+    if outcome.state == "applied" and outcome.finding.file in paths:
+        return Outcome(outcome.finding, "held", "a person saved the file meanwhile")
+    return outcome

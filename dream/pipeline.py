@@ -1,0 +1,177 @@
+"""The pipeline: transcripts become history, and history becomes memory.
+
+    transcript ─▶ session ─▶ consolidator ─▶ history ─▶ phase 1 ─▶ phase 2 ─▶ guards ─▶ commit
+
+`consolidate()` is the first half and only ever appends. `run()` is the second; each of its dreams is one
+commit of files and cursor together, or changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dream import feed
+from dream.consolidate.consolidator import Consolidated, Consolidator
+from dream.dreaming import Dreamer, Models
+from dream.errors import DreamError, SpendingLimit
+from dream.llm.model import Model
+from dream.llm.open import open_model
+from dream.llm.spending import Meter
+from dream.models import Diagnostic, Usage
+from dream.records import consolidation_record, run_record
+from dream.reports import BatchReport, ConsolidateReport, RunReport
+from dream.settings import Settings
+from dream.store import runs, transaction
+from dream.store.lock import run_lock
+from dream.store.workspace import Workspace
+
+Progress = Callable[[str], None]
+
+
+def consolidate(
+    workspace: Workspace,
+    paths: Iterable[Path],
+    *,
+    settings: Settings,
+    now: datetime,
+    format: str | None = None,  # noqa: A002 - the flag is called --format
+    idle: bool = False,
+    progress: Progress | None = None,
+    model: Model | None = None,
+) -> ConsolidateReport:
+    """Read the transcripts at `paths` and append to history what it does not hold yet.
+
+    With `idle`, files written to within `settings.idle_hours` before `now` wait for the next time.
+    A transcript that cannot be read is a diagnostic as long as another can; else TranscriptError.
+    At a spending bound it stops before the next model call; what is appended stays, and `reason` says so.
+    """
+    diagnostics: list[Diagnostic] = []
+    done: list[Consolidated] = []
+    meter = _meter(workspace, settings, now)
+    consolidator = Consolidator(
+        workspace.history,
+        model or open_model(settings, "consolidator", meter),
+        settings,
+        prompts_folder=workspace.prompts,
+        report=diagnostics.append,
+    )
+
+    def read(path: Path) -> None:
+        if progress:
+            progress(f"reading {path}")
+        # 2. Each session is a stream of messages; what cannot be used of it is a diagnostic.
+        for key, messages in feed.sessions(path, settings, format, diagnostics.append):
+            # 3. What history does not hold of it is summarised, or kept as it was said; then it is appended.
+            done.extend(consolidator.steps(key, messages, now=now))
+
+    reason = ""
+    # 1. The files to read: all that are named, or of the configured sources what has gone quiet.
+    found = feed.files(paths, diagnostics.append)
+    try:
+        feed.each(feed.quiet(found, now, settings.idle_hours) if idle else found, read, diagnostics.append)
+    except SpendingLimit as error:
+        reason = str(error)
+    # 4. Every run leaves a record.
+    report = _consolidated(done, diagnostics, reason)
+    runs.append(workspace.private, consolidation_record(report, settings.model_for("consolidator"), now, _clock()))
+    return report
+
+
+def run(
+    workspace: Workspace,
+    *,
+    settings: Settings,
+    now: datetime,
+    max_batches: int | None = None,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+    models: Models | None = None,
+    locked: bool = False,
+) -> RunReport:
+    """Dream until nothing is left, or `max_batches` times; each dream is one commit.
+
+    What goes wrong ends the run: the dreams before it stay, the one that failed changed nothing, and the
+    report says why. With `dry_run` nothing is written, not even a record. `locked`: the caller holds the lock.
+    Raises Busy when another run holds the workspace.
+    """
+    with nullcontext() if locked else run_lock(workspace.private):
+        batches: list[BatchReport] = []
+        failure: DreamError | None = None
+        models = models or open_models(workspace, settings, now)
+        try:
+            # 1. A commit that a crash cut short is finished; what a person typed gets a commit of its own.
+            if not dry_run:
+                transaction.recover(workspace)
+                transaction.commit_hand_edits(workspace, now)
+            # 2. The entries past the cursor are dreamt, a batch at a time: findings, draft, guards, commit.
+            dreamer = Dreamer(workspace, models, settings, now, dry_run)
+            while (max_batches is None or len(batches) < max_batches) and (batch := dreamer.next_batch()):
+                if progress:
+                    progress(f"dreaming entries {batch[0].cursor}–{batch[-1].cursor}")
+                if (report := dreamer.dream(batch)) is not None:
+                    batches.append(report)
+            # 3. Dreamt history over its budget moves to the archive; loose git objects are packed.
+            if batches and not dry_run:
+                workspace.history.archive(workspace.dream_cursor(), settings.history_tokens, now=now)
+                workspace.git.pack()
+        except DreamError as error:
+            failure = error
+        # 4. Every run leaves a record, also one that did nothing: it says why.
+        ran = _ran(workspace, batches, failure, models.meter.usage)
+        if not dry_run:
+            runs.append(workspace.private, run_record(ran, models, now, _clock()))
+        return ran
+
+
+def open_models(workspace: Workspace, settings: Settings, now: datetime) -> Models:
+    """Open the models of both phases on one meter, which knows what the day has cost so far."""
+    meter = _meter(workspace, settings, now)
+    return Models(open_model(settings, "phase1", meter), open_model(settings, "phase2", meter), meter)
+
+
+def _meter(workspace: Workspace, settings: Settings, now: datetime) -> Meter:
+    return Meter(settings, spent_today=runs.spent(workspace.private, now, settings.zone()))
+
+
+def _clock() -> datetime:
+    return datetime.now(UTC)
+
+
+def _consolidated(done: list[Consolidated], diagnostics: list[Diagnostic], reason: str) -> ConsolidateReport:
+    entries = [entry.cursor for step in done for entry in step.entries]
+    return ConsolidateReport(
+        sessions=len({step.session for step in done if step.entries}),
+        messages=sum(step.messages for step in done),
+        entries=(min(entries), max(entries)) if entries else None,
+        raw=sum(step.raw for step in done),
+        usage=sum((step.usage for step in done), Usage()),
+        diagnostics=tuple(diagnostics),
+        reason=reason or ("" if entries else "nothing new: history holds every message that was read"),
+        failed=bool(reason),
+    )
+
+
+def _ran(workspace: Workspace, batches: list[BatchReport], failure: DreamError | None, usage: Usage) -> RunReport:
+    """Say how a run ended, in one word and one sentence."""
+    if failure is not None:
+        return RunReport("failed", tuple(batches), str(failure), usage, failure.exit_status)
+    held = sum(batch.held for batch in batches)
+    if any(batch.files for batch in batches):
+        reason = f"{held} held for review: `dream review` shows them" if held else ""
+        return RunReport("committed", tuple(batches), reason, usage)
+    if held:
+        return RunReport("held", tuple(batches), f"{held} held for review: `dream review` shows them", usage)
+    if batches:
+        last = batches[-1].entries[1]
+        return RunReport("nothing", tuple(batches), f"the entries up to {last} held nothing new for memory", usage)
+    return RunReport("nothing", (), _why_nothing(workspace), usage)
+
+
+def _why_nothing(workspace: Workspace) -> str:
+    cursor = workspace.dream_cursor()
+    if workspace.history.last_cursor() == 0:
+        return "history is empty: `dream consolidate PATH` fills it from transcripts"
+    return f"no entry after {cursor}: all of history has been dreamt"

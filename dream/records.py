@@ -1,0 +1,42 @@
+"""From what a run reported to the line that it leaves in the run record."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime
+
+from dream.dreaming import Models
+from dream.reports import ConsolidateReport, RunReport
+from dream.store.runs import RunRecord
+
+
+def consolidation_record(report: ConsolidateReport, model: str, started: datetime, ended: datetime) -> RunRecord:
+    """Record a consolidation."""
+    return RunRecord(
+        started=started,
+        ended=ended,
+        command="consolidate",
+        outcome="failed" if report.failed else "appended" if report.entries else "nothing",
+        reason=report.reason,
+        entries=report.entries,
+        usage=report.usage,
+        model=model,
+    )
+
+
+def run_record(report: RunReport, models: Models, started: datetime, ended: datetime) -> RunRecord:
+    """Record a run of dreams."""
+    first = min((batch.entries[0] for batch in report.batches), default=0)
+    last = max((batch.entries[1] for batch in report.batches), default=0)
+    return RunRecord(
+        started=started,
+        ended=ended,
+        command="run",
+        outcome=report.outcome,
+        reason=report.reason,
+        entries=(first, last) if report.batches else None,
+        findings=Counter(outcome.state for batch in report.batches for outcome in batch.outcomes),
+        usage=report.usage,
+        commits=tuple(batch.commit for batch in report.batches if batch.commit),
+        model=", ".join(dict.fromkeys((models.phase1.name, models.phase2.name))),
+    )
