@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +13,8 @@ from dream.store.gitdiff import Diff, compare
 from dream.store.gitenv import DREAM, Git
 from dream.store.gitlog import Change, Shown
 from dream.store.gitobjects import reading
+
+__all__ = ["Change", "Diff", "GitStore", "Shown"]
 
 # Loose files in one of the 256 object directories at which it pays to pack: about 1,000 objects, 200 dreams.
 _LOOSE = 4
@@ -60,6 +62,11 @@ class GitStore:
         """Return every versioned file of `revision` by path; one process."""
         with reading(self.git) as objects:
             return objects.files(revision)
+
+    def read_each(self, revisions: Iterable[str | None]) -> list[dict[str, bytes]]:
+        """Return every versioned file of each revision; None is the state before the first commit. One process."""
+        with reading(self.git) as objects:
+            return [objects.files(revision) if revision else {} for revision in revisions]
 
     def snapshot(self) -> tuple[str | None, dict[str, bytes]]:
         """Return HEAD's sha and its versioned files; one process."""

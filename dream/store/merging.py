@@ -84,3 +84,41 @@ def _shown(ours: Hunk, theirs: Hunk, base: list[bytes]) -> str:
 
 def _apply_within(base: list[bytes], hunk: Hunk, start: int, end: int) -> list[bytes]:
     return [*base[start : hunk.start], *hunk.lines, *base[hunk.end : end]]
+
+
+def merge_over(base: bytes, ours: bytes, theirs: bytes) -> bytes:
+    """Merge like `merge`; where both changed the same lines, `theirs` wins there and ours is kept around it."""
+    lines = _lines(base)
+    winning = _hunks(lines, _lines(theirs))
+    yielding = [piece for hunk in _hunks(lines, _lines(ours)) for piece in _give_way(hunk, winning)]
+    return b"".join(_apply(lines, sorted({*winning, *yielding}, key=lambda hunk: (hunk.start, hunk.end))))
+
+
+def still_standing(before: bytes, after: bytes, present: bytes) -> bytes:
+    """Return `before` with only that part of the change to `after` made which is still so in `present`.
+
+    A line that was added counts while it is there; one that was removed, while it is not.
+    """
+    lines, there = _lines(before), set(_lines(present))
+    standing = []
+    for hunk in _hunks(lines, _lines(after)):
+        added = tuple(line for line in hunk.lines if line in there)
+        kept = tuple(line for line in lines[hunk.start : hunk.end] if line in there and line not in added)
+        standing.append(Hunk(hunk.start, hunk.end, kept + added))
+    return b"".join(_apply(lines, standing))
+
+
+def _give_way(hunk: Hunk, winning: list[Hunk]) -> list[Hunk]:
+    """Cut out of `hunk` what a winning hunk decides; its new lines stay with the first piece."""
+    pieces = [hunk]
+    for winner in winning:
+        cut: list[Hunk] = []
+        for piece in pieces:
+            if piece == winner or not _clash(piece, winner):
+                cut.append(piece)
+                continue
+            head = Hunk(piece.start, max(piece.start, winner.start), piece.lines)
+            tail = Hunk(min(winner.end, piece.end), piece.end, ())
+            cut += [part for part in (head, tail) if part.start < part.end]
+        pieces = cut
+    return pieces

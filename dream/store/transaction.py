@@ -93,7 +93,9 @@ def commit(
         late = _publish(place, head, new, {path: present.get(path) for path in ready}, ready)
         if late is not None:
             done = replace(done, sha=new, files=_readable(diff), held=(*held, *late))
-            return _after_late(place, done, late, message, now, hold)
+            if late:
+                _yield_to_person(place, done, message, now, hold)
+            return done
     raise GitError("Somebody keeps committing in the workspace; run the command again when that has ended.")
 
 
@@ -250,16 +252,11 @@ def _take_back(
         return
 
 
-def _after_late(
-    place: Place, done: Committed, late: Sequence[Held], message: Message, now: datetime, hold: Hold | None
-) -> Committed:
+def _yield_to_person(place: Place, done: Committed, message: Message, now: datetime, hold: Hold | None) -> None:
     """Where a person's save won after HEAD had moved: theirs gets its commit, ours goes to the review queue."""
-    if not late:
-        return done
     handedits.commit(place, now)
     if hold:
-        commit(place, hold(late), expected={}, message=message, now=now)
-    return done
+        commit(place, hold(done.held), expected={}, message=message, now=now)
 
 
 def _readable(diff: Diff) -> dict[str, LineCount]:

@@ -1,0 +1,81 @@
+"""Which lines a person wrote: what their own commits added, by file.
+
+The answer is kept in .dream/authors.json with the commit it holds for, so that only newer commits are ever read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import orjson
+
+from dream.store import files
+from dream.store.gitdiff import PLAIN
+from dream.store.gitlog import kind_of
+from dream.store.gitobjects import is_memory
+from dream.store.gitstore import GitStore
+
+FILE_NAME = "authors.json"
+
+_HUNK = re.compile(rb"@@ -[0-9]+(?:,[0-9]+)? \+[0-9]+(?:,([0-9]+))? @@")
+# Commits that are not dream's own are a person's too: they may well use git in their workspace.
+_NOT_DREAMT = ("--extended-regexp", "--invert-grep", "--grep=^Dream-Kind: (dream|restore|init)$")
+_FORMAT = "--format=%x1e%s%x1f%(trailers:key=Dream-Kind,valueonly,separator=%x1d)%x1f"
+
+
+def person_lines(git: GitStore) -> dict[str, frozenset[str]]:
+    """Return, for each memory file, the text of every line that a person ever added to it.
+
+    Lines are compared without the white space at their end; blank ones don't count. Templates of `dream init` and
+    what a dream wrote are not among them; what stood in a workspace when it was adopted is.
+    """
+    head = git.head()
+    known, lines = _cached(git.private / FILE_NAME)
+    if head == known or head is None:
+        return lines
+    if known is not None and not git.is_ancestor(known, head):
+        known, lines = None, {}
+    for path, line in _added(git, head, known):
+        text = line.decode("utf-8", "replace").rstrip()
+        if text:
+            lines[path] = lines.get(path, frozenset()) | {text}
+    _keep(git.private / FILE_NAME, head, lines)
+    return lines
+
+
+def _added(git: GitStore, head: str, known: str | None) -> Iterator[tuple[str, bytes]]:
+    """Yield (path, line) for all that commits of a person added since `known`."""
+    revisions = [head, *([f"^{known}"] if known else [])]
+    arguments = ("log", _FORMAT, "--patch", "--unified=0", *PLAIN, *_NOT_DREAMT, "--end-of-options", *revisions, "--")
+    for record in git.git.run(*arguments).split(b"\x1e")[1:]:
+        subject, trailer, patch = [*record.split(b"\x1f", 2), b"", b""][:3]
+        if kind_of(subject.decode("utf-8", "replace"), trailer.decode("utf-8", "replace")) in (None, "hand"):
+            yield from _plus_lines(patch)
+
+
+def _plus_lines(patch: bytes) -> Iterator[tuple[str, bytes]]:
+    path, remaining = "", 0
+    for line in patch.split(b"\n"):
+        if remaining and line.startswith(b"+"):
+            remaining -= 1
+            if is_memory(path):
+                yield path, line[1:]
+        elif not remaining and line.startswith(b"+++ b/"):
+            path = line[6:].rstrip(b"\t").decode("utf-8", "replace")
+        elif found := _HUNK.match(line):
+            remaining = int(found[1]) if found[1] is not None else 1
+
+
+def _cached(path: Path) -> tuple[str | None, dict[str, frozenset[str]]]:
+    try:
+        row = orjson.loads(files.read_bytes(path) or b"{}")
+        return row["head"], {name: frozenset(lines) for name, lines in row["lines"].items()}
+    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
+        return None, {}
+
+
+def _keep(path: Path, head: str, lines: Mapping[str, frozenset[str]]) -> None:
+    row = {"head": head, "lines": {name: sorted(texts) for name, texts in sorted(lines.items())}}
+    files.replace(path, orjson.dumps(row), durable=False)
