@@ -35,7 +35,7 @@ def run_record(report: RunReport, models: Models, started: datetime, ended: date
         outcome=report.outcome,
         reason=report.reason,
         entries=(first, last) if report.batches else None,
-        findings=Counter(outcome.state for batch in report.batches for outcome in batch.outcomes),
+        findings=dict(Counter(outcome.state for batch in report.batches for outcome in batch.outcomes)),
         usage=report.usage,
         commits=tuple(batch.commit for batch in report.batches if batch.commit),
         model=", ".join(dict.fromkeys((models.phase1.name, models.phase2.name))),

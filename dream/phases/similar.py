@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import pairwise
 
 # Words that carry no fact. Negations are left out on purpose: "likes" and "does not like" differ.
@@ -23,6 +24,7 @@ _CJK = re.compile(r"[぀-ヿ㐀-鿿豈-﫿가-힯]")
 _SUFFIXES = ("ing", "ed", "es", "s")
 
 
+@lru_cache(maxsize=8192)
 def content_words(text: str) -> frozenset[str]:
     """Return the content words of `text`: lower case, lightly stemmed; CJK text as pairs of characters."""
     words: set[str] = set()
