@@ -17,8 +17,8 @@ from dream.models import MEMORY_FILES, MemoryFile
 
 ROOM: dict[MemoryFile, tuple[int, int]] = {  # lines and bytes, below the guards' budgets with their headings
     "SOUL.md": (50, 5_000),
-    "USER.md": (100, 10_500),
-    "memory/MEMORY.md": (185, 23_000),
+    "USER.md": (60, 3_000),  # short enough to stand whole before MEMORY.md in any prompt; what is over goes there
+    "memory/MEMORY.md": (192, 24_000),
 }
 LEAST = 0.012  # gain per character below which a line is not worth its place in a full file
 PASSES = 4
@@ -112,6 +112,8 @@ def _latest(found: Sequence[Claim], names: set[str]) -> list[_New]:
         if same is not None:
             news[same] = _merged(news[same], claim.cursor)
             continue
+        if any(same_fact(text, index.lines[n][1]) for n in index.gone):
+            continue  # said again after it was corrected: people repeat what they pasted before
         gone = [n for n in near if supersedes(text, index.lines[n][1])]
         index.gone.update(gone)
         cursors = {claim.cursor, *(cursor for n in gone for cursor in news.pop(n).cursors)}
@@ -141,7 +143,10 @@ def _fitting(
             if number in chosen:
                 continue
             new, found = added[number], weighed[number][1]
-            pushed = rooms[new.file].take(new.text, weighed[number][2] * density(found, seen, len(new.text)), _sure(new))
+            worth = weighed[number][2] * density(found, seen, len(new.text))
+            if new.file == "USER.md" and not rooms[new.file].holds(new.text):
+                new = added[number] = _New("memory/MEMORY.md", new.text, new.cursors, new.replaces)
+            pushed = rooms[new.file].take(new.text, worth, _sure(new))
             if pushed is not None:
                 chosen[number] = [(new.file, text) for text in pushed]
                 note(found, seen)
@@ -176,6 +181,10 @@ class _Room:
         self.weakest = sorted(worths, reverse=True)
         self.swaps = int(SWAP * len(lines))
         self.full = 1 - min(self.lines / most_lines, self.bytes / most_bytes)
+
+    def holds(self, text: str) -> bool:
+        """Say whether a line fits without pushing out another."""
+        return self.lines >= 1 and self.bytes >= _size(text)
 
     def take(self, text: str, worth: float, sure: bool) -> list[str] | None:
         """Give room to a line: the lines that it pushes out, or None where it is not worth any of them."""

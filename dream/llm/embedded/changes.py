@@ -31,6 +31,11 @@ _END = re.compile(
     r"\b(?:no longer|not? .{0,30}\banymore|any more|quit|stopped|gave up|sold|broke up|cancel\w*|dropped|ended|left)\b|不再|取消|放弃|戒了|卖了",
     re.I,
 )
+_APPOINTMENT = re.compile(
+    r"\b(?:calls?|meetings?|deadline|appointment|interview|session|exam|review|flight|launch|release|due|scheduled|delivery)\b"
+    r"|会议|截止|预约|面试|考试|航班|上线|发布",
+    re.I,
+)
 _PLACE = re.compile(
     r"(?:\b(?:moved|moves|moving|relocated|relocating|move)(?: \w+){0,3}? to|\b(?:liv(?:es|ed|e|ing)|based|resid\w+) in|(?:搬到|搬去|住在|住|搬家到))"
     rf"\s*(?:了)?(?P<what>[A-Z][\w'-]*(?: [A-Z][\w'-]*)*|[{CJK}]{{2,6}})"
@@ -64,7 +69,10 @@ def _values(text: str) -> tuple[tuple[str, str], ...]:
         if number.endswith("%"):
             found.append(("%", number))
             continue
-        for unit in (match["unit"], match["second"], match["third"]):
+        units = [match["unit"], match["second"], match["third"]]
+        if not any(unit and unit.lower() not in STOP for unit in units):
+            found.append(("", number))
+        for unit in units:
             if unit and unit.lower() not in STOP:
                 found.append((stem(unit.lower()), number))
     return tuple(found)
@@ -89,7 +97,8 @@ def supersedes(new: str, old: str) -> bool:
     cue = _CUE.search(new) is not None
     if _other_value(new, old, shared, cue, same):
         return True
-    if cue and len(shared) >= 2 and same >= 0.3 and _other_date(new, old):
+    fixed = cue or (_APPOINTMENT.search(new) is not None and same >= 0.6)
+    if fixed and len(shared) >= 2 and same >= 0.3 and _other_date(new, old):
         return True
     if _END.search(new) and same >= 0.5 and len(shared) >= 2 and not _END.search(old):
         return True
@@ -99,11 +108,13 @@ def supersedes(new: str, old: str) -> bool:
 def _other_value(new: str, old: str, shared: list[str], cue: bool, same: float) -> bool:
     was = _values(old)
     for unit, number in _values(new):
-        numbers = {other for key, other in was if key == unit}
+        named = {key for key, _ in was if key in shared} if unit == "" and cue else {unit}
+        numbers = {other for key, other in was if key in named}
         if not numbers or number in numbers or (unit in COMMON and unit not in {"day", "year", "week", "hour"}):
             continue
         context = [key for key in shared if key != unit]
-        if len(context) >= (1 if cue else 3) and same >= (0.25 if cue else 0.6):
+        least = (1 if cue else 3) + (unit == "%")
+        if len(context) >= least and same >= (0.25 if cue else 0.6):
             return True
     return False
 

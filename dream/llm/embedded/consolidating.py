@@ -14,6 +14,7 @@ from dream.llm.embedded.dates_zh import spelled_zh
 from dream.llm.embedded.directives import directive
 from dream.llm.embedded.noise import is_injection, is_mine, is_passing, is_pleasantry, is_question, is_secret, is_thin
 from dream.llm.embedded.person import third, trimmed
+from dream.llm.embedded.routing import calls
 from dream.llm.embedded.salience import salience
 from dream.llm.embedded.sections import Said
 from dream.llm.embedded.sentences import sentences
@@ -21,6 +22,7 @@ from dream.llm.embedded.stated import stated
 from dream.llm.embedded.words import content, likeness, mostly_cjk
 
 AGENTS = frozenset("assistant agent ai bot claude gpt chatgpt gemini copilot codex model system cursor dream".split())
+KEPT = 0.85  # part of what could be kept, in characters
 WIDTH = 240  # characters of a line of memory that is still easy to read
 _SAID = re.compile(r" ?[(（][^()（）]{0,20}\d{4}[^()（）]{0,10}[)）]$")
 PASTED = 1_500  # characters of a message above which only what speaks of the speaker is taken
@@ -42,14 +44,18 @@ def consolidate(messages: Sequence[Said], limit: int) -> str:
     """Return the bullets of a conversation, at most `limit` characters, or `(nothing)`."""
     lines = candidates(messages)
     weighed = [(line.text, line.content, line.factor) for line in lines]
-    budget = min(limit, max(1_500, int(0.75 * sum(len(line.text) for line in lines))))
+    budget = min(limit, max(1_500, int(KEPT * sum(len(line.text) for line in lines))))
     chosen: list[int] = []
     for index in ranked(weighed):
         if budget < len(lines[index].text) + 3:
             break
         budget -= len(lines[index].text) + 3
         chosen.append(index)
-    return "\n".join(f"- {text}" for text in joined([lines[index] for index in sorted(chosen)])) or "(nothing)"
+    texts = joined([lines[index] for index in sorted(chosen)])
+    named = next((name for m in messages if m.role == "user" and (name := person(m))), "")
+    if texts and named:
+        texts.insert(0, calls(named))
+    return "\n".join(f"- {text}" for text in texts) or "(nothing)"
 
 
 def joined(lines: Sequence[Line]) -> list[str]:

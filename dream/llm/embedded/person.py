@@ -12,10 +12,11 @@ _INTERJECTION = re.compile(
     r"ah+|aw+|ok|okay|sure|thanks(?: (?:so much|a lot|a bunch|again|for \w+(?: \w+){0,2}))?|thank you(?: so much)?|great|awesome|cool|"
     r"nice|totally|definitely|absolutely|exactly|of course|for sure|honestly|anyway|anyways|actually|yay|man|true|right|"
     r"agreed|indeed|congrats|congratulations|good question|guess what|speaking of which|in fact|as for me|"
-    r"to be honest|remember that|please remember(?: that)?|remember,?|note that|fyi|just so you know|you know|"
+    r"to be honest|considering(?: that| the fact that)?(?= i\b)|(?:especially )?since(?= i\b)|given that|especially since|"
+    r"remember that|please remember(?: that)?|remember,?|note that|fyi|just so you know|you know|"
     r"嗯|哦|对|对了|是的|好的|其实|那个|话说|顺便说一下|记住)"
     r"(?:,? (?:[A-Z][a-z]+))?\s*(?:[,.!:;，。！：…-]+\s*|(?<=and)\s+|(?<=but)\s+|(?<=so)\s+|(?<=also)\s+|(?<=plus)\s+"
-    r"|(?<=that)\s+|(?<=which)\s+|(?<=Actually)\s+|(?<=actually)\s+|(?<=记住)|(?<=其实)))+",
+    r"|(?<=since)\s+(?=i\b)|(?<=considering)\s+|(?<=that)\s+|(?<=which)\s+|(?<=Actually)\s+|(?<=actually)\s+|(?<=记住)|(?<=其实)))+",
     re.I,
 )
 _VOCATIVE = re.compile(r", ([A-Z][a-z]{1,14})(?=[.!]+$)")

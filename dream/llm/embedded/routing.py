@@ -15,6 +15,13 @@ _PROFILE = re.compile(
     r"|喜欢|偏好|讨厌|最爱|过敏|住在|搬到|生日|岁|名字|叫|老家|来自|会说|时区|工作|职业|爱好|习惯|常用|素食|是一名|是个|丈夫|妻子|孩子",
     re.I,
 )
+_TRAIT = re.compile(
+    r"(?:(?:really|always|usually|never|also|still) )?(?:prefers?|likes?|loves?|hates?|dislikes?|enjoys?|lives? in|grew up|was born|works (?:at|for|as|in)|"
+    r"speaks?|studie[sd]|has an? |is (?:an? |allergic|vegetarian|vegan|married|single|from|originally|passionate|keen|interested|\d)|"
+    r"their (?:favou?rite|birthday|name|job|hobb\w+|dream|goal|wife|husband|partner)|moved to|wants to become)\b"
+    r"|.{0,6}(?:喜欢|偏好|讨厌|最爱|过敏|住在|生日|叫|来自|会说|是一名|是个|从事)",
+    re.I,
+)
 _EVENT = re.compile(
     r"\b(?:yesterday|today|on \d|the \w+ (?:before|after)|went|visited|attended|met|won|lost|finished|launched|released|deployed|"
     r"deadline|sprint|project|meeting|server|database|repo\w*|branch|commit\w*|build|api|code|test\w*)\b|会议|项目|部署|上线|数据库|服务器",
@@ -44,8 +51,8 @@ def route(line: str, names: set[str]) -> tuple[MemoryFile, str]:
         return "USER.md", line
     lead = _LEAD.match(line)
     if names and lead and lead["name"] in names and not lead["own"]:
-        body = line[lead.end() :]
-        return ("USER.md" if _PROFILE.search(body) and not _EVENT.search(body) else "memory/MEMORY.md"), line
+        body = line[lead.end() :].strip()
+        return ("USER.md" if len(body) < 140 and _TRAIT.match(body) and not _EVENT.search(body) else "memory/MEMORY.md"), line
     profile = _PROFILE.search(line) is not None and not _EVENT.search(line)
     if not names and profile and (_UNNAMED.match(line) or not (lead and lead["name"][:1].isupper())):
         return "USER.md", line

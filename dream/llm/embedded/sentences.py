@@ -27,8 +27,9 @@ _END = re.compile(
 )
 _ABBREVIATION = re.compile(r"(?:\b(?:Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|vs|e\.g|i\.e|No|approx|Inc|Ltd|a\.m|p\.m|[A-Z]))\.$")
 _CODE = re.compile(
-    r"[{};]\s*$|^\s*(?:[$#>%]|at |File \"|import |from \w+ import|def |class |const |let |var |\w+\()|=>|\(\)|==|\|\s"
+    r"[{};]\s*$|^\s*(?:[$%]\s|at \S+[(:]|File \"|import \w+|from \S+ import|def |class \w+[(:]|const |let \w+ =|var \w+ =|\w+\(\S*$)"
 )
+_CODELIKE = re.compile(r"=>|==|!=|&&|\|\||\(\)|\w\.\w+\(|</|\S{60,}")
 _ITEM = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
 _CLAUSE = re.compile(
     rf"(?<=[,;])\s+(?=(?:and|but|so|because|which|while|although|though)\b)|(?<=[，；])(?=[{CJK}])|(?<=;)\s+"
@@ -76,7 +77,12 @@ def _split(line: str) -> list[str]:
             parts[-1] += " " + part
         elif part.strip():
             parts.append(part.strip())
-    return [piece for part in parts for piece in _shortened(part)]
+    return [piece for part in parts for piece in _shortened(part) if not _codelike(piece)]
+
+
+def _codelike(sentence: str) -> bool:
+    """Say whether a sentence is mostly code: a sign of it for every eight words."""
+    return 8 * len(_CODELIKE.findall(sentence)) > len(sentence.split())
 
 
 def _shortened(sentence: str) -> list[str]:

@@ -18,6 +18,7 @@ _BREAK = re.compile(
     rf"(?:\s*[,;…]|\s[-–—]|\.)\s+(?=(?:and |but |so |or |then |also |because )?(?:(?:i|i'm|i've|i'd|i'll|my|we|we've|we're|our)\b"
     rf"|{_AUX} {_PRONOUN}\b|(?:what|how|why|where|who|whose|any (?:tips|advice|ideas?)|please|maybe|right|you know)\b"
     rf"|which (?:one|of|would|is|are)\b|when (?:is|are|should|do|can)\b|(?:considering|given that|especially since)\b))"
+    rf"|\s+(?=and i(?:'m|'ve)? (?:noticed|just|already|recently|have|need|want|decided|prefer|also)\b)"
     rf"|\s+(?=(?:can|could|would) you (?:please )?(?:help|give|show|tell|suggest|explain|provide|recommend|review|check|create)\b)",
     re.I,
 )
@@ -35,9 +36,9 @@ _TASK = re.compile(
     r"keep getting|get) |i'd (?:also |really )?(?:like|love) )",
     re.I,
 )
-_NOUN = r"(?P<noun>(?:my|our|the|their) (?:[\w'/.-]+ ){0,6}?[\w'/.-]+)"
+_NOUN = r"(?P<noun>(?:my|our|the|their) (?:[\w'/.-]+ ){0,9}?[\w'/.-]+)"
 _VALUE = r"(?:[$€£]?\d|(?:January|February|March|April|May|June|July|August|September|October|November|December) \d|(?:two|three|four|five|six|seven|eight|nine|ten)\b)"
-_OF = re.compile(rf"{_NOUN} (?:of|to|from|at|on|by) (?P<value>(?:about |around |over |under |only )?{_VALUE}[^,;?]{{0,60}}?)(?=,|;|\?|$| (?:but|and|to|with|by|for|so|in|because|might)\b)")
+_OF = re.compile(rf"{_NOUN} (?:of|to|from|at|on|by) (?P<value>(?:about |around |over |under |only )?{_VALUE}(?:[^,;?]|,(?= ?\d)){{0,60}}?)(?=,(?! ?\d)|;|\?|$| (?:but|and|to|with|by|for|so|in|because|might)\b)")
 _WHICH = re.compile(rf"{_NOUN}, which (?P<rest>(?:has|have|is|was|are|were|had|now|recently|currently)\b[^,;?]{{3,120}})")
 _LASTS = re.compile(
     r"\d|\b(?:prefer|decided|chose|chosen|choose|using|deadline|moved|switched|instead|goal|aiming|target\w*|never|always)\b|[a-z] [A-Z]"
