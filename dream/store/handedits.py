@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
@@ -9,7 +11,7 @@ from typing import Protocol
 from dream.errors import GitError, WorkspaceError
 from dream.store import files, intent, messages
 from dream.store.gitenv import PERSON
-from dream.store.gitobjects import ARCHIVE, FILES, STATE, changed, is_archive, is_memory
+from dream.store.gitobjects import ARCHIVE, FILES, STATE, applied, changed, is_archive, is_memory
 from dream.store.gitstore import GitStore
 
 
@@ -24,8 +26,17 @@ class Place(Protocol):
     def git(self) -> GitStore: ...
 
 
-def commit(place: Place, now: datetime) -> str | None:
-    """Commit the differences between disk and HEAD as the person's; return the sha, None when there are none.
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The state after a person's changes were committed: disk and HEAD agree. `hand` is None when there were none."""
+
+    hand: str | None
+    head: str | None
+    files: Mapping[str, bytes]
+
+
+def commit(place: Place, now: datetime) -> Settled:
+    """Commit the differences between disk and HEAD as the person's.
 
     Bytes are taken as they are, whatever their encoding; a file that is gone is a deletion.
     Raises WorkspaceError for a directory, a link or a special file in the place of a memory file.
@@ -35,7 +46,7 @@ def commit(place: Place, now: datetime) -> str | None:
         committed = {path: data for path, data in present.items() if is_memory(path)}
         changes = changed(committed, read(place.root))
         if not changes:
-            return None
+            return Settled(None, head, present)
         diff = place.git.compare({path: present.get(path) for path in changes}, changes)
         message = messages.build("hand", diff.files)
         new = place.git.write(changes, message, parent=head, now=now, author=PERSON)
@@ -49,7 +60,7 @@ def commit(place: Place, now: datetime) -> str | None:
             place.git.refresh_index(changes, new)
         intent.remove(place.private)
         if moved:
-            return new
+            return Settled(new, new, applied(present, changes))
 
 
 def read(root: Path) -> dict[str, bytes]:

@@ -79,12 +79,12 @@ def commit(
     Raises WorkspaceError or GitError, and then files and HEAD are as they were, but for the person's commit.
     """
     for _ in range(_ATTEMPTS):
-        hand = handedits.commit(place, now)
-        head, present = place.git.snapshot()
+        settled = handedits.commit(place, now)
+        head, present = settled.head, settled.files
         ready, merged, held = _settle(changes, expected, present)
         if held and hold:
             ready |= hold(held)
-        done = Committed(None, {}, tuple(merged), tuple(held), hand)
+        done = Committed(None, {}, tuple(merged), tuple(held), settled.hand)
         ready = {path: data for path, data in ready.items() if present.get(path) != data}
         if not ready:
             return done
@@ -101,7 +101,7 @@ def commit(
 
 def commit_hand_edits(place: Place, now: datetime) -> str | None:
     """Commit what a person changed in the memory files, as theirs; None when nothing differs from HEAD."""
-    return handedits.commit(place, now)
+    return handedits.commit(place, now).hand
 
 
 def begin(place: Place, templates: Mapping[str, bytes], now: datetime) -> str:
@@ -111,12 +111,12 @@ def begin(place: Place, templates: Mapping[str, bytes], now: datetime) -> str:
     """
     place.git.ensure()
     recover(place)
-    handedits.commit(place, now)
-    head, present = place.git.snapshot()
+    settled = handedits.commit(place, now)
+    present = settled.files
     found = handedits.read_state(place.root)
     missing = {path: data for path, data in templates.items() if path not in present and path not in found}
     wanted = {**missing, **{path: data for path, data in found.items() if present.get(path) != data}}
-    if head is None or missing:
+    if settled.head is None or missing:
         commit(place, wanted, expected={}, message=lambda diff: messages.build("init", diff.files), now=now)
     return place.git.head() or ""
 
