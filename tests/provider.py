@@ -103,8 +103,8 @@ class Provider:
         self._used = 0
         self._lock = threading.Lock()
         self._stopped = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_for(self))
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server.provider = self
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
 
     @property
@@ -152,48 +152,55 @@ class Provider:
         self._server.server_close()
 
 
-def _handler_for(provider: Provider) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    provider: Provider
 
-        def do_POST(self) -> None:
-            if provider.stopped:  # a connection kept open must not outlive the server
-                self.close_connection = True
-                return
-            data = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            body = json.loads(data) if data else {}
-            reply = provider.take(Request(self.path, dict(self.headers), body, time.monotonic()))
-            if reply.hang:
-                provider.wait_until_stopped()
-                self.close_connection = True
-                return
-            if reply.seconds:
-                provider.wait_until_stopped(reply.seconds)
-            self._send(reply)
 
-        def do_GET(self) -> None:
-            self._send(provider.take(Request(self.path, dict(self.headers), {}, time.monotonic())))
+class _Handler(BaseHTTPRequestHandler):
+    @property
+    def provider(self) -> Provider:
+        assert isinstance(self.server, _Server)
+        return self.server.provider
 
-        def _send(self, reply: Reply) -> None:
-            data = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
-            self.send_response(reply.status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            for name, value in reply.headers.items():
-                self.send_header(name, value)
-            self.end_headers()
-            for piece in [data] if not reply.drip else [data[i : i + 1] for i in range(len(data))]:
-                if reply.drip:
-                    provider.wait_until_stopped(reply.drip)
-                self.wfile.write(piece)
+    protocol_version = "HTTP/1.1"
 
-        def log_message(self, format: str, *args: object) -> None:
-            """Stay silent."""
+    def do_POST(self) -> None:
+        if self.provider.stopped:  # a connection kept open must not outlive the server
+            self.close_connection = True
+            return
+        data = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        body = json.loads(data) if data else {}
+        reply = self.provider.take(Request(self.path, dict(self.headers), body, time.monotonic()))
+        if reply.hang:
+            self.provider.wait_until_stopped()
+            self.close_connection = True
+            return
+        if reply.seconds:
+            self.provider.wait_until_stopped(reply.seconds)
+        self._send(reply)
 
-        def handle(self) -> None:
-            try:
-                super().handle()
-            except (BrokenPipeError, ConnectionResetError):
-                self.close_connection = True  # the client gave up; that is what some tests want
+    def do_GET(self) -> None:
+        self._send(self.provider.take(Request(self.path, dict(self.headers), {}, time.monotonic())))
 
-    return Handler
+    def _send(self, reply: Reply) -> None:
+        data = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
+        self.send_response(reply.status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        for name, value in reply.headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        for piece in [data] if not reply.drip else [data[i : i + 1] for i in range(len(data))]:
+            if reply.drip:
+                self.provider.wait_until_stopped(reply.drip)
+            self.wfile.write(piece)
+
+    def log_message(self, *args: object) -> None:
+        """Stay silent."""
+
+    def handle(self) -> None:
+        try:
+            super().handle()
+        except (BrokenPipeError, ConnectionResetError):
+            self.close_connection = True  # the client gave up; that is what some tests want

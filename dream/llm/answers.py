@@ -27,10 +27,10 @@ _FINISHES: dict[str, Finish] = {
     "safety": "refusal",
 }
 # A provider's own words for "this did not end well", which LiteLLM passes on as "stop".
-_FAILED = re.compile(r"error|fail|abort|cancel|malformed|unexpected|timeout", re.I)
+_FAILED = re.compile(r"error|fail|abort|cancel|malformed|unexpected|timeout", re.IGNORECASE)
 _THINKING = ("think", "thinking", "reasoning", "thought")
-_TAGGED = re.compile(r"<tool_call>\s*(\{.*?\})\s*(?:</tool_call>|\Z)", re.S)
-_FENCED = re.compile(r"```(?:json|tool_call|tool_code)?[ \t]*\n(\s*[\[{].*?)\n\s*```", re.S)
+_TAGGED = re.compile(r"<tool_call>\s*(\{.*?\})\s*(?:</tool_call>|\Z)", re.DOTALL)
+_FENCED = re.compile(r"```(?:json|tool_call|tool_code)?[ \t]*\n(\s*[\[{].*?)\n\s*```", re.DOTALL)
 MAX_TEXT_CALLS = 100  # tool calls read from one text
 
 

@@ -11,7 +11,7 @@ from dream.llm.model import Json
 from dream.text import mend_surrogates
 
 MAX_CHARS = 1_000_000  # of arguments that are read at all; a memory file holds a fortieth of that
-_FENCE = re.compile(r"\A```[a-zA-Z]*\n(.*?)\n?```\Z", re.S)
+_FENCE = re.compile(r"\A```[a-zA-Z]*\n(.*?)\n?```\Z", re.DOTALL)
 
 
 def read_arguments(raw: object) -> tuple[dict[str, Json], str | None]:

@@ -57,7 +57,7 @@ class Fault:
 
 
 _OUTPUT_TOO_LONG = re.compile(
-    r"max_(completion_|output_)?tokens.{0,60}(too large|at most|exceed|must be|maximum)", re.S
+    r"max_(completion_|output_)?tokens.{0,60}(too large|at most|exceed|must be|maximum)", re.DOTALL
 )
 _TOO_LONG = re.compile(
     r"context.{0,12}(length|window|size|limit)|maximum (prompt|input|number of (input )?tokens)|prompt is too long"
@@ -78,8 +78,10 @@ _NO_CONNECTION = re.compile(
     r"|server disconnected|connection reset|connection aborted|network is unreachable|no route to host|ssl"
 )
 _NOT_JSON = re.compile(r"expecting value|received response|unable to get json|not valid json|jsondecodeerror")
-_NO_TOOLS = re.compile(r"(does|do|did)(n't| not) support.{0,20}(tool|function)|tool(s| use| calling).{0,30}not (supported|enabled)"
-                       r"|(tool choice|tools).{0,30}requires --|no endpoints found that support tool|unsupported.{0,20}tools")  # fmt: skip
+_NO_TOOLS = re.compile(
+    r"(does|do|did)(n't| not) support.{0,20}(tool|function)|tool(s| use| calling).{0,30}not (supported|enabled)"
+    r"|(tool choice|tools).{0,30}requires --|no endpoints found that support tool|unsupported.{0,20}tools"
+)
 
 
 def translate(fault: Fault, *, tools_sent: bool = False) -> ModelError:
@@ -88,18 +90,6 @@ def translate(fault: Fault, *, tools_sent: bool = False) -> ModelError:
     quoted = quote(fault.text)
     if "invalid response object" in text:
         return AnswerUnusable(f"{model} answered in a form that is not the chat-completions one: {_shape(fault.text)}.")
-    if _NO_KEY.search(text):
-        return ModelRejected(f"{model} needs a key: set DREAM_API_KEY or {_variable(fault)} in the environment.")
-    if "provider not provided" in text:
-        return ModelRejected(
-            f"The model name {model!r} names no provider: write provider/name, such as openai/gpt-5-mini or ollama_chat/qwen3."
-        )
-    if status in (401, 403):
-        return ModelRejected(
-            f"{model} refused the key ({status}: {quoted}); check DREAM_API_KEY or {_variable(fault)}."
-        )
-    if status == 402 or _NO_QUOTA.search(text):
-        return ModelRejected(f"The account for {model} has no credit or quota left ({quoted}).")
     if tools_sent and _NO_TOOLS.search(text):
         return ToolsRefused(f"{model} can't call tools ({quoted}).")
     if _OUTPUT_TOO_LONG.search(text) and status == 400:
@@ -108,7 +98,26 @@ def translate(fault: Fault, *, tools_sent: bool = False) -> ModelError:
         return PromptTooLong(
             f"The prompt is longer than the window of {model} ({quoted}); set context_window to its real size."
         )
-    return _by_status(fault, text, quoted)
+    return _account(fault, text, quoted) or _by_status(fault, text, quoted)
+
+
+def _account(fault: Fault, text: str, quoted: str) -> ModelError | None:
+    """Return the error where the key, the name or the account is at fault."""
+    model = fault.model
+    if _NO_KEY.search(text):
+        return ModelRejected(f"{model} needs a key: set DREAM_API_KEY or {_variable(fault)} in the environment.")
+    if "provider not provided" in text:
+        return ModelRejected(
+            f"The model name {model!r} names no provider: write provider/name, such as openai/gpt-5-mini "
+            "or ollama_chat/qwen3."
+        )
+    if fault.status in (401, 403):
+        return ModelRejected(
+            f"{model} refused the key ({fault.status}: {quoted}); check DREAM_API_KEY or {_variable(fault)}."
+        )
+    if fault.status == 402 or _NO_QUOTA.search(text):
+        return ModelRejected(f"The account for {model} has no credit or quota left ({quoted}).")
+    return None
 
 
 def _says_too_long(text: str, status: int | None) -> bool:

@@ -235,7 +235,7 @@ def _within(seconds: float, work: Callable[[], _T]) -> _T:
     def run() -> None:
         try:
             future.set_result(work())
-        except BaseException as error:  # handed over to the caller's thread, which raises it
+        except BaseException as error:  # noqa: BLE001 — handed over to the caller's thread, which raises it
             future.set_exception(error)
 
     threading.Thread(target=run, name="dream-model-call", daemon=True).start()

@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 from dream.models import Role, Usage
 
 Finish = Literal["stop", "length", "tool_calls", "refusal"]
+NOTHING_USED = Usage()
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
 
 
@@ -52,7 +53,7 @@ class Completion:
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
     finish: Finish = "stop"
-    usage: Usage = Usage()
+    usage: Usage = NOTHING_USED
     model: str = ""
 
 
