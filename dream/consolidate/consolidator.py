@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Self
 
@@ -13,6 +14,7 @@ from dream.consolidate import cut
 from dream.consolidate.background import Background
 from dream.consolidate.cut import Item
 from dream.consolidate.fidelity import Kept
+from dream.consolidate.patience import Patience
 from dream.consolidate.session import Session
 from dream.consolidate.summariser import Batch, Summariser
 from dream.llm.model import Model
@@ -70,6 +72,7 @@ class Consolidator:
         self._settings = settings
         self._folder = prompts_folder
         self._report = report
+        self._patience = Patience()
         self._background: Background[Consolidated | None] = Background()
 
     def consolidate(self, key: str, messages: Iterable[Message], *, now: datetime) -> Consolidated:
@@ -161,8 +164,14 @@ class Consolidator:
     def _run(
         self, key: str, numbered: Iterable[tuple[int, Message]], position: int, now: datetime
     ) -> Iterator[Consolidated]:
-        summariser = Summariser(self._model, self._settings, self._folder, self._report)
-        items = (summariser.item(place, message) for place, message in numbered)
+        new = iter(numbered)
+        first = next(new, None)
+        if first is None:
+            return  # before a tokenizer is loaded for nothing
+        summariser = Summariser(
+            self._model, self._settings, folder=self._folder, report=self._report, patience=self._patience, now=now
+        )
+        items = (summariser.item(place, message) for place, message in chain([first], new))
         for chunk in cut.chunks(items, summariser.budget):
             for done in self._chunk(key, chunk, summariser, position, now):
                 yield done

@@ -42,9 +42,10 @@ _KINDS: tuple[tuple[str, int, re.Pattern[str]], ...] = (
     ("number", 2, re.compile(r"(?<![A-Za-z0-9_.])(v?\d+(?:[.,]\d+)+|[$€£¥]\d+|\d+ ?[%€°]|\d{2,})(?![A-Za-z0-9]*\d)")),
     ("name", 1, re.compile(r"(?<=[a-z,;] )([A-Z][a-zà-öø-ÿ]{2,}(?: [A-Z][a-zà-öø-ÿ]+){0,3})\b")),
 )
-_NO_NAMES = frozenset(
-    ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "god", "english", "okay", "thanks")
-)
+# Capitals that name nobody: days, which only count from the message's date, and what people begin with.
+_DAYS = ("monday", "tuesday", "tues", "wednesday", "thursday", "thurs", "friday", "saturday", "sunday")
+_OPENERS = ("god", "okay", "thanks", "thank", "congrats", "good", "yes")
+_NO_NAMES = frozenset({*_DAYS, *(day[:3] for day in _DAYS), *_OPENERS})
 NAMES_SHARE = 0.15  # of words with a capital; above it the language writes other words so too,
 NAMES_LEAST = 3  # unless there are only these few
 

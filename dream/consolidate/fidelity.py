@@ -14,6 +14,7 @@ TAIL_CHARS = 400  # of all lines that are added: a help for the summary, not a s
 TAIL_SHARE = 0.15  # of the summary, above this floor:
 TAIL_LEAST = 160  # characters; a line or two
 QUOTE_CHARS = 120  # of one quotation
+NAMED_WORDS = 5  # of a sentence; in a shorter one a name only addresses somebody
 PASTED_CHARS = 2_000  # a longer message holds pasted material, whose every number is nobody's fact
 
 _SENTENCE = re.compile(r"[^\n.!?。！？]+(?:[.!?](?=\w)[^\n.!?。！？]*)*[.!?。！？]*")
@@ -78,14 +79,21 @@ def _tail(messages: Sequence[Message], missing: set[tuple[str, str]], room: int,
 
 def _sentences(messages: Sequence[Message]) -> Iterator[tuple[Message, str, list[Exact]]]:
     """Yield what users stated, sentence by sentence, with the exact things in it; questions state nothing."""
+    speakers = tuple((message.name or "?").casefold()[:3] for message in messages)
     for message in messages:
         if message.role != "user" or len(message.content) > PASTED_CHARS:
             continue
         for match in _SENTENCE.finditer(_FENCED.sub("\n", message.content)):
             sentence = match[0].strip()
             things = [] if sentence.endswith(("?", "？")) else exact(sentence)
+            things = [thing for thing in things if thing.kind != "name" or _names(thing, sentence, speakers)]
             if things:
                 yield message, sentence, things
+
+
+def _names(thing: Exact, sentence: str, speakers: Sequence[str]) -> bool:
+    """Tell whether a name stands for somebody else: not for a speaker, also in a short form, and in no mere call."""
+    return len(sentence.split()) >= NAMED_WORDS and not thing.text.casefold().startswith(tuple(speakers))
 
 
 def _line(message: Message, sentence: str, things: Sequence[Exact], zone: tzinfo) -> str:

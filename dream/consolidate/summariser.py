@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 from dream import prompts
 from dream.consolidate import cut, fidelity, raw, summary
 from dream.consolidate.cut import Item
 from dream.consolidate.fidelity import Kept
+from dream.consolidate.patience import Patience
 from dream.consolidate.prepare import prepare, safe
 from dream.errors import AnswerUnusable, ModelError, PromptTooLong
 from dream.llm.model import ChatMessage, Model
@@ -22,7 +24,6 @@ RETRY_TOKENS = 500  # of the rejected answer and what was wrong with it
 TEMPLATE_TOKENS = 100  # of the section's tags and the provider's own marks between messages
 WINDOW_SHARE = 0.95  # what a tokenizer that isn't the model's own may be wrong by
 HALVINGS = 2  # of a chunk that turns out too long for the model
-FAILURES = 2  # calls in a row that failed; then the model is not asked again in this run, which would only wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +36,28 @@ class Batch:
 
 
 class Summariser:
-    """Summarises the chunks of one run with `model`; what the model did wrong is reported, never raised.
+    """Summarises the chunks of one session with `model`; what the model did wrong is reported, never raised.
 
     Only a SpendingLimit, raised before a call, gets through.
     """
 
-    def __init__(self, model: Model, settings: Settings, folder: Path | None, report: Report | None) -> None:
+    def __init__(
+        self,
+        model: Model,
+        settings: Settings,
+        *,
+        folder: Path | None,
+        report: Report | None,
+        patience: Patience,
+        now: datetime,
+    ) -> None:
         self._model = model
         self._patterns = settings.redact_patterns
         self._zone = settings.zone()
         self._report = report
-        self._failures = 0
+        self._patience = patience
+        self._now = now
+        self._told = False
         self._system = prompts.load("consolidate", folder, language=prompts.language(settings.language))
         self._answer = max(1, min(model.max_output, settings.max_output_tokens, model.window // 4))
         self.budget = self._budget(settings)
@@ -95,8 +107,8 @@ class Summariser:
 
     def _summary(self, key: str, items: Sequence[Item]) -> Batch:
         """Ask for a summary of `items`, twice at the most; raises PromptTooLong."""
-        if self._failures >= FAILURES:
-            return self._raw(key, items, Usage(), None)
+        if self._patience.lost(self._now):
+            return self._raw(key, items, Usage(), "the model failed too often in a row and was not asked")
         conversation = self._conversation(key, items)
         prompt = [ChatMessage("system", self._system), ChatMessage("user", conversation)]
         usage, wrong = Usage(), AnswerUnusable("")
@@ -104,7 +116,7 @@ class Summariser:
             try:
                 asked = [*prompt, *_retry(wrong)] if again else prompt
                 completion = self._model.complete(asked, max_tokens=self._answer)
-                self._failures = 0
+                self._patience.answered()
                 usage += completion.usage
                 text = summary.read(completion, conversation, self._answer, self._model.count)
                 return self._written(key, items, safe(text, self._patterns), usage, completion.model)
@@ -113,7 +125,7 @@ class Summariser:
             except PromptTooLong:
                 raise
             except ModelError as error:
-                self._failures += 1
+                self._patience.failed(error, self._now)
                 return self._raw(key, items, usage, str(error))
         return self._raw(key, items, usage, f"the model's answer did not count twice: {wrong}")
 
@@ -125,13 +137,14 @@ class Summariser:
         entry = NewEntry("summary", text, key, cut.span(items), self._model.count(text), name)
         return Batch((entry,), usage, kept)
 
-    def _raw(self, key: str, items: Sequence[Item], usage: Usage, reason: str | None) -> Batch:
-        """Keep `items` as they were said and report the reason; None is the same one as before."""
-        if self._report and reason:
+    def _raw(self, key: str, items: Sequence[Item], usage: Usage, reason: str) -> Batch:
+        """Keep `items` as they were said, and report it; once a session where the model is not asked any more."""
+        lost = self._patience.lost(self._now)
+        if self._report and not self._told:
             first, last = items[0].position, items[-1].position
-            more = "; all that follow too, without asking again" if self._failures >= FAILURES else ""
-            text = f"messages {first}–{last} are kept as they were said{more}: {reason}"
-            self._report(Diagnostic(key, 0, text))
+            which = f"messages {first}–{last}" + (" and all that follow" if lost else "")
+            self._report(Diagnostic(key, 0, f"{which} are kept as they were said: {reason}"))
+        self._told = lost
         return Batch(tuple(raw.entries(key, items, self._zone, self._model.count)), usage)
 
     def _conversation(self, key: str, items: Sequence[Item]) -> str:

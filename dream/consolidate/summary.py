@@ -44,6 +44,8 @@ def read(completion: Completion, conversation: str, most: int, count: Callable[[
     if not text:
         raise AnswerUnusable("it is empty")
     lines = [line.rstrip() for line in text.splitlines() if line.strip() and not _NOTHING.fullmatch(line.strip())]
+    if len(lines) > 1 and lines[0].endswith((":", "：")) and _BULLET.match(lines[1]) and not _BULLET.match(lines[0]):
+        del lines[0]  # "Here is the summary:"
     _check_size(lines, conversation, most, count)
     return "\n".join(lines)
 

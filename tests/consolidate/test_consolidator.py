@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 
@@ -157,7 +158,21 @@ def test_a_model_that_is_down_is_not_asked_for_every_chunk(history: History) -> 
     assert len(model.calls) == 2
     assert done.messages == 1_000
     assert len(found) == 2
-    assert "all that follow too" in found[-1].text
+    assert "all that follow" in found[-1].text
+
+
+def test_a_model_that_is_down_is_tried_again_later(history: History) -> None:
+    live = consolidator(history, ModelUnavailable("down"), ModelUnavailable("down"), "- a fact")
+    kinds = [
+        live.consolidate(f"a:{number}", conversation(1), now=NOW + timedelta(minutes=minutes)).entries[0].kind
+        for number, minutes in enumerate((0, 0, 1, 20))
+    ]
+    assert kinds == ["raw", "raw", "raw", "summary"]
+
+
+def test_a_model_that_rejects_a_chunk_is_asked_for_the_next(history: History) -> None:
+    live = consolidator(history, *[ModelRejected("no")] * 3, "- a fact")
+    assert [live.consolidate(f"a:{n}", conversation(1), now=NOW).raw for n in range(4)] == [1, 1, 1, 0]
 
 
 @pytest.mark.parametrize("answer", ["- a fact", ModelUnavailable("down"), "(nothing)"])

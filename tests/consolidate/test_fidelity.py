@@ -48,7 +48,7 @@ def test_exact_things_are_found_once(text: str, found: list[tuple[str, str]]) ->
         ("on 7 May", "- on May 7, 2026"),
         ("5月7日", "- 2026-05-07"),
         ("it costs 1,200 euros", "- costs 1200 euros"),
-        ("with Anna Karenina", "- Anna's visit"),
+        ("I will go there with Anna Karenina", "- Anna's visit"),
         ("see /srv/App/x.py", "- in /srv/app/x.py"),
     ],
 )
@@ -92,3 +92,11 @@ def test_a_long_sentence_is_cut_round_what_matters() -> None:
     tail = text.splitlines()[1]
     assert "~/vault/keys.kdbx" in tail
     assert len(tail) < 160
+
+
+def test_a_name_by_which_somebody_is_only_addressed_is_nothing_exact() -> None:
+    messages = [
+        Message("user", "That is awesome, Mel! Hey there, Bob!", SAID, "Caroline"),
+        Message("user", "I will tell that to Caro on Fri when we meet.", SAID, "Melanie"),
+    ]
+    assert completed("- a fact", messages, UTC) == ("- a fact", Kept())

@@ -19,7 +19,7 @@ from dream.errors import AnswerUnusable, ModelRejected, ModelUnavailable, Prompt
 from dream.llm.model import Completion, ToolCall
 from dream.models import Entry, Message
 from dream.settings import Settings
-from tests.consolidate.conftest import NOW, open_history
+from tests.consolidate.conftest import NOW, conversation, open_history
 from tests.scripted import Answer, ScriptedModel
 
 KEY = "openai:talk"
@@ -114,13 +114,15 @@ for step in consolidator.steps("openai:talk", conversation(100, 100), now=NOW):
 """
 
 
-def run_and_kill(root: Path, steps: int) -> None:
-    """Run a real process, let it append `steps` chunks, and kill it before the next."""
+def start(root: Path, stdin: int) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [sys.executable, "-c", SCRIPT, str(root)]
-    process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=Path.cwd()
-    )
+    return subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, text=True, env=environment)
+
+
+def run_and_kill(root: Path, steps: int) -> None:
+    """Run a real process, let it append `steps` chunks, and kill it before the next."""
+    process = start(root, subprocess.PIPE)
     assert process.stdin
     assert process.stdout
     with process:
@@ -135,8 +137,6 @@ def run_and_kill(root: Path, steps: int) -> None:
 
 @pytest.mark.parametrize("steps", [1, 2])
 def test_a_process_that_is_killed_between_two_chunks_loses_and_doubles_nothing(tmp_path: Path, steps: int) -> None:
-    from tests.consolidate.conftest import conversation
-
     run_and_kill(tmp_path, steps)
     with open_history(tmp_path) as history:
         before = len(list(history.after(0)))
@@ -150,3 +150,12 @@ def test_a_process_that_is_killed_between_two_chunks_loses_and_doubles_nothing(t
     assert all(one[1] == other[0] for one, other in pairwise(spans))
     raw = "\n".join(entry.content for entry in entries if entry.kind == "raw")
     assert all((f" m{at}. " in raw) == (at >= spans[before][0]) for at in range(200))
+
+
+def test_processes_that_consolidate_the_same_session_at_once_share_the_work(tmp_path: Path) -> None:
+    processes = [start(tmp_path, subprocess.DEVNULL) for _ in range(3)]
+    for process in processes:
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+    with open_history(tmp_path) as history:
+        check(list(history.after(0)), conversation(100, 100))

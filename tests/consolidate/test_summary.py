@@ -41,6 +41,10 @@ def test_nothing_is_empty(answer: str) -> None:
     assert summary(answer) == ""
 
 
+def test_an_announcement_is_taken_off() -> None:
+    assert summary("Here is what matters:\n\n- One fact.\n- Two.") == "- One fact.\n- Two."
+
+
 def test_a_fence_and_a_stray_nothing_are_taken_off() -> None:
     assert summary("```markdown\n- One fact.\n\n(nothing)\n```") == "- One fact."
 
