@@ -17,6 +17,8 @@ MAX_RECORD = 64 << 20  # bytes of one record; what is larger is no message
 LISTS = ("messages", "items", "events", "conversations", "steps")
 
 _MARK = re.compile(rb'["{}\[\],:]')
+# A stretch of a string; so many escapes at once, as the matcher holds a little memory for each.
+_IN_STRING = re.compile(rb'[^"\\\n]*(?:\\.[^"\\\n]*){0,1000}', re.DOTALL)
 _OPENS, _CLOSES = b"{[", b"}]"
 
 
@@ -80,18 +82,14 @@ class _Window:
         """Return the end of the string at `start`, which is its line's where nothing closes it; None: read on."""
         at = start - self.base + 1
         while True:
-            close = self.data.find(b'"', at)
-            newline = self.data.find(b"\n", at, close if close >= 0 else len(self.data))
-            if newline >= 0:
-                return self.base + newline
-            if close < 0:
-                return None if self._more else self.base + len(self.data)
-            slash = close
-            while self.data[slash - 1 : slash] == b"\\":
-                slash -= 1
-            if (close - slash) % 2 == 0:
-                return self.base + close + 1
-            at = close + 1
+            at = _IN_STRING.match(self.data, at).end()  # type: ignore[union-attr]  # it matches anything
+            follows = self.data[at : at + 1]
+            if follows == b'"':
+                return self.base + at + 1
+            if follows == b"\n" or (not self._more and at + 1 >= len(self.data)):
+                return self.base + at + (follows != b"\n") * len(follows)
+            if at + 1 >= len(self.data):
+                return None
 
     def _grow(self, needed: int) -> bool:
         """Read on, at least doubling what is held, and forget what is before `needed`."""

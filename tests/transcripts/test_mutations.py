@@ -74,7 +74,8 @@ odd_values = st.one_of(
     st.integers(),
     st.floats(),
     st.text(max_size=8),
-    st.sampled_from(["\ud83d", "user", "assistant", "text", "tool_use", "tool_result", "1", [], {}, [[]], [None]]),
+    st.sampled_from(["\ud83d", "user", "assistant", "text", "tool_use", "tool_result", "1"]),
+    st.sampled_from(["[]", "{}", "[[]]", "[null]", '{"type": "text"}']).map(json.loads),
     st.lists(st.one_of(st.none(), st.text(max_size=3), st.dictionaries(st.sampled_from(["type", "text"]), st.text()))),
 )
 
