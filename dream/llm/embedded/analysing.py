@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
-from dream.llm.embedded.changes import same_fact, supersedes
+from dream.llm.embedded.changes import remainder, same_fact, supersedes
 from dream.llm.embedded.claims import Claim, claims
 from dream.llm.embedded.coverage import density, forget, note, ranked
 from dream.llm.embedded.routing import route, user_names
@@ -97,7 +97,11 @@ def _settle(old: list[tuple[MemoryFile, str]], found: Sequence[Claim], names: se
     for new in news:
         gone = [n for n in index.near(new.text) if n not in confirmed and supersedes(new.text, index.lines[n][1])]
         index.gone.update(gone)
-        settled.append(_New(new.file, new.text, new.cursors, tuple(index.lines[n] for n in gone)))
+        replaced = [index.lines[n] for n in gone]
+        file = replaced[0][0] if replaced and new.file != "SOUL.md" else new.file
+        settled.append(_New(file, new.text, new.cursors, tuple(replaced)))
+        rests = [(path, rest) for path, text in replaced if (rest := remainder(new.text, text))]
+        settled += [_New(path, rest, new.cursors) for path, rest in rests]
     return settled
 
 
@@ -116,8 +120,11 @@ def _latest(found: Sequence[Claim], names: set[str]) -> list[_New]:
             continue  # said again after it was corrected: people repeat what they pasted before
         gone = [n for n in near if supersedes(text, index.lines[n][1])]
         index.gone.update(gone)
+        rests = [(index.lines[n][0], rest, news[n].cursors) for n in gone if (rest := remainder(text, index.lines[n][1]))]
         cursors = {claim.cursor, *(cursor for n in gone for cursor in news.pop(n).cursors)}
         news[index.add(file, text)] = _New(file, text, tuple(sorted(cursors)))
+        for path, rest, basis in rests:
+            news[index.add(path, rest)] = _New(path, rest, basis)
     return list(news.values())
 
 

@@ -37,19 +37,18 @@ _APPOINTMENT = re.compile(
     re.I,
 )
 _PLACE = re.compile(
-    r"(?:\b(?:moved|moves|moving|relocated|relocating|move)(?: \w+){0,3}? to|\b(?:liv(?:es|ed|e|ing)|based|resid\w+) in|(?:搬到|搬去|住在|住|搬家到))"
+    r"(?:(?i:\b(?:moved|moves|moving|relocated|relocating|move))(?: \w+){0,3}? to|(?i:\b(?:liv(?:es|ed|e|ing)|based|resid\w+)) in|(?:搬到|搬去|住在|住|搬家到))"
     rf"\s*(?:了)?(?P<what>[A-Z][\w'-]*(?: [A-Z][\w'-]*)*|[{CJK}]{{2,6}})"
 )
 _JOB = re.compile(
-    r"(?:\b(?:works?|working|worked|employed|job|joined|position|hired|started)(?: \w+){0,3}? (?:at|for|by|with)|\bjoined|(?:入职|跳槽到|去了|就职于))"
+    r"(?:(?i:\b(?:works?|working|worked|employed|job|joined|position|hired|started))(?: \w+){0,3}? (?:at|for|by|with)|(?i:\bjoined)|(?:入职|跳槽到|去了|就职于))"
     rf"\s*(?P<what>[A-Z][\w'&-]*(?: [A-Z][\w'&-]*)*|[{CJK}]{{2,8}})"
 )
 _FAVOURITE = re.compile(r"\bfavou?rite (?P<slot>\w+(?: \w+)?) (?:is|are|was) (?:now )?(?P<what>.{2,40})", re.I)
 _NAME = re.compile(r"\b(?:name is|is called|am called|goes by|called)\s+(?P<what>[A-Z]\w+)")
 _FROM = re.compile(
-    r"\b(?:from|instead of|rather than|over|no longer (?:uses?|likes?|prefers?|in|at|with|on)?|replac(?:ed|es|ing)|not|than) "
+    r"\b(?i:from|instead of|rather than|over|no longer (?:uses?|likes?|prefers?|in|at|with|on)?|replac(?:ed|es|ing)|not|than) "
     r"(?:using |the |a |an )?(?P<old>[\w+#.-]+(?: [A-Z][\w+#.-]*)?)",
-    re.I,
 )
 _FROM_ZH = re.compile(rf"(?:从|不再用|不再喜欢|不用|把)(?P<old>[{CJK}]{{2,6}}?|[A-Za-z+#.]+)(?:换|改|搬|了|到|$)")
 
@@ -157,6 +156,29 @@ def _named_old(new: str, old: str, shared: list[str]) -> bool:
         return False
     state = re.search(r"\b(?:uses?|using|prefers?|likes?|runs?|is on|works? with|drives?|plays?)\b|用|喜欢|偏好", old)
     return state is not None or len(shared) >= 2
+
+
+_PARTS = re.compile(r"([;；，]\s*|,? and (?=(?:also |still )?[a-z]+s\b))")
+
+
+def remainder(new: str, old: str) -> str:
+    """Return what of `old` stays true beside `new`: its other parts, or '' where there is none."""
+    suffix = _SUFFIX.search(old)
+    body = undated(old)
+    pieces = _PARTS.split(body)
+    if len(pieces) < 3:
+        return ""
+    lead = re.match(r"[A-Z]\w*:? |[^：]{1,6}：", body) if _about(body) else None
+    name = lead[0] if lead else ""
+    gone = [supersedes(new, piece if index == 0 else name + piece) for index, piece in enumerate(pieces[::2])]
+    if all(gone) or not any(gone):
+        return ""
+    kept = [piece for piece, out in zip(pieces[::2], gone, strict=True) if not out]
+    joint = "，" if "，" in body else "; " if ";" in body else " and "
+    text = joint.join(kept)
+    if gone[0]:
+        text = name + text if name else text[:1].upper() + text[1:]
+    return text + (suffix[0] if suffix else "") if content(text) else ""
 
 
 def same_fact(left: str, right: str) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from dream.llm.embedded.clauses import pruned
+from dream.llm.embedded.corrections import corrected
 from dream.llm.embedded.coverage import ranked
 from dream.llm.embedded.dates import anchor, dated, spelled
 from dream.llm.embedded.dates_zh import spelled_zh
@@ -83,6 +84,9 @@ def candidates(messages: Sequence[Said]) -> list[Line]:
     names = frozenset(message.name for message in messages if message.name)
     for index, message in enumerate(messages):
         asked = messages[index - 1].text if index else ""
+        if message.role == "user" and (pair := _correction(message, asked, found)):
+            found = [line for line in found if line.text != pair[0]]
+            found.append(Line(len(found), pair[1], content(pair[1]), 2.0, index))
         for text, factor in _offered(message, asked, names):
             name = person(message) or ""
             line = Line(len(found), text, content(text), factor, index, _tail(text, name))
@@ -93,6 +97,14 @@ def candidates(messages: Sequence[Said]) -> list[Line]:
 
 def _alike(line: Line, other: Line) -> bool:
     return likeness(line.content, other.content) > 0.8
+
+
+def _correction(message: Said, asked: str, found: Sequence[Line]) -> tuple[str, str] | None:
+    """Return the line that a message corrects without saying what it is about, before and after."""
+    said = sentences(message.text)[:2]
+    told = [trimmed(sentence) for sentence in sentences(asked)[-3:]] if len(asked) < PASTED else []
+    earlier = [*(line.text for line in found[-6:]), *(sentence for sentence in told if not is_question(sentence))]
+    return next((pair for sentence in said if (pair := corrected(sentence, earlier))), None)
 
 
 def _tail(text: str, name: str) -> str:
@@ -119,18 +131,25 @@ def _offered(message: Said, asked: str, names: frozenset[str]) -> list[tuple[str
         return []
     said = sentences(message.text)
     pasted = sum(map(len, said)) > PASTED
+    tainted = any(is_injection(sentence) for sentence in said)
     out: list[tuple[str, float]] = []
     for index, sentence in enumerate(said):
         if is_injection(sentence) or is_secret(sentence):
             continue
         if message.role == "user" and not pasted and (wish := directive(sentence)):
-            out.append((f"{name or 'User'} wants the agent to {wish[:1].lower() + wish[1:]}", 3.0))
+            out += [] if tainted else [(_wants(wish, name), 3.0)]
             continue
         previous = asked if index == 0 else ""
         for claim, factor in stated(sentence, run_on=not name):
             line = _line(claim, name, message.day, pasted, previous, names)
             out += [(line[0], line[1] * factor)] if line else []
     return out
+
+
+def _wants(wish: str, name: str) -> str:
+    if mostly_cjk(wish):
+        return f"{name or '用户'}希望助手{wish.replace('我', name or '用户')}"
+    return f"{name or 'User'} wants the agent to {wish[:1].lower() + wish[1:]}"
 
 
 def _line(claim: str, name: str, day: date | None, pasted: bool, asked: str, names: frozenset[str]) -> tuple[str, float] | None:

@@ -62,7 +62,7 @@ _ERROR = re.compile(
 )
 _LASTING = re.compile(
     r"\b(?:because|caused by|root cause|fix(?:ed|es)?|solved|solution|workaround|always|every time|turned out|the trick|"
-    r"decided|limit is|quota|handler|handling|set to|rate)\b|因为|原因|解决|修复|总是|每次",
+    r"decided|limit is|quota|handler|handling|set to|rate)\b|\b(?:is|of|are|to) \d|\d ?(?:ms|s|seconds?|minutes?)\b|因为|原因|解决|修复|总是|每次",
     re.I,
 )
 _DEFINITION = re.compile(

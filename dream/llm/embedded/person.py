@@ -100,7 +100,7 @@ def _predicate(short: str, rest: str) -> str:
         word = "had" if short == "'d" and _HAD.match(rest) else THIRD[short] if short != "'d" else "would"
         return f"{word} {rest}"
     words = rest.split(" ")
-    at = 0
+    at = 2 if rest.startswith("no longer ") and len(words) > 2 else 0
     adverbs = UNINFLECTED - {
         "was",
         "were",
@@ -117,13 +117,18 @@ def _predicate(short: str, rest: str) -> str:
     }
     while at < len(words) - 1 and (words[at].endswith("ly") or (words[at] in _ADVERBS and words[at] in adverbs)):
         at += 1
-    words[at] = _inflected(words[at])
-    return " ".join(words)
+    before, words[at] = words[at], _inflected(words[at])
+    if words[at] == before or " to " in rest:
+        return " ".join(words)
+    return _ALSO.sub(lambda match: match[1] + _inflected(match[2]), " ".join(words))
 
 
 _ADVERBS = frozenset(
     "never always just also already really finally recently actually still only even usually often once currently "
     "definitely totally truly absolutely probably not soon then now first".split()
+)
+_ALSO = re.compile(
+    r"(\b(?:and|but) (?:also |still |really )?)(work|live|love|like|have|want|need|use|prefer|enjoy|hate|play|study|speak|own|run|go|teach)\b"
 )
 _ES = re.compile(r"(?:s|x|z|ch|sh|o)$")
 

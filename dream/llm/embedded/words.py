@@ -79,7 +79,7 @@ def _pairs(run: str) -> Iterable[str]:
         pair = run[index : index + 2]
         if pair[0] not in STOP_ZH and pair[1] not in STOP_ZH:
             yield pair
-    if len(run) == 1 and run not in STOP_ZH:
+    if len(run) == 1 and run not in STOP_ZH and run not in "年月日号":
         yield run
 
 
