@@ -31,15 +31,17 @@ _WHERE = {
 }
 
 
-def __getattr__(name: str) -> object:
-    """Load a public name when it is first asked for (PEP 562)."""
-    if name == "transcripts":
-        return import_module("dream.transcripts")
-    if name not in _WHERE:
-        raise AttributeError(f"module 'dream' has no attribute {name!r}")
-    module, attribute = _WHERE[name]
-    globals()[name] = value = getattr(import_module(module), attribute)
-    return value
+if not TYPE_CHECKING:  # a type checker would take every name to be there
+
+    def __getattr__(name: str) -> object:
+        """Load a public name when it is first asked for (PEP 562)."""
+        if name == "transcripts":
+            return import_module("dream.transcripts")
+        if name not in _WHERE:
+            raise AttributeError(f"module 'dream' has no attribute {name!r}")
+        module, attribute = _WHERE[name]
+        globals()[name] = value = getattr(import_module(module), attribute)
+        return value
 
 
 def __dir__() -> list[str]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dream import timers
+from dream.crontime import Cron
 from dream.errors import DreamError, UsageError
 from dream.store.files import replace
 from dream.timers import Job, Kind
@@ -26,7 +27,7 @@ def usual_kind(platform: str = sys.platform) -> Kind:
 _RUNNING = {"running", "degraded"}
 
 
-def job(workspace: Path, schedule: timers.Cron, environ: Mapping[str, str]) -> Job:
+def job(workspace: Path, schedule: Cron, environ: Mapping[str, str]) -> Job:
     """Make the job for a workspace: this Python, by its absolute path, and a PATH that leads to git."""
     git = shutil.which("git", path=environ.get("PATH"))
     search = [str(Path(git).parent)] if git else []

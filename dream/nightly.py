@@ -7,27 +7,41 @@ import shlex
 import subprocess
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import orjson
 
 from dream import pipeline, sources
-from dream.errors import DreamError
+from dream.errors import DreamError, SpendingLimit
 from dream.models import Usage
 from dream.reports import ConsolidateReport, RunReport
 from dream.settings import Settings
-from dream.store.files import replace
+from dream.store import files
 from dream.store.lock import run_lock
 from dream.store.workspace import Workspace
 
-FOLDER = "nightly"  # in .dream/: its own lock, and the stamp of the last night
+FOLDER = "nightly"  # in .dream/: the stamp of the last night, and who serves
 STAMP = "last.json"
 SERVING = "serving.json"
 HOOK_SECONDS = 60  # a notification that takes longer is ended
 
 Progress = Callable[[str], None]
+
+
+class NightOver(SpendingLimit):
+    """The night's bound of time was reached, or the process was asked to stop; the next night goes on from there."""
+
+    SENTENCE = "stopped before the next step, the night is over; the next one goes on here"
+
+    def __init__(self) -> None:
+        super().__init__(self.SENTENCE)
+
+    @classmethod
+    def said(cls, reason: str) -> bool:
+        """Tell whether a run gives this as its reason."""
+        return reason == cls.SENTENCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +81,31 @@ def night(
     `on_failure` command is run.
     """
     end = clock() + settings.max_minutes * 60 if settings.max_minutes else float("inf")
-    with run_lock(workspace.private / FOLDER, "dream nightly", now=now):
+
+    def step(what: str) -> None:
+        """Between two steps: stop here if the night is over, else go on."""
+        if stop() or clock() >= end:
+            raise NightOver
+        if progress:
+            progress(what)
+
+    with run_lock(workspace.private, "dream nightly", now=now):
         # 1. What the agents wrote since the last night becomes history.
-        read = _consolidate(workspace, settings, now, environ, progress)
+        read = _consolidate(workspace, settings, now, environ, step)
         # 2. History becomes memory, one dream at a time.
-        dreamt = _dream(workspace, settings, now, lambda: stop() or clock() >= end, progress)
+        dreamt = _dream(workspace, settings, now, step)
         # 3. The night is over, also when it failed: the next one tries again.
         stamp(workspace, now)
-    report = NightReport(read, dreamt)
     # 4. Whoever wants to know is told.
-    return NightReport(read, dreamt, tuple(_tell(report, settings)))
+    report = NightReport(read, dreamt)
+    return replace(report, problems=tuple(_tell(report, settings)))
 
 
 def stamp(workspace: Workspace, now: datetime) -> None:
     """Note that a night was had at `now`."""
     folder = workspace.private / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    replace(folder / STAMP, orjson.dumps({"at": now.astimezone(UTC).isoformat()}))
+    files.replace(folder / STAMP, orjson.dumps({"at": now.astimezone(UTC).isoformat()}))
 
 
 def last(workspace: Workspace) -> datetime | None:
@@ -99,7 +121,7 @@ def serving(workspace: Workspace, process: int, next_run: datetime) -> None:
     """Note which process serves the workspace and when its next night is, for `status`."""
     folder = workspace.private / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    replace(folder / SERVING, orjson.dumps({"pid": process, "next_run": next_run.isoformat()}))
+    files.replace(folder / SERVING, orjson.dumps({"pid": process, "next_run": next_run.isoformat()}))
 
 
 def not_serving(workspace: Workspace) -> None:
@@ -118,50 +140,27 @@ def served(workspace: Workspace) -> datetime | None:
 
 
 def _consolidate(
-    workspace: Workspace, settings: Settings, now: datetime, environ: Mapping[str, str], progress: Progress | None
+    workspace: Workspace, settings: Settings, now: datetime, environ: Mapping[str, str], step: Progress
 ) -> ConsolidateReport | None:
     if not settings.sources:
         return None
     try:
         paths = sources.paths(settings.sources, workspace.root, home=Path.home(), environ=environ)
         if not paths:
-            return ConsolidateReport(0, 0, None, 0, Usage(), (), "The configured sources hold no transcripts yet.")
-        return pipeline.consolidate(workspace, paths, settings=settings, now=now, idle=True, progress=progress)
+            return ConsolidateReport(0, 0, None, 0, Usage(), (), "the configured sources hold no transcripts yet")
+        report = pipeline.consolidate(workspace, paths, settings=settings, now=now, idle=True, progress=step)
     except DreamError as error:
         # Reading failed; what history holds already is dreamt all the same.
         return ConsolidateReport(0, 0, None, 0, Usage(), (), str(error), failed=True)
+    return replace(report, failed=report.failed and not NightOver.said(report.reason))
 
 
-def _dream(
-    workspace: Workspace,
-    settings: Settings,
-    now: datetime,
-    over: Callable[[], bool],
-    progress: Progress | None,
-) -> RunReport:
-    """Dream batch by batch until nothing is left, one fails, or the night is over."""
-    done: list[RunReport] = []
-    while True:
-        if over():
-            return _joined(done, "Stopped with time up; the next night goes on here.")
-        report = pipeline.run(workspace, settings=settings, now=now, max_batches=1, progress=progress)
-        done.append(report)
-        if report.outcome in ("nothing", "failed") or not report.batches:
-            return _joined(done, report.reason)
-
-
-def _joined(reports: list[RunReport], reason: str) -> RunReport:
-    batches = tuple(batch for report in reports for batch in report.batches)
-    last_status = reports[-1].failure_status if reports else 1
-    if reports and reports[-1].outcome == "failed":
-        return RunReport("failed", batches, reason, last_status)
-    if any(batch.commit for batch in batches):
-        return RunReport("committed", batches, f"{_counted(batches)} {reason}".strip(), last_status)
-    return RunReport("held" if any(batch.held for batch in batches) else "nothing", batches, reason, last_status)
-
-
-def _counted(batches: tuple[object, ...]) -> str:
-    return f"{len(batches)} dream{'' if len(batches) == 1 else 's'}."
+def _dream(workspace: Workspace, settings: Settings, now: datetime, step: Progress) -> RunReport:
+    report = pipeline.run(workspace, settings=settings, now=now, progress=step, locked=True)
+    if report.outcome != "failed" or not NightOver.said(report.reason):
+        return report
+    changed = any(batch.files for batch in report.batches)
+    return replace(report, outcome="committed" if changed else "held" if report.held else "nothing")
 
 
 def _tell(report: NightReport, settings: Settings) -> list[str]:

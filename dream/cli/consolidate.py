@@ -17,7 +17,9 @@ from dream.store.workspace import Workspace
 
 @click.command("consolidate", cls=DreamCommand)
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH]...")
-@click.option("-f", "--format", "format_name", metavar="NAME", help="The transcripts' format; default: told by content.")
+@click.option(
+    "-f", "--format", "format_name", metavar="NAME", help="The transcripts' format; default: told by content."
+)
 @click.option("--idle", is_flag=True, help="Leave out what was written to within the last `idle_hours`.")
 @options.models
 @options.workspace

@@ -61,5 +61,3 @@ class LazyGroup(click.Group):
         """Write the list of commands without loading them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
-
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -28,7 +29,7 @@ def command(directory: Path | None, named: Path | None, as_json: bool) -> None:
       dream init ./memory            in a directory of your own
       dream init ~/.nanobot/workspace
     """
-    workspace = Workspace.create(directory or named or Workspace.default(), now=options.now())
+    workspace = Workspace.create(directory or named or Workspace.default(os.environ), now=options.now())
     if as_json:
         output.emit({"workspace": str(workspace.root), "commit": workspace.git.head()})
         return

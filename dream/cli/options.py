@@ -11,7 +11,9 @@ from typing import Any, TypeVar
 import click
 
 from dream import settings as settings_module
+from dream.cli import output
 from dream.errors import UsageError
+from dream.models import Diagnostic
 from dream.settings import Settings
 from dream.store.workspace import Workspace
 
@@ -43,10 +45,17 @@ def now() -> datetime:
 
 
 def open_workspace(directory: Path | None) -> Workspace:
-    """Open the workspace that is named, or find it from here."""
+    """Open the workspace that is named, or find it from here; what is wrong in its files is told on stderr, once."""
+    told: set[Diagnostic] = set()
+
+    def report(diagnostic: Diagnostic) -> None:
+        if diagnostic not in told:
+            told.add(diagnostic)
+            output.problem(str(diagnostic))
+
     if directory is not None:
-        return Workspace.open(directory)
-    return Workspace.find(Path.cwd(), os.environ)
+        return Workspace.open(directory, report=report)
+    return Workspace.find(Path.cwd(), os.environ, report=report)
 
 
 def read_settings(opened: Workspace, model: str | None = None, pairs: tuple[str, ...] = ()) -> Settings:

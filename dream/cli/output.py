@@ -10,8 +10,6 @@ from typing import TextIO
 
 import click
 
-from dream import text as texts
-
 
 def prepare() -> None:
     """Let any character be printed, whatever the terminal's encoding: what it lacks is escaped."""
@@ -20,15 +18,15 @@ def prepare() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def say(line: str = "", *, colour: str | None = None, bold: bool = False, dim: bool = False) -> None:
-    """Print one line, or several, for a person; coloured on a terminal only.
+def say(line: str = "", *, colour: str | None = None, bold: bool = False, dim: bool = False, now: bool = False) -> None:
+    """Print one line, or several, for a person; coloured on a terminal only. With `now`, a pipe gets it at once.
 
     Control characters of what is shown never reach the terminal.
     """
-    line = texts.clean(line)
+    line = _safe(line)
     if colours(sys.stdout):
         line = click.style(line, fg=colour, bold=bold or None, dim=dim or None)
-    _write(sys.stdout, line + "\n")
+    _write(sys.stdout, line + "\n", now=now)
 
 
 def emit(value: object) -> None:
@@ -43,7 +41,7 @@ def emit(value: object) -> None:
 
 def problem(sentence: str) -> None:
     """Print a problem or a remark on stderr."""
-    _write(sys.stderr, f"dream: {texts.clean(sentence)}\n")
+    _write(sys.stderr, f"dream: {_safe(sentence)}\n")
 
 
 def failure(sentence: str, *, as_json: bool) -> None:
@@ -67,10 +65,16 @@ def close() -> None:
             _silence(stream)
 
 
-def _write(stream: TextIO, line: str) -> None:
+def _safe(line: str) -> str:
+    from dream import text
+
+    return text.clean(line)
+
+
+def _write(stream: TextIO, line: str, *, now: bool = False) -> None:
     try:
         stream.write(line)
-        if stream.isatty():
+        if now or stream.isatty():
             stream.flush()
     except BrokenPipeError:
         _silence(stream)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from dream.models import Diagnostic, Outcome, Usage
+from dream.health import Health
+from dream.models import Diagnostic, Outcome, Proposal, Usage
+from dream.nightly import NightReport
 from dream.reports import BatchReport, ConsolidateReport, RunReport
+from dream.restore import Restored
 from dream.store.gitstore import Change, Shown
+from dream.store.runs import RunRecord
 
 Shape = dict[str, object]
 
@@ -92,3 +96,91 @@ def change(made: Change) -> Shape:
 def shown(one: Shown) -> Shape:
     """Shape one commit in full."""
     return change(one.change) | {"body": one.body, "diff": one.diff}
+
+
+def restored(done: Restored, *, dry_run: bool) -> Shape:
+    """Shape what a restore did, or would do."""
+    return {
+        "commit": done.sha,
+        "restored": done.change.sha,
+        "mode": done.mode,
+        "dry_run": dry_run,
+        "files": {path: {"added": count.added, "removed": count.removed} for path, count in done.diff.files.items()},
+        "diff": done.diff.text,
+        "kept": [one.sha for one in done.kept],
+        "forgotten": [{"file": fact.file, "text": fact.text} for fact in done.forgotten],
+        "held": list(done.held),
+        "hand": done.hand,
+        "reason": done.reason,
+    }
+
+
+def proposal(waiting: Proposal) -> Shape:
+    """Shape an edit that waits for a person."""
+    return {
+        "id": waiting.id,
+        "time": waiting.at.isoformat(),
+        "file": waiting.file,
+        "old_text": waiting.old_text,
+        "new_text": waiting.new_text,
+        "guard": waiting.guard,
+        "reason": waiting.reason,
+        "findings": list(waiting.findings),
+        "entries": list(waiting.entries),
+    }
+
+
+def night(report: NightReport) -> Shape:
+    """Shape a whole night."""
+    return ran(report.run) | {
+        "consolidated": consolidated(report.consolidated) if report.consolidated else None,
+        "usage": usage(report.usage),
+        "problems": list(report.problems),
+    }
+
+
+def record(done: RunRecord) -> Shape:
+    """Shape one line of the run record."""
+    return {
+        "started": done.started.isoformat(),
+        "ended": done.ended.isoformat(),
+        "command": done.command,
+        "outcome": done.outcome,
+        "reason": done.reason,
+        "entries": list(done.entries) if done.entries else None,
+        "findings": dict(done.findings),
+        "usage": usage(done.usage),
+        "commits": list(done.commits),
+        "model": done.model,
+    }
+
+
+def health(found: Health, workspace: str) -> Shape:
+    """Shape how a workspace stands."""
+    return {
+        "workspace": workspace,
+        "model": found.model,
+        "history": {"entries": found.entries, "tokens": found.history_tokens, "last_cursor": found.last_cursor},
+        "dream_cursor": found.dream_cursor,
+        "backlog": {"entries": found.backlog_entries, "tokens": found.backlog_tokens},
+        "files": {
+            path: {
+                "lines": size.lines,
+                "bytes": size.bytes,
+                "tokens": size.tokens,
+                "max_lines": size.max_lines,
+                "max_bytes": size.max_bytes,
+            }
+            for path, size in found.files.items()
+        },
+        "pending": found.pending,
+        "spent": {
+            "today_tokens": found.today.input_tokens + found.today.output_tokens,
+            "today_usd": found.today.cost_usd,
+        },
+        "last_run": record(found.runs[0]) if found.runs else None,
+        "runs": [record(one) for one in found.runs],
+        "next_run": found.next_run.isoformat() if found.next_run else None,
+        "scheduled": list(found.scheduled),
+        "problems": list(found.problems),
+    }

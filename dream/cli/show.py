@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dream.cli import output
 from dream.models import Outcome, Usage
+from dream.nightly import NightReport
 from dream.reports import BatchReport, ConsolidateReport, RunReport
 from dream.settings import Settings
 
@@ -35,16 +36,15 @@ def model_line(settings: Settings) -> str:
     """Say which model works, and of the small default that it is one."""
     names = dict.fromkeys(settings.model_for(job) for job in ("consolidator", "phase1", "phase2"))
     if list(names) == ["embedded"]:
-        return "embedded: the small default, which needs no key. For a better one: DREAM_MODEL=openai/gpt-5-mini dream run"
+        return (
+            "embedded: the small default, which needs no key. For a better one: DREAM_MODEL=openai/gpt-5-mini dream run"
+        )
     return ", ".join(names)
 
 
 def consolidated(report: ConsolidateReport) -> None:
     """Show what was read and appended."""
-    for found in report.diagnostics[:MOST_DIAGNOSTICS]:
-        output.problem(str(found))
-    if len(report.diagnostics) > MOST_DIAGNOSTICS:
-        output.problem(f"… and {len(report.diagnostics) - MOST_DIAGNOSTICS:,} more; --json lists all of them.")
+    diagnostics(report)
     if report.entries is None:
         output.say(report.reason or "Nothing new: history holds all of it already.")
         return
@@ -57,6 +57,14 @@ def consolidated(report: ConsolidateReport) -> None:
         output.say(f"Cost: {bill(report.usage)}.", dim=True)
     if report.reason:
         output.say(report.reason)
+
+
+def diagnostics(report: ConsolidateReport) -> None:
+    """Show on stderr what could not be used of the transcripts."""
+    for found in report.diagnostics[:MOST_DIAGNOSTICS]:
+        output.problem(str(found))
+    if len(report.diagnostics) > MOST_DIAGNOSTICS:
+        output.problem(f"… and {len(report.diagnostics) - MOST_DIAGNOSTICS:,} more; --json lists all of them.")
 
 
 def ran(report: RunReport, settings: Settings) -> None:
@@ -98,3 +106,33 @@ def diff(text: str) -> None:
         head = line.startswith(("+++", "---", "diff ", "index ", "@@"))
         colour = "cyan" if head else {"+": "green", "-": "red"}.get(line[:1])
         output.say(line, colour=colour)
+
+
+def night_line(report: NightReport) -> str:
+    """Sum a night up in one line."""
+    read, dreamt = report.consolidated, report.run
+    parts = []
+    if read is None:
+        parts.append("no sources configured")
+    elif read.entries:
+        parts.append(f"read {counted(read.messages, 'message')} of {counted(read.sessions, 'session')}")
+    else:
+        parts.append(read.reason or "nothing new to read")
+    commits = [batch for batch in dreamt.batches if batch.commit]
+    if commits:
+        added = sum(count[0] for batch in commits for count in batch.files.values())
+        removed = sum(count[1] for batch in commits for count in batch.files.values())
+        parts.append(f"{counted(len(commits), 'dream')}, +{added} −{removed} lines")
+    if dreamt.reason:
+        parts.append(("failed: " if dreamt.outcome == "failed" else "") + dreamt.reason)
+    parts.append(bill(report.usage))
+    return "; ".join(parts) + "."
+
+
+def night(report: NightReport) -> None:
+    """Show a night in one line, and what was wrong on stderr."""
+    if report.consolidated:
+        diagnostics(report.consolidated)
+    for problem in report.problems:
+        output.problem(problem)
+    output.say(night_line(report))

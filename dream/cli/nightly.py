@@ -1,0 +1,43 @@
+"""`dream nightly`: one night, for cron and its like."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from dream.cli import options, output, shapes, show
+from dream.cli.group import DreamCommand
+from dream.cli.progress import progress
+
+
+@click.command("nightly", cls=DreamCommand)
+@options.models
+@options.workspace
+@options.as_json
+def command(model: str | None, pairs: tuple[str, ...], directory: Path | None, as_json: bool) -> int:
+    """Consolidate the configured sources, then dream: what cron calls.
+
+    Reads what the `sources` of dream.toml have that was quiet for `idle_hours`, dreams until nothing is left or
+    `max_minutes` are over, and prints one line. What is left waits for the next night; after a failure the next night
+    tries again. Afterwards the `on_change` or `on_failure` command of the settings is run, with the outcome as JSON on
+    its standard input.
+
+    \b
+    Examples:
+      dream nightly
+      dream nightly --workspace ~/memory --json
+      dream nightly --set max_minutes=30
+    """
+    from dream import nightly
+
+    workspace = options.open_workspace(directory)
+    settings = options.read_settings(workspace, model, pairs)
+    with progress("the night begins", quiet=as_json) as shown:
+        report = nightly.night(workspace, settings=settings, now=options.now(), environ=os.environ, progress=shown)
+    if as_json:
+        output.emit(shapes.night(report))
+    else:
+        show.night(report)
+    return report.exit_status

@@ -1,0 +1,103 @@
+"""`dream restore`: take a change back."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from dream.cli import options, output, shapes, show
+from dream.cli.group import DreamCommand
+from dream.errors import UsageError
+from dream.restore import Mode, Restored
+
+SHORT = 10
+
+
+@click.command("restore", cls=DreamCommand)
+@click.argument("sha")
+@click.option("--only", is_flag=True, help="Take back that one change and keep all later ones.")
+@click.option("--at", is_flag=True, help="Restore to exactly that commit instead of just before it.")
+@click.option("--forget", is_flag=True, help="Remember what is taken out, so that no later dream writes it again.")
+@click.option("-n", "--dry-run", is_flag=True, help="Show what would be undone; change nothing.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@options.workspace
+@options.as_json
+def command(
+    sha: str,
+    only: bool,
+    at: bool,
+    forget: bool,
+    dry_run: bool,
+    yes: bool,
+    directory: Path | None,
+    as_json: bool,
+) -> int | None:
+    """Put memory back as it was just before a change.
+
+    The result is a new commit, so it can be taken back the same way. The cursor goes back with the files: those entries
+    are dreamt again. What you typed yourself and did not commit is committed first and stays. On a terminal the diff is
+    shown and you are asked; without one nothing is asked, and what was done is said together with how to undo it.
+
+    \b
+    Examples:
+      dream restore 3f9c2a71               memory as it was before 3f9c2a71
+      dream restore 3f9c2a71 --only        without 3f9c2a71, with all that came after it
+      dream restore 3f9c2a71 --dry-run
+      dream-restore 3f9c2a71 --yes --forget
+    """
+    from dream import restore
+
+    if only and at:
+        raise UsageError("--only and --at exclude each other.")
+    mode: Mode = "only" if only else "at" if at else "before"
+    workspace = options.open_workspace(directory)
+    if dry_run or (_asks(as_json) and not yes):
+        preview = restore.restore(workspace, sha, mode=mode, forget=forget, dry_run=True, now=options.now())
+        if dry_run and as_json:
+            output.emit(shapes.restored(preview, dry_run=True))
+            return None
+        _preview(preview)
+        if dry_run or not preview.diff.text:
+            return None
+        click.confirm("Restore this?", abort=True, err=True)
+    done = restore.restore(workspace, sha, mode=mode, forget=forget, now=options.now())
+    if as_json:
+        output.emit(shapes.restored(done, dry_run=False))
+    else:
+        _done(done)
+    return 3 if done.held else None
+
+
+def _asks(as_json: bool) -> bool:
+    return not as_json and sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _preview(preview: Restored) -> None:
+    output.say(f"{preview.change.sha[:SHORT]}  {preview.change.subject}", bold=True)
+    if not preview.diff.text:
+        output.say(preview.reason or "Nothing would change.")
+        return
+    output.say("Restoring would change:")
+    show.diff(preview.diff.text)
+    for change in preview.kept:
+        output.say(f"Stays: {change.sha[:SHORT]}  {change.subject}", colour="cyan")
+    for fact in preview.forgotten:
+        output.say(f"Never again: {fact.text}", colour="yellow")
+
+
+def _done(done: Restored) -> None:
+    if done.hand:
+        output.say(f"Committed first, as yours: {done.hand[:SHORT]}")
+    if done.sha is None:
+        output.say(done.reason or "Nothing had to change.")
+        return
+    changed = ", ".join(f"{path} +{count.added} −{count.removed}" for path, count in done.diff.files.items())
+    where = {"before": "as it was just before", "only": "without", "at": "as it was at"}[done.mode]
+    output.say(f"Memory is {where} {done.change.sha[:SHORT]}: {changed or 'the cursor only'}.", bold=True)
+    for fact in done.forgotten:
+        output.say(f"Never again: {fact.text}", colour="yellow")
+    for path in done.held:
+        output.problem(f"{path} was saved at this moment and stays as you saved it.")
+    output.say(f"The restore is {done.sha[:SHORT]}. To take it back: dream restore {done.sha[:SHORT]}")

@@ -1,0 +1,43 @@
+"""`dream serve`: stay and dream on a schedule."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from dream.cli import options, output, show
+from dream.cli.group import DreamCommand
+
+
+@click.command("serve", cls=DreamCommand)
+@click.option("--schedule", metavar="CRON", help="When, instead of the setting `schedule`: '0 3 * * *'.")
+@options.models
+@options.workspace
+def command(schedule: str | None, model: str | None, pairs: tuple[str, ...], directory: Path | None) -> None:
+    """Stay and dream on a cron schedule.
+
+    A night that the machine slept through is made up for when it wakes or the command is started again, and no night is
+    had twice. The schedule is a crontab's, in the zone of the setting `timezone`. With `early_tokens` it also dreams
+    when the backlog passes that size. SIGTERM and Ctrl-C let a dream under way finish; SIGHUP reads the settings anew.
+
+    \b
+    Examples:
+      dream serve
+      dream serve --schedule "30 4 * * mon-fri"
+      dream serve --set timezone=Europe/Berlin --set early_tokens=20000
+    """
+    from dream import schedule as schedules
+
+    workspace = options.open_workspace(directory)
+    if schedule is not None:
+        pairs = (*pairs, f"schedule={schedule}")
+    server = schedules.Server(
+        workspace,
+        lambda: options.read_settings(workspace, model, pairs),
+        environ=os.environ,
+        tell=lambda line: output.say(line, now=True),
+        told=lambda report: output.say(show.night_line(report), now=True),
+    )
+    server.serve()

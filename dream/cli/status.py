@@ -1,0 +1,107 @@
+"""`dream status`: whether it works, in five seconds."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from dream.cli import options, output, shapes, show
+from dream.cli.group import DreamCommand
+from dream.health import Health
+from dream.settings import Settings
+from dream.store.runs import RunRecord
+from dream.store.workspace import Workspace
+
+
+@click.command("status", cls=DreamCommand)
+@click.option("--check", is_flag=True, help="Exit 1 when something is wrong: for monitoring.")
+@options.workspace
+@options.as_json
+def command(check: bool, directory: Path | None, as_json: bool) -> int | None:
+    """Tell whether it works: backlog, sizes, spending, last runs, next run.
+
+    Calls no model and changes nothing. The first line says whether all is well.
+
+    \b
+    Examples:
+      dream status
+      dream status --json
+      dream status --check || echo "memory needs you"
+    """
+    from dream import health
+
+    workspace = options.open_workspace(directory)
+    settings = options.read_settings(workspace)
+    found = health.read(workspace, settings, options.now(), _scheduled(workspace, settings))
+    if as_json:
+        output.emit(shapes.health(found, str(workspace.root)))
+    else:
+        _show(found, workspace, settings)
+    return 1 if check and found.problems else None
+
+
+def _scheduled(workspace: Workspace, settings: Settings) -> tuple[str, ...]:
+    from dream import installing
+    from dream.crontime import parse
+
+    return tuple(installing.installed(installing.job(workspace.root, parse(settings.schedule), os.environ)))
+
+
+def _show(found: Health, workspace: Workspace, settings: Settings) -> None:
+    if found.problems:
+        for problem in found.problems:
+            output.say(f"✗ {problem}", colour="red", bold=True)
+    else:
+        output.say(f"✓ {_well(found)}", colour="green", bold=True)
+    rows = [
+        ("workspace", str(workspace.root)),
+        ("model", show.model_line(settings)),
+        (
+            "history",
+            f"{show.counted(found.entries, 'entry')}, {found.history_tokens:,} of {settings.history_tokens:,} tokens",
+        ),
+        ("backlog", _backlog(found)),
+        ("held", f"{show.counted(found.pending, 'edit')}: dream review" if found.pending else "nothing"),
+        ("today", show.bill(found.today)),
+        ("next run", _next(found)),
+    ]
+    for name, value in rows:
+        output.say(f"{name:<10} {value}")
+    output.say()
+    for path, size in found.files.items():
+        bounds = f"{size.lines:>4} of {size.max_lines} lines  {size.bytes:>6,} of {size.max_bytes:,} bytes"
+        output.say(f"{path:<18} {bounds}  ~{size.tokens:,} tokens")
+    if found.runs:
+        output.say()
+        for record in found.runs:
+            _run(record)
+
+
+def _well(found: Health) -> str:
+    if not found.last_cursor:
+        return "Ready; history is empty. Fill it: dream consolidate TRANSCRIPT"
+    if found.backlog_entries:
+        return f"Works; {show.counted(found.backlog_entries, 'entry')} to dream."
+    return "Works; all of history is dreamt."
+
+
+def _backlog(found: Health) -> str:
+    if not found.backlog_entries:
+        return f"nothing: dreamt up to entry {found.dream_cursor}"
+    span = show.span((found.dream_cursor + 1, found.last_cursor))
+    return f"{show.counted(found.backlog_entries, 'entry')} ({span}), {found.backlog_tokens:,} tokens: dream run"
+
+
+def _next(found: Health) -> str:
+    if found.next_run is None:
+        return "not scheduled: dream cron install, or dream serve"
+    return f"{found.next_run.astimezone():%A %Y-%m-%d %H:%M} ({', '.join(found.scheduled)})"
+
+
+def _run(record: RunRecord) -> None:
+    reason = f": {record.reason}" if record.reason else ""
+    span = f" {show.span(record.entries)}" if record.entries else ""
+    line = f"{record.ended.astimezone():%Y-%m-%d %H:%M}  {record.command}: {record.outcome}{span}{reason}"
+    output.say(line, colour="red" if record.outcome == "failed" else None)

@@ -1,0 +1,119 @@
+"""What is held for review, and a person's decision: accepted exactly as it stands, or rejected and remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from datetime import datetime
+
+from dream.errors import UsageError
+from dream.models import MEMORY_FILES, MemoryFile, Proposal, Rejected
+from dream.phases.draft import Edit, EditError, added, gone, lines, replaced
+from dream.store import handedits, messages, review_files, transaction
+from dream.store.gitdiff import Diff
+from dream.store.lock import run_lock
+from dream.store.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What a decision did. `misfits` are proposals that no longer fit, with the reason; they go on waiting."""
+
+    done: tuple[Proposal, ...]
+    misfits: tuple[tuple[Proposal, str], ...]
+    sha: str | None
+    remembered: tuple[Rejected, ...] = ()
+
+
+def diff(proposal: Proposal) -> str:
+    """Write a proposal as the lines that it takes out and puts in."""
+    out = [f"-{line}" for line in gone(proposal.old_text, proposal.new_text)]
+    into = [f"+{line}" for line in added(proposal.old_text, proposal.new_text)]
+    return "\n".join([*out, *into])
+
+
+def accept(workspace: Workspace, numbers: Sequence[int], *, now: datetime, locked: bool = False) -> Decided:
+    """Apply exactly the proposals `numbers`, in one commit; one that no longer fits goes on waiting.
+
+    Raises UsageError for a number that nothing waits under, and Busy.
+    """
+    with nullcontext() if locked else run_lock(workspace.private, "dream review", now=now):
+        found = _look(workspace, now)
+        texts = {file: (found.get(file) or b"").decode("utf-8") for file in MEMORY_FILES}
+        before = dict(texts)
+        done, misfits = [], []
+        for proposal in _chosen(workspace, numbers):
+            try:
+                _apply(proposal, texts)
+                done.append(proposal)
+            except EditError as error:
+                misfits.append((proposal, str(error)))
+        changes: dict[str, bytes | None] = {
+            file: text.encode("utf-8") for file, text in texts.items() if text != before[file]
+        }
+        sha = _commit(workspace, changes, found, done, "accepted", now)
+        return Decided(tuple(done), tuple(misfits), sha)
+
+
+def reject(workspace: Workspace, numbers: Sequence[int], *, now: datetime, locked: bool = False) -> Decided:
+    """Put the proposals `numbers` away and remember what they would have written, so that no dream writes it."""
+    with nullcontext() if locked else run_lock(workspace.private, "dream review", now=now):
+        found = _look(workspace, now)
+        chosen = _chosen(workspace, numbers)
+        remembered = [fact for proposal in chosen for fact in _facts(proposal, now)]
+        changes: dict[str, bytes | None] = {}
+        if remembered:
+            changes[review_files.REJECTED] = review_files.render_rejected([*workspace.rejected(), *remembered])
+        sha = _commit(workspace, changes, found, chosen, "rejected", now)
+        return Decided(tuple(chosen), (), sha, tuple(remembered))
+
+
+def _look(workspace: Workspace, now: datetime) -> Mapping[str, bytes | None]:
+    transaction.recover(workspace)
+    transaction.commit_hand_edits(workspace, now)
+    return {**handedits.read(workspace.root), **handedits.read_state(workspace.root)}
+
+
+def _chosen(workspace: Workspace, numbers: Sequence[int]) -> list[Proposal]:
+    waiting = {proposal.id: proposal for proposal in workspace.pending()}
+    missing = [str(number) for number in numbers if number not in waiting]
+    if missing:
+        raise UsageError(f"Nothing waits under {', '.join(missing)}; `dream review` lists what does.")
+    return [waiting[number] for number in dict.fromkeys(numbers)]
+
+
+def _apply(proposal: Proposal, texts: dict[MemoryFile, str]) -> None:
+    if proposal.file is None:
+        raise EditError("it is an entry that could not be dreamt, not an edit; reject it to put it away")
+    edit = Edit(proposal.file, proposal.old_text, proposal.new_text)
+    texts[proposal.file] = replaced(texts[proposal.file], edit)
+
+
+def _facts(proposal: Proposal, now: datetime) -> list[Rejected]:
+    if proposal.file is None:
+        return []
+    new = added(proposal.old_text, proposal.new_text)
+    facts = [line.strip().removeprefix("- ") for line in new if not line.lstrip().startswith("#")]
+    return [Rejected(now, proposal.file, fact, f"review {proposal.id}") for fact in facts if lines(fact)]
+
+
+def _commit(
+    workspace: Workspace,
+    changes: Mapping[str, bytes | None],
+    found: Mapping[str, bytes | None],
+    decided: Sequence[Proposal],
+    word: str,
+    now: datetime,
+) -> str | None:
+    if not decided:
+        return None
+    settled = {proposal.id for proposal in decided}
+    left = [proposal for proposal in workspace.pending() if proposal.id not in settled]
+    names = ", ".join(str(proposal.id) for proposal in decided)
+
+    def message(difference: Diff) -> str:
+        return messages.build("dream", difference.files, note=f"({word} in review: {names})")
+
+    wanted = {**changes, review_files.PENDING: review_files.render_pending(left)}
+    return transaction.commit(workspace, wanted, expected=found, message=message, now=now).sha
