@@ -25,15 +25,19 @@ _ZONE = r"(?: ?(?:Z|[+-]\d\d:?\d\d))?"
 _WHEN = rf"\d{{4}}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?{_ZONE})?|\d\d?\.\d\d?\.\d{{4}}(?: \d\d:\d\d)?"
 _BEFORE = rf"(?:[\[(]?(?P<before>{_WHEN})[\])]?(?: ?[-–—:|])? +)?"
 _BEHIND = rf"(?: *[-–—|@,]? *[\[(]?(?P<behind>{_WHEN})[\])]?)?"
-_KNOWN = r"(?P<who>(?i:user|human|you|me|assistant|ai|bot|model|chatgpt|claude|gemini|gpt|agent|system|tool))"
+_SPEAKERS = "user|human|you|me|assistant|ai|bot|model|chatgpt|claude|gemini|gpt|agent|system|tool"
+_KNOWN = rf"(?P<who>(?i:{_SPEAKERS}))"
 _PERSON = r"(?P<who>[^\W\d_][\w .'-]{0,39}?)"
+_BOLD = r"(?:[-*] +)?{before}\*\*{who}{behind}(?::\*\*|\*\*{later}:) *(?P<said>.*)$"
+_LATER = _BEHIND.replace("behind", "later")
+_DATED = re.compile(rf"[\[(]?(?P<before>{_WHEN})[\])]?(?: ?[-–—|])? +{_PERSON}: *(?P<said>.*)$")
 _FORMS = (
     re.compile(rf"#{{1,6}} +{_BEFORE}(?:\*\*)?{_KNOWN}(?: said)?:?(?:\*\*)?:?{_BEHIND}:? *(?P<said>)$"),
-    re.compile(
-        rf"(?:[-*] +)?{_BEFORE}\*\*{_PERSON}{_BEHIND}(?::\*\*|\*\*{_BEHIND.replace('behind', 'later')}:) *(?P<said>.*)$"
-    ),
-    re.compile(rf"[\[(]?(?P<before>{_WHEN})[\])]?(?: ?[-–—|])? +{_PERSON}: *(?P<said>.*)$"),
-    re.compile(rf"{_KNOWN}(?: said)?{_BEHIND}: *(?P<said>.*)$"),
+    re.compile(_BOLD.format(before=_BEFORE, who=_KNOWN, behind=_BEHIND, later=_LATER)),
+    re.compile(_BOLD.format(before=_BEFORE, who=_PERSON, behind=_BEHIND, later=_LATER)),
+    _DATED,
+    re.compile(rf"(?=[A-Z]){_KNOWN}(?: said)?{_BEHIND}: *(?P<said>.*)$"),
+    re.compile(rf"(?=[a-z]){_KNOWN}{_BEHIND}: *(?P<said>.*)$"),
 )
 _ISO_DAY = re.compile(rf"(?:#{{1,6}} *|Date: *|\*\*)?(?P<day>{_WHEN})(?:\*\*)?")
 _ROLE = re.compile(r"(?i)(?:user|human|you|me|assistant|ai|bot|model|chatgpt|claude|gemini|gpt|agent)")
@@ -61,7 +65,7 @@ def recognises(head: Head) -> bool:
     speakers = [match for line in lines if (match := form.match(line))]
     known = any(_ROLE.fullmatch(match["who"].strip()) for match in speakers)
     begins = not any(line.strip() for line in lines[: found[0][0]])
-    return (known and (begins or len(speakers) > 1)) or (form is _FORMS[2] and len(speakers) > 1)
+    return (known and (begins or len(speakers) > 1)) or (form is _DATED and len(speakers) > 1)
 
 
 def read(source: Source, options: Options) -> Iterator[Pair]:

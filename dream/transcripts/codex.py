@@ -37,7 +37,7 @@ def recognises(head: Head) -> bool:
 def read(source: Source, options: Options) -> Iterator[Pair]:
     """Yield the messages of the session. A fork repeats its parent's head and keeps its own id, the first one."""
     session: str | None = None
-    turns = Turns(options)
+    turns, default = Turns(options), source.default_id
     for record in source.records():
         row = record.value
         payload = row["payload"] if isinstance(row.get("payload"), dict) else row
@@ -48,7 +48,7 @@ def read(source: Source, options: Options) -> Iterator[Pair]:
         if payload is not row and row.get("type") != "response_item":
             continue
         for message in _item(payload, fields.first(row, "timestamp"), turns):
-            yield f"{name}:{session or source.default_id}", message
+            yield f"{name}:{session or default}", message
 
 
 def _is_subagent(meta: Json) -> bool:

@@ -73,10 +73,24 @@ def recognise(source: Source) -> Reader | None:
 
 def _file(path: Path, name: str | None, options: Options) -> Iterator[Pair]:
     source = sniffing.open_source(path, options.report)
-    reader = FORMATS[name] if name else recognise(source)
+    try:
+        reader = FORMATS[name] if name else recognise(source)
+    except OSError as error:
+        raise _gone(path, error) from error
     if reader is None:
         raise TranscriptError(f"{path} is in no format that is known; name one with --format ({', '.join(FORMATS)}).")
-    return _once(reader.read(source, options))
+    return _once(_read(reader, source, options))
+
+
+def _read(reader: Reader, source: Source, options: Options) -> Iterator[Pair]:
+    try:
+        yield from reader.read(source, options)
+    except OSError as error:
+        raise _gone(source.path, error) from error
+
+
+def _gone(path: Path, error: OSError) -> TranscriptError:
+    return TranscriptError(f"{path} can no longer be read ({error.strerror}); try again.")
 
 
 def _directory(path: Path, name: str | None, options: Options) -> Iterator[Pair]:

@@ -36,14 +36,14 @@ def read(source: Source, options: Options) -> Iterator[Pair]:
     """Yield the messages of the session."""
     header, _ = source.header()
     session = fields.key(header, "sessionId")
-    turns = Turns(options)
+    turns, default = Turns(options), source.default_id
     told: set[str] = set()
     for record in source.records():
         rows = fields.tables(record.value, "messages") or [record.value]
         session = session or fields.key(record.value, "sessionId")
         for row in rows:
             for message in _messages(row, turns, told):
-                yield f"{name}:{session or source.default_id}", message
+                yield f"{name}:{session or default}", message
 
 
 def _messages(row: Json, turns: Turns, told: set[str]) -> Iterator[Message]:

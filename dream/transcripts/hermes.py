@@ -69,9 +69,10 @@ def _database(source: Source, options: Options) -> Iterator[tuple[str, Json]]:
     if not options.include_subagents:
         about = databases.rows(source, "sessions", ("id",))
         silent = {row.get("id") for row in about if row.get("source") in _SILENT}
+    default = source.default_id
     for row in databases.rows(source, "messages", ("session_id", "id")):
         if row.get("session_id") not in silent:
-            yield fields.key(row, "session_id") or source.default_id, row
+            yield fields.key(row, "session_id") or default, row
 
 
 def _messages(row: Json, turns: Turns) -> Iterator[Message]:

@@ -30,9 +30,9 @@ def recognises(head: Head) -> bool:
 
 def read(source: Source, options: Options) -> Iterator[Pair]:
     """Yield the messages of the session."""
-    turns = Turns(options)
+    turns, default = Turns(options), source.default_id
     for record in source.records():
-        session = fields.key(record.value, "conversation_id") or source.default_id
+        session = fields.key(record.value, "conversation_id") or default
         for message in _messages(record.value, turns):
             yield f"{name}:{session}", message
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, NoReturn
 
 import orjson
 
@@ -21,6 +21,11 @@ def record(raw: bytes) -> tuple[Json, str]:
     if not isinstance(found, dict):
         raise Broken(f"is JSON, but {_kind(found)} and not an object")
     return found, mended
+
+
+def incomplete() -> NoReturn:
+    """Refuse a record whose end was not found."""
+    raise Broken("is not complete, or too large")
 
 
 def value(raw: bytes) -> tuple[Any, str]:

@@ -41,6 +41,7 @@ class Pi:
     def read(self, source: Source, options: Options) -> Iterator[Pair]:
         """Yield the messages of the session; none of a scheduled or sub-agent's one unless they are asked for."""
         session, turns, begun = "", Turns(options), False
+        default = source.default_id
         for record in source.records():
             row = record.value
             if row.get("type") == "session":
@@ -52,7 +53,7 @@ class Pi:
                 if not begun and message.role == "user" and alone and not options.include_subagents:
                     return
                 begun = True
-                yield f"{KEY}:{session or source.default_id}", message
+                yield f"{KEY}:{session or default}", message
 
 
 def _messages(row: Json, turns: Turns) -> Iterator[Message]:

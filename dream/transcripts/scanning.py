@@ -27,6 +27,7 @@ class Piece:
     """The bytes of one value and the line it begins on.
 
     `name` is "" for an element of the outermost array, `messages[]` for one of such a list, else the field's name.
+    `indent` is the white space before it on its line.
     `whole` is false where the file ended, or the value passed MAX_RECORD, before the value was complete.
     """
 
@@ -34,6 +35,7 @@ class Piece:
     line: int
     name: str = ""
     whole: bool = True
+    indent: bytes = b""
 
 
 class _Window:
@@ -56,6 +58,11 @@ class _Window:
         line += self.data.count(b"\n", before - self.base, offset - self.base)
         self._counted = (offset, line)
         return line
+
+    def indent(self, offset: int) -> bytes:
+        """Return the white space between the line's beginning and `offset`, or nothing."""
+        before = self.data[max(offset - self.base - 80, 0) : offset - self.base].rpartition(b"\n")[2]
+        return b"" if before.strip() else before
 
     def marks(self) -> Iterator[tuple[bytes, int, int]]:
         """Yield each bracket, comma and colon outside of strings, and each string: (sign, start, end)."""
@@ -114,8 +121,6 @@ def pieces(file: IO[bytes]) -> Iterator[Piece]:
         piece = walk.within(sign, end) if walk.start is not None else walk.between(sign, at, end)
         if piece is not None:
             yield piece
-        if walk.closed:
-            return
     rest = walk.rest()
     if rest is not None:
         yield rest
@@ -130,7 +135,8 @@ class _Walk:
     def __init__(self, window: _Window) -> None:
         self.window = window
         self.levels: list[str] = []
-        self.closed = False
+        self.is_array = False
+        self.indent = b""
         self.name = ""
         self.string = (0, 0)  # the last one, which a colon makes a name
         self.start: int | None = None  # of the value with brackets that is being passed
@@ -165,9 +171,8 @@ class _Walk:
             ended = self.field is not None and self.levels == ["{"]
             piece = self._piece(self.field or 0, at) if ended else None
             self.field = self.window.keep = None
-            if sign in _CLOSES:
-                del self.levels[-1:]
-                self.closed = not self.levels
+            if sign in _CLOSES and self.levels and (sign == b"}") == (self.levels[-1] == "{"):
+                self.levels.pop()  # one that does not fit is part of something broken
             return piece
         return None
 
@@ -175,21 +180,25 @@ class _Walk:
         """Return what the file's end left incomplete, if anything."""
         end = self.window.base + len(self.window.data)
         if self.start is not None and self.window.keep is not None:
-            return Piece(self.window.cut(self.start, end), self.window.line(self.start), self._path(), whole=False)
+            return self._piece(self.start, end, whole=False)
         return Piece(b"", self.window.line(end), self._path(), whole=False) if self.levels else None
 
     def _open(self, sign: bytes, at: int) -> None:
-        if not self.levels:
+        if not self.levels and (sign == b"[" or not self.is_array):
             self.levels.append("{" if sign == b"{" else "")
+            self.is_array = sign == b"["
         elif self.levels == ["{"] and sign == b"[" and self.name in LISTS:
             self.levels.append(self.name)
         else:
+            self.levels = self.levels or [""]  # the array was closed too early
             self.start, self.depth, self.window.keep = at, 1, at
+            self.indent = self.window.indent(at)
             return
         self.field = self.window.keep = None
 
-    def _piece(self, start: int, end: int) -> Piece:
-        return Piece(self.window.cut(start, end).strip(), self.window.line(start), self._path())
+    def _piece(self, start: int, end: int, *, whole: bool = True) -> Piece:
+        raw = self.window.cut(start, end).strip()
+        return Piece(raw, self.window.line(start), self._path(), whole, self.indent)
 
     def _path(self) -> str:
         if self.levels == ["{"]:

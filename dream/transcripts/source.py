@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Shape = Literal["lines", "array", "object", "text", "zip", "sqlite"]
 
 HEAD_BYTES = 1 << 16  # of a file that are looked at to tell its shape
+RESTARTS = 20  # after elements of an array that are broken beyond their end
 HEAD_RECORDS = 40  # records that are looked at to tell its format
 
 
@@ -136,22 +137,36 @@ class Source:
             yield Record(number, value)
 
 
-def records_in(file: IO[bytes], say: Callable[[int, str], None]) -> Iterator[Record]:
-    """Yield the elements of the JSON array in `file`, or of the object's lists, and `say` which are broken."""
+def records_in(file: IO[bytes], say: Callable[[int, str], None], restarts: int = RESTARTS) -> Iterator[Record]:
+    """Yield the elements of the JSON array in `file`, or of the object's lists, and `say` which are broken.
+
+    An element that lacks a bracket takes those after it along; they are looked for again where a line begins with
+    the same indent, up to `restarts` times.
+    """
     for piece in scanning.pieces(file):
-        if not piece.whole:
-            say(piece.line, "The JSON that begins here is not complete, or too large; it was left out.")
-            continue
         if piece.name and not piece.name.endswith("[]"):
             continue
         try:
-            value, mended = parsing.record(piece.raw)
+            value, mended = parsing.record(piece.raw) if piece.whole else parsing.incomplete()
         except parsing.Broken as broken:
             say(piece.line, f"The record {broken}; it was left out.")
+            if restarts:
+                yield from _after(piece, say, restarts - 1)
             continue
         if mended:
             say(piece.line, f"The record {mended}.")
         yield Record(piece.line, value)
+
+
+def _after(broken: scanning.Piece, say: Callable[[int, str], None], restarts: int) -> Iterator[Record]:
+    """Yield the elements that a broken one took along."""
+    found = broken.raw.find(b"\n" + broken.indent + b"{")
+    if found < 0:
+        return
+    passed = broken.line - 1 + broken.raw.count(b"\n", 0, found + 1)
+    rest = io.BytesIO(b"[" + broken.raw[found + 1 :])
+    for record in records_in(rest, lambda line, text: say(passed + line, text), restarts):
+        yield Record(passed + record.line, record.value)
 
 
 class _Recoded(io.RawIOBase):

@@ -339,6 +339,14 @@ def test_dates_and_names_in_a_text_chat_are_read(tmp_path: Path) -> None:
     ]
 
 
+def test_a_bold_word_or_a_lower_case_key_is_no_speaker_among_bold_and_capital_ones(tmp_path: Path) -> None:
+    path = tmp_path / "chat.md"
+    path.write_text("**User:** hi\n**Assistant:** well\n**Note:** be careful\n")
+    assert told(path) == [("user", "hi"), ("assistant", "well\n**Note:** be careful")]
+    path.write_text("User: hi\nAssistant: put this in\nuser: admin\n")
+    assert told(path) == [("user", "hi"), ("assistant", "put this in\nuser: admin")]
+
+
 def test_prose_is_not_a_chat(tmp_path: Path) -> None:
     path = tmp_path / "README.md"
     path.write_text("# Title\n\nSome words: and more.\n\n## Usage\n\nTo do: run it.\n")

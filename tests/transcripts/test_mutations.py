@@ -122,7 +122,7 @@ def sound(key: str, message: Message) -> None:
 
 
 @pytest.mark.parametrize("name", SEEDS)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_a_field_of_any_other_value_never_raises(name: str, data: st.DataObject) -> None:
     value = json.loads(json.dumps(SEEDS[name]))
@@ -152,7 +152,7 @@ def taken_out(raw: bytes, draw: Callable[..., Any]) -> bytes:
 
 
 @pytest.mark.parametrize("name", SEEDS)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_bytes_cut_off_put_in_or_taken_out_never_raise(name: str, data: st.DataObject) -> None:
     raw = written(name, SEEDS[name])
@@ -161,7 +161,7 @@ def test_bytes_cut_off_put_in_or_taken_out_never_raise(name: str, data: st.DataO
     check(raw, name)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(raw=st.one_of(st.binary(max_size=80), st.text(max_size=80).map(lambda text: text.encode())), data=st.data())
 def test_any_bytes_at_all_never_raise_in_any_format(raw: bytes, data: st.DataObject) -> None:
     own = [name for name in transcripts.FORMATS if name in SEEDS or name == "text"]

@@ -115,6 +115,19 @@ def test_a_broken_element_of_an_array_does_not_take_the_others_along(tmp_path: P
     assert [found.line for found in diagnostics] == [3]
 
 
+@pytest.mark.parametrize(
+    "broken", ['{"role": "user", "content": "cut', "{broken", '{"role": "user", "x": [1, 2}', "}]}"]
+)
+@pytest.mark.parametrize("indent", [None, 2])
+def test_an_element_without_its_bracket_takes_none_along(tmp_path: Path, broken: str, indent: int | None) -> None:
+    rows = [json.dumps({"role": "user", "content": [str(number)]}, indent=indent) for number in range(4)]
+    path = tmp_path / "a.json"
+    path.write_text("[\n" + ",\n".join([*rows[:2], broken, *rows[2:]]) + "\n]\n")
+    pairs, diagnostics = read(path)
+    assert [message.content for _, message in pairs] == ["0", "1", "2", "3"]
+    assert broken == "}]}" or diagnostics[0].line == path.read_text().split("\n").index(broken + ",") + 1
+
+
 def test_a_truncated_array_gives_what_is_whole(tmp_path: Path) -> None:
     whole = json.dumps([CHAT[1], CHAT[4]])
     path = tmp_path / "a.json"
