@@ -25,7 +25,7 @@ from dream.settings import Settings
 _T = TypeVar("_T")
 
 MAX_ANSWER_CHARS = 1_000_000  # an answer above this is not one: no max_output_tokens in use comes near it
-GRACE = 2.0  # seconds after `timeout` in which LiteLLM's own time-out may still speak
+GRACE = 1.0  # seconds after `timeout` in which LiteLLM's own time-out may still speak
 
 # Read by LiteLLM when it is imported: no download of its price list, no .env of whatever directory we stand in
 # (an agent's workspace could redirect calls through it), no log lines.

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from dream.errors import ModelError, ModelUnavailable
+from dream.errors import ModelError, ModelUnavailable, PromptTooLong
 from dream.llm.catalog import card
 from dream.llm.faults import usage_of
 from dream.llm.model import ChatMessage, Completion, Model, Tool
 from dream.llm.spending import Meter
 from dream.settings import Settings
 
+LEAST_ANSWER = 256  # tokens; with less room than this nothing of use could be said
 MESSAGE_TOKENS = 4  # what the chat format adds to each message: role and marks
 
 
@@ -62,10 +63,11 @@ class MeteredModel:
     def _ask(
         self, model: Model, messages: Sequence[ChatMessage], tools: Sequence[Tool], max_tokens: int | None
     ) -> Completion:
-        answer_room = min(max_tokens or model.max_output, model.max_output)
-        held = self._meter.reserve(model.name, prompt_tokens(model, messages, tools), answer_room, card(model.name))
+        prompt = prompt_tokens(model, messages, tools)
+        room = _room(model, prompt, min(max_tokens or model.max_output, model.max_output))
+        held = self._meter.reserve(model.name, prompt, room, card(model.name))
         try:
-            completion = model.complete(messages, tools=tools, max_tokens=max_tokens)
+            completion = model.complete(messages, tools=tools, max_tokens=room)
         except ModelError as error:
             used = usage_of(error)
             if used is not None:  # it answered, and that is billed, though the answer is of no use
@@ -76,6 +78,17 @@ class MeteredModel:
             return completion
         finally:
             self._meter.release(held)
+
+
+def _room(model: Model, prompt: int, wanted: int) -> int:
+    """Return the tokens that are left for the answer; servers refuse a sum above the window, or cut the prompt."""
+    room = min(wanted, model.window - prompt)
+    if room < min(wanted, LEAST_ANSWER):
+        raise PromptTooLong(
+            f"The prompt of {prompt:,} tokens leaves no room for an answer in the window of {model.name} "
+            f"({model.window:,} tokens); set context_window if it is larger."
+        )
+    return room
 
 
 def prompt_tokens(model: Model, messages: Sequence[ChatMessage], tools: Sequence[Tool] = ()) -> int:
