@@ -18,6 +18,21 @@ NAMED_WORDS = 5  # of a sentence; in a shorter one a name only addresses somebod
 PASTED_CHARS = 2_000  # a longer message holds pasted material, whose every number is nobody's fact
 
 _SENTENCE = re.compile(r"[^\n.!?。！？]+(?:[.!?](?=\w)[^\n.!?。！？]*)*[.!?。！？]*")
+# What takes back something said earlier; the earlier words about the same thing must not come back as a fact.
+_CORRECTS = re.compile(
+    r"\b(?:actually|instead|no longer|not anymore|any more|changed|change (?:it|that|to)|switch(?:ed|ing)?|moved"
+    r"|correction|sorry|i mean|i meant|rather than|from now on|updated?|cancel(?:l?ed)?|doch|stattdessen|nicht mehr)\b"
+    r"|其实|其實|不再|改成|改为|改為|更正|取消|不是",
+    re.IGNORECASE,
+)
+_COMMON = frozenset(  # long enough to look telling, and telling nothing
+    (
+        *("about", "would", "could", "should", "there", "their", "these", "those", "which", "really", "think"),
+        *("going", "thing", "things", "still", "right", "after", "before", "using", "being", "where", "while"),
+        *("because", "every", "maybe", "never", "always", "again", "other", "actually", "instead", "longer"),
+    )
+)
+_WORD = re.compile(r"[^\W\d_]{5,}|[\u3400-\u9fff]{2}")
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 
 
@@ -63,10 +78,11 @@ def completed(text: str, messages: Sequence[Message], zone: tzinfo) -> tuple[str
 
 def _tail(messages: Sequence[Message], missing: set[tuple[str, str]], room: int, zone: tzinfo) -> list[str]:
     quotes = []
-    for number, (message, sentence, things) in enumerate(_sentences(messages)):
+    corrected = _corrected(messages) if missing else {}
+    for number, (place, sentence, things) in enumerate(_sentences(messages)):
         lost = tuple(thing for thing in things if (thing.kind, thing.text.casefold()) in missing)
-        if lost:
-            quotes.append(_Quote(number, _line(message, sentence, lost, zone), lost))
+        if lost and not any(corrected.get(word, -1) > place for word in _words(sentence)):
+            quotes.append(_Quote(number, _line(messages[place], sentence, lost, zone), lost))
     chosen: list[_Quote] = []
     for quote in sorted(quotes, key=lambda quote: (-quote.worth, quote.number)):
         names = {(thing.kind, thing.text.casefold()) for thing in quote.missing}
@@ -77,10 +93,10 @@ def _tail(messages: Sequence[Message], missing: set[tuple[str, str]], room: int,
     return [quote.line for quote in sorted(chosen, key=lambda quote: quote.number)]
 
 
-def _sentences(messages: Sequence[Message]) -> Iterator[tuple[Message, str, list[Exact]]]:
-    """Yield what users stated, sentence by sentence, with the exact things in it; questions state nothing."""
+def _sentences(messages: Sequence[Message]) -> Iterator[tuple[int, str, list[Exact]]]:
+    """Yield what users stated, by sentence: the message's place, the sentence and the exact things in it."""
     speakers = tuple((message.name or "?").casefold()[:3] for message in messages)
-    for message in messages:
+    for place, message in enumerate(messages):
         if message.role != "user" or len(message.content) > PASTED_CHARS:
             continue
         for match in _SENTENCE.finditer(_FENCED.sub("\n", message.content)):
@@ -88,7 +104,21 @@ def _sentences(messages: Sequence[Message]) -> Iterator[tuple[Message, str, list
             things = [] if sentence.endswith(("?", "？")) else exact(sentence)
             things = [thing for thing in things if thing.kind != "name" or _names(thing, sentence, speakers)]
             if things:
-                yield message, sentence, things
+                yield place, sentence, things
+
+
+def _corrected(messages: Sequence[Message]) -> dict[str, int]:
+    """Return, for each word of a user message that corrects something, the place of the last such message."""
+    return {
+        word: place
+        for place, message in enumerate(messages)
+        if message.role == "user" and len(message.content) <= PASTED_CHARS and _CORRECTS.search(message.content)
+        for word in _words(message.content)
+    }
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.casefold())) - _COMMON
 
 
 def _names(thing: Exact, sentence: str, speakers: Sequence[str]) -> bool:

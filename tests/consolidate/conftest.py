@@ -16,7 +16,6 @@ SAID = datetime(2026, 11, 18, 9, 12, tzinfo=UTC)
 
 def open_history(root: Path) -> History:
     (root / "memory").mkdir(parents=True, exist_ok=True)
-    (root / "memory" / "history.jsonl").touch()
     return History(root / "memory", private=root / ".dream", durable=False)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from dream.consolidate.consolidator import Consolidator
 from dream.consolidate.raw import RAW_CHARS
-from dream.errors import AnswerUnusable, ModelRejected, ModelUnavailable, PromptTooLong, SpendingLimit
+from dream.errors import AnswerUnusable, HistoryError, ModelRejected, ModelUnavailable, PromptTooLong, SpendingLimit
 from dream.llm.model import ChatMessage, Completion
 from dream.models import Diagnostic, Entry, Message, NewEntry, Usage
 from dream.settings import Settings
@@ -238,6 +238,29 @@ def test_a_spending_limit_stops_after_what_is_done_and_the_next_run_goes_on(hist
     assert [entry.content.splitlines()[0] for entry in first] == ["- one", "- two"]
     consolidator(history, "- more").consolidate(KEY, messages, now=NOW)
     check_spans(list(history.after(0)), 400)
+
+
+def test_a_spending_limit_within_one_long_message_leaves_no_half_of_it(history: History) -> None:
+    messages = [Message("user", "hello"), Message("user", "word " * 50_000)]
+    with pytest.raises(SpendingLimit):
+        consolidator(history, "- one", "- two", SpendingLimit("enough")).consolidate(KEY, messages, now=NOW)
+    assert [entry.span for entry in history.after(0)] == [(0, 1)]
+    consolidator(history).consolidate(KEY, messages, now=NOW)
+    check_spans(list(history.after(0)), 2)
+
+
+def test_an_entry_that_cannot_be_written_is_said_and_nothing_is_claimed(history: History, tmp_path: Path) -> None:
+    history.path.mkdir()
+    with pytest.raises(HistoryError):
+        consolidator(history).consolidate(KEY, conversation(1), now=NOW)
+
+
+def test_a_run_with_nothing_new_loads_no_tokenizer(history: History) -> None:
+    class Untouched(ScriptedModel):
+        def count(self, text: str) -> int:
+            raise AssertionError("counted")
+
+    Consolidator(history, Untouched("x"), SETTINGS).consolidate(KEY, [], now=NOW)
 
 
 def test_steps_are_in_history_when_they_are_told(history: History) -> None:

@@ -100,3 +100,18 @@ def test_a_name_by_which_somebody_is_only_addressed_is_nothing_exact() -> None:
         Message("user", "I will tell that to Caro on Fri when we meet.", SAID, "Melanie"),
     ]
     assert completed("- a fact", messages, UTC) == ("- a fact", Kept())
+
+
+def test_what_the_user_took_back_later_does_not_return_in_the_tail() -> None:
+    messages = [user("The server listens on port 8080."), user("Actually the server listens on port 8081 now.")]
+    text, _ = completed("- The server listens on port 8081.", messages, UTC)
+    assert text == "- The server listens on port 8081."
+
+
+def test_a_long_chunk_is_checked_quickly() -> None:
+    messages = [
+        user(f"Actually item {at} lies in /srv/a{at}/file.txt, moved on May {at % 28 + 1}.") for at in range(1_000)
+    ]
+    text, kept = completed("- a fact", messages, UTC)
+    assert kept.said > 1_000
+    assert len(text) <= len("- a fact") + TAIL_CHARS
