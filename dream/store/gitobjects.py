@@ -68,11 +68,18 @@ class Objects:
         names = {path: root.get(path) for path in FILES[:2]}
         names |= {path: memory.get(path.removeprefix("memory/")) for path in (FILES[2], *STATE)}
         names |= {path: sha for name, sha in archive.items() if is_archive(path := f"{ARCHIVE}/{name}")}
-        found = {path: self.get(sha) for path, sha in names.items() if sha}
-        return {path: blob[2] for path, blob in found.items() if blob and blob[1] == "blob"}
+        found = {path: self._there(sha) for path, sha in names.items() if sha}
+        return {path: content for path, (_, kind, content) in found.items() if kind == "blob"}
+
+    def _there(self, name: str) -> tuple[str, str, bytes]:
+        """Return an object that must exist: taking a damaged one for an absent file would delete that file."""
+        found = self.get(name)
+        if found is None:
+            raise GitError(f"Git's object {name} is missing or damaged; run `dream doctor`.")
+        return found
 
     def _tree(self, name: str | None) -> dict[str, str]:
-        found = self.get(name) if name else None
+        found = self._there(name) if name else None
         if found is None or found[1] != "tree":
             return {}
         return dict(_entries(found[2], len(found[0]) // 2))

@@ -1,0 +1,15 @@
+"""A fresh workspace for every test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dream.store.workspace import Workspace
+from tests.git.support import make
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return make(tmp_path / "w")

@@ -1,0 +1,75 @@
+"""Which lines a person wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dream.restore import restore
+from dream.store import transaction
+from dream.store.authors import person_lines
+from dream.store.workspace import Workspace
+from tests.git.support import NOW, add, dream, git, make, read, save, type_line
+
+
+def test_lines_that_a_person_typed_are_theirs_and_no_others(workspace: Workspace) -> None:
+    add(workspace, "- dreamt", 1)
+    type_line(workspace, "## Mine   \n\n- typed")
+    transaction.commit_hand_edits(workspace, NOW)
+    add(workspace, "- dreamt later", 2)
+    assert person_lines(workspace.git) == {"USER.md": {"## Mine", "- typed"}}
+
+
+def test_templates_are_nobodys(workspace: Workspace) -> None:
+    assert person_lines(workspace.git) == {}
+
+
+def test_what_was_there_before_adoption_is_the_persons(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "USER.md").write_bytes(b"# Me\n- caf\xe9\n")
+    assert person_lines(make(tmp_path).git) == {"USER.md": {"# Me", "- caf\ufffd"}}
+
+
+def test_lines_that_a_person_committed_with_git_are_theirs(workspace: Workspace) -> None:
+    type_line(workspace, "- by git")
+    git(workspace.root, "commit", "-qam", "my own words")
+    assert person_lines(workspace.git) == {"USER.md": {"- by git"}}
+
+
+def test_a_line_that_begins_like_a_diff_header_is_read_as_a_line(workspace: Workspace) -> None:
+    type_line(workspace, "++ b/SOUL.md\n+++ b/SOUL.md\n@@ -1 +1 @@\n-- x")
+    transaction.commit_hand_edits(workspace, NOW)
+    assert person_lines(workspace.git) == {"USER.md": {"++ b/SOUL.md", "+++ b/SOUL.md", "@@ -1 +1 @@", "-- x"}}
+
+
+def test_only_new_commits_are_read_and_the_answer_is_that_of_a_full_reading(workspace: Workspace) -> None:
+    for number in range(3):
+        type_line(workspace, f"- typed {number}")
+        add(workspace, f"- dreamt {number}", number)
+        person_lines(workspace.git)
+    known = person_lines(workspace.git)
+    workspace.git.git.started = 0
+    assert person_lines(workspace.git) == known
+    assert workspace.git.git.started == 1
+    (workspace.private / "authors.json").unlink()
+    assert person_lines(workspace.git) == known == {"USER.md": {f"- typed {number}" for number in range(3)}}
+
+
+def test_a_broken_or_rewritten_past_is_read_anew(workspace: Workspace) -> None:
+    type_line(workspace, "- typed")
+    transaction.commit_hand_edits(workspace, NOW)
+    person_lines(workspace.git)
+    (workspace.private / "authors.json").write_bytes(b'{"head": ')
+    assert person_lines(workspace.git) == {"USER.md": {"- typed"}}
+    git(workspace.root, "reset", "--hard", "-q", "HEAD^")
+    dream(workspace, {"USER.md": b"# User\n"}, 1)
+    assert person_lines(workspace.git) == {}
+
+
+def test_a_persons_line_stays_theirs_through_a_restore(workspace: Workspace) -> None:
+    sha = add(workspace, "- dreamt", 1)
+    type_line(workspace, "- typed")
+    restore(workspace, sha, now=NOW)
+    assert person_lines(workspace.git) == {"USER.md": {"- typed"}}
+    save(workspace, "USER.md", (read(workspace, "USER.md") or b"").replace(b"- typed\n", b""))
+    transaction.commit_hand_edits(workspace, NOW)
+    assert person_lines(workspace.git) == {"USER.md": {"- typed"}}

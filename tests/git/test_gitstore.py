@@ -1,0 +1,250 @@
+"""Commits, the list of changes, one change, and what a sha may be."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from dream.errors import GitError, UnknownRevision
+from dream.store.gitdiff import LineCount
+from dream.store.gitstore import GitStore
+from dream.store.workspace import Workspace
+from tests.git.support import NOW, VERSIONED, add, dream, git, make, read, type_line
+
+
+def test_a_commit_leaves_a_clean_status_and_a_whole_repository(workspace: Workspace) -> None:
+    add(workspace, "- likes tea", 1)
+    assert git(workspace.root, "status", "--porcelain") == ""
+    assert "dream: 1 file, +1 −0 (entries 1–1)" in git(workspace.root, "log", "--format=%s", "-1")
+    assert git(workspace.root, "fsck", "--full", "--strict") == ""
+    workspace.git.fsck()
+
+
+def test_a_commit_carries_the_time_it_was_given(workspace: Workspace) -> None:
+    now = datetime(2020, 2, 3, 4, 5, 6, tzinfo=timezone(timedelta(hours=9)))
+    dream(workspace, {"USER.md": b"# User\n"}, 1, now=now)
+    assert git(workspace.root, "log", "-1", "--format=%aI %cI %an %ae %cn %ce") == (
+        "2020-02-03T04:05:06+09:00 2020-02-03T04:05:06+09:00 dream dream@localhost dream dream@localhost\n"
+    )
+    assert workspace.git.log(1)[0].time == now
+
+
+def test_the_list_shows_what_git_shows(workspace: Workspace) -> None:
+    add(workspace, "- one", 1)
+    type_line(workspace, "- typed")
+    second = add(workspace, "- two", 2, "memory/MEMORY.md")
+    changes = workspace.git.log()
+    assert [change.kind for change in changes] == ["dream", "hand", "dream", "init"]
+    assert changes[0].sha == second == git(workspace.root, "rev-parse", "HEAD").strip()
+    assert changes[0].files == {"memory/MEMORY.md": LineCount(1, 0)}
+    assert changes[0].entries == (2, 2)
+    assert changes[0].parent == changes[1].sha
+    assert changes[-1].parent is None
+    assert workspace.git.log(2) == changes[:2]
+    assert workspace.git.log(after=changes[2].sha) == changes[:2]
+
+
+def test_a_shown_change_has_its_message_and_the_diff_that_git_has(workspace: Workspace) -> None:
+    sha = add(workspace, "- caffè", 1)
+    shown = workspace.git.show(sha)
+    assert shown.change == workspace.git.log(1)[0]
+    assert shown.body == "dream: 1 file, +1 −0 (entries 1–1)"
+    assert "+- caffè\n" in shown.diff
+    assert shown.diff == git(workspace.root, "show", "--format=", "--no-color", sha)
+
+
+def test_the_very_first_change_is_shown_with_a_full_diff(workspace: Workspace) -> None:
+    shown = workspace.git.show(workspace.git.log()[-1].sha)
+    assert "+# User\n" in shown.diff
+
+
+def test_every_listed_sha_is_git_own_and_resolves(workspace: Workspace) -> None:
+    shas = [add(workspace, f"- fact {number}", number) for number in range(1, 4)]
+    for sha in shas:
+        assert workspace.git.resolve(sha) == workspace.git.resolve(sha[:10]) == sha
+        assert git(workspace.root, "cat-file", "-t", sha[:10]) == "commit\n"
+
+
+@pytest.mark.parametrize(
+    ("prefix", "rule"),
+    [
+        ("abc", "at least 4"),
+        ("3", "at least 4"),
+        ("HEAD", "is not a sha"),
+        ("HEAD~1", "is not a sha"),
+        ("--all", "is not a sha"),
+        ("ABCDEF12", "is not a sha"),
+        ("", "is not a sha"),
+        ("a" * 41, "at most 40"),
+        ("0" * 40, "names no change"),
+        ("abcd\n--output=x", "is not a sha"),
+    ],
+)
+def test_a_sha_that_breaks_a_rule_is_refused_by_that_rule(workspace: Workspace, prefix: str, rule: str) -> None:
+    with pytest.raises(UnknownRevision, match=rule):
+        workspace.git.resolve(prefix)
+
+
+def test_a_blob_a_tree_and_a_commit_by_hand_are_no_changes_of_dream(workspace: Workspace) -> None:
+    git(workspace.root, "commit", "--allow-empty", "-qm", "mine")
+    mine = git(workspace.root, "rev-parse", "HEAD").strip()
+    for name in (mine, *git(workspace.root, "rev-parse", "HEAD^{tree}", "HEAD:USER.md").split()):
+        with pytest.raises(UnknownRevision, match="names no change"):
+            workspace.git.resolve(name)
+    assert mine not in {change.sha for change in workspace.git.log()}
+
+
+def test_a_change_that_is_no_longer_part_of_history_is_not_found(workspace: Workspace) -> None:
+    sha = add(workspace, "- gone", 1)
+    git(workspace.root, "reset", "--hard", "-q", "HEAD^")
+    with pytest.raises(UnknownRevision):
+        workspace.git.resolve(sha)
+
+
+def test_an_ambiguous_sha_names_the_candidates(workspace: Workspace) -> None:
+    seen: dict[str, str] = {}
+    head = workspace.git.head()
+    for number in range(2000):
+        sha = workspace.git.git.run(
+            "commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", f"dream: {number}\n\nDream-Kind: dream"
+        )
+        name = sha.decode().strip()
+        workspace.git.git.run("update-ref", "HEAD", name)
+        if name[:4] in seen:
+            break
+        seen[name[:4]] = name
+    else:
+        pytest.skip("no two of the commits began alike")
+    assert head is not None
+    with pytest.raises(UnknownRevision, match=r"names 2 changes .*give more characters"):
+        workspace.git.resolve(name[:4])
+
+
+def test_a_commit_on_a_parent_that_is_no_longer_head_is_refused(workspace: Workspace) -> None:
+    head = workspace.git.head()
+    add(workspace, "- first", 1)
+    with pytest.raises(GitError, match="same moment"):
+        workspace.git.commit({"USER.md": b"x\n"}, "dream: late", parent=head, now=NOW)
+
+
+def test_the_mode_of_a_file_is_kept(workspace: Workspace) -> None:
+    (workspace.root / "USER.md").chmod(0o755)
+    add(workspace, "- x", 1)
+    assert git(workspace.root, "ls-tree", "HEAD", "USER.md").startswith("100755 ")
+    assert (workspace.root / "USER.md").stat().st_mode & 0o777 == 0o755
+
+
+def test_odd_names_in_the_archive_are_versioned_as_they_are(workspace: Workspace) -> None:
+    name = 'memory/archive/2026 "é\\ü.md'
+    sha = dream(workspace, {name: b"- old\n"}, 1).sha
+    assert sha is not None
+    assert workspace.git.read(sha, name) == b"- old\n"
+    assert workspace.git.read_all(sha)[name] == b"- old\n"
+    assert workspace.git.log(1)[0].files == {name: LineCount(1, 0)}
+    assert git(workspace.root, "status", "--porcelain") == ""
+
+
+def test_a_stale_index_lock_of_the_person_stops_no_dream(workspace: Workspace) -> None:
+    lock = workspace.root / ".git" / "index.lock"
+    lock.touch()
+    sha = add(workspace, "- x", 1)
+    assert workspace.git.head() == sha
+    lock.unlink()
+    add(workspace, "- y", 2)
+    assert git(workspace.root, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("name", ["HEAD.lock", "refs/heads/main.lock"])
+def test_a_lock_that_a_dead_process_left_on_a_ref_is_taken_away(workspace: Workspace, name: str) -> None:
+    lock = workspace.root / ".git" / name
+    lock.touch()
+    old = time.time() - 60
+    os.utime(lock, (old, old))
+    assert add(workspace, "- x", 1) == workspace.git.head()
+    assert not lock.exists()
+
+
+def test_loose_objects_are_packed_once_they_are_many(workspace: Workspace) -> None:
+    assert not workspace.git.pack()
+    shelf = workspace.root / ".git" / "objects" / "17"
+    shelf.mkdir(exist_ok=True)
+    number = 0
+    while len(list(shelf.iterdir())) < 5:
+        number += 1
+        data = b"%d\n" % number
+        from dream.store.gitobjects import blob_name
+
+        if blob_name(data).startswith("17"):
+            subprocess.run(["git", "hash-object", "-w", "--stdin"], input=data, cwd=workspace.root, check=True)
+    sha = add(workspace, "- x", 1)
+    assert workspace.git.pack()
+    assert list((workspace.root / ".git" / "objects" / "pack").glob("*.pack"))
+    assert workspace.git.resolve(sha) == sha
+    workspace.git.fsck()
+
+
+def test_a_damaged_object_is_said_in_a_sentence(workspace: Workspace) -> None:
+    add(workspace, "- x", 1)
+    blob = git(workspace.root, "rev-parse", "HEAD:USER.md").strip()
+    path = workspace.root / ".git" / "objects" / blob[:2] / blob[2:]
+    path.chmod(0o644)
+    path.write_bytes(b"broken")
+    with pytest.raises(GitError, match="git fsck failed"):
+        workspace.git.fsck()
+    with pytest.raises(GitError):
+        workspace.git.read_all("HEAD")
+
+
+def test_without_a_repository_the_error_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(GitError, match="dream init"):
+        GitStore(tmp_path, tmp_path / ".dream").head()
+
+
+def test_without_git_on_the_machine_the_error_says_so(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from dream.store.gitstore import GitStore; from dream.errors import *\n"
+        "root = Path(sys.argv[1])\n"
+        "try: GitStore(root, root / '.dream').ensure()\n"
+        "except GitError as error: print(error)\n"
+    )
+    done = subprocess.run(
+        [os.sys.executable, "-c", code, str(tmp_path)],  # type: ignore[attr-defined]
+        env={"PATH": str(tmp_path), "PYTHONPATH": os.getcwd()},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "Git was not found; install git and see that it is on the PATH.\n", done.stderr
+    assert list(tmp_path.iterdir()) == [tmp_path / ".dream"]
+
+
+def test_a_dream_starts_few_processes(workspace: Workspace) -> None:
+    add(workspace, "- x", 1)
+    workspace.git.git.started = 0
+    add(workspace, "- y", 2)
+    # HEAD and its files, blobs to commit, HEAD's move, the index; the diff is a fifth, outside the repository.
+    assert workspace.git.git.started == 4
+
+
+def test_reading_starts_one_process_each(workspace: Workspace) -> None:
+    sha = add(workspace, "- x", 1)
+    door = workspace.git.git
+    for deed in (lambda: workspace.git.log(20), lambda: workspace.git.show(sha), lambda: workspace.git.read_all(sha)):
+        door.started = 0
+        deed()
+        assert door.started == 1
+
+
+def test_state_and_history_do_not_show_as_untracked(tmp_path: Path) -> None:
+    workspace = make(tmp_path / "w")
+    for name in ("memory/history.jsonl", "memory/.cursor", "memory/archive/history-1-9.jsonl", "memory/HISTORY.md"):
+        (workspace.root / name).parent.mkdir(exist_ok=True)
+        (workspace.root / name).write_bytes(b"x\n")
+    assert git(workspace.root, "status", "--porcelain") == ""
+    assert not (workspace.root / ".gitignore").exists()
+    assert all(read(workspace, path) is not None for path in VERSIONED[:3])
