@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -84,13 +84,16 @@ class Summariser:
         elif len(items) == 1 and items[0].tokens > self.budget:
             yield _joined(self._in_parts(key, items[0], self.budget, halvings))
         else:
-            try:
-                yield self._summary(key, items)
-            except PromptTooLong as error:
-                if halvings:
-                    yield from self._halves(key, items, halvings - 1)
-                else:
-                    yield self._raw(key, items, Usage(), str(error))
+            yield from self._fitting(key, items, halvings)
+
+    def _fitting(self, key: str, items: Sequence[Item], halvings: int) -> Iterator[Batch]:
+        try:
+            yield self._summary(key, items)
+        except PromptTooLong as error:
+            if halvings:
+                yield from self._halves(key, items, halvings - 1)
+            else:
+                yield self._raw(key, items, Usage(), str(error))
 
     def _halves(self, key: str, items: Sequence[Item], halvings: int) -> Iterator[Batch]:
         half = max(1, sum(item.tokens for item in items) // 2)
@@ -103,7 +106,7 @@ class Summariser:
 
     def _in_parts(self, key: str, item: Item, budget: int, halvings: int) -> Iterator[Batch]:
         for part in cut.parts(item, budget, lambda message: self._tokens(item.position, message)):
-            yield from self.batches(key, [part], halvings)
+            yield from self._fitting(key, [part], halvings)
 
     def _summary(self, key: str, items: Sequence[Item]) -> Batch:
         """Ask for a summary of `items`, twice at the most; raises PromptTooLong."""
@@ -118,8 +121,9 @@ class Summariser:
                 completion = self._model.complete(asked, max_tokens=self._answer)
                 self._patience.answered()
                 usage += completion.usage
-                text = summary.read(completion, conversation, self._answer, self._model.count)
-                return self._written(key, items, safe(text, self._patterns), usage, completion.model)
+                clean = replace(completion, text=safe(completion.text, self._patterns))
+                text = summary.read(clean, conversation, self._answer, self._model.count)
+                return self._written(key, items, text, usage, completion.model)
             except AnswerUnusable as error:
                 wrong = error
             except PromptTooLong:
