@@ -65,10 +65,17 @@ def read(
     return _file(path, format, options)
 
 
-def recognise(source: Source) -> Reader | None:
-    """Find the reader of a file by its content, or None."""
+def recognise(source: Source) -> Reader:
+    """Find the reader of a file by its content. Raises TranscriptError if there is none."""
     head = sniffing.head(source)
-    return next((reader for reader in _READERS if reader.recognises(head)), None)
+    for reader in _READERS:
+        if reader.recognises(head):
+            return reader
+    bare = bool(head.records) or head.shape == "array"
+    if bare and not head.header and all(record.get("messages") == [] for record in head.records):
+        raise TranscriptError(f"{source.path} holds no messages; there is nothing to read in it.")
+    formats = ", ".join(FORMATS)
+    raise TranscriptError(f"{source.path} is in no format that is known; name one with --format ({formats}).")
 
 
 def _file(path: Path, name: str | None, options: Options) -> Iterator[Pair]:
@@ -77,8 +84,6 @@ def _file(path: Path, name: str | None, options: Options) -> Iterator[Pair]:
         reader = FORMATS[name] if name else recognise(source)
     except OSError as error:
         raise _gone(path, error) from error
-    if reader is None:
-        raise TranscriptError(f"{path} is in no format that is known; name one with --format ({', '.join(FORMATS)}).")
     return _once(_read(reader, source, options))
 
 

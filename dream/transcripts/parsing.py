@@ -51,7 +51,7 @@ def _tolerant(raw: bytes) -> tuple[Any, str]:
     except RecursionError:
         raise Broken("is nested too deeply") from None
     except ValueError as error:
-        reason = error.msg if isinstance(error, json.JSONDecodeError) else "a number is too long"
+        reason = error.msg.removesuffix(" at") if isinstance(error, json.JSONDecodeError) else "a number is too long"
         raise Broken(f"is not JSON ({reason[0].lower()}{reason[1:]})") from None
 
 

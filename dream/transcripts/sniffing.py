@@ -60,7 +60,7 @@ def head(source: Source) -> Head:
     if source.shape == "text":
         return Head(source.shape, start)
     records = tuple(record.value for record in islice(quiet.records(), HEAD_RECORDS))
-    header, lists = quiet.header()
+    header, lists = source.header()
     return Head(source.shape, start, records, header, lists)
 
 

@@ -61,6 +61,7 @@ class Source:
     encoding: str
     skip: int  # bytes of the byte order mark
     report: Report
+    _header: list[tuple[Json, frozenset[str]]] = field(default_factory=list, repr=False, compare=False)  # once read
 
     @property
     def default_id(self) -> str:
@@ -106,11 +107,17 @@ class Source:
                 yield from records_in(file, self.say)
 
     def header(self) -> tuple[Json, frozenset[str]]:
-        """Return the fields of an object that are no streamed list, and the names of those that are."""
+        """Return the fields of an object that are no streamed list, and the names of those that are.
+
+        They may stand behind the list, so the first call passes the whole file; later ones remember.
+        """
+        if self.shape == "object" and not self._header:
+            self._header.append(self._read_header())
+        return self._header[0] if self._header else ({}, frozenset())
+
+    def _read_header(self) -> tuple[Json, frozenset[str]]:
         found: Json = {}
         lists = set()
-        if self.shape != "object":
-            return found, frozenset()
         with self.open() as file:
             for piece in scanning.pieces(file):
                 if piece.name.endswith("[]"):

@@ -39,6 +39,14 @@ def test_what_cannot_be_read_is_said_in_a_sentence(tmp_path: Path, content: byte
     assert str(caught.value) == sentence.format(path=path)
 
 
+@pytest.mark.parametrize("content", ["[]", "[\n]\n", '{"messages": []}'])
+def test_a_document_without_messages_is_said_to_have_none(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(content)
+    with pytest.raises(TranscriptError, match=r"a\.json holds no messages; there is nothing to read in it\."):
+        read(path)
+
+
 def test_an_unknown_format_names_those_there_are(tmp_path: Path) -> None:
     path = document(tmp_path / "a.json", {"name": "package", "version": 1})
     with pytest.raises(TranscriptError, match=r"a.json is in no format that is known; .*claude-code.*openai, text"):
@@ -91,7 +99,7 @@ def test_a_tail_of_nuls_does_not_make_good_lines_binary(tmp_path: Path) -> None:
 
 def test_a_long_file_is_read_in_little_memory(tmp_path: Path) -> None:
     row = json.dumps({"role": "user", "content": "word " * 400}) + "\n"
-    count = 4_000  # 8 MB
+    count = 2_000  # 4 MB
     shapes = {"a.jsonl": row * count, "a.json": f"[{','.join([row] * count)}]", "b.json": ""}
     shapes["b.json"] = json.dumps({"messages": 0}).replace("0", shapes["a.json"].replace("\n", ""))
     for name, text in shapes.items():
