@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from dream.health import Health
-from dream.models import Diagnostic, Outcome, Proposal, Usage
-from dream.nightly import NightReport
-from dream.reports import BatchReport, ConsolidateReport, RunReport
-from dream.restore import Restored
-from dream.store.gitstore import Change, Shown
-from dream.store.runs import RunRecord
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dream.demo import Played
+    from dream.health import Health
+    from dream.models import Diagnostic, Outcome, Proposal, Usage
+    from dream.nightly import NightReport
+    from dream.reports import BatchReport, ConsolidateReport, RunReport
+    from dream.restore import Restored
+    from dream.store.gitstore import Change, Shown
+    from dream.store.runs import RunRecord
+
 
 Shape = dict[str, object]
 
@@ -183,4 +188,20 @@ def health(found: Health, workspace: str) -> Shape:
         "next_run": found.next_run.isoformat() if found.next_run else None,
         "scheduled": list(found.scheduled),
         "problems": list(found.problems),
+    }
+
+
+def played(done: Played) -> Shape:
+    """Shape what the demo did."""
+    return {
+        "workspace": str(done.workspace),
+        "sessions": sum(one.consolidated.sessions for one in done.nights),
+        "messages": sum(one.consolidated.messages for one in done.nights),
+        "tokens": done.tokens,
+        "nights": [
+            {"time": one.at.isoformat(), "consolidated": consolidated(one.consolidated), "run": ran(one.run)}
+            for one in done.nights
+        ],
+        "files": dict(done.files),
+        "diff": done.diff,
     }

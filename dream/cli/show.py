@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from dream.cli import output
-from dream.models import Outcome, Usage
-from dream.nightly import NightReport
-from dream.reports import BatchReport, ConsolidateReport, RunReport
-from dream.settings import Settings
+
+if TYPE_CHECKING:
+    from dream.models import Outcome, Usage
+    from dream.nightly import NightReport
+    from dream.reports import BatchReport, ConsolidateReport, RunReport
+    from dream.settings import Settings
 
 MOST_DIAGNOSTICS = 20  # shown of one command; the rest is counted
 MARKS = {"applied": ("+", "green"), "present": ("=", None), "held": ("?", "yellow"), "refused": ("!", "red")}
+
+
+def sentence(words: str) -> str:
+    """Write a reason as a sentence of its own."""
+    words = words.strip()
+    return words[:1].upper() + words[1:] + ("" if words.endswith((".", "!", "?")) else ".") if words else ""
+
+
+def word(text: str) -> str:
+    """Quote a word for the shell, where it has to be."""
+    import shlex
+
+    return shlex.quote(text)
 
 
 def counted(number: int, what: str) -> str:
@@ -27,7 +44,7 @@ def span(entries: tuple[int, int]) -> str:
 
 def bill(used: Usage) -> str:
     """Write what calls cost, in one line."""
-    price = "price not known" if used.cost_usd is None else f"${used.cost_usd:.4f}"
+    price = "price not known" if used.cost_usd is None else f"${used.cost_usd:.4f}" if used.cost_usd else "free"
     tokens = f"{used.input_tokens:,} tokens in, {used.output_tokens:,} out"
     return f"{counted(used.calls, 'call')}, {tokens}, {price}"
 
@@ -46,7 +63,7 @@ def consolidated(report: ConsolidateReport) -> None:
     """Show what was read and appended."""
     diagnostics(report)
     if report.entries is None:
-        output.say(report.reason or "Nothing new: history holds all of it already.")
+        output.say(sentence(report.reason or "nothing new: history holds all of it already"))
         return
     read = f"{counted(report.messages, 'message')} of {counted(report.sessions, 'session')}"
     output.say(f"Appended {span(report.entries)} to history from {read}.")
@@ -56,7 +73,7 @@ def consolidated(report: ConsolidateReport) -> None:
     if report.usage.calls:
         output.say(f"Cost: {bill(report.usage)}.", dim=True)
     if report.reason:
-        output.say(report.reason)
+        output.say(sentence(report.reason))
 
 
 def diagnostics(report: ConsolidateReport) -> None:
@@ -71,11 +88,10 @@ def ran(report: RunReport, settings: Settings) -> None:
     """Show what a run did, dream by dream, and why it ended."""
     for one in report.batches:
         batch(one)
-    output.say(report.reason, bold=True, colour="red" if report.outcome == "failed" else None)
+    if report.reason:
+        output.say(sentence(report.reason), bold=True, colour="red" if report.outcome == "failed" else None)
     if report.usage.calls:
         output.say(f"Cost: {bill(report.usage)}. Model: {model_line(settings)}", dim=True)
-    if report.held:
-        output.say(f"{counted(report.held, 'edit')} held for review: dream review", colour="yellow")
 
 
 def batch(report: BatchReport) -> None:
@@ -89,7 +105,6 @@ def batch(report: BatchReport) -> None:
         output.say(f"  {note}", colour="yellow")
     if report.diff:
         diff(report.diff)
-    output.say()
 
 
 def finding(settled: Outcome) -> None:
