@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 from dream.errors import SettingsError
 
-_MARK = re.compile(r"(\[REDACTED:[a-z0-9-]+\])")
+_MARK = r"(\[REDACTED:[a-z0-9-]+\])"
 _MAX_ROUNDS = 5  # a replacement can lay open what was part of a longer word before; twice is the most seen
 _KEY_BLOCK_CHARS = 32_768  # between BEGIN and END; an RSA key of 16,384 bits has 13 KB
 
@@ -36,12 +36,12 @@ class _Shape:
 
     kind: str
     needles: tuple[str, ...]
-    pattern: re.Pattern[str]
+    pattern: str
 
 
 def _shape(kind: str, needles: str, pattern: str) -> _Shape:
     # Not inside a longer word; the end needs no such care, for the classes are greedy.
-    return _Shape(kind, tuple(needles.split()), re.compile(rf"(?<![A-Za-z0-9_])(?:{pattern})"))
+    return _Shape(kind, tuple(needles.split()), rf"(?<![A-Za-z0-9_])(?:{pattern})")
 
 
 _SHAPES: tuple[_Shape, ...] = (
@@ -87,13 +87,13 @@ _SHAPES: tuple[_Shape, ...] = (
     _shape("jwt", "eyJ", r"eyJ[\w-]{8,4000}\.[\w-]{8,8000}(?:\.[\w-]{0,4000}){1,3}"),
 )
 
-_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-_KEY_BODY = re.compile(r"(?:(?:\s|\\[nr])*[A-Za-z0-9+/=]{24,})+(?:(?:\s|\\[nr])*[A-Za-z0-9+/]{1,76}={1,2})?")
+_BEGIN = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+_END = r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+_KEY_BODY = r"(?:(?:\s|\\[nr])*[A-Za-z0-9+/=]{24,})+(?:(?:\s|\\[nr])*[A-Za-z0-9+/]{1,76}={1,2})?"
 
-_URL_PASSWORD = re.compile(r"(?<=:)//[^\s:@/\"'<>]{0,128}:(?P<value>[^\s@/\"'<>]{1,256})@")
-_BEARER = re.compile(r"(?<=earer)[ \t]{1,3}(?P<value>[A-Za-z0-9._~+/-]{16,4000}={0,2})")
-_BASIC = re.compile(r"(?<=asic)[ \t]{1,3}(?P<value>[A-Za-z0-9+/]{12,4000}={0,2})")
+_IN_URL = r"(?<=:)//[^\s:@/\"'<>]{0,128}:(?P<value>[^\s@/\"'<>]{1,256})@"
+_BEARER = r"(?<=earer)[ \t]{1,3}(?P<value>[A-Za-z0-9._~+/-]{16,4000}={0,2})"
+_BASIC = r"(?<=asic)[ \t]{1,3}(?P<value>[A-Za-z0-9+/]{12,4000}={0,2})"
 
 # Words that a secret follows, searched in lower case, with the kind of the mark.
 _PASSWORDS = r"pass(?:word|wd|phrase|code)|\bpwd|密码|口令|パスワード|비밀번호|passwort|contraseña|mot de passe"
@@ -101,15 +101,15 @@ _KEYS = (
     r"api[ _-]?key|(?:secret|access|private|account|encryption|signing|auth|master|service)[ _-]?key|secret|token"
     r"|credentials?|密钥"
 )
-_WORDS = re.compile(rf"(?P<password>{_PASSWORDS})|(?P<key>{_KEYS})")
-_GIVEN = re.compile(
+_WORDS = rf"(?P<password>{_PASSWORDS})|(?P<key>{_KEYS})"
+_GIVEN = (
     r"[\"'`*\])]{0,3}[ \t]{0,3}(?P<by>=>|:=|={1,3}|:|：|\bis\b:?|\bwas\b|\bist\b|是|は|为)[ \t*]{0,4}"
     r"(?P<quote>[\"'`]?)(?P<value>[^\s\"'`<>]{4,64})"
 )
 _HEAD_CHARS = 64  # of a value: enough to judge it by, and keeps the time linear
-_TAIL = re.compile(r"(?=[\s\"'`<>])")
+_TAIL = r"(?=[\s\"'`<>])"
 # What stands there in forms, code and examples instead of a secret.
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = (
     r"(?i)^(?:\*+|x{3,}|\.{3,}|_+|-+|…+|none|null|nil|true|false|undefined|required|optional|string|str|text|varchar.*|"
     r"hidden|empty|unknown|secret|password|passwd|token|bearer|basic|value|changeme|change[_-]me.*|placeholder|redacted.*|"
     r"invalid|valid|hashed|hash|plain.*|default|example.*|test|data|input|field|label|email|username|user)$"
@@ -117,11 +117,12 @@ _PLACEHOLDER = re.compile(
     r"|^process\.|^os\.|environ|getenv|^self\.|^this\.|^req(?:uest)?\.|^config\b|^settings\b"
 )
 # Words of which an example without a digit is made.
-_EXAMPLE = re.compile(
-    r"(?i)password|passwd|your|^my|example|placeholder|dummy|sample|insert|replace|todo|here$|secret|token"
-)
+_EXAMPLE = r"(?i)password|passwd|your|^my|example|placeholder|dummy|sample|insert|replace|todo|here$|secret|token"
 _SPOKEN = ("is", "was", "ist", "是", "は", "为")
-_CODE = re.compile(r"[A-Za-z_)\]][(\[]|\w\.\w+\(|^[A-Za-z_]+\.[A-Za-z_.]+$|^[&*@#\\/|{\[(]|->|=>|\]$|\)$|^https?://")
+_CODE = r"[A-Za-z_)\]][(\[]|\w\.\w+\(|^[A-Za-z_]+\.[A-Za-z_.]+$|^[&*@#\\/|{\[(]|->|=>|\]$|\)$|^https?://"
+
+
+_regex = functools.cache(re.compile)  # compiled when first needed: all of them would cost 40 ms at every start
 
 
 def redact(text: str, patterns: Sequence[str] = ()) -> tuple[str, tuple[str, ...]]:
@@ -148,7 +149,7 @@ def redact(text: str, patterns: Sequence[str] = ()) -> tuple[str, tuple[str, ...
 
 def _apply(text: str, finder: Finder, kinds: set[str]) -> str:
     pieces, done = [], 0
-    marks = _MARK.finditer(text) if "[REDACTED:" in text else iter(())
+    marks = _regex(_MARK).finditer(text) if "[REDACTED:" in text else iter(())
     mark = next(marks, None)
     for kind, (start, end) in finder(text):
         while mark is not None and mark.end() <= start:
@@ -163,12 +164,12 @@ def _apply(text: str, finder: Finder, kinds: set[str]) -> str:
 
 def _key_blocks(text: str) -> Iterator[tuple[str, Span]]:
     """Find private keys from BEGIN to END; one whose end is missing, as far as it looks like a key."""
-    ends = _END.finditer(text) if "PRIVATE KEY" in text else iter(())
+    ends = _regex(_END).finditer(text) if "PRIVATE KEY" in text else iter(())
     end = next(ends, None)
-    for begin in _BEGIN.finditer(text) if "PRIVATE KEY" in text else ():
+    for begin in _regex(_BEGIN).finditer(text) if "PRIVATE KEY" in text else ():
         while end is not None and end.start() < begin.end():
             end = next(ends, None)
-        body = _KEY_BODY.match(text, begin.end())
+        body = _regex(_KEY_BODY).match(text, begin.end())
         if end is not None and end.start() - begin.end() <= _KEY_BLOCK_CHARS:
             if end.start() - begin.end() > 3:  # not just the two lines, named side by side
                 yield "private-key", (begin.start(), end.end())
@@ -178,33 +179,33 @@ def _key_blocks(text: str) -> Iterator[tuple[str, Span]]:
 
 def _shaped(shape: _Shape, text: str) -> Iterator[tuple[str, Span]]:
     if any(needle in text for needle in shape.needles):
-        for match in shape.pattern.finditer(text):
+        for match in _regex(shape.pattern).finditer(text):
             yield shape.kind, match.span()
 
 
 def _url_passwords(text: str) -> Iterator[tuple[str, Span]]:
-    for match in _URL_PASSWORD.finditer(text) if "://" in text and "@" in text else ():
+    for match in _regex(_IN_URL).finditer(text) if "://" in text and "@" in text else ():
         value = match["value"]
         if not re.search(r"^[\[{$%<*]|^x+$|^:", value):
             yield "password", match.span("value")
 
 
 def _headers(text: str) -> Iterator[tuple[str, Span]]:
-    for match in _BEARER.finditer(text) if "earer" in text else ():
-        if _mixed(match["value"]) and not _PLACEHOLDER.search(match["value"]):
+    for match in _regex(_BEARER).finditer(text) if "earer" in text else ():
+        if _mixed(match["value"]) and not _regex(_PLACEHOLDER).search(match["value"]):
             yield "bearer-token", match.span("value")
 
 
 def _basic_headers(text: str) -> Iterator[tuple[str, Span]]:
-    for match in _BASIC.finditer(text) if "uthorization" in text else ():
+    for match in _regex(_BASIC).finditer(text) if "uthorization" in text else ():
         if "uthorization" in text[max(0, match.start() - 40) : match.start()]:
             yield "basic-auth", match.span("value")
 
 
 def _assignments(text: str) -> Iterator[tuple[str, Span]]:
     lower = text.replace("İ", "I").lower()  # the one letter that grows in lower case would shift every place
-    for word in _WORDS.finditer(lower):
-        given = _GIVEN.match(text, word.end())
+    for word in _regex(_WORDS).finditer(lower):
+        given = _regex(_GIVEN).match(text, word.end())
         if given is None or _opens_another(lower, given.start("value")):
             continue
         start, password = given.start("value"), word.lastgroup == "password"
@@ -213,7 +214,7 @@ def _assignments(text: str) -> Iterator[tuple[str, Span]]:
         if not _looks_secret(text[start:end], password=password, plain=alone and given["by"] not in _SPOKEN):
             continue
         if given.end("value") - start == _HEAD_CHARS:
-            tail = _TAIL.search(text, given.end("value"))
+            tail = _regex(_TAIL).search(text, given.end("value"))
             end = tail.end() if tail else len(text)
         yield ("password" if password else "secret"), (start, end)
 
@@ -225,7 +226,7 @@ def _trimmed(value: str, quote: str) -> str:
 
 def _opens_another(lower: str, start: int) -> bool:
     """Tell whether what stands there is the next word with its value, as in `token=password=x`."""
-    word = _WORDS.match(lower, start)
+    word = _regex(_WORDS).match(lower, start)
     return word is not None and lower[word.end() : word.end() + 1] in (":", "=", "：")
 
 
@@ -234,11 +235,11 @@ def _looks_secret(value: str, *, password: bool, plain: bool) -> bool:
 
     `plain`: the value was assigned and stands alone, so that a password there may even be one plain word.
     """
-    if _PLACEHOLDER.search(value) or _CODE.search(value) or value.startswith("[REDACTED"):
+    if _regex(_PLACEHOLDER).search(value) or _regex(_CODE).search(value) or value.startswith("[REDACTED"):
         return False
     if not _mixed(value):
         word = plain and len(value) >= 6 and value.isalpha()
-        return password and len(value) >= 5 and (word or _marked(value)) and _EXAMPLE.search(value) is None
+        return password and len(value) >= 5 and (word or _marked(value)) and _regex(_EXAMPLE).search(value) is None
     if password:
         return len(value) >= 5
     return len(value) >= 12 and re.fullmatch(r"[\d.,:/-]+\w{0,3}", value) is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dream.llm.gateway import LiteLLMModel
 from dream.llm.metered import MeteredModel
 from dream.llm.model import Model
 from dream.llm.spending import Meter
@@ -21,6 +20,8 @@ def _one(name: str, first: str, settings: Settings) -> Model:
         from dream.llm.embedded import EmbeddedModel
 
         return EmbeddedModel()
+    from dream.llm.gateway import LiteLLMModel
+
     # `api_base` and `api_key` are one provider's: another's fallback must not be sent to it, nor shown its key.
     same = name.partition("/")[0] == first.partition("/")[0]
     return LiteLLMModel(

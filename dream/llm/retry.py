@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 
 FIRST_WAIT = 1.0  # seconds; doubled with each try
 LONGEST_WAIT = 60.0  # seconds; who asks for more is not waited for
@@ -40,6 +39,8 @@ def _seconds(value: str) -> float | None:
 
 
 def _until(value: str, now: datetime | None) -> float | None:
+    from email.utils import parsedate_to_datetime
+
     try:
         at = parsedate_to_datetime(value)
     except ValueError:

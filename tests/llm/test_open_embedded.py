@@ -1,0 +1,43 @@
+"""With nothing configured: the embedded model, through the same door, and nothing heavy is loaded."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from dream.llm.model import ChatMessage
+from dream.llm.open import open_model
+from dream.llm.spending import Meter
+from dream.settings import Settings
+
+TALK = """<conversation session="demo" messages="0-1">
+[0] 2026-11-18 09:12 user Mei: I moved to Tokyo last week.
+[1] 2026-11-18 09:13 assistant: Congratulations!
+</conversation>"""
+
+
+def test_the_embedded_model_is_metered_like_any_other() -> None:
+    meter = Meter(Settings())
+    model = open_model(Settings(), "consolidator", meter)
+    completion = model.complete([ChatMessage("system", "Summarise."), ChatMessage("user", TALK)])
+
+    assert (model.name, completion.model, completion.finish) == ("embedded", "embedded", "stop")
+    assert "Tokyo" in completion.text
+    assert meter.usage == completion.usage
+    assert (meter.usage.calls, meter.usage.cost_usd) == (1, 0.0)
+
+
+def test_opening_and_using_it_imports_neither_litellm_nor_a_tokenizer() -> None:
+    code = (
+        "import sys\nfrom dream.settings import Settings\nfrom dream.llm.spending import Meter\n"
+        "from dream.llm.open import open_model\nfrom dream.llm.model import ChatMessage\n"
+        "model = open_model(Settings(), 'phase1', Meter(Settings()))\n"
+        "model.complete([ChatMessage('user', 'hello')]), model.window, model.count('hello')\n"
+        "heavy = {'litellm', 'tiktoken', 'httpx', 'openai', 'dream.llm.gateway'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (0, "")
