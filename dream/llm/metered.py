@@ -10,7 +10,6 @@ from dream.llm.catalog import card
 from dream.llm.faults import usage_of
 from dream.llm.model import ChatMessage, Completion, Model, Tool
 from dream.llm.spending import Meter
-from dream.settings import Settings
 
 LEAST_ANSWER = 256  # tokens; with less room than this nothing of use could be said
 MESSAGE_TOKENS = 4  # what the chat format adds to each message: role and marks
@@ -23,9 +22,8 @@ class MeteredModel:
     to them fits whichever answers.
     """
 
-    def __init__(self, models: Sequence[Model], settings: Settings, meter: Meter) -> None:
+    def __init__(self, models: Sequence[Model], meter: Meter) -> None:
         self._models = tuple(models)
-        self._settings = settings
         self._meter = meter
 
     @property
@@ -35,12 +33,12 @@ class MeteredModel:
     @property
     def window(self) -> int:
         window = min(model.window for model in self._models)
-        bound = self._settings.max_call_tokens
-        return min(window, bound) if bound and self.name != "embedded" else window
+        bound = int(self._meter.bound("max_call_tokens", self.name))
+        return min(window, bound) if bound else window
 
     @property
     def max_output(self) -> int:
-        return min(model.max_output for model in self._models)
+        return min(*(model.max_output for model in self._models), max(LEAST_ANSWER, self.window // 4))
 
     def count(self, text: str) -> int:
         return self._models[0].count(text)

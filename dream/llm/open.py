@@ -12,7 +12,7 @@ def open_model(settings: Settings, job: Job, meter: Meter) -> Model:
     """Return the model for `job` with its fallbacks behind it; what it uses is booked on `meter`."""
     first = settings.model_for(job)
     names = list(dict.fromkeys((first, *settings.fallbacks)))
-    return MeteredModel([_one(name, first, settings) for name in names], settings, meter)
+    return MeteredModel([_one(name, first, settings) for name in names], meter)
 
 
 def _one(name: str, first: str, settings: Settings) -> Model:

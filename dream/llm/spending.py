@@ -97,19 +97,19 @@ class Meter:
             ("max_run_tokens", "run", self._run_tokens, tokens),
             ("max_day_tokens", "day", self._day_tokens, tokens),
         ):
-            bound = self._bound(setting, model)
+            bound = self.bound(setting, model)
             if bound and used + more > bound:
                 raise SpendingLimit(_sentence(setting, what, f"{used:,}", f"{more:,}", f"{bound:,.0f} tokens"))
         for setting, what, spent, cost in (
             ("max_run_usd", "run", self._run_usd, usd),
             ("max_day_usd", "day", self._day_usd, usd),
         ):
-            bound = self._bound(setting, model)
+            bound = self.bound(setting, model)
             if bound and cost and spent + cost > bound:
                 raise SpendingLimit(_sentence(setting, what, f"${spent:.4f}", f"${cost:.4f}", f"${bound:g}"))
 
-    def _bound(self, setting: str, model: str) -> float:
-        """Return a bound. The default ones are against bills, so they don't stop the free `embedded` model."""
+    def bound(self, setting: str, model: str) -> float:
+        """Return a bound for `model`; 0 is none. The default ones are against bills: the free `embedded` has none."""
         bound: float = getattr(self._settings, setting)
         return 0 if model == "embedded" and bound == getattr(_DEFAULTS, setting) else bound
 

@@ -133,7 +133,7 @@ def test_the_default_bounds_do_not_stop_the_free_model_but_a_bound_that_was_set_
 
 
 def wrapped(*models: ScriptedModel, run: Meter | None = None) -> MeteredModel:
-    return MeteredModel(models, Settings(), run or meter())
+    return MeteredModel(models, run or meter())
 
 
 def test_a_fallback_answers_where_the_first_is_unavailable_and_only_then() -> None:
@@ -201,7 +201,9 @@ def test_the_window_is_the_smallest_of_all_that_may_answer_and_of_the_bound_on_a
     small, large = ScriptedModel(window=8_000, max_output=500, name="s"), ScriptedModel(window=900_000, name="l")
 
     assert (wrapped(large, small).window, wrapped(large, small).max_output) == (8_000, 500)
-    assert wrapped(large).window == Settings().max_call_tokens
+    assert wrapped(large, run=Meter(Settings())).window == Settings().max_call_tokens
+    bounded = wrapped(large, run=meter(max_call_tokens=2_000))
+    assert (bounded.window, bounded.max_output) == (2_000, 500)
 
 
 def test_the_key_and_address_of_one_provider_are_not_given_to_another() -> None:
