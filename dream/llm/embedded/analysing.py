@@ -119,6 +119,7 @@ def _latest(found: Sequence[Claim], names: set[str]) -> list[_New]:
         if any(same_fact(text, index.lines[n][1]) for n in index.gone):
             continue  # said again after it was corrected: people repeat what they pasted before
         gone = [n for n in near if supersedes(text, index.lines[n][1])]
+        file = index.lines[gone[0]][0] if gone and file != "SOUL.md" else file
         index.gone.update(gone)
         rests = [(index.lines[n][0], rest, news[n].cursors) for n in gone if (rest := remainder(text, index.lines[n][1]))]
         cursors = {claim.cursor, *(cursor for n in gone for cursor in news.pop(n).cursors)}

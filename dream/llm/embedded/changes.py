@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from dream.llm.embedded.lexicon import COMMON, MONTHS, NUMBERS, STOP
-from dream.llm.embedded.words import CJK, content, likeness, overlap, stem
+from dream.llm.embedded.words import CJK, content, has_cjk, likeness, overlap, stem
 
 _SUFFIX = re.compile(r"\s*[（(][^()（）]{0,40}(?:\d{4}|\d月)[^()（）]{0,20}[)）]$")
 _MONTH = "|".join(MONTHS)
@@ -16,7 +16,7 @@ _DATE = re.compile(
 )
 _CLOCK = re.compile(r"\b\d{1,2}(?::\d\d)? ?(?:am|pm|AM|PM)\b|\b\d{1,2}:\d\d\b")
 _VALUE = re.compile(
-    rf"(?P<n>[$€£¥]?\d[\d,]*(?:\.\d+)*%?|\b(?:{'|'.join(k for k in NUMBERS if len(k) > 2)}|twice|once|dozen)\b)"
+    rf"(?P<n>(?<![\w.])[$€£¥]?\d[\d,]*(?:\.\d+)*%?|\b(?:{'|'.join(k for k in NUMBERS if len(k) > 2)}|twice|once|dozen)\b)"
     rf"(?:[ -]?(?P<unit>[A-Za-z]+|[{CJK}]{{1,2}}))?(?: (?P<second>[a-z]+))?(?: (?P<third>[a-z]+))?",
     re.I,
 )
@@ -27,8 +27,9 @@ _CUE = re.compile(
     r"|其实|改成|改为|改到|换成|换到|换了|搬到|搬去|现在|不再|更新|推迟|提前|增加到|减少到|变成|新的",
     re.I,
 )
+ONE = 120  # characters of a line that still states one thing
 _END = re.compile(
-    r"\b(?:no longer|not? .{0,30}\banymore|any more|quit|stopped|gave up|sold|broke up|cancel\w*|dropped|ended|left)\b|不再|取消|放弃|戒了|卖了",
+    r"\b(?:no longer|(?:not|n't) .{0,30}\banymore|(?<!n't )quit|stopped|gave up|sold|broke up|cancel\w*|ended)\b|不再|取消|放弃|戒了|卖了",
     re.I,
 )
 _APPOINTMENT = re.compile(
@@ -90,16 +91,18 @@ def supersedes(new: str, old: str) -> bool:
     same = overlap(left, right)
     if _relation(new, old):
         return True
-    shared = [key for key in left if key in right and not key.isdigit() and left[key] >= 0.4]
+    name = stem(_about(new).lower())
+    shared = [key for key in left if key in right and not key.isdigit() and left[key] >= 0.4 and key != name]
     if not shared:
         return False
     cue = _CUE.search(new) is not None
     if _other_value(new, old, shared, cue, same):
         return True
-    fixed = cue or (_APPOINTMENT.search(new) is not None and same >= 0.6)
-    if fixed and len(shared) >= 2 and same >= 0.3 and _other_date(new, old):
+    fixed = {stem(word.lower()) for word in _APPOINTMENT.findall(new)} & set(left) & set(right)
+    if fixed and len(shared) >= 2 and same >= (0.3 if cue else 0.6) and _other_date(new, old):
         return True
-    if _END.search(new) and same >= 0.5 and len(shared) >= 2 and not _END.search(old):
+    ended = len(new) < ONE and _END.search(new) and not _END.search(old)
+    if ended and same >= 0.5 and sum(left[key] >= 0.5 for key in shared) >= 2:
         return True
     return _named_old(new, old, shared)
 
@@ -154,7 +157,9 @@ def _named_old(new: str, old: str, shared: list[str]) -> bool:
     gone = _FROM_ZH.search(new) or _FROM.search(new)
     if gone is None or gone["old"].lower() not in old.lower() or gone["old"].lower() in STOP:
         return False
-    state = re.search(r"\b(?:uses?|using|prefers?|likes?|runs?|is on|works? with|drives?|plays?)\b|用|喜欢|偏好", old)
+    if content(gone["old"]).get(stem(gone["old"].lower()), 1.3 if has_cjk(gone["old"]) else 0.0) < 0.9:
+        return False
+    state = re.search(r"\b(?:uses?|using|prefers?|likes?|runs?|is on|works? with|drives?|plays?)\b|用|喜欢|偏好", old, re.I)
     return state is not None or len(shared) >= 2
 
 

@@ -49,10 +49,9 @@ NUMBERS = {
     "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "couple": 2,
 }  # fmt: skip
 
-# Chinese characters that are grammar more than meaning.
-STOP_ZH = frozenset(
-    "的了是在我你他她它们这那就都也很和与或但而且又还不没有把被给对从到于着过吧吗呢啊呀哦嗯之其个些里上下中会能可要想说"
-)
+# Chinese characters that are grammar more than meaning; the hard ones in every pair that they stand in.
+HARD_ZH = frozenset("的了是在我你他她它们这那就都也很和与或但而且又还不没有把被给对从到于着过吧吗呢啊呀哦嗯之其")
+STOP_ZH = HARD_ZH | frozenset("个些里上下中会能可要想说")
 
 # Irregular or past forms that stay as they are after a third-person subject.
 UNINFLECTED = _set("""

@@ -27,6 +27,7 @@ _EVENT = re.compile(
     r"deadline|sprint|project|meeting|server|database|repo\w*|branch|commit\w*|build|api|code|test\w*)\b|会议|项目|部署|上线|数据库|服务器",
     re.I,
 )
+_HOME = re.compile(r"(?:Is |Has |Was |Just |Recently )?(?:lives?|living|based|moved|moving|relocated) (?:back )?(?:in|to)\b|.{0,14}(?:住在|搬到)", re.I)
 _CALLED = re.compile(r"^(?:The user is called|用户叫) ?(?P<name>[^\s,.。（(]{1,40})")
 _LEAD = re.compile(r"^(?P<name>[^\s:：]{1,40}?)(?P<own>'s)?(?:[:：,]| (?=[a-z'])|(?='s ))")
 _UNNAMED = re.compile(r"^(?:[A-Z][a-z]+s(?:\b|')|Is |Has |Does |Was |Had |The user|User|Their |用户|自己)")
@@ -53,7 +54,7 @@ def route(line: str, names: set[str]) -> tuple[MemoryFile, str]:
     if names and lead and lead["name"] in names and not lead["own"]:
         body = line[lead.end() :].strip()
         return ("USER.md" if len(body) < 140 and _TRAIT.match(body) and not _EVENT.search(body) else "memory/MEMORY.md"), line
-    profile = _PROFILE.search(line) is not None and not _EVENT.search(line)
+    profile = _HOME.match(line) or (_PROFILE.search(line) is not None and not _EVENT.search(line))
     if not names and profile and (_UNNAMED.match(line) or not (lead and lead["name"][:1].isupper())):
         return "USER.md", line
     return "memory/MEMORY.md", line

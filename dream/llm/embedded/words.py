@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from dream.llm.embedded.lexicon import COMMON, MONTHS, STOP, STOP_ZH, WEEKDAYS
+from dream.llm.embedded.lexicon import COMMON, HARD_ZH, MONTHS, STOP, STOP_ZH, WEEKDAYS
 
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 _WORD = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+(?:['’./:@-][^\W_{CJK}]+)*", re.UNICODE)
@@ -77,7 +77,7 @@ def content(text: str) -> dict[str, float]:
 def _pairs(run: str) -> Iterable[str]:
     for index in range(len(run) - 1):
         pair = run[index : index + 2]
-        if pair[0] not in STOP_ZH and pair[1] not in STOP_ZH:
+        if not HARD_ZH & set(pair) and not STOP_ZH >= set(pair):
             yield pair
     if len(run) == 1 and run not in STOP_ZH and run not in "年月日号":
         yield run
