@@ -18,9 +18,9 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from dream.errors import SettingsError
+from dream.secret_shapes import SHAPES, Shape
 
 _MARK = r"(\[REDACTED:[a-z0-9-]+\])"
 _MAX_ROUNDS = 5  # a replacement can lay open what was part of a longer word before; twice is the most seen
@@ -29,63 +29,6 @@ _KEY_BLOCK_CHARS = 32_768  # between BEGIN and END; an RSA key of 16,384 bits ha
 Span = tuple[int, int]
 Finder = Callable[[str], Iterator[tuple[str, Span]]]
 
-
-@dataclass(frozen=True, slots=True)
-class _Shape:
-    """A secret of a shape of its own. `needles`: one of them stands in every match."""
-
-    kind: str
-    needles: tuple[str, ...]
-    pattern: str
-
-
-def _shape(kind: str, needles: str, pattern: str) -> _Shape:
-    # Not inside a longer word; the end needs no such care, for the classes are greedy.
-    return _Shape(kind, tuple(needles.split()), rf"(?<![A-Za-z0-9_])(?:{pattern})")
-
-
-_SHAPES: tuple[_Shape, ...] = (
-    _shape("aws-access-key", "AKIA ASIA ABIA ACCA", r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])"),
-    _shape("google-api-key", "AIza", r"AIza[\w-]{35}(?![\w-])"),
-    _shape("google-oauth-token", "ya29. GOCSPX-", r"ya29\.[\w-]{20,2000}|GOCSPX-[\w-]{20,100}"),
-    _shape(
-        "github-token", "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", r"gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_\w{22,255}"
-    ),
-    _shape("gitlab-token", "gl", r"gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent|imt|oas)-[\w.-]{20,300}"),
-    _shape(
-        "slack-token", "xox xapp-", r"xox[abeoprs](?:\.xox[bp])?-(?=[\w-]{0,60}\d)[\w-]{10,300}|xapp-\d-[\w-]{10,300}"
-    ),
-    _shape("slack-webhook", "hooks.slack.com", r"hooks\.slack\.com/(?:services|workflows)/[\w/+-]{20,200}"),
-    _shape("anthropic-key", "sk-ant-", r"sk-ant-[\w-]{16,300}"),
-    _shape("openrouter-key", "sk-or-", r"sk-or-v\d-[\w-]{16,300}"),
-    _shape(
-        "openai-key",
-        "sk-",
-        r"sk-(?:proj-|svcacct-|admin-|None-)[\w-]{20,300}|sk-(?=[a-zA-Z]{0,60}\d)[A-Za-z0-9]{20,300}",
-    ),
-    _shape(
-        "stripe-key", "sk_ rk_ whsec_", r"[sr]k_(?:live|test|prod)_[A-Za-z0-9]{10,300}|whsec_[A-Za-z0-9+/=]{20,100}"
-    ),
-    _shape("huggingface-token", "hf_", r"hf_[A-Za-z0-9]{30,100}"),
-    _shape("groq-key", "gsk_", r"gsk_[A-Za-z0-9]{40,100}"),
-    _shape("xai-key", "xai-", r"xai-[A-Za-z0-9]{60,100}"),
-    _shape("npm-token", "npm_", r"npm_[A-Za-z0-9]{36}(?![A-Za-z0-9])"),
-    _shape("pypi-token", "pypi-AgE", r"pypi-AgE[\w-]{50,1000}"),
-    _shape("sendgrid-key", "SG.", r"SG\.[\w-]{16,64}\.[\w-]{16,64}"),
-    _shape("digitalocean-token", "_v1_", r"do[opr]_v1_[0-9a-f]{64}"),
-    _shape("databricks-token", "dapi", r"dapi[0-9a-f]{32}(?:-\d)?"),
-    _shape("shopify-token", "shp", r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}"),
-    _shape("vault-token", "hvs. hvb.", r"hv[sb]\.[\w-]{24,300}"),
-    _shape("linear-key", "lin_api_", r"lin_api_[A-Za-z0-9]{40}"),
-    _shape("notion-token", "ntn_ secret_", r"ntn_[A-Za-z0-9]{40,60}|secret_[A-Za-z0-9]{43}(?![A-Za-z0-9])"),
-    _shape("twilio-key", "SK", r"SK[0-9a-f]{32}(?![0-9A-Za-z])"),
-    _shape("mailgun-key", "key-", r"key-[0-9a-f]{32}(?![0-9A-Za-z])"),
-    _shape("telegram-token", ":AA", r"\d{8,10}:AA[\w-]{33}(?![\w-])"),
-    _shape("discord-token", ".", r"[MNO][A-Za-z0-9_-]{23,27}\.[\w-]{6}\.[\w-]{27,40}"),
-    _shape("azure-key", "AccountKey= SharedAccessKey=", r"(?:AccountKey|SharedAccessKey)=[A-Za-z0-9+/]{40,100}={0,2}"),
-    _shape("age-key", "AGE-SECRET-KEY-", r"AGE-SECRET-KEY-1[0-9A-Z]{50,70}"),
-    _shape("jwt", "eyJ", r"eyJ[\w-]{8,4000}\.[\w-]{8,8000}(?:\.[\w-]{0,4000}){1,3}"),
-)
 
 _BEGIN = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _END = r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
@@ -119,7 +62,11 @@ _PLACEHOLDER = (
 # Words of which an example without a digit is made.
 _EXAMPLE = r"(?i)password|passwd|your|^my|example|placeholder|dummy|sample|insert|replace|todo|here$|secret|token"
 _SPOKEN = ("is", "was", "ist", "是", "は", "为")
-_CODE = r"[A-Za-z_)\]][(\[]|\w\.\w+\(|^[A-Za-z_]+\.[A-Za-z_.]+$|^[&*@#\\/|{\[(]|->|=>|\]$|\)$|^https?://"
+_CODE = (
+    r"[A-Za-z_)\]][(\[]|\w\.\w+\(|^[A-Za-z_]+\.[A-Za-z_.]+$|^[{\[(]|->|=>|\]$|\)$|^https?://|^/(?![A-Za-z0-9+/]{39}$)"
+)
+_UNQUOTED_CODE = r"^[&*@#\\|]"
+_CAMEL = r"[a-z]*(?:[A-Z][a-z]+)*|[A-Z]+"  # how names in code are written
 
 
 _regex = functools.cache(re.compile)  # compiled when first needed: all of them would cost 40 ms at every start
@@ -177,7 +124,7 @@ def _key_blocks(text: str) -> Iterator[tuple[str, Span]]:
             yield "private-key", (begin.start(), body.end())
 
 
-def _shaped(shape: _Shape, text: str) -> Iterator[tuple[str, Span]]:
+def _shaped(shape: Shape, text: str) -> Iterator[tuple[str, Span]]:
     if any(needle in text for needle in shape.needles):
         for match in _regex(shape.pattern).finditer(text):
             yield shape.kind, match.span()
@@ -186,7 +133,7 @@ def _shaped(shape: _Shape, text: str) -> Iterator[tuple[str, Span]]:
 def _url_passwords(text: str) -> Iterator[tuple[str, Span]]:
     for match in _regex(_IN_URL).finditer(text) if "://" in text and "@" in text else ():
         value = match["value"]
-        if not re.search(r"^[\[{$%<*]|^x+$|^:", value):
+        if not re.search(r"^[\[{%<]|^\$[A-Z_]+$|^\$[{(]|^\*+$|^x+$", value):
             yield "password", match.span("value")
 
 
@@ -211,6 +158,8 @@ def _assignments(text: str) -> Iterator[tuple[str, Span]]:
         start, password = given.start("value"), word.lastgroup == "password"
         end = start + len(_trimmed(given["value"], given["quote"]))
         alone = text[end : end + 1] in ("", "\n", "\r", given["quote"] or "\n")
+        if not given["quote"] and _regex(_UNQUOTED_CODE).search(given["value"]):
+            continue
         if not _looks_secret(text[start:end], password=password, plain=alone and given["by"] not in _SPOKEN):
             continue
         if given.end("value") - start == _HEAD_CHARS:
@@ -238,7 +187,7 @@ def _looks_secret(value: str, *, password: bool, plain: bool) -> bool:
     if _regex(_PLACEHOLDER).search(value) or _regex(_CODE).search(value) or value.startswith("[REDACTED"):
         return False
     if not _mixed(value):
-        word = plain and len(value) >= 6 and value.isalpha()
+        word = value.isalpha() and ((plain and len(value) >= 6) or (len(value) >= 8 and _jumbled(value)))
         return password and len(value) >= 5 and (word or _marked(value)) and _regex(_EXAMPLE).search(value) is None
     if password:
         return len(value) >= 5
@@ -248,6 +197,11 @@ def _looks_secret(value: str, *, password: bool, plain: bool) -> bool:
 def _mixed(value: str) -> bool:
     """Tell whether letters and digits stand in it together."""
     return any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+
+
+def _jumbled(value: str) -> bool:
+    """Tell whether capitals stand where neither a word nor a name in code has them, as in `XZKslCiipu`."""
+    return value.isascii() and _regex(_CAMEL).fullmatch(value) is None
 
 
 def _marked(value: str) -> bool:
@@ -277,7 +231,7 @@ def _compiled(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
 
 _FINDERS: tuple[Finder, ...] = (
     _key_blocks,
-    *(functools.partial(_shaped, shape) for shape in _SHAPES),
+    *(functools.partial(_shaped, shape) for shape in SHAPES),
     _url_passwords,
     _headers,
     _basic_headers,
