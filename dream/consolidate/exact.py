@@ -43,9 +43,21 @@ _KINDS: tuple[tuple[str, int, re.Pattern[str]], ...] = (
     ("name", 1, re.compile(r"(?<=[a-z,;] )([A-Z][a-zà-öø-ÿ]{2,}(?: [A-Z][a-zà-öø-ÿ]+){0,3})\b")),
 )
 # Capitals that name nobody: days, which only count from the message's date, and what people begin with.
+_DIGITS = frozenset("0123456789")
+_LETTERS = frozenset("0123456789abcdefghijklmnopqrstuvwxyz_")
 _DAYS = ("monday", "tuesday", "tues", "wednesday", "thursday", "thurs", "friday", "saturday", "sunday")
 _OPENERS = ("god", "okay", "thanks", "thank", "congrats", "good", "yes")
 _NO_NAMES = frozenset({*_DAYS, *(day[:3] for day in _DAYS), *_OPENERS})
+# What a text must hold for its kind to be looked for at all: most sentences have none of it.
+_SIGNS = {
+    "command": re.compile(r"[`$]"),
+    "address": re.compile(r"[@:]"),
+    "path": re.compile(r"[/\\]|\.\w"),
+    "date": re.compile(r"\d"),
+    "time": re.compile(r"\d"),
+    "number": re.compile(r"\d"),
+    "name": re.compile(r" [A-Z]"),
+}
 NAMES_SHARE = 0.15  # of words with a capital; above it the language writes other words so too,
 NAMES_LEAST = 3  # unless there are only these few
 
@@ -64,28 +76,34 @@ class Exact:
         """Tell whether `text`, casefolded and with single blanks, says the same, also in another usual form."""
         if self.kind in ("command", "address", "path"):
             return " ".join(self.text.casefold().split()) in text
-        return any(re.search(rf"(?<![a-z0-9_]){form}(?![a-z0-9_])", text) is not None for form in self._forms())
-
-    def _forms(self) -> Iterator[str]:
         own = self.text.casefold()
-        yield re.escape(own)
-        if self.kind == "date":
-            yield from _date_forms(own)
-        elif self.kind == "time":
-            yield from _time_forms(own)
-        elif self.kind == "number":
-            digits = re.sub(r"[^\d.,]", "", own)
-            yield rf"[v$€£¥]?{re.escape(digits)}(?: ?[%€°]|[a-z]{{1,3}}\b)?"
-            yield re.escape(digits.replace(",", ""))
-        elif self.kind == "name":
-            yield rf"{re.escape(own.split()[0])}(?:['’]s)?"
+        if _stands(own, text, _LETTERS):
+            return True
+        if self.kind == "name":
+            return _stands(own.split()[0], text, _LETTERS)
+        if self.kind == "number":
+            digits = re.sub(r"[^\d.,]", "", own).strip(".,")
+            return any(_stands(form, text, _DIGITS) for form in {digits, digits.replace(",", "")})
+        forms = _date_forms(own) if self.kind == "date" else _time_forms(own)
+        return any(re.search(rf"(?<![a-z0-9_]){form}(?![a-z0-9_])", text) is not None for form in forms)
+
+
+def _stands(part: str, text: str, joined: frozenset[str]) -> bool:
+    """Tell whether `part` stands in `text` without a character of `joined` on either side."""
+    at = text.find(part)
+    while at >= 0:
+        end = at + len(part)
+        if text[at - 1 : at] not in joined and text[end : end + 1] not in joined:
+            return True
+        at = text.find(part, at + 1)
+    return False
 
 
 def exact(text: str) -> list[Exact]:
     """Find the exact things in `text`, in their order; each place counts once."""
     found: list[Exact] = []
     for kind, weight, pattern in _KINDS:
-        if kind == "name" and _capitals(text) > NAMES_SHARE:
+        if _SIGNS[kind].search(text) is None or (kind == "name" and _capitals(text) > NAMES_SHARE):
             continue
         taken = []
         for match in pattern.finditer(text):

@@ -35,6 +35,8 @@ _COMMON = frozenset(  # long enough to look telling, and telling nothing
 _WORD = re.compile(r"[^\W\d_]{5,}|[\u3400-\u9fff]{2}")
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 
+_Stated = tuple[int, str, list[Exact]]  # a message's place, one sentence of it, and the exact things in that
+
 
 @dataclass(frozen=True, slots=True)
 class Kept:
@@ -67,19 +69,23 @@ def completed(text: str, messages: Sequence[Message], zone: tzinfo) -> tuple[str
     The tail is at most `TAIL_CHARS` long and holds the users' own words, one quotation a line.
     """
     shown = _flat(text)
-    said = {(thing.kind, thing.text.casefold()): thing for _, _, things in _sentences(messages) for thing in things}
+    stated = list(_sentences(messages))
+    said = {(thing.kind, thing.text.casefold()): thing for _, _, things in stated for thing in things}
     missing = {name for name, thing in said.items() if not thing.stands_in(shown)}
     room = min(TAIL_CHARS, max(TAIL_LEAST, int(len(text) * TAIL_SHARE)))
-    tail = _tail(messages, missing, room, zone)
+    tail = _tail(messages, stated, missing, room, zone)
     whole = "\n".join([text, *tail])
-    still = sum(1 for name in missing if not said[name].stands_in(_flat(whole)))
+    shown = _flat(whole)
+    still = sum(1 for name in missing if not said[name].stands_in(shown))
     return whole, Kept(len(said), len(said) - len(missing), len(said) - still)
 
 
-def _tail(messages: Sequence[Message], missing: set[tuple[str, str]], room: int, zone: tzinfo) -> list[str]:
+def _tail(
+    messages: Sequence[Message], stated: Sequence[_Stated], missing: set[tuple[str, str]], room: int, zone: tzinfo
+) -> list[str]:
     quotes = []
     corrected = _corrected(messages) if missing else {}
-    for number, (place, sentence, things) in enumerate(_sentences(messages)):
+    for number, (place, sentence, things) in enumerate(stated):
         lost = tuple(thing for thing in things if (thing.kind, thing.text.casefold()) in missing)
         if lost and not any(corrected.get(word, -1) > place for word in _words(sentence)):
             quotes.append(_Quote(number, _line(messages[place], sentence, lost, zone), lost))
@@ -93,7 +99,7 @@ def _tail(messages: Sequence[Message], missing: set[tuple[str, str]], room: int,
     return [quote.line for quote in sorted(chosen, key=lambda quote: quote.number)]
 
 
-def _sentences(messages: Sequence[Message]) -> Iterator[tuple[int, str, list[Exact]]]:
+def _sentences(messages: Sequence[Message]) -> Iterator[_Stated]:
     """Yield what users stated, by sentence: the message's place, the sentence and the exact things in it."""
     speakers = tuple((message.name or "?").casefold()[:3] for message in messages)
     for place, message in enumerate(messages):
