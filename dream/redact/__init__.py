@@ -20,7 +20,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from dream.errors import SettingsError
-from dream.secret_shapes import SHAPES, Shape
+from dream.redact.shapes import SHAPES, Shape
 
 _MARK = r"(\[REDACTED:[a-z0-9-]+\])"
 _MAX_ROUNDS = 5  # a replacement can lay open what was part of a longer word before; twice is the most seen
