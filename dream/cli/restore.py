@@ -61,7 +61,9 @@ def command(
         _preview(preview)
         if dry_run or not preview.diff.text:
             return None
-        click.confirm("Restore this?", abort=True, err=True)
+        if not click.confirm("Restore this?", err=True):
+            output.say("Nothing was changed.")
+            return 1
     done = restore.restore(workspace, sha, mode=mode, forget=forget, now=options.now())
     if as_json:
         output.emit(shapes.restored(done, dry_run=False))

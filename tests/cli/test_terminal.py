@@ -1,0 +1,81 @@
+"""On a terminal there are colours and questions; in a pipe there are neither."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from pathlib import Path
+
+from tests.cli.commands import command, dream, environment, on_a_terminal
+
+ESCAPE = "\x1b["
+
+
+def test_a_terminal_gets_colours_and_a_pipe_plain_text(dreamt: Path) -> None:
+    sha = dream("log", "-w", dreamt, "--json").json[0]["sha"]
+
+    assert ESCAPE in on_a_terminal("log", sha, "-w", dreamt).out
+    assert ESCAPE not in dream("log", sha, "-w", dreamt).out
+
+
+def test_no_color_is_respected(dreamt: Path) -> None:
+    assert ESCAPE not in on_a_terminal("log", "-w", dreamt, NO_COLOR="1").out
+
+
+def test_restore_shows_the_diff_and_asks_and_no_means_no(dreamt: Path) -> None:
+    newest = dream("log", "-w", dreamt, "--json").json[0]["sha"]
+
+    done = on_a_terminal("restore", newest, "-w", dreamt, typed="n\n")
+
+    assert "Restore this?" in done.out
+    assert "diff --git" in done.out
+    assert done.status == 1
+    assert "Nothing was changed." in done.out
+    assert dream("log", "-w", dreamt, "--json").json[0]["sha"] == newest
+
+
+def test_restore_asks_and_yes_means_yes(dreamt: Path) -> None:
+    newest = dream("log", "-w", dreamt, "--json").json[0]["sha"]
+
+    done = on_a_terminal("restore", newest, "-w", dreamt, typed="y\n")
+
+    assert done.status == 0, done.out
+    assert dream("log", "-w", dreamt, "--json").json[0]["kind"] == "restore"
+
+
+def test_yes_does_not_ask(dreamt: Path) -> None:
+    newest = dream("log", "-w", dreamt, "--json").json[0]["sha"]
+
+    assert "Restore this?" not in on_a_terminal("restore", newest, "--yes", "-w", dreamt).out
+
+
+def test_what_memory_holds_cannot_steer_the_terminal(dreamt: Path) -> None:
+    (dreamt / "USER.md").write_text("# User\n- \x1b]0;owned\x07 line\n", encoding="utf-8")
+    dream("note", "I live in Kyoto", "-w", dreamt)
+    dream("run", "-w", dreamt)
+
+    shown = "".join(dream("log", one["sha"], "-w", dreamt).out for one in dream("log", "-w", dreamt, "--json").json)
+
+    assert "\x1b" not in shown
+
+
+def test_ctrl_c_ends_with_130_and_one_sentence(fresh: Path) -> None:
+    process = subprocess.Popen(
+        command("note", "-", "-w", fresh), stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(), text=True
+    )
+    assert process.stdin is not None
+    assert process.stderr is not None
+    process.stdin.write("half")
+    process.stdin.flush()
+    try:
+        process.wait(0.7)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)
+
+    status = process.wait(20)
+    told = process.stderr.read()
+    process.stdin.close()
+    process.stderr.close()
+
+    assert status == 130
+    assert told.strip().startswith("dream: Stopped.")

@@ -1,0 +1,60 @@
+"""The layers of the package hold, and heavy libraries stay behind their one door until they are used."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+HEAVY = {"litellm", "openai", "git", "apscheduler", "rich", "tiktoken"}
+
+
+def modules_after(statement: str) -> set[str]:
+    """Run `statement` in a new process and return the top-level modules that it loaded."""
+    code = f"import sys\n{statement}\nprint(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    return set(done.stdout.rpartition("\n")[0].rpartition("\n")[2].split())
+
+
+def call(*arguments: str) -> str:
+    """Write the statement that runs `dream` with `arguments` in this process."""
+    return f"""
+from dream.cli.entry import dream_group
+dream_group.main({list(arguments)!r}, prog_name="dream", standalone_mode=False)"""
+
+
+def test_imports_point_down_and_each_library_has_one_door() -> None:
+    linter = Path(sys.executable).parent / "lint-imports"
+
+    done = subprocess.run([linter, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stdout
+
+
+def test_importing_dream_loads_nothing_heavy_and_no_command_line() -> None:
+    assert modules_after("import dream").isdisjoint(HEAVY | {"click", "orjson"})
+
+
+def test_help_loads_no_command_and_nothing_heavy() -> None:
+    assert modules_after(call("--help")).isdisjoint(HEAVY | {"orjson"})
+
+
+@pytest.mark.parametrize("command", ["run", "consolidate", "nightly", "status", "log", "restore", "note", "demo"])
+def test_the_help_of_a_command_loads_nothing_heavy(command: str) -> None:
+    assert modules_after(call(command, "--help")).isdisjoint(HEAVY)
+
+
+def test_every_public_name_can_be_had() -> None:
+    import dream
+
+    assert {name: getattr(dream, name) is not None for name in dream.__all__} == dict.fromkeys(dream.__all__, True)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    import dream
+
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        dream.nonsense  # noqa: B018
