@@ -102,7 +102,8 @@ def test_a_full_file_makes_room_for_what_tells_more() -> None:
     files: dict[str, str] = {}
     for night in range(40):
         entry = "\n".join(
-            f"- Ann visited the town of Place{night}x{n} with cousin Name{night}x{n} on {n + 1} May 2023 by Train{n}" for n in range(12)
+            f"- Ann visited the town of Place{night}x{n} with cousin Name{night}x{n} on {n + 1} May 2023 by Train{n}"
+            for n in range(12)
         )
         files = dreamt(files, entry)
     text = files["memory/MEMORY.md"]

@@ -6,7 +6,10 @@ from tests.embedded.asking import said, summary
 
 
 def test_a_named_speaker_keeps_the_name_in_the_third_person() -> None:
-    talk = [("user Ann", "Hi Ben! I went to a pottery class in Leeds yesterday."), ("assistant Ben", "I love jazz clubs.")]
+    talk = [
+        ("user Ann", "Hi Ben! I went to a pottery class in Leeds yesterday."),
+        ("assistant Ben", "I love jazz clubs."),
+    ]
     assert summary(talk) == [
         "The user is called Ann",
         "Ann went to a pottery class in Leeds on 7 May 2023",
@@ -37,7 +40,11 @@ def test_trailing_arrows_and_numbers_are_no_part_of_the_text() -> None:
 
 
 def test_a_short_correction_changes_the_statement_before_it() -> None:
-    talk = [("user", "The API timeout of our gateway is 300ms."), ("assistant", "Noted."), ("user", "no, it's 250ms now")]
+    talk = [
+        ("user", "The API timeout of our gateway is 300ms."),
+        ("assistant", "Noted."),
+        ("user", "no, it's 250ms now"),
+    ]
     assert summary(talk) == ["The API timeout of our gateway is 250ms (8 May 2023)"]
 
 

@@ -2,7 +2,7 @@
 
 from tests.embedded.asking import edited, facts
 
-USER = "# User\n\n## Who they are and what they prefer\n- Lives in Osaka\n- Has a dog called Biscuit\n"
+USER = "# User\n\n## Person\n- Lives in Osaka\n- Has a dog called Biscuit\n"
 
 
 def test_a_correction_is_one_edit_in_place() -> None:
@@ -10,7 +10,12 @@ def test_a_correction_is_one_edit_in_place() -> None:
     assert [(c.name, dict(c.arguments)) for c in done.calls] == [
         (
             "edit_file",
-            {"path": "USER.md", "old_text": "- Lives in Osaka", "new_text": "- Moved to Tokyo on 7 May 2023", "findings": [1, 2]},
+            {
+                "path": "USER.md",
+                "old_text": "- Lives in Osaka",
+                "new_text": "- Moved to Tokyo on 7 May 2023",
+                "findings": [1, 2],
+            },
         )
     ]
     assert done.files["USER.md"] == USER.replace("Lives in Osaka", "Moved to Tokyo on 7 May 2023")
@@ -19,19 +24,21 @@ def test_a_correction_is_one_edit_in_place() -> None:
 
 def test_an_empty_file_gets_a_title_and_a_heading() -> None:
     done = edited({}, ["[MEMORY] The staging server runs Debian 12 {1}", "[SOUL] Be brief {2}"])
-    assert done.files["memory/MEMORY.md"] == "# Memory\n\n## Facts and events\n- The staging server runs Debian 12\n"
-    assert done.files["SOUL.md"] == "# Soul\n\n## How to work with the user\n- Be brief\n"
+    assert done.files["memory/MEMORY.md"] == "# Memory\n\n## Facts\n- The staging server runs Debian 12\n"
+    assert done.files["SOUL.md"] == "# Soul\n\n## Manner\n- Be brief\n"
 
 
 def test_what_a_person_wrote_around_the_section_stays() -> None:
-    mine = "# Mine\n\nA paragraph.\n\n## Who they are and what they prefer\n- Likes tea\n\n## Else\n- Keeps bees\n"
+    mine = "# Mine\n\nA paragraph.\n\n## Person\n- Likes tea\n\n## Else\n- Keeps bees\n"
     done = edited({"USER.md": mine}, ["[USER] Speaks Norwegian and Danish {1}"])
     assert done.files["USER.md"].replace("- Speaks Norwegian and Danish\n", "") == mine
 
 
 def test_a_finding_that_is_there_already_is_skipped() -> None:
     done = edited({"USER.md": USER}, ["[USER] Has a dog called Biscuit {4}"])
-    assert [(c.name, dict(c.arguments)) for c in done.calls] == [("skip_finding", {"finding": 1, "reason": "already present"})]
+    assert [(c.name, dict(c.arguments)) for c in done.calls] == [
+        ("skip_finding", {"finding": 1, "reason": "already present"})
+    ]
     assert done.files["USER.md"] == USER
 
 

@@ -15,10 +15,10 @@ from dream.llm.embedded.sections import LABELS, Dreamt, facts_of
 from dream.llm.embedded.words import content
 from dream.models import MEMORY_FILES, MemoryFile
 
-ROOM: dict[MemoryFile, tuple[int, int]] = {  # lines and bytes, below the guards' budgets with their headings
-    "SOUL.md": (50, 5_000),
-    "USER.md": (60, 3_000),  # short enough to stand whole before MEMORY.md in any prompt; what is over goes there
-    "memory/MEMORY.md": (192, 24_000),
+ROOM: dict[MemoryFile, tuple[int, int]] = {  # lines and bytes of the whole file, a little below the guards' budgets
+    "SOUL.md": (58, 5_700),
+    "USER.md": (70, 3_000),  # short enough to stand whole before MEMORY.md in any prompt; what is over goes there
+    "memory/MEMORY.md": (196, 24_500),
 }
 LEAST = 0.012  # gain per character below which a line is not worth its place in a full file
 PASSES = 4
@@ -121,7 +121,9 @@ def _latest(found: Sequence[Claim], names: set[str]) -> list[_New]:
         gone = [n for n in near if supersedes(text, index.lines[n][1])]
         file = index.lines[gone[0]][0] if gone and file != "SOUL.md" else file
         index.gone.update(gone)
-        rests = [(index.lines[n][0], rest, news[n].cursors) for n in gone if (rest := remainder(text, index.lines[n][1]))]
+        rests = [
+            (index.lines[n][0], rest, news[n].cursors) for n in gone if (rest := remainder(text, index.lines[n][1]))
+        ]
         cursors = {claim.cursor, *(cursor for n in gone for cursor in news.pop(n).cursors)}
         news[index.add(file, text)] = _New(file, text, tuple(sorted(cursors)))
         for path, rest, basis in rests:
@@ -144,7 +146,14 @@ def _fitting(
         note(content(text), seen)
     weighed = [(new.text, content(new.text), _factor(new)) for new in added]
     chosen: dict[int, list[tuple[MemoryFile, str]]] = {}
-    rooms = {file: _Room(file, [text for path, text in kept if path == file]) for file in MEMORY_FILES}
+    rooms = {
+        file: _Room(
+            file,
+            files.get(file, ""),
+            [text for path, text in kept if path == file and f"- {text}" in files.get(path, "")],
+        )
+        for file in MEMORY_FILES
+    }
     for _ in range(PASSES):  # what was pushed out may make another line tell more: until nothing changes
         before = len(chosen)
         for number in ranked(weighed, seen):
@@ -176,10 +185,11 @@ def _factor(new: _New) -> float:
 class _Room:
     """The room that a file has left, and its lines that tell least."""
 
-    def __init__(self, file: MemoryFile, lines: list[str]) -> None:
+    def __init__(self, file: MemoryFile, whole: str, lines: list[str]) -> None:
         most_lines, most_bytes = ROOM[file]
-        self.lines = most_lines - len(lines)
-        self.bytes = most_bytes - sum(_size(text) for text in lines)
+        frame = [line for line in whole.split("\n") if not line.startswith("- ")]
+        self.lines = most_lines - len(lines) - len(frame)
+        self.bytes = most_bytes - sum(_size(text) for text in (*lines, *frame))
         seen: dict[str, float] = {}
         worths = []
         for text in lines:

@@ -33,8 +33,8 @@ _END = re.compile(
     re.I,
 )
 _APPOINTMENT = re.compile(
-    r"\b(?:calls?|meetings?|deadline|appointment|interview|session|exam|review|flight|launch|release|due|scheduled|delivery)\b"
-    r"|会议|截止|预约|面试|考试|航班|上线|发布",
+    r"\b(?:calls?|meetings?|deadline|appointment|interview|session|exam|review|flight|launch|release|due|scheduled|delivery|demo|party|wedding|trip|visit)\b"
+    r"|会议|截止|预约|面试|考试|航班|演示|上线|发布",
     re.I,
 )
 _PLACE = re.compile(
@@ -159,7 +159,9 @@ def _named_old(new: str, old: str, shared: list[str]) -> bool:
         return False
     if content(gone["old"]).get(stem(gone["old"].lower()), 1.3 if has_cjk(gone["old"]) else 0.0) < 0.9:
         return False
-    state = re.search(r"\b(?:uses?|using|prefers?|likes?|runs?|is on|works? with|drives?|plays?)\b|用|喜欢|偏好", old, re.I)
+    state = re.search(
+        r"\b(?:uses?|using|prefers?|likes?|runs?|is on|works? with|drives?|plays?)\b|用|喜欢|偏好", old, re.I
+    )
     return state is not None or len(shared) >= 2
 
 

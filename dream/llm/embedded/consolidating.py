@@ -26,6 +26,8 @@ AGENTS = frozenset("assistant agent ai bot claude gpt chatgpt gemini copilot cod
 KEPT = 0.85  # part of what could be kept, in characters
 WIDTH = 240  # characters of a line of memory that is still easy to read
 _SAID = re.compile(r" ?[(（][^()（）]{0,20}\d{4}[^()（）]{0,10}[)）]$")
+# What says nothing without the statement before it: it starts with a pronoun, is short and names nothing.
+_LEANS = re.compile(r"(?i:it|it's|they|they're|that|that's|this|these|those|he|he's|she|she's)\b(?!.*[A-Z\d]).{0,60}$")
 PASTED = 1_500  # characters of a message above which only what speaks of the speaker is taken
 
 
@@ -67,8 +69,10 @@ def joined(lines: Sequence[Line]) -> list[str]:
         if last and last.source == line.source and line.tail and len(texts[-1]) + len(line.tail) < WIDTH:
             stem, date_ = _split_date(texts[-1])
             texts[-1] = f"{stem}; {line.tail}" + ("" if dated(line.tail) or dated(stem) else date_)
-        else:
+        elif not _LEANS.match(line.tail):
             texts.append(line.text)
+        else:
+            continue
         last = line
     return texts
 
@@ -152,7 +156,9 @@ def _wants(wish: str, name: str) -> str:
     return f"{name or 'User'} wants the agent to {wish[:1].lower() + wish[1:]}"
 
 
-def _line(claim: str, name: str, day: date | None, pasted: bool, asked: str, names: frozenset[str]) -> tuple[str, float] | None:
+def _line(
+    claim: str, name: str, day: date | None, pasted: bool, asked: str, names: frozenset[str]
+) -> tuple[str, float] | None:
     text = trimmed(claim, names)
     if is_pleasantry(text) or is_question(text) or is_passing(text):
         return None
@@ -173,5 +179,5 @@ def _answer(text: str, asked: str, name: str) -> tuple[str, float] | None:
     question = trimmed(question).rstrip("?？ ")
     if not question or is_thin(question) or len(question) > 90 or not content(text) or len(text) > 60:
         return None
-    who = f"{name}, asked" if name else "Asked"
+    who = f"{name}, asked" if name else "The user, asked"
     return f'{who} "{question}?": {text}', 0.9

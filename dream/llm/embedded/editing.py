@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from dream.llm.embedded.changes import same_fact, supersedes
 from dream.llm.embedded.layout import TITLES, bullet, heading, place
+from dream.llm.embedded.routing import people
 from dream.llm.embedded.sections import FILES, bare, facts, files, findings
 from dream.llm.embedded.words import content, likeness, overlap
 from dream.llm.model import ChatMessage, Completion, Json, ToolCall
@@ -21,6 +22,7 @@ class _Plan:
 
     draft: dict[MemoryFile, str]
     prefix: str
+    names: frozenset[str] = frozenset()
     calls: list[ToolCall] = field(default_factory=list)
     edits: list[tuple[MemoryFile, str, str, list[int]]] = field(default_factory=list)
 
@@ -62,7 +64,8 @@ def edit(data: str, body: str, messages: Sequence[ChatMessage]) -> Completion:
     draft = {path: "" for path in FILES.values()} | files(data)
     wanted = findings(body)
     settled, failed, errors = _so_far(draft, messages)
-    plan = _Plan(draft, f"call_{errors + 1}_")
+    known = [*(bare(line) for text in draft.values() for line in facts(text)), *(f.text for f in wanted.values())]
+    plan = _Plan(draft, f"call_{errors + 1}_", people(known))
     if errors >= GIVE_UP:
         plan.skip(sorted(failed), "the edit was refused")
     elif failed:
@@ -168,39 +171,50 @@ def _insert(plan: _Plan, file: MemoryFile, news: Sequence[tuple[int, Finding]]) 
             fresh.append((number, finding.text))
     if not fresh:
         return
-    if place(plan.draft[file].split("\n"), file, "") is None:
-        _open(plan, file, fresh)
-    else:
-        _weave(plan, file, fresh)
-
-
-def _open(plan: _Plan, file: MemoryFile, fresh: Sequence[tuple[int, str]]) -> None:
-    """Begin the file's section at its end, with the new lines in their order."""
-    text = plan.draft[file]
-    lines = ([TITLES[file], ""] if not text.strip() else [""]) + [heading(file)]
-    for _, fact in fresh:
-        at = place(lines, file, fact)
-        lines.insert(len(lines) if at is None else at, bullet(fact))
-    plan.edit(file, "", "\n".join(lines) + "\n", [number for number, _ in fresh])
+    _weave(plan, file, fresh)
 
 
 def _weave(plan: _Plan, file: MemoryFile, fresh: Sequence[tuple[int, str]]) -> None:
     """Put each new line where it belongs, in one edit for each run of new neighbours."""
-    lines = plan.draft[file].split("\n")
-    new: dict[str, int] = {}
+    text = plan.draft[file]
+    if not text.strip():
+        text = f"{TITLES[file]}\n"
+    lines = text.removesuffix("\n").split("\n")
+    new: dict[str, list[int]] = {} if plan.draft[file].strip() else {TITLES[file]: []}
     for number, fact in fresh:
-        at = place(lines, file, fact)
+        title = heading(file, fact, plan.names)
+        if title not in (line.strip() for line in lines):
+            lines += ["", title]
+            new[title] = []
+        at = place(lines, title, fact)
         lines.insert(len(lines) if at is None else at, bullet(fact))
-        new[bullet(fact)] = number
-    at = 0
-    while at < len(lines):
-        run = at
-        while run < len(lines) and lines[run] in new:
-            run += 1
-        if run > at:
-            anchor = lines[at - 1]
-            plan.edit(file, anchor, "\n".join([anchor, *lines[at:run]]), [new[line] for line in lines[at:run]])
-        at = run + 1
+        new[bullet(fact)] = [number]
+    for start, end in _runs(lines, new):
+        _edit_run(plan, file, lines, start, end, [n for line in lines[start:end] for n in new.get(line, [])])
+
+
+def _runs(lines: Sequence[str], new: Mapping[str, list[int]]) -> list[tuple[int, int]]:
+    """Return the ranges of neighbouring new lines; a blank line before a new heading belongs to it."""
+    runs: list[tuple[int, int]] = []
+    for index, line in enumerate(lines):
+        opens = not line and index + 1 < len(lines) and lines[index + 1].startswith("#") and lines[index + 1] in new
+        if line in new or opens:
+            if runs and runs[-1][1] == index:
+                runs[-1] = (runs[-1][0], index + 1)
+            else:
+                runs.append((index, index + 1))
+    return runs
+
+
+def _edit_run(plan: _Plan, file: MemoryFile, lines: Sequence[str], start: int, end: int, numbers: list[int]) -> None:
+    if start == 0 or (end == len(lines) and not lines[start]):
+        plan.edit(file, "", "\n".join(lines[start:end]) + "\n", numbers)
+        return
+    first = start - 1
+    while first > 0 and not lines[first].strip():
+        first -= 1
+    anchor = "\n".join(lines[first:start])
+    plan.edit(file, anchor, "\n".join([anchor, *lines[start:end]]), numbers)
 
 
 def _retry(plan: _Plan, wanted: Mapping[int, Finding]) -> None:

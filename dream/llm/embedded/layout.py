@@ -3,25 +3,59 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from dream.llm.embedded.coverage import density, note
+from dream.llm.embedded.dates import dated
+from dream.llm.embedded.routing import tells_of
 from dream.llm.embedded.salience import salience
 from dream.llm.embedded.sections import bare
-from dream.llm.embedded.words import content, has_cjk
+from dream.llm.embedded.words import content
 from dream.models import MemoryFile
 
 TITLES: dict[MemoryFile, str] = {"SOUL.md": "# Soul", "USER.md": "# User", "memory/MEMORY.md": "# Memory"}
-_HEADINGS: dict[MemoryFile, str] = {
-    "SOUL.md": "## How to work with the user",
-    "USER.md": "## Who they are and what they prefer",
-    "memory/MEMORY.md": "## Facts and events",
-}
 _BULLET = re.compile(r"^[-*+] ")
+_SAID_ON = re.compile(r"\s*[（(][^()（）]{0,40}(?:\d{4}|\d月)[^()（）]{0,20}[)）]$")
+_RULE = re.compile(
+    r"\b(?:always|never|don'?t|do not|must|only|before|whenever|every time)\b|不要|别|必须|总是|一律|先", re.I
+)
+_PLAN = re.compile(
+    r"\b(?:plans?|planning|will|going to|wants? to|goal|dream|aims?|hopes? to|next)\b|计划|打算|想要|目标|准备", re.I
+)
+_LIKING = re.compile(
+    r"\b(?:prefer\w*|likes?|loves?|hates?|dislikes?|enjoys?|favou?rite|uses?|always|never|usually)\b|喜欢|偏好|讨厌|最爱|习惯|常用",
+    re.I,
+)
+_DECISION = re.compile(
+    r"\b(?:decided|decision|chose|chosen|agreed|we use|we'll use|switched|instead of|moved? (?:\w+ )?from)\b|决定|选择|选定|改成|改用|换成",
+    re.I,
+)
+_SOLUTION = re.compile(
+    r"\b(?:fixed|fixes|solved|solution|workaround|works now|turned out|root cause|the trick|resolved|got it working)\b|解决|修复|原因是",
+    re.I,
+)
+_HEADINGS = {
+    "rule": "## Rules", "manner": "## Manner", "plan": "## Plans", "liking": "## Preferences", "person": "## Person",
+    "decision": "## Decisions", "solution": "## Solutions", "event": "## Events", "fact": "## Facts",
+}  # fmt: skip
 
 
-def heading(file: MemoryFile) -> str:
-    """Return the heading that new lines of a file stand under."""
-    return _HEADINGS[file]
+def heading(file: MemoryFile, text: str, names: frozenset[str] = frozenset()) -> str:
+    """Return the heading that a fact belongs under; what `names` tell of their lives stands together."""
+    body = _SAID_ON.sub("", text)
+    if file == "SOUL.md":
+        kind = "rule" if _RULE.search(body) else "manner"
+    elif file == "USER.md":
+        kind = "liking" if _LIKING.search(body) else "plan" if _PLAN.search(body) else "person"
+    elif tells_of(body, names):
+        kind = "event"
+    elif _SOLUTION.search(body):
+        kind = "solution"
+    elif _DECISION.search(body):
+        kind = "decision"
+    else:
+        kind = "event" if dated(body) else "fact"
+    return _HEADINGS[kind]
 
 
 def is_fact(line: str) -> bool:
@@ -29,21 +63,26 @@ def is_fact(line: str) -> bool:
     return _BULLET.match(line) is not None
 
 
+def bullet(text: str) -> str:
+    """Write a fact as a line of a memory file."""
+    return f"- {text}"
+
+
 def worth(text: str, seen: dict[str, float]) -> float:
     """Return how much a line tells per character beside what stands above it."""
     return salience(text) * density(content(text), seen, len(text))
 
 
-def place(lines: list[str], file: MemoryFile, text: str) -> int | None:
-    """Return the index in `lines` where a new bullet belongs: before the first that tells less.
+def place(lines: Sequence[str], title: str, text: str) -> int | None:
+    """Return the index in `lines` where a new bullet belongs under the heading `title`; None without that heading.
 
-    None where the file has no section for it yet.
+    It is the place that leaves the fewest better lines below it and weaker ones above it.
     """
-    start = next((index for index, line in enumerate(lines) if line.strip() == heading(file)), None)
+    start = next((index for index, line in enumerate(lines) if line.strip() == title), None)
     if start is None:
         return None
     seen: dict[str, float] = {}
-    rows: list[tuple[int, bool]] = []  # where each bullet stands, and whether the new line tells more beside those above
+    rows: list[tuple[int, bool]] = []  # where each bullet stands, and whether the new line tells more than it
     for index in range(start + 1, len(lines)):
         if lines[index].startswith("#"):
             break
@@ -55,7 +94,6 @@ def place(lines: list[str], file: MemoryFile, text: str) -> int | None:
 
 
 def _fairest(rows: list[tuple[int, bool]], start: int) -> int:
-    """Return the place that leaves the fewest better lines below and weaker lines above."""
     wrong = best = sum(not better for _, better in rows)
     at = rows[0][0] if rows else start
     for index, better in rows:
@@ -63,13 +101,3 @@ def _fairest(rows: list[tuple[int, bool]], start: int) -> int:
         if wrong < best:
             best, at = wrong, index + 1
     return at
-
-
-def bullet(text: str) -> str:
-    """Write a fact as a line of a memory file."""
-    return f"- {text}"
-
-
-def language(text: str) -> str:
-    """Return `zh` for a text with Chinese letters, else `en`."""
-    return "zh" if has_cjk(text) else "en"

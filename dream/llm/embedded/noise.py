@@ -36,7 +36,7 @@ _GREETING = re.compile(
     r"(?:that|this|it)(?:'s|'ll| is| was| sounds| must| would| looks| seems) (?:\w+ ){0,3}"
     r"(?:awesome|great|amazing|wonderful|cool|nice|good|fantastic|lovely|beautiful|incredible|inspiring|terrible|tough|"
     r"rough|hard|fun|perfect|sweet|right|true|exciting|interesting|adorable|cute|sad|understandable)\b[^,;]{0,40}$|"
-    r"got it|i see|sure thing|of course|absolutely|exactly$|totally$|definitely$|agreed|i agree|i understand|same here|me too|"
+    r"got it|i see|sure thing|of course|absolutely|exactly$|totally$|definitely$|agreed|i agree|i understand|same here|me too|ah ha|oof|i'?m (?:so |really |truly )?(?:sorry|grateful for you)|(?:it|that|this|life)(?:'s| is| was) (?:a |an |all |such a )?(?:wild|crazy|tough|great|real)? ?(?:ride|journey|blast|thing|adventure)$|"
     r"love (?:the|those|these|your|how|that|this)\b|(?:i'?ll|will) keep (?:you|ya) (?:posted|updated)|stay (?:safe|strong|tuned)|"
     r"(?:i )?bet (?:you|it|that)|(?:i )?(?:appreciate|love) (?:it|that|you|your|the (?:support|kind))|check (?:it|this|that|out)|"
     r"(?:that|this|those|these)(?: \w+)? (?:looks?|sounds?|seems?)|looks (?:like|so|great)|take (?:a look|it easy)|"

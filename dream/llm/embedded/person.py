@@ -8,12 +8,12 @@ from dream.llm.embedded.lexicon import THIRD, UNINFLECTED
 from dream.llm.embedded.words import mostly_cjk
 
 _INTERJECTION = re.compile(
-    r"^(?:(?:oh|wow|yeah|yes|yep|yup|no|nope|nah|hey|hi|hello|well|so|and|but|also|plus|btw|by the way|haha\w*|lol|hmm+|um+|uh|wh?oa+|oops|whoops|phew|ooh+|sorry|do|i do|"
+    r"^(?:(?:oh|wow|yeah|yes|yep|yup|no|nope|nah|hey|hi|hello|well|so|and|but|also|plus|btw|by the way|haha\w*|lol|hmm+|um+|uh|wh?oa+|oops|whoops|oof|phew|ah ha ha|ha ha|ooh+|sorry|do|i do|"
     r"ah+|aw+|ok|okay|sure|thanks(?: (?:so much|a lot|a bunch|again|for \w+(?: \w+){0,2}))?|thank you(?: so much)?|great|awesome|cool|"
     r"nice|totally|definitely|absolutely|exactly|of course|for sure|honestly|anyway|anyways|actually|yay|man|true|right|"
     r"agreed|indeed|congrats|congratulations|good question|guess what|speaking of which|in fact|as for me|"
-    r"to be honest|considering(?: that| the fact that)?(?= i\b)|(?:especially )?since(?= i\b)|given that|especially since|"
-    r"remember that|please remember(?: that)?|remember,?|note that|fyi|just so you know|you know|"
+    r"to be honest|i (?:totally |completely |100% )?agree|considering(?: that| the fact that)?(?= i\b)|(?:especially )?since(?= i\b)|given that|especially since|"
+    r"remember that|please remember(?: that)?|remember,?|note that|fyi|quick (?:one|note|question|update)|that works|just so you know|you know|"
     r"嗯|哦|对|对了|是的|好的|其实|那个|话说|顺便说一下|记住)"
     r"(?:,? (?:[A-Z][a-z]+))?\s*(?:[,.!:;，。！：…-]+\s*|(?<=and)\s+|(?<=but)\s+|(?<=so)\s+|(?<=also)\s+|(?<=plus)\s+"
     r"|(?<=since)\s+(?=i\b)|(?<=considering)\s+|(?<=that)\s+|(?<=which)\s+|(?<=Actually)\s+|(?<=actually)\s+|(?<=记住)|(?<=其实)))+",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from dream.llm.embedded.directives import wanted
 from dream.models import MemoryFile
@@ -27,9 +28,15 @@ _EVENT = re.compile(
     r"deadline|sprint|project|meeting|server|database|repo\w*|branch|commit\w*|build|api|code|test\w*)\b|会议|项目|部署|上线|数据库|服务器",
     re.I,
 )
-_HOME = re.compile(r"(?:Is |Has |Was |Just |Recently )?(?:lives?|living|based|moved|moving|relocated) (?:back )?(?:in|to)\b|.{0,14}(?:住在|搬到)", re.I)
+_HOME = re.compile(
+    r"(?:Is |Has |Was |Just |Recently )?(?:lives?|living|based|moved|moving|relocated) (?:back )?(?:in|to)\b|.{0,14}(?:住在|搬到)",
+    re.I,
+)
 _CALLED = re.compile(r"^(?:The user is called|用户叫) ?(?P<name>[^\s,.。（(]{1,40})")
 _LEAD = re.compile(r"^(?P<name>[^\s:：]{1,40}?)(?P<own>'s)?(?:[:：,]| (?=[a-z'])|(?='s ))")
+_SPEAKS = re.compile(
+    r"([A-Z][\w'-]{1,20}(?: [A-Z][\w'-]{1,20})?|[\u4e00-\u9fff]{2,4})(?::(?= )|：|, asked \")|The user is called (\S+)"
+)
 _UNNAMED = re.compile(r"^(?:[A-Z][a-z]+s(?:\b|')|Is |Has |Does |Was |Had |The user|User|Their |用户|自己)")
 
 
@@ -43,6 +50,17 @@ def user_names(lines: list[str]) -> set[str]:
     return {match["name"] for line in lines if (match := _CALLED.match(line))}
 
 
+def people(lines: Iterable[str]) -> frozenset[str]:
+    """Return the names that lines quote or name the user by: those whose lives a memory tells of."""
+    found = {match[1] or match[2] for line in lines if (match := _SPEAKS.match(line))}
+    return frozenset(found)
+
+
+def tells_of(line: str, names: frozenset[str]) -> bool:
+    """Say whether a line is about one of those people: "Ann: …", "Ann went …", "On 7 May 2023, Ann …"."""
+    return any(line.startswith(name) or f", {name} " in line[:80] for name in names)
+
+
 def route(line: str, names: set[str]) -> tuple[MemoryFile, str]:
     """Return the file that a fact belongs in and the text it has there."""
     wish = wanted(line)
@@ -53,7 +71,9 @@ def route(line: str, names: set[str]) -> tuple[MemoryFile, str]:
     lead = _LEAD.match(line)
     if names and lead and lead["name"] in names and not lead["own"]:
         body = line[lead.end() :].strip()
-        return ("USER.md" if len(body) < 140 and _TRAIT.match(body) and not _EVENT.search(body) else "memory/MEMORY.md"), line
+        return (
+            "USER.md" if len(body) < 140 and _TRAIT.match(body) and not _EVENT.search(body) else "memory/MEMORY.md"
+        ), line
     profile = _HOME.match(line) or (_PROFILE.search(line) is not None and not _EVENT.search(line))
     if not names and profile and (_UNNAMED.match(line) or not (lead and lead["name"][:1].isupper())):
         return "USER.md", line

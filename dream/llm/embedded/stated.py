@@ -38,8 +38,12 @@ _TASK = re.compile(
 )
 _NOUN = r"(?P<noun>(?:my|our|the|their) (?:[\w'/.-]+ ){0,9}?[\w'/.-]+)"
 _VALUE = r"(?:[$€£]?\d|(?:January|February|March|April|May|June|July|August|September|October|November|December) \d|(?:two|three|four|five|six|seven|eight|nine|ten)\b)"
-_OF = re.compile(rf"{_NOUN} (?:of|to|from|at|on|by) (?P<value>(?:about |around |over |under |only )?{_VALUE}(?:[^,;?]|,(?= ?\d)){{0,60}}?)(?=,(?! ?\d)|;|\?|$| (?:but|and|to|with|by|for|so|in|because|might)\b)")
-_WHICH = re.compile(rf"{_NOUN}, which (?P<rest>(?:has|have|is|was|are|were|had|now|recently|currently)\b[^,;?]{{3,120}})")
+_OF = re.compile(
+    rf"{_NOUN} (?:of|to|from|at|on|by) (?P<value>(?:about |around |over |under |only )?{_VALUE}(?:[^,;?]|,(?= ?\d)){{0,60}}?)(?=,(?! ?\d)|;|\?|$| (?:but|and|to|with|by|for|so|in|because|might)\b)"
+)
+_WHICH = re.compile(
+    rf"{_NOUN}, which (?P<rest>(?:has|have|is|was|are|were|had|now|recently|currently)\b[^,;?]{{3,120}})"
+)
 _LASTS = re.compile(
     r"\d|\b(?:prefer|decided|chose|chosen|choose|using|deadline|moved|switched|instead|goal|aiming|target\w*|never|always)\b|[a-z] [A-Z]"
 )
