@@ -30,6 +30,8 @@ _EXCLUDE = """# dream
 /memory/HISTORY.md
 /memory/history.jsonl
 /memory/archive/*.jsonl
+.*.dream-tmp
+.*.dream-swap
 """
 _NANOBOT = re.compile(r"SOUL\.md|USER\.md|\.gitignore|memory/.*|skills/.*")
 # What a directory may hold when an empty repository in it counts as the workspace's own.

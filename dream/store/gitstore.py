@@ -114,6 +114,11 @@ class GitStore:
         if files and self.git.git_dir is not None and gitdir.is_at_root(self.root, self.git.git_dir):
             gitwrite.refresh_index(self.git, files, len(sha))
 
+    def clear_locks(self, since: float) -> None:
+        """Take away what a git of ours that was killed after `since` (seconds of the epoch) left locked."""
+        if self.git.git_dir is not None:
+            gitwrite.clear_locks(self.git.git_dir, since)
+
     def log(self, limit: int | None = None, *, after: str | None = None) -> list[Change]:
         """List the changes that dream made, newest first; one process."""
         if after is None and limit is None and self.head() is None:

@@ -11,6 +11,7 @@ import os
 import re
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -43,7 +44,12 @@ def write_commit(
         stream.append(_deletion(path) if content is None else _blob(git.work_tree, path, content))
     stream.append(b"\nget-mark :1\ndone\n")
     arguments = ("fast-import", "--quiet", "--force", "--done", "--date-format=raw")
-    return git.run(*arguments, stdin=b"".join(stream)).decode().strip()
+    deadline = time.monotonic() + 2 * STALE
+    while True:
+        try:
+            return git.run(*arguments, stdin=b"".join(stream)).decode().strip()
+        except GitError as error:
+            _wait_for_lock(str(error), deadline, error)
 
 
 def move_head(git: Git, new: str, old: str | None, reason: str) -> bool:
@@ -67,9 +73,21 @@ def move_head(git: Git, new: str, old: str | None, reason: str) -> bool:
             return True
 
 
-def drop_next(git: Git) -> None:
-    """Let go of a commit that was made and not used."""
-    git.run("update-ref", "-d", NEXT)
+def clear_locks(git_dir: Path, since: float) -> None:
+    """Take away the locks that a killed git of ours left after `since` (seconds of the epoch).
+
+    A git that outlived its killed parent may still be at work: its lock is given the time that such a lock lasts.
+    """
+    for pattern in ("*.lock", "refs/heads/**/*.lock", "refs/dream/*.lock"):
+        for lock in git_dir.glob(pattern):
+            with suppress(FileNotFoundError):
+                if lock.stat().st_mtime < since - 1:
+                    continue  # older than our commit: somebody else's
+                while time.time() - lock.stat().st_mtime <= STALE:
+                    time.sleep(0.02)
+                lock.unlink()
+    for report in git_dir.glob("fast_import_crash_*"):
+        report.unlink(missing_ok=True)
 
 
 def refresh_index(git: Git, files: Mapping[str, bytes | None], sha_length: int) -> bool:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from dream.errors import GitError, WorkspaceError
 from dream.store import files, intent, messages
-from dream.store.gitenv import PERSON
+from dream.store.gitenv import DREAM, PERSON
 from dream.store.gitobjects import ARCHIVE, FILES, STATE, applied, changed, is_archive, is_memory
 from dream.store.gitstore import GitStore
 
@@ -49,7 +49,7 @@ def commit(place: Place, now: datetime) -> Settled:
             return Settled(None, head, present)
         diff = place.git.compare({path: present.get(path) for path in changes}, changes)
         message = messages.build("hand", diff.files)
-        new = place.git.write(changes, message, parent=head, now=now, author=PERSON)
+        new = written(place, changes, message, head, now, author=PERSON)
         intent.write(place.private, intent.Intent(head, new, index=tuple(changes)))
         try:
             moved = place.git.move_head(new, head, "hand")
@@ -61,6 +61,23 @@ def commit(place: Place, now: datetime) -> Settled:
         intent.remove(place.private)
         if moved:
             return Settled(new, new, applied(present, changes))
+
+
+def written(
+    place: Place,
+    changes: Mapping[str, bytes | None],
+    message: str,
+    head: str | None,
+    now: datetime,
+    author: tuple[str, str] = DREAM,
+) -> str:
+    """Make a commit's objects under an intent, so that what a killed git leaves behind is cleared away."""
+    intent.write(place.private, intent.Intent(head, ""))
+    try:
+        return place.git.write(changes, message, parent=head, now=now, author=author)
+    except GitError:
+        intent.remove(place.private)
+        raise
 
 
 def read(root: Path) -> dict[str, bytes]:

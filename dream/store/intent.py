@@ -14,7 +14,10 @@ FILE_NAME = "apply.json"
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """HEAD goes from `old` to `new`, then `files` go to disk, then git's index learns of them and of `index`."""
+    """HEAD goes from `old` to `new`, then `files` go to disk, then git's index learns of them and of `index`.
+
+    While its objects are being made the new commit has no name: `new` is empty, and HEAD can't be there yet.
+    """
 
     old: str | None
     new: str
@@ -25,7 +28,7 @@ class Intent:
 def write(private: Path, intent: Intent) -> None:
     """Note what is about to be done; on disk on return."""
     faults.checkpoint("before intent")
-    files.replace(private / FILE_NAME, orjson.dumps(asdict(intent)))
+    files.replace(private / FILE_NAME, orjson.dumps(asdict(intent)), durable=bool(intent.new))
     faults.checkpoint("after intent")
 
 
@@ -37,6 +40,12 @@ def read(private: Path) -> Intent | None:
         return Intent(row["old"], row["new"], tuple(row["files"]), tuple(row["index"])) if row else None
     except (orjson.JSONDecodeError, KeyError, TypeError):
         return None
+
+
+def written_at(private: Path) -> float:
+    """Return when the intent was written, in seconds of the epoch."""
+    with files.explained("read", private / FILE_NAME):
+        return (private / FILE_NAME).stat().st_mtime
 
 
 def remove(private: Path) -> None:

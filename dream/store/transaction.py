@@ -9,6 +9,7 @@ The caller holds the run lock.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -20,7 +21,7 @@ from dream.store.gitdiff import Diff, LineCount
 from dream.store.gitobjects import ARCHIVE, is_memory
 from dream.store.gitstore import GitStore
 from dream.store.merging import merge as merge_lines
-from dream.store.swap import swap
+from dream.store.swap import ASIDE, swap
 
 # How often a commit is begun anew because somebody committed by hand at the same moment.
 _ATTEMPTS = 5
@@ -89,7 +90,7 @@ def commit(
         if not ready:
             return done
         diff = place.git.compare({path: present.get(path) for path in ready}, ready)
-        new = place.git.write(ready, message(diff), parent=head, now=now)
+        new = handedits.written(place, ready, message(diff), head, now)
         late = _publish(place, head, new, {path: present.get(path) for path in ready}, ready)
         if late is not None:
             done = replace(done, sha=new, files=_readable(diff), held=(*held, *late))
@@ -122,22 +123,41 @@ def begin(place: Place, templates: Mapping[str, bytes], now: datetime) -> str:
 
 
 def recover(place: Place) -> bool:
-    """Finish or drop a commit that a crash cut short; tells whether there was one. Costs a look at one file."""
-    found = intent.read(place.private)
-    if found is None:
+    """Finish or drop a commit that a crash cut short; tells whether there was one. Where there is none it is cheap."""
+    files.sweep(place.private)
+    if not (place.private / intent.FILE_NAME).exists():
         return False
+    git = place.git
+    git.clear_locks(intent.written_at(place.private))
+    found = intent.read(place.private)
+    if found is not None and found.new:
+        _finish(place, found)
+    for directory in (place.root, place.root / "memory", place.root / ARCHIVE):
+        files.sweep(directory)
+    intent.remove(place.private)
+    return True
+
+
+def _finish(place: Place, found: intent.Intent) -> None:
+    """Bring to disk what HEAD already says; where HEAD never got there, nothing was changed."""
     git = place.git
     head = git.head()
     if head == found.new or (head is not None and git.is_ancestor(found.new, head)):
         old = git.read_all(found.old) if found.old else {}
         new = git.read_all(found.new)
         ready = {path: new.get(path) for path in found.files}
+        for path in ready:
+            _drop_second_name(place.root / path)
         _bring_to_disk(place, {path: old.get(path) for path in ready}, ready)
         git.refresh_index({path: new.get(path) for path in (*found.files, *found.index)}, found.new)
-    for directory in (place.root, place.root / "memory", place.root / ARCHIVE, place.private):
-        files.sweep(directory)
-    intent.remove(place.private)
-    return True
+
+
+def _drop_second_name(path: Path) -> None:
+    """Undo the one state of a killed swap that `swap` refuses: a new file that still has its temporary name too."""
+    aside = path.with_name(f".{path.name}{ASIDE}")
+    with suppress(FileNotFoundError):
+        if aside.samefile(path):
+            aside.unlink()
 
 
 def _settle(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import time
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from dream.errors import GitError, UnknownRevision
 from dream.store.gitdiff import LineCount
+from dream.store.gitobjects import blob_name
 from dream.store.gitstore import GitStore
 from dream.store.workspace import Workspace
 from tests.git.support import NOW, VERSIONED, add, dream, git, make, read, type_line
@@ -177,8 +179,6 @@ def test_loose_objects_are_packed_once_they_are_many(workspace: Workspace) -> No
     while len(list(shelf.iterdir())) < 5:
         number += 1
         data = b"%d\n" % number
-        from dream.store.gitobjects import blob_name
-
         if blob_name(data).startswith("17"):
             subprocess.run(["git", "hash-object", "-w", "--stdin"], input=data, cwd=workspace.root, check=True)
     sha = add(workspace, "- x", 1)
@@ -213,8 +213,8 @@ def test_without_git_on_the_machine_the_error_says_so(tmp_path: Path) -> None:
         "except GitError as error: print(error)\n"
     )
     done = subprocess.run(
-        [os.sys.executable, "-c", code, str(tmp_path)],  # type: ignore[attr-defined]
-        env={"PATH": str(tmp_path), "PYTHONPATH": os.getcwd()},
+        [sys.executable, "-c", code, str(tmp_path)],
+        env={"PATH": str(tmp_path), "PYTHONPATH": str(Path.cwd())},
         capture_output=True,
         text=True,
         check=False,

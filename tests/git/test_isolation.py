@@ -6,10 +6,12 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from dream.restore import restore
 from dream.store import transaction
 from dream.store.workspace import Workspace
 from tests.git.support import NOW, add, fingerprint, git, make, read, type_line
@@ -88,8 +90,6 @@ def repository(path: Path) -> Path:
 
 def live(workspace: Workspace) -> None:
     """Everything that writes: dreams, hand edits, a restore, packing."""
-    from dream.restore import restore
-
     first = add(workspace, "- one\u00e9", 1)
     type_line(workspace, "- typed")
     add(workspace, "- two", 2)
@@ -308,7 +308,7 @@ def test_a_crash_while_the_repository_is_made_leaves_none(tmp_path: Path) -> Non
         "faults.checkpoint = lambda name: os.kill(os.getpid(), 9) if name == 'git directory made' else None\n"
         "make(Path(sys.argv[1]))\n"
     )
-    done = subprocess.run([os.sys.executable, "-c", code, str(root)], check=False)  # type: ignore[attr-defined]
+    done = subprocess.run([sys.executable, "-c", code, str(root)], check=False)
     assert done.returncode == -9
     assert not (root / ".git").exists()
     workspace = make(root)
