@@ -1,0 +1,55 @@
+"""Read the README's blocks, so that tests and .ci/run use the very text that a newcomer copies."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+_BLOCK = re.compile(r"(?:^<!-- (?P<name>[^>]+) -->\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def text() -> str:
+    """Return the whole README."""
+    return (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(kind: str) -> list[str]:
+    """List the blocks of one language."""
+    return [match["text"] for match in _BLOCK.finditer(text()) if match["kind"] == kind]
+
+
+def block(name: str) -> str:
+    """Return the block beneath the comment `<!-- name -->`."""
+    (found,) = [match["text"] for match in _BLOCK.finditer(text()) if match["name"] == name]
+    return found
+
+
+def excerpt(output: str) -> str:
+    """Shorten the demo's output for the first screen: what was read, one of the files, and the start of the diff."""
+    lines = output.splitlines()
+    person, memory = lines.index("──── USER.md ────"), lines.index("──── memory/MEMORY.md ────")
+    diff = lines.index("──── what the last dream changed ────")
+    hunk = next(place for place in range(diff, len(lines)) if lines[place].startswith("+- "))
+    parts = [lines[: lines.index("")], lines[person : memory - 1], lines[diff : hunk + 1]]
+    return "\n…\n".join("\n".join(part) for part in parts) + "\n…\n"
+
+
+def update() -> None:
+    """Write the demo's present output into the README."""
+    code = "from dream.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "demo"], cwd=ROOT, capture_output=True, encoding="utf-8", check=True
+    )
+    head = "<!-- its output -->\n```text\n"
+    fresh = text().replace(head + block("its output"), head + excerpt(done.stdout))
+    (ROOT / "README.md").write_text(fresh, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "update":
+        update()
+    else:
+        print(block(sys.argv[1]), end="")

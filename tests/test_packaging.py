@@ -1,0 +1,72 @@
+"""The wheel holds the prompts, the demo and the files of cron/, and works where there is nothing else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def project() -> dict[str, object]:
+    table = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    found: dict[str, object] = table["project"]
+    return found
+
+
+def test_each_dependency_is_a_range_with_its_reason_beside_it() -> None:
+    lines = (ROOT / "pyproject.toml").read_text(encoding="utf-8").splitlines()
+    start = lines.index("dependencies = [")
+    stated = lines[start + 1 : lines.index("]", start)]
+
+    assert stated
+    assert [line for line in stated if ">=" not in line or ",<" not in line or "  # " not in line] == []
+
+
+def test_the_three_commands_are_installed() -> None:
+    assert project()["scripts"] == {
+        "dream": "dream.cli:main",
+        "dream-log": "dream.cli:main_log",
+        "dream-restore": "dream.cli:main_restore",
+    }
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("wheel")
+    subprocess.run([sys.executable, "-m", "build", "-q", "--outdir", place, ROOT], check=True)
+    (found,) = place.glob("*.whl")
+    return found
+
+
+@pytest.mark.long
+def test_the_wheel_holds_prompts_cron_files_and_demo_and_no_tests(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    shipped = {f"dream/_prompts/{path.name}" for path in (ROOT / "prompts").glob("*.md")}
+    cron = (path for path in (ROOT / "cron").rglob("*") if path.is_file())
+    shipped |= {f"dream/_cron/{path.relative_to(ROOT / 'cron').as_posix()}" for path in cron}
+    shipped |= {f"dream/demo/{path.name}" for path in (ROOT / "dream" / "demo").glob("*.jsonl")}
+
+    assert shipped - names == set()
+    assert [name for name in names if name.startswith(("tests", "prompts", "cron"))] == []
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+
+
+@pytest.mark.long
+def test_the_wheel_works_without_the_checkout(wheel: Path, tmp_path: Path) -> None:
+    # The libraries are those of this environment; only dream itself comes from the wheel.
+    site = tmp_path / "site"
+    zipfile.ZipFile(wheel).extractall(site)
+    code = f"import sys; sys.path.insert(0, {str(site)!r}); from dream.cli import main; main()"
+
+    def dream(*arguments: str) -> str:
+        line = [sys.executable, "-P", "-c", code, *arguments]
+        return subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+
+    assert "6 sessions" in dream("demo", str(tmp_path / "demo"))
+    assert "nightly --workspace" in dream("cron", "show", "crontab", "-w", str(tmp_path / "demo"))
