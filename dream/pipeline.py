@@ -15,6 +15,7 @@ from pathlib import Path
 
 from dream import feed
 from dream.consolidate.consolidator import Consolidated, Consolidator
+from dream.consolidate.fidelity import Kept
 from dream.dreaming import Dreamer, Models
 from dream.errors import DreamError, SpendingLimit
 from dream.llm.model import Model
@@ -151,6 +152,7 @@ def _consolidated(done: list[Consolidated], diagnostics: list[Diagnostic], reaso
         diagnostics=tuple(diagnostics),
         reason=reason or ("" if entries else "nothing new: history holds every message that was read"),
         failed=bool(reason),
+        kept=sum((step.kept for step in done), Kept()),
     )
 
 

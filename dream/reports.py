@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from dream.consolidate.fidelity import Kept
 from dream.models import Diagnostic, Outcome, Usage
 
 RunOutcome = Literal["committed", "nothing", "held", "failed"]
@@ -61,7 +62,10 @@ class RunReport:
 
 @dataclass(frozen=True, slots=True)
 class ConsolidateReport:
-    """What was read and appended: sessions with something new, messages, first and last cursor, raw entries."""
+    """What was read and appended: sessions with something new, messages, first and last cursor, raw entries.
+
+    `kept` counts the exact things that users said, and how many of them are in the summaries.
+    """
 
     sessions: int
     messages: int
@@ -71,3 +75,4 @@ class ConsolidateReport:
     diagnostics: tuple[Diagnostic, ...]
     reason: str = ""
     failed: bool = False
+    kept: Kept = field(default_factory=Kept)
