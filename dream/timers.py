@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import re
 import shlex
 from dataclasses import dataclass
 from importlib import resources
@@ -37,8 +38,8 @@ class Job:
     def name(self) -> str:
         """A name that is one workspace's own and good for files: `dream-workspace-1a2b3c4d`."""
         digest = hashlib.sha256(str(self.workspace).encode("utf-8", "surrogateescape")).hexdigest()[:8]
-        word = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in self.workspace.name)
-        return f"dream-{word.strip('-') or 'workspace'}-{digest}"
+        word = re.sub("[^A-Za-z0-9]+", "-", self.workspace.name).strip("-") or "workspace"
+        return f"dream-{word}-{digest}"
 
     @property
     def mark(self) -> str:
