@@ -33,6 +33,7 @@ def reason(fault: OSError) -> str:
         errno.EROFS: "the file system is read-only",
         errno.EISDIR: "a directory stands there; move it away",
         errno.ENOTDIR: "a file stands where a directory should be; move it away",
+        errno.EEXIST: "a file stands where a directory should be; move it away",
         errno.EFBIG: "the file would grow beyond the allowed size",
     }
     return hints.get(fault.errno or 0) or (fault.strerror or str(fault)).lower()

@@ -10,7 +10,8 @@ from dream.store.history_records import NO_TIME, estimate
 
 SESSION = "nanobot:HISTORY.md"  # imported entries are its messages, so the log says that the import was done
 DATED = re.compile(
-    r"^(?:#{1,6}\s*)?\[?(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?:[T ,]+(\d{1,2}):(\d{2}))?[^\]\n]{0,20}?(?:\]|$)"
+    r"^(?:#{1,6}\s*)?\[?(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?:[T ,]+(\d{1,2}):(\d{2}))?[^\]\n]{0,20}?(?:\]|$)",
+    re.MULTILINE,
 )
 RAW = re.compile(r"^(?:#{1,6}\s*)?\[[^\]]+\]\s*\[RAW\]", re.IGNORECASE)
 SAID = re.compile(r"^\[[^\]]+\]\s*(?:USER|ASSISTANT|TOOL|SYSTEM)\b", re.IGNORECASE)

@@ -64,12 +64,11 @@ class Writer:
         entries = [entry_of(one, cursor + number, at) for number, (one, at) in enumerate(new, 1)]
         last = len(entries)
         data = b"".join([encode(entry, more=last - number) for number, entry in enumerate(entries, 1)])
-        self._write(data, size)
+        self._write(data, size, cursor + last)
         rows = [Outline(one.cursor, one.session, one.span[1] if one.span else 0, one.tokens, "") for one in entries]
         with self.guard:
             self._index.appended(self._inode, data, rows, size=size)
         self._floor = cursor + last
-        self._write_cursor()
         return entries
 
     def archive(self, dreamt: int, budget: int, now: datetime) -> int:
@@ -178,10 +177,17 @@ class Writer:
                     f"messages {one.span[0]} to {one.span[1] - 1} were not added again."
                 )
 
-    def _write(self, data: bytes, size: int) -> None:
-        """Append `data` to the file of `size` bytes, or cut it back to that and raise the OSError."""
+    def _write(self, data: bytes, size: int, cursor: int = 0) -> None:
+        """Append `data` to the file of `size` bytes, or cut it back to that and raise the OSError.
+
+        `.cursor` is written before the sync, so that one journal commit of the file system serves both.
+        """
         try:
-            write_all(self._descriptor, data)
+            written = os.write(self._descriptor, data)
+            if written < len(data):  # mostly a full disk: the rest learns the reason
+                write_all(self._descriptor, data[written:])
+            if cursor:
+                self._write_cursor(cursor)
             if self._durable:
                 sync_data(self._descriptor)
         except OSError:
@@ -198,12 +204,12 @@ class Writer:
         text = b"%d\n" % given
         if os.pread(self._cursor_descriptor, 32, 0) != text and given:
             os.ftruncate(self._cursor_descriptor, 0)
-            self._write_cursor()
+            self._write_cursor(given)
 
-    def _write_cursor(self) -> None:
+    def _write_cursor(self, cursor: int) -> None:
         """Note the highest cursor, in place; the entries themselves say it too, so a full disk here is no fault."""
         with suppress(OSError):
-            os.pwrite(self._cursor_descriptor, b"%d\n" % max(self._floor, self._index.now.highest), 0)
+            os.pwrite(self._cursor_descriptor, b"%d\n" % cursor, 0)
 
 
 def highest_given(memory: Path) -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dream.errors import WorkspaceError
 from dream.store.exchange import being_written, exchange
-from dream.store.files import check_plain, explained, read_bytes, sync_directory, write_beside
+from dream.store.files import check_plain, explained, read_bytes, sweep, sync_directory, temporary_name, write_beside
 
 ASIDE = ".dream-swap"  # the suffix of the name under which the other file waits while two are traded
 PATIENCE = 2.0  # seconds an editor may keep the old file open for writing
@@ -30,16 +30,17 @@ def swap(path: Path, expected: bytes | None, new: bytes | None) -> bytes | None:
     Raises WorkspaceError for a link, a directory, a file that another program keeps open for writing, or
     what the system refuses; then `path` holds what it held.
     """
-    check_plain(path)
     aside = path.with_name(f".{path.name}{ASIDE}")
     with explained("written", path):
         path.parent.mkdir(parents=True, exist_ok=True)
+        sweep(path.parent)  # an orphan may be a second name of the file
         _finish_interrupted(path, aside, expected, new)
+        check_plain(path)
         found = read_bytes(path)
         if found != expected or expected == new:
             return found
         if expected is None and new is not None:
-            found = _create(path, aside, new)
+            found = _create(path, new)
         elif new is None:
             found = _take_away(path, aside, expected)
         else:
@@ -48,19 +49,19 @@ def swap(path: Path, expected: bytes | None, new: bytes | None) -> bytes | None:
     return found
 
 
-def _create(path: Path, aside: Path, new: bytes) -> bytes | None:
-    write_beside(path, new, aside)
+def _create(path: Path, new: bytes) -> bytes | None:
+    fresh = write_beside(path, new, temporary_name(path))
     try:
-        os.link(aside, path)
+        os.link(fresh, path)
     except FileExistsError:
         return read_bytes(path)
     finally:
-        aside.unlink()
+        fresh.unlink()
     return None
 
 
 def _trade(path: Path, aside: Path, expected: bytes | None, new: bytes) -> bytes | None:
-    write_beside(path, new, aside)
+    write_beside(path, new, temporary_name(path)).rename(aside)
     try:
         traded = exchange(aside, path)
     except FileNotFoundError:  # a person deleted it just now
@@ -115,9 +116,7 @@ def _replace_without_exchange(path: Path, aside: Path, expected: bytes | None, n
     found = _set_aside(path, aside, expected)
     if found != expected:
         return found
-    fresh = aside.with_name(aside.name + "-new")
-    fresh.unlink(missing_ok=True)
-    write_beside(aside, new, fresh)
+    fresh = write_beside(aside, new, temporary_name(path))
     try:
         os.link(fresh, path)
     except FileExistsError:  # saved by a person in this instant: theirs stays
