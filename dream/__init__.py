@@ -2,7 +2,11 @@
 
 The public names are few and loaded on first use, so that `import dream` costs next to nothing:
 
-    Workspace      the directory with SOUL.md, USER.md and memory/
+    Workspace      the directory with SOUL.md, USER.md and memory/; `context()` is the block for a prompt
+    Dream          what can be done with a workspace: consolidate, note, run, restore
+    Session        one live conversation, a list of messages that the agent adds to
+    Consolidator   summarises a session into history when its prompt reaches the budget
+    Message        one message of a conversation
     transcripts    the readers of agents' own formats
     Settings       every setting, frozen; `load_settings` reads them
     DreamError     base of all errors raised on purpose
@@ -15,16 +19,35 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dream import transcripts as transcripts
+    from dream.consolidate.consolidator import Consolidator as Consolidator
+    from dream.consolidate.session import Session as Session
     from dream.errors import DreamError as DreamError
+    from dream.library import Dream as Dream
+    from dream.models import Message as Message
     from dream.settings import Settings as Settings
     from dream.settings import load as load_settings
     from dream.store.workspace import Workspace as Workspace
 
 __version__ = "0.1.0"
-__all__ = ["DreamError", "Settings", "Workspace", "__version__", "load_settings", "transcripts"]
+__all__ = [
+    "Consolidator",
+    "Dream",
+    "DreamError",
+    "Message",
+    "Session",
+    "Settings",
+    "Workspace",
+    "__version__",
+    "load_settings",
+    "transcripts",
+]
 
 _WHERE = {
+    "Consolidator": ("dream.consolidate.consolidator", "Consolidator"),
+    "Dream": ("dream.library", "Dream"),
     "DreamError": ("dream.errors", "DreamError"),
+    "Message": ("dream.models", "Message"),
+    "Session": ("dream.consolidate.session", "Session"),
     "Settings": ("dream.settings", "Settings"),
     "Workspace": ("dream.store.workspace", "Workspace"),
     "load_settings": ("dream.settings", "load"),

@@ -1,0 +1,74 @@
+"""`dream` for an agent's author: one workspace with its settings, and what can be done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dream import notes, pipeline
+from dream import restore as restores
+from dream.consolidate.consolidator import Consolidator
+from dream.llm.open import open_model
+from dream.llm.spending import Meter
+from dream.models import Entry, Report
+from dream.reports import ConsolidateReport, RunReport
+from dream.restore import Mode, Restored
+from dream.settings import Settings
+from dream.store import runs
+from dream.store.workspace import Workspace
+
+
+class Dream:
+    """One workspace and the settings that it works under; those of the workspace unless others are given.
+
+    `now` is the moment that a call takes itself to be made at: aware, and the clock's where it is left out.
+    Nothing is printed, and no logging is configured. What can be acted on is raised as a DreamError.
+    """
+
+    def __init__(self, workspace: Workspace, settings: Settings | None = None) -> None:
+        self.workspace = workspace
+        self.settings = settings or workspace.settings()
+
+    def consolidator(self, *, report: Report | None = None) -> Consolidator:
+        """Make the Consolidator for live sessions in this workspace; one is enough for all of them.
+
+        Its calls are bounded by the settings together with what the day has cost so far.
+        """
+        zone = self.settings.zone()
+        meter = Meter(self.settings, spent_today=runs.spent(self.workspace.private, datetime.now(UTC), zone))
+        model = open_model(self.settings, "consolidator", meter)
+        folder = self.workspace.prompts
+        return Consolidator(self.workspace.history, model, self.settings, prompts_folder=folder, report=report)
+
+    def consolidate(
+        self, paths: Iterable[Path], *, format: str | None = None, now: datetime | None = None
+    ) -> ConsolidateReport:
+        """Read the transcripts at `paths` and append to history what it does not hold yet."""
+        return pipeline.consolidate(self.workspace, paths, settings=self.settings, format=format, now=now or _now())
+
+    def note(self, text: str, *, now: datetime | None = None) -> Entry:
+        """Put a fact into history; the next dream puts it into memory."""
+        return notes.note(self.workspace, text, settings=self.settings, now=now or _now())
+
+    def run(self, *, max_batches: int | None = None, dry_run: bool = False, now: datetime | None = None) -> RunReport:
+        """Dream until nothing is left, or `max_batches` times; raises Busy when another run holds the workspace."""
+        return pipeline.run(
+            self.workspace, settings=self.settings, max_batches=max_batches, dry_run=dry_run, now=now or _now()
+        )
+
+    def restore(
+        self,
+        sha: str,
+        *,
+        mode: Mode = "before",
+        forget: bool = False,
+        dry_run: bool = False,
+        now: datetime | None = None,
+    ) -> Restored:
+        """Take the change `sha` back: memory as it was `before` it, without it (`only`), or as it was `at` it."""
+        return restores.restore(self.workspace, sha, mode=mode, forget=forget, dry_run=dry_run, now=now or _now())
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
