@@ -23,7 +23,8 @@ from dream.llm.embedded.stated import stated
 from dream.llm.embedded.words import content, likeness, mostly_cjk
 
 AGENTS = frozenset("assistant agent ai bot claude gpt chatgpt gemini copilot codex model system cursor dream".split())
-KEPT = 0.85  # part of what could be kept, in characters
+NEXT = 200  # the same for statements of two messages
+KEPT = 0.7  # part of what could be kept, in characters
 WIDTH = 240  # characters of a line of memory that is still easy to read
 _SAID = re.compile(r" ?[(（][^()（）]{0,20}\d{4}[^()（）]{0,10}[)）]$")
 # What says nothing without the statement before it: it starts with a pronoun, is short and names nothing.
@@ -40,6 +41,7 @@ class Line:
     content: dict[str, float]
     factor: float
     source: int = 0  # the message that it comes from
+    name: str = ""  # who said it
     tail: str = ""  # its text without speaker and date, where it can follow another of the same message
 
 
@@ -66,7 +68,7 @@ def joined(lines: Sequence[Line]) -> list[str]:
     texts: list[str] = []
     last: Line | None = None
     for line in lines:
-        if last and last.source == line.source and line.tail and len(texts[-1]) + len(line.tail) < WIDTH:
+        if last and line.tail and _follows(last, line) and len(texts[-1]) + len(line.tail) < _width(last, line):
             stem, date_ = _split_date(texts[-1])
             texts[-1] = f"{stem}; {line.tail}" + ("" if dated(line.tail) or dated(stem) else date_)
         elif not _LEANS.match(line.tail):
@@ -75,6 +77,15 @@ def joined(lines: Sequence[Line]) -> list[str]:
             continue
         last = line
     return texts
+
+
+def _follows(last: Line, line: Line) -> bool:
+    """Say whether a statement is by the same speaker, in the same message or the next one."""
+    return line.source == last.source or (last.name == line.name and line.source - last.source <= 2)
+
+
+def _width(last: Line, line: Line) -> int:
+    return WIDTH if line.source == last.source else NEXT
 
 
 def _split_date(text: str) -> tuple[str, str]:
@@ -93,7 +104,7 @@ def candidates(messages: Sequence[Said]) -> list[Line]:
             found.append(Line(len(found), pair[1], content(pair[1]), 2.0, index))
         for text, factor in _offered(message, asked, names):
             name = person(message) or ""
-            line = Line(len(found), text, content(text), factor, index, _tail(text, name))
+            line = Line(len(found), text, content(text), factor, index, name, _tail(text, name))
             if line.content and not any(_alike(line, other) for other in found[-40:]):
                 found.append(line)
     return found

@@ -42,6 +42,30 @@ wonderful wondering work worked working world worth wow year years yesterday you
 amazed hang happening journey absolutely truly highly certainly simply currently fully various several
 """)
 
+# Words of judgement, feeling and encouragement: content, but seldom what anybody asks for later.
+FEELING = _set("""
+accept acceptance accepted achieve achieved achievement admire adorable alive amaze amusing anxious appreciated
+appreciation attitude authentic aware balance beauty belief belong bless blessed blown bond bonding boost brave bravery
+breathtaking bright brighten bring bummed bummer busy calm calming care caring celebrate celebrating challenge challenges
+challenging charming cheer cherish chill clear comfort comfortable comforting committed compassion concern confidence
+confident connect connected connecting connection courage create creating creativity curious cute dedicated dedication
+definite delicious delight depend deserve despite determination determined difference disappointed doubt driven eager
+effort embrace emotion emotional emotions empathy empower empowering encourage encouraged encouragement encouraging
+energetic energy enhance enthusiasm epic escape express expressing fab fabulous faith fascinating fear fill focus focused
+fresh frustrated frustrating fulfilling gain genuine glow gorgeous gratitude grow growing growth happiness heartwarming
+helpful honest honor hopeful hopes hype hyped impact impactful impress impressed impressive improve improving incredibly
+influence insane inspiration inspire inspired inspires interest issue issues joy joyful keen kindness level lift lively
+luck magical manage massive meaning meaningful memorable mental mindset miss mood motivate motivated motivates motivating
+motivation nervous noticed obsessed opportunities opportunity optimistic overcome overwhelmed overwhelming pain passion
+passionate path peace peaceful perspective pleasure positivity possibilities possible powerful precious pressure progress
+proof pumped purpose push pushing reach relate relationship relax relaxed relaxing relief remind reminded reminder reminds
+resilience resilient respect reward rewarding rough sad satisfying scary seek serious shine significant smile smiles spark
+spirit stoked strength stress stressed stressful strive strong struggle struggles stunning success successful surprised
+surrounded tackle talented terrific thoughtful thrill thrilled thrilling top trust truth ultimate uncertain understanding
+unexpected unforgettable unique unreal upset uplifting valuable value values vibe vibes vibrant vision vital warm warmth
+weird welcome welcoming willing wisdom wish wonder wonders worried worry yay
+""")
+
 MONTHS = "January February March April May June July August September October November December".split()
 WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 NUMBERS = {

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from dream.llm.embedded.lexicon import COMMON, HARD_ZH, MONTHS, STOP, STOP_ZH, WEEKDAYS
+from dream.llm.embedded.lexicon import COMMON, FEELING, HARD_ZH, MONTHS, STOP, STOP_ZH, WEEKDAYS
 
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 _WORD = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+(?:['’./:@-][^\W_{CJK}]+)*", re.UNICODE)
+FELT = 0.45  # the weight of a word of feeling beside 1 for a plain content word
 _HAS_CJK = re.compile(f"[{CJK}]")
 _CALENDAR = frozenset(word.lower() for word in (*MONTHS, *WEEKDAYS))
 
@@ -49,6 +50,8 @@ def _weight(word: str, lower: str, first: bool) -> float:
         return 0.4 if len(word) == 4 and word[:2] in {"19", "20"} else 1.0
     if lower in COMMON:
         return 0.15
+    if lower in FEELING or (len(lower) > 5 and lower.endswith("ly")):
+        return FELT
     if not first and word[:1].isupper():
         return 1.3
     return 1.0
