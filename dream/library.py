@@ -42,7 +42,11 @@ class Dream:
         return Consolidator(self.workspace.history, model, self.settings, prompts_folder=folder, report=report)
 
     def consolidate(
-        self, paths: Iterable[Path], *, format: str | None = None, now: datetime | None = None
+        self,
+        paths: Iterable[Path],
+        *,
+        format: str | None = None,  # noqa: A002, the word that every door uses for it
+        now: datetime | None = None,
     ) -> ConsolidateReport:
         """Read the transcripts at `paths` and append to history what it does not hold yet."""
         return pipeline.consolidate(self.workspace, paths, settings=self.settings, format=format, now=now or _now())
