@@ -161,7 +161,7 @@ def _keep_hand_edits(
     Where they touch what is restored, theirs wins: a person's word is newer than the dream's.
     """
     kept: list[Change] = []
-    later = [item for item in reversed(git.log(after=change.sha)) if item.kind == "hand"]
+    later = git.log(after=change.sha, kind="hand")[::-1]
     states = git.read_each([*(sha for item in later for sha in (item.parent, item.sha)), "HEAD"])
     # What is not committed yet comes last: from HEAD to what is on disk.
     steps = zip([*later, None], states[0::2], [*states[1::2], present], strict=True)

@@ -49,14 +49,16 @@ class Shown:
     diff: str
 
 
-def log(git: Git, limit: int | None = None, after: str | None = None) -> list[Change]:
-    """List the changes, newest first: at most `limit`, only those made after the commit `after`."""
+def log(git: Git, limit: int | None = None, after: str | None = None, kind: ChangeKind | None = None) -> list[Change]:
+    """List the changes, newest first: at most `limit`, only those made after the commit `after`, or of one `kind`."""
     if limit is not None and limit <= 0:
         return []
     bound = [f"--max-count={limit}"] if limit is not None else []
     revisions = ["HEAD", *([f"^{after}"] if after else [])]
-    arguments = ["log", "-z", _FORMAT, "--numstat", *PLAIN, *_OURS, *bound, "--end-of-options", *revisions]
-    return [change for change in _changes(git.run(*arguments, "--")) if change is not None]
+    marks = _OURS if kind is None else (f"--grep=^Dream-Kind: {kind}$",)
+    arguments = ["log", "-z", _FORMAT, "--numstat", *PLAIN, *marks, *bound, "--end-of-options", *revisions]
+    changes = _changes(git.run(*arguments, "--"))
+    return [change for change in changes if change is not None and kind in (None, change.kind)]
 
 
 def show(git: Git, sha: str) -> Shown:

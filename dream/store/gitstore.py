@@ -13,6 +13,7 @@ from dream.store.gitdiff import Diff, compare
 from dream.store.gitenv import DREAM, Git
 from dream.store.gitlog import Change, Shown
 from dream.store.gitobjects import reading
+from dream.store.messages import ChangeKind
 
 __all__ = ["Change", "Diff", "GitStore", "Shown"]
 
@@ -119,11 +120,16 @@ class GitStore:
         if self.git.git_dir is not None:
             gitwrite.clear_locks(self.git.git_dir, since)
 
-    def log(self, limit: int | None = None, *, after: str | None = None) -> list[Change]:
-        """List the changes that dream made, newest first; one process."""
-        if after is None and limit is None and self.head() is None:
-            return []
-        return gitlog.log(self.git, limit, after)
+    def log(
+        self, limit: int | None = None, *, after: str | None = None, kind: ChangeKind | None = None
+    ) -> list[Change]:
+        """List the changes that dream made, newest first: at most `limit`, made after a commit, of one kind."""
+        try:
+            return gitlog.log(self.git, limit, after, kind)
+        except GitError:
+            if self.head() is None:  # a crash before the very first commit
+                return []
+            raise
 
     def show(self, sha: str) -> Shown:
         """Read one change with its message and its diff. `sha` comes from `resolve` or `log`."""

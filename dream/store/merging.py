@@ -87,11 +87,15 @@ def _apply_within(base: list[bytes], hunk: Hunk, start: int, end: int) -> list[b
 
 
 def merge_over(base: bytes, ours: bytes, theirs: bytes) -> bytes:
-    """Merge like `merge`; where both changed the same lines, `theirs` wins there and ours is kept around it."""
+    """Merge like `merge`; where both changed the same lines, `theirs` wins there and ours is kept around it.
+
+    Lines that ours only inserts stay in any case, before those of `theirs`.
+    """
     lines = _lines(base)
     winning = _hunks(lines, _lines(theirs))
     yielding = [piece for hunk in _hunks(lines, _lines(ours)) for piece in _give_way(hunk, winning)]
-    return b"".join(_apply(lines, sorted({*winning, *yielding}, key=lambda hunk: (hunk.start, hunk.end))))
+    hunks = [*(piece for piece in yielding if piece not in winning), *winning]
+    return b"".join(_apply(lines, sorted(hunks, key=lambda hunk: (hunk.start, hunk.end))))
 
 
 def still_standing(before: bytes, after: bytes, present: bytes) -> bytes:
@@ -110,6 +114,9 @@ def still_standing(before: bytes, after: bytes, present: bytes) -> bytes:
 
 def _give_way(hunk: Hunk, winning: list[Hunk]) -> list[Hunk]:
     """Cut out of `hunk` what a winning hunk decides; its new lines stay with the first piece."""
+    if hunk.start == hunk.end:
+        around = next((winner for winner in winning if winner.start < hunk.start < winner.end), hunk)
+        return [Hunk(around.start, around.start, hunk.lines)]
     pieces = [hunk]
     for winner in winning:
         cut: list[Hunk] = []

@@ -205,6 +205,14 @@ def test_without_a_repository_the_error_says_what_to_do(tmp_path: Path) -> None:
         GitStore(tmp_path, tmp_path / ".dream").head()
 
 
+def test_before_the_first_commit_the_list_is_empty(tmp_path: Path) -> None:
+    store = GitStore(tmp_path, tmp_path / ".dream")
+    store.ensure()
+    assert store.log() == store.log(20) == []
+    assert store.head() is None
+    assert store.snapshot() == (None, {})
+
+
 def test_without_git_on_the_machine_the_error_says_so(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from dream.store.gitstore import GitStore; from dream.errors import *\n"

@@ -49,6 +49,11 @@ def test_where_both_changed_a_line_the_winner_keeps_it_and_the_rest_is_made_too(
     assert merge_over(b"a\nb\nc\n", b"c\n", b"a\nB\nc\n") == b"B\nc\n"
 
 
+def test_what_is_only_inserted_gives_way_to_nothing() -> None:
+    assert merge_over(b"a\n", b"a\nb\n", b"a\nc\n") == b"a\nb\nc\n"
+    assert merge_over(b"a\nb\nc\n", b"a\nnew\nb\nc\n", b"A\n") == b"new\nA\n"
+
+
 @given(base=LINES, other=LINES)
 def test_one_sided_changes_are_taken_whole(base: bytes, other: bytes) -> None:
     assert merge(base, base, other) == other

@@ -63,14 +63,15 @@ class Model:
         change = changes[place % len(changes)]
         if change.parent is None and mode == "before":
             return
-        before = state(self.workspace)
+        before, head = state(self.workspace), self.workspace.git.read_all("HEAD")
+        typing = any(before[path] != head.get(path) for path in PATHS)
         try:
             done = restore(self.workspace, change.sha[:12], mode=mode, now=NOW)  # type: ignore[arg-type]
         except Conflict:
             assert state(self.workspace) == before
             return
         later = changes[: place % len(changes)]
-        exact = mode == "at" or (mode == "before" and not done.hand and not any(x.kind == "hand" for x in later))
+        exact = mode == "at" or (mode == "before" and not typing and not any(x.kind == "hand" for x in later))
         known = self.states.get(change.sha if mode == "at" else change.parent or "")
         if exact and known is not None:
             assert state(self.workspace) == known

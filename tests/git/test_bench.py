@@ -1,0 +1,139 @@
+"""Speed against plain git: `pytest -m bench tests/git -s`."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dream.restore import restore
+from dream.store.authors import person_lines
+from dream.store.workspace import Workspace
+from tests.git.support import NOW, add, git, make, type_line
+
+COMMITS = 10_000
+BEGAN = 1_700_000_000
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """A workspace with 10,000 changes, packed as `pack` would have them; one in a hundred is a person's."""
+    workspace = make(tmp_path_factory.mktemp("large") / "w")
+    lines: list[str] = []
+    stream = []
+    for number in range(1, COMMITS + 1):
+        lines = [*lines[-150:], f"- fact {number} of the user's long life\n"]
+        kind = "hand" if number % 100 == 0 else "dream"
+        message = f"{kind}: 1 file, +1 −0\n\nDream-Kind: {kind}\nDream-Entries: {number}-{number}\n".encode()
+        text = "".join(lines).encode()
+        stream += [
+            b"commit refs/heads/main\ncommitter dream <dream@localhost> %d +0000\n" % (BEGAN + number * 60),
+            b"data %d\n%s\n" % (len(message), message),
+            b"from refs/heads/main^0\n" if number == 1 else b"",
+            b"M 100644 inline USER.md\ndata %d\n%s\n" % (len(text), text),
+            b"M 100644 inline memory/.dream_cursor\ndata %d\n%d\n\n" % (len(str(number)) + 1, number),
+        ]
+    subprocess.run(["git", "fast-import", "--quiet"], input=b"".join(stream), cwd=workspace.root, check=True)
+    git(workspace.root, "reset", "--hard", "-q")
+    git(workspace.root, "gc", "-q")
+    return workspace
+
+
+def median(deed: Callable[[], object], times: int = 9) -> float:
+    """Return the median time of `deed` in milliseconds."""
+    taken = []
+    for _ in range(times):
+        began = time.perf_counter()
+        deed()
+        taken.append((time.perf_counter() - began) * 1000)
+    return statistics.median(taken)
+
+
+def plain(root: Path, *commands: list[str]) -> Callable[[], None]:
+    """The same deed with nothing but git."""
+
+    def run() -> None:
+        for command in commands:
+            subprocess.run(["git", *command], cwd=root, capture_output=True, check=False)
+
+    return run
+
+
+def show(name: str, ours: float, floor: float) -> None:
+    print(f"\n{name}: {ours:.1f} ms, plain git {floor:.1f} ms, ratio {ours / floor:.2f}", end="")
+
+
+@pytest.mark.bench
+def test_log_and_resolve_are_as_fast_as_the_git_commands_they_need(large: Workspace) -> None:
+    store, root = large.git, large.root
+    old = store.log()[COMMITS // 2].sha
+    few = ["log", "-20", "--numstat", "--format=%H %P %cI %s %B", "--grep=^Dream-Kind: ", "--no-renames"]
+    every = [few[0], *few[2:]]
+    cases = {
+        "log 20": (lambda: store.log(20), plain(root, few)),
+        "log 10,000": (store.log, plain(root, every)),
+        "show": (lambda: store.show(old), plain(root, ["show", "--patch", "--numstat", old])),
+        "resolve": (
+            lambda: store.resolve(old[:12]),
+            plain(
+                root,
+                ["rev-parse", f"--disambiguate={old[:12]}"],
+                ["cat-file", "-p", old],
+                ["merge-base", "--is-ancestor", old, "HEAD"],
+            ),
+        ),
+    }
+    for name, (deed, floor) in cases.items():
+        times = 3 if "10,000" in name else 9
+        deed()
+        ours, theirs = median(deed, times), median(floor, times)
+        show(name, ours, theirs)
+        assert ours < 1.5 * theirs + 5, name
+
+
+@pytest.mark.bench
+def test_a_dreams_commit_is_flat_over_ten_thousand_commits(large: Workspace, tmp_path: Path) -> None:
+    small = make(tmp_path / "w")
+    add(small, "- x", 1)
+    counter = iter(range(20_000, 30_000))
+    ours = median(lambda: add(large, f"- new {next(counter)}", next(counter)))
+    floor = median(lambda: add(small, f"- new {next(counter)}", next(counter)))
+    print(f"\na dream's commit: {floor:.1f} ms at 10 commits, {ours:.1f} ms at 10,000", end="")
+    assert ours < 100
+    assert ours < 2 * floor + 10
+
+
+@pytest.mark.bench
+def test_a_persons_lines_are_flat_over_ten_thousand_commits(large: Workspace) -> None:
+    first = median(lambda: person_lines(large.git), 1)
+    counter = iter(range(40_000, 50_000))
+
+    def after_an_edit() -> None:
+        type_line(large, f"- typed {next(counter)}")
+        add(large, f"- new {next(counter)}", next(counter))
+        began = time.perf_counter()
+        person_lines(large.git)
+        taken.append((time.perf_counter() - began) * 1000)
+
+    taken: list[float] = []
+    for _ in range(5):
+        after_an_edit()
+    print(f"\nperson_lines: first {first:.0f} ms, then {statistics.median(taken):.1f} ms", end="")
+    assert statistics.median(taken) < 60
+
+
+@pytest.mark.bench
+def test_a_restore_of_ten_thousand_commits_ago(large: Workspace) -> None:
+    old = large.git.log()[-100].sha
+    plan = median(lambda: restore(large, old, dry_run=True, now=NOW), 3)
+    recent = large.git.log(5)[-1].sha
+    near = median(lambda: restore(large, recent, dry_run=True, now=NOW), 5)
+    deed = median(lambda: restore(large, large.git.log(1)[0].sha, now=NOW), 3)
+    print(
+        f"\nrestore: plan {plan:.0f} ms for an old change, {near:.0f} ms for a recent one; done {deed:.0f} ms", end=""
+    )
+    assert deed < 500
