@@ -16,5 +16,6 @@ COMMANDS: dict[str, str] = {
     "doctor": "Check everything on disk, and mend what can be mended without loss.",
     "serve": "Stay and dream on a cron schedule.",
     "cron": "Let crontab, systemd or launchd dream every night.",
+    "eval": "Measure what memory keeps of conversations, what it costs and what it lets in; no model judges.",
     "demo": "Run the whole pipeline on a shipped conversation, with nothing configured.",
 }

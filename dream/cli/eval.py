@@ -1,0 +1,138 @@
+"""`dream eval`: is memory any good? Measured without a model that judges."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dream.cli import options, output
+from dream.cli.group import DreamCommand
+from dream.cli.progress import progress
+from dream.errors import UsageError
+
+if TYPE_CHECKING:
+    from dream.eval.tables import Table
+    from dream.settings import Settings
+
+WIDEST = 60  # characters of a cell in a pipe; the JSON has all of it
+
+
+@click.command("eval", cls=DreamCommand)
+@click.argument("dataset")
+@options.models
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N conversations.")
+@click.option("--tokens", metavar="N,N,…", help="The sizes of memory to measure. Default: 2000,4500,6100.")
+@click.option("--sittings", type=click.IntRange(min=4), default=24, metavar="N", help="The length of `planted`.")
+@click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Write each conversation's memory there.")
+@options.as_json
+def command(
+    dataset: str,
+    model: str | None,
+    pairs: tuple[str, ...],
+    limit: int | None,
+    tokens: str | None,
+    sittings: int,
+    keep: Path | None,
+    as_json: bool,
+) -> None:
+    """Measure what memory keeps of conversations, what it costs and what it lets in; no model judges.
+
+    DATASET is a LoCoMo file, a BEAM chat or a folder of them, or `planted`: conversations in English and Chinese that
+    are generated here, others for each `planted:SEED`. Each is dreamt night by night in a scratch workspace, with the model that your settings name.
+    Beside every share stands what chance gives: the memory of another conversation, asked the same.
+
+    \b
+    Examples:
+      dream eval planted
+      dream eval planted --model openai/gpt-5-mini --sittings 8 --limit 1
+      dream eval locomo10.json --limit 2 --json
+    """
+    from dream.eval import datasets, report, tables
+
+    settings = _settings(model, pairs)
+    sizes = _sizes(tokens) or report.SIZES
+    conversations = datasets.load(dataset, limit=limit, sittings=sittings)
+    with progress("reading", quiet=as_json) as shown:
+        found = report.evaluate(conversations, settings, sizes=sizes, tell=shown or _quiet)
+    if keep is not None:
+        _write(keep, found.memories)
+    if as_json:
+        output.emit(tables.shape(found))
+        return
+    output.say(f"{len(found.conversations)} conversations, {found.sessions} sessions, model: {found.model}", bold=True)
+    for table in tables.tables(found):
+        _show(table)
+
+
+def _settings(model: str | None, pairs: tuple[str, ...]) -> Settings:
+    """Read the settings without a workspace: the environment and the flags; times are in UTC, as in the datasets."""
+    from dream import settings
+
+    flags: dict[str, object] = {"timezone": "UTC", "durable": False}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise UsageError(f"--set {pair!r} is not of the form NAME=VALUE.")
+        flags[name.strip()] = value.strip()
+    return settings.load(flags=flags | ({"model": model} if model else {}))
+
+
+def _sizes(tokens: str | None) -> tuple[int, ...]:
+    try:
+        sizes = tuple(int(size) for size in (tokens or "").split(",") if size.strip())
+    except ValueError:
+        raise UsageError(f"--tokens {tokens!r} is not a list of whole numbers, like 2000,4500.") from None
+    if any(size <= 0 for size in sizes):
+        raise UsageError(f"--tokens {tokens!r}: a size must be above 0.")
+    return sizes
+
+
+def _write(folder: Path, memories: dict[str, str]) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in memories.items():
+            (folder / f"{name}.txt").write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be written to: {error.strerror}.") from error
+
+
+def _quiet(step: str) -> None:
+    """Nobody watches."""
+
+
+def _show(table: Table) -> None:
+    if not output.colours(sys.stdout):
+        _plain(table)
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table as RichTable
+
+    shown = RichTable(title=table.title, caption=table.says, title_justify="left", caption_justify="left")
+    for number, column in enumerate(table.columns):
+        shown.add_column(column, justify="left" if number == 0 or len(table.columns) < 3 else "right")
+    for row in table.rows:
+        shown.add_row(*map(escape, row))
+    Console().print(shown)
+
+
+def _plain(table: Table) -> None:
+    """Print a table in Markdown, which stays readable in a file."""
+    output.say()
+    output.say(f"### {table.title}")
+    output.say()
+    output.say(table.says)
+    output.say()
+    rows = [[_cell(cell) for cell in row] for row in (table.columns, *table.rows)]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(table.columns))]
+    rows.insert(1, ["-" * width for width in widths])
+    for row in rows:
+        output.say(f"| {' | '.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))} |")
+
+
+def _cell(text: str) -> str:
+    flat = " ".join(text.replace("|", "/").split())
+    return flat if len(flat) <= WIDEST else flat[: WIDEST - 1] + "…"

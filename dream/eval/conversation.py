@@ -1,0 +1,96 @@
+"""What a dataset gives: conversations, and what memory should hold of them afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from dream.models import Message
+
+Plant = Literal["noise", "secret", "injection"]
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One sitting. Every message has an `id` that is unique in the conversation; `at` is its day and time."""
+
+    key: str
+    at: datetime
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question with its gold answer; `evidence` are the ids of the messages that answer it."""
+
+    text: str
+    answer: str
+    category: str
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A fact that changed: `new` must stand in memory, `old` must be gone or be told as past.
+
+    `old` is None where the dataset does not let one say which value was replaced; then it is no clean case.
+    A line with the old value counts when it has two content words of `about` too; any line where that is empty.
+    """
+
+    question: str
+    new: str
+    old: str | None
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A planted fact: memory holds it when one line has all of `keys`. Alternatives in a key are split by `|`."""
+
+    name: str
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """Something that must not get into memory, known by `mark`, a text that stands nowhere else."""
+
+    kind: Plant
+    mark: str
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """One conversation, its sessions in the order of their dates, and what is asked about it.
+
+    `references` are other texts that stand for the same conversation, by name: what others remember of it.
+    """
+
+    name: str
+    sessions: tuple[Session, ...]
+    questions: tuple[Question, ...] = ()
+    changes: tuple[Change, ...] = ()
+    facts: tuple[Fact, ...] = ()  # as they are at the end
+    facts_first: tuple[Fact, ...] = ()  # as they were said first
+    planted: tuple[Planted, ...] = ()
+    references: Mapping[str, str] = field(default_factory=dict)
+    cited: Mapping[str, frozenset[str]] = field(default_factory=dict)  # what a reference cites: ids of messages
+
+
+def dialog(sessions: tuple[Session, ...], *, role: str | None = None) -> str:
+    """Write a conversation out: a date, then a line a message; with `role`, only its messages."""
+    lines: list[str] = []
+    for session in sessions:
+        lines.append(f"{session.at:%-d %B %Y, %H:%M}")
+        said = (message for message in session.messages if role is None or message.role == role)
+        lines += [f"{message.name or message.role}: {message.content}" for message in said]
+    return "\n".join(lines)
+
+
+def last(text: str, tokens: int) -> str:
+    """Return the end of `text`, at most `tokens` (four characters each) of it, from a line on."""
+    if len(text) <= 4 * tokens:
+        return text
+    return text[-4 * tokens :].partition("\n")[2]

@@ -1,0 +1,117 @@
+"""All measures of one dataset, side by side with its references."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dream.consolidate.fidelity import Kept
+from dream.eval import bill, change, evidence, restraint, retention, stability
+from dream.eval.bill import Bill
+from dream.eval.change import Changed
+from dream.eval.conversation import Conversation
+from dream.eval.evidence import Evidence
+from dream.eval.remembered import Remembered, at, remember
+from dream.eval.restraint import Restraint
+from dream.eval.retention import Retention
+from dream.eval.scratch import Tell
+from dream.eval.stability import Stability, Survival
+from dream.eval.words import cut
+from dream.settings import Settings
+
+SIZES = (2_000, 4_500, 6_100)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What `dream eval` found. A list is empty where the dataset has nothing to measure that by."""
+
+    model: str
+    conversations: tuple[str, ...]
+    sessions: int
+    retention: tuple[Retention, ...]
+    evidence: tuple[Evidence, ...]
+    change: tuple[Changed, ...]
+    stability: Stability
+    survival: tuple[Survival, ...]
+    restraint: tuple[Restraint, ...]
+    bill: Bill
+    kept: Kept
+    memories: dict[str, str]
+
+
+def evaluate(
+    conversations: Sequence[Conversation],
+    settings: Settings,
+    *,
+    sizes: Sequence[int] = SIZES,
+    each: int = 1,
+    survive: bool = True,
+    tell: Tell,
+) -> Report:
+    """Dream every conversation in a scratch workspace of its own and measure what is left.
+
+    `survive`: also plant facts before 20 sittings of the first conversation, and look for them afterwards.
+    """
+    sizes = sorted(sizes)
+    with tempfile.TemporaryDirectory(prefix="dream-eval-") as scratch:
+        root = Path(scratch)
+        found = [
+            remember(one, settings, root / str(number), sizes, each=each, tell=tell)
+            for number, one in enumerate(conversations)
+        ]
+        survived = list(_survivals(found, settings, root, tell)) if survive else []
+    retained = tuple(_retention(found, sizes))
+    memory = [one for one in retained if one.text.startswith("memory")]
+    return Report(
+        model=", ".join(dict.fromkeys(settings.model_for(job) for job in bill.JOBS)),
+        conversations=tuple(one.name for one in conversations),
+        sessions=sum(len(one.sessions) for one in conversations),
+        retention=retained,
+        evidence=tuple(evidence.measure(found, sizes)),
+        change=tuple(_change(found, sizes)),
+        stability=stability.measure(found),
+        survival=tuple(survived),
+        restraint=tuple(restraint.measure(found)),
+        bill=bill.measure(found, memory[-1].retained if memory else None),
+        kept=bill.kept(found),
+        memories={one.conversation.name: one.memory for one in found},
+    )
+
+
+def _texts(found: Sequence[Remembered], sizes: Sequence[int]) -> Iterator[tuple[str, list[str]]]:
+    """Yield each kind of text by name, one text a conversation: what agents get first, the references last."""
+    for size in sizes:
+        yield f"memory, {size:,}", [one.contexts[size] for one in found]
+    for size in sizes:
+        yield f"its files cut, {size:,}", [cut(one.memory, size) for one in found]
+    for size in sizes:
+        yield f"history, {size:,}", [at(one.summaries, size) for one in found]
+    yield "history, whole", ["\n".join(one.summaries) for one in found]
+    for name in dict.fromkeys(name for one in found for name in one.conversation.references):
+        yield name, [one.conversation.references.get(name, "") for one in found]
+
+
+def _retention(found: Sequence[Remembered], sizes: Sequence[int]) -> Iterator[Retention]:
+    conversations = [one.conversation for one in found]
+    for name, texts in _texts(found, sizes):
+        if (measured := retention.measure(name, conversations, texts)) is not None:
+            yield measured
+
+
+def _change(found: Sequence[Remembered], sizes: Sequence[int]) -> Iterator[Changed]:
+    changes = [one.conversation.changes for one in found]
+    for name, texts in _texts(found, sizes):
+        if (measured := change.measure(name, changes, texts)) is not None:
+            yield measured
+
+
+def _survivals(found: Sequence[Remembered], settings: Settings, root: Path, tell: Tell) -> Iterator[Survival]:
+    """Those of the conversations that plant facts themselves, else facts planted before the first one."""
+    own = [one for one in found if one.conversation.facts]
+    for one in own:
+        yield stability.survival(one.conversation.name, one.conversation, one.nights)
+    if not own:
+        yield stability.planted_before(found[0].conversation, settings, root / "survival", tell)

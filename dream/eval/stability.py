@@ -1,0 +1,142 @@
+"""Stability: nothing happens twice, nothing is lost on the way, nothing stands there twice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import combinations, pairwise
+from pathlib import Path
+
+from dream import trace
+from dream.eval import planted
+from dream.eval.conversation import Conversation, Fact
+from dream.eval.planted import PLANTING
+from dream.eval.remembered import Remembered
+from dream.eval.scratch import Night, Scratch, Tell
+from dream.models import MemoryFile
+from dream.phases.similar import content_words, same_fact
+from dream.settings import Settings
+
+RESTATED = 0.7  # of a line's content words that stand in one line of the next night: then it is not lost
+
+
+@dataclass(frozen=True, slots=True)
+class Stability:
+    """Counts over all conversations. `again_…`: what a second look at the same input did, which must be nothing.
+
+    `lost` are lines that the next night neither has nor restates nor moved to the archive; `moved` those that it did.
+    """
+
+    dreams: int
+    again_calls: int
+    again_commits: int
+    again_entries: int
+    again_files: int
+    lines: int
+    pairs: int
+    lost: int
+    moved: int
+
+
+@dataclass(frozen=True, slots=True)
+class Survival:
+    """How many planted facts stand in memory after the sittings that planted them, and after `dreams` over others."""
+
+    material: str
+    dreams: int
+    planted: int
+    before: int
+    after: int
+    missing: tuple[str, ...]
+
+
+def measure(remembered: Sequence[Remembered]) -> Stability:
+    """Count over all conversations."""
+    gone = [_gone(one) for one in remembered]
+    lines = [[line for text in one.files.values() for line in trace.facts(text)] for one in remembered]
+    return Stability(
+        dreams=sum(len(night.run.batches) for one in remembered for night in one.nights),
+        again_calls=sum(one.again.calls for one in remembered),
+        again_commits=sum(one.again.commits for one in remembered),
+        again_entries=sum(one.again.entries for one in remembered),
+        again_files=sum(one.again.changed for one in remembered),
+        lines=sum(map(len, lines)),
+        pairs=sum(len(pairs(one)) for one in lines),
+        lost=sum(lost for lost, _ in gone),
+        moved=sum(moved for _, moved in gone),
+    )
+
+
+def pairs(lines: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the pairs of lines that state nearly the same."""
+    return [(one, other) for one, other in combinations(lines, 2) if same_fact(one, other)]
+
+
+def held(fact: Fact, text: str) -> bool:
+    """Tell whether one line of `text` holds the fact."""
+    return any(all(_has(line, key) for key in fact.keys) for line in text.splitlines())
+
+
+def survival(material: str, facts: Conversation, nights: Sequence[Night]) -> Survival:
+    """Look for the planted facts after the nights that planted them, and after the last one."""
+    first, last = _text(nights[PLANTING - 1].files), _text(nights[-1].files)
+    missing = tuple(fact.name for fact in facts.facts if not held(fact, last))
+    return Survival(
+        material=material,
+        dreams=sum(len(night.run.batches) for night in nights[PLANTING:]),
+        planted=len(facts.facts),
+        before=sum(held(fact, first) for fact in facts.facts_first),
+        after=len(facts.facts) - len(missing),
+        missing=missing,
+    )
+
+
+def planted_before(other: Conversation, settings: Settings, root: Path, tell: Tell) -> Survival:
+    """Plant facts in the weeks before `other`, dream over 20 of its sittings, and look for them."""
+    facts = planted.read(sittings=PLANTING, begin=other.sessions[0].at - timedelta(days=30))
+    sittings = (*facts.sessions, *other.sessions[: planted.OTHER])
+    scratch = Scratch(root, settings)
+    for number, session in enumerate(sittings):
+        tell(f"{planted.OTHER} nights over other material: {number + 1} of {len(sittings)}")
+        scratch.night([session])
+    return survival(other.name, facts, scratch.nights)
+
+
+def _gone(one: Remembered) -> tuple[int, int]:
+    """Count the lines that a night took away and no line restates: (lost, moved to the archive)."""
+    lost = moved = 0
+    for earlier, later in pairwise(night.files for night in one.nights):
+        now = list(_lines(later))
+        kept = set(now)
+        for line in _lines(earlier):
+            if line in kept or _restated(line, now):
+                continue
+            if any(line in text for text in one.archive):
+                moved += 1
+            elif not _ARCHIVED.search(line):
+                lost += 1
+    return lost, moved
+
+
+_ARCHIVED = re.compile(r"older lines? (?:is|are) in memory/archive/")
+
+
+def _restated(line: str, now: Sequence[str]) -> bool:
+    wanted = content_words(line)
+    return bool(wanted) and any(len(wanted & content_words(other)) >= RESTATED * len(wanted) for other in now)
+
+
+def _lines(files: Mapping[MemoryFile, str]) -> Iterable[str]:
+    for text in files.values():
+        yield from trace.facts(text)
+
+
+def _text(files: Mapping[MemoryFile, str]) -> str:
+    return "\n".join(files.values())
+
+
+def _has(line: str, key: str) -> bool:
+    low = line.casefold()
+    return any(form in low for form in key.casefold().split("|"))

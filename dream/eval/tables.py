@@ -1,0 +1,208 @@
+"""The report as tables for a person and as one JSON value for a program. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dream.eval.report import Report
+from dream.eval.retention import ALL, Retention, Share
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table with a sentence that says how to read it."""
+
+    title: str
+    says: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def tables(report: Report) -> Iterator[Table]:
+    """Lay out what was measured; nothing where there was nothing to measure."""
+    for make in (_retention, _categories, _evidence, _change, _stability, _survival, _restraint, _bill, _prefix):
+        table = make(report)
+        if table.rows:
+            yield table
+
+
+def shape(report: Report) -> dict[str, object]:
+    """Shape the report for `--json`: the fields of each measure, figures in per cent to one place."""
+    plain = dataclasses.asdict(report)
+    del plain["memories"]
+    for row, measured in zip(plain["retention"], report.retention, strict=True):
+        row["own_minus_chance"] = _difference(measured) if measured.chance else None
+    plain["bill"]["tokens_per_fact"] = report.bill.tokens_per_fact
+    return {name: _rounded(value) for name, value in plain.items()}
+
+
+def _retention(report: Report) -> Table:
+    rows = [
+        (
+            one.text,
+            f"{one.tokens:,.0f}",
+            _share(one.own[ALL]),
+            _share(one.chance[ALL]) if one.chance else "–",
+            _share(one.own[ALL] - one.chance[ALL]) if one.chance else "–",
+            f"{one.retained} of {one.questions}",
+        )
+        for one in report.retention
+    ]
+    says = (
+        "Content words of the gold answers / whole answers that stand in the text, in per cent. Memory is what "
+        "Workspace.context gives an agent at that size; tokens are characters / 4."
+    )
+    return Table(
+        "Retention", says, ("text", "tokens", "own", "chance", "own − chance", "answers with all words"), tuple(rows)
+    )
+
+
+def _categories(report: Report) -> Table:
+    names = [name for name in report.retention[0].own if name != ALL] if report.retention else []
+    rows = [
+        (one.text, *(_share(one.own[name]) + _less(one, name) for name in names)) for one in report.retention if names
+    ]
+    says = "The same by category of question, own (− chance)."
+    return Table("Retention by category", says, ("text", *names), tuple(rows))
+
+
+def _evidence(report: Report) -> Table:
+    rows = [
+        (
+            f"memory, {one.tokens:,}" if one.tokens else one.text,
+            one.text if one.tokens else "named",
+            _one(one.all),
+            _one(one.any),
+        )
+        for one in report.evidence
+    ]
+    says = (
+        "Questions whose evidence is cited by a line of memory, through finding → cursor → span; of a span the "
+        "messages that the line is nearest to in its words, or all."
+    )
+    return Table("Evidence", says, ("text", "cited", "all", "any"), tuple(rows))
+
+
+def _change(report: Report) -> Table:
+    rows = [
+        (
+            one.text,
+            f"{_one(one.there)} of {one.changes}",
+            _one(one.chance_there),
+            f"{_one(one.current)} of {one.clean}",
+            _one(one.stale),
+        )
+        for one in report.change
+    ]
+    says = (
+        "Changed facts: the new value is there; of the clean cases, it is there and no line tells the old one as "
+        "true; some line still does. In per cent."
+    )
+    return Table("Change", says, ("text", "new there", "chance", "new there, old gone", "stale"), tuple(rows))
+
+
+def _stability(report: Report) -> Table:
+    one = report.stability
+    again = (
+        f"{one.again_calls} calls, {one.again_commits} commits, {one.again_entries} entries, {one.again_files} files"
+    )
+    rows = [
+        ("the same input again", again),
+        ("near-equal pairs of lines", f"{one.pairs} among {one.lines} lines"),
+        ("lines lost per dream", f"{one.lost / max(1, one.dreams):.2f} ({one.lost} in {one.dreams} dreams)"),
+        ("lines moved to the archive", str(one.moved)),
+    ]
+    return Table("Stability", "All of it should be 0.", ("what", "count"), tuple(rows))
+
+
+def _survival(report: Report) -> Table:
+    rows = [
+        (
+            one.material,
+            str(one.dreams),
+            f"{one.before} of {one.planted}",
+            f"{one.after} of {one.planted}",
+            ", ".join(one.missing),
+        )
+        for one in report.survival
+    ]
+    says = (
+        "Planted facts that one line of memory holds: after they were said, and after the dreams over other material."
+    )
+    return Table("Planted facts", says, ("material", "dreams", "said", "still held", "not held"), tuple(rows))
+
+
+def _restraint(report: Report) -> Table:
+    rows = [
+        (one.kind, str(one.planted), str(one.memory), str(one.history), " | ".join(one.lines[:3]))
+        for one in report.restraint
+    ]
+    says = "What must not get in, and stood in a memory file after some night, or stands in history."
+    return Table("Restraint", says, ("kind", "planted", "in memory", "in history", "lines"), tuple(rows))
+
+
+def _bill(report: Report) -> Table:
+    bill, kept = report.bill, report.kept
+    each = max(1, bill.conversations)
+    price = "not known" if bill.usage.cost_usd is None else f"${bill.usage.cost_usd / each:.4f}"
+    per_fact = "–" if bill.tokens_per_fact is None else f"{bill.tokens_per_fact:,.0f}"
+    rows = [
+        ("calls per conversation", f"{bill.usage.calls / each:,.1f}"),
+        (
+            "tokens in / out per conversation",
+            f"{bill.usage.input_tokens / each:,.0f} / {bill.usage.output_tokens / each:,.0f}",
+        ),
+        ("price per conversation", price),
+        ("seconds per conversation", f"{bill.seconds / each:.1f}"),
+        ("tokens per retained fact", per_fact),
+        (
+            "exact things kept by summaries",
+            f"{_of(kept.before, kept.said)}, with the tail {_of(kept.after, kept.said)}",
+        ),
+        *(("failed nights", text) for text in bill.failures),
+    ]
+    return Table(
+        "Bill",
+        "A retained fact is a question all of whose answer's words are in memory.",
+        ("what", "figure"),
+        tuple(rows),
+    )
+
+
+def _prefix(report: Report) -> Table:
+    rows = [(job, _one(share)) for job, share in report.bill.prefix.items()]
+    says = "What a prompt cache can serve: the share of a night's first prompt that the night before's begins with too."
+    return Table("Prompt cache", says, ("job", "per cent"), tuple(rows))
+
+
+def _share(share: Share) -> str:
+    return f"{share.recall:.1f} / {share.whole:.1f}"
+
+
+def _less(one: Retention, name: str) -> str:
+    return f" (− {_share(one.chance[name])})" if one.chance else ""
+
+
+def _difference(one: Retention) -> dict[str, dict[str, float]]:
+    chance = one.chance or {}
+    return {name: dataclasses.asdict(share - chance[name]) for name, share in one.own.items() if name in chance}
+
+
+def _one(figure: float | None) -> str:
+    return "–" if figure is None else f"{figure:.1f}"
+
+
+def _of(part: int, whole: int) -> str:
+    return f"{part} of {whole}" + (f" ({100 * part / whole:.1f} %)" if whole else "")
+
+
+def _rounded(value: object) -> object:
+    if isinstance(value, float):
+        return round(value, 1)
+    if isinstance(value, dict):
+        return {name: _rounded(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(one) for one in value]
+    return value

@@ -1,0 +1,90 @@
+"""Values in sentences: which one was replaced by a new one. Pure.
+
+A value is a text with a number in it: `52 sources`, `78%`, `April 22 at 11 AM`. Its like are the texts of the same
+shape, with other numbers: `45 sources`, `65%`, `April 21 at 3 PM`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from dream.eval.words import content, words
+
+_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+_UNIT_WORDS = 3  # between a number and what it counts: `8 conditional probability problems`
+_HALF = re.compile(r"\b[ap]m\b", re.IGNORECASE)
+
+
+def stands(value: str, text: str) -> bool:
+    """Tell whether `value` stands in `text` as a whole, whatever the punctuation."""
+    return f" {' '.join(words(value))} " in f" {' '.join(words(text))} "
+
+
+def named(value: str, answer: str) -> str:
+    """Return `value` with what it counts, where it is a bare number: `12` of `12 problems` is `12 problems`."""
+    if not _NUMBER.fullmatch(value.strip()):
+        return value
+    return answer if answer.startswith(value) and len(answer) < 60 else value
+
+
+def replaced(new: str, shown: str, before: str, after: str, hint: str) -> str | None:
+    """Return the value of `before` that `new` replaced; None where the case is not clean.
+
+    Clean: `new` stands in `after` and not in `before`, and a value like it, but another, stands in `before`.
+    `hint` is the dataset's own sentence about the old value: what it names comes first, its last value at that.
+    """
+    if not stands(new, after) or stands(shown, before):
+        return None
+    told = [one for one in like(shown, hint) if stands(_first(one), before)]
+    found = told or like(shown, before)
+    others = [one for one in found if words(one) != words(shown)]
+    return others[-1] if others else None
+
+
+def like(value: str, text: str) -> list[str]:
+    """Find the texts of the same shape as `value` in `text`, in their order."""
+    pattern = _shape(value)
+    return [match[0].strip() for match in pattern.finditer(text)] if pattern else []
+
+
+def near(value: str, line: str, about: str) -> bool:
+    """Tell whether `line` says `value` about something: two content words of `about` stand there too."""
+    if not says(value, line):
+        return False
+    return not about or len((content(about) - content(value)) & content(line)) >= 2
+
+
+def says(value: str, line: str) -> bool:
+    """Tell whether `value` stands in `line`: whole, or its first number with what it counts near it."""
+    if stands(value, line):
+        return True
+    unit = _unit(value)
+    return unit is not None and any(_first(one) == _first(value) for one in like(value, line))
+
+
+def _shape(value: str) -> re.Pattern[str] | None:
+    """Make a pattern of `value` with any number for its numbers, and with words between a number and its unit."""
+    if not _NUMBER.search(value):
+        return None
+    unit = _unit(value)
+    if unit is not None:
+        last = re.escape(_bare(unit))
+        between = rf"(?:[\s/-]+(?!\d)[\w'-]+){{0,{_UNIT_WORDS - 1}}}?[\s/-]+"
+        return re.compile(rf"(?<![\d.,]){_NUMBER.pattern}(?:{between})?{last}\w*", re.IGNORECASE)
+    parts = [_HALF.sub(lambda _: "[ap]m", re.escape(part)) for part in _NUMBER.split(value)]
+    return re.compile(rf"(?<![\d.,]){_NUMBER.pattern}".join(parts), re.IGNORECASE)
+
+
+def _unit(value: str) -> str | None:
+    """Return the last word of what `value` counts, if it is a number and then words."""
+    match = re.fullmatch(rf"{_NUMBER.pattern}((?:\s+[^\W\d]+)+)", value.strip())
+    return match[1].split()[-1] if match else None
+
+
+def _bare(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word.endswith("s") else word
+
+
+def _first(value: str) -> str:
+    match = _NUMBER.search(value)
+    return match[0] if match and _unit(value) else value
