@@ -39,7 +39,9 @@ class Message:
 class NewEntry:
     """A history entry that has no cursor yet.
 
-    `span` is the half-open range of message positions in `session` that this entry stands for.
+    `span` is the half-open range of message positions in `session` that this entry stands for. `ids` are the
+    digests of those messages' identities, joined, and `prefix` is the digest of all from the session's first to the
+    end of the span; both are empty where nobody knows the identities.
     """
 
     kind: Kind
@@ -48,6 +50,8 @@ class NewEntry:
     span: tuple[int, int] | None = None
     tokens: int = 0
     model: str | None = None
+    ids: str = ""
+    prefix: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,8 @@ class Entry:
     span: tuple[int, int] | None = None
     tokens: int = 0
     model: str | None = None
+    ids: str = ""
+    prefix: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ shows it entries twice (which it notices) and never not at all.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from types import TracebackType
 
 from dream.errors import HistoryError
 from dream.models import Diagnostic, Entry, NewEntry, Report
-from dream.store import history_legacy
+from dream.store import history_legacy, history_of
 from dream.store.files import explained, read_bytes, reason
 from dream.store.history_archive import Archived, already_moved, archived, opened
 from dream.store.history_bytes import bisect, lines, lines_backwards, settled_end
@@ -126,6 +127,42 @@ class History:
         """Return the position of every session that history knows."""
         with self._counted():
             return self._index.positions()
+
+    def tail(self, session: str) -> tuple[int, str]:
+        """Return the position of `session` and the digest of its messages up to there, "" where it is not known."""
+        with self._counted():
+            return self._index.tail(session)
+
+    def beginning_with(self, first: str) -> str | None:
+        """Return the session whose first message has the digest `first`; None where there is none."""
+        with self._counted():
+            return self._index.beginning_with(first)
+
+    def of(self, sessions: re.Pattern[str]) -> Iterator[Entry]:
+        """Yield the entries of the sessions whose whole key matches, oldest first; other lines are hardly looked at."""
+        with explained("read", self.path, HistoryError), self._view() as view:
+            yield from history_of.entries(self._lines(view), sessions, self._zone)
+
+    def of_backwards(self, session: str) -> Iterator[Entry]:
+        """Yield the entries of `session` from the newest to the oldest, and end with its first message."""
+        with explained("read", self.path, HistoryError), self._view() as view:
+            found = history_of.entries(self._lines_backwards(view), re.compile(re.escape(session)), self._zone)
+            for entry in found:
+                yield entry
+                if entry.span and entry.span[0] == 0:
+                    return
+
+    def _lines(self, view: _View) -> Iterator[bytes]:
+        for file in view.files:
+            with opened(self.archive_path / file.name) as descriptor:
+                yield from (line for _, line in lines(descriptor, 0, file.size))
+        yield from (line for _, line in lines(view.descriptor, view.start, view.end))
+
+    def _lines_backwards(self, view: _View) -> Iterator[bytes]:
+        yield from (line for _, line in lines_backwards(view.descriptor, view.start, view.end))
+        for file in reversed(view.files):
+            with opened(self.archive_path / file.name) as descriptor:
+                yield from (line for _, line in lines_backwards(descriptor, 0, file.size))
 
     def size(self) -> tuple[int, int]:
         """Return how many entries and tokens history.jsonl holds, without its archive."""

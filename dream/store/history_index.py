@@ -21,7 +21,7 @@ from dream.store.history_bytes import lines
 from dream.store.history_records import BrokenRow, Outline, outline
 
 FILE_NAME = "positions.json"
-VERSION = 1
+VERSION = 2
 WITNESS = 64  # bytes before the covered end that must be as they were
 SAVE_AFTER = 1 << 18  # bytes caught up before the cache is worth writing
 
@@ -45,6 +45,8 @@ class Sums:
     entries: int = 0
     tokens: int = 0
     positions: dict[str, int] = field(default_factory=dict)
+    prefixes: dict[str, str] = field(default_factory=dict)  # session → digest of its messages up to its position
+    firsts: dict[str, str] = field(default_factory=dict)  # digest of a session's first message → session
 
     def add(self, row: Outline, offset: int, length: int) -> bool:
         """Count one entry; False if its cursor does not rise."""
@@ -52,6 +54,9 @@ class Sums:
         self.tokens += row.tokens
         if row.session is not None and row.end > self.positions.get(row.session, 0):
             self.positions[row.session] = row.end
+            self.prefixes[row.session] = row.prefix
+            if row.first:
+                self.firsts.setdefault(row.first, row.session)
         if row.cursor > self.highest:
             self.highest = row.cursor
             return True
@@ -78,11 +83,24 @@ class Index:
         self.now = Sums()
         self.archived: dict[str, int] = {}  # name → size of each archive file that is counted in
         self.archived_positions: dict[str, int] = {}
+        self.archived_prefixes: dict[str, str] = {}
+        self.archived_firsts: dict[str, str] = {}
         self._load()
 
     def position(self, session: str) -> int:
         """Return the highest span end of `session` as far as it is covered."""
         return max(self.now.positions.get(session, 0), self.archived_positions.get(session, 0))
+
+    def tail(self, session: str) -> tuple[int, str]:
+        """Return the position of `session` and the digest of its messages up to there, "" where it is not known."""
+        now, archived = self.now.positions.get(session, 0), self.archived_positions.get(session, 0)
+        if now >= archived:
+            return now, self.now.prefixes.get(session, "")
+        return archived, self.archived_prefixes.get(session, "")
+
+    def beginning_with(self, first: str) -> str | None:
+        """Return the session whose first message has the digest `first`."""
+        return self.archived_firsts.get(first) or self.now.firsts.get(first)
 
     def positions(self) -> dict[str, int]:
         """Return the highest span end of every session."""
@@ -106,12 +124,15 @@ class Index:
         if files == self.archived:
             return
         if any(files.get(name) != size for name, size in self.archived.items()):
-            self.archived, self.archived_positions = {}, {}
+            self._forget_archive()
         for name in files.keys() - self.archived.keys():
             sums = Sums()
             read(name, sums)
             for session, end in sums.positions.items():
-                self.archived_positions[session] = max(end, self.archived_positions.get(session, 0))
+                if end > self.archived_positions.get(session, 0):
+                    self.archived_positions[session] = end
+                    self.archived_prefixes[session] = sums.prefixes[session]
+            self.archived_firsts = sums.firsts | self.archived_firsts
             self.archived[name] = files[name]
         self.save()
 
@@ -139,7 +160,11 @@ class Index:
 
     def forget(self) -> None:
         """Start over from what is on disk."""
-        self.now, self.archived, self.archived_positions, self._saved = Sums(), {}, {}, 0
+        self.now, self._saved = Sums(), 0
+        self._forget_archive()
+
+    def _forget_archive(self) -> None:
+        self.archived, self.archived_positions, self.archived_prefixes, self.archived_firsts = {}, {}, {}, {}
 
     def _state(self) -> dict[str, Any]:
         sums = {name: getattr(self.now, name) for name in Sums.__dataclass_fields__}
@@ -149,6 +174,8 @@ class Index:
             "history": sums,
             "archived": self.archived,
             "archived_positions": self.archived_positions,
+            "archived_prefixes": self.archived_prefixes,
+            "archived_firsts": self.archived_firsts,
         }
 
     def _load(self) -> None:
@@ -159,8 +186,10 @@ class Index:
                 return
             state["history"]["witness"] = bytes.fromhex(state["history"]["witness"])
             sums = Sums(**state["history"])
-            archived, positions = dict(state["archived"]), dict(state["archived_positions"])
-            self.now, self.archived, self.archived_positions = sums, archived, positions
+            names = ("archived", "archived_positions", "archived_prefixes", "archived_firsts")
+            found = [dict(state[name]) for name in names]
+            self.now = sums
+            self.archived, self.archived_positions, self.archived_prefixes, self.archived_firsts = found
             self._saved, self._size = sums.covered, len(data)
 
 

@@ -14,6 +14,7 @@ from dream.models import Entry, Kind, NewEntry
 
 HIGHEST = 1 << 62  # cursors stay below; a larger number in a foreign line is no cursor
 KINDS = frozenset(get_args(Kind))
+DIGEST_CHARS = 8  # of a message's identity: 48 bits in base64
 NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # of a line that doesn't say when
 EMPTY_ANSWERS = {"(nothing)", "[no summary]"}  # nanobot stored a model's empty answer as these
 MORE = re.compile(rb',"more":(\d{1,9})\}\s*$')  # a key of ours, last in its line: quotes within text are escaped
@@ -31,6 +32,8 @@ class Outline(NamedTuple):
     end: int
     tokens: int
     flaw: str
+    prefix: str = ""
+    first: str = ""  # the digest of the session's first message, where this entry begins with it
 
 
 def clean(text: str) -> str:
@@ -54,7 +57,16 @@ def entry_of(new: NewEntry, cursor: int, at: datetime) -> Entry:
     content = clean(new.content)
     session = None if new.session is None else clean(new.session)
     tokens = new.tokens or estimate(content)
-    return Entry(cursor, at.replace(microsecond=0), new.kind, content, session, new.span, tokens, new.model)
+    return Entry(
+        cursor, at.replace(microsecond=0), new.kind, content, session, new.span, tokens, new.model, new.ids, new.prefix
+    )
+
+
+def outlined(entry: Entry) -> Outline:
+    """Return what the index keeps of an entry."""
+    first = entry.ids[:DIGEST_CHARS] if entry.span and entry.span[0] == 0 else ""
+    end = entry.span[1] if entry.span else 0
+    return Outline(entry.cursor, entry.session, end, entry.tokens, "", entry.prefix, first)
 
 
 def encode(entry: Entry, *, more: int = 0) -> bytes:
@@ -69,6 +81,9 @@ def encode(entry: Entry, *, more: int = 0) -> bytes:
         row["session"] = entry.session
     if entry.span is not None:
         row["span"] = entry.span
+    if entry.ids:
+        row["ids"] = entry.ids
+        row["prefix"] = entry.prefix
     row["tokens"] = entry.tokens
     if entry.model is not None:
         row["model"] = entry.model
@@ -93,14 +108,21 @@ def decode(line: bytes, zone: tzinfo | None = None) -> Entry:
     kind: Kind = row.get("kind", "")
     if kind not in KINDS or (kind == "nothing" and content):
         kind, content = _infer(content)
-    return Entry(row["cursor"], _time(row, zone), kind, content, _session(row), _span(row), _tokens(row), _model(row))
+    span = _span(row)
+    model = row["model"] if isinstance(row.get("model"), str) else None
+    ids, prefix = _identities(row, span)
+    return Entry(
+        row["cursor"], _time(row, zone), kind, content, _session(row), span, _tokens(row), model, ids, prefix
+    )
 
 
 def outline(line: bytes) -> Outline:
     """Read only what the index needs of a line; raises BrokenRow exactly where `decode` does."""
     row, flaw = _row(line)
     span = _span(row)
-    return Outline(row["cursor"], _session(row), span[1] if span else 0, _tokens(row), flaw)
+    ids, prefix = _identities(row, span)
+    first = ids[:DIGEST_CHARS] if span and span[0] == 0 else ""
+    return Outline(row["cursor"], _session(row), span[1] if span else 0, _tokens(row), flaw, prefix, first)
 
 
 def is_whole(line: bytes) -> bool:
@@ -179,6 +201,9 @@ def _tokens(row: dict[str, Any]) -> int:
     return tokens if type(tokens) is int and tokens > 0 else estimate(row["content"])
 
 
-def _model(row: dict[str, Any]) -> str | None:
-    model = row.get("model")
-    return model if isinstance(model, str) else None
+def _identities(row: dict[str, Any], span: tuple[int, int] | None) -> tuple[str, str]:
+    """Return the digests of the span's messages and that of all before its end; empty where they don't fit it."""
+    ids, prefix = row.get("ids"), row.get("prefix")
+    if not isinstance(ids, str) or not isinstance(prefix, str) or span is None or len(prefix) != DIGEST_CHARS:
+        return "", ""
+    return (ids, prefix) if len(ids) == DIGEST_CHARS * (span[1] - span[0]) else ("", "")

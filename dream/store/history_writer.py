@@ -24,7 +24,7 @@ from dream.store import history_archive
 from dream.store.files import replace_by_part, sync_directory, write_all
 from dream.store.history_bytes import settled_end
 from dream.store.history_index import Index, Sums, scan
-from dream.store.history_records import HIGHEST, Outline, encode, entry_of
+from dream.store.history_records import HIGHEST, encode, entry_of, outlined
 from dream.store.lock import FileLock
 
 sync_data = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
@@ -65,7 +65,7 @@ class Writer:
         last = len(entries)
         data = b"".join([encode(entry, more=last - number) for number, entry in enumerate(entries, 1)])
         self._write(data, size, cursor + last)
-        rows = [Outline(one.cursor, one.session, one.span[1] if one.span else 0, one.tokens, "") for one in entries]
+        rows = [outlined(entry) for entry in entries]
         with self.guard:
             self._index.appended(self._inode, data, rows, size=size)
         self._floor = cursor + last
