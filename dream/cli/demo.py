@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -68,15 +70,20 @@ def _show(played: Played) -> None:
     show.diff(played.diff)
     output.say()
     output.say(f"Model: {show.model_line(SETTINGS)}")
-    place = show.word(str(played.workspace))
-    output.say(f"Try:   dream log -w {place}")
-    for night in played.nights[:1]:
-        for batch in night.run.batches[:1]:
-            if batch.commit:
-                output.say(f"       dream log {batch.commit[:10]} -w {place}")
-                output.say(f"       dream restore {batch.commit[:10]} --only --dry-run -w {place}")
+    place, dream = show.word(str(played.workspace)), _program()
+    commits = [batch.commit[:10] for night in played.nights for batch in night.run.batches if batch.commit]
+    output.say(f"Try:   {dream} log -w {place}")
+    for commit in commits[:1]:
+        output.say(f"       {dream} log {commit} -w {place}")
+        output.say(f"       {dream} restore {commit} --only --dry-run -w {place}")
     output.say(f"       git -C {place} log")
-    output.say("Yours: dream init, dream consolidate TRANSCRIPT, dream run")
+    output.say(f"Yours: {dream} init, {dream} consolidate TRANSCRIPT, {dream} run")
+
+
+def _program() -> str:
+    """Name the command as this person has to type it: it may be in an environment that is not on PATH."""
+    called = Path(sys.argv[0])
+    return "dream" if shutil.which("dream") or called.name != "dream" else show.word(str(called))
 
 
 def _night(day: str, messages: int, batches: tuple[BatchReport, ...]) -> None:

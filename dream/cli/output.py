@@ -24,7 +24,7 @@ def say(line: str = "", *, colour: str | None = None, bold: bool = False, dim: b
     Control characters of what is shown never reach the terminal.
     """
     line = _safe(line)
-    if colours(sys.stdout):
+    if (colour or bold or dim) and colours(sys.stdout):
         line = click.style(line, fg=colour, bold=bold or None, dim=dim or None)
     _write(sys.stdout, line + "\n", now=now)
 
