@@ -99,7 +99,7 @@ def replace(path: Path, data: bytes, *, durable: bool = True) -> None:
     with explained("written", path):
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = write_beside(path, data, temporary_name(path), durable=durable)
-        _put_in_place(temporary, path, durable=durable)
+        put_in_place(temporary, path, durable=durable)
 
 
 def replace_by_part(path: Path, source: int, start: int, end: int) -> None:
@@ -119,7 +119,7 @@ def replace_by_part(path: Path, source: int, start: int, end: int) -> None:
         raise
     finally:
         os.close(descriptor)
-    _put_in_place(temporary, path)
+    put_in_place(temporary, path)
 
 
 def _copy(source: int, goal: int, start: int, end: int) -> int:
@@ -199,7 +199,8 @@ def _create(temporary: Path, *, like: Path) -> int:
     return descriptor
 
 
-def _put_in_place(temporary: Path, path: Path, *, durable: bool = True) -> None:
+def put_in_place(temporary: Path, path: Path, *, durable: bool = True) -> None:
+    """Give `temporary` the name `path`, at one instant, and make that durable; raises OSError."""
     try:
         temporary.replace(path)
     except OSError:

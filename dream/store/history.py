@@ -71,7 +71,8 @@ class History:
 
         Raises StalePosition when a span begins before its session's position, and appends nothing then.
         """
-        return self._append([(one, now.astimezone(UTC)) for one in new], now)
+        at = now.astimezone(UTC).replace(microsecond=0)
+        return self._append([(one, at) for one in new], now)
 
     def after(self, cursor: int, *, limit_tokens: int | None = None) -> Iterator[Entry]:
         """Yield the entries above `cursor` in the order of the log, archived ones too.
@@ -176,6 +177,15 @@ class History:
         """
         with explained("archived", self.path, HistoryError), self._writer.lock:
             return self._writer.archive(dreamt, budget_tokens, now)
+
+    def repair(self, *, now: datetime) -> int:
+        """Mend the log without loss; return how many lines were mended.
+
+        What is no entry, or repeats an earlier line, moves to archive/set-aside.jsonl; what stands out of order gets
+        a new cursor at the end, so that the next dream reads it. Reads the whole log.
+        """
+        with explained("repaired", self.path, HistoryError), self._writer.lock:
+            return self._writer.repair(now)
 
     def import_legacy(self, path: Path, *, now: datetime) -> list[Entry]:
         """Append the entries of an older HISTORY.md, once; the file stays. Returns what was imported now.

@@ -57,9 +57,7 @@ def entry_of(new: NewEntry, cursor: int, at: datetime) -> Entry:
     content = clean(new.content)
     session = None if new.session is None else clean(new.session)
     tokens = new.tokens or estimate(content)
-    return Entry(
-        cursor, at.replace(microsecond=0), new.kind, content, session, new.span, tokens, new.model, new.ids, new.prefix
-    )
+    return Entry(cursor, at, new.kind, content, session, new.span, tokens, new.model, new.ids, new.prefix)
 
 
 def outlined(entry: Entry) -> Outline:

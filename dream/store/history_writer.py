@@ -20,7 +20,7 @@ import orjson
 
 from dream.errors import HistoryError
 from dream.models import Entry, NewEntry
-from dream.store import history_archive
+from dream.store import history_archive, history_repair
 from dream.store.files import replace_by_part, sync_directory, write_all
 from dream.store.history_bytes import settled_end
 from dream.store.history_index import Index, Sums, scan
@@ -82,6 +82,20 @@ class Writer:
             history_archive.move(self._descriptor, size, self._path, self._archive, part)
             self.ready(now)
         return part.entries
+
+    def repair(self, now: datetime) -> int:
+        """Set aside what is no entry and renumber what stands out of order; return how many lines that were."""
+        size = self.ready(now)
+        damage = history_repair.find(self._descriptor, size)
+        if len(damage):
+            highest = max(self._floor, self._index.now.highest)
+
+            def keep(line: bytes) -> None:
+                set_aside(self._archive / SET_ASIDE, line, now)
+
+            self._floor = history_repair.rewrite(self._descriptor, size, self._path, damage, highest, keep)
+            self.ready(now)
+        return len(damage)
 
     def ready(self, now: datetime) -> int:
         """Make the file fit to append to and the index cover it; return its size."""
