@@ -1,40 +1,28 @@
-"""How alike two statements are, judged by their content words: no model, no network, any language."""
+"""How alike two statements are, judged by the words that carry what they say."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
+from difflib import SequenceMatcher
 from functools import lru_cache
-from itertools import pairwise
 
-# Words that carry no fact. Negations are left out on purpose: "likes" and "does not like" differ.
-STOP_WORDS = frozenset(
+from dream.wording import MONTHS, NOT, content_words, is_cjk, is_hard, is_year, without_said_on, words
+
+__all__ = ["content_words", "coverage", "nearest", "same_fact", "states"]
+
+MORE = 0.6  # share of the longer statement's words that the shorter one must hold to be the same
+FEW = 0.2  # of a fact's words that a line may lack, where it holds no others instead
+SPELLINGS = 0.2  # of them may be one word in two spellings, or light
+SPELT = 0.84  # likeness of two words that are one in two spellings
+# What may be said of the same fact or left out, without its being another one.
+_LIGHT = frozenset(
     """
-    a an the and or of to in on at for with from by as is are was were be been being has have had do does did will
-    would can could should may might it its this that these those there he she they them his her their him i me my
-    we us our you your user users user's s also about into than then now very just so
+    recently lately usually always generally actually mostly typically main mainly overall several still near around
+    roughly approximately certain specific particular person thing lot way old new time day
     """.split()  # noqa: SIM905 - a list of words is read better than a list of strings
 )
-NEGATIONS = frozenset(
-    "no not never without dont doesnt isnt arent wasnt werent cannot cant wont 不 没 别 未".split()  # noqa: SIM905 - as above
-)
-
-_WORD = re.compile(r"[^\W_]+(?:[.,:/@'’-][^\W_]+)*")
-_CJK = re.compile(r"[぀-ヿ㐀-鿿豈-﫿가-힯]")
-_SUFFIXES = ("ing", "ed", "es", "s")
-
-
-@lru_cache(maxsize=8192)
-def content_words(text: str) -> frozenset[str]:
-    """Return the content words of `text`: lower case, lightly stemmed; CJK text as pairs of characters."""
-    words: set[str] = set()
-    for match in _WORD.finditer(text.replace("’", "'")):
-        word = match.group().lower()
-        if _CJK.search(word):
-            words.update(_pairs(word))
-        elif (plain := word.replace("'", "")) not in STOP_WORDS and word not in STOP_WORDS:
-            words.add(_stem(plain))
-    return frozenset(words)
+# Whether something is so, was so or is only meant to be: these must agree.
+_MOOD = frozenset(("former", "stop", "may", "want", "plan", "almost", "if", "unles", "except", "fail"))
 
 
 def coverage(fact: str, text: str) -> float:
@@ -43,26 +31,38 @@ def coverage(fact: str, text: str) -> float:
     return len(wanted & content_words(text)) / len(wanted) if wanted else 0.0
 
 
-def same_fact(one: str, other: str, *, threshold: float = 0.8) -> bool:
-    """Tell whether two lines state the same: the same numbers and negations, and nearly the same content words."""
-    first, second = content_words(one), content_words(other)
-    if not first or not second or _marks(first) != _marks(second):
+def same_fact(one: str, other: str) -> bool:
+    """Tell whether two lines state the same: one says all that the other says, and little more.
+
+    A word that stands instead of another makes another fact, and so does another number, negation or mood. The day
+    in brackets at a line's end is when it was said: it does not count.
+    """
+    one, other = without_said_on(one), without_said_on(other)
+    first, second = _bag(one), _bag(other)
+    if not first or not second:
         return first == second and one.strip() == other.strip()
-    return len(first & second) / min(len(first), len(second)) >= threshold and (
-        len(first & second) / max(len(first), len(second)) >= threshold - 0.2
-    )
+    longer = first if len(first) >= len(second) else second
+    if len(first & second) < (MORE - SPELLINGS) * len(longer):
+        return False
+    if _marks(first, second) != _marks(second, first) or first & _MOOD != second & _MOOD:
+        return False
+    only_first, only_second = _apart(first - second, second - first)
+    if only_first and only_second:
+        return False
+    share = 1 - len(only_first or only_second) / len(longer)
+    return share >= MORE and not _turned_round(one, other)
 
 
 def states(line: str, fact: str) -> bool:
-    """Tell whether `line` already says `fact`: nearly all of its content words, all of its numbers and negations."""
-    wanted, words = content_words(fact), content_words(line)
-    if not wanted:
+    """Tell whether `line` already says `fact`: all of its words; or nearly all, and none of its own instead."""
+    wanted, here = _bag(fact), _bag(line)
+    if not wanted or not here:
         return False
-    return (
-        _marks(wanted) <= _marks(words)
-        and _negated(wanted) == _negated(words)
-        and (len(wanted & words) / len(wanted) >= 0.8)
-    )
+    marks = frozenset(word for word in wanted if is_hard(word))
+    if not marks <= here or (NOT in wanted) != (NOT in here) or wanted & _MOOD != here & _MOOD:
+        return False
+    missing, instead = _apart(wanted - here, here - wanted)
+    return (not missing or (not instead and len(missing) / len(wanted) <= FEW)) and not _turned_round(line, fact)
 
 
 def nearest(fact: str, lines: Iterable[str]) -> tuple[float, str | None]:
@@ -72,34 +72,68 @@ def nearest(fact: str, lines: Iterable[str]) -> tuple[float, str | None]:
     if not wanted:
         return best
     for line in lines:
-        words = content_words(line)
-        if not words:
+        here = content_words(line)
+        if not here:
             continue
         # Of two lines that cover the same, the one with the fewer other words is nearer.
-        score = len(wanted & words) / len(wanted) - 0.01 * len(words - wanted) / len(words)
+        score = len(wanted & here) / len(wanted) - 0.01 * len(here - wanted) / len(here)
         if score > best[0]:
             best = (score, line)
     return best
 
 
-def _marks(words: frozenset[str]) -> frozenset[str]:
-    return frozenset(word for word in words if word in NEGATIONS or any(ch.isdigit() for ch in word))
+@lru_cache(maxsize=16384)
+def _bag(text: str) -> frozenset[str]:
+    return frozenset(words(text))
 
 
-def _negated(words: frozenset[str]) -> bool:
-    return not words.isdisjoint(NEGATIONS)
+def _marks(these: frozenset[str], those: frozenset[str]) -> frozenset[str]:
+    """Return what must agree; a year only where both name one."""
+    years = any(is_year(word) for word in these) and any(is_year(word) for word in those)
+    return frozenset(word for word in these if is_hard(word) and (years or not is_year(word)))
 
 
-def _pairs(word: str) -> set[str]:
-    characters = [ch for ch in word if _CJK.match(ch)]
-    pairs = {a + b for a, b in pairwise(characters)}
-    other = "".join(ch if not _CJK.match(ch) else " " for ch in word).split()
-    negations = {ch for ch in characters if ch in NEGATIONS}
-    return (pairs or set(characters)) | set(other) | negations
+def _apart(first: frozenset[str], second: frozenset[str]) -> tuple[set[str], set[str]]:
+    """Return the words that only one of two statements has, without light ones and other spellings of the same."""
+    left = {word for word in first if word not in _LIGHT and not is_year(word)}
+    right = {word for word in second if word not in _LIGHT and not is_year(word)}
+    for word in sorted(left):
+        twin = next((other for other in sorted(right) if _spelt_alike(word, other)), None)
+        if twin is not None:
+            left.discard(word)
+            right.discard(twin)
+    return left, right
 
 
-def _stem(word: str) -> str:
-    for suffix in _SUFFIXES:
-        if len(word) > 4 and word.endswith(suffix) and not any(ch.isdigit() for ch in word):
-            return word[: -len(suffix)]
-    return word
+def _spelt_alike(one: str, other: str) -> bool:
+    if min(len(one), len(other)) < 5 or one[0] != other[0] or is_hard(one) or is_hard(other):
+        return False
+    return SequenceMatcher(None, one, other).ratio() >= SPELT
+
+
+def _turned_round(one: str, other: str) -> bool:
+    """Tell whether two statements of the same words say it of each other's things: "Mei leads Tom", "Tom leads Mei"."""
+    first, second = _capitals(one), _capitals(other)
+    names = {name for found in (first, second) for name, opens in found.items() if not opens}
+    common = [name for name in first if name in second and name in names]
+    if len(common) < 2 or common == [name for name in second if name in common]:
+        return _pairs_differ(one, other)
+    return not any(mark in text for text in (one, other) for mark in (" and ", "'s ", "’s ", " by ", ", ", " or "))
+
+
+def _capitals(text: str) -> dict[str, bool]:
+    """List the words of `text` with a capital, in their order, and whether each only opens the sentence."""
+    found: dict[str, bool] = {}
+    for place, token in enumerate(text.removeprefix("- ").replace("’", "'").split()):
+        bare = token.strip("\"'“”().,;:!?-*").removesuffix("'s")
+        if bare[:1].isupper() and bare[:3].casefold() not in MONTHS:
+            for word in words(bare):
+                found.setdefault(word, place == 0)
+    return found
+
+
+def _pairs_differ(one: str, other: str) -> bool:
+    """Tell whether the same CJK characters stand in another order than by moving one part to the other end."""
+    first = "".join(word for word in words(one) if is_cjk(word))
+    second = "".join(word for word in words(other) if is_cjk(word))
+    return len(first) == len(second) > 3 and sorted(first) == sorted(second) and second not in first + first
