@@ -20,7 +20,7 @@ from dream.models import Diagnostic, Entry, NewEntry, Report
 from dream.store import history_legacy, history_of
 from dream.store.files import explained, read_bytes, reason
 from dream.store.history_archive import Archived, already_moved, archived, opened
-from dream.store.history_bytes import bisect, lines, lines_backwards, settled_end
+from dream.store.history_bytes import bisect, line_at, lines, lines_backwards, settled_end
 from dream.store.history_index import Index
 from dream.store.history_records import BrokenRow, decode
 from dream.store.history_writer import StalePosition, Writer, count_archive, highest_given
@@ -293,19 +293,7 @@ class History:
         if self._report is None or (name, offset) in self._reported or len(self._reported) >= MOST_REPORTS:
             return
         self._reported.add((name, offset))
-        self._report(Diagnostic(f"memory/{name}", _line_at(descriptor, offset), why))
-
-
-def _line_at(descriptor: int, offset: int) -> int:
-    """Return the number of the line that begins at `offset`, from 1."""
-    number, position = 1, 0
-    while position < offset:
-        chunk = os.pread(descriptor, min(1 << 20, offset - position), position)
-        if not chunk:
-            break
-        number += chunk.count(b"\n")
-        position += len(chunk)
-    return number
+        self._report(Diagnostic(f"memory/{name}", line_at(descriptor, offset), why))
 
 
 __all__ = ["History", "StalePosition"]

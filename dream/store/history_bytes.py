@@ -123,3 +123,15 @@ def _cursor(line: bytes) -> int | None:
         return outline(line).cursor
     except BrokenRow:
         return None
+
+
+def line_at(descriptor: int, offset: int) -> int:
+    """Return the number of the line that begins at `offset`, from 1."""
+    number, position = 1, 0
+    while position < offset:
+        chunk = os.pread(descriptor, min(CHUNK, offset - position), position)
+        if not chunk:
+            break
+        number += chunk.count(b"\n")
+        position += len(chunk)
+    return number

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import orjson
@@ -107,7 +107,6 @@ def _renumbered(line: bytes, cursor: int) -> bytes:
     try:
         row = orjson.loads(line)
     except orjson.JSONDecodeError:  # readable only with leniency
-        entry = decode(line)
-        return encode(type(entry)(cursor, entry.at, entry.kind, entry.content, entry.session, entry.span, entry.tokens))
+        return encode(replace(decode(line), cursor=cursor))
     row.pop("more", None)
     return orjson.dumps({**row, "cursor": cursor}, option=orjson.OPT_APPEND_NEWLINE)
