@@ -1,0 +1,1 @@
+"""What `dream` costs, as ratios against a peer or a floor: `python -m tests.benchmarks`."""

@@ -1,0 +1,64 @@
+"""Interleaved timing: A B A B …, medians, and the ratio pair by pair, so that a noisy machine hurts both alike."""
+
+from __future__ import annotations
+
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table. `ours` and `other` are in `unit`; `ratio` is what the aim speaks of."""
+
+    name: str
+    ours: float
+    other: float
+    unit: str
+    ratio: float
+    aim: float
+    at_least: bool = False
+
+    @property
+    def met(self) -> bool:
+        """Whether the ratio is where it should be."""
+        return self.ratio >= self.aim if self.at_least else self.ratio <= self.aim
+
+
+def seconds(deed: Callable[[], object]) -> float:
+    """Time one call of `deed`."""
+    began = time.perf_counter()
+    deed()
+    return time.perf_counter() - began
+
+
+def pairs(ours: Callable[[], object], other: Callable[[], object], rounds: int = 7) -> tuple[float, float, float]:
+    """Time both in turn, after one warm-up each; return their medians in seconds and the median of ours / other."""
+    ours()
+    other()
+    taken = [(seconds(ours), seconds(other)) for _ in range(rounds)]
+    return (
+        statistics.median(one for one, _ in taken),
+        statistics.median(two for _, two in taken),
+        statistics.median(one / two for one, two in taken),
+    )
+
+
+def command(*arguments: str, directory: str | None = None) -> Callable[[], object]:
+    """Return a deed that runs a whole process, quietly."""
+    return lambda: subprocess.run(arguments, cwd=directory, check=False, capture_output=True, stdin=subprocess.DEVNULL)
+
+
+def python(code: str) -> str:
+    """Run `code` in a fresh interpreter and return what it prints."""
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def memory() -> float:
+    """Return the most memory this process has held, in MiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
