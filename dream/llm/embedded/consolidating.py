@@ -16,7 +16,7 @@ from dream.llm.embedded.directives import directive
 from dream.llm.embedded.noise import is_injection, is_mine, is_passing, is_pleasantry, is_question, is_secret, is_thin
 from dream.llm.embedded.person import third, trimmed
 from dream.llm.embedded.routing import calls
-from dream.llm.embedded.salience import salience
+from dream.llm.embedded.salience import happens, salience
 from dream.llm.embedded.sections import Said
 from dream.llm.embedded.sentences import sentences
 from dream.llm.embedded.stated import stated
@@ -70,6 +70,7 @@ def joined(lines: Sequence[Line]) -> list[str]:
     for line in lines:
         if last and line.tail and _follows(last, line) and len(texts[-1]) + len(line.tail) < _width(last, line):
             stem, date_ = _split_date(texts[-1])
+            date_ = date_ or _split_date(line.text)[1]
             texts[-1] = f"{stem}; {line.tail}" + ("" if dated(line.tail) or dated(stem) else date_)
         elif not _LEANS.match(line.tail):
             texts.append(line.text)
@@ -179,7 +180,7 @@ def _line(
         return _answer(text, asked, name)
     weight = salience(text)
     text = third(anchor(pruned(text), day), name)
-    if day is not None and not dated(text):
+    if day is not None and not dated(text) and (not name or happens(text)):
         text += f"（{spelled_zh(day)}）" if mostly_cjk(text) else f" ({spelled(day)})"
     return re.sub(r"\s+", " ", text), weight
 

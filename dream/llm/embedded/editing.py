@@ -61,7 +61,7 @@ def _appended(text: str, new: str) -> str:
 
 def edit(data: str, body: str, messages: Sequence[ChatMessage]) -> Completion:
     """Answer phase 2 with the calls that settle what is open, or a short text when nothing is."""
-    draft = {path: "" for path in FILES.values()} | files(data)
+    draft = dict.fromkeys(FILES.values(), "") | files(data)
     wanted = findings(body)
     settled, failed, errors = _so_far(draft, messages)
     known = [*(bare(line) for text in draft.values() for line in facts(text)), *(f.text for f in wanted.values())]

@@ -78,12 +78,15 @@ HARD_ZH = frozenset("的了是在我你他她它们这那就都也很和与或�
 STOP_ZH = HARD_ZH | frozenset("个些里上下中会能可要想说")
 
 # Irregular or past forms that stay as they are after a third-person subject.
-UNINFLECTED = _set("""
+PAST = _set("""
 was were had did went saw got came took made gave found told said knew thought felt left kept met ran won lost bought
 brought taught caught built sent spent slept sat stood wrote read rode drove flew grew drew threw wore tore spoke broke
 chose froze woke sang swam began drank rang sank sprang shrank ate fell held hit hurt cut put set let shut quit cost
 beat bet led fed bled sped hid bit slid dug stuck hung stung swung fought sought heard paid laid dealt dreamt leapt
-meant became forgot forgave overcame understood undertook withdrew rebuilt can could will would shall should may might
+meant became forgot forgave overcame understood undertook withdrew rebuilt
+""")  # fmt: skip
+UNINFLECTED = PAST | _set("""
+can could will would shall should may might
 must used never always just also already really finally recently actually still only even usually often once currently
 definitely totally truly absolutely probably not soon then now first
 """)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from dream.llm.embedded.lexicon import PAST
+
 _STRONG = re.compile(
     r"\b(?:decided|decision|chose|prefer(?:s|red)?|favou?rite|allergic|birthday|married|engaged|divorced|pregnant|born|"
     r"moved|moving|live in|lives in|grew up|work(?:s|ed)? (?:at|for|as)|job|quit|hired|promoted|fired|graduat\w+|degree|"
@@ -25,6 +27,20 @@ _VAGUE = re.compile(
     r"you(?:'re|'ve|r)?|we can|let's|together|believe in)\b",
     re.I,
 )
+
+
+_HAPPENS = re.compile(
+    r"\b\w{2,}(?<!ne)ed\b|\b(?:"
+    + "|".join(sorted(PAST))
+    + r")\b|\b(?:will|going to|plan\w*|soon|now|recently|just|lately|currently)\b"
+    r"|了|过|将|要|打算|计划|正在|刚",
+    re.I,
+)
+
+
+def happens(text: str) -> bool:
+    """Say whether a sentence tells of something at a time: what happened or will; else it is how things are."""
+    return _HAPPENS.search(text) is not None
 
 
 def salience(text: str) -> float:

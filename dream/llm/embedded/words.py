@@ -80,7 +80,7 @@ def content(text: str) -> dict[str, float]:
 def _pairs(run: str) -> Iterable[str]:
     for index in range(len(run) - 1):
         pair = run[index : index + 2]
-        if not HARD_ZH & set(pair) and not STOP_ZH >= set(pair):
+        if not HARD_ZH & set(pair) and not set(pair) <= STOP_ZH:
             yield pair
     if len(run) == 1 and run not in STOP_ZH and run not in "年月日号":
         yield run
