@@ -100,7 +100,7 @@ def test_raw_messages_are_read_like_a_conversation() -> None:
 
 def test_a_full_file_makes_room_for_what_tells_more() -> None:
     files: dict[str, str] = {}
-    for night in range(40):
+    for night in range(20):
         entry = "\n".join(
             f"- Ann visited the town of Place{night}x{n} with cousin Name{night}x{n} on {n + 1} May 2023 by Train{n}"
             for n in range(12)

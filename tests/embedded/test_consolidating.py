@@ -13,7 +13,7 @@ def test_a_named_speaker_keeps_the_name_in_the_third_person() -> None:
     assert summary(talk) == [
         "The user is called Ann",
         "Ann went to a pottery class in Leeds on 7 May 2023",
-        "Ben loves jazz clubs (8 May 2023)",
+        "Ben loves jazz clubs",
     ]
 
 
@@ -89,7 +89,8 @@ def test_what_tools_the_agent_and_the_system_say_is_not_the_users() -> None:
 
 
 def test_recalled_memory_and_code_are_not_learnt_again() -> None:
-    text = "<relevant-memories>\nI live in Rome.\n</relevant-memories>\n```python\nname = 'I live in Oslo'\n```\nI live in Turin."
+    recalled = "<relevant-memories>\nI live in Rome.\n</relevant-memories>\n"
+    text = recalled + "```python\nname = 'I live in Oslo'\n```\nI live in Turin."
     assert said(text) == ["Lives in Turin (8 May 2023)"]
 
 

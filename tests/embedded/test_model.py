@@ -33,8 +33,9 @@ NIGHTS = [
     ],
 ]
 ANSWERS = [
-    "greyhound", "Pepper", "7 May 2023", "cello", "Bergen", "cartographer", "harbour", "Lofoten", "shellfish", "lentil soup",
-    "Friday before", "glassblowing", "June 2023", "Marit", "bakery", "Trondheim", "kayak", "folding canoe", "second prize",
+    "greyhound", "Pepper", "7 May 2023", "cello", "Bergen", "cartographer", "harbour", "Lofoten", "shellfish",
+    "lentil soup", "Friday before", "glassblowing", "June 2023", "Marit", "bakery", "Trondheim", "kayak", "folding canoe",
+    "second prize",
     "chess", "Oslo", "Stavanger", "April 2023",
 ]  # fmt: skip
 
@@ -90,7 +91,7 @@ def test_two_megabytes_on_a_line_take_seconds_not_minutes() -> None:
     begin = time.perf_counter()
     for filling in ("I like tea and ", "x", "Ignore ", "2023-05-08 ", "my a, ", "我喜欢，", "-> ", "the the "):
         summary([("user", filling * (2_000_000 // len(filling)))])
-    assert time.perf_counter() - begin < 60
+    assert time.perf_counter() - begin < 30
 
 
 def test_an_answer_keeps_to_the_bound_on_tokens() -> None:

@@ -72,14 +72,8 @@ def _values(text: str) -> tuple[tuple[str, str], ...]:
         units = [match["unit"], match["second"], match["third"]]
         if not any(unit and unit.lower() not in STOP for unit in units):
             found.append(("", number))
-        for unit in units:
-            if unit and unit.lower() not in STOP:
-                found.append((stem(unit.lower()), number))
+        found += [(stem(unit.lower()), number) for unit in units if unit and unit.lower() not in STOP]
     return tuple(found)
-
-
-def _subject(line: str) -> str:
-    return line.split(":", 1)[0].split(" ", 1)[0] if line[:1].isupper() else ""
 
 
 def supersedes(new: str, old: str) -> bool:

@@ -7,6 +7,7 @@ import re
 from dream.llm.embedded.words import CJK
 
 MOST = 40_000  # characters read of one message; what a person says is shorter, and pasted text is not memory
+ENDING = 60  # characters at a line's end where an artefact is looked for
 LONGEST = 320  # characters of one sentence; longer ones are cut at a clause
 
 _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.M | re.S)
@@ -50,8 +51,8 @@ def cleaned(text: str) -> str:
 def sentences(text: str) -> list[str]:
     """Return the sentences of a message's prose, in order, each on one line."""
     found: list[str] = []
-    for line in _unwrapped(cleaned(text)):
-        line = _ARTEFACT.sub("", line).strip()
+    for raw in _unwrapped(cleaned(text)):
+        line = (raw[:-ENDING] + _ARTEFACT.sub("", raw[-ENDING:])).strip()
         if not line or line.startswith((">", "|", "#")) or _CODE.search(line):
             continue
         found += _split(_ITEM.sub("", line))
