@@ -34,9 +34,8 @@ NIGHTS = [
 ]
 ANSWERS = [
     "greyhound", "Pepper", "7 May 2023", "cello", "Bergen", "cartographer", "harbour", "Lofoten", "shellfish",
-    "lentil soup", "Friday before", "glassblowing", "June 2023", "Marit", "bakery", "Trondheim", "kayak", "folding canoe",
-    "second prize",
-    "chess", "Oslo", "Stavanger", "April 2023",
+    "lentil soup", "Friday before", "glassblowing", "June 2023", "Marit", "bakery", "Trondheim", "kayak",
+    "folding canoe", "second prize", "chess", "Oslo", "Stavanger", "April 2023",
 ]  # fmt: skip
 
 

@@ -35,7 +35,7 @@ _TAIL = re.compile(
 )
 _LEAD = re.compile(r"^I(?P<short>'m|'ve|'ll|'d)?\s+(?P<rest>\S.*)$", re.S)
 _ADJUNCT = re.compile(
-    r"^(?P<lead>(?:(?:on|in|since|at|after|before|during|for|the|when|while|recently|lately|back in|over)\b[^,]{3,60}?"
+    r"^(?P<lead>(?:(?:on|in|since|at|after|before|during|for|the (?:week|weekend|day|month|year|night|morning|evening|last|next|other|\w+day)|when|while|recently|lately|back in|over)\b[^,]{3,60}?"
     r"|[^,:;]{0,20}\b\d{4}|recently|lately)),? (?P<claim>I(?:'m|'ve|'d|'ll)? [a-z].*)$",
     re.I | re.S,
 )

@@ -36,7 +36,7 @@ _TASK = re.compile(
     r"keep getting|get) |i'd (?:also |really )?(?:like|love) )",
     re.I,
 )
-_NOUN = r"(?P<noun>(?:my|our|the|their) (?:[\w'/.-]+ ){0,9}?[\w'/.-]+)"
+_NOUN = r"(?P<noun>(?:my|our|the|their) (?:(?!to |(?<!with )(?<!of )(?<!for )(?<!in )(?:my|our|the|their) )[\w'/.-]+ ){0,9}?[\w'/.-]+)"
 _VALUE = r"(?:[$€£]?\d|(?:January|February|March|April|May|June|July|August|September|October|November|December) \d|(?:two|three|four|five|six|seven|eight|nine|ten)\b)"
 _OF = re.compile(
     rf"{_NOUN} (?:of|to|from|at|on|by) (?P<value>(?:about |around |over |under |only )?{_VALUE}(?:[^,;?]|,(?= ?\d)){{0,60}}?)(?=,(?! ?\d)|;|\?|$| (?:but|and|to|with|by|for|so|in|because|might)\b)"
