@@ -41,8 +41,8 @@ def command(
     """Measure what memory keeps of conversations, what it costs and what it lets in; no model judges.
 
     DATASET is a LoCoMo file, a BEAM chat or a folder of them, or `planted`: conversations in English and Chinese that
-    are generated here, others for each `planted:SEED`. Each is dreamt night by night in a scratch workspace, with the model that your settings name.
-    Beside every share stands what chance gives: the memory of another conversation, asked the same.
+    are generated here, others for each `planted:SEED`. Each is dreamt night by night in a scratch workspace, with the
+    model that your settings name. Beside every share stands what chance gives: the memory of another conversation.
 
     \b
     Examples:

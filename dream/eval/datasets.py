@@ -1,4 +1,4 @@
-"""Open what `dream eval` is given: a LoCoMo file, a BEAM chat or a folder of them, or the word `planted`, with a seed `planted:7`."""
+"""Open what `dream eval` is given: a LoCoMo file, a BEAM chat or a folder of them, `planted` or `planted:SEED`."""
 
 from __future__ import annotations
 

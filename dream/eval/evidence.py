@@ -16,7 +16,10 @@ from dream.eval.remembered import Remembered
 from dream.eval.words import content, mean
 from dream.trace import Origin
 
-NEAR = 0.5  # of a statement's content words that stand in a message: then it may be made from it
+# Of a statement's content words that must stand in a message. Of GPT-3.5's observations, which name their turn and are
+# in its own words, 99 % have such a nearest message in their session, and in 86 % it is the turn that they name.
+NEAR = 0.3
+_DATE = re.compile(r"\s*\([^()]*\d{4}[^()]*\)$")  # of a whole line: it stands in no message
 _STATEMENT = re.compile(r";\s+|(?<=[.!?。！？])\s*")
 
 
@@ -78,7 +81,7 @@ def _by_message(one: Remembered, origins: Sequence[Origin]) -> Iterator[str]:
     }
     for origin in origins:
         candidates = list(dict.fromkeys(_messages(one.messages, origin)))
-        for statement in _STATEMENT.split(origin.line):
+        for statement in _STATEMENT.split(_DATE.sub("", origin.line)):
             wanted = content(statement)
             scored = [(len(wanted & said.get(name, frozenset())) / len(wanted), name) for name in candidates if wanted]
             best = max((score for score, _ in scored), default=0.0)

@@ -95,9 +95,10 @@ class _Writer:
         self._disturb(sitting)
 
     def _fact(self, sitting: _Sitting, say: Say) -> None:
-        numbers = {name: self._drawn.number(say.said, name) for name in ("n", "m")}
+        said = self._rng.choice(say.said)
+        numbers = {name: self._drawn.number(said, name) for name in ("n", "m")}
         self._numbers[say.name] = numbers
-        identity = self._said(sitting, say.said, numbers)
+        identity = self._said(sitting, said, numbers)
         self._expect(sitting, say.name, say.keys, numbers)
         question = self._fill(sitting, say.question, numbers)
         self._questions[say.name] = Question(
@@ -117,9 +118,9 @@ class _Writer:
         if rest or index >= len(self._tongue.changes):
             return
         change = self._tongue.changes[index]
-        before = self._numbers[change.name]["n"]
-        numbers = {"n": self._drawn.number(change.said, "n"), "was": before}
-        identity = self._said(sitting, change.said, numbers)
+        said = self._rng.choice(change.said)
+        numbers = {"n": self._drawn.number(said, "n"), "was": self._numbers[change.name]["n"]}
+        identity = self._said(sitting, said, numbers)
         self._expect(sitting, change.name, change.keys, numbers)
         question, new, old = (self._fill(sitting, text, numbers) for text in (change.question, change.new, change.old))
         self._changes.append(Change(question, new, old))

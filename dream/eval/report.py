@@ -53,7 +53,7 @@ def evaluate(
 ) -> Report:
     """Dream every conversation in a scratch workspace of its own and measure what is left.
 
-    `survive`: also plant facts before 20 sittings of the first conversation, and look for them afterwards.
+    `survive`: also plant facts before 20 of their sittings, and look for them afterwards.
     """
     sizes = sorted(sizes)
     with tempfile.TemporaryDirectory(prefix="dream-eval-") as scratch:
@@ -109,9 +109,9 @@ def _change(found: Sequence[Remembered], sizes: Sequence[int]) -> Iterator[Chang
 
 
 def _survivals(found: Sequence[Remembered], settings: Settings, root: Path, tell: Tell) -> Iterator[Survival]:
-    """Those of the conversations that plant facts themselves, else facts planted before the first one."""
+    """Those of the conversations that plant facts themselves, else facts planted before them."""
     own = [one for one in found if one.conversation.facts]
     for one in own:
         yield stability.survival(one.conversation.name, one.conversation, one.nights)
     if not own:
-        yield stability.planted_before(found[0].conversation, settings, root / "survival", tell)
+        yield stability.planted_before([one.conversation for one in found], settings, root / "survival", tell)

@@ -93,15 +93,16 @@ def survival(material: str, facts: Conversation, nights: Sequence[Night]) -> Sur
     )
 
 
-def planted_before(other: Conversation, settings: Settings, root: Path, tell: Tell) -> Survival:
-    """Plant facts in the weeks before `other`, dream over 20 of its sittings, and look for them."""
-    facts = planted.read(sittings=PLANTING, begin=other.sessions[0].at - timedelta(days=30))
-    sittings = (*facts.sessions, *other.sessions[: planted.OTHER])
+def planted_before(others: Sequence[Conversation], settings: Settings, root: Path, tell: Tell) -> Survival:
+    """Plant facts in the weeks before the others, dream over 20 of their sittings by date, and look for them."""
+    material = sorted((session for other in others for session in other.sessions), key=lambda one: one.at)
+    material = material[: planted.OTHER]
+    facts = planted.read(sittings=PLANTING, begin=material[0].at - timedelta(days=30))
     scratch = Scratch(root, settings)
-    for number, session in enumerate(sittings):
-        tell(f"{planted.OTHER} nights over other material: {number + 1} of {len(sittings)}")
+    for number, session in enumerate([*facts.sessions, *material]):
+        tell(f"facts, then other material: night {number + 1} of {PLANTING + len(material)}")
         scratch.night([session])
-    return survival(other.name, facts, scratch.nights)
+    return survival(f"{len(others)} conversations", facts, scratch.nights)
 
 
 def _gone(one: Remembered) -> tuple[int, int]:

@@ -19,10 +19,10 @@ _SLOT = re.compile(r"\{([a-z]+)(?:\.(\d+)(?:-(\d+))?|([+-]\d+))?\}")
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """A fact as the user says it, what one line of memory must hold of it, and the question that it answers."""
+    """A fact: the ways to say it, what one line of memory must hold of it, and the question that it answers."""
 
     name: str
-    said: str
+    said: tuple[str, ...]
     keys: tuple[str, ...]
     question: str
     answer: str
@@ -30,10 +30,10 @@ class Say:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What the user says when the fact `name` changes, and its new and old value."""
+    """What the user may say when the fact `name` changes, and its new and old value."""
 
     name: str
-    said: str
+    said: tuple[str, ...]
     keys: tuple[str, ...]
     question: str
     new: str
@@ -63,8 +63,10 @@ def read(text: str) -> Tongue:
     table = tomllib.loads(text)
     return Tongue(
         pools={name: tuple(pool) for name, pool in table["pools"].items()},
-        facts=[Say(name, said, tuple(keys), asked, answer) for name, said, keys, asked, answer in table["facts"]],
-        changes=[Change(name, said, tuple(keys), *rest) for name, said, keys, *rest in table["changes"]],
+        facts=[
+            Say(name, tuple(said), tuple(keys), asked, answer) for name, said, keys, asked, answer in table["facts"]
+        ],
+        changes=[Change(name, tuple(said), tuple(keys), *rest) for name, said, keys, *rest in table["changes"]],
         other=table["other"],
         decoys=table["decoys"],
         noise=table["noise"],

@@ -22,6 +22,7 @@ _STOP = frozenset(
     """.split()  # noqa: SIM905 - a list of words is read better than a list of strings
 )
 _BLANKS = str.maketrans(dict.fromkeys(string.punctuation, " "))
+_WIDE = re.compile(r"[\u3000-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]+")  # CJK punctuation
 _CJK = re.compile(r"[぀-ヿ㐀-鿿豈-﫿가-힯]+")
 
 
@@ -67,7 +68,7 @@ def content(text: str) -> frozenset[str]:
 def words(text: str) -> tuple[str, ...]:
     """Return the words of `text` in order."""
     plain = text.lower().replace(",", "").translate(_BLANKS)
-    plain = _CJK.sub(lambda run: f" {' '.join(_pairs(run[0]))} ", plain)
+    plain = _CJK.sub(lambda run: f" {' '.join(_pairs(run[0]))} ", _WIDE.sub(" ", plain))
     return tuple(word for word in plain.split() if word not in _ARTICLES)
 
 
