@@ -41,7 +41,8 @@ class NewEntry:
 
     `span` is the half-open range of message positions in `session` that this entry stands for. `ids` are the
     digests of those messages' identities, joined, and `prefix` is the digest of all from the session's first to the
-    end of the span; both are empty where nobody knows the identities.
+    end of the span; both are empty where nobody knows the identities. `by_user` are the numbers, from 1, of the lines
+    that the user's own messages bear out; empty also where nobody looked.
     """
 
     kind: Kind
@@ -52,6 +53,7 @@ class NewEntry:
     model: str | None = None
     ids: str = ""
     prefix: str = ""
+    by_user: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ class Entry:
     model: str | None = None
     ids: str = ""
     prefix: str = ""
+    by_user: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,7 +126,7 @@ def _table() -> dict[str, str]:
 def words(text: str) -> tuple[str, ...]:
     """Return the words of `text` that carry what it says, in their order and in one form; CJK by the character.
 
-    A negation is `NOT`, a day of the year `@05-18`, its year `@2026`, a time of day `@t15:00`.
+    A negation is `NOT`, a day of the year `@05-18`, its year `@2026`, a time of day `t15:00`.
     """
     plain = unicodedata.normalize("NFKC", text).casefold().replace("’", "'").replace("`", " ")
     plain = _uniform(_LIST_MARK.sub("", plain))
@@ -206,9 +206,9 @@ def _day(found: re.Match[str]) -> str:
 
 def _time(found: re.Match[str]) -> str:
     if found[4]:
-        return f" @{int(found[4]):02}{int(found[5]):02}-0 "
+        return f" t{int(found[4]):02}:{int(found[5]):02} "
     hour = int(found[1]) % 12 + (12 if found[3] == "p" else 0)
-    return f" @{hour:02}{found[2] or '00'}-0 "
+    return f" t{hour:02}:{found[2] or '00'} "
 
 
 def _read(piece: str) -> list[str]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import tzinfo
 from itertools import chain
 
-from dream import prompts
+from dream import prompts, provenance
 from dream.consolidate.cut import Item, parts, span
 from dream.models import NewEntry
 
@@ -15,7 +16,9 @@ RAW_CHARS = 16_000  # of one entry: a page that a prompt can hold beside others
 
 def entries(key: str, items: Sequence[Item], zone: tzinfo, count: Callable[[str], int]) -> list[NewEntry]:
     """Return entries that hold `items` in full, in the form of a prompt's conversation; their spans partition it."""
-    return [_entry(key, group, zone, count) for group in _groups(items, zone)]
+    messages = [item.message for item in items]
+    made = [_entry(key, group, zone, count) for group in _groups(items, zone)]
+    return [replace(entry, by_user=provenance.by_user(entry.content, messages)) for entry in made]
 
 
 def _groups(items: Sequence[Item], zone: tzinfo) -> list[list[Item]]:

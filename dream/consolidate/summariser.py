@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from dream import prompts
+from dream import prompts, provenance
 from dream.consolidate import cut, fidelity, raw, summary
 from dream.consolidate.cut import Item
 from dream.consolidate.fidelity import Kept
@@ -106,7 +106,9 @@ class Summariser:
 
     def _in_parts(self, key: str, item: Item, budget: int, halvings: int) -> Iterator[Batch]:
         for part in cut.parts(item, budget, lambda message: self._tokens(item.position, message)):
-            yield from self._fitting(key, [part], halvings)
+            for batch in self._fitting(key, [part], halvings):
+                # So long a message is pasted, also where its last part is short: none of it is the user's own saying.
+                yield replace(batch, entries=tuple(replace(entry, by_user=()) for entry in batch.entries))
 
     def _summary(self, key: str, items: Sequence[Item]) -> Batch:
         """Ask for a summary of `items`, twice at the most; raises PromptTooLong."""
@@ -139,7 +141,8 @@ class Summariser:
             return Batch((NewEntry("nothing", "", key, cut.span(items), 0, name),), usage)
         text, kept = fidelity.completed(text, [item.message for item in items], self._zone)
         entry = NewEntry("summary", text, key, cut.span(items), self._model.count(text), name)
-        return Batch((entry,), usage, kept)
+        by_user = provenance.by_user(text, [item.message for item in items])
+        return Batch((replace(entry, by_user=by_user),), usage, kept)
 
     def _raw(self, key: str, items: Sequence[Item], usage: Usage, reason: str) -> Batch:
         """Keep `items` as they were said, and report it; once a session where the model is not asked any more."""

@@ -57,7 +57,9 @@ def entry_of(new: NewEntry, cursor: int, at: datetime) -> Entry:
     content = clean(new.content)
     session = None if new.session is None else clean(new.session)
     tokens = new.tokens or estimate(content)
-    return Entry(cursor, at, new.kind, content, session, new.span, tokens, new.model, new.ids, new.prefix)
+    return Entry(
+        cursor, at, new.kind, content, session, new.span, tokens, new.model, new.ids, new.prefix, new.by_user
+    )
 
 
 def outlined(entry: Entry) -> Outline:
@@ -85,6 +87,8 @@ def encode(entry: Entry, *, more: int = 0) -> bytes:
     row["tokens"] = entry.tokens
     if entry.model is not None:
         row["model"] = entry.model
+    if entry.by_user:
+        row["by_user"] = entry.by_user
     if more:
         row["more"] = more
     return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
@@ -110,7 +114,17 @@ def decode(line: bytes, zone: tzinfo | None = None) -> Entry:
     model = row["model"] if isinstance(row.get("model"), str) else None
     ids, prefix = _identities(row, span)
     return Entry(
-        row["cursor"], _time(row, zone), kind, content, _session(row), span, _tokens(row), model, ids, prefix
+        row["cursor"],
+        _time(row, zone),
+        kind,
+        content,
+        _session(row),
+        span,
+        _tokens(row),
+        model,
+        ids,
+        prefix,
+        _by_user(row),
     )
 
 
@@ -205,3 +219,10 @@ def _identities(row: dict[str, Any], span: tuple[int, int] | None) -> tuple[str,
     if not isinstance(ids, str) or not isinstance(prefix, str) or span is None or len(prefix) != DIGEST_CHARS:
         return "", ""
     return (ids, prefix) if len(ids) == DIGEST_CHARS * (span[1] - span[0]) else ("", "")
+
+
+def _by_user(row: dict[str, Any]) -> tuple[int, ...]:
+    numbers = row.get("by_user")
+    if isinstance(numbers, list) and all(type(number) is int and number > 0 for number in numbers):
+        return tuple(numbers)
+    return ()
