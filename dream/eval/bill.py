@@ -6,12 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dream.consolidate.fidelity import Kept
-from dream.eval.listening import Asked, shared
+from dream.eval.listening import JOBS, Asked, shared
 from dream.eval.remembered import Remembered
 from dream.models import Usage
 from dream.settings import Job
-
-JOBS: tuple[Job, ...] = ("consolidator", "phase1", "phase2")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ from itertools import pairwise
 from dream.llm.model import ChatMessage, Completion, Model, Tool
 from dream.settings import Job
 
+JOBS: tuple[Job, ...] = ("consolidator", "phase1", "phase2")
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from dream.consolidate.fidelity import Kept
 from dream.eval.conversation import Conversation
 from dream.eval.scratch import Night, Scratch, Tell
 from dream.eval.words import CHARS, cut
 from dream.models import MemoryFile
-from dream.settings import Settings
 from dream.trace import Origin, origins
 
 
@@ -51,10 +49,9 @@ class Remembered:
 
 
 def remember(
-    conversation: Conversation, settings: Settings, root: Path, sizes: Sequence[int], *, each: int = 1, tell: Tell
+    conversation: Conversation, scratch: Scratch, sizes: Sequence[int], *, each: int = 1, tell: Tell
 ) -> Remembered:
-    """Feed a conversation to a workspace in `root`, `each` sessions a night, and look at what is left."""
-    scratch = Scratch(root, settings)
+    """Feed a conversation to a fresh workspace, `each` sessions a night, and look at what is left."""
     sessions = conversation.sessions
     for start in range(0, len(sessions), each):
         tell(f"{conversation.name}: session {start + 1} of {len(sessions)}")
@@ -90,12 +87,12 @@ def at(summaries: Sequence[str], size: int) -> str:
 
 def _again(scratch: Scratch) -> Again:
     """Read every transcript once more, a night later; call it after everything else was looked at."""
-    before, head, made = scratch.files(), scratch.workspace.git.head(), len(scratch.workspace.git.log())
+    before, made = scratch.files(), len(scratch.workspace.git.log())
     night = scratch.again()
     after = scratch.files()
     return Again(
         calls=len(night.asked),
-        commits=len(scratch.workspace.git.log()) - made + (scratch.workspace.git.head() != head),
+        commits=len(scratch.workspace.git.log()) - made,
         entries=0 if night.consolidated.entries is None else 1,
         changed=sum(before[file] != after[file] for file in before),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from dream.consolidate.fidelity import Kept
@@ -13,12 +14,14 @@ from dream.eval.bill import Bill
 from dream.eval.change import Changed
 from dream.eval.conversation import Conversation
 from dream.eval.evidence import Evidence
+from dream.eval.listening import JOBS
 from dream.eval.remembered import Remembered, at, remember
 from dream.eval.restraint import Restraint
 from dream.eval.retention import Retention
-from dream.eval.scratch import Tell
+from dream.eval.scratch import Scratch, Tell
 from dream.eval.stability import Stability, Survival
 from dream.eval.words import cut
+from dream.llm.spending import Meter
 from dream.settings import Settings
 
 SIZES = (2_000, 4_500, 6_100)
@@ -56,17 +59,15 @@ def evaluate(
     `survive`: also plant facts before 20 of their sittings, and look for them afterwards.
     """
     sizes = sorted(sizes)
-    with tempfile.TemporaryDirectory(prefix="dream-eval-") as scratch:
-        root = Path(scratch)
-        found = [
-            remember(one, settings, root / str(number), sizes, each=each, tell=tell)
-            for number, one in enumerate(conversations)
-        ]
-        survived = list(_survivals(found, settings, root, tell)) if survive else []
+    meter = Meter(settings)
+    with tempfile.TemporaryDirectory(prefix="dream-eval-") as root:
+        fresh = (Scratch(Path(root) / str(number), settings, meter) for number in count())
+        found = [remember(one, next(fresh), sizes, each=each, tell=tell) for one in conversations]
+        survived = list(_survivals(found, next(fresh), tell)) if survive else []
     retained = tuple(_retention(found, sizes))
     memory = [one for one in retained if one.text.startswith("memory")]
     return Report(
-        model=", ".join(dict.fromkeys(settings.model_for(job) for job in bill.JOBS)),
+        model=", ".join(dict.fromkeys(settings.model_for(job) for job in JOBS)),
         conversations=tuple(one.name for one in conversations),
         sessions=sum(len(one.sessions) for one in conversations),
         retention=retained,
@@ -108,10 +109,10 @@ def _change(found: Sequence[Remembered], sizes: Sequence[int]) -> Iterator[Chang
             yield measured
 
 
-def _survivals(found: Sequence[Remembered], settings: Settings, root: Path, tell: Tell) -> Iterator[Survival]:
+def _survivals(found: Sequence[Remembered], scratch: Scratch, tell: Tell) -> Iterator[Survival]:
     """Those of the conversations that plant facts themselves, else facts planted before them."""
     own = [one for one in found if one.conversation.facts]
     for one in own:
         yield stability.survival(one.conversation.name, one.conversation, one.nights)
     if not own:
-        yield stability.planted_before([one.conversation for one in found], settings, root / "survival", tell)
+        yield stability.planted_before([one.conversation for one in found], scratch, tell)

@@ -12,8 +12,9 @@ from pathlib import Path
 from dream import pipeline, transcripts
 from dream.consolidate.fidelity import Kept
 from dream.dreaming import Models
+from dream.errors import ModelError, SpendingLimit
 from dream.eval.conversation import Session
-from dream.eval.listening import Asked, Listening
+from dream.eval.listening import JOBS, Asked, Listening
 from dream.llm.open import open_model
 from dream.llm.spending import Meter
 from dream.models import MEMORY_FILES, Diagnostic, MemoryFile, Usage
@@ -38,10 +39,7 @@ class Night:
     asked: tuple[Asked, ...]
     seconds: float
     files: Mapping[MemoryFile, str]
-
-    @property
-    def usage(self) -> Usage:
-        return self.consolidated.usage + self.run.usage
+    usage: Usage
 
 
 @dataclass(slots=True)
@@ -50,6 +48,7 @@ class Scratch:
 
     root: Path
     settings: Settings
+    meter: Meter  # of the whole evaluation: a run's bounds are its bounds
     nights: list[Night] = field(default_factory=list)
     messages: dict[tuple[str, int], str] = field(default_factory=dict)  # (session, position) → the message's id
     transcripts: list[Path] = field(default_factory=list)
@@ -62,7 +61,10 @@ class Scratch:
         self.workspace = Workspace.create(self.root / "ws", now=datetime(2000, 1, 1, tzinfo=UTC))
 
     def night(self, sessions: Sequence[Session]) -> Night:
-        """Consolidate `sessions` and dream, at three in the morning after the last of them."""
+        """Consolidate `sessions` and dream, at three in the morning after the last of them.
+
+        Raises SpendingLimit at a bound, and ModelError when the first dream fails; a later one that fails is noted.
+        """
         paths = [self._written(session) for session in sessions]
         self.transcripts += paths
         self.last = _three(max(session.at for session in sessions))
@@ -78,16 +80,19 @@ class Scratch:
     def _dream(self, paths: Sequence[Path], now: datetime) -> Night:
         heard: list[Asked] = []
         begun = time.perf_counter()
-        meter, other = (Meter(self.settings, now=lambda: now) for _ in range(2))
-        consolidator = Listening(open_model(self.settings, "consolidator", other), "consolidator", heard)
-        models = Models(
-            Listening(open_model(self.settings, "phase1", meter), "phase1", heard),
-            Listening(open_model(self.settings, "phase2", meter), "phase2", heard),
-            meter,
+        mark = self.meter.mark()
+        consolidator, phase1, phase2 = (
+            Listening(open_model(self.settings, job, self.meter), job, heard) for job in JOBS
         )
         read = pipeline.consolidate(self.workspace, paths, settings=self.settings, now=now, model=consolidator)
+        if read.failed:
+            raise SpendingLimit(read.reason)
+        models = Models(phase1, phase2, self.meter)
         ran = pipeline.run(self.workspace, settings=self.settings, now=now, models=models)
-        return Night(read, ran, tuple(heard), time.perf_counter() - begun, self.files())
+        if ran.outcome == "failed" and not any(night.run.batches for night in self.nights):
+            raise ModelError(ran.reason)  # the first dream: so would be all others
+        seconds = time.perf_counter() - begun
+        return Night(read, ran, tuple(heard), seconds, self.files(), self.meter.since(mark))
 
     def files(self) -> dict[MemoryFile, str]:
         """Return the memory files as they stand."""

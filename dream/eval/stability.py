@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import combinations, pairwise
-from pathlib import Path
 
 from dream import trace
 from dream.eval import planted
@@ -17,7 +16,6 @@ from dream.eval.remembered import Remembered
 from dream.eval.scratch import Night, Scratch, Tell
 from dream.models import MemoryFile
 from dream.phases.similar import content_words, same_fact
-from dream.settings import Settings
 
 RESTATED = 0.7  # of a line's content words that stand in one line of the next night: then it is not lost
 
@@ -93,12 +91,11 @@ def survival(material: str, facts: Conversation, nights: Sequence[Night]) -> Sur
     )
 
 
-def planted_before(others: Sequence[Conversation], settings: Settings, root: Path, tell: Tell) -> Survival:
+def planted_before(others: Sequence[Conversation], scratch: Scratch, tell: Tell) -> Survival:
     """Plant facts in the weeks before the others, dream over 20 of their sittings by date, and look for them."""
     material = sorted((session for other in others for session in other.sessions), key=lambda one: one.at)
     material = material[: planted.OTHER]
     facts = planted.read(sittings=PLANTING, begin=material[0].at - timedelta(days=30))
-    scratch = Scratch(root, settings)
     for number, session in enumerate([*facts.sessions, *material]):
         tell(f"facts, then other material: night {number + 1} of {PLANTING + len(material)}")
         scratch.night([session])

@@ -52,7 +52,8 @@ def _retention(report: Report) -> Table:
     ]
     says = (
         "Content words of the gold answers / whole answers that stand in the text, in per cent. Memory is what "
-        "Workspace.context gives an agent at that size; tokens are characters / 4."
+        "Workspace.context gives an agent at that size; of history the first lines of each entry; tokens are "
+        "characters / 4."
     )
     return Table(
         "Retention", says, ("text", "tokens", "own", "chance", "own − chance", "answers with all words"), tuple(rows)
