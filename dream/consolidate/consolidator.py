@@ -3,52 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from typing import Self
 
-from dream.consolidate import cut
+from dream.consolidate import cut, identity
+from dream.consolidate.archive import Consolidated, Place
 from dream.consolidate.background import Background
-from dream.consolidate.cut import Item
-from dream.consolidate.fidelity import Kept
+from dream.consolidate.flight import Flight, Line, Talk
 from dream.consolidate.patience import Patience
 from dream.consolidate.session import Session
 from dream.consolidate.summariser import Batch, Summariser
 from dream.llm.model import Model
-from dream.models import Diagnostic, Entry, Message, Report, Usage
+from dream.models import Diagnostic, Message, Report
 from dream.settings import Settings
 from dream.store.history import History, StalePosition
+from dream.store.stuck import Stuck
 from dream.transcripts import parts
 
 SUMMARY_SHARE = 0.25  # of a session's budget, at the most, is given to its own summaries
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Consolidated:
-    """What was appended: entries, how many message positions they complete, how many are raw, and the bill.
-
-    `kept` counts the exact things that users said, and how many of them are in the summaries.
-    """
-
-    session: str
-    entries: tuple[Entry, ...] = ()
-    messages: int = 0
-    raw: int = 0
-    usage: Usage = dataclasses.field(default_factory=Usage)
-    kept: Kept = dataclasses.field(default_factory=Kept)
-
-    def __add__(self, other: Consolidated) -> Consolidated:
-        return Consolidated(
-            self.session,
-            self.entries + other.entries,
-            self.messages + other.messages,
-            self.raw + other.raw,
-            self.usage + other.usage,
-            self.kept + other.kept,
-        )
 
 
 class Consolidator:
@@ -73,11 +49,14 @@ class Consolidator:
         self._folder = prompts_folder
         self._report = report
         self._patience = Patience()
+        self._stuck = Stuck(history.private)
         self._background: Background[Consolidated | None] = Background()
 
     def consolidate(self, key: str, messages: Iterable[Message], *, now: datetime) -> Consolidated:
-        """Consolidate all of session `key` that history does not hold yet; `messages` are read once, from its first.
+        """Consolidate all of session `key` that history does not hold yet; `messages` are all, from its first.
 
+        What history holds is known by the messages' identities, so a session that was started anew, rewritten or
+        cut loses nothing and is archived once. `messages` may be read again; an iterator is held in memory.
         Every entry is on disk when this returns or raises. Raises SpendingLimit before the call that
         would pass a bound, and HistoryError.
         """
@@ -85,8 +64,42 @@ class Consolidator:
 
     def steps(self, key: str, messages: Iterable[Message], *, now: datetime) -> Iterator[Consolidated]:
         """Do as `consolidate` does, and yield what was appended after each model call."""
-        start = self._history.position(key)
-        yield from self._run(key, self._new(key, enumerate(messages), start), start, now)
+        messages = list(messages) if isinstance(messages, Iterator) else messages
+        while True:
+            line = self._line(Talk(key, messages, _nothing), now)
+            if line is None:
+                return
+            try:
+                yield from self._run(line, now)
+            except StalePosition:
+                if self._history.position(line.place.key) <= line.place.position:
+                    raise
+            else:
+                return
+
+    def sessions(
+        self,
+        talks: Iterable[Talk],
+        *,
+        now: datetime,
+        parallel: int = 1,
+        before: Callable[[str], None] = lambda what: None,
+    ) -> Iterator[Consolidated]:
+        """Consolidate many sessions with up to `parallel` model calls at a time; yield what was appended.
+
+        Entries come in the order of the sessions, not of the answers. `before` is called before each call and may
+        raise SpendingLimit to stop there. A session's `done` is called when all of it is in history.
+        """
+        if parallel > 1:
+            yield from Flight(_Ground(self, now), parallel, before).over(talks)
+            return
+        for talk in talks:
+            steps = self.steps(talk.key, talk.messages, now=now)
+            before(f"consolidating {talk.key}")
+            for done in steps:
+                yield done
+                before(f"consolidating {talk.key}")
+            talk.done()
 
     def maybe_consolidate(
         self, session: Session, *, now: datetime | None = None, other_tokens: int = 0
@@ -146,66 +159,78 @@ class Consolidator:
 
     def _given_up(self, session: Session, end: int | None, now: datetime | None) -> Consolidated:
         chars = self._settings.tool_result_chars
-        old = [(at, _shortened(message, chars)) for at, message in session.waiting() if end is None or at < end]
-        start = old[0][0] if old else 0
-        steps = self._run(session.key, old, start, now or datetime.now(UTC))
-        return sum(steps, Consolidated(session.key))
-
-    def _new(self, key: str, numbered: Iterable[tuple[int, Message]], start: int) -> Iterator[tuple[int, Message]]:
-        """Leave out what history holds already; say so when the session has become shorter than that."""
-        position = -1
-        for position, message in numbered:
-            if position >= start:
-                yield position, message
-        if position + 1 < start and self._report:
-            text = f"history holds {start} messages of this session, but only {position + 1} were given; none is read"
-            self._report(Diagnostic(key, 0, text))
-
-    def _run(
-        self, key: str, numbered: Iterable[tuple[int, Message]], position: int, now: datetime
-    ) -> Iterator[Consolidated]:
-        new = iter(numbered)
-        first = next(new, None)
-        if first is None:
-            return  # before a tokenizer is loaded for nothing
-        summariser = Summariser(
-            self._model, self._settings, folder=self._folder, report=self._report, patience=self._patience, now=now
-        )
-        items = (summariser.item(place, message) for place, message in chain([first], new))
-        for chunk in cut.chunks(items, summariser.budget):
-            for done in self._chunk(key, chunk, summariser, position, now):
-                yield done
-                position = _end(done, position)
-
-    def _chunk(
-        self, key: str, chunk: list[Item], summariser: Summariser, position: int, now: datetime
-    ) -> Iterator[Consolidated]:
-        """Append what stands for `chunk`; where another process was quicker, only for what it left."""
-        while left := [item for item in chunk if item.position >= position]:
+        now, done = now or datetime.now(UTC), Consolidated(session.key)
+        while True:
+            old = [(at, _live(message, chars)) for at, message in session.waiting() if end is None or at < end]
+            if not old:
+                return done
+            place = Place(session.key, old[0][0])
             try:
-                for batch in summariser.batches(key, left):
-                    done = self._append(key, batch, position, now)
-                    position = _end(done, position)
-                    yield done
-            except StalePosition:
-                moved = self._history.position(key)
-                if moved <= position:
+                for step in self._run(self._begun(Talk(session.key, (), _nothing), place, iter(old), now), now):
+                    done += step
+            except StalePosition:  # another process was quicker; what it left is ours
+                if self._history.position(session.key) <= place.position:
                     raise
-                position = moved
+            else:
+                return done
 
-    def _append(self, key: str, batch: Batch, position: int, now: datetime) -> Consolidated:
-        entries = tuple(self._history.append(batch.entries, now=now))
-        end = max((entry.span[1] for entry in entries if entry.span), default=position)
+    def _line(self, talk: Talk, now: datetime) -> Line | None:
+        """Find what is new of a talk; None when nothing is."""
+        plan = identity.plan(self._history, talk.key, talk.messages)
+        if plan.remark and self._report:
+            self._report(Diagnostic(talk.key, 0, plan.remark))
+        first = next(plan.numbered, None)
+        if first is None:
+            return None  # before a tokenizer is loaded for nothing
+        place = Place(plan.key, plan.start, plan.prefix, plan.known)
+        return self._begun(talk, place, chain([first], plan.numbered), now)
+
+    def _begun(self, talk: Talk, place: Place, numbered: Iterator[tuple[int, Message]], now: datetime) -> Line:
+        summariser = Summariser(
+            self._model,
+            self._settings,
+            folder=self._folder,
+            report=self._report,
+            patience=self._patience,
+            stuck=self._stuck,
+            now=now,
+        )
+        items = (summariser.item(at, message) for at, message in numbered)
+        return Line(talk, place, summariser, cut.chunks(items, summariser.budget))
+
+    def _run(self, line: Line, now: datetime) -> Iterator[Consolidated]:
+        for chunk in line.chunks:
+            for batch in line.summariser.batches(line.place.key, chunk):
+                yield self._append(line.place, batch, now)
+
+    def _append(self, place: Place, batch: Batch, now: datetime) -> Consolidated:
+        entries = tuple(self._history.append(place.identified(batch.entries), now=now))
         raw = sum(entry.kind == "raw" for entry in entries)
-        return Consolidated(key, entries, end - position, raw, batch.usage, batch.kept)
+        return Consolidated(place.key, entries, place.moved(entries), raw, batch.usage, batch.kept)
 
 
-def _end(done: Consolidated, position: int) -> int:
-    return max((entry.span[1] for entry in done.entries if entry.span), default=position)
+class _Ground:
+    """What a flight needs of a Consolidator, at one time."""
+
+    def __init__(self, consolidator: Consolidator, now: datetime) -> None:
+        self._consolidator = consolidator
+        self._now = now
+
+    def line(self, talk: Talk) -> Line | None:
+        return self._consolidator._line(talk, self._now)  # noqa: SLF001, its own
+
+    def land(self, place: Place, batch: Batch) -> Consolidated:
+        return self._consolidator._append(place, batch, self._now)  # noqa: SLF001, its own
+
+    def alone(self, talk: Talk) -> Iterator[Consolidated]:
+        return self._consolidator.steps(talk.key, talk.messages, now=self._now)
 
 
-def _shortened(message: Message, chars: int) -> Message:
-    """Cut a tool's result in its middle, as the readers of transcripts do."""
-    if message.role != "tool":
-        return message
-    return dataclasses.replace(message, content=parts.cut(message.content, chars))
+def _nothing() -> None:
+    """Nobody waits for the end."""
+
+
+def _live(message: Message, chars: int) -> Message:
+    """Cut a tool's result in its middle, as the readers of transcripts do; a live session counts by position alone."""
+    content = parts.cut(message.content, chars) if message.role == "tool" else message.content
+    return dataclasses.replace(message, content=content, id=None)

@@ -40,6 +40,12 @@ def span(items: Sequence[Item]) -> tuple[int, int]:
     return items[0].position, end.position + end.last
 
 
+def ids(items: Sequence[Item]) -> str:
+    """Join the ids of the messages that `items` complete; empty where one has none."""
+    found = [item.message.id or "" for item in items if item.last]
+    return "".join(found) if all(found) else ""
+
+
 def chunks(items: Iterable[Item], budget: int) -> Iterator[list[Item]]:
     """Cut `items` into consecutive chunks of at most `budget` tokens; only a single item may hold more.
 

@@ -8,7 +8,7 @@ from datetime import tzinfo
 from itertools import chain
 
 from dream import prompts, provenance
-from dream.consolidate.cut import Item, parts, span
+from dream.consolidate.cut import Item, ids, parts, span
 from dream.models import NewEntry
 
 RAW_CHARS = 16_000  # of one entry: a page that a prompt can hold beside others
@@ -49,4 +49,4 @@ def _entry(key: str, group: Sequence[Item], zone: tzinfo, count: Callable[[str],
     shown = [text for text in (_shown(item, zone) for item in group) if text]
     partly = ", in part" if not all(item.last for item in group) else ""
     content = "\n".join([f"[RAW] {len(shown)} messages{partly}", *shown])
-    return NewEntry("raw", content, key, span(group), count(content))
+    return NewEntry("raw", content, key, span(group), count(content), ids=ids(group))

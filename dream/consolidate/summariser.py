@@ -13,10 +13,11 @@ from dream.consolidate.cut import Item
 from dream.consolidate.fidelity import Kept
 from dream.consolidate.patience import Patience
 from dream.consolidate.prepare import prepare, safe
-from dream.errors import AnswerUnusable, ModelError, PromptTooLong
+from dream.errors import AnswerUnusable, ModelError, PromptTooLong, SpendingLimit
 from dream.llm.model import ChatMessage, Model
 from dream.models import Diagnostic, Message, NewEntry, Report, Usage
 from dream.settings import Settings
+from dream.store.stuck import Stuck
 
 CHUNK_TOKENS = 8_000  # of messages in one summary, where the window allows; from more, each is told in less detail
 LEAST_TOKENS = 256  # of messages in one call, however small the window
@@ -49,6 +50,7 @@ class Summariser:
         folder: Path | None,
         report: Report | None,
         patience: Patience,
+        stuck: Stuck,
         now: datetime,
     ) -> None:
         self._model = model
@@ -56,6 +58,7 @@ class Summariser:
         self._zone = settings.zone()
         self._report = report
         self._patience = patience
+        self._stuck = stuck
         self._now = now
         self._told = False
         self._system = prompts.load("consolidate", folder, language=prompts.language(settings.language))
@@ -80,11 +83,22 @@ class Summariser:
         The parts of one long message come as one batch, so that they are in history together or not at all.
         """
         if not any(item.message.content for item in items):
-            yield Batch((NewEntry("nothing", "", key, cut.span(items)),))
+            yield Batch((NewEntry("nothing", "", key, cut.span(items), ids=cut.ids(items)),))
         elif len(items) == 1 and items[0].tokens > self.budget:
-            yield _joined(self._in_parts(key, items[0], self.budget, halvings))
+            yield self._long(key, items, halvings)
         else:
             yield from self._fitting(key, items, halvings)
+
+    def _long(self, key: str, items: Sequence[Item], halvings: int) -> Batch:
+        """Summarise one message in parts; where a spending bound stops that twice, keep it as it was said."""
+        try:
+            batch = _joined(self._in_parts(key, items[0], self.budget, halvings))
+        except SpendingLimit as error:
+            if not self._stuck.again(key, items[0].position):
+                raise
+            batch = self._raw(key, items, Usage(), f"it costs more than a run may: {error}")
+        self._stuck.over(key)
+        return batch
 
     def _fitting(self, key: str, items: Sequence[Item], halvings: int) -> Iterator[Batch]:
         try:
@@ -138,9 +152,9 @@ class Summariser:
     def _written(self, key: str, items: Sequence[Item], text: str, usage: Usage, model: str) -> Batch:
         name = model or self._model.name
         if not text:
-            return Batch((NewEntry("nothing", "", key, cut.span(items), 0, name),), usage)
+            return Batch((NewEntry("nothing", "", key, cut.span(items), 0, name, cut.ids(items)),), usage)
         text, kept = fidelity.completed(text, [item.message for item in items], self._zone)
-        entry = NewEntry("summary", text, key, cut.span(items), self._model.count(text), name)
+        entry = NewEntry("summary", text, key, cut.span(items), self._model.count(text), name, cut.ids(items))
         by_user = provenance.by_user(text, [item.message for item in items])
         return Batch((replace(entry, by_user=by_user),), usage, kept)
 

@@ -59,6 +59,7 @@ class History:
     ) -> None:
         self.path = directory / "history.jsonl"
         self.archive_path = directory / "archive"
+        self.private = private
         self._directory = directory
         self._zone = zone
         self._report = report
@@ -139,6 +140,11 @@ class History:
         with self._counted():
             return self._index.beginning_with(first)
 
+    def has_branches(self, session: str) -> bool:
+        """Tell whether there are keys derived from this one, `<session>~<digest>`."""
+        with self._counted():
+            return self._index.beginning_with(f"{session}~") is not None
+
     def of(self, sessions: re.Pattern[str]) -> Iterator[Entry]:
         """Yield the entries of the sessions whose whole key matches, oldest first; other lines are hardly looked at."""
         with explained("read", self.path, HistoryError), self._view() as view:
@@ -186,6 +192,13 @@ class History:
         """
         with explained("repaired", self.path, HistoryError), self._writer.lock:
             return self._writer.repair(now)
+
+    @contextmanager
+    def rewriting(self, *, now: datetime) -> Iterator[list[Path]]:
+        """Hold the log for the block, its tail mended, and yield its files: the archive, oldest first, and the log."""
+        with explained("rewritten", self.path, HistoryError), self._writer.lock:
+            self._writer.ready(now)
+            yield [*(self.archive_path / file.name for file in archived(self.archive_path)), self.path]
 
     def import_legacy(self, path: Path, *, now: datetime) -> list[Entry]:
         """Append the entries of an older HISTORY.md, once; the file stays. Returns what was imported now.

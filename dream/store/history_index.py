@@ -18,7 +18,7 @@ import orjson
 from dream.errors import WorkspaceError
 from dream.store.files import replace
 from dream.store.history_bytes import lines
-from dream.store.history_records import BrokenRow, Outline, outline
+from dream.store.history_records import DERIVED, BrokenRow, Outline, outline
 
 FILE_NAME = "positions.json"
 VERSION = 2
@@ -46,7 +46,8 @@ class Sums:
     tokens: int = 0
     positions: dict[str, int] = field(default_factory=dict)
     prefixes: dict[str, str] = field(default_factory=dict)  # session → digest of its messages up to its position
-    firsts: dict[str, str] = field(default_factory=dict)  # digest of a session's first message → session
+    # Digest of a session's first message → session; and a key with "~" behind it → a key that was derived from it.
+    firsts: dict[str, str] = field(default_factory=dict)
 
     def add(self, row: Outline, offset: int, length: int) -> bool:
         """Count one entry; False if its cursor does not rise."""
@@ -57,6 +58,8 @@ class Sums:
             self.prefixes[row.session] = row.prefix
             if row.first:
                 self.firsts.setdefault(row.first, row.session)
+                if derived := DERIVED.fullmatch(row.session):
+                    self.firsts.setdefault(f"{derived[1]}~", row.session)
         if row.cursor > self.highest:
             self.highest = row.cursor
             return True
@@ -99,7 +102,7 @@ class Index:
         return archived, self.archived_prefixes.get(session, "")
 
     def beginning_with(self, first: str) -> str | None:
-        """Return the session whose first message has the digest `first`."""
+        """Return the session whose first message has the digest `first`, or one that was derived from `<key>~`."""
         return self.archived_firsts.get(first) or self.now.firsts.get(first)
 
     def positions(self) -> dict[str, int]:

@@ -77,7 +77,8 @@ def _database(source: Source, options: Options) -> Iterator[tuple[str, Json]]:
 
 def _messages(row: Json, turns: Turns) -> Iterator[Message]:
     who, person = role(row.get("role"))
-    at, identity, content = row.get("timestamp"), fields.key(row, "id"), row.get("content")
+    at, number, content = row.get("timestamp"), fields.key(row, "id"), row.get("content")
+    identity = number and f"hermes-message-{number}"  # of the whole database, and the same when it is taken back
     if row.get("active") in (0, False) and who is not None:
         content, row = TAKEN_BACK, {**row, "tool_calls": None}
     if isinstance(content, str) and content.startswith(_JSON):

@@ -77,7 +77,8 @@ class Turns:
             )
             taken += 1
         if shown:
-            yield self._message(who, shown, at, _nth(identity, taken), name, identities, None)
+            seed = (found.text, *(call.line for call in asked))
+            yield self._message(who, shown, seed, at, _nth(identity, taken), name, identities, None)
 
     def result(
         self,
@@ -93,8 +94,9 @@ class Turns:
             fitting = (key for key, tool in self._waiting.items() if name in (None, tool))
             answers = next(fitting, None)
         tool = self._waiting.pop(answers, None) if answers is not None else None
-        told = parts.cut(clean.said(parts.text(content)), self.options.tool_result_chars)
-        yield self._message("tool", told, at, identity, name or tool, (), answers)
+        whole = parts.text(content)
+        told = parts.cut(clean.said(whole), self.options.tool_result_chars)
+        yield self._message("tool", told, (whole,), at, identity, name or tool, (), answers)
 
     def _identities(self, calls: Sequence[parts.Call]) -> tuple[str, ...]:
         found = []
@@ -111,14 +113,16 @@ class Turns:
         self,
         who: Role,
         content: str,
+        seed: tuple[str, ...],
         at: object,
         identity: str | None,
         name: str | None,
         calls: tuple[str, ...],
         answers: str | None,
     ) -> Message:
+        """Make a message; `seed` is what it said as the file has it, so that no setting of ours changes its identity."""
         when = times.parse(at, self.options.zone)
-        return Message(who, content, when, name, identity or _digest(who, at, content, calls, answers), calls, answers)
+        return Message(who, content, when, name, identity or _digest(who, at, seed, answers), calls, answers)
 
 
 def _nth(identity: str | None, number: int) -> str | None:

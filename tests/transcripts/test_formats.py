@@ -206,10 +206,10 @@ def test_the_database_of_hermes_is_read_and_not_written(tmp_path: Path) -> None:
     before = path.read_bytes()
     pairs, diagnostics = read(path)
     assert [(key, m.role, m.content, m.calls, m.answers, m.id) for key, m in pairs] == [
-        ("hermes:s1", "user", "where?", (), None, "1"),
-        ("hermes:s1", "assistant", "→ terminal(pwd)", ("call-1",), None, "3"),
-        ("hermes:s1", "tool", "/home", (), "call-1", "4"),
-        ("hermes:s1", "user", "(taken back)", (), None, "5"),
+        ("hermes:s1", "user", "where?", (), None, "hermes-message-1"),
+        ("hermes:s1", "assistant", "→ terminal(pwd)", ("call-1",), None, "hermes-message-3"),
+        ("hermes:s1", "tool", "/home", (), "call-1", "hermes-message-4"),
+        ("hermes:s1", "user", "(taken back)", (), None, "hermes-message-5"),
     ]
     assert pairs[0][1].at == at("2026-07-02T13:46:41.25")
     assert (diagnostics, path.read_bytes(), sorted(tmp_path.iterdir())) == ([], before, [path])

@@ -1,0 +1,136 @@
+"""Several sessions' model calls in flight; their entries land in history in the order of the sessions."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Protocol
+
+from dream.consolidate import identity
+from dream.consolidate.archive import Consolidated, Place
+from dream.consolidate.cut import Item
+from dream.consolidate.summariser import Batch, Summariser
+from dream.errors import SpendingLimit
+from dream.models import Message
+from dream.store.history import StalePosition
+
+AHEAD = 2  # chunks that are read ahead for each call in flight, so that a slow one holds up none of the others
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """A session to consolidate: its messages, which can be read again, and what to call when all are in history."""
+
+    key: str
+    messages: Iterable[Message]
+    done: Callable[[], None]
+
+
+@dataclass(slots=True)
+class Line:
+    """A talk under way: its chunks in order, and whether it has to stop."""
+
+    talk: Talk
+    place: Place
+    summariser: Summariser
+    chunks: Iterator[list[Item]]
+    flying: int = 0
+    read: bool = False
+    failed: bool = False
+
+    def answered(self, chunk: list[Item]) -> tuple[list[Batch], SpendingLimit | None]:
+        """Ask for what stands for `chunk`; at a spending bound, for as much of it as there was money for."""
+        batches: list[Batch] = []
+        try:
+            batches.extend(self.summariser.batches(self.place.key, chunk))
+        except SpendingLimit as error:
+            return batches, error
+        return batches, None
+
+    def over(self) -> None:
+        """Say so when all of it has landed."""
+        if self.read and not self.flying and not self.failed:
+            self.talk.done()
+
+
+class Ground(Protocol):
+    """Where talks begin and batches land: the Consolidator."""
+
+    def line(self, talk: Talk) -> Line | None:
+        """Begin a talk; None when nothing of it is new."""
+
+    def land(self, place: Place, batch: Batch) -> Consolidated:
+        """Append a batch; raises StalePosition when another process was quicker."""
+
+    def alone(self, talk: Talk) -> Iterator[Consolidated]:
+        """Consolidate a talk from its beginning, one call after the other."""
+
+
+class Flight:
+    """One run over many talks with up to `parallel` calls at a time; `before` is called before each of them.
+
+    When `before` or a call raises SpendingLimit, nothing new is begun, what is under way lands, and then it is raised.
+    """
+
+    def __init__(self, ground: Ground, parallel: int, before: Callable[[str], None]) -> None:
+        self._ground = ground
+        self._parallel = parallel
+        self._before = before
+        self._flying: deque[tuple[Line, Future[tuple[list[Batch], SpendingLimit | None]]]] = deque()
+        self._again: list[Talk] = []
+        self._stop: SpendingLimit | None = None
+
+    def over(self, talks: Iterable[Talk]) -> Iterator[Consolidated]:
+        """Consolidate `talks`; yield what was appended, in their order."""
+        with ThreadPoolExecutor(self._parallel, thread_name_prefix="dream-consolidate") as pool:
+            try:
+                for talk in talks:
+                    yield from self._take_off(talk, pool)
+                    if self._stop:
+                        break
+            except SpendingLimit as error:
+                self._stop = self._stop or error
+            while self._flying:
+                yield from self._landed()
+        if self._stop:
+            raise self._stop
+        for talk in self._again:
+            yield from self._ground.alone(talk)
+            talk.done()
+
+    def _take_off(self, talk: Talk, pool: ThreadPoolExecutor) -> Iterator[Consolidated]:
+        own = identity.base(talk.key)
+        while any(identity.base(line.talk.key) == own for line, _ in self._flying):
+            yield from self._landed()  # what is new of it depends on what the other file of this key leaves
+        line = self._ground.line(talk)
+        if line is None:
+            talk.done()
+            return
+        for chunk in line.chunks:
+            self._before(f"consolidating {talk.key}")
+            while len(self._flying) >= AHEAD * self._parallel:
+                yield from self._landed()
+            if line.failed or self._stop:
+                return
+            line.flying += 1
+            self._flying.append((line, pool.submit(line.answered, chunk)))
+        line.read = True
+        line.over()
+
+    def _landed(self) -> Iterator[Consolidated]:
+        line, future = self._flying.popleft()
+        batches, error = future.result()
+        line.flying -= 1
+        for batch in batches if not line.failed else ():
+            try:
+                yield self._ground.land(line.place, batch)
+            except StalePosition:
+                line.failed = True
+                self._again.append(line.talk)
+                return
+        if error is not None:
+            line.failed = True
+            self._stop = self._stop or error
+        line.over()

@@ -1,0 +1,165 @@
+"""Which messages of a session history holds already, so that each is archived once, whatever became of its file.
+
+A session's messages are known by digests of their identities. History keeps with each entry those of its span, and
+one digest of all from the session's first. Where a transcript still begins with what history holds, the position says
+where to go on. Where it does not (the file was started anew, rewritten, cut, rewound, or a second one has the same
+key), its messages are compared one by one with those of the key, and what is new goes on under a key derived from it,
+`<key>~<digest of the first message that the key itself lacks>`, so that the next reading goes on there too.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import urlsafe_b64encode
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from itertools import chain
+
+from dream.models import Message
+from dream.store.history import History
+from dream.store.history_records import DERIVED, DIGEST_CHARS
+
+SHORTEST_ID = 16  # characters of an id that is no mere number of a message in its file
+
+Numbered = Iterator[tuple[int, Message]]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is new of a session: the key it goes on under, from which position, and the messages, to be taken once.
+
+    Each message's id is its digest. `prefix` is the digest of what history holds under the key; `known` is False
+    where the entries there don't say which messages they stand for, and so none that follows can.
+    """
+
+    key: str
+    start: int
+    prefix: str
+    numbered: Numbered
+    known: bool = True
+    remark: str = ""
+
+
+@dataclass(slots=True)
+class _Held:
+    """What history holds under one key."""
+
+    position: int = 0
+    prefix: str = ""
+    digests: Counter[str] = field(default_factory=Counter)
+
+
+def digest(message: Message) -> str:
+    """Name a message by its id; where that is missing, or may be used again by a session started anew, by what it is."""
+    if message.id is not None and len(message.id) >= SHORTEST_ID:
+        return _short(message.id)
+    return _short(repr((message.id, message.role, message.name, message.at, message.content, message.calls)))
+
+
+def extended(prefix: str, digests: str) -> str:
+    """Return the digest of a session's messages up to the last of `digests`, from that of those before."""
+    for at in range(0, len(digests), DIGEST_CHARS):
+        prefix = _short(prefix + digests[at : at + DIGEST_CHARS])
+    return prefix
+
+
+def base(key: str) -> str:
+    """Return the key that `key` was derived from, or itself."""
+    match = DERIVED.fullmatch(key)
+    return match[1] if match else key
+
+
+def plan(history: History, key: str, messages: Iterable[Message]) -> Plan:
+    """Find what is new among `messages`, which are those of session `key` from its first.
+
+    They are iterated once where they begin as history has them, else up to three times.
+    """
+    position, prefix = history.tail(key)
+    given, found = 0, ""
+    read = iter(messages)
+    first = next(read, None)
+    stream = _named(chain([] if first is None else [first], read))
+    while given < position and (message := next(stream, None)) is not None:
+        given += 1
+        found = extended(found, message.id or "")
+    if position and not prefix:
+        short = f"history holds {position} messages of this session, but only {given} were given; none is read"
+        return Plan(key, position, "", enumerate(stream, position), False, short if given < position else "")
+    if given == position and found == prefix and not history.has_branches(key):
+        origin = _origin(history, key, first) if position == 0 else None
+        rest = enumerate(stream, position) if origin is None else _without_copied(history, origin, stream)
+        return Plan(key, position, prefix, rest)
+    return _compared(history, key, messages)
+
+
+def _compared(history: History, key: str, messages: Iterable[Message]) -> Plan:
+    """Find what is new where it takes a look at every message: those that neither the key nor its branches hold."""
+    held = _held(history, key)
+    own = held.get(key, _Held())
+    branches: Counter[str] = sum((one.digests for name, one in held.items() if name != key), Counter())
+    given = [message.id or "" for message in _named(messages)]
+    begins = len(given) >= own.position and extended("", "".join(given[: own.position])) == own.prefix
+    if begins and branches.keys().isdisjoint(given[own.position :]):
+        after = (place for place in enumerate(_named(messages)) if place[0] >= own.position)
+        return Plan(key, own.position, own.prefix, after)
+    everything = own.digests + branches
+    if not _new(given, everything.copy()):
+        cut = len(given) < own.position
+        remark = f"history holds {own.position} messages of this session, but only {len(given)} are left of it"
+        return Plan(key, own.position, own.prefix, iter(()), remark=remark if cut else "")
+    target = f"{key}~{_new(given, own.digests.copy())[0]}"
+    there = held.get(target, _Held())
+    rest = enumerate((one for one in _named(messages) if not _taken(everything, one.id or "")), there.position)
+    remark = f"the session does not go on where history left it; what is new in it is kept as {target}"
+    return Plan(target, there.position, there.prefix, rest, remark="" if there.position else remark)
+
+
+def _origin(history: History, key: str, first: Message | None) -> str | None:
+    """Name the session that this one is a fork of, by the first message: one that has an id and says when it was."""
+    if first is None or first.id is None or first.at is None:
+        return None
+    origin = history.beginning_with(digest(first))
+    return None if origin is None or base(origin) == key else base(origin)
+
+
+def _without_copied(history: History, origin: str, stream: Iterator[Message]) -> Numbered:
+    """Number the messages of a fork; those that it repeats of its origin keep their place and say nothing again."""
+    held = sum((one.digests for one in _held(history, origin).values()), Counter())
+    copied = True
+    for at, message in enumerate(stream):
+        copied = copied and _taken(held, message.id or "")
+        yield at, replace(message, content="", calls=(), answers=None) if copied else message
+
+
+def _held(history: History, key: str) -> dict[str, _Held]:
+    """Read what the log holds for `key` and for the keys derived from it."""
+    found: dict[str, _Held] = {}
+    pattern = re.compile(re.escape(key) + r"(?:~[\w-]{8})?", re.ASCII)
+    for entry in history.of(pattern):
+        one = found.setdefault(entry.session or "", _Held())
+        if entry.span is not None and entry.span[1] > one.position:
+            one.position, one.prefix = entry.span[1], entry.prefix
+        one.digests.update(entry.ids[at : at + DIGEST_CHARS] for at in range(0, len(entry.ids), DIGEST_CHARS))
+    return found
+
+
+def _new(given: Iterable[str], held: Counter[str]) -> list[str]:
+    return [one for one in given if not _taken(held, one)]
+
+
+def _taken(held: Counter[str], one: str) -> bool:
+    """Take one out of `held` if it is there."""
+    if held[one] <= 0:
+        return False
+    held[one] -= 1
+    return True
+
+
+def _named(messages: Iterable[Message]) -> Iterator[Message]:
+    return (replace(message, id=digest(message)) for message in messages)
+
+
+def _short(text: str) -> str:
+    return urlsafe_b64encode(blake2b(text.encode("utf-8", "replace"), digest_size=6).digest()).decode()
