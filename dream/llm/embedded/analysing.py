@@ -22,6 +22,7 @@ ROOM: dict[MemoryFile, tuple[int, int]] = {  # lines and bytes of the whole file
 }
 LEAST = 0.012  # gain per character below which a line is not worth its place in a full file
 PASSES = 4
+REPEATS = 2  # lines that stand in memory word for word, above which a batch is one seen before
 SWAP = 0.15  # part of a file's lines that may make room in one dream; the guards allow 0.25
 BETTER = 1.5  # how much more telling a new line must be than the old one it pushes out
 
@@ -63,9 +64,12 @@ class _New:
 def analyse(files: Mapping[MemoryFile, str], entries: Sequence[Dreamt], today: date | None, limit: int) -> str:
     """Return the finding lines of a batch, at most `limit` characters, or `[SKIP]`."""
     old = facts_of(files)
-    added = _settle(old, claims(entries), user_names([text for _, text in old]))
+    found = claims(entries)
+    added = _settle(old, found, user_names([text for _, text in old]))
+    known = {text for _, text in old}
+    again = len({claim.text for claim in found} & known) > REPEATS  # these entries were dreamt before
     lines: list[str] = []
-    for new, pushed in _fitting(files, old, added):
+    for new, pushed in _fitting(files, old, added, 0.0 if again else SWAP):
         marks = "{" + ",".join(map(str, new.cursors)) + "}"
         removed = [f"[{LABELS[file]}-REMOVE] {text} {marks}" for file, text in (*new.replaces, *pushed)]
         block = [*removed, f"[{LABELS[new.file]}] {new.text} {marks}"]
@@ -136,7 +140,7 @@ def _merged(new: _New, cursor: int) -> _New:
 
 
 def _fitting(
-    files: Mapping[MemoryFile, str], old: list[tuple[MemoryFile, str]], added: list[_New]
+    files: Mapping[MemoryFile, str], old: list[tuple[MemoryFile, str]], added: list[_New], swap: float
 ) -> list[tuple[_New, list[tuple[MemoryFile, str]]]]:
     """Choose what fits each file, the most telling first; in a full file it pushes out what tells least."""
     replaced = {line for new in added for line in new.replaces}
@@ -151,6 +155,7 @@ def _fitting(
             file,
             files.get(file, ""),
             [text for path, text in kept if path == file and f"- {text}" in files.get(path, "")],
+            swap,
         )
         for file in MEMORY_FILES
     }
@@ -185,7 +190,7 @@ def _factor(new: _New) -> float:
 class _Room:
     """The room that a file has left, and its lines that tell least."""
 
-    def __init__(self, file: MemoryFile, whole: str, lines: list[str]) -> None:
+    def __init__(self, file: MemoryFile, whole: str, lines: list[str], swap: float) -> None:
         most_lines, most_bytes = ROOM[file]
         frame = [line for line in whole.split("\n") if not line.startswith("- ")]
         self.lines = most_lines - len(lines) - len(frame)
@@ -197,7 +202,7 @@ class _Room:
             worths.append((salience(text) * density(found, seen, len(text)), text))
             note(found, seen)
         self.weakest = sorted(worths, reverse=True)
-        self.swaps = int(SWAP * len(lines))
+        self.swaps = int(swap * len(lines))
         self.full = 1 - min(self.lines / most_lines, self.bytes / most_bytes)
 
     def holds(self, text: str) -> bool:
