@@ -11,6 +11,7 @@ COMMANDS: dict[str, str] = {
     "log": "List the changes of memory, newest first, or show one.",
     "restore": "Put memory back as it was just before a change.",
     "review": "Show what is held for review, and accept or reject it.",
+    "forget": "Take a fact or a secret out of files, history and every version, for good.",
     "note": "Put a fact into history now.",
     "status": "Tell whether it works: backlog, sizes, spending, last runs, next run.",
     "doctor": "Check everything on disk, and mend what can be mended without loss.",

@@ -169,5 +169,5 @@ class GitStore:
             return False
         if loose < _LOOSE:
             return False
-        self.git.run("gc", "--quiet")
+        self.git.run("gc", "--quiet", "--force")  # the gc.pid of one that was killed doesn't count
         return True

@@ -122,6 +122,16 @@ def begin(place: Place, templates: Mapping[str, bytes], now: datetime) -> str:
     return place.git.head() or ""
 
 
+def replace_head(place: Place, head: str, new: str, changes: Mapping[str, bytes | None]) -> None:
+    """Let a history that was written anew and ends in `new` take the place of `head`, with the files it `changes`.
+
+    Raises GitError where HEAD is no longer `head`; then nothing has changed.
+    """
+    old = place.git.read_all(head)
+    if _publish(place, head, new, {path: old.get(path) for path in changes}, changes) is None:
+        raise GitError("Somebody committed in the workspace at the same moment; run the command again.")
+
+
 def recover(place: Place) -> bool:
     """Finish or drop a commit that a crash cut short; tells whether there was one. Where there is none it is cheap."""
     files.sweep(place.private)

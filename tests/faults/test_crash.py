@@ -66,7 +66,9 @@ def kill_at_random(pattern: Path, root: Path, command: Command, shim: Path, time
 
 
 @pytest.mark.parametrize(("command", "first", "stride"), [(CONSOLIDATE, 2, 7), (RUN, 11, 41)])
-def test_killed_at_some_calls(pattern: Path, tmp_path: Path, shim: Path, command: Command, first: int, stride: int) -> None:
+def test_killed_at_some_calls(
+    pattern: Path, tmp_path: Path, shim: Path, command: Command, first: int, stride: int
+) -> None:
     assert kill_at_calls(pattern, tmp_path / "w", command, shim, first, stride) >= 3
 
 
@@ -85,7 +87,9 @@ def test_killed_at_random(pattern: Path, tmp_path: Path, shim: Path, command: Co
 
 @pytest.mark.long
 @pytest.mark.parametrize(("command", "times"), [(CONSOLIDATE, 120), (RUN, 200)])
-def test_killed_at_many_random_instants(pattern: Path, tmp_path: Path, shim: Path, command: Command, times: int) -> None:
+def test_killed_at_many_random_instants(
+    pattern: Path, tmp_path: Path, shim: Path, command: Command, times: int
+) -> None:
     tried = kill_at_random(pattern, tmp_path / "w", command, shim, times)
     print(f"killed `dream {command[0]}` at {tried} random instants")
     assert tried == times

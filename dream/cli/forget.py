@@ -1,0 +1,88 @@
+"""`dream forget`: take a fact or a secret out of everything, git history included."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from dream.cli import options, output
+from dream.cli.group import DreamCommand
+from dream.errors import UsageError
+from dream.forget import Forgotten
+
+SHORT = 10
+
+
+@click.command("forget", cls=DreamCommand)
+@click.argument("what", metavar="TEXT|SHA")
+@click.option("--text", "is_text", is_flag=True, help="It is a text, even if it looks like a sha.")
+@click.option("-n", "--dry-run", is_flag=True, help="Show where it stands; change nothing.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@options.workspace
+@options.as_json
+def command(what: str, is_text: bool, dry_run: bool, yes: bool, directory: Path | None, as_json: bool) -> int | None:
+    """Take a fact or a secret out of files, history and every version, for good.
+
+    TEXT is looked for in memory, history and its archive, what is held, the run record and all commits; a SHA stands
+    for the lines that this change added. Unlike a restore, this can't be taken back: the commits are written anew under new
+    names, and the old ones are deleted. Where it stands is shown first, and without a terminal --yes is needed.
+
+    \b
+    Examples:
+      dream forget "allergic to walnuts" --dry-run
+      dream forget "hunter2-prod" --yes
+      dream forget 3f9c2a71
+    """
+    from dream import forget
+
+    workspace = options.open_workspace(directory)
+    asks = not as_json and sys.stdin.isatty() and sys.stdout.isatty()
+    if not (dry_run or yes or asks):
+        raise UsageError(
+            "Forgetting can't be taken back: look with --dry-run, and say --yes where there is no terminal."
+        )
+    if dry_run or (asks and not yes):
+        preview = forget.forget(workspace, what, text=is_text, dry_run=True, now=options.now())
+        _tell(preview, as_json=as_json)
+        if dry_run or not preview.found:
+            return None
+        if not click.confirm("Forget it for good?", err=True):
+            output.say("Nothing was changed.")
+            return 1
+    done = forget.forget(workspace, what, text=is_text, now=options.now())
+    _tell(done, as_json=as_json)
+    return None
+
+
+def _tell(done: Forgotten, *, as_json: bool) -> None:
+    if as_json:
+        output.emit(_shape(done))
+        return
+    held, total = done.versions
+    if not done.found and not done.renamed:
+        output.say("Nothing of dream's holds it.", bold=True)
+    else:
+        output.say("It stands in:" if done.dry_run else "It is forgotten. It stood in:", bold=True)
+    for file, count in done.places:
+        output.say(f"  {file}: {count} {'time' if count == 1 else 'times'}")
+    if held:
+        output.say(f"  git: {held} of {total} commits")
+    if done.renamed:
+        output.say("These commits have new names:")
+    for old, new in done.renamed:
+        output.say(f"  {old[:SHORT]} → {new[:SHORT]}")
+    output.say("It may remain elsewhere:" if done.found else "Elsewhere it may be:")
+    for sentence in done.remains:
+        output.say(f"  {sentence}", colour="yellow")
+
+
+def _shape(done: Forgotten) -> dict[str, object]:
+    return {
+        "outcome": "preview" if done.dry_run and done.found else "forgotten" if done.found else "nothing",
+        "places": [{"file": file, "count": count} for file, count in done.places],
+        "versions": {"holding": done.versions[0], "all": done.versions[1]},
+        "commits": [{"old": old, "new": new} for old, new in done.renamed],
+        "remains": list(done.remains),
+    }

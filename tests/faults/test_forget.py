@@ -1,0 +1,217 @@
+"""`dream forget`: nothing of it is left in files or in any version, and everything else is as it was."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dream.cli.entry import dream_group
+from dream.store.scrub import MARK, Needle
+from tests.faults.support import Checker, Fault, copy, dream, git, memory, ran, rows
+
+SECRET = 'hunter2 "prod" päss'
+FACT = "Lives in Porto"
+
+
+def holders(root: Path, text: str) -> list[str]:
+    """Name what still holds `text`: any file, or any object of git, in whatever way JSON may write it."""
+    spellings = {text.encode(), json.dumps(text)[1:-1].encode(), json.dumps(text, ensure_ascii=False)[1:-1].encode()}
+    found = [
+        str(path)
+        for path in root.rglob("*")
+        if path.is_file() and any(one.lower() in path.read_bytes().lower() for one in spellings)
+    ]
+    for directory in (root / ".git", root / ".dream/git"):
+        if (directory / "HEAD").exists():
+            every = ["cat-file", "--batch-all-objects", "--unordered", "--batch"]
+            objects = subprocess.run(["git", "--git-dir", str(directory), *every], capture_output=True, check=True)
+            found += [f"git {one!r}" for one in spellings if one.lower() in objects.stdout.lower()]
+    return found
+
+
+@pytest.fixture
+def told(pattern: Path, tmp_path: Path) -> Path:
+    """A workspace where the secret got everywhere: memory, old versions, history, the queue, the records."""
+    root = copy(pattern, tmp_path / "w")
+    note = f"- the password is {SECRET}"
+    user = root / "USER.md"
+    user.write_text(user.read_text(encoding="utf-8") + note + "\n", encoding="utf-8")
+    with (root / "memory/history.jsonl").open("a", encoding="utf-8") as log:
+        row = {"cursor": 5, "timestamp": "2026-11-21 03:00", "content": f"{note}\n- and likes tea", "session_key": "x"}
+        log.write(json.dumps(row) + "\n")
+        log.write(json.dumps({**row, "cursor": 6, "content": SECRET}) + "\n")
+    ran(root, "run")
+    user.write_text(user.read_text(encoding="utf-8").replace(note, "- the password is gone"), encoding="utf-8")
+    held = {"id": 9, "at": "2026-11-21T03:00:00+00:00", "file": "USER.md", "old_text": "", "new_text": note}
+    held |= {"guard": "x", "reason": "y", "findings": [], "entries": [5]}
+    (root / "memory/.pending.jsonl").write_text(json.dumps(held) + "\n", encoding="utf-8")
+    rejected = {"at": "2026-11-21T03:00:00+00:00", "file": "USER.md", "text": SECRET, "source": "x"}
+    (root / "memory/.rejected.jsonl").write_text(json.dumps(rejected) + "\n", encoding="utf-8")
+    with (root / ".dream/runs.jsonl").open("a", encoding="utf-8") as log:
+        log.write(json.dumps({"reason": f"failed on {SECRET}"}) + "\n")
+    aside = root / "memory/archive/set-aside.jsonl"
+    aside.parent.mkdir(exist_ok=True)
+    aside.write_text(json.dumps({"text": f'{{"cursor": 7, "content": "{SECRET}'}) + "\n", encoding="utf-8")
+    assert holders(root, SECRET)
+    return root
+
+
+def test_nothing_of_a_secret_is_left_and_the_rest_is_as_it_was(told: Path) -> None:
+    before, history = git(told, "log", "--format=%ad %cd %(trailers:only)"), rows(told)
+    text = memory(told)
+    done = dream(told, "forget", SECRET, "--yes", "--json")
+    assert (done.status, done.err) == (0, "")
+    assert holders(told, SECRET) == []
+    assert git(told, "log", "--skip=1", "--format=%ad %cd %(trailers:only)") == before or before in git(
+        told, "log", "--format=%ad %cd %(trailers:only)"
+    )
+    assert memory(told) == {path: words.replace(SECRET, MARK) for path, words in text.items()}
+    after = rows(told)
+    assert [(row["cursor"], row.get("span")) for row in after] == [(row["cursor"], row.get("span")) for row in history]
+    assert after[4]["content"] == f"- the password is {MARK}\n- and likes tea"
+    assert (after[5]["content"], after[5]["kind"]) == ("", "nothing")
+    names = {one["old"]: one["new"] for one in done.json["commits"]}
+    assert names
+    assert not names.keys() & set(git(told, "log", "--all", "--format=%H").split())
+    assert set(names.values()) <= set(git(told, "log", "--all", "--format=%H").split())
+    assert (told / "memory/.pending.jsonl").read_text() == ""
+    git(told, "fsck", "--full", "--strict")
+    assert ran(told, "run").status == 0
+
+
+def test_a_fact_s_own_line_goes_and_its_neighbours_keep_every_byte(pattern: Path, tmp_path: Path) -> None:
+    root = copy(pattern, tmp_path / "w")
+    before = memory(root)
+    done = dream(root, "forget", FACT, "--yes")
+    assert done.status == 0, done.err
+    assert " → " in done.out and "transcripts at their source keep it" in done.out
+    assert holders(root, FACT) == []
+    assert memory(root) == {path: re.sub(rf"- {FACT}.*\n", "", text) for path, text in before.items()}
+    ran(root, "run")
+    assert FACT not in memory(root)["USER.md"]
+    Checker(root).check()
+
+
+def test_a_sha_stands_for_the_lines_that_its_change_added(pattern: Path, tmp_path: Path) -> None:
+    root = copy(pattern, tmp_path / "w")
+    oldest = ran(root, "log", "--json").json[-2]["sha"]
+    added = [line[3:] for line in git(root, "show", "--format=", oldest).splitlines() if line.startswith("+- ")]
+    facts = [re.sub(r" \([^()]*\)$", "", line) for line in added]
+    assert len(facts) > 3
+    done = dream(root, "forget", oldest[:8], "--yes", "--json")
+    assert done.status == 0, done.err
+    assert [holders(root, fact) for fact in facts] == [[]] * len(facts)
+    assert any("may say it in other words" in sentence for sentence in done.json["remains"])
+
+
+def test_a_dry_run_changes_nothing_and_nothing_is_forgotten_unasked(told: Path) -> None:
+    before = {path: path.read_bytes() for path in told.rglob("*") if path.is_file() and path.name != "index"}
+    shown = dream(told, "forget", SECRET, "--dry-run")
+    assert shown.status == 0
+    assert "USER.md" not in shown.out.splitlines()[1] or shown.out
+    assert "memory/history.jsonl: 2 times" in shown.out
+    refused = dream(told, "forget", SECRET)
+    assert refused.status == 2
+    assert "can't be taken back" in refused.err
+    assert {path: path.read_bytes() for path in before if path.exists()} == before
+
+
+@pytest.mark.parametrize(
+    ("what", "status", "says"), [("abc", 2, "too short"), ("no such words", 0, "Nothing of dream")]
+)
+def test_what_is_not_there_or_too_short_is_said(
+    pattern: Path, tmp_path: Path, what: str, status: int, says: str
+) -> None:
+    root = copy(pattern, tmp_path / "w")
+    head = git(root, "rev-parse", "HEAD~1")
+    done = dream(root, "forget", what, "--yes")
+    assert done.status == status
+    assert says in done.out + done.err
+    assert head in git(root, "log", "--format=%H")
+
+
+def test_what_a_person_keeps_in_git_is_said_and_left_alone(pattern: Path, tmp_path: Path) -> None:
+    root = copy(pattern, tmp_path / "w")
+    git(root, "branch", "mine")
+    git(root, "remote", "add", "origin", "https://example.invalid/x.git")
+    mine = git(root, "rev-parse", "mine")
+    (root / "sessions").mkdir()
+    (root / "sessions/one.txt").write_text(f"{FACT}\n", encoding="utf-8")
+    done = dream(root, "forget", FACT, "--yes", "--json")
+    assert done.status == 0, done.err
+    said = " ".join(done.json["remains"])
+    for words in ("the remote origin", "refs/heads/mine", "sessions/one.txt", "git objects still hold it"):
+        assert words in said
+    assert git(root, "rev-parse", "mine") == mine
+    assert FACT.lower() not in git(root, "log", "-p", "main").lower()
+
+
+def test_a_repository_around_the_workspace_is_not_touched(pattern: Path, tmp_path: Path) -> None:
+    outer = tmp_path / "project"
+    outer.mkdir()
+    git(outer, "init", "-q")
+    root = outer / "w"
+    assert dream(root, "init", root).status == 0
+    ran(root, "note", f"{FACT} since 2019")
+    ran(root, "run")
+    before = {path: path.read_bytes() for path in (outer / ".git").rglob("*") if path.is_file()}
+    done = dream(root, "forget", FACT, "--yes", "--json")
+    assert done.status == 0, done.err
+    assert "the git repository around the workspace" in " ".join(done.json["remains"])
+    assert holders(root, FACT) == []
+    assert {path: path.read_bytes() for path in (outer / ".git").rglob("*") if path.is_file()} == before
+
+
+def kill_at_calls(pattern: Path, root: Path, shim: Path, first: int, stride: int) -> int:
+    """Kill `forget` at every `stride`-th call from `first`; run again it comes to its end. Return how often."""
+    copy(pattern, root)
+    calls = dream(root, "forget", FACT, "--yes", fault=Fault(shim, 0)).calls
+    expected = memory(root)
+    tried = 0
+    for at in range(first, calls + 1, stride):
+        copy(pattern, root)
+        assert dream(root, "forget", FACT, "--yes", fault=Fault(shim, at)).status == -9
+        done = dream(root, "forget", FACT, "--yes")
+        assert done.status == 0, done.err
+        assert (memory(root), holders(root, FACT)) == (expected, [])
+        Checker(root).check()
+        assert not (root / ".dream/forgetting.json").exists()
+        tried += 1
+    return tried
+
+
+def test_killed_at_some_calls_and_run_again_it_is_forgotten(pattern: Path, tmp_path: Path, shim: Path) -> None:
+    assert kill_at_calls(pattern, tmp_path / "w", shim, 17, 53) >= 2
+
+
+@pytest.mark.long
+def test_killed_at_every_call_and_run_again_it_is_forgotten(pattern: Path, tmp_path: Path, shim: Path) -> None:
+    tried = kill_at_calls(pattern, tmp_path / "w", shim, 1, 1)
+    print(f"killed `dream forget` at each of its {tried} calls that change the disk")
+    assert tried > 50
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"- a b c d\n", b""),
+        (b"* A B  C D (2026-11-18)\r\n- other\r\n", b"- other\r\n"),
+        (b"we said a b c d there\n", b"we said [forgotten] there\n"),
+        (b"a b\n   c d and more", b"[forgotten] and more"),
+        (b"caf\xe9 a b c d\n", b"caf\xe9 [forgotten]\n"),
+        (b'{"x":"A B C D"}\n', b'{"x":""}\n'),
+        (b'{"x": ["so a b c d is"]}\n{"y":  1}\n', b'{"x":["so [forgotten] is"]}\n{"y":  1}\n'),
+        (b'{"broken": "a b\\nc d', b'{"broken": "[forgotten]'),
+        (b"nothing of it\n", b"nothing of it\n"),
+    ],
+)
+def test_what_is_left_of_bytes(before: bytes, after: bytes) -> None:
+    assert Needle(["a b c d"]).scrub(before) == after
+
+
+def test_the_command_is_listed() -> None:
+    assert "forget" in dream_group.list_commands(dream_group.make_context("dream", ["--help"], resilient_parsing=True))
