@@ -25,7 +25,8 @@ from dream.models import Diagnostic, Usage
 from dream.records import consolidation_record, run_record
 from dream.reports import BatchReport, ConsolidateReport, RunReport
 from dream.settings import Settings
-from dream.store import runs, transaction
+from dream.store import idle, runs, transaction
+from dream.store.bills import Bills
 from dream.store.lock import run_lock
 from dream.store.workspace import Workspace
 
@@ -51,7 +52,7 @@ def consolidate(
     """
     diagnostics: list[Diagnostic] = []
     done: list[Consolidated] = []
-    meter = _meter(workspace, settings, now)
+    meter = open_meter(workspace, settings, now)
     consolidator = Consolidator(
         workspace.history,
         model or open_model(settings, "consolidator", meter),
@@ -129,12 +130,14 @@ def run(
 
 def open_models(workspace: Workspace, settings: Settings, now: datetime) -> Models:
     """Open the models of both phases on one meter, which knows what the day has cost so far."""
-    meter = _meter(workspace, settings, now)
+    meter = open_meter(workspace, settings, now)
     return Models(open_model(settings, "phase1", meter), open_model(settings, "phase2", meter), meter)
 
 
-def _meter(workspace: Workspace, settings: Settings, now: datetime) -> Meter:
-    return Meter(settings, spent_today=runs.spent(workspace.private, now, settings.zone()))
+def open_meter(workspace: Workspace, settings: Settings, now: datetime) -> Meter:
+    """Open a meter that knows what the day has cost so far, and notes each call's bill as soon as it is answered."""
+    bills = Bills(workspace.private)
+    return Meter(settings, spent_today=bills.spent(now, settings.zone()).paid_today, book=bills.add)
 
 
 def _clock() -> datetime:
@@ -175,5 +178,5 @@ def _ran(workspace: Workspace, batches: list[BatchReport], failure: DreamError |
 def _why_nothing(workspace: Workspace) -> str:
     cursor = workspace.dream_cursor()
     if workspace.history.last_cursor() == 0:
-        return "history is empty: `dream consolidate PATH` fills it from transcripts"
-    return f"no entry after {cursor}: all of history has been dreamt"
+        return idle.EMPTY
+    return idle.DREAMT.format(cursor)

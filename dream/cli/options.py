@@ -6,16 +6,17 @@ import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from dream import settings as settings_module
 from dream.cli import output
 from dream.errors import UsageError
-from dream.models import Diagnostic
-from dream.settings import Settings
-from dream.store.workspace import Workspace
+
+if TYPE_CHECKING:
+    from dream.models import Diagnostic
+    from dream.settings import Settings
+    from dream.store.workspace import Workspace
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -46,6 +47,8 @@ def now() -> datetime:
 
 def open_workspace(directory: Path | None) -> Workspace:
     """Open the workspace that is named, or find it from here; what is wrong in its files is told on stderr, once."""
+    from dream.store.workspace import Workspace
+
     told: set[Diagnostic] = set()
 
     def report(diagnostic: Diagnostic) -> None:
@@ -60,6 +63,8 @@ def open_workspace(directory: Path | None) -> Workspace:
 
 def read_settings(opened: Workspace, model: str | None = None, pairs: tuple[str, ...] = ()) -> Settings:
     """Read the settings of `opened`, with those of the command line before all others."""
+    from dream.settings import load
+
     flags: dict[str, object] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
@@ -68,4 +73,4 @@ def read_settings(opened: Workspace, model: str | None = None, pairs: tuple[str,
         flags[name.strip()] = value.strip()
     if model is not None:
         flags["model"] = model
-    return settings_module.load(opened.root, flags=flags)
+    return load(opened.root, flags=flags)

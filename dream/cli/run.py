@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
 
-from dream.cli import options, output, shapes, show
+from dream.cli import options, output
 from dream.cli.group import DreamCommand
-from dream.cli.progress import progress
 
 
 @click.command("run", cls=DreamCommand)
 @click.option("--max-batches", type=click.IntRange(min=1), metavar="N", help="Stop after N dreams.")
-@click.option("-n", "--dry-run", is_flag=True, help="Show what the first dream would change; change nothing.")
+@click.option("-n", "--dry-run", is_flag=True, help="Show what the dreams would change; change nothing.")
 @options.models
 @options.workspace
 @options.as_json
@@ -38,7 +38,11 @@ def command(
       dream run --model openai/gpt-5-mini --max-batches 5
       dream run --set batch_tokens=8000 --json
     """
+    if not (model or pairs or dry_run) and _idle(directory, as_json=as_json):
+        return 0
     from dream import pipeline
+    from dream.cli import shapes, show
+    from dream.cli.progress import progress
 
     workspace = options.open_workspace(directory)
     settings = options.read_settings(workspace, model, pairs)
@@ -51,3 +55,21 @@ def command(
     else:
         show.ran(report, settings)
     return report.exit_status
+
+
+def _idle(directory: Path | None, *, as_json: bool) -> bool:
+    """Say so and leave a record where plainly nothing is to be dreamt; then nothing else has to be loaded."""
+    from dream.store import idle, places
+
+    root = places.absolute(directory) if directory else places.find(Path.cwd(), os.environ)
+    configured = any(name.startswith("DREAM_") and name != places.VARIABLE for name in os.environ)
+    if root is None or configured or (root / "dream.toml").exists():
+        return False
+    reason = idle.reason(root)
+    if reason is None or not idle.record(root, reason, options.now()):
+        return False
+    if as_json:
+        output.emit({"outcome": "nothing", "batches": [], "reason": reason, "usage": idle.USAGE})
+    else:
+        output.say(reason)
+    return True

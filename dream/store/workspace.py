@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dream.errors import GitError, WorkspaceError
 from dream.models import MEMORY_FILES, Diagnostic, MemoryFile, Proposal, Rejected, Report
 from dream.settings import Settings, load
-from dream.store import context, review_files
+from dream.store import context, places, review_files
 from dream.store.files import check_plain, explained, read_bytes, read_text, replace
 from dream.store.history import History
 from dream.store.history_legacy import SESSION
@@ -20,11 +20,8 @@ from dream.store.history_records import estimate
 if TYPE_CHECKING:
     from dream.store.gitstore import GitStore
 
-VARIABLE = "DREAM_WORKSPACE"
 DREAM_CURSOR = "memory/.dream_cursor"
 LEGACY = "memory/HISTORY.md"
-# What a workspace is known by, beside its directory memory/.
-SIGNS = (*MEMORY_FILES, "memory/history.jsonl", "memory/HISTORY.md")
 
 TEMPLATES: Mapping[str, bytes] = {
     "SOUL.md": b"# Soul\n\nHow I behave.\n\n## Manner\n\n## Rules\n",
@@ -54,7 +51,7 @@ class Workspace:
 
         An older HISTORY.md is imported into history as already dreamt. Doing it again changes nothing.
         """
-        workspace = cls(_absolute(directory), report=report)
+        workspace = cls(places.absolute(directory), report=report)
         with explained("made", workspace.memory):
             workspace.memory.mkdir(parents=True, exist_ok=True)
         for file in MEMORY_FILES:
@@ -69,8 +66,8 @@ class Workspace:
     @classmethod
     def open(cls, directory: Path, *, report: Report | None = None) -> Workspace:
         """Open the workspace in `directory`; raises WorkspaceError where there is none."""
-        root = _absolute(directory)
-        if not _is_workspace(root):
+        root = places.absolute(directory)
+        if not places.is_workspace(root):
             raise WorkspaceError(f"{root} is no workspace; make one with `dream init {root}`.")
         workspace = cls(root, report=report)
         workspace.make_private()
@@ -82,21 +79,17 @@ class Workspace:
 
         Raises WorkspaceError where there is none.
         """
-        if named := environ.get(VARIABLE):
-            return cls.open(Path(named), report=report)
-        start = _absolute(start)
-        for directory in (start, *start.parents):
-            if _is_workspace(directory):
-                return cls.open(directory, report=report)
-        if _is_workspace(cls.default(environ)):
-            return cls.open(cls.default(environ), report=report)
-        raise WorkspaceError(f"There is no workspace at {start} or above it; make one with `dream init`.")
+        found = places.find(start, environ)
+        if found is None:
+            raise WorkspaceError(
+                f"There is no workspace at {places.absolute(start)} or above it; make one with `dream init`."
+            )
+        return cls.open(found, report=report)
 
     @staticmethod
     def default(environ: Mapping[str, str] | None = None) -> Path:
         """Return where `dream init` without a directory makes one: DREAM_WORKSPACE, else ~/.dream/workspace."""
-        named = (environ or {}).get(VARIABLE)
-        return _absolute(Path(named)) if named else Path.home() / ".dream" / "workspace"
+        return places.default(environ or {})
 
     @cached_property
     def history(self) -> History:
@@ -191,16 +184,6 @@ class Workspace:
     def _tell(self, file: str, text: str) -> None:
         if self._report is not None:
             self._report(Diagnostic(file, 0, text))
-
-
-def _is_workspace(directory: Path) -> bool:
-    if not (directory / "memory").is_dir():
-        return False
-    return any((directory / sign).exists() for sign in SIGNS)
-
-
-def _absolute(path: Path) -> Path:
-    return path.expanduser().absolute()
 
 
 def _cursor(data: bytes) -> int | None:

@@ -1,0 +1,85 @@
+"""The short look says that nothing is to be done only where the pipeline would say the same."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from dream import pipeline
+from dream.dreaming import Models
+from dream.llm.spending import Meter
+from dream.models import NewEntry
+from dream.settings import Settings
+from dream.store import idle, runs
+from dream.store.lock import run_lock
+from dream.store.workspace import Workspace
+from tests.scripted import ScriptedModel
+
+NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
+SETTINGS = Settings(timezone="UTC", durable=False)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace.create(tmp_path / "ws", now=NOW)
+
+
+def dream(workspace: Workspace) -> str:
+    models = Models(ScriptedModel("[SKIP]"), ScriptedModel("done"), Meter(SETTINGS))
+    return pipeline.run(workspace, settings=SETTINGS, now=NOW, models=models).reason
+
+
+def test_an_empty_history_is_said_as_the_pipeline_says_it(workspace: Workspace) -> None:
+    assert idle.reason(workspace.root) == dream(workspace) == idle.EMPTY
+
+
+def test_all_dreamt_is_said_as_the_pipeline_says_it(workspace: Workspace) -> None:
+    workspace.history.append([NewEntry("summary", "- x")], now=NOW)
+    assert idle.reason(workspace.root) is None
+    dream(workspace)
+    assert idle.reason(workspace.root) == dream(workspace) == idle.DREAMT.format(1)
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        (".dream/apply.json", b"{}"),
+        (".dream/batches.jsonl", b"{}"),
+        (".dream/attempts.json", b"{}"),
+        ("memory/.dream_cursor", b"0\n"),
+        ("memory/.dream_cursor", b""),
+        ("memory/.dream_cursor", b"rubbish"),
+        ("memory/.cursor", b"7\n"),
+        ("memory/.cursor", b"\xff"),
+        ("memory/history.jsonl", b""),
+        ("memory/history.jsonl", b'{"cursor":1,"timestamp":"2026-11-21T03:00:07+00:00","content":"torn'),
+        ("memory/history.jsonl", b"null\n"),
+        ("memory/history.jsonl", b'{"cursor":2,"timestamp":"2026-11-21T03:00:07+00:00","content":"new"}\n'),
+    ],
+)
+def test_in_any_doubt_the_pipeline_looks_itself(workspace: Workspace, file: str, content: bytes) -> None:
+    workspace.history.append([NewEntry("summary", "- x")], now=NOW)
+    dream(workspace)
+    (workspace.root / file).write_bytes(content)
+    assert idle.reason(workspace.root) is None
+
+
+def test_a_workspace_that_somebody_holds_is_left_to_the_pipeline(workspace: Workspace) -> None:
+    workspace.history.append([NewEntry("summary", "- x")], now=NOW)
+    dream(workspace)
+    with run_lock(workspace.private):
+        assert idle.reason(workspace.root) is None
+
+
+def test_the_record_it_leaves_is_one_like_any_other(workspace: Workspace) -> None:
+    assert idle.record(workspace.root, "because", NOW)
+    assert runs.last(workspace.private) == [
+        runs.RunRecord(started=NOW, ended=NOW, command="run", outcome="nothing", reason="because")
+    ]
+
+
+def test_a_torn_record_is_left_to_the_pipeline(workspace: Workspace) -> None:
+    (workspace.private / "runs.jsonl").write_bytes(b'{"started":')
+    assert not idle.record(workspace.root, "because", NOW)
