@@ -12,11 +12,13 @@ from dream.cli import options, output
 from dream.cli.group import DreamCommand
 from dream.cli.progress import progress
 from dream.errors import UsageError
+from dream.text import clean
 
 if TYPE_CHECKING:
     from dream.eval.tables import Table
     from dream.settings import Settings
 
+NUMBER = 20  # characters; a column of shorter cells is one of numbers
 WIDEST = 60  # characters of a cell in a pipe; the JSON has all of it
 
 
@@ -107,15 +109,19 @@ def _show(table: Table) -> None:
     if not output.colours(sys.stdout):
         _plain(table)
         return
+    from rich import box
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table as RichTable
 
-    shown = RichTable(title=table.title, caption=table.says, title_justify="left", caption_justify="left")
+    output.say(f"\n{table.title}", bold=True)
+    output.say(table.says, dim=True)
+    shown = RichTable(box=box.SIMPLE)
     for number, column in enumerate(table.columns):
-        shown.add_column(column, justify="left" if number == 0 or len(table.columns) < 3 else "right")
+        numbers = number > 0 and all(len(row[number]) < NUMBER for row in table.rows)
+        shown.add_column(column, justify="right" if numbers else "left")
     for row in table.rows:
-        shown.add_row(*map(escape, row))
+        shown.add_row(*(escape(clean(cell)) for cell in row))
     Console().print(shown)
 
 

@@ -9,11 +9,12 @@ from itertools import count
 from pathlib import Path
 
 from dream.consolidate.fidelity import Kept
-from dream.eval import bill, change, evidence, restraint, retention, stability
+from dream.eval import bill, change, evidence, form, restraint, retention, stability
 from dream.eval.bill import Bill
 from dream.eval.change import Changed
 from dream.eval.conversation import Conversation
 from dream.eval.evidence import Evidence
+from dream.eval.form import Form
 from dream.eval.listening import JOBS
 from dream.eval.remembered import Remembered, at, remember
 from dream.eval.restraint import Restraint
@@ -40,6 +41,7 @@ class Report:
     stability: Stability
     survival: tuple[Survival, ...]
     restraint: tuple[Restraint, ...]
+    form: Form
     bill: Bill
     kept: Kept
     memories: dict[str, str]
@@ -76,6 +78,7 @@ def evaluate(
         stability=stability.measure(found),
         survival=tuple(survived),
         restraint=tuple(restraint.measure(found)),
+        form=form.measure(found),
         bill=bill.measure(found, memory[-1].retained if memory else None),
         kept=bill.kept(found),
         memories={one.conversation.name: one.memory for one in found},

@@ -22,7 +22,7 @@ class Table:
 
 def tables(report: Report) -> Iterator[Table]:
     """Lay out what was measured; nothing where there was nothing to measure."""
-    for make in (_retention, _categories, _evidence, _change, _stability, _survival, _restraint, _bill, _prefix):
+    for make in (_retention, _categories, _evidence, _change, _stability, _survival, _restraint, _form, _bill, _prefix):
         table = make(report)
         if table.rows:
             yield table
@@ -142,6 +142,20 @@ def _restraint(report: Report) -> Table:
     ]
     says = "What must not get in, and stood in a memory file after some night, or stands in history."
     return Table("Restraint", says, ("kind", "planted", "in memory", "in history", "lines"), tuple(rows))
+
+
+def _form(report: Report) -> Table:
+    form = report.form
+    rows = [
+        ("lines", f"{form.lines:,}", ""),
+        ("words a line", _one(form.words), ""),
+        ("with a year, per cent", _one(form.dated), ""),
+        ("of three statements or more, per cent", _one(form.crowded), ""),
+        *((f"{name}, per cent", _one(share), form.examples.get(name, "")) for name, share in form.signs.items()),
+    ]
+    return Table(
+        "Form", "Does it read like memory? The last five should be near 0.", ("lines", "figure", "such as"), tuple(rows)
+    )
 
 
 def _bill(report: Report) -> Table:
