@@ -52,7 +52,7 @@ class _Held:
 
 
 def digest(message: Message) -> str:
-    """Name a message by its id; where that is missing, or may be used again by a session started anew, by what it is."""
+    """Name a message by its id; where that is missing or no more than a number, by what it is."""
     if message.id is not None and len(message.id) >= SHORTEST_ID:
         return _short(message.id)
     return _short(repr((message.id, message.role, message.name, message.at, message.content, message.calls)))

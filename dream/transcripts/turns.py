@@ -120,7 +120,7 @@ class Turns:
         calls: tuple[str, ...],
         answers: str | None,
     ) -> Message:
-        """Make a message; `seed` is what it said as the file has it, so that no setting of ours changes its identity."""
+        """Make a message; `seed` is what it said as the file has it: no setting of ours changes its identity."""
         when = times.parse(at, self.options.zone)
         return Message(who, content, when, name, identity or _digest(who, at, seed, answers), calls, answers)
 
