@@ -66,11 +66,13 @@ def forget(workspace: Workspace, what: str, *, text: bool = False, dry_run: bool
         return _preview(workspace, needle, sources)
     with run_lock(workspace.private, "dream forget", now=now):
         # 1. What a crash cut short is finished; what a person typed becomes a version, so that it is looked into.
+        undone = workspace.private / UNDONE
+        if undone.exists():  # git was perhaps killed with it
+            workspace.git.clear_locks(undone.stat().st_mtime)
         transaction.recover(workspace)
         transaction.commit_hand_edits(workspace, now)
         needle, sources = _wanted(workspace, what, text=text)
         plan = _preview(workspace, needle, sources)
-        undone = workspace.private / UNDONE
         if not plan.found and not undone.exists():
             return plan
         _begin(undone, needle, now)

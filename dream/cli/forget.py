@@ -26,8 +26,8 @@ def command(what: str, is_text: bool, dry_run: bool, yes: bool, directory: Path 
     """Take a fact or a secret out of files, history and every version, for good.
 
     TEXT is looked for in memory, history and its archive, what is held, the run record and all commits; a SHA stands
-    for the lines that this change added. Unlike a restore, this can't be taken back: the commits are written anew under new
-    names, and the old ones are deleted. Where it stands is shown first, and without a terminal --yes is needed.
+    for the lines that this change added. Unlike a restore, this can't be taken back: the commits are written anew under
+    new names, and the old ones are deleted. Where it stands is shown first; without a terminal --yes is needed.
 
     \b
     Examples:

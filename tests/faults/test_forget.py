@@ -88,7 +88,8 @@ def test_a_fact_s_own_line_goes_and_its_neighbours_keep_every_byte(pattern: Path
     before = memory(root)
     done = dream(root, "forget", FACT, "--yes")
     assert done.status == 0, done.err
-    assert " → " in done.out and "transcripts at their source keep it" in done.out
+    assert " → " in done.out
+    assert "transcripts at their source keep it" in done.out
     assert holders(root, FACT) == []
     assert memory(root) == {path: re.sub(rf"- {FACT}.*\n", "", text) for path, text in before.items()}
     ran(root, "run")
