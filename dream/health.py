@@ -15,6 +15,7 @@ from dream.llm import tokens
 from dream.models import MEMORY_FILES, MemoryFile, Usage
 from dream.settings import Settings
 from dream.store import runs
+from dream.store.bills import Bills
 from dream.store.runs import RunRecord
 from dream.store.workspace import Workspace
 
@@ -47,6 +48,7 @@ class Health:
     files: Mapping[MemoryFile, FileSize]
     pending: int
     today: Usage
+    month: Usage
     runs: tuple[RunRecord, ...]
     next_run: datetime | None
     scheduled: tuple[str, ...]
@@ -70,6 +72,7 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: tup
     entries, size = history.size()
     done = tuple(islice(runs.last(workspace.private, RUNS), RUNS))
     serving = nightly.served(workspace)
+    spent = Bills(workspace.private).spent(now, settings.zone())
     zone = ZoneInfo(settings.timezone) if settings.timezone else None
     next_run = serving or (parse(settings.schedule).after(now, zone) if scheduled else None)
     if done and done[0].outcome == "failed":
@@ -86,7 +89,8 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: tup
         backlog_tokens=sum(backlog),
         files=files,
         pending=len(workspace.pending()),
-        today=runs.spent(workspace.private, now, settings.zone()),
+        today=spent.today,
+        month=spent.month,
         runs=done,
         next_run=next_run,
         scheduled=("serve", *scheduled) if serving else scheduled,

@@ -10,12 +10,10 @@ from dream import notes, pipeline
 from dream import restore as restores
 from dream.consolidate.consolidator import Consolidator
 from dream.llm.open import open_model
-from dream.llm.spending import Meter
 from dream.models import Entry, Report
 from dream.reports import ConsolidateReport, RunReport
 from dream.restore import Mode, Restored
 from dream.settings import Settings
-from dream.store import runs
 from dream.store.workspace import Workspace
 
 
@@ -35,8 +33,7 @@ class Dream:
 
         Its calls are bounded by the settings together with what the day has cost so far.
         """
-        zone = self.settings.zone()
-        meter = Meter(self.settings, spent_today=runs.spent(self.workspace.private, datetime.now(UTC), zone))
+        meter = pipeline.open_meter(self.workspace, self.settings, _now())
         model = open_model(self.settings, "consolidator", meter)
         folder = self.workspace.prompts
         return Consolidator(self.workspace.history, model, self.settings, prompts_folder=folder, report=report)

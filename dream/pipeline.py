@@ -28,6 +28,7 @@ from dream.settings import Settings
 from dream.store import idle, runs, transaction
 from dream.store.bills import Bills
 from dream.store.lock import run_lock
+from dream.store.seen import Seen
 from dream.store.workspace import Workspace
 
 Progress = Callable[[str], None]
@@ -138,6 +139,14 @@ def open_meter(workspace: Workspace, settings: Settings, now: datetime) -> Meter
     """Open a meter that knows what the day has cost so far, and notes each call's bill as soon as it is answered."""
     bills = Bills(workspace.private)
     return Meter(settings, spent_today=bills.spent(now, settings.zone()).paid_today, book=bills.add)
+
+
+def _parallel(settings: Settings) -> int:
+    return 1 if settings.model_for("consolidator") == "embedded" else settings.parallel
+
+
+def _nobody(step: str) -> None:
+    """Nobody watches."""
 
 
 def _clock() -> datetime:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from dream.cli import options, output, shapes, show
 from dream.cli.group import DreamCommand
 from dream.store.gitstore import Change, Shown
+
+if TYPE_CHECKING:
+    from dream.store.workspace import Workspace
 
 SHORT = 10  # characters of a sha: unique far beyond 10,000 changes
 COLOURS = {"dream": None, "hand": "cyan", "restore": "yellow", "init": None}
@@ -50,11 +54,22 @@ def command(sha: str | None, limit: int | None, directory: Path | None, as_json:
         output.say("Nothing has changed yet. `dream run` makes the first change.")
     for change in changes:
         _line(change)
+    _spent(workspace)
 
 
 def _line(change: Change) -> None:
     at = change.time.astimezone()
-    output.say(f"{change.sha[:SHORT]}  {at:%Y-%m-%d %H:%M}  {change.subject}", colour=COLOURS[change.kind])
+    cost = f"  [{show.price(change.usage)}]" if change.usage and change.usage.calls else ""
+    output.say(f"{change.sha[:SHORT]}  {at:%Y-%m-%d %H:%M}  {change.subject}{cost}", colour=COLOURS[change.kind])
+
+
+def _spent(workspace: Workspace) -> None:
+    """Close the list with what the day and the month have cost, whatever came of it; nothing where all was free."""
+    from dream.store.bills import Bills
+
+    spent = Bills(workspace.private).spent(options.now(), options.read_settings(workspace).zone())
+    if spent.month.cost_usd != 0:
+        output.say(f"Cost today: {show.bill(spent.today)}. This month: {show.bill(spent.month)}.", dim=True)
 
 
 def _show(shown: Shown) -> None:

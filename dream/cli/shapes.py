@@ -182,6 +182,8 @@ def health(found: Health, workspace: str) -> Shape:
         "spent": {
             "today_tokens": found.today.input_tokens + found.today.output_tokens,
             "today_usd": found.today.cost_usd,
+            "month_tokens": found.month.input_tokens + found.month.output_tokens,
+            "month_usd": found.month.cost_usd,
         },
         "last_run": record(found.runs[0]) if found.runs else None,
         "runs": [record(one) for one in found.runs],

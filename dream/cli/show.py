@@ -44,9 +44,19 @@ def span(entries: tuple[int, int]) -> str:
 
 def bill(used: Usage) -> str:
     """Write what calls cost, in one line."""
-    price = "price not known" if used.cost_usd is None else f"${used.cost_usd:.4f}" if used.cost_usd else "free"
+    if not used.calls:
+        return "nothing"
     tokens = f"{used.input_tokens:,} tokens in, {used.output_tokens:,} out"
-    return f"{counted(used.calls, 'call')}, {tokens}, {price}"
+    return f"{counted(used.calls, 'call')}, {tokens}, {_money(used)}"
+
+
+def price(used: Usage) -> str:
+    """Write what calls cost in few words, for a list."""
+    return f"{used.input_tokens + used.output_tokens:,} tokens, {_money(used)}"
+
+
+def _money(used: Usage) -> str:
+    return "price not known" if used.cost_usd is None else f"${used.cost_usd:.4f}" if used.cost_usd else "free"
 
 
 def model_line(settings: Settings) -> str:

@@ -65,6 +65,7 @@ def _show(found: Health, workspace: Workspace, settings: Settings) -> None:
         ("backlog", _backlog(found)),
         ("held", f"{show.counted(found.pending, 'edit')}: dream review" if found.pending else "nothing"),
         ("today", show.bill(found.today)),
+        ("month", show.bill(found.month)),
         ("next run", _next(found)),
     ]
     for name, value in rows:
@@ -103,5 +104,6 @@ def _next(found: Health) -> str:
 def _run(record: RunRecord) -> None:
     reason = f": {record.reason}" if record.reason else ""
     span = f" {show.span(record.entries)}" if record.entries else ""
-    line = f"{record.ended.astimezone():%Y-%m-%d %H:%M}  {record.command}: {record.outcome}{span}{reason}"
+    cost = f"  [{show.price(record.usage)}]" if record.usage.calls else ""
+    line = f"{record.ended.astimezone():%Y-%m-%d %H:%M}  {record.command}: {record.outcome}{span}{reason}{cost}"
     output.say(line, colour="red" if record.outcome == "failed" else None)

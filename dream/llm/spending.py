@@ -13,6 +13,7 @@ from dream.models import Usage
 from dream.settings import Settings
 
 _DEFAULTS = Settings()
+Book = Callable[[str, Usage, datetime], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,12 +22,14 @@ class Reservation:
 
     tokens: int
     usd: float
+    model: str = ""
 
 
 class Meter:
     """The bill of one run, safe to share between threads.
 
-    `spent_today` is what earlier runs of the local day used; when the day changes during the run it is forgotten.
+    `spent_today` is what earlier runs of the local day used, without the free `embedded` model; when the day changes
+    during the run it is forgotten. `book` is given each call's model, usage and time as soon as it has been answered.
     Before a call `reserve` room for the whole prompt and the longest answer; after it `record` what it used, or
     `release` the room where it came to nothing.
     """
@@ -37,9 +40,11 @@ class Meter:
         *,
         spent_today: Usage | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        book: Book | None = None,
     ) -> None:
         self._settings = settings
         self._now = now
+        self._book = book
         self._lock = threading.Lock()
         self._records: list[Usage] = []
         self._open: set[Reservation] = set()
@@ -66,7 +71,7 @@ class Meter:
     def reserve(self, model: str, input_tokens: int, output_tokens: int, price: Card) -> Reservation:
         """Hold room for a call, or raise SpendingLimit that names the setting whose bound it would pass."""
         asked = Usage(calls=1, input_tokens=input_tokens, output_tokens=output_tokens)
-        held = Reservation(input_tokens + output_tokens, price.cost(asked) or 0.0)
+        held = Reservation(input_tokens + output_tokens, price.cost(asked) or 0.0, model)
         with self._lock:
             self._turn_day()
             self._check(model, held)
@@ -83,6 +88,8 @@ class Meter:
             self._day_tokens += _tokens(usage)
             self._run_usd += usage.cost_usd or 0.0
             self._day_usd += usage.cost_usd or 0.0
+            if self._book is not None:
+                self._book(held.model, usage, self._now())
 
     def release(self, held: Reservation) -> None:
         """Give back the room of a call that came to nothing."""

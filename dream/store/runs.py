@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -67,23 +67,6 @@ def last(private: Path, count: int = 1) -> list[RunRecord]:
             break
         newest.append(record)
     return newest
-
-
-def spent(private: Path, now: datetime, zone: tzinfo | None = None) -> Usage:
-    """Add up what the runs cost that ended on `now`'s day in `zone` (None: UTC); raises WorkspaceError."""
-    zone = zone or UTC
-    return _spent_on(private, now.astimezone(zone).date(), zone)
-
-
-def _spent_on(private: Path, day: date, zone: tzinfo) -> Usage:
-    total = Usage()
-    for record in _backwards(private):
-        ended = record.ended.astimezone(zone).date()
-        if ended < day - timedelta(days=1):  # records of runs side by side may stand a little out of order
-            break
-        if ended == day:
-            total += record.usage
-    return total
 
 
 def _backwards(private: Path) -> Iterator[RunRecord]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 from dream.models import Usage
 from dream.store import runs
@@ -39,7 +38,6 @@ def test_records_come_back_newest_first(tmp_path: Path) -> None:
 
 def test_before_the_first_run_there_is_none(tmp_path: Path) -> None:
     assert runs.last(tmp_path / "missing") == []
-    assert runs.spent(tmp_path / "missing", NOW) == Usage()
 
 
 def test_a_run_without_entries_is_kept_too(tmp_path: Path) -> None:
@@ -56,15 +54,6 @@ def test_torn_and_foreign_lines_are_passed_over(tmp_path: Path) -> None:
     runs.append(tmp_path, record(reason="two"))
 
     assert [one.reason for one in runs.last(tmp_path, 9)] == ["two", "one"]
-
-
-def test_what_was_spent_counts_by_the_local_day(tmp_path: Path) -> None:
-    for hours in (30, 20, 6, 0):
-        runs.append(tmp_path, record(NOW - timedelta(hours=hours)))
-
-    assert runs.spent(tmp_path, NOW) == Usage(2, 100, 10, 0.5, 4)
-    assert runs.spent(tmp_path, NOW, ZoneInfo("Asia/Tokyo")).calls == 4
-    assert runs.spent(tmp_path, NOW - timedelta(days=1)).calls == 4
 
 
 def test_the_record_is_bounded(tmp_path: Path) -> None:
