@@ -1,13 +1,19 @@
-"""Of memory files that are too large for the prompt, show the headings and the lines that matter."""
+"""Of memory files that are too large for a prompt, or dearer than they are worth, show the lines that matter.
+
+Every line that is shown is shown whole, so that it can be copied into an edit.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
+from itertools import pairwise
 
 from dream.models import MemoryFile
 from dream.phases.similar import content_words
 
 OMITTED = "[… lines left out …]"
+WHOLE_TOKENS = 1_200  # of all three files together that are shown whole whatever they are about
+NEAR_LINES = 5  # of a file shown for each topic: the line that is meant and those that say nearly the same
 
 
 def fit(
@@ -25,6 +31,33 @@ def fit(
     return {path: _excerpt(text, wanted, room * sizes[path] // max(total, 1), count) for path, text in texts.items()}
 
 
+def near(
+    texts: Mapping[MemoryFile, str], topics: Mapping[MemoryFile, Sequence[str]], count: Callable[[str], int]
+) -> dict[MemoryFile, str]:
+    """Return the files whole where they are small, else of each its headings and the lines nearest to its topics.
+
+    The last list line of each section is shown too: whoever adds a line there needs it for a neighbour.
+    """
+    if sum(count(text) for text in texts.values()) <= WHOLE_TOKENS:
+        return dict(texts)
+    return {path: _near(text, topics.get(path, ())) for path, text in texts.items()}
+
+
+def _near(text: str, topics: Sequence[str]) -> str:
+    here = text.splitlines()
+    listed = [number for number, line in enumerate(here) if line.strip() and not line.startswith("#")]
+    kept = {number for number, line in enumerate(here) if line.startswith("#")}
+    if topics:
+        headings = [*sorted(kept), len(here)]
+        ends = (max((n for n in listed if start < n < end), default=None) for start, end in pairwise(headings))
+        kept.update(number for number in ends if number is not None)
+    for topic in topics:
+        wanted = content_words(topic)
+        weights = {number: _weight(here[number], wanted) for number in listed}
+        kept.update(sorted((n for n in listed if weights[n]), key=lambda n: (-weights[n], n))[:NEAR_LINES])
+    return _shown(here, kept)
+
+
 def _excerpt(text: str, wanted: frozenset[str], room: int, count: Callable[[str], int]) -> str:
     here = text.splitlines()
     ranked = sorted(range(len(here)), key=lambda number: (-_weight(here[number], wanted), number))
@@ -35,11 +68,15 @@ def _excerpt(text: str, wanted: frozenset[str], room: int, count: Callable[[str]
             continue
         room -= cost
         kept.add(number)
+    return _shown(here, kept)
+
+
+def _shown(here: Sequence[str], kept: Set[int]) -> str:
     shown: list[str] = []
     for number, line in enumerate(here):
         if number in kept:
             shown.append(line)
-        elif not shown or shown[-1] != OMITTED:
+        elif line.strip() and (not shown or shown[-1] != OMITTED):
             shown.append(OMITTED)
     return "\n".join(shown)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dream import prompts
 from dream.errors import AnswerUnusable, PromptTooLong, ToolsUnsupported
 from dream.llm.model import ChatMessage, Completion, Model
-from dream.models import Finding, Outcome
+from dream.models import Finding, MemoryFile, Outcome
 from dream.phases import excerpt, fallback, tools
 from dream.phases.brief import Brief
 from dream.phases.draft import Draft, EditError
@@ -24,11 +24,12 @@ MAX_CALLS_A_STEP = 64  # tool calls answered in one round
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """What phase 2 leaves: the draft, what became of each finding, and what waits for a person."""
+    """What phase 2 leaves: the draft, what became of each finding, what waits for a person, and what was taken out."""
 
     draft: Draft
     outcomes: tuple[Outcome, ...]
     held: tuple[HeldEdit, ...]
+    notes: tuple[str, ...] = ()
 
 
 def edit(findings: Sequence[Finding], protected: Protected, model: Model, brief: Brief) -> Edited:
@@ -43,7 +44,7 @@ def edit(findings: Sequence[Finding], protected: Protected, model: Model, brief:
     except (ToolsUnsupported, AnswerUnusable, PromptTooLong) as error:
         log.info("phase 2 goes on without the model: %s", error)
     fallback.settle(editing)
-    return Edited(editing.draft, editing.outcomes(), tuple(editing.held))
+    return Edited(editing.draft, editing.outcomes(), tuple(editing.held), tuple(editing.notes))
 
 
 def _loop(editing: Editing, model: Model, brief: Brief) -> None:
@@ -69,8 +70,18 @@ def _opening(editing: Editing, model: Model, brief: Brief) -> list[ChatMessage]:
     system = prompts.load("phase2", brief.prompts_folder, language=prompts.language(brief.settings.language))
     findings = prompts.findings(editing.findings)
     room = brief.room(model, system, findings)
-    shown = excerpt.fit(editing.draft.texts, [finding.text for finding in editing.findings], room, model.count)
+    shown = excerpt.fit(_shown(editing, model), [finding.text for finding in editing.findings], room, model.count)
     return [ChatMessage("system", system), ChatMessage("user", f"{prompts.files(shown)}\n{findings}")]
+
+
+def _shown(editing: Editing, model: Model) -> Mapping[MemoryFile, str]:
+    """Show of large files what the findings are about: everything else is paid for in every round."""
+    if model.name == "embedded":  # which is free, and puts a line where the whole file has its like
+        return editing.draft.texts
+    topics: dict[MemoryFile, list[str]] = {}
+    for finding in editing.findings:
+        topics.setdefault(finding.file, []).append(finding.text)
+    return excerpt.near(editing.draft.texts, topics, model.count)
 
 
 def _answers(completion: Completion, editing: Editing) -> tuple[list[ChatMessage], bool]:
