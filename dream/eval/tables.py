@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dream.eval.report import Report
@@ -21,11 +21,14 @@ class Table:
 
 
 def tables(report: Report) -> Iterator[Table]:
-    """Lay out what was measured; nothing where there was nothing to measure."""
+    """Lay out what was measured; nothing where there was nothing to measure.
+
+    Where all of a memory is smaller than a size, the row of a larger one would say the same and is left out.
+    """
     for make in (_retention, _categories, _evidence, _change, _stability, _survival, _restraint, _form, _bill, _prefix):
         table = make(report)
         if table.rows:
-            yield table
+            yield dataclasses.replace(table, rows=tuple(_distinct(table.rows)))
 
 
 def shape(report: Report) -> dict[str, object]:
@@ -190,6 +193,16 @@ def _prefix(report: Report) -> Table:
     rows = [(job, _one(share)) for job, share in report.bill.prefix.items()]
     says = "What a prompt cache can serve: the share of a night's first prompt that the night before's begins with too."
     return Table("Prompt cache", says, ("job", "per cent"), tuple(rows))
+
+
+def _distinct(rows: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+    """Leave out a row that differs from an earlier one of the same kind only in its size: `memory, 4,500`."""
+    seen = set()
+    for row in rows:
+        kind, comma, _ = row[0].partition(", ")
+        if not comma or (kind, row[1:]) not in seen:
+            yield row
+        seen.add((kind, row[1:]))
 
 
 def _share(share: Share) -> str:
