@@ -200,13 +200,6 @@ class History:
             self._writer.ready(now)
             yield [*(self.archive_path / file.name for file in archived(self.archive_path)), self.path]
 
-    @contextmanager
-    def rewriting(self, *, now: datetime) -> Iterator[list[Path]]:
-        """Hold the log for the block, its tail mended, and yield its files: the archive, oldest first, and the log."""
-        with explained("rewritten", self.path, HistoryError), self._writer.lock:
-            self._writer.ready(now)
-            yield [*(self.archive_path / file.name for file in archived(self.archive_path)), self.path]
-
     def import_legacy(self, path: Path, *, now: datetime) -> list[Entry]:
         """Append the entries of an older HISTORY.md, once; the file stays. Returns what was imported now.
 

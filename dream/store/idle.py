@@ -35,7 +35,7 @@ def reason(root: Path) -> str | None:
         dreamt = _cursor(memory / ".dream_cursor")
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return DREAMT.format(dreamt) if 0 < newest == given <= dreamt else None
+    return DREAMT.format(dreamt) if 0 < newest == given == dreamt else None
 
 
 def record(root: Path, why: str, now: datetime) -> bool:

@@ -125,14 +125,16 @@ class Workspace:
     def dream_cursor(self) -> int:
         """Return the last entry dreamt; 0 before the first dream.
 
-        A missing or damaged file is reported, and what the last commit says counts.
+        A file that is missing, damaged, or names an entry that there never was is reported, and what the last commit
+        says counts: else the entries up to there would be passed over in silence.
         """
         data = read_bytes(self.root / DREAM_CURSOR)
-        if data is not None and (cursor := _cursor(data)) is not None:
+        cursor = _cursor(data or b"")
+        if cursor is not None and (cursor == 0 or self._is_entry(cursor)):
             return cursor
         committed = self._committed_cursor()
-        if data is not None or committed:
-            what = "is missing" if data is None else f"holds {data[:40]!r} instead of a cursor"
+        if cursor != committed and (data is not None or committed):
+            what = "is missing" if data is None else f"holds {data[:40]!r} instead of the cursor of an entry"
             self._tell(DREAM_CURSOR, f"{what}; taken from the last commit: {committed}")
         return committed
 
@@ -170,6 +172,11 @@ class Workspace:
             cursor = entry.cursor
         if cursor > dreamt:
             replace(self.root / DREAM_CURSOR, b"%d\n" % cursor)
+
+    def _is_entry(self, cursor: int) -> bool:
+        """Tell whether history has this entry; where nothing waits to be dreamt it is the newest."""
+        newest = next(self.history.backwards(), None)
+        return newest is not None and (newest.cursor == cursor or bool(self.history.between(cursor, cursor)))
 
     def _committed_cursor(self) -> int:
         try:
