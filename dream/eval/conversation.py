@@ -36,7 +36,7 @@ class Change:
     """A fact that changed: `new` must stand in memory, `old` must be gone or be told as past.
 
     `old` is None where the dataset does not let one say which value was replaced; then it is no clean case.
-    A line with the old value counts when it has two content words of `about` too; any line where that is empty.
+    A line with the old value counts when it is about what `about` asks; any line where that is empty.
     """
 
     question: str

@@ -12,6 +12,8 @@ from dream.eval.words import content, words
 
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _UNIT_WORDS = 3  # between a number and what it counts: `8 conditional probability problems`
+ABOUT = 0.4
+_ASKING = frozenset("what when where which who how many much my i do does did have has".split())  # noqa: SIM905
 _HALF = re.compile(r"\b[ap]m\b", re.IGNORECASE)
 
 
@@ -48,10 +50,14 @@ def like(value: str, text: str) -> list[str]:
 
 
 def near(value: str, line: str, about: str) -> bool:
-    """Tell whether `line` says `value` about something: two content words of `about` stand there too."""
+    """Tell whether `line` says `value` about something: two content words of the question `about` stand there too,
+    and `ABOUT` of them all; always, where `about` is empty.
+    """
     if not says(value, line):
         return False
-    return not about or len((content(about) - content(value)) & content(line)) >= 2
+    asked = content(about) - content(value) - _ASKING
+    shared = len(asked & content(line))
+    return shared >= max(min(2, len(asked)), ABOUT * len(asked))
 
 
 def says(value: str, line: str) -> bool:
