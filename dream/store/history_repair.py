@@ -1,4 +1,7 @@
-"""Mend a damaged log without loss: what is no entry is set aside, what stands out of order gets a new cursor."""
+"""Mend a damaged log without loss: what is no entry is set aside, what stands out of order gets a new cursor.
+
+A line that is readable only with leniency is written as it reads; as it was it is set aside.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +21,15 @@ Keep = Callable[[bytes], None]
 
 @dataclass(slots=True)
 class Damage:
-    """Where a log is damaged, by the offset of the line: no entry, out of order, or a line that stands twice."""
+    """Where a log is damaged, by the offset of the line: no entry, odd, out of order, or a line that stands twice."""
 
     broken: set[int] = field(default_factory=set)
     falling: dict[int, int] = field(default_factory=dict)  # offset → the cursor that does not rise
     twice: set[int] = field(default_factory=set)
+    odd: dict[int, bool] = field(default_factory=dict)  # offset → whether more than its line end is odd
 
     def __len__(self) -> int:
-        return len(self.broken) + len(self.falling) + len(self.twice)
+        return len(self.broken) + len(self.falling) + len(self.twice) + len(self.odd)
 
 
 def find(descriptor: int, size: int) -> Damage:
@@ -35,10 +39,13 @@ def find(descriptor: int, size: int) -> Damage:
         if not line.strip():
             continue
         try:
-            cursor = outline(line).cursor
+            row = outline(line)
         except BrokenRow:
             damage.broken.add(offset)
             continue
+        if row.flaw or line.endswith(b"\r"):
+            damage.odd[offset] = bool(row.flaw)
+        cursor = row.cursor
         if cursor <= highest:
             damage.falling[offset] = cursor
         highest = max(highest, cursor)
@@ -57,10 +64,14 @@ def rewrite(descriptor: int, size: int, path: Path, damage: Damage, highest: int
     moved: list[bytes] = []
     try:
         for offset, line in lines(descriptor, 0, size):
+            if offset in damage.broken or offset in damage.twice or damage.odd.get(offset):
+                set_aside(line)
             if offset in damage.falling:
                 moved.append(line)
             elif offset in damage.broken or offset in damage.twice:
-                set_aside(line)
+                continue
+            elif offset in damage.odd:
+                write_all(goal, encode(decode(line)) if damage.odd[offset] else _alone(line.rstrip(b"\r")) + b"\n")
             elif line.strip():
                 write_all(goal, _alone(line) + b"\n")
         for line in moved:

@@ -1,0 +1,64 @@
+"""The git repository of the workspace: there, unlocked, and every object whole."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+from dream.doctor.ailment import REPAIR, Ailment
+from dream.errors import GitError
+from dream.store import gitrepair
+from dream.store.workspace import Workspace
+
+OLD = 60.0  # seconds after which a lock of git, which lasts milliseconds, belongs to nobody
+
+
+def check_versions(workspace: Workspace, now: datetime, *, repair: bool) -> Iterator[Ailment]:
+    """Check the repository; `repair` makes one that is missing, takes stale locks away, and writes damaged objects."""
+    if not workspace.git.exists:
+        if repair:
+            Workspace.create(workspace.root, now=now)
+        yield Ailment(".git", "there are no versions of this workspace", f"{REPAIR} makes them", repair)
+        return
+    yield from _locks(workspace, repair=repair)
+    try:
+        workspace.git.fsck()
+    except GitError as error:
+        yield _damage(workspace, str(error), now, repair=repair)
+
+
+def _locks(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
+    directory = workspace.git.git.git_dir
+    for lock in sorted(directory.rglob("*.lock")) if directory else []:
+        age = time.time() - lock.stat().st_mtime
+        if age < OLD:
+            continue
+        if repair:
+            lock.unlink(missing_ok=True)
+        text = f"was left by a git that died {age / 60:.0f} minutes ago"
+        yield Ailment(_name(workspace, lock), text, f"{REPAIR}, or remove it when no git is running", repair)
+
+
+def _damage(workspace: Workspace, said: str, now: datetime, *, repair: bool) -> Ailment:
+    """Mend damaged objects from the files on disk, or, where not even the newest version can be read, begin anew."""
+    directory = workspace.git.git.git_dir
+    where = _name(workspace, directory) if directory else ".git"
+    if not repair or directory is None:
+        return Ailment(where, said, f"copy the workspace, then {REPAIR}")
+    if gitrepair.rewrite_objects(workspace.git):
+        return Ailment(where, said, mended=True)
+    if gitrepair.is_readable(workspace.git):
+        return Ailment(
+            where, f"an older version is damaged: {said}", "the newest is whole; a backup may have the object"
+        )
+    kept = gitrepair.put_away(directory, workspace.private, now)
+    Workspace.create(workspace.root, now=now)
+    return Ailment(
+        where, f"{said}; versions begin anew, the damaged ones are kept in {_name(workspace, kept)}", mended=True
+    )
+
+
+def _name(workspace: Workspace, path: Path) -> str:
+    return str(path.relative_to(workspace.root)) if path.is_relative_to(workspace.root) else str(path)

@@ -1,0 +1,59 @@
+"""Mending a damaged repository: objects that the files on disk still tell, or a new repository beside the old one."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dream.errors import GitError
+from dream.store import handedits
+from dream.store.files import explained
+from dream.store.gitobjects import blob_name
+from dream.store.gitstore import GitStore
+
+ASIDE = "objects-set-aside"  # in the git directory: damaged objects, as they were
+
+
+def rewrite_objects(store: GitStore) -> bool:
+    """Write the blobs of the files on disk again where git can't read them; tells whether all is whole then."""
+    directory = store.git.git_dir
+    if directory is None:
+        return False
+    found = {**handedits.read(store.root), **handedits.read_state(store.root)}
+    for data in found.values():
+        name = blob_name(data)
+        if _is_whole(store, name, data):
+            continue
+        loose = directory / "objects" / name[:2] / name[2:]
+        if loose.exists():  # git takes what is there for good, and would not write it again
+            (directory / ASIDE).mkdir(exist_ok=True)
+            loose.rename(directory / ASIDE / name)
+            store.git.run("hash-object", "-w", "--stdin", stdin=data)
+    try:
+        store.fsck()
+    except GitError:
+        return False
+    return True
+
+
+def is_readable(store: GitStore) -> bool:
+    """Tell whether the newest version can be read, every file of it."""
+    try:
+        return store.head() is not None and store.snapshot()[0] is not None
+    except GitError:
+        return False
+
+
+def put_away(directory: Path, private: Path, now: datetime) -> Path:
+    """Rename the git directory into `private` and return where it is; nothing in it is changed."""
+    kept = private / f"git-damaged-{now.astimezone(UTC):%Y%m%dT%H%M%S}"
+    with explained("moved away", directory):
+        directory.rename(kept)
+    return kept
+
+
+def _is_whole(store: GitStore, name: str, data: bytes) -> bool:
+    try:
+        return store.git.run("cat-file", "blob", name) == data
+    except GitError:
+        return False
