@@ -2,85 +2,203 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
-from dream import transcripts
+from dream import __version__, transcripts
+from dream.consolidate.flight import Talk
 from dream.errors import TranscriptError
 from dream.models import Diagnostic, Message, Report
 from dream.settings import Settings
+from dream.store.history import History
+from dream.store.seen import DATABASES, Look, Seen, look
+from dream.transcripts.reader import Pair
 
-Sessions = Iterator[tuple[str, Iterator[Message]]]
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A transcript file: how it looked when it was listed, and whether a person named it itself.
+
+    `zone` is that of its naive times; None is the settings'.
+    """
+
+    name: str
+    look: Look
+    named: bool = False
+    zone: tzinfo | None = None
+
+    @property
+    def path(self) -> Path:
+        """The file's path."""
+        return Path(self.name)
 
 
-def files(paths: Iterable[Path], report: Report) -> list[Path]:
+def files(paths: Iterable[Path | File], report: Report, *, subagents: bool = False) -> list[File]:
     """List the transcript files at `paths`, each once.
 
     A path that holds none is told to `report` as long as another does; else TranscriptError.
     """
-    found: dict[Path, None] = {}
+    found: dict[str, File] = {}
     first: TranscriptError | None = None
     for path in paths:
+        if isinstance(path, File):
+            found.setdefault(path.name, path)
+            continue
         try:
-            found |= dict.fromkeys(transcripts.find(path))
+            for one in listed(transcripts.names(path, subagents=subagents), named=str(path)):
+                found.setdefault(one.name, one)
         except TranscriptError as error:
             first = first or error
             report(Diagnostic(str(path), 0, str(error)))
     if first is not None and not found:
         raise first
-    return list(found)
+    return list(found.values())
 
 
-def quiet(paths: Iterable[Path], now: datetime, idle_hours: float) -> list[Path]:
-    """Leave out the files that were written to within `idle_hours` before `now`, or are gone."""
-    return [path for path in paths if path.exists() and now - _written(path) >= timedelta(hours=idle_hours)]
+def listed(names: Iterable[str], *, named: str | None = None, zone: tzinfo | None = None) -> Iterator[File]:
+    """Look at each of the files; one that has gone is passed over."""
+    for name in names:
+        with suppress(OSError):
+            yield File(name, look(name), name == named, zone)
 
 
-def sessions(path: Path, settings: Settings, form: str | None, report: Report) -> Sessions:
-    """Yield each session of the file with its messages from the first; take them before the next session.
+def quiet(found: Iterable[File], now: datetime, idle_hours: float) -> list[File]:
+    """Leave out the files that were written to within `idle_hours` before `now`.
 
-    A file may mix sessions; one whose messages don't stand together is given again, whole, at the end.
+    A time in the future says nothing. A database is never quiet as a whole while one of its sessions goes on, so it is
+    read as it stands.
+    """
+    end = int(now.timestamp() * 1e9)
+    start = end - int(idle_hours * 3600e9)
+    return [file for file in found if not start < file.look[1] <= end or file.name.endswith(DATABASES)]
+
+
+def fresh(found: Iterable[File], seen: Seen, history: History) -> list[File]:
+    """Leave out the files that history holds as they stand; one that a person named is always read."""
+    positions = history.positions()
+    return [file for file in found if file.named or not seen.holds(file.name, file.look, positions)]
+
+
+def terms(settings: Settings, form: str | None) -> str:
+    """Name what decides about what is read of a file: when it changes, all are read anew."""
+    return f"{__version__} {form} {settings.include_subagents}"
+
+
+@dataclass(slots=True)
+class _Reading:
+    """One file while it is read: its sessions, how many of them are not in history yet, and whether all were read."""
+
+    file: File
+    keys: dict[str, None] = field(default_factory=dict)
+    open: int = 0
+    whole: bool = False
+    fault: TranscriptError | None = None
+
+
+class Feed:
+    """Reads files as sessions.
+
+    `progress` is told of each file before it is opened. What can't be read is told to `report`.
     """
 
-    def read(tell: Report) -> Iterator[tuple[str, Message]]:
+    def __init__(
+        self,
+        settings: Settings,
+        form: str | None,
+        report: Report,
+        *,
+        progress: Callable[[str], None],
+    ) -> None:
+        self._settings, self._form, self._report = settings, form, report
+        self._progress = progress
+        self._readings: list[_Reading] = []
+
+    def talks(self, found: Iterable[File]) -> Iterator[Talk]:
+        """Yield each session of the files; take its messages before the next one.
+
+        Raises the TranscriptError of the first file when none of them can be read, else reports them.
+        """
+        for file in found:
+            self._progress(f"reading {file.name}")
+            reading = _Reading(file)
+            self._readings.append(reading)
+            try:
+                yield from self._sessions(reading)
+                reading.whole = True
+            except TranscriptError as error:
+                self._failed(reading, error)
+        faults = [reading.fault for reading in self._readings if reading.fault]
+        if faults and len(faults) == len(self._readings):
+            raise faults[0]
+
+    def note(self, seen: Seen, positions: Mapping[str, int], at: datetime) -> None:
+        """Note the files that are now in history as a whole, and those in which there is nothing to read."""
+        for reading in self._readings:
+            hopeless = reading.fault is not None and not isinstance(reading.fault.__cause__, OSError)
+            if (reading.whole and not reading.open and reading.fault is None) or (hopeless and not reading.keys):
+                ends = {key: positions.get(key, 0) for key in reading.keys}
+                seen.note(reading.file.name, reading.file.look, ends, at)
+
+    def _sessions(self, reading: _Reading) -> Iterator[Talk]:
+        """Yield the sessions of a file; one whose messages don't stand together is given again, whole, at the end."""
+        scattered: dict[str, None] = {}
+        for key, group in groupby(self._read(reading.file, self._report), key=itemgetter(0)):
+            if key in reading.keys:
+                scattered[key] = None
+                continue
+            reading.keys[key] = None
+            yield self._talk(reading, key, group)
+        for key in scattered:
+            yield self._talk(reading, key, None)
+
+    def _talk(self, reading: _Reading, key: str, group: Iterator[Pair] | None) -> Talk:
+        def done() -> None:
+            reading.open -= 1
+
+        def once(group: Iterator[Pair]) -> Iterator[Message]:
+            try:
+                yield from map(itemgetter(1), group)
+            except TranscriptError as error:
+                self._failed(reading, error)
+
+        def again() -> Iterator[Message]:
+            pairs = self._read(reading.file, _silent)
+            return once(pair for pair in pairs if pair[0] == key)
+
+        reading.open += 1
+        return Talk(key, _Messages(None if group is None else once(group), again), done)
+
+    def _read(self, file: File, report: Report) -> Iterator[Pair]:
         return transcripts.read(
-            path, format=form, zone=settings.zone(), report=tell, tool_result_chars=settings.tool_result_chars
+            file.path,
+            format=self._form,
+            zone=file.zone or self._settings.zone(),
+            report=report,
+            tool_result_chars=self._settings.tool_result_chars,
+            include_subagents=self._settings.include_subagents,
         )
 
-    seen: set[str] = set()
-    scattered: dict[str, None] = {}
-    for key, group in groupby(read(report), key=itemgetter(0)):
-        if key in seen:
-            scattered[key] = None
-            continue
-        seen.add(key)
-        yield key, map(itemgetter(1), group)
-    for key in scattered:
-        yield key, (message for other, message in read(_silent) if other == key)
+    def _failed(self, reading: _Reading, error: TranscriptError) -> None:
+        if reading.fault is None:
+            reading.fault = error
+            self._report(Diagnostic(reading.file.name, 0, str(error)))
 
 
-def each(paths: Iterable[Path], take: Callable[[Path], None], report: Report) -> None:
-    """Call `take` for each path; one that can't be read is told to `report` as long as another can.
+@dataclass(slots=True)
+class _Messages:
+    """The messages of a session: at first as they come from the file that is open, after that read again."""
 
-    Raises the TranscriptError of the first when none can.
-    """
-    read, first = 0, None
-    for path in paths:
-        try:
-            take(path)
-            read += 1
-        except TranscriptError as error:
-            first = first or error
-            report(Diagnostic(str(path), 0, str(error)))
-    if first is not None and not read:
-        raise first
+    first: Iterator[Message] | None
+    again: Callable[[], Iterator[Message]]
 
-
-def _written(path: Path) -> datetime:
-    return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    def __iter__(self) -> Iterator[Message]:
+        first, self.first = self.first, None
+        return self.again() if first is None else first
 
 
 def _silent(diagnostic: Diagnostic) -> None:

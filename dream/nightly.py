@@ -145,7 +145,7 @@ def _consolidate(
     if not settings.sources:
         return None
     try:
-        paths = sources.paths(settings.sources, workspace.root, home=Path.home(), environ=environ)
+        paths = sources.paths(settings, workspace.root, home=Path.home(), environ=environ)
         if not paths:
             return ConsolidateReport(0, 0, None, 0, Usage(), (), "the configured sources hold no transcripts yet")
         report = pipeline.consolidate(workspace, paths, settings=settings, now=now, idle=True, progress=step)

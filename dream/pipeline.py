@@ -14,10 +14,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dream import feed
-from dream.consolidate.consolidator import Consolidated, Consolidator
+from dream.consolidate.archive import Consolidated
+from dream.consolidate.consolidator import Consolidator
 from dream.consolidate.fidelity import Kept
 from dream.dreaming import Dreamer, Models
 from dream.errors import DreamError, SpendingLimit
+from dream.feed import File
 from dream.llm.model import Model
 from dream.llm.open import open_model
 from dream.llm.spending import Meter
@@ -36,7 +38,7 @@ Progress = Callable[[str], None]
 
 def consolidate(
     workspace: Workspace,
-    paths: Iterable[Path],
+    paths: Iterable[Path | File],
     *,
     settings: Settings,
     now: datetime,
@@ -47,7 +49,9 @@ def consolidate(
 ) -> ConsolidateReport:
     """Read the transcripts at `paths` and append to history what it does not hold yet.
 
-    With `idle`, files written to within `settings.idle_hours` before `now` wait for the next time.
+    With `idle`, files written to within `settings.idle_hours` before `now` wait for the next time. A file found in a
+    directory that is unchanged since all of it went into history is not opened. `progress` is called before each file
+    and model call, and may end it there by raising SpendingLimit.
     A transcript that cannot be read is a diagnostic as long as another can; else TranscriptError.
     At a spending bound it stops before the next model call; what is appended stays, and `reason` says so.
     """
@@ -62,21 +66,23 @@ def consolidate(
         report=diagnostics.append,
     )
 
-    def read(path: Path) -> None:
-        if progress:
-            progress(f"reading {path}")
-        # 2. Each session is a stream of messages; what cannot be used of it is a diagnostic.
-        for key, messages in feed.sessions(path, settings, format, diagnostics.append):
-            # 3. What history does not hold of it is summarised, or kept as it was said; then it is appended.
-            done.extend(consolidator.steps(key, messages, now=now))
-
+    watch = progress or _nobody
+    reader = feed.Feed(settings, format, diagnostics.append, progress=watch)
     reason = ""
-    # 1. The files to read: all that are named, or of the configured sources what has gone quiet.
-    found = feed.files(paths, diagnostics.append)
+    # 1. The files to read: what is named, or has gone quiet, and is not in history as it stands.
+    listed = feed.files(paths, diagnostics.append, subagents=settings.include_subagents)
+    seen = Seen(workspace.private, feed.terms(settings, format))
+    found = feed.fresh(feed.quiet(listed, now, settings.idle_hours) if idle else listed, seen, workspace.history)
     try:
-        feed.each(feed.quiet(found, now, settings.idle_hours) if idle else found, read, diagnostics.append)
+        # 2. Each session is a stream of messages; what cannot be used of it is a diagnostic.
+        talks = reader.talks(found)
+        # 3. What history does not hold of it is summarised, or kept as it was said; then it is appended.
+        done.extend(consolidator.sessions(talks, now=now, parallel=_parallel(settings), before=watch))
     except SpendingLimit as error:
         reason = str(error)
+    finally:
+        reader.note(seen, workspace.history.positions(), _clock())
+        seen.save(file.name for file in listed)
     # 4. Every run leaves a record.
     report = _consolidated(done, diagnostics, reason)
     runs.append(workspace.private, consolidation_record(report, settings.model_for("consolidator"), now, _clock()))

@@ -55,6 +55,8 @@ class Settings:
     session_target_ratio: float = 0.5  # consolidate until the prompt is back at this share of the budget
     idle_hours: float = 2.0  # a transcript is finished when nothing was added for this long
     sources: tuple[str, ...] = ()  # transcripts that `nightly` reads: a format's name, a path or a glob
+    include_subagents: bool = False  # sessions of sub-agents and schedulers, in which no person speaks
+    parallel: int = 4  # model calls at a time while transcripts are consolidated; the embedded model takes one
     tool_result_chars: int = 2_000  # a tool's result is cut in its middle to this
 
     # History.
@@ -217,7 +219,7 @@ def _check_together(settings: Settings) -> None:
     for name in ("session_target_ratio", "max_loss_ratio"):
         if not 0 < getattr(settings, name) <= 1:
             raise SettingsError(f"Setting {name!r} must be above 0 and at most 1.")
-    for name in ("timeout", "max_output_tokens", "batch_tokens", "max_steps", "max_attempts"):
+    for name in ("timeout", "max_output_tokens", "batch_tokens", "max_steps", "max_attempts", "parallel"):
         if getattr(settings, name) <= 0:
             raise SettingsError(f"Setting {name!r} must be above 0.")
     if settings.session_tokens <= settings.session_completion_tokens + settings.session_safety_tokens:

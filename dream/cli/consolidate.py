@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +14,9 @@ from dream.cli.progress import progress
 from dream.errors import UsageError
 from dream.settings import Settings
 from dream.store.workspace import Workspace
+
+if TYPE_CHECKING:
+    from dream.feed import File
 
 
 @click.command("consolidate", cls=DreamCommand)
@@ -49,11 +53,12 @@ def command(
 
     workspace = options.open_workspace(directory)
     settings = options.read_settings(workspace, model, pairs)
+    named: tuple[Path | File, ...] = paths
     if not paths:
-        paths, idle = _configured(workspace, settings), True
+        named, idle = _configured(workspace, settings), True
     with progress("reading", quiet=as_json) as shown:
         report = pipeline.consolidate(
-            workspace, paths, settings=settings, now=options.now(), format=format_name, idle=idle, progress=shown
+            workspace, named, settings=settings, now=options.now(), format=format_name, idle=idle, progress=shown
         )
     if as_json:
         output.emit(shapes.consolidated(report))
@@ -62,7 +67,7 @@ def command(
     return 1 if report.failed else 0
 
 
-def _configured(workspace: Workspace, settings: Settings) -> tuple[Path, ...]:
+def _configured(workspace: Workspace, settings: Settings) -> tuple[File, ...]:
     from dream import sources
 
     if not settings.sources:
@@ -70,4 +75,4 @@ def _configured(workspace: Workspace, settings: Settings) -> tuple[Path, ...]:
             "No transcript is named and no `sources` are configured: name a PATH, "
             f'or write sources = ["claude-code"] into {workspace.root / "dream.toml"}.'
         )
-    return tuple(sources.paths(settings.sources, workspace.root, home=Path.home(), environ=os.environ))
+    return tuple(sources.paths(settings, workspace.root, home=Path.home(), environ=os.environ))

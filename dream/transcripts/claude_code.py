@@ -17,7 +17,10 @@ from dream.transcripts.source import Head, Source
 from dream.transcripts.turns import Options, Turns
 
 name = "claude-code"
-places: tuple[Place, ...] = (Place(".claude", "projects/*/*.jsonl", "CLAUDE_CONFIG_DIR"),)
+places: tuple[Place, ...] = (
+    Place(".claude", "projects/*/*.jsonl", "CLAUDE_CONFIG_DIR"),
+    Place(".claude", "projects/*/*/subagents/*.jsonl", "CLAUDE_CONFIG_DIR", subagents=True),
+)
 
 _MARKS = {"uuid", "parentUuid", "sessionId", "isSidechain", "leafUuid", "requestId", "gitBranch", "userType"}
 _ROWS = {"user", "assistant", "summary", "system", "progress", "file-history-snapshot", "queue-operation", "attachment"}

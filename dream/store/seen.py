@@ -1,0 +1,82 @@
+"""Which transcript files history holds whole, as they stood: an unchanged one need not be opened again.
+
+`.dream/sources.json` is a cache: without it every file is read once more, and nothing is archived twice.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+
+import orjson
+
+from dream.errors import WorkspaceError
+from dream.store.files import replace
+
+FILE_NAME = "sources.json"
+VERSION = 1
+TICK = 2_000_000_000  # ns: the coarsest clock of a file system (FAT); a file this new may change and not look so
+DATABASES = (".db", ".sqlite")  # what their writers add stands in a second file at first
+
+Look = tuple[int, ...]
+
+
+def look(path: str) -> Look:
+    """Return what changes with the file: size, time, inode, and those of a database's log; raises OSError."""
+    status = os.stat(path)  # noqa: PTH116  # of thousands of files: half the time of Path.stat
+    found: Look = (status.st_size, status.st_mtime_ns, status.st_ino)
+    if path.endswith(DATABASES):
+        with suppress(OSError):
+            log = os.stat(f"{path}-wal")  # noqa: PTH116  # as above
+            found += (log.st_size, log.st_mtime_ns)
+    return found
+
+
+class Seen:
+    """The cache in `private`. What was read under other `terms` (settings, version) counts as not read."""
+
+    def __init__(self, private: Path, terms: str) -> None:
+        self._path = private / FILE_NAME
+        self._terms = terms
+        self._files: dict[str, tuple[list[int], dict[str, int]]] = {}
+        self._changed = False
+        with suppress(OSError, ValueError, TypeError, KeyError):
+            state = orjson.loads(self._path.read_bytes())
+            if (state["version"], state["terms"]) == (VERSION, terms):
+                self._files = dict(state["files"])
+
+    def holds(self, path: str, now: Look, positions: Mapping[str, int]) -> bool:
+        """Tell whether all of the file, which looks as `now`, was in history, and still is."""
+        found = self._files.get(path)
+        if found is None or found[0] != list(now):
+            return False
+        return all(positions.get(key, 0) >= end for key, end in found[1].items())
+
+    def sessions(self, path: str) -> int:
+        """Return how many sessions the file held when it was last read; 1 for one that was not."""
+        found = self._files.get(path)
+        return 1 if found is None else len(found[1])
+
+    def note(self, path: str, before: Look, keys: Mapping[str, int], at: datetime) -> None:
+        """Note that history holds all of the file as it looked `before` it was read; `keys` are their positions.
+
+        Not noted is what has changed since, or only just before `at`: it might again within one tick of the clock.
+        """
+        with suppress(OSError):
+            age = int(at.timestamp() * 1e9) - max(before[1::3])
+            if look(path) == before and not 0 <= age < TICK:
+                self._files[path] = (list(before), dict(keys))
+                self._changed = True
+
+    def save(self, listed: Iterable[str]) -> None:
+        """Write the cache, without the files that are gone; one that can't be written costs time and nothing else."""
+        missing = [path for path in self._files.keys() - set(listed) if not Path(path).exists()]
+        for path in missing:
+            del self._files[path]
+        if self._changed or missing:
+            state = {"version": VERSION, "terms": self._terms, "files": self._files}
+            with suppress(WorkspaceError):
+                replace(self._path, orjson.dumps(state), durable=False)
