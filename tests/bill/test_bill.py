@@ -1,0 +1,20 @@
+"""A dream costs at most 0.6 of what the two-phase peer sends and receives for the same; each saving is one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dream.eval import planted
+from tests.benchmarks import bill
+
+
+def test_the_bill_and_each_saving(tmp_path: Path) -> None:
+    paid = bill.dreamt(planted.read("en", sittings=8), tmp_path / "ws")
+
+    assert [(len(night.phase1), len(night.phase2)) for night in paid.nights] == [(1, 1)] * 8
+    assert paid.ours <= 0.55 * paid.peer < 0.55 * paid.peer_one_by_one
+    assert paid.nothing_new[0] <= 0.6 * paid.nothing_new[1]
+    savings = bill.savings(paid)
+    assert all(more > 0 for more in savings.values()), savings
+    ours, news_first = bill.cached(paid)
+    assert ours > 1.15 * news_first
