@@ -40,14 +40,18 @@ class Stability:
 
 @dataclass(frozen=True, slots=True)
 class Survival:
-    """How many planted facts stand in memory after the sittings that planted them, and after `dreams` over others."""
+    """How many planted facts stand in memory after the sittings that planted them, and after `dreams` over others.
+
+    `lost` stood there at first and do not at the end, or only with the value that they had then; `never` did neither.
+    """
 
     material: str
     dreams: int
     planted: int
     before: int
     after: int
-    missing: tuple[str, ...]
+    lost: tuple[str, ...]
+    never: tuple[str, ...]
 
 
 def measure(remembered: Sequence[Remembered]) -> Stability:
@@ -80,14 +84,16 @@ def held(fact: Fact, text: str) -> bool:
 def survival(material: str, facts: Conversation, nights: Sequence[Night]) -> Survival:
     """Look for the planted facts after the nights that planted them, and after the last one."""
     first, last = _text(nights[PLANTING - 1].files), _text(nights[-1].files)
-    missing = tuple(fact.name for fact in facts.facts if not held(fact, last))
+    learnt = {fact.name for fact in facts.facts_first if held(fact, first)}
+    missing = [fact.name for fact in facts.facts if not held(fact, last)]
     return Survival(
         material=material,
         dreams=sum(len(night.run.batches) for night in nights[PLANTING:]),
         planted=len(facts.facts),
-        before=sum(held(fact, first) for fact in facts.facts_first),
+        before=len(learnt),
         after=len(facts.facts) - len(missing),
-        missing=missing,
+        lost=tuple(name for name in missing if name in learnt),
+        never=tuple(name for name in missing if name not in learnt),
     )
 
 

@@ -128,14 +128,18 @@ def _survival(report: Report) -> Table:
             str(one.dreams),
             f"{one.before} of {one.planted}",
             f"{one.after} of {one.planted}",
-            ", ".join(one.missing),
+            ", ".join(one.lost),
+            ", ".join(one.never),
         )
         for one in report.survival
     ]
     says = (
-        "Planted facts that one line of memory holds: after they were said, and after the dreams over other material."
+        "Planted facts that one line of memory holds: when they were said, and after the dreams over other material, "
+        "with what changed in between."
     )
-    return Table("Planted facts", says, ("material", "dreams", "said", "still held", "not held"), tuple(rows))
+    return Table(
+        "Planted facts", says, ("material", "dreams", "at first", "at last", "lost", "never held"), tuple(rows)
+    )
 
 
 def _restraint(report: Report) -> Table:
