@@ -16,7 +16,7 @@ from dream.models import MEMORY_FILES, Entry, Finding, Outcome, Proposal
 from dream.phases import phase1, phase2
 from dream.phases.brief import Brief
 from dream.phases.draft import Draft
-from dream.phases.guards import Protected
+from dream.phases.guards import Protected, said
 from dream.phases.phase2 import Edited
 from dream.reports import BatchReport
 from dream.settings import Settings
@@ -76,7 +76,7 @@ class Dreamer:
         except (AnswerUnusable, PromptTooLong) as error:
             return self._split_or_set_aside(batch, found, error, mark)
         # 3. Phase 2 edits the draft; guards check every edit. An error up to here leaves the workspace as it was.
-        protected = Protected(found.texts, found.person_lines, self._workspace.rejected(), {})
+        protected = Protected(found.texts, found.person_lines, self._workspace.rejected(), said(batch))
         edited = (
             phase2.edit(findings, protected, self._models.phase2, self._brief)
             if findings
@@ -118,7 +118,7 @@ class Dreamer:
         entries = (batch[0].cursor, batch[-1].cursor)
         usage = self._models.meter.since(mark)
         change = changes.compose(found, edited.draft, waiting, entries[1], self._settings, self._brief.day)
-        report = BatchReport(entries, edited.outcomes, {}, usage, notes=change.notes)
+        report = BatchReport(entries, edited.outcomes, {}, usage, notes=(*edited.notes, *change.notes))
         if self._dry_run:
             return self._imagine(report, found, change.files)
         if not change.content:
@@ -149,6 +149,7 @@ class Dreamer:
         )
         counts = {path: (count.added, count.removed) for path, count in done.files.items()}
         notes = (
+            *edited.notes,
             *change.notes,
             *(f"{path} was saved by a person meanwhile; both changes are in it" for path in done.merged),
         )

@@ -15,7 +15,11 @@ from dream.wording import NOT, without_said_on, words
 
 PASTED_CHARS = 2_000  # a longer message, code left out, holds pasted material
 PASSAGE = 5  # clauses in a row that a line may take its words from
+TAKEN_BACK = 0.75  # of a rule's words that a clause which ends it must hold
 SHARE = 0.5  # of a passage's words that the line must hold: a half sentence may mean the opposite
+
+# Words that end a rule. A negation does too, but so does a word against a rule that holds one.
+_ENDS = frozenset(words("stop instead forget drop cancel remove delete"))
 
 _FENCED = re.compile(r"(`{3,}|~{3,}).*?(?:\1|\Z)", re.DOTALL)
 _TAGGED = re.compile(r"<([A-Za-z][\w-]{0,40})\b[^<>\n]{0,200}>.{0,20000}?(?:</\1>|\Z)", re.DOTALL)
@@ -105,12 +109,20 @@ def said_by_user(messages: Sequence[Message]) -> list[tuple[tuple[str, ...], ...
     return [passage for message in users for passage in passages(own(message.content))]
 
 
-def own_lines(lines: Sequence[str], numbers: Iterable[int]) -> list[tuple[tuple[str, ...], ...]]:
-    """Return the passages in those `lines` of an entry that are the user's: `numbers`."""
-    known = set(numbers)
-    return [
-        passage for number, line in enumerate(lines, start=1) if number in known for passage in passages([_bare(line)])
-    ]
+def own_lines(lines: Iterable[str]) -> list[tuple[tuple[str, ...], ...]]:
+    """Return the passages in `lines` of entries that are the user's own."""
+    return [passage for line in lines for passage in passages([_bare(line)])]
+
+
+def taken_back(rule: str, said: Iterable[tuple[tuple[str, ...], ...]]) -> bool:
+    """Tell whether a clause of what the user said takes `rule` back: it holds most of its words and one that ends it."""
+    wanted = set(_words(_bare(without_said_on(rule)))) - {NOT}
+    for passage in said:
+        for clause in passage:
+            ends = NOT in clause or not _ENDS.isdisjoint(clause)
+            if wanted and ends and len(wanted & set(clause)) >= TAKEN_BACK * len(wanted):
+                return True
+    return False
 
 
 def covered(line: str, said: Iterable[tuple[tuple[str, ...], ...]]) -> bool:

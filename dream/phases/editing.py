@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 
 from dream.models import Finding, MemoryFile, Outcome, State
 from dream.phases.draft import Draft, Edit, EditError, gone, lines
-from dream.phases.guards import Protected, Verdict, check
+from dream.phases.guards import LONGEST_LINE, Case, Protected, Verdict, check
+from dream.phases.parting import parted
 from dream.phases.similar import coverage, nearest, states
 from dream.redact import redact
 from dream.settings import Settings
-from dream.text import clean
+from dream.text import clean, problems
 
 _CLAIMS_PRESENT = ("already", "present", "exist", "duplicate", "known", "stands", "there", "已", "重复")
 
@@ -38,6 +39,7 @@ class Editing:
         self.findings = tuple(findings)
         self.draft = Draft(dict(protected.before))
         self.held: list[HeldEdit] = []
+        self.notes: list[str] = []
         self._protected = protected
         self._settings = settings
         self._decided: dict[int, tuple[State, str]] = {}
@@ -46,20 +48,28 @@ class Editing:
 
     def edit(self, edit: Edit) -> str:
         """Make one edit and return the answer to the model; raise EditError where the model can mend it."""
-        edit = replace(edit, new_text=self._screened(edit.new_text))
+        edit = replace(edit, new_text=self._screened(edit))
         self._check_findings(edit)
         call = (edit.file, edit.old_text, edit.new_text)
         if call in self._seen:
             raise EditError("this very edit was asked for before")
         self._seen.add(call)
+        edits = parted(edit, self.findings, lambda part: self._verdict(part, self.draft.edited(part)) is not None)
+        return "\n".join(self._made(part) for part in edits)
+
+    def _made(self, edit: Edit) -> str:
         then = self.draft.edited(edit)
-        verdict = check(edit, self.draft, then, self._protected, self._settings)
+        verdict = self._verdict(edit, then)
         if verdict is not None:
             return self._stopped(edit, verdict)
         self.draft = then
         for number in edit.findings:
             self._decided.pop(number, None)
         return f"ok: {edit.file} edited"
+
+    def _verdict(self, edit: Edit, then: Draft) -> Verdict | None:
+        findings = tuple(self._finding(number) for number in edit.findings)
+        return check(Case(edit, self.draft, then, findings), self._protected, self._settings)
 
     def skip(self, number: int, reason: str) -> str:
         """Settle a finding without an edit; a claim that it stands already is checked against the draft."""
@@ -116,6 +126,10 @@ class Editing:
         )
 
     def _stopped(self, edit: Edit, verdict: Verdict) -> str:
+        if verdict.guard == "unfounded":
+            # Nobody asked for the line, so nobody need review it; its findings are still to be settled.
+            self._note(f"left out of {edit.file}: {verdict.reason}")
+            raise EditError(f"{verdict.reason}; write what the finding says")
         if len(edit.findings) > 1 and verdict.decision == "refused":
             raise EditError(f"{verdict.reason}; settle each finding by an edit of its own")
         if verdict.decision == "held":
@@ -136,8 +150,23 @@ class Editing:
             raise EditError(f"there is no finding {number}; they are numbered 1 to {len(self.findings)}")
         return self.findings[number - 1]
 
-    def _screened(self, text: str) -> str:
-        return redact(clean(text), self._settings.redact_patterns)[0]
+    def _screened(self, edit: Edit) -> str:
+        """Return the edit's new text without secrets and without what cannot be seen, and note what was taken out."""
+        text = clean(edit.new_text)
+        if hidden := problems(edit.new_text):
+            self._note(f"taken out of an edit of {edit.file}: {', '.join(hidden)}")
+        text, secrets = redact(text, self._settings.redact_patterns)
+        if secrets:
+            self._note(f"taken out of an edit of {edit.file}: {', '.join(secrets)}")
+        here = set(lines(self.draft.texts[edit.file]))
+        longest = max((len(line) for line in lines(text) if line not in here), default=0)
+        if longest > LONGEST_LINE:
+            raise EditError(f"too-long: a line of memory may have {LONGEST_LINE} characters, this one has {longest:,}")
+        return text
+
+    def _note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
 
 
 def _claims_present(reason: str) -> bool:

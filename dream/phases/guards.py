@@ -6,16 +6,38 @@ is counted over the whole dream and not edit by edit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
-from dream.models import MemoryFile, Rejected
+from dream import provenance
+from dream.models import Entry, Finding, MemoryFile, Rejected
+from dream.phases import markup
 from dream.phases.draft import Draft, Edit, added, gone
-from dream.phases.similar import same_fact
+from dream.phases.instructing import instructs
+from dream.phases.markup import FlawName
+from dream.phases.similar import content_words, coverage, same_fact
 from dream.settings import Settings
 
-GuardName = Literal["review", "person-line", "loss", "rejected-fact", "rule-source", "file", "person-edit"]
+LONGEST_LINE = 600  # characters of a line of memory; a longer one is a text, not a fact
+FOUNDED = 0.25  # of a line's words that its findings must hold
+TAKES_PLACE = 0.5  # of a SOUL line's words that a rule in the user's words must hold to take its place
+# Words of which an ordinary heading in SOUL.md is made; another one could be a rule itself.
+_HEADING_WORDS = frozenset(
+    """
+    soul rules rule style tone manner manners behaviour behavior language communication format formatting answers
+    preferences preference principles boundaries limits habits voice personality character identity values general
+    code coding git tools tool working work workflow safety writing names how i the agent and of my
+    灵魂 规则 风格 语气 语言 行为 偏好 沟通 格式 工作
+    """.split()  # noqa: SIM905 - a list of words is read better than a list of strings
+)
+
+GuardName = (
+    FlawName
+    | Literal[
+        "review", "person-line", "person-edit", "loss", "rejected-fact", "rule-source", "instruction", "unfounded"
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,65 +50,176 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class Case:
+    """One edit before the guards: it turns the draft `now` into `then` to settle `findings`."""
+
+    edit: Edit
+    now: Draft
+    then: Draft
+    findings: tuple[Finding, ...]
+
+    @property
+    def cursors(self) -> frozenset[int]:
+        """The entries that the edit rests on."""
+        return frozenset(cursor for finding in self.findings for cursor in finding.entries)
+
+    @property
+    def added(self) -> list[str]:
+        """The lines that the edit puts into its file."""
+        return added(self.now.texts[self.edit.file], self.then.texts[self.edit.file])
+
+    @property
+    def gone(self) -> list[str]:
+        """The lines that the edit takes out of its file."""
+        return gone(self.now.texts[self.edit.file], self.then.texts[self.edit.file])
+
+
+@dataclass(frozen=True, slots=True)
 class Protected:
     """What the guards must know of the workspace.
 
     `before`: the files as the dream found them. `person_lines`: by file, the lines that a person wrote.
-    `rejected`: facts taken back. `unsafe_files`: files that must not be written, with the reason.
+    `rejected`: facts taken back. `said`: by cursor, the lines of its entry that are the user's own.
     """
 
     before: Mapping[MemoryFile, str]
     person_lines: Mapping[MemoryFile, frozenset[str]]
     rejected: Sequence[Rejected]
-    unsafe_files: Mapping[MemoryFile, str]
+    said: Mapping[int, Sequence[str]] = field(default_factory=dict)
 
 
-def check(edit: Edit, now: Draft, then: Draft, protected: Protected, settings: Settings) -> Verdict | None:
-    """Judge `edit`, which turns the draft `now` into `then`; None lets it pass.
+Guard = Callable[[Case, Protected, Settings], Verdict | None]
+
+
+def check(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
+    """Judge an edit; None lets it pass.
 
     A refusal comes before a hold: what must never be written need not wait for a person.
     """
-    return (
-        _rejected_fact(edit, now, then, protected)
-        or _unsafe_file(edit, protected)
-        or _person_line(edit, now, then, protected)
-        or _loss(edit, then, protected, settings)
-        or _review(settings)
-    )
+    return next((verdict for guard in GUARDS if (verdict := guard(case, protected, settings))), None)
 
 
-def _rejected_fact(edit: Edit, now: Draft, then: Draft, protected: Protected) -> Verdict | None:
-    for line in added(now.texts[edit.file], then.texts[edit.file]):
+def said(entries: Iterable[Entry]) -> dict[int, tuple[str, ...]]:
+    """Return, by cursor, the lines of entries that the user said: those found at consolidation, and all of a note."""
+    found: dict[int, tuple[str, ...]] = {}
+    for entry in entries:
+        lines = entry.content.split("\n")
+        numbers = range(1, len(lines) + 1) if entry.kind == "note" else entry.by_user
+        found[entry.cursor] = tuple(lines[number - 1] for number in numbers if number <= len(lines))
+    return found
+
+
+def _rejected_fact(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
+    for line in case.added:
         for fact in protected.rejected:
             if same_fact(fact.text, line):
                 return Verdict("refused", "rejected-fact", f"a person took this fact back on {fact.at:%Y-%m-%d}")
     return None
 
 
-def _unsafe_file(edit: Edit, protected: Protected) -> Verdict | None:
-    reason = protected.unsafe_files.get(edit.file)
-    return Verdict("held", "file", reason) if reason else None
-
-
-def _person_line(edit: Edit, now: Draft, then: Draft, protected: Protected) -> Verdict | None:
-    theirs = protected.person_lines.get(edit.file, frozenset())
-    for line in gone(now.texts[edit.file], then.texts[edit.file]):
+def _person_line(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
+    theirs = protected.person_lines.get(case.edit.file, frozenset())
+    for line in case.gone:
         if line.strip() and line in theirs:
-            return Verdict("held", "person-line", f"a person wrote the line {line.strip()[:80]!r}")
+            return Verdict("held", "person-line", f"a person wrote the line {_shown(line)}")
     return None
 
 
-def _loss(edit: Edit, then: Draft, protected: Protected, settings: Settings) -> Verdict | None:
-    before = protected.before[edit.file]
+def _markup(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
+    urls = frozenset(
+        found[0].rstrip(".,;:!?)") for line in _said(case, protected) for found in markup.URL.finditer(line)
+    )
+    fences = 0
+    for line in case.added:
+        if flaw := markup.flaw(line, urls):
+            return Verdict("held", flaw.guard, flaw.reason)
+        fences += line.lstrip().startswith(("```", "~~~"))
+    if fences % 2:
+        return Verdict("held", "section", "a code block that is opened and not closed would swallow what follows")
+    return None
+
+
+def _instruction(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
+    """Outside SOUL.md no line may tell an agent what to do, unless the user said it."""
+    if case.edit.file == "SOUL.md":
+        return None
+    for line in case.added:
+        if instructs(line) and not _by_user(line, case, protected):
+            return Verdict(
+                "held", "instruction", f"it instructs the agent, and the user did not say it: {_shown(line)}"
+            )
+    return None
+
+
+def _rule_source(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
+    """What becomes a rule in SOUL.md, or ends one, the user said themselves in a message of theirs."""
+    if case.edit.file != "SOUL.md":
+        return None
+    for line in case.added:
+        if not _is_plain_heading(line) and not _by_user(line, case, protected):
+            return Verdict("held", "rule-source", f"no message of the user's says {_shown(line)}")
+    new = " ".join(case.added)
+    for line in case.gone:
+        replaced = bool(case.added) and coverage(line, new) >= TAKES_PLACE
+        if not replaced and not _taken_back(line, case, protected):
+            return Verdict("held", "rule-source", f"no message of the user's takes back {_shown(line)}")
+    return None
+
+
+def _unfounded(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
+    """What is written stands in the findings that it settles, or in the lines that it changes."""
+    basis = " ".join([*(finding.text for finding in case.findings), *case.gone])
+    for line in case.added:
+        if markup.heading(line) is None and content_words(line) and coverage(line, basis) < FOUNDED:
+            return Verdict("refused", "unfounded", f"none of the findings named says {_shown(line)}")
+    return None
+
+
+def _loss(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
+    file = case.edit.file
+    before = protected.before[file]
     earlier = sum(1 for line in before.splitlines() if line.strip())
-    missing = len(gone(before, then.texts[edit.file]))
+    missing = len(gone(before, case.then.texts[file]))
     allowed = max(settings.max_loss_lines, int(earlier * settings.max_loss_ratio))
     if missing <= allowed:
         return None
-    return Verdict("held", "loss", f"{missing} of {earlier} earlier lines of {edit.file} would be gone, {allowed} may")
+    return Verdict("held", "loss", f"{missing} of {earlier} earlier lines of {file} would be gone, {allowed} may")
 
 
-def _review(settings: Settings) -> Verdict | None:
+def _review(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
     if settings.review == "hold":
         return Verdict("held", "review", "every edit waits for a person (review = hold)")
     return None
+
+
+GUARDS: tuple[Guard, ...] = (
+    _rejected_fact,
+    _markup,
+    _person_line,
+    _rule_source,
+    _instruction,
+    _unfounded,
+    _loss,
+    _review,
+)
+
+
+def _said(case: Case, protected: Protected) -> list[str]:
+    return [line for cursor in sorted(case.cursors) for line in protected.said.get(cursor, ())]
+
+
+def _by_user(line: str, case: Case, protected: Protected) -> bool:
+    return provenance.covered(line, provenance.own_lines(_said(case, protected)))
+
+
+def _taken_back(line: str, case: Case, protected: Protected) -> bool:
+    return provenance.taken_back(line, provenance.own_lines(_said(case, protected)))
+
+
+def _is_plain_heading(line: str) -> bool:
+    text = markup.heading(line)
+    return text is not None and set(text.casefold().replace("&", " ").split()) <= _HEADING_WORDS
+
+
+def _shown(line: str) -> str:
+    return repr(line.strip()[:80])

@@ -22,14 +22,11 @@ def finding(
     return Finding(file, text, entries, remove)
 
 
-def protected(
-    user: str = USER, *, person: tuple[str, ...] = (), rejected: tuple[str, ...] = (), unsafe: str = ""
-) -> Protected:
+def protected(user: str = USER, *, person: tuple[str, ...] = (), rejected: tuple[str, ...] = ()) -> Protected:
     return Protected(
         before={"SOUL.md": "", "USER.md": user, "memory/MEMORY.md": ""},
         person_lines={"USER.md": frozenset(person)},
         rejected=[Rejected(datetime(2026, 1, 1, tzinfo=UTC), "USER.md", text, "restore") for text in rejected],
-        unsafe_files={"USER.md": unsafe} if unsafe else {},
     )
 
 
@@ -48,10 +45,13 @@ def test_an_edit_settles_the_findings_that_it_names() -> None:
     assert desk.draft.texts["USER.md"] == USER.replace("Osaka", "Tokyo")
 
 
-def test_an_edit_that_has_nothing_to_do_with_its_finding_does_not_settle_it() -> None:
+def test_a_line_that_no_finding_says_is_left_out_and_settles_nothing() -> None:
     desk = editing(finding("Lives in Tokyo"))
-    desk.edit(Edit("USER.md", "", "- The weather is fine", (1,)))
+    with pytest.raises(EditError, match="none of the findings"):
+        desk.edit(Edit("USER.md", "", "- The weather is fine", (1,)))
     assert desk.unsettled() == [1]
+    assert "weather" not in desk.draft.texts["USER.md"]
+    assert "The weather is fine" in desk.notes[0]
 
 
 def test_an_edit_that_a_later_one_undid_does_not_count() -> None:
@@ -147,12 +147,6 @@ def test_review_hold_holds_everything() -> None:
     fallback.settle(desk)
     assert states(desk) == ["held"]
     assert desk.draft.texts["USER.md"] == USER
-
-
-def test_an_unsafe_file_is_not_edited() -> None:
-    desk = editing(finding("Has a dog"), at=protected(unsafe="USER.md is a symbolic link"))
-    fallback.settle(desk)
-    assert states(desk) == ["held"]
 
 
 def test_invisible_characters_and_secrets_do_not_reach_the_draft() -> None:
