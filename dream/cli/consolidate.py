@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 @click.option(
     "-f", "--format", "format_name", metavar="NAME", help="The transcripts' format; default: told by content."
 )
+@click.option("--hook", is_flag=True, help="Read a hook's JSON on standard input: its `transcript_path` is the PATH.")
 @click.option("--idle", is_flag=True, help="Leave out what was written to within the last `idle_hours`.")
 @options.models
 @options.workspace
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 def command(
     paths: tuple[Path, ...],
     format_name: str | None,
+    hook: bool,
     idle: bool,
     model: str | None,
     pairs: tuple[str, ...],
@@ -48,13 +51,14 @@ def command(
       dream consolidate session.jsonl
       dream consolidate ~/.claude/projects --idle
       dream consolidate chat.json --format openai --json
+      dream consolidate --hook    # as Claude Code's SessionEnd hook
     """
     from dream import pipeline
 
     workspace = options.open_workspace(directory)
     settings = options.read_settings(workspace, model, pairs)
-    named: tuple[Path | File, ...] = paths
-    if not paths:
+    named: tuple[Path | File, ...] = (*paths, *_of_hook()) if hook else paths
+    if not named:
         named, idle = _configured(workspace, settings), True
     with progress("reading", quiet=as_json) as shown:
         report = pipeline.consolidate(
@@ -65,6 +69,16 @@ def command(
     else:
         show.consolidated(report)
     return 1 if report.failed else 0
+
+
+def _of_hook() -> tuple[Path, ...]:
+    """Read which transcript a hook of Claude Code, or of an agent that does as it does, is about."""
+    import orjson
+
+    try:
+        return (Path(orjson.loads(sys.stdin.buffer.read())["transcript_path"]).expanduser(),)
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError('--hook needs {"transcript_path": "…"} as JSON on standard input.') from error
 
 
 def _configured(workspace: Workspace, settings: Settings) -> tuple[File, ...]:

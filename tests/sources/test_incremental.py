@@ -1,0 +1,185 @@
+"""A file that has nothing new is not opened; one that has is read, whatever its time says."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from dream import pipeline
+from dream.reports import ConsolidateReport
+from dream.settings import Settings
+from dream.store.workspace import Workspace
+
+NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
+QUIET = Settings(timezone="UTC", durable=False)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace.create(tmp_path / "ws", now=NOW)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "chats").mkdir()
+    return tmp_path / "chats"
+
+
+def row(number: int, session: str) -> str:
+    said = {"role": "user", "content": f"I moved to town number {number}."}
+    about = {"uuid": f"uuid-of-the-row-{number}", "sessionId": session, "timestamp": f"2026-11-18T09:{number:02}:00Z"}
+    return json.dumps({"type": "user", "message": said} | about) + "\n"
+
+
+def write(path: Path, *numbers: int, session: str = "s1", at: datetime = NOW - timedelta(days=1)) -> Path:
+    path.write_text("".join(row(number, session) for number in numbers), encoding="utf-8")
+    os.utime(path, (at.timestamp(), at.timestamp()))
+    return path
+
+
+def read(workspace: Workspace, path: Path, *, now: datetime = NOW, **options: object) -> ConsolidateReport:
+    return pipeline.consolidate(workspace, [path], settings=QUIET, now=now, **options)  # type: ignore[arg-type]
+
+
+def opened(workspace: Workspace, path: Path, *, now: datetime = NOW) -> list[str]:
+    """Read, and name the files that were opened."""
+    steps: list[str] = []
+    read(workspace, path, now=now, idle=True, progress=steps.append)
+    return [Path(step.removeprefix("reading ")).name for step in steps if step.startswith("reading ")]
+
+
+def test_an_unchanged_file_is_not_opened_again(workspace: Workspace, folder: Path) -> None:
+    write(folder / "a.jsonl", 1)
+    write(folder / "b.jsonl", 2, session="s2")
+    assert opened(workspace, folder) == ["a.jsonl", "b.jsonl"]
+    assert opened(workspace, folder) == []
+    write(folder / "b.jsonl", 2, 3, session="s2", at=NOW - timedelta(hours=5))
+    assert opened(workspace, folder) == ["b.jsonl"]
+    assert workspace.history.positions() == {"claude-code:s1": 1, "claude-code:s2": 2}
+
+
+def test_a_file_that_is_named_itself_is_always_read(workspace: Workspace, folder: Path) -> None:
+    path = write(folder / "a.jsonl", 1)
+    path.write_text(path.read_text() + "{broken\n")
+    assert len(read(workspace, path).diagnostics) == 1
+    assert len(read(workspace, path).diagnostics) == 1
+    os.utime(path, (0, 0))
+    read(workspace, folder)
+    assert read(workspace, folder).diagnostics == ()
+
+
+def test_a_file_that_is_as_long_and_as_old_but_another_is_read(workspace: Workspace, folder: Path) -> None:
+    write(folder / "a.jsonl", 1)
+    opened(workspace, folder)
+    write(folder / "new.jsonl", 2).replace(folder / "a.jsonl")
+    assert opened(workspace, folder) == ["a.jsonl"]
+    assert len(list(workspace.history.after(0))) == 2
+
+
+def test_what_was_written_within_the_last_hours_waits(workspace: Workspace, folder: Path) -> None:
+    write(folder / "a.jsonl", 1, at=NOW - timedelta(minutes=30))
+    assert opened(workspace, folder) == []
+    assert opened(workspace, folder, now=NOW + timedelta(hours=2)) == ["a.jsonl"]
+
+
+def test_a_time_in_the_future_keeps_nobody_waiting(workspace: Workspace, folder: Path) -> None:
+    write(folder / "a.jsonl", 1, at=NOW + timedelta(days=400))
+    assert opened(workspace, folder) == ["a.jsonl"]
+    assert opened(workspace, folder) == []
+    write(folder / "a.jsonl", 1, 2, at=NOW + timedelta(days=400))
+    assert opened(workspace, folder) == ["a.jsonl"]
+
+
+def test_a_file_that_changed_just_now_is_looked_at_again(workspace: Workspace, folder: Path) -> None:
+    now = datetime.now(UTC)
+    write(folder / "a.jsonl", 1, at=now)
+    later = now + timedelta(hours=3)
+    assert opened(workspace, folder, now=later) == ["a.jsonl"]
+    assert opened(workspace, folder, now=later) == ["a.jsonl"]
+
+
+@pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_text("{")])
+def test_without_its_cache_everything_is_read_and_nothing_archived_twice(
+    workspace: Workspace, folder: Path, damage: Callable[[Path], object]
+) -> None:
+    write(folder / "a.jsonl", 1)
+    opened(workspace, folder)
+    damage(workspace.private / "sources.json")
+    assert opened(workspace, folder) == ["a.jsonl"]
+    assert len(list(workspace.history.after(0))) == 1
+
+
+def test_a_history_that_was_lost_is_filled_again(workspace: Workspace, folder: Path) -> None:
+    write(folder / "a.jsonl", 1)
+    opened(workspace, folder)
+    workspace.history.path.unlink()
+    assert opened(Workspace.open(workspace.root), folder) == ["a.jsonl"]
+
+
+def test_deleted_files_leave_the_cache_and_history_as_it_is(workspace: Workspace, folder: Path) -> None:
+    gone = write(folder / "a.jsonl", 1)
+    write(folder / "b.jsonl", 2, session="s2")
+    opened(workspace, folder)
+    gone.unlink()
+    assert opened(workspace, folder) == []
+    assert list(json.loads((workspace.private / "sources.json").read_bytes())["files"]) == [str(folder / "b.jsonl")]
+    assert len(list(workspace.history.after(0))) == 2
+
+
+def test_what_is_no_transcript_is_said_once(workspace: Workspace, folder: Path) -> None:
+    write(folder / "a.jsonl", 1)
+    write(folder / "b.json").write_text('{"just": "settings"}')
+    os.utime(folder / "b.json", (0, 0))
+    assert len(read(workspace, folder).diagnostics) == 1
+    assert read(workspace, folder).diagnostics == ()
+
+
+def test_a_stop_leaves_the_file_for_the_next_time(workspace: Workspace, folder: Path) -> None:
+    from dream.errors import SpendingLimit
+
+    write(folder / "a.jsonl", 1)
+
+    def stop(step: str) -> None:
+        if step.startswith("consolidating"):
+            raise SpendingLimit("enough")
+
+    report = read(workspace, folder, progress=stop)
+    assert (report.reason, report.messages) == ("enough", 0)
+    assert opened(workspace, folder) == ["a.jsonl"]
+    assert len(list(workspace.history.after(0))) == 1
+
+
+def test_a_session_that_is_scattered_over_its_file_is_archived_once(workspace: Workspace, folder: Path) -> None:
+    text = "".join(row(number, f"s{number % 2}") for number in range(8))
+    path = folder / "a.jsonl"
+    path.write_text(text)
+    read(workspace, path)
+    path.write_text(text + row(8, "s0") + row(9, "s1"))
+    read(workspace, path)
+    assert workspace.history.positions() == {"claude-code:s0": 5, "claude-code:s1": 5}
+
+
+def test_a_resumed_file_that_copies_rows_of_another_session_repeats_nothing(workspace: Workspace, folder: Path) -> None:
+    write(folder / "a.jsonl", 1, 2, 3)
+    text = "".join([row(1, "s1"), row(2, "s1"), row(4, "s2"), row(5, "s2")])
+    (folder / "b.jsonl").write_text(text)
+    report = read(workspace, folder)
+    assert (report.messages, workspace.history.positions()) == (5, {"claude-code:s1": 3, "claude-code:s2": 2})
+
+
+def test_subagents_are_read_when_they_are_asked_for(workspace: Workspace, folder: Path) -> None:
+    inner = folder / "s1" / "subagents"
+    inner.mkdir(parents=True)
+    write(folder / "s1.jsonl", 1)
+    sidechain = json.loads(row(2, "s1")) | {"isSidechain": True, "agentId": "a7"}
+    (inner / "agent-a7.jsonl").write_text(json.dumps(sidechain) + "\n")
+    read(workspace, folder)
+    assert list(workspace.history.positions()) == ["claude-code:s1"]
+    asked = Settings(timezone="UTC", durable=False, include_subagents=True)
+    pipeline.consolidate(workspace, [folder], settings=asked, now=NOW)
+    assert list(workspace.history.positions()) == ["claude-code:s1", "claude-code:s1/a7"]

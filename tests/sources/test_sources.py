@@ -1,0 +1,132 @@
+"""`dream sources` lists, adds and removes; dream.toml keeps everything else as a person wrote it."""
+
+from __future__ import annotations
+
+import tomllib
+from datetime import UTC, datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dream import settings_file, sources
+from dream.errors import SettingsError
+from dream.settings import Settings
+from dream.store.workspace import Workspace
+from tests.cli.commands import dream
+from tests.sources.test_incremental import write
+
+NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace.create(tmp_path / "ws", now=NOW)
+
+
+def session(home: Path, name: str, *numbers: int) -> Path:
+    folder = home / ".claude" / "projects" / "-home-lena"
+    folder.mkdir(parents=True, exist_ok=True)
+    return write(folder / f"{name}.jsonl", *numbers, session=name)
+
+
+WRITTEN = """# what Lena likes
+model = "embedded"   # small
+
+sources = [  # every night
+    "codex",       # at work
+    '~/chats [old]/*.json',
+]
+timezone = "Europe/Berlin"
+"""
+
+
+def test_adding_and_removing_leaves_the_rest_byte_for_byte(tmp_path: Path) -> None:
+    path = tmp_path / "dream.toml"
+    path.write_text(WRITTEN, encoding="utf-8")
+    assert settings_file.add_source(tmp_path, "claude-code")
+    assert not settings_file.add_source(tmp_path, "claude-code")
+    assert settings_file.sources(tmp_path) == ("codex", "~/chats [old]/*.json", "claude-code")
+    text = path.read_text(encoding="utf-8")
+    assert [line for line in WRITTEN.splitlines() if line not in text.splitlines()] == []
+    assert settings_file.remove_source(tmp_path, "claude-code")
+    assert not settings_file.remove_source(tmp_path, "claude-code")
+    assert tomllib.loads(path.read_text(encoding="utf-8")) == tomllib.loads(WRITTEN)
+
+
+def test_a_missing_file_is_made_and_a_missing_list_added(tmp_path: Path) -> None:
+    assert settings_file.add_source(tmp_path, "codex")
+    assert (tmp_path / "dream.toml").read_text(encoding="utf-8") == 'sources = ["codex"]\n'
+    (tmp_path / "dream.toml").write_text('model = "x"  # mine', encoding="utf-8")
+    assert settings_file.add_source(tmp_path, "codex")
+    assert (tmp_path / "dream.toml").read_text(encoding="utf-8") == 'model = "x"  # mine\nsources = ["codex"]\n'
+
+
+@pytest.mark.parametrize("text", ["sources = 'codex'\n", "sources = [1]\n", "sources = [\n"])
+def test_what_cannot_be_changed_safely_is_refused_and_stays(tmp_path: Path, text: str) -> None:
+    (tmp_path / "dream.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(SettingsError):
+        settings_file.add_source(tmp_path, "codex")
+    assert (tmp_path / "dream.toml").read_text(encoding="utf-8") == text
+
+
+words = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1, max_size=8)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(words, max_size=4, unique=True), words)
+def test_any_list_of_sources_can_be_added_to_and_taken_from(
+    tmp_path_factory: pytest.TempPathFactory, named: list[str], more: str
+) -> None:
+    root = tmp_path_factory.mktemp("ws")
+    for name in named:
+        assert settings_file.add_source(root, name)
+    added = settings_file.add_source(root, more)
+    assert settings_file.sources(root) == (*named, more) if added else tuple(named)
+    assert settings_file.remove_source(root, more)
+    assert settings_file.sources(root) == tuple(name for name in named if name != more)
+
+
+def test_a_zone_stands_behind_the_source() -> None:
+    assert sources.split("hermes @ Asia/Tokyo") == ("hermes", ZoneInfo("Asia/Tokyo"))
+    assert sources.split("~/a@b/*.json") == ("~/a@b/*.json", None)
+    with pytest.raises(SettingsError, match="'Mars/Base' is not a known time zone"):
+        sources.split("codex @ Mars/Base")
+
+
+def test_naive_times_are_read_in_the_zone_of_their_source(workspace: Workspace, tmp_path: Path) -> None:
+    from dream import pipeline
+
+    (tmp_path / "chat.md").write_text("[2026-11-20 10:00] Ann: hi\n[2026-11-20 10:01] Bob: I moved to Rome.\n")
+    asked = Settings(sources=(f"{tmp_path}/chat.md @ Asia/Tokyo",), timezone="UTC", consolidator_model="nobody/nothing")
+    found = sources.paths(asked, workspace.root, home=tmp_path, environ={})
+    pipeline.consolidate(workspace, found, settings=Settings(timezone="UTC"), now=NOW)
+    (file,) = found
+    assert file.zone == ZoneInfo("Asia/Tokyo")
+
+
+def test_the_agents_of_this_machine_are_listed_with_what_is_new(workspace: Workspace, home: Path) -> None:
+    session(home, "s1", 1, 2)
+    session(home, "s2", 3)
+    listed = dream("sources", "--json", "-w", workspace.root).json
+    (found,) = listed
+    assert (found["source"], found["configured"], found["files"], found["new"]) == ("claude-code", False, 2, 2)
+    assert found["bytes"] > 0
+    added = dream("sources", "add", "claude-code", "-w", workspace.root)
+    assert (added.status, added.out) == (0, "Added claude-code: 2 files at present.\n")
+    assert dream("consolidate", "-w", workspace.root).status == 0
+    listed = dream("sources", "--json", "-w", workspace.root).json
+    assert [(one["configured"], one["sessions"], one["new"]) for one in listed] == [(True, 2, 0)]
+    assert "nothing new" in dream("sources", "-w", workspace.root).out
+    assert dream("sources", "remove", "claude-code", "--json", "-w", workspace.root).json == [
+        {"source": "claude-code", "removed": True}
+    ]
+
+
+def test_a_source_that_names_nothing_is_refused_and_dream_toml_stays(workspace: Workspace) -> None:
+    done = dream("sources", "add", "claud-code", "-w", workspace.root)
+    assert done.status == 2
+    assert "Agents known by name: claude-code" in done.err
+    assert not (workspace.root / "dream.toml").exists()
