@@ -1,0 +1,244 @@
+"""Damage on disk: the doctor names each, mends what can be mended without loss, and keeps what it takes out."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.faults.support import Checker, called, copy, git, memory, rows
+
+LOG = "memory/history.jsonl"
+CURSOR = "memory/.dream_cursor"
+Harm = Callable[[Path], None]
+
+
+def row(cursor: int, content: str, **more: object) -> bytes:
+    return json.dumps({"cursor": cursor, "timestamp": "2026-11-21 03:00", "content": content, **more}).encode() + b"\n"
+
+
+def appended(data: bytes) -> Harm:
+    def harm(root: Path) -> None:
+        with (root / LOG).open("ab") as log:
+            log.write(data)
+
+    return harm
+
+
+def replaced(path: str, old: bytes, new: bytes) -> Harm:
+    def harm(root: Path) -> None:
+        data = (root / path).read_bytes()
+        assert old in data
+        (root / path).write_bytes(data.replace(old, new))
+
+    return harm
+
+
+def written(path: str, data: bytes) -> Harm:
+    return lambda root: (root / path).write_bytes(data) and None  # type: ignore[func-returns-value]
+
+
+def gone(path: str) -> Harm:
+    def harm(root: Path) -> None:
+        shutil.rmtree(root / path) if (root / path).is_dir() else (root / path).unlink()
+
+    return harm
+
+
+def bom(path: str) -> Harm:
+    return lambda root: (root / path).write_bytes(b"\xef\xbb\xbf" + (root / path).read_bytes()) and None  # type: ignore[func-returns-value]
+
+
+def a_stale_lock(root: Path) -> None:
+    lock = root / ".git/index.lock"
+    lock.write_bytes(b"half an index")
+    os.utime(lock, (time.time() - 4000,) * 2)
+
+
+def a_link(root: Path) -> None:
+    (root / "SOUL.md").unlink()
+    (root / "SOUL.md").symlink_to("/etc/hostname")
+
+
+def a_corrupt_object(root: Path) -> None:
+    """The blob of USER.md as it is now."""
+    name = git(root, "rev-parse", "HEAD:USER.md").strip()
+    path = root / ".git/objects" / name[:2] / name[2:]
+    path.chmod(0o644)
+    path.write_bytes(b"rubbish")
+
+
+def a_corrupt_commit(root: Path) -> None:
+    name = git(root, "rev-parse", "HEAD").strip()
+    path = root / ".git/objects" / name[:2] / name[2:]
+    path.chmod(0o644)
+    path.write_bytes(b"")
+
+
+def an_old_corrupt_object(root: Path) -> None:
+    name = git(root, "rev-parse", "HEAD~1:USER.md").strip()
+    assert name != git(root, "rev-parse", "HEAD:USER.md").strip()
+    path = root / ".git/objects" / name[:2] / name[2:]
+    path.chmod(0o644)
+    path.write_bytes(b"rubbish")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A harm, where and how it is named, whether `--repair` mends it, and what is kept of it."""
+
+    name: str
+    harm: Harm
+    file: str
+    says: str
+    mends: bool = True
+    aside: str = ""
+
+
+CASES = [
+    Case("torn last line", appended(b'{"cursor": 5, "content": "ha'), LOG, "cut short", aside='"content\\": \\"ha'),
+    Case("bad byte", appended(row(5, "caf@").replace(b"@", b"\xe9")), LOG, "not valid", aside="base64"),
+    Case("bad byte that breaks a line", appended(b"\xff\xfe\x00\n"), LOG, "not JSON", aside="base64"),
+    Case("foreign JSON line", appended(b"[1, 2]\n"), LOG, "JSON object", aside="[1, 2]"),
+    Case("line that is no JSON", appended(b"hello\n"), LOG, "not JSON", aside="hello"),
+    Case("cursor that is text", appended(row(5, "x").replace(b"5", b'"5"', 1)), LOG, "positive whole", aside='\\"5\\"'),
+    Case("no content", appended(b'{"cursor": 5}\n'), LOG, "no text", aside='{\\"cursor\\": 5}'),
+    Case(
+        "duplicate cursor", appended(row(4, "another fact, under a number that is taken")), LOG, "comes after entry 4"
+    ),
+    Case("falling cursor", appended(row(5, "five") + row(2, "said late")), LOG, "comes after entry 5"),
+    Case(
+        "line that stands twice",
+        lambda root: appended((root / LOG).read_bytes().splitlines(True)[-1])(root),
+        LOG,
+        "comes",
+    ),
+    Case("BOM in history", bom(LOG), LOG, "strict JSON", aside="\ufeff"),
+    Case("CRLF in history", replaced(LOG, b"\n", b"\r\n"), LOG, "CRLF"),
+    Case("stale .cursor", written("memory/.cursor", b"1\n"), "memory/.cursor", "ends with entry 4"),
+    Case("empty .cursor", written("memory/.cursor", b""), "memory/.cursor", "ends with entry 4"),
+    Case("empty .dream_cursor", written(CURSOR, b""), CURSOR, "instead of the cursor"),
+    Case("torn .dream_cursor", written(CURSOR, b"\x00\x00"), CURSOR, "instead of the cursor"),
+    Case("future .dream_cursor", written(CURSOR, b"999\n"), CURSOR, "instead of the cursor"),
+    Case("old .dream_cursor", written(CURSOR, b"1\n"), CURSOR, "the last commit"),
+    Case("missing .dream_cursor", gone(CURSOR), CURSOR, "is missing"),
+    Case("missing .git", gone(".git"), ".git", "no versions"),
+    Case("stale index.lock", a_stale_lock, ".git/index.lock", "died"),
+    Case("corrupt object", a_corrupt_object, ".git", "failed"),
+    Case("corrupt commit", a_corrupt_commit, ".git", "failed", aside=".dream/git-damaged"),
+    Case("corrupt older object", an_old_corrupt_object, ".git", "failed", mends=False),
+    Case("CRLF in a memory file", replaced("USER.md", b"\n", b"\r\n"), "USER.md", "CRLF"),
+    Case("BOM in a memory file", bom("USER.md"), "USER.md", "byte order mark"),
+    Case(
+        "a bad byte in a memory file",
+        written("USER.md", b"caf\xe9\n"),
+        "USER.md",
+        "not UTF-8",
+        mends=False,
+    ),
+    Case("unfinished commit", written(".dream/apply.json", b"{"), ".dream/apply.json", "cut short"),
+    Case(
+        "half-written file",
+        written("memory/.MEMORY.md.999999-ab.dream-tmp", b"ha"),
+        "memory/.MEMORY.md.999999-ab.dream-tmp",
+        "killed",
+    ),
+    Case(
+        "unfinished forgetting",
+        written(".dream/forgetting.json", b"{}"),
+        ".dream/forgetting.json",
+        "forget",
+        mends=False,
+    ),
+    Case(
+        "a link as a memory file",
+        a_link,
+        "SOUL.md",
+        "symbolic link",
+        mends=False,
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def sound(pattern: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The workspace of the fault tests with nothing left to say of it."""
+    root = copy(pattern, tmp_path_factory.mktemp("sound") / "w")
+    found = called(root, "doctor", "--json")
+    assert (found.status, found.json) == (0, []), found.err
+    return root
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.replace(" ", "-"))
+def test_damage_is_named_and_mended_without_loss(sound: Path, tmp_path: Path, case: Case) -> None:
+    root = copy(sound, tmp_path / "w")
+    case.harm(root)
+    named = called(root, "doctor", "--json")
+    assert named.status == 1, named.err
+    assert [one for one in named.json if one["file"] == case.file and case.says in one["text"] and one["cure"]], (
+        named.out
+    )
+    assert not any(one["mended"] for one in named.json)
+
+    mended = called(root, "doctor", "--repair", "--json")
+    ours = [one for one in mended.json if one["file"] == case.file and case.says in one["text"]]
+    assert mended.status == (0 if case.mends else 1), mended.out
+    assert all(one["mended"] == case.mends for one in ours)
+    if case.aside:
+        kept = [*(root / ".dream").glob("git-damaged-*"), root / "memory/archive/set-aside.jsonl"]
+        text = "".join([str(kept[0]), *(path.read_text(encoding="utf-8") for path in kept if path.is_file())])
+        assert case.aside in text
+    if not case.mends:
+        return
+    again = called(root, "doctor", "--json")
+    assert (again.status, again.json) == (0, [])
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.mends], ids=lambda case: case.name.replace(" ", "-"))
+@pytest.mark.long
+def test_work_goes_on_after_the_repair(sound: Path, tmp_path: Path, case: Case) -> None:
+    root = copy(sound, tmp_path / "w")
+    case.harm(root)
+    called(root, "doctor", "--repair")
+    called(root, "run")
+    Checker(root, typed=case.name not in ("missing .git", "corrupt commit")).check()
+    assert "walnuts" in "".join(memory(root).values())
+
+
+def test_new_entries_are_dreamt_though_the_cursor_says_that_they_were(sound: Path, tmp_path: Path) -> None:
+    root = copy(sound, tmp_path / "w")
+    (root / CURSOR).write_text("999\n")
+    called(root, "note", "My bicycle is green")
+    done = called(root, "run", "--json").json
+    assert done["outcome"] == "committed"
+    text = "".join(memory(root).values())
+    assert "walnuts" in text
+    assert "bicycle" in text
+
+
+def test_new_entries_are_dreamt_after_history_and_its_cursor_were_deleted(sound: Path, tmp_path: Path) -> None:
+    root = copy(sound, tmp_path / "w")
+    called(root, "run")
+    for path in (root / "memory").rglob("*.jsonl"):
+        path.unlink()
+    (root / "memory/.cursor").unlink()
+    called(root, "note", "My bicycle is green")
+    assert called(root, "run", "--json").json["outcome"] == "committed"
+    assert "bicycle" in "".join(memory(root).values())
+    assert [one["cursor"] for one in rows(root)] == [5]
+
+
+def test_an_entry_that_stood_out_of_order_is_dreamt_after_the_repair(sound: Path, tmp_path: Path) -> None:
+    root = copy(sound, tmp_path / "w")
+    called(root, "run")
+    appended(row(2, "- My bicycle is green"))(root)
+    called(root, "doctor", "--repair")
+    assert [one["cursor"] for one in rows(root)] == [1, 2, 3, 4, 5]
+    assert called(root, "run", "--json").json["batches"][0]["entries"] == [5, 5]
+    assert "bicycle" in "".join(memory(root).values())

@@ -1,0 +1,189 @@
+"""Many processes at one workspace: each promise holds, whoever comes first, stops, or dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.faults.support import Checker, Ended, copy, dream, environment, git, ran, rows, start
+
+APPENDS = """
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from dream.models import NewEntry
+from dream.store.history import History
+root, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+log = History(root / "memory", private=root / ".dream", durable=False)
+for number in range(count):
+    log.append([NewEntry("note", f"{name} {number} " + "x" * 200)], now=datetime.now(UTC))
+"""
+
+
+def test_eight_processes_append_and_every_cursor_is_given_once(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    command = [sys.executable, "-c", APPENDS, str(tmp_path)]
+    writers = [subprocess.Popen([*command, f"writer-{n}", "500"], env=environment()) for n in range(8)]
+    assert [writer.wait(120) for writer in writers] == [0] * 8
+    history = rows(tmp_path)
+    assert [row["cursor"] for row in history] == list(range(1, 4001))
+    told = Counter(row["content"].rstrip("x").strip() for row in history)
+    assert told == Counter(f"writer-{n} {number}" for n in range(8) for number in range(500))
+
+
+def holding(root: Path) -> subprocess.Popen[str]:
+    """Start a dream and stop it, as a laptop that sleeps does, while it holds the workspace."""
+    process = start(root, "run")
+    lock = root / ".dream/run.lock"
+    while process.poll() is None and not (lock.exists() and lock.read_bytes().strip()):
+        time.sleep(0.001)
+    os.killpg(process.pid, signal.SIGSTOP)
+    assert lock.read_bytes().strip(), "the dream was over before it could be stopped"
+    return process
+
+
+def test_of_two_dreams_at_once_one_works_and_the_other_exits_4_at_once(pattern: Path, tmp_path: Path) -> None:
+    root = copy(pattern, tmp_path / "w")
+    first = holding(root)
+    began = time.monotonic()
+    second = dream(root, "run", "--json")
+    assert second.status == 4
+    assert time.monotonic() - began < 10
+    assert f"process {first.pid}" in second.err
+    assert dream(root, "restore", git(root, "rev-parse", "--short=10", "HEAD").strip(), "--yes").status == 4
+    os.killpg(first.pid, signal.SIGCONT)
+    _, err = first.communicate(timeout=60)
+    assert first.returncode in (0, 3), err
+    Checker(root).check()
+
+
+def test_a_lock_of_a_dead_process_and_of_a_reused_pid_is_taken_over(pattern: Path, tmp_path: Path) -> None:
+    root = copy(pattern, tmp_path / "w")
+    dead = holding(root)
+    os.killpg(dead.pid, signal.SIGKILL)
+    dead.communicate()
+    lock = root / ".dream/run.lock"
+    who = json.loads(lock.read_bytes())
+    lock.write_text(json.dumps({**who, "pid": os.getpid()}) + "\n", encoding="utf-8")  # alive, and not a dream
+    ran(root, "run")
+    Checker(root).check()
+
+
+class Mayhem:
+    """Threads that start one `dream` after the other, and a person who keeps saving SOUL.md."""
+
+    def __init__(self, root: Path, seconds: float) -> None:
+        self.root = root
+        self.end = time.monotonic() + seconds
+        self.ended: list[tuple[str, Ended]] = []
+        self.notes: list[str] = []
+        self.typed: list[str] = []
+        self.said = 0
+        self._transcript = root.with_name("talk.jsonl")
+
+    def run(self) -> None:
+        deeds: list[Callable[[random.Random], None]] = [self.note, self.talk, self.sleep, self.take_back, self.decide]
+        threads = [threading.Thread(target=self._repeat, args=(deed, n)) for n, deed in enumerate([*deeds, self.type])]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def _repeat(self, deed: Callable[[random.Random], None], seed: int) -> None:
+        chance = random.Random(seed)
+        while time.monotonic() < self.end:
+            deed(chance)
+
+    def _dream(self, *arguments: object) -> Ended:
+        done = dream(self.root, *arguments)
+        self.ended.append((str(arguments[0]), done))
+        return done
+
+    def note(self, chance: random.Random) -> None:
+        text = f"The shelf {len(self.notes)} holds {chance.randint(100, 999)} blue jars"
+        if self._dream("note", text).status == 0:
+            self.notes.append(text)
+
+    def talk(self, chance: random.Random) -> None:
+        with self._transcript.open("a", encoding="utf-8") as talk:
+            for _ in range(chance.randint(1, 4)):
+                said = {"role": "user", "content": f"I own boat number {self.said} since {1900 + self.said}."}
+                talk.write(json.dumps(said) + "\n" + json.dumps({"role": "assistant", "content": "Noted."}) + "\n")
+                self.said += 1
+        self._dream("consolidate", self._transcript)
+
+    def sleep(self, _: random.Random) -> None:
+        self._dream("run")
+
+    def take_back(self, chance: random.Random) -> None:
+        listed = git(self.root, "log", "--grep=^Dream-Kind: dream$", "--format=%H").split()
+        if listed:
+            only = ["--only"] if chance.random() < 0.5 else []
+            self._dream("restore", chance.choice(listed[:5]), "--yes", *only)
+        time.sleep(chance.random())
+
+    def decide(self, chance: random.Random) -> None:
+        self._dream("review", chance.choice(("accept", "reject")), "--all")
+        time.sleep(chance.random())
+
+    def type(self, chance: random.Random) -> None:
+        """Save as editors do: in place, or by a new file in the place of the old."""
+        line = f"- typed {len(self.typed)}\n"
+        path = self.root / "SOUL.md"
+        text = path.read_text(encoding="utf-8") + line
+        if chance.random() < 0.5:
+            path.write_text(text, encoding="utf-8")
+        else:
+            fresh = self.root / "SOUL.md~"
+            fresh.write_text(text, encoding="utf-8")
+            fresh.replace(path)
+        self.typed.append(line)
+        time.sleep(0.2 + chance.random() * 0.3)
+
+    def check(self) -> None:
+        for name, done in self.ended:
+            assert "Traceback" not in done.err, f"{name}: {done.err}"
+            assert done.status in (0, 1, 3, 4), f"{name}: exit {done.status}: {done.err}"
+        ran(self.root, "consolidate", self._transcript)
+        ran(self.root, "run")
+        history = rows(self.root)
+        told = Counter(row["content"] for row in history)
+        assert {note: told[note] for note in self.notes} == dict.fromkeys(self.notes, 1)
+        spans = [row["span"] for row in history if "talk" in str(row.get("session"))]
+        assert max((span[1] for span in spans), default=0) == 2 * self.said
+        soul = (self.root / "SOUL.md").read_text(encoding="utf-8")
+        assert [line for line in self.typed if line not in soul] == []
+        for record in git(self.root, "log", "--format=%x1e%s", "-p", "--", "SOUL.md").split("\x1e")[1:]:
+            if record.startswith(("dream: ", "init: ")):
+                assert "+- typed " not in record
+        Checker(self.root, typed=False, once=False).check()
+
+
+def mayhem(pattern: Path, root: Path, seconds: float) -> Counter[str]:
+    copy(pattern, root)
+    ran(root, "run")
+    chaos = Mayhem(root, seconds)
+    chaos.run()
+    chaos.check()
+    return Counter(f"{name} {done.status}" for name, done in chaos.ended)
+
+
+def test_everything_at_once_for_a_few_seconds(pattern: Path, tmp_path: Path) -> None:
+    assert sum(mayhem(pattern, tmp_path / "w", 4).values()) >= 5
+
+
+@pytest.mark.long
+def test_everything_at_once_for_a_minute(pattern: Path, tmp_path: Path) -> None:
+    done = mayhem(pattern, tmp_path / "w", 60)
+    print(f"{sum(done.values())} commands at once in a minute: {dict(sorted(done.items()))}")
