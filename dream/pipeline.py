@@ -176,6 +176,8 @@ def _consolidated(done: list[Consolidated], diagnostics: list[Diagnostic], reaso
 
 def _ran(workspace: Workspace, batches: list[BatchReport], failure: DreamError | None, usage: Usage) -> RunReport:
     """Say how a run ended, in one word and one sentence."""
+    if isinstance(failure, SpendingLimit) and any(batch.files for batch in batches):
+        return RunReport("committed", tuple(batches), str(failure), usage)
     if failure is not None:
         return RunReport("failed", tuple(batches), str(failure), usage, failure.exit_status)
     held = sum(batch.held for batch in batches)
