@@ -15,6 +15,7 @@ from dream.consolidate.archive import Consolidated, Place
 from dream.consolidate.background import Background
 from dream.consolidate.flight import Flight, Line, Talk
 from dream.consolidate.patience import Patience
+from dream.consolidate.remembered import known_lines
 from dream.consolidate.session import Session
 from dream.consolidate.summariser import Batch, Summariser
 from dream.llm.model import Model
@@ -193,6 +194,7 @@ class Consolidator:
             report=self._report,
             patience=self._patience,
             stuck=self._stuck,
+            known=known_lines(self._history.path.parent.parent, self._folder),
             now=now,
         )
         items = (summariser.item(at, message) for at, message in numbered)

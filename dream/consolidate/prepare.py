@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from dream.consolidate.remembered import without_remembered
 from dream.models import Message, Role
 from dream.redact import redact
 from dream.text import clean
@@ -14,18 +15,19 @@ from dream.transcripts.turns import role
 _SPEAKERS: tuple[Role, ...] = ("user", "assistant", "tool")
 
 
-def prepare(message: Message, patterns: Sequence[str]) -> Message:
+def prepare(message: Message, patterns: Sequence[str], known: frozenset[str] = frozenset()) -> Message:
     """Return `message` as it may be summarised; its content is empty where nobody has to read it.
 
-    System messages, recalled memory (`<dream-memory>` and the like), inline images and control characters
-    go; secrets are replaced by their mark. A role that is none of ours becomes the nearest.
+    System messages, recalled memory (`<dream-memory>` and the like, and passages of the lines that are `known` to
+    be memory's), inline images and control characters go; secrets are replaced by their mark. A role that is none of ours becomes the nearest.
     """
     if message.role not in _SPEAKERS:
         known, name = role(message.role)
         if known is None:
             return replace(message, content="")
         message = replace(message, role=known, name=message.name or name)
-    return replace(message, content=safe(said(message.content), patterns), name=_name(message.name))
+    content = without_remembered(said(message.content), known)
+    return replace(message, content=safe(content, patterns), name=_name(message.name))
 
 
 def safe(text: str, patterns: Sequence[str]) -> str:

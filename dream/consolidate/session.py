@@ -6,12 +6,12 @@ import json
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import islice, takewhile
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from dream.consolidate.cut import Item
 from dream.llm import tokens
-from dream.models import Entry, Message
+from dream.models import Message
 from dream.transcripts import clean, parts
 from dream.transcripts.turns import role as known_role
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from dream.store.history import History
 
 SUMMARY_TOKENS = 2_000  # of the summaries that go into the next prompt
-SUMMARY_ENTRIES = 200  # of history's newest, among which this session's are looked for
 IMAGE_TOKENS = 1_000  # what providers count for a picture, at the most
 MARK_TOKENS = 4  # the provider's own marks round a message
 
@@ -42,6 +41,7 @@ class Session:
         self._messages = list(messages)
         self._sent: list[dict[str, object]] = [_plain(message) for message in self._messages]
         self._tokens: dict[tuple[str, int], int] = {}
+        self._summed = (0, 0, "")  # at which position, of how many tokens, and what it was
         held = history.position(key)
         self._start = start if start is not None else 0 if len(self._messages) >= held else held
 
@@ -109,18 +109,22 @@ class Session:
 
         Only the newest lines, at most `most` tokens; what is older is history's business.
         """
-        lines: list[str] = []
-        for entry in islice(self._history.backwards(), SUMMARY_ENTRIES):
-            for line in reversed(self._told(entry)):
-                most -= tokens.estimate(line) + 1
-                if most < 0:
-                    return "\n".join(reversed(lines))
-                lines.append(line)
-        return "\n".join(reversed(lines))
+        position = self._history.position(self.key)
+        if position == 0:
+            return ""
+        if (position, most) != self._summed[:2]:  # it is looked for anew only when there is more of it
+            self._summed = (position, most, self._newest_lines(most))
+        return self._summed[2]
 
-    def _told(self, entry: Entry) -> list[str]:
-        mine = entry.session == self.key and entry.kind in ("summary", "raw")
-        return entry.content.splitlines() if mine else []
+    def _newest_lines(self, most: int) -> str:
+        lines: list[str] = []
+        told = (entry for entry in self._history.of_backwards(self.key) if entry.kind in ("summary", "raw"))
+        for line in (line for entry in told for line in reversed(entry.content.splitlines())):
+            most -= tokens.estimate(line) + 1
+            if most < 0:
+                break
+            lines.append(line)
+        return "\n".join(reversed(lines))
 
     def _kept(self) -> list[tuple[int, Message, dict[str, object]]]:
         done = self.consolidated - self._start

@@ -1,12 +1,34 @@
-"""How long to wait before a model is asked again. Pure."""
+"""How long to wait before a model is asked again."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
 FIRST_WAIT = 1.0  # seconds; doubled with each try
 LONGEST_WAIT = 60.0  # seconds; who asks for more is not waited for
+
+
+class Pause:
+    """Until when nobody asks a model that is overloaded: what one of several threads was told holds for all.
+
+    Moments are monotonic seconds.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._end = 0.0
+
+    def last(self, until: float) -> None:
+        """Let the pause last until `until` at least."""
+        with self._lock:
+            self._end = max(self._end, until)
+
+    def left(self, now: float) -> float:
+        """Return the seconds that are left of it."""
+        with self._lock:
+            return max(0.0, self._end - now)
 
 
 def wait_before(attempt: int, asked: float | None) -> float | None:

@@ -15,7 +15,7 @@ from dream.consolidate.consolidator import Consolidator
 from dream.consolidate.session import Session
 from dream.errors import ModelUnavailable, SpendingLimit
 from dream.llm.model import ChatMessage
-from dream.models import Message
+from dream.models import Message, NewEntry
 from dream.settings import Settings
 from dream.store.history import History
 from tests.consolidate.conftest import NOW, conversation, open_history
@@ -243,3 +243,14 @@ def test_a_tools_result_is_cut_as_the_readers_cut_it(history: History) -> None:
 def test_summaries_of_another_session_stay_out(history: History) -> None:
     consolidator(history, "- of Alice").consolidate("nano:alice", conversation(1), now=NOW)
     assert Session("nano:bob", history).summary() == ""
+
+
+def test_the_summaries_of_a_quiet_session_are_found_however_busy_the_workspace_is(history: History) -> None:
+    session = Session("a:quiet", history)
+    assert session.summary() == ""
+    history.append([NewEntry("summary", "- likes tea", "a:quiet", (0, 2))], now=NOW)
+    busy = [NewEntry("summary", f"- fact {number}", f"a:{number % 7}") for number in range(3_000)]
+    history.append(busy, now=NOW)
+    assert session.summary() == "- likes tea"
+    history.append([NewEntry("summary", "- and coffee", "a:quiet", (2, 4))], now=NOW)
+    assert session.summary() == "- likes tea\n- and coffee"
