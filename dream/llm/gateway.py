@@ -137,16 +137,20 @@ class LiteLLMModel:
         return request
 
     def _call(self, request: dict[str, Any]) -> Any:
+        return self.through(lambda litellm: litellm.completion(**request), tools_sent="tools" in request)
+
+    def through(self, ask: Callable[[Any], _T], *, tools_sent: bool = False) -> _T:
+        """Let `ask` use LiteLLM, within the time-out; what it raises is said in our own words."""
         litellm = _litellm()
         import httpx
         import openai
 
         try:
-            return _within(self._settings.timeout + GRACE, lambda: litellm.completion(**request))
+            return _within(self._settings.timeout + GRACE, lambda: ask(litellm))
         except concurrent.futures.TimeoutError as error:
             raise translate(Fault(self._name, "", 408, "Timeout")) from error
         except (openai.OpenAIError, httpx.HTTPError, OSError) as error:
-            raise translate(self._fault(error), tools_sent="tools" in request) from error
+            raise translate(self._fault(error), tools_sent=tools_sent) from error
         except ImportError as error:
             raise translate(Fault(self._name, f"a Python package is missing: {error}", 400)) from error
 

@@ -6,7 +6,6 @@ behind it. A file holds one month of UTC and is never rotated; it is small: some
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
@@ -15,7 +14,8 @@ from pathlib import Path
 import orjson
 
 from dream.models import Usage
-from dream.store.files import explained, write_all
+from dream.store import lines
+from dream.store.files import explained
 
 FOLDER = "bills"
 FREE = "embedded"  # the model whose tokens nobody pays for
@@ -43,18 +43,9 @@ class Bills:
         """Add one bill, in one write; on disk when this returns if it was not free. Raises WorkspaceError."""
         path = self._folder / f"{at.astimezone(UTC):%Y-%m}.jsonl"
         row = {"at": at.astimezone(UTC).isoformat(timespec="seconds"), "model": model} | asdict(usage)
-        data = orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
         with explained("written", path):
             self._folder.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
-            try:
-                size = os.fstat(descriptor).st_size
-                torn = size and os.pread(descriptor, 1, size - 1) != b"\n"
-                write_all(descriptor, b"\n" + data if torn else data)
-                if usage.cost_usd != 0:
-                    os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+            lines.append(path, orjson.dumps(row), durable=usage.cost_usd != 0)
 
     def spent(self, now: datetime, zone: tzinfo) -> Spent:
         """Add up the day and the month of `now` in `zone`; raises WorkspaceError."""
