@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dream.errors import WorkspaceError
+from dream.store import faults
 
 TEMPORARY = ".dream-tmp"  # the suffix of files that `replace` writes beside their goal
 CHUNK = 1 << 20  # bytes copied at a time
@@ -202,7 +203,9 @@ def _create(temporary: Path, *, like: Path) -> int:
 def put_in_place(temporary: Path, path: Path, *, durable: bool = True) -> None:
     """Give `temporary` the name `path`, at one instant, and make that durable; raises OSError."""
     try:
+        faults.checkpoint(f"before {path.name} is renamed")
         temporary.replace(path)
+        faults.checkpoint(f"after {path.name} is renamed")
     except OSError:
         temporary.unlink(missing_ok=True)
         raise

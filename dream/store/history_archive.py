@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from dream.store import faults
 from dream.store.files import replace_by_part
 from dream.store.history_bytes import lines
 from dream.store.history_records import BrokenRow, outline
@@ -107,6 +108,7 @@ def beginning(descriptor: int, end: int, *, dreamt: int, tokens: int, budget: in
 def move(descriptor: int, end: int, history: Path, folder: Path, part: Beginning) -> None:
     """Put `part` in the archive and leave the rest, up to `end`; raises OSError, and then nothing is lost."""
     replace_by_part(_free_name(folder, part), descriptor, 0, part.end)
+    faults.checkpoint("between the steps of a move to the archive")
     replace_by_part(history, descriptor, part.end, end)
 
 

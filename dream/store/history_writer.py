@@ -20,7 +20,7 @@ import orjson
 
 from dream.errors import HistoryError
 from dream.models import Entry, NewEntry
-from dream.store import history_archive, history_repair
+from dream.store import faults, history_archive, history_repair
 from dream.store.files import replace_by_part, sync_directory, write_all
 from dream.store.history_bytes import settled_end
 from dream.store.history_index import Index, Sums, scan
@@ -197,11 +197,13 @@ class Writer:
         `.cursor` is written before the sync, so that one journal commit of the file system serves both.
         """
         try:
+            faults.checkpoint("before an append")
             written = os.write(self._descriptor, data)
             if written < len(data):  # mostly a full disk: the rest learns the reason
                 write_all(self._descriptor, data[written:])
             if cursor:
                 self._write_cursor(cursor)
+            faults.checkpoint("after an append")
             if self._durable:
                 sync_data(self._descriptor)
         except OSError:

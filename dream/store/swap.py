@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from dream.errors import WorkspaceError
+from dream.store import faults
 from dream.store.exchange import being_written, exchange
 from dream.store.files import check_plain, explained, read_bytes, sweep, sync_directory, temporary_name, write_beside
 
@@ -62,6 +63,7 @@ def _create(path: Path, new: bytes) -> bytes | None:
 
 def _trade(path: Path, aside: Path, expected: bytes | None, new: bytes) -> bytes | None:
     write_beside(path, new, temporary_name(path)).rename(aside)
+    faults.checkpoint(f"before {path.name} is exchanged")
     try:
         traded = exchange(aside, path)
     except FileNotFoundError:  # a person deleted it just now
@@ -73,6 +75,7 @@ def _trade(path: Path, aside: Path, expected: bytes | None, new: bytes) -> bytes
     if not traded:
         aside.unlink()
         return _replace_without_exchange(path, aside, expected, new)
+    faults.checkpoint(f"after {path.name} is exchanged")
     found = _content_at_rest(aside)
     if found == expected:
         aside.unlink()
