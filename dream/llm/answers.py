@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dream.llm.arguments import read_arguments
 from dream.llm.model import Finish, ToolCall
+from dream.llm.written import RawCall, written_calls
 from dream.text import mend_surrogates
 
 _FINISHES: dict[str, Finish] = {
@@ -29,18 +29,6 @@ _FINISHES: dict[str, Finish] = {
 # A provider's own words for "this did not end well", which LiteLLM passes on as "stop".
 _FAILED = re.compile(r"error|fail|abort|cancel|malformed|unexpected|timeout", re.IGNORECASE)
 _THINKING = ("think", "thinking", "reasoning", "thought")
-_TAGGED = re.compile(r"<tool_call>\s*(\{.*?\})\s*(?:</tool_call>|\Z)", re.DOTALL)
-_FENCED = re.compile(r"```(?:json|tool_call|tool_code)?[ \t]*\n(\s*[\[{].*?)\n\s*```", re.DOTALL)
-MAX_TEXT_CALLS = 100  # tool calls read from one text
-
-
-@dataclass(frozen=True, slots=True)
-class RawCall:
-    """A tool call as the provider sent it."""
-
-    id: str | None
-    name: str | None
-    arguments: object
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,42 +94,8 @@ def without_thinking(text: str) -> str:
 
 def calls_in_text(text: str, offered: Sequence[str]) -> tuple[tuple[ToolCall, ...], str]:
     """Find tool calls that a model wrote into its text; return them and the text without them."""
-    found: list[RawCall] = []
-
-    def take(match: re.Match[str]) -> str:
-        calls = _described(match[1], offered)
-        found.extend(calls)
-        return "" if calls else match[0]
-
-    rest = text
-    for pattern in (_TAGGED, _FENCED):
-        if "<tool_call>" in rest or "```" in rest:
-            rest = pattern.sub(take, rest)
-    if not found and rest.strip()[:1] in ("{", "["):
-        found = list(_described(rest.strip(), offered))
-        rest = "" if found else rest
-    return _native(tuple(found[:MAX_TEXT_CALLS])), rest.strip() if found else text
-
-
-def _described(text: str, offered: Sequence[str]) -> list[RawCall]:
-    """Read `{"name": …, "arguments": {…}}`, or a list of such, with an offered name; else nothing."""
-    try:
-        value = json.loads(text, strict=False)
-    except (ValueError, RecursionError):
-        return []
-    items = value if isinstance(value, list) else [value]
-    calls = [_call_of(item) for item in items]
-    return [call for call in calls if call] if all(call and call.name in offered for call in calls) else []
-
-
-def _call_of(item: object) -> RawCall | None:
-    if not isinstance(item, dict):
-        return None
-    inner = item.get("function")
-    if isinstance(inner, dict):
-        item = inner
-    name, given = item.get("name"), item.get("arguments", item.get("parameters"))
-    return RawCall(None, name, given) if isinstance(name, str) and given is not None else None
+    found, rest = written_calls(text, offered)
+    return _native(found), rest
 
 
 def _native(calls: Sequence[RawCall]) -> tuple[ToolCall, ...]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dream.errors import AnswerUnusable, ModelError, ModelRejected, ModelUnavailable, PromptTooLong
+from dream.errors import AnswerUnusable, ModelError, ModelRejected, ModelUnavailable, PromptTooLong, ToolsUnsupported
 from dream.llm.retry import retry_after
 from dream.models import Usage
 from dream.redact import redact
@@ -35,8 +35,8 @@ class Overloaded(ModelUnavailable):
         self.wait = wait
 
 
-class ToolsRefused(ModelRejected):
-    """The model or its server can't be given tools."""
+class StreamWanted(ModelRejected):
+    """The provider answers this model only in a stream."""
 
 
 def usage_of(error: ModelError) -> Usage | None:
@@ -82,6 +82,10 @@ _NO_TOOLS = re.compile(
     r"(does|do|did)(n't| not) support.{0,20}(tool|function)|tool(s| use| calling).{0,30}not (supported|enabled)"
     r"|(tool choice|tools).{0,30}requires --|no endpoints found that support tool|unsupported.{0,20}tools"
 )
+_ONLY_STREAMS = re.compile(
+    r"only supports? stream|only support stream mode|stream.{0,30}(must be|set to|is required|be enabled).{0,8}(true|$)"
+    r"|enable the stream|non-?stream\w* .{0,40}(not supported|unsupported|disabled)|requires? streaming"
+)
 
 
 def translate(fault: Fault, *, tools_sent: bool = False) -> ModelError:
@@ -91,7 +95,9 @@ def translate(fault: Fault, *, tools_sent: bool = False) -> ModelError:
     if "invalid response object" in text:
         return AnswerUnusable(f"{model} answered in a form that is not the chat-completions one: {_shape(fault.text)}.")
     if tools_sent and _NO_TOOLS.search(text):
-        return ToolsRefused(f"{model} can't call tools ({quoted}).")
+        return ToolsUnsupported(f"{model} can't call tools ({quoted}).")
+    if "received: 'data: {" in text or (status in (400, 422) and _ONLY_STREAMS.search(text)):
+        return StreamWanted(f"{model} answers only in a stream ({quoted}).")
     if _OUTPUT_TOO_LONG.search(text) and status == 400:
         return ModelRejected(f"{model} can't answer that long ({quoted}); lower max_output_tokens.")
     if fault.kind == "ContextWindowExceededError" or status == 413 or _says_too_long(text, status):

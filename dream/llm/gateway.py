@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import concurrent.futures
-import json
 import os
 import sys
 import threading
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
-from dream.llm import tokens
-from dream.llm.answers import RawAnswer, RawCall, read_answer
+from dream.errors import ToolsUnsupported
+from dream.llm import tokens, wire
+from dream.llm.answers import RawAnswer, read_answer
 from dream.llm.catalog import UNKNOWN_WINDOW, card
-from dream.llm.faults import BilledAnswerUnusable, Fault, Overloaded, ToolsRefused, translate
+from dream.llm.faults import BilledAnswerUnusable, Fault, Overloaded, StreamWanted, translate
 from dream.llm.metered import prompt_tokens
 from dream.llm.model import ChatMessage, Completion, Tool
-from dream.llm.retry import wait_before
+from dream.llm.retry import Pause, wait_before
 from dream.models import Usage
 from dream.settings import Settings
 
@@ -55,7 +56,9 @@ class LiteLLMModel:
         self._api_key = api_key
         self._sleep = sleep
         self._card = card(name)
-        self._tools_refused = False
+        self._tools_refused: ToolsUnsupported | None = None
+        self._streams = False
+        self._pause = Pause()
 
     @property
     def name(self) -> str:
@@ -78,18 +81,24 @@ class LiteLLMModel:
     ) -> Completion:
         """Answer `messages`; faults that may pass are tried again `retries` times.
 
-        A model that can't be given tools is asked without them, here and from now on, and so answers in text.
+        Raises ToolsUnsupported for a model that can't be given tools, from the second time on without asking it.
         """
+        if tools and self._tools_refused:
+            raise ToolsUnsupported(str(self._tools_refused))
         room = min(max_tokens or self.max_output, self._card.max_output or self.window)
-        offered = () if self._tools_refused else tuple(tools)
         try:
-            return self._persist(messages, offered, room)
-        except ToolsRefused:
-            self._tools_refused = True
-            return self._persist(messages, (), room)
+            return self._persist(messages, tools, room)
+        except StreamWanted:
+            self._streams = True
+            return self._persist(messages, tools, room)
+        except ToolsUnsupported as error:
+            self._tools_refused = error
+            raise
 
     def _persist(self, messages: Sequence[ChatMessage], tools: Sequence[Tool], room: int) -> Completion:
         attempt = 0
+        if (rest := self._pause.left(time.monotonic())) > 0:
+            self._sleep(rest)
         while True:
             attempt += 1
             try:
@@ -98,14 +107,15 @@ class LiteLLMModel:
                 wait = wait_before(attempt, error.wait)
                 if attempt > self._settings.retries or wait is None:
                     raise
+                self._pause.last(time.monotonic() + wait)
                 self._sleep(wait)
 
     def _once(self, messages: Sequence[ChatMessage], tools: Sequence[Tool], room: int) -> Completion:
         response = self._call(self._request(messages, tools, room))
-        usage = self._usage(response)
-        if not response.choices:
+        usage = self._priced(wire.usage(response), response)
+        if response is None or not response.choices:
             raise BilledAnswerUnusable(f"{self._name} answered without a choice.", usage)
-        raw = _raw_answer(response.choices[0])
+        raw = wire.raw_answer(response.choices[0])
         size = len(raw.content or "") + sum(len(str(call.arguments or "")) for call in raw.calls)
         if size > MAX_ANSWER_CHARS:
             raise BilledAnswerUnusable(f"{self._name} answered with {size:,} characters; none so long is read.", usage)
@@ -119,7 +129,7 @@ class LiteLLMModel:
     def _request(self, messages: Sequence[ChatMessage], tools: Sequence[Tool], room: int) -> dict[str, Any]:
         request: dict[str, Any] = {
             "model": self._name,
-            "messages": [_message(message) for message in messages],
+            "messages": wire.messages(messages, self._name),
             "max_tokens": room,
             "timeout": self._settings.timeout,
             "max_retries": 0,  # LiteLLM's and the SDK's retries multiply, and repeat what can't succeed
@@ -127,7 +137,7 @@ class LiteLLMModel:
             "drop_params": True,
         }
         if tools:
-            request["tools"] = [_tool(tool) for tool in tools]
+            request["tools"] = [wire.tool(tool) for tool in tools]
         if self._api_base:
             request["api_base"] = self._api_base
         if self._api_key:
@@ -137,7 +147,9 @@ class LiteLLMModel:
         return request
 
     def _call(self, request: dict[str, Any]) -> Any:
-        return self.through(lambda litellm: litellm.completion(**request), tools_sent="tools" in request)
+        return self.through(
+            lambda litellm: _answered(litellm, request, streamed=self._streams), tools_sent="tools" in request
+        )
 
     def through(self, ask: Callable[[Any], _T], *, tools_sent: bool = False) -> _T:
         """Let `ask` use LiteLLM, within the time-out; what it raises is said in our own words."""
@@ -168,68 +180,25 @@ class LiteLLMModel:
             api_base=self._api_base,
         )
 
-    def _usage(self, response: Any) -> Usage:
-        told = getattr(response, "usage", None)
-        details = getattr(told, "prompt_tokens_details", None)
-        usage = Usage(
-            calls=1,
-            input_tokens=_whole(getattr(told, "prompt_tokens", 0)),
-            output_tokens=_whole(getattr(told, "completion_tokens", 0)),
-            cached_tokens=_whole(getattr(details, "cached_tokens", 0)),
-        )
+    def _priced(self, usage: Usage, response: Any = None) -> Usage:
         hidden = getattr(response, "_hidden_params", None) or {}
-        return _priced(usage, hidden.get("response_cost"), self._card.cost(usage))
+        told = hidden.get("response_cost")
+        return replace(usage, cost_usd=float(told) if isinstance(told, int | float) else self._card.cost(usage))
 
     def _counted(self, messages: Sequence[ChatMessage], tools: Sequence[Tool], raw: RawAnswer) -> Usage:
         """Count what the provider did not."""
         answered = (raw.content or "") + "".join(f"{call.name}{call.arguments}" for call in raw.calls)
-        usage = Usage(1, prompt_tokens(self, messages, tools), self.count(answered))
-        return _priced(usage, None, self._card.cost(usage))
+        return self._priced(Usage(1, prompt_tokens(self, messages, tools), self.count(answered)))
 
 
-def _priced(usage: Usage, told: object, known: float | None) -> Usage:
-    cost = float(told) if isinstance(told, int | float) else known
-    return Usage(usage.calls, usage.input_tokens, usage.output_tokens, cost, usage.cached_tokens)
-
-
-def _whole(value: object) -> int:
-    return max(0, value) if isinstance(value, int) else 0
-
-
-def _message(message: ChatMessage) -> dict[str, Any]:
-    # Content is "" and never null beside tool calls: templates of local servers fail on null.
-    sent: dict[str, Any] = {"role": message.role, "content": message.content}
-    if message.tool_calls:
-        sent["tool_calls"] = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.name, "arguments": json.dumps(dict(call.arguments), ensure_ascii=False)},
-            }
-            for call in message.tool_calls
-        ]
-    if message.tool_call_id is not None:
-        sent["tool_call_id"] = message.tool_call_id
-    return sent
-
-
-def _tool(tool: Tool) -> dict[str, Any]:
-    function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
-    return {"type": "function", "function": function}
-
-
-def _raw_answer(choice: Any) -> RawAnswer:
-    message = choice.message
-    own = getattr(message, "provider_specific_fields", None) or {}
-    native = (getattr(choice, "provider_specific_fields", None) or {}).get("native_finish_reason")
-    content = message.content
-    return RawAnswer(
-        content=content if isinstance(content, str) else None,
-        calls=tuple(RawCall(c.id, c.function.name, c.function.arguments) for c in message.tool_calls or ()),
-        refusal=own.get("refusal") or getattr(message, "refusal", None),
-        finish=choice.finish_reason,
-        native_finish=native if isinstance(native, str) else None,
-    )
+def _answered(litellm: Any, request: dict[str, Any], *, streamed: bool) -> Any:
+    """Make the request; a streamed answer is put together again, and is None where nothing came to its end."""
+    if not streamed:
+        return litellm.completion(**request)
+    stream = litellm.completion(**request, stream=True, stream_options={"include_usage": True})
+    chunks = list(stream)
+    # LiteLLM ends a stream that broke off with a "stop" of its own.
+    return litellm.stream_chunk_builder(chunks) if stream.received_finish_reason else None
 
 
 def _within(seconds: float, work: Callable[[], _T]) -> _T:

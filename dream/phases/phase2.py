@@ -57,7 +57,7 @@ def _loop(editing: Editing, model: Model, brief: Brief) -> None:
             answers, succeeded = _answers(completion, editing)
             messages.extend(answers)
             barren = 0 if succeeded else barren + 1
-        elif nudged or completion.finish == "refusal":
+        elif nudged or completion.finish in ("refusal", "length"):
             return
         else:
             nudged = True

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dream.errors import AnswerUnusable, ModelError, ModelRejected, ModelUnavailable, PromptTooLong
+from dream.errors import AnswerUnusable, ModelError, ModelRejected, ModelUnavailable, PromptTooLong, ToolsUnsupported
 from dream.llm.gateway import LiteLLMModel
 from dream.llm.model import ChatMessage, Completion, Tool, ToolCall
 from dream.models import Usage
@@ -315,15 +315,18 @@ def test_a_key_that_the_provider_repeats_is_not_in_our_sentence(provider: Provid
     assert key not in str(caught.value)
 
 
-def test_a_model_that_is_refused_tools_is_asked_without_and_remembered(provider: Provider) -> None:
+def test_a_model_that_cannot_be_given_tools_is_asked_once_and_remembered(provider: Provider) -> None:
     def answer(body: dict[str, Any]) -> Reply:
         return fault(400, "scripted does not support tools") if "tools" in body else text("plain")
 
     provider.script(answer)
     asked = model(provider)
 
-    assert [asked.complete(HELLO, tools=[EDIT]).text for _ in range(2)] == ["plain", "plain"]
-    assert ["tools" in body for body in provider.bodies()] == [True, False, False]
+    for _ in range(2):
+        with pytest.raises(ToolsUnsupported, match="openai/scripted can't call tools"):
+            asked.complete(HELLO, tools=[EDIT])
+    assert asked.complete(HELLO).text == "plain"
+    assert ["tools" in body for body in provider.bodies()] == [True, False]
 
 
 def test_the_callers_values_are_not_changed(provider: Provider) -> None:
