@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dream.errors import PromptTooLong
+from dream.errors import AnswerUnusable, PromptTooLong
 from dream.llm.gateway import LiteLLMModel
 from dream.llm.model import ChatMessage, Tool, ToolCall
 from dream.settings import Settings
@@ -63,3 +63,38 @@ def test_a_prompt_that_is_too_long_is_known_by_anthropics_words(provider: Provid
 
     with pytest.raises(PromptTooLong):
         model(provider).complete(TURNS)
+
+
+MARK = {"type": "ephemeral"}
+
+
+def test_the_stable_part_is_marked_for_the_cache_and_a_first_rounds_data_is_not(provider: Provider) -> None:
+    provider.script(answer({"type": "text", "text": "done"}))
+    model(provider).complete(TURNS[:2], tools=[EDIT])
+
+    body = provider.bodies()[0]
+    assert body["system"] == [{"type": "text", "text": "Be brief.", "cache_control": MARK}]
+    assert "cache_control" not in str(body["messages"])
+
+
+def test_a_conversation_that_goes_on_is_marked_at_its_end(provider: Provider) -> None:
+    provider.script(answer({"type": "text", "text": "done"}))
+    model(provider).complete(TURNS, tools=[EDIT])
+    model(provider).complete([*TURNS, ChatMessage("user", "Finding 2 is not settled.")], tools=[EDIT])
+
+    first, second = provider.bodies()
+    assert first["messages"][-1]["content"] == [
+        {"type": "tool_result", "tool_use_id": "c1", "content": "ok", "cache_control": MARK}
+    ]
+    assert second["messages"][-1]["content"][-1] == {
+        "type": "text", "text": "Finding 2 is not settled.", "cache_control": MARK
+    }  # fmt: skip
+
+
+def test_another_provider_is_sent_plain_text(provider: Provider) -> None:
+    provider.script(Reply({"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": []}))
+    other = LiteLLMModel("openai/claude-by-proxy", Settings(retries=0), api_base=provider.base, api_key="k")
+
+    with pytest.raises(AnswerUnusable):
+        other.complete(TURNS, tools=[EDIT])
+    assert "cache_control" not in str(provider.bodies())
