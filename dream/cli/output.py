@@ -51,6 +51,12 @@ def failure(sentence: str, *, as_json: bool) -> None:
         emit({"outcome": "failed", "reason": sentence})
 
 
+def sentence(words: str) -> str:
+    """Write a reason as a sentence of its own."""
+    words = words.strip()
+    return words[:1].upper() + words[1:] + ("" if words.endswith((".", "!", "?")) else ".") if words else ""
+
+
 def colours(stream: TextIO) -> bool:
     """Tell whether `stream` is a terminal that wants colours (https://no-color.org)."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

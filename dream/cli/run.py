@@ -71,5 +71,5 @@ def _idle(directory: Path | None, *, as_json: bool) -> bool:
     if as_json:
         output.emit({"outcome": "nothing", "batches": [], "reason": reason, "usage": idle.USAGE})
     else:
-        output.say(reason)
+        output.say(output.sentence(reason))
     return True

@@ -16,12 +16,6 @@ MOST_DIAGNOSTICS = 20  # shown of one command; the rest is counted
 MARKS = {"applied": ("+", "green"), "present": ("=", None), "held": ("?", "yellow"), "refused": ("!", "red")}
 
 
-def sentence(words: str) -> str:
-    """Write a reason as a sentence of its own."""
-    words = words.strip()
-    return words[:1].upper() + words[1:] + ("" if words.endswith((".", "!", "?")) else ".") if words else ""
-
-
 def word(text: str) -> str:
     """Quote a word for the shell, where it has to be."""
     import shlex
@@ -73,7 +67,7 @@ def consolidated(report: ConsolidateReport) -> None:
     """Show what was read and appended."""
     diagnostics(report)
     if report.entries is None:
-        output.say(sentence(report.reason or "nothing new: history holds all of it already"))
+        output.say(output.sentence(report.reason or "nothing new: history holds all of it already"))
         return
     read = f"{counted(report.messages, 'message')} of {counted(report.sessions, 'session')}"
     output.say(f"Appended {span(report.entries)} to history from {read}.")
@@ -83,7 +77,7 @@ def consolidated(report: ConsolidateReport) -> None:
     if report.usage.calls:
         output.say(f"Cost: {bill(report.usage)}.", dim=True)
     if report.reason:
-        output.say(sentence(report.reason))
+        output.say(output.sentence(report.reason))
 
 
 def diagnostics(report: ConsolidateReport) -> None:
@@ -99,7 +93,7 @@ def ran(report: RunReport, settings: Settings) -> None:
     for one in report.batches:
         batch(one)
     if report.reason:
-        output.say(sentence(report.reason), bold=True, colour="red" if report.outcome == "failed" else None)
+        output.say(output.sentence(report.reason), bold=True, colour="red" if report.outcome == "failed" else None)
     if report.usage.calls:
         output.say(f"Cost: {bill(report.usage)}. Model: {model_line(settings)}", dim=True)
 
