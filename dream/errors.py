@@ -17,6 +17,7 @@ DreamError                      exit 1
 │   ├── PromptTooLong                    more tokens than the model's window
 │   └── AnswerUnusable                   truncated, empty, refused or not in the agreed form
 └── SpendingLimit                        a bound on tokens or money was reached
+    └── NightOver                        no failure: the night's time is over, or a stop was asked for
 
 Each message is one sentence for a person who can act on it.
 What is not foreseen here is a bug and crashes.
@@ -97,3 +98,7 @@ class AnswerUnusable(ModelError):
 
 class SpendingLimit(DreamError):
     """A bound on tokens or money was reached before the next call was made."""
+
+
+class NightOver(SpendingLimit):
+    """A night's bound of time was reached, or the process was asked to stop; the next one goes on from there."""

@@ -14,7 +14,7 @@ from pathlib import Path
 import orjson
 
 from dream import pipeline, sources
-from dream.errors import DreamError, SpendingLimit
+from dream.errors import DreamError, NightOver
 from dream.models import Usage
 from dream.reports import ConsolidateReport, RunReport
 from dream.settings import Settings
@@ -26,22 +26,11 @@ FOLDER = "nightly"  # in .dream/: the stamp of the last night, and who serves
 STAMP = "last.json"
 SERVING = "serving.json"
 HOOK_SECONDS = 60  # a notification that takes longer is ended
+READING_SHARE = 0.5  # of a night's time and money, so that a pile of transcripts never leaves none to dream with
+OVER = "stopped before the next step, the night is over; the next one goes on here"
+READ_ENOUGH = "stopped reading at half of the night's time, to leave the rest to dreaming; the next night goes on here"
 
 Progress = Callable[[str], None]
-
-
-class NightOver(SpendingLimit):
-    """The night's bound of time was reached, or the process was asked to stop; the next night goes on from there."""
-
-    SENTENCE = "stopped before the next step, the night is over; the next one goes on here"
-
-    def __init__(self) -> None:
-        super().__init__(self.SENTENCE)
-
-    @classmethod
-    def said(cls, reason: str) -> bool:
-        """Tell whether a run gives this as its reason."""
-        return reason == cls.SENTENCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,29 +65,33 @@ def night(
 ) -> NightReport:
     """Run one night; raises Busy when another one, or another run, holds the workspace.
 
-    `stop` is asked between two dreams, and so is `settings.max_minutes` (0: no bound): what is left waits for the
-    next night. Afterwards the night is stamped as done, whatever came of it, and the settings' `on_change` or
-    `on_failure` command is run.
+    `stop` is asked before each file, model call of reading, and dream; so is `settings.max_minutes` (0: no bound):
+    what is left waits for the next night. Afterwards the night is stamped as done, whatever came of it but a stop,
+    and the settings' `on_change` or `on_failure` command is run.
     """
-    end = clock() + settings.max_minutes * 60 if settings.max_minutes else float("inf")
+    begun, minutes = clock(), settings.max_minutes or float("inf")
 
-    def step(what: str) -> None:
-        """Between two steps: stop here if the night is over, else go on."""
-        if stop() or clock() >= end:
-            raise NightOver
-        if progress:
-            progress(what)
+    def step(share: float, sentence: str) -> Progress:
+        def between(what: str) -> None:
+            """Between two steps: stop here if the night, or this share of it, is over; else go on."""
+            if stop() or clock() >= begun + minutes * 60 * share:
+                raise NightOver(OVER if stop() else sentence)
+            if progress:
+                progress(what)
+
+        return between
 
     with run_lock(workspace.private, "dream nightly", now=now):
         # 1. What the agents wrote since the last night becomes history.
-        read = _consolidate(workspace, settings, now, environ, step)
+        read = _consolidate(workspace, settings, now, environ, step(READING_SHARE, READ_ENOUGH))
         # 2. History becomes memory, one dream at a time.
-        dreamt = _dream(workspace, settings, now, step)
-        # 3. The night is over, also when it failed: the next one tries again.
-        stamp(workspace, now)
+        dreamt = _dream(workspace, _left(settings, read), now, step(1.0, OVER))
+        # 3. The night is over, also when it failed: the next one tries again. One that was stopped goes on after it.
+        if not stop():
+            stamp(workspace, now)
     # 4. Whoever wants to know is told.
     report = NightReport(read, dreamt)
-    return replace(report, problems=tuple(_tell(report, settings)))
+    return replace(report, problems=tuple(_tell(report, settings, workspace)))
 
 
 def stamp(workspace: Workspace, now: datetime) -> None:
@@ -148,22 +141,47 @@ def _consolidate(
         paths = sources.paths(settings, workspace.root, home=Path.home(), environ=environ)
         if not paths:
             return ConsolidateReport(0, 0, None, 0, Usage(), (), "the configured sources hold no transcripts yet")
-        report = pipeline.consolidate(workspace, paths, settings=settings, now=now, idle=True, progress=step)
+        bounded = _shared(settings, READING_SHARE)
+        return pipeline.consolidate(workspace, paths, settings=bounded, now=now, idle=True, progress=step)
     except DreamError as error:
         # Reading failed; what history holds already is dreamt all the same.
         return ConsolidateReport(0, 0, None, 0, Usage(), (), str(error), failed=True)
-    return replace(report, failed=report.failed and not NightOver.said(report.reason))
+
+
+def _shared(settings: Settings, share: float) -> Settings:
+    """Give a share of what a run and a day may cost; 0 stays no bound, and the free model has its own."""
+    if settings.model_for("consolidator") == "embedded":
+        return settings
+    return replace(
+        settings,
+        max_run_tokens=int(settings.max_run_tokens * share),
+        max_day_tokens=int(settings.max_day_tokens * share),
+        max_run_usd=settings.max_run_usd * share,
+        max_day_usd=settings.max_day_usd * share,
+    )
+
+
+def _left(settings: Settings, read: ConsolidateReport | None) -> Settings:
+    """Give what reading has left of what a run may cost."""
+    if settings.model_for("phase1") == settings.model_for("phase2") == "embedded":
+        return settings
+    used = read.usage if read else Usage()
+    tokens, usd = used.input_tokens + used.output_tokens, used.cost_usd or 0.0
+    return replace(
+        settings,
+        max_run_tokens=max(1, settings.max_run_tokens - tokens) if settings.max_run_tokens else 0,
+        max_run_usd=max(1e-9, settings.max_run_usd - usd) if settings.max_run_usd else 0.0,
+    )
 
 
 def _dream(workspace: Workspace, settings: Settings, now: datetime, step: Progress) -> RunReport:
-    report = pipeline.run(workspace, settings=settings, now=now, progress=step, locked=True)
-    if report.outcome != "failed" or not NightOver.said(report.reason):
-        return report
-    changed = any(batch.files for batch in report.batches)
-    return replace(report, outcome="committed" if changed else "held" if report.held else "nothing")
+    try:
+        return pipeline.run(workspace, settings=settings, now=now, progress=step, locked=True)
+    except DreamError as error:
+        return RunReport("failed", (), str(error), failure_status=error.exit_status)
 
 
-def _tell(report: NightReport, settings: Settings) -> list[str]:
+def _tell(report: NightReport, settings: Settings, workspace: Workspace) -> list[str]:
     """Run the command that the settings name for this ending; return what went wrong with it."""
     failed = report.exit_status not in (0, 3)
     changed = any(batch.commit for batch in report.run.batches)
@@ -171,14 +189,20 @@ def _tell(report: NightReport, settings: Settings) -> list[str]:
     if not command:
         return []
     words = {
+        "workspace": str(workspace.root),
         "outcome": report.run.outcome,
-        "reason": report.run.reason,
+        "reason": report.run.reason or (report.consolidated.reason if report.consolidated else ""),
         "commits": [batch.commit for batch in report.run.batches if batch.commit],
         "held": report.run.held,
     }
     try:
         told = subprocess.run(
-            shlex.split(command), input=orjson.dumps(words), capture_output=True, timeout=HOOK_SECONDS, check=False
+            shlex.split(command),
+            input=orjson.dumps(words),
+            cwd=workspace.root,
+            capture_output=True,
+            timeout=HOOK_SECONDS,
+            check=False,
         )
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         return [f"The command {command!r} of your settings did not run: {error}."]

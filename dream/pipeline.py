@@ -18,7 +18,7 @@ from dream.consolidate.archive import Consolidated
 from dream.consolidate.consolidator import Consolidator
 from dream.consolidate.fidelity import Kept
 from dream.dreaming import Dreamer, Models
-from dream.errors import DreamError, SpendingLimit
+from dream.errors import DreamError, NightOver, SpendingLimit
 from dream.feed import File
 from dream.llm.model import Model
 from dream.llm.open import open_model
@@ -68,7 +68,7 @@ def consolidate(
 
     watch = progress or _nobody
     reader = feed.Feed(settings, format, diagnostics.append, progress=watch)
-    reason = ""
+    reason, failed = "", False
     # 1. The files to read: what is named, or has gone quiet, and is not in history as it stands.
     listed = feed.files(paths, diagnostics.append, subagents=settings.include_subagents)
     seen = Seen(workspace.private, feed.terms(settings, format))
@@ -79,12 +79,12 @@ def consolidate(
         # 3. What history does not hold of it is summarised, or kept as it was said; then it is appended.
         done.extend(consolidator.sessions(talks, now=now, parallel=_parallel(settings), before=watch))
     except SpendingLimit as error:
-        reason = str(error)
+        reason, failed = str(error), not isinstance(error, NightOver)
     finally:
         reader.note(seen, workspace.history.positions(), _clock())
         seen.save(file.name for file in listed)
     # 4. Every run leaves a record.
-    report = _consolidated(done, diagnostics, reason)
+    report = _consolidated(done, diagnostics, reason, failed)
     runs.append(workspace.private, consolidation_record(report, settings.model_for("consolidator"), now, _clock()))
     return report
 
@@ -159,7 +159,9 @@ def _clock() -> datetime:
     return datetime.now(UTC)
 
 
-def _consolidated(done: list[Consolidated], diagnostics: list[Diagnostic], reason: str) -> ConsolidateReport:
+def _consolidated(
+    done: list[Consolidated], diagnostics: list[Diagnostic], reason: str, failed: bool
+) -> ConsolidateReport:
     entries = [entry.cursor for step in done for entry in step.entries]
     return ConsolidateReport(
         sessions=len({step.session for step in done if step.entries}),
@@ -169,7 +171,7 @@ def _consolidated(done: list[Consolidated], diagnostics: list[Diagnostic], reaso
         usage=sum((step.usage for step in done), Usage()),
         diagnostics=tuple(diagnostics),
         reason=reason or ("" if entries else "nothing new: history holds every message that was read"),
-        failed=bool(reason),
+        failed=failed,
         kept=sum((step.kept for step in done), Kept()),
     )
 
@@ -178,18 +180,20 @@ def _ran(workspace: Workspace, batches: list[BatchReport], failure: DreamError |
     """Say how a run ended, in one word and one sentence."""
     if isinstance(failure, SpendingLimit) and any(batch.files for batch in batches):
         return RunReport("committed", tuple(batches), str(failure), usage)
-    if failure is not None:
+    if failure is not None and not isinstance(failure, NightOver):
         return RunReport("failed", tuple(batches), str(failure), usage, failure.exit_status)
     held = sum(batch.held for batch in batches)
     if any(batch.files for batch in batches):
         reason = f"{held} held for review: `dream review` shows them" if held else ""
-        return RunReport("committed", tuple(batches), reason, usage)
+        return RunReport("committed", tuple(batches), str(failure or reason), usage)
     if held:
         return RunReport("held", tuple(batches), f"{held} held for review: `dream review` shows them", usage)
     if batches:
         last = batches[-1].entries[1]
+        if failure is not None:
+            return RunReport("nothing", tuple(batches), str(failure), usage)
         return RunReport("nothing", tuple(batches), f"the entries up to {last} held nothing new for memory", usage)
-    return RunReport("nothing", (), _why_nothing(workspace), usage)
+    return RunReport("nothing", (), str(failure or _why_nothing(workspace)), usage)
 
 
 def _why_nothing(workspace: Workspace) -> str:

@@ -56,6 +56,7 @@ class Server:
         self._tell, self._told, self._clock, self._heartbeat = tell, told, clock, heartbeat
         self._stop, self._wake, self._reload = threading.Event(), threading.Event(), threading.Event()
         self._early: datetime | None = None
+        self._looked = (-1, -1)
         self._busy: str | None = None
         self._use(read())
 
@@ -63,8 +64,7 @@ class Server:
         """Stay until SIGTERM or Ctrl-C; a dream under way is finished first. Has to run in the main thread."""
         # Another heartbeat that comes during a long night is dropped; that is meant, and no warning.
         logging.getLogger("apscheduler").setLevel(logging.ERROR)
-        if nightly.last(self._workspace) is None:
-            nightly.stamp(self._workspace, self._clock())  # a schedule begins when it is first served
+        self.begin()
         scheduler = BackgroundScheduler(
             executors={"default": ThreadPoolExecutor(1)},
             job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1},
@@ -84,6 +84,16 @@ class Server:
             nightly.not_serving(self._workspace)
             self._tell("Stopped.")
 
+    def begin(self) -> None:
+        """Note where the schedule begins: when it is first served. Nights before that are not made up for."""
+        if nightly.last(self._workspace) is None:
+            nightly.stamp(self._workspace, self._clock())
+
+    def stop(self) -> None:
+        """Ask it to stop, as SIGTERM does: a model call or dream under way is finished first."""
+        self._stop.set()
+        self._wake.set()
+
     def beat(self) -> None:
         """Have a night if one is due, or an early one if the backlog asks for it. Errors are told, and tried again."""
         now = self._clock()
@@ -98,8 +108,10 @@ class Server:
                 self._tell(str(error))
             self._busy = str(error)
             return
-        except DreamError as error:
-            nightly.stamp(self._workspace, now)
+        except BaseException as error:
+            nightly.stamp(self._workspace, now)  # or every look at the clock would try again
+            if not isinstance(error, DreamError):
+                raise
             self._tell(f"The night failed, the next one tries again: {error}")
             return
         self._busy = None
@@ -117,14 +129,20 @@ class Server:
 
     def _due(self, now: datetime) -> bool:
         last = nightly.last(self._workspace)
+        if last is not None and last > now:
+            nightly.stamp(self._workspace, now)  # the clock was wrong then, or is now: nights go on from here
         return last is None or self._cron.before(now, self._zone) > last
 
     def _early_due(self, now: datetime) -> bool:
         bound = self._settings.early_tokens
         if not bound or (self._early is not None and now - self._early < EARLY_PAUSE):
             return False
-        entries = self._workspace.history.after(self._workspace.dream_cursor())
-        if sum(entry.tokens for entry in entries) <= bound:
+        history, cursor = self._workspace.history, self._workspace.dream_cursor()
+        state = (history.last_cursor(), cursor)
+        if state == self._looked:
+            return False  # idle: nobody has said anything since, and what there is was not enough
+        if sum(entry.tokens for entry in history.after(cursor)) <= bound:
+            self._looked = state
             return False
         self._early = now
         return True
@@ -133,6 +151,7 @@ class Server:
         self._cron = parse(settings.schedule)
         self._zone: tzinfo | None = ZoneInfo(settings.timezone) if settings.timezone else None
         self._settings = settings
+        self._looked = (-1, -1)
 
     def _again(self) -> bool:
         """Read the settings anew; with a mistake in them the old ones stay."""
@@ -153,8 +172,7 @@ class Server:
 
     def _catch_signals(self) -> None:
         def stop(number: int, frame: FrameType | None) -> None:
-            self._stop.set()
-            self._wake.set()
+            self.stop()
 
         def reload(number: int, frame: FrameType | None) -> None:
             self._reload.set()
