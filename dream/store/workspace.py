@@ -174,9 +174,9 @@ class Workspace:
             replace(self.root / DREAM_CURSOR, b"%d\n" % cursor)
 
     def _is_entry(self, cursor: int) -> bool:
-        """Tell whether history has this entry; where nothing waits to be dreamt it is the newest."""
+        """Tell whether history has this entry, or has none at all: what is appended then comes behind it."""
         newest = next(self.history.backwards(), None)
-        return newest is not None and (newest.cursor == cursor or bool(self.history.between(cursor, cursor)))
+        return newest is None or newest.cursor == cursor or bool(self.history.between(cursor, cursor))
 
     def _committed_cursor(self) -> int:
         try:
