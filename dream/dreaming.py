@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
@@ -37,21 +37,38 @@ class Models:
     meter: Meter
 
 
+Cut = Callable[[list[Entry], Brief], list[Entry]]
+
+
+def brief(workspace: Workspace, settings: Settings, now: datetime) -> Brief:
+    """Say what both phases must know of a dream at `now`."""
+    zone = settings.zone()
+    return Brief(settings, now.astimezone(zone).date(), zone, workspace.prompts)
+
+
 class Dreamer:
     """Dreams the batches of one run, one after the other, in one workspace.
 
     The caller holds the run lock. In a dry run nothing is written; what one dream would have written is
-    what the next one finds.
+    what the next one finds. `cut` may make a batch smaller, or empty to end the run before it.
     """
 
-    def __init__(self, workspace: Workspace, models: Models, settings: Settings, now: datetime, dry_run: bool) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        models: Models,
+        settings: Settings,
+        now: datetime,
+        dry_run: bool,
+        cut: Cut | None = None,
+    ) -> None:
         self._workspace = workspace
         self._models = models
         self._settings = settings
         self._now = now
         self._dry_run = dry_run
-        zone = settings.zone()
-        self._brief = Brief(settings, now.astimezone(zone).date(), zone, workspace.prompts)
+        self._cut = cut
+        self._brief = brief(workspace, settings, now)
         self._cursor = workspace.dream_cursor()
         self._answered = False  # whether the model has given a usable analysis in this run
         self._imagined: dict[str, bytes | None] = {}  # what a dry run would have written
@@ -60,6 +77,8 @@ class Dreamer:
         """Return the next entries to dream, an empty list when none is left; smaller ones where a batch failed."""
         batch = self._batch_after(self._cursor)
         limit = attempts.read(self._workspace.private).limit(batch[0].cursor) if batch else None
+        if batch and limit is None and self._cut is not None:
+            return self._cut(batch, self._brief)
         return batch[:limit]
 
     def dream(self, batch: Sequence[Entry]) -> BatchReport | None:
@@ -99,7 +118,7 @@ class Dreamer:
         return changes.look(self._workspace)
 
     def _analyse(self, batch: Sequence[Entry], found: Found) -> tuple[Finding, ...]:
-        told = [entry for entry in batch if entry.kind != "nothing" and entry.content.strip()]
+        told = phase1.told(batch)
         if not told:
             return ()
         findings = phase1.analyse(told, found.texts, self._models.phase1, self._brief)

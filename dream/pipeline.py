@@ -8,16 +8,18 @@ commit of files and cursor together, or changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dream import feed
 from dream.consolidate.archive import Consolidated
 from dream.consolidate.consolidator import Consolidator
 from dream.consolidate.fidelity import Kept
-from dream.dreaming import Dreamer, Models
+from dream.dreaming import Dreamer, Models, brief
 from dream.errors import DreamError, NightOver, SpendingLimit
 from dream.feed import File
 from dream.llm.model import Model
@@ -26,12 +28,15 @@ from dream.llm.spending import Meter
 from dream.models import Diagnostic, Usage
 from dream.records import consolidation_record, run_record
 from dream.reports import BatchReport, ConsolidateReport, RunReport
-from dream.settings import Settings
+from dream.settings import Job, Settings
 from dream.store import idle, runs, transaction
 from dream.store.bills import Bills
 from dream.store.lock import run_lock
 from dream.store.seen import Seen
 from dream.store.workspace import Workspace
+
+if TYPE_CHECKING:
+    from dream.batching import Night
 
 Progress = Callable[[str], None]
 
@@ -58,14 +63,8 @@ def consolidate(
     diagnostics: list[Diagnostic] = []
     done: list[Consolidated] = []
     meter = open_meter(workspace, settings, now)
-    consolidator = Consolidator(
-        workspace.history,
-        model or open_model(settings, "consolidator", meter),
-        settings,
-        prompts_folder=workspace.prompts,
-        report=diagnostics.append,
-    )
-
+    asked = model or open_model(settings, "consolidator", meter)
+    waits = ""
     watch = progress or _nobody
     reader = feed.Feed(settings, format, diagnostics.append, progress=watch)
     reason, failed = "", False
@@ -74,17 +73,26 @@ def consolidate(
     seen = Seen(workspace.private, feed.terms(settings, format))
     found = feed.fresh(feed.quiet(listed, now, settings.idle_hours) if idle else listed, seen, workspace.history)
     try:
-        # 2. Each session is a stream of messages; what cannot be used of it is a diagnostic.
-        talks = reader.talks(found)
-        # 3. What history does not hold of it is summarised, or kept as it was said; then it is appended.
-        done.extend(consolidator.sessions(talks, now=now, parallel=_parallel(settings), before=watch))
+        with _half_price(workspace, settings, "consolidator", meter, asked, now) as batches:
+            consolidator = Consolidator(
+                workspace.history,
+                batches.model if batches else asked,
+                settings,
+                prompts_folder=workspace.prompts,
+                report=diagnostics.append,
+            )
+            # 2. Each session is a stream of messages; what cannot be used of it is a diagnostic.
+            talks = batches.ready(reader.talks(found)) if batches else reader.talks(found)
+            # 3. What history does not hold of it is summarised, or kept as it was said; then it is appended.
+            done.extend(consolidator.sessions(talks, now=now, parallel=_parallel(settings), before=watch))
+            waits = batches.sentence if batches else _no_batches(settings, "consolidator")
     except SpendingLimit as error:
         reason, failed = str(error), not isinstance(error, NightOver)
     finally:
         reader.note(seen, workspace.history.positions(), _clock())
         seen.save(file.name for file in listed)
     # 4. Every run leaves a record.
-    report = _consolidated(done, diagnostics, reason, failed)
+    report = _consolidated(done, diagnostics, reason or waits, failed)
     runs.append(workspace.private, consolidation_record(report, settings.model_for("consolidator"), now, _clock()))
     return report
 
@@ -109,6 +117,7 @@ def run(
     with nullcontext() if locked else run_lock(workspace.private):
         batches: list[BatchReport] = []
         failure: DreamError | None = None
+        waits = ""
         models = models or open_models(workspace, settings, now)
         try:
             # 1. A commit that a crash cut short is finished; what a person typed gets a commit of its own.
@@ -116,12 +125,14 @@ def run(
                 transaction.recover(workspace)
                 transaction.commit_hand_edits(workspace, now)
             # 2. The entries past the cursor are dreamt, a batch at a time: findings, draft, guards, commit.
-            dreamer = Dreamer(workspace, models, settings, now, dry_run)
-            while (max_batches is None or len(batches) < max_batches) and (batch := dreamer.next_batch()):
-                if progress:
-                    progress(f"dreaming entries {batch[0].cursor}–{batch[-1].cursor}")
-                if (report := dreamer.dream(batch)) is not None:
-                    batches.append(report)
+            with _half_price(workspace, settings, "phase1", models.meter, models.phase1, now, dry_run) as ahead:
+                dreamer = _dreamer(workspace, models, settings, now, dry_run, ahead)
+                while (max_batches is None or len(batches) < max_batches) and (batch := dreamer.next_batch()):
+                    if progress:
+                        progress(f"dreaming entries {batch[0].cursor}–{batch[-1].cursor}")
+                    if (report := dreamer.dream(batch)) is not None:
+                        batches.append(report)
+                waits = ahead.sentence if ahead else _no_batches(settings, "phase1")
             # 3. Dreamt history over its budget moves to the archive; loose git objects are packed.
             if batches and not dry_run:
                 workspace.history.archive(workspace.dream_cursor(), settings.history_tokens, now=now)
@@ -130,6 +141,7 @@ def run(
             failure = error
         # 4. Every run leaves a record, also one that did nothing: it says why.
         ran = _ran(workspace, batches, failure, models.meter.usage)
+        ran = ran if failure or not waits else replace(ran, reason="; ".join(filter(None, (_said(ran), waits))))
         if not dry_run:
             runs.append(workspace.private, run_record(ran, models, now, _clock()))
         return ran
@@ -145,6 +157,52 @@ def open_meter(workspace: Workspace, settings: Settings, now: datetime) -> Meter
     """Open a meter that knows what the day has cost so far, and notes each call's bill as soon as it is answered."""
     bills = Bills(workspace.private)
     return Meter(settings, spent_today=bills.spent(now, settings.zone()).paid_today, book=bills.add)
+
+
+@contextmanager
+def _half_price(
+    workspace: Workspace,
+    settings: Settings,
+    job: Job,
+    meter: Meter,
+    model: Model,
+    now: datetime,
+    dry_run: bool = False,
+) -> Iterator[Night | None]:
+    """Open the provider's batches for `job`, where the settings ask for them and there are any."""
+    if dry_run or not settings.batch:
+        yield None
+        return
+    from dream import batching
+
+    if not batching.wanted(settings, job):
+        yield None
+        return
+    with batching.Night(workspace, settings, job, meter, model, now) as night:
+        yield night
+
+
+def _no_batches(settings: Settings, job: Job) -> str:
+    """Say why there are no batches, where the settings ask for them."""
+    if not settings.batch:
+        return ""
+    from dream.batching import why_not
+
+    return why_not(settings, job)
+
+
+def _dreamer(
+    workspace: Workspace, models: Models, settings: Settings, now: datetime, dry_run: bool, ahead: Night | None
+) -> Dreamer:
+    if ahead is None:
+        return Dreamer(workspace, models, settings, now, dry_run)
+    ahead.plan(workspace.dream_cursor(), brief(workspace, settings, now))
+    return Dreamer(workspace, replace(models, phase1=ahead.model), settings, now, dry_run, ahead.cut)
+
+
+def _said(report: RunReport) -> str:
+    """Return the reason of a run, but for "nothing to dream" where something waits."""
+    return report.reason if report.batches else ""
 
 
 def _parallel(settings: Settings) -> int:

@@ -43,6 +43,8 @@ class Settings:
     retries: int = 2  # after the first try, with back-off, for faults that may pass
     context_window: int | None = None  # tokens; None: what LiteLLM knows, else 32,768
     max_output_tokens: int = 4096  # tokens; the answer's room, always sent
+    structured: bool = False  # phase 1 answers by a JSON schema, where the provider has that
+    batch: bool = False  # consolidation and phase 1 at half the price, answered within a day; OpenAI and Azure
 
     # What memory is written like.
     language: str | None = None  # None: the language that the user speaks

@@ -34,6 +34,11 @@ def batches(entries: Iterable[Entry], model: Model, brief: Brief) -> Iterator[li
         yield batch
 
 
+def told(batch: Sequence[Entry]) -> list[Entry]:
+    """Leave out the entries that say nothing."""
+    return [entry for entry in batch if entry.kind != "nothing" and entry.content.strip()]
+
+
 def analyse(batch: Sequence[Entry], files: Mapping[MemoryFile, str], model: Model, brief: Brief) -> tuple[Finding, ...]:
     """Ask for the findings of `batch`; an empty answer means `[SKIP]`.
 
