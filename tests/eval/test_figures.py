@@ -18,11 +18,11 @@ CURRENT, STALE = 40.0, 40.0  # per cent of ten changes
 NOISE = 9  # marks of 22; the aim is 0
 FIGURES = {
     "locomo/locomo-dev.json": {
-        "memory, 2,000": (63.6, 24.5),
-        "memory, 4,500": (79.4, 34.0),
-        "memory, 6,100": (84.1, 38.6),
+        "memory, 2,000": (63.1, 24.0),
+        "memory, 4,500": (78.5, 34.4),
+        "memory, 6,100": (83.9, 39.1),
     },
-    "beam": {"memory, 2,000": (72.6, 9.8), "memory, 4,500": (79.0, 15.9)},
+    "beam": {"memory, 2,000": (72.2, 8.5), "memory, 4,500": (79.0, 15.9)},
 }
 DATA = Path(__file__).parents[3] / "shared" / "data"
 
