@@ -20,7 +20,8 @@ ROOM: dict[MemoryFile, tuple[int, int]] = {  # lines and bytes of the whole file
     "USER.md": (70, 3_000),  # short enough to stand whole before MEMORY.md in any prompt; what is over goes there
     "memory/MEMORY.md": (196, 24_500),
 }
-LEAST = 0.012  # gain per character below which a line is not worth its place in a full file
+LINE = 40  # characters that a line costs beyond its own: a file is bound in lines as well as in bytes
+LEAST = 0.006  # gain per character below which a line is not worth its place in a full file
 PASSES = 4
 REPEATS = 2  # lines that stand in memory word for word, above which a batch is one seen before
 SWAP = 0.15  # part of a file's lines that may make room in one dream; the guards allow 0.25
@@ -161,11 +162,11 @@ def _fitting(
     }
     for _ in range(PASSES):  # what was pushed out may make another line tell more: until nothing changes
         before = len(chosen)
-        for number in ranked(weighed, seen):
+        for number in ranked(weighed, seen, LINE):
             if number in chosen:
                 continue
             new, found = added[number], weighed[number][1]
-            worth = weighed[number][2] * density(found, seen, len(new.text))
+            worth = weighed[number][2] * density(found, seen, len(new.text), LINE)
             if new.file == "USER.md" and not rooms[new.file].holds(new.text):
                 new = added[number] = _New("memory/MEMORY.md", new.text, new.cursors, new.replaces)
             pushed = rooms[new.file].take(new.text, worth, _sure(new))
@@ -199,7 +200,7 @@ class _Room:
         worths = []
         for text in lines:
             found = content(text)
-            worths.append((salience(text) * density(found, seen, len(text)), text))
+            worths.append((salience(text) * density(found, seen, len(text), LINE), text))
             note(found, seen)
         self.weakest = sorted(worths, reverse=True)
         self.swaps = int(swap * len(lines))

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from dream.llm.embedded.consolidating import candidates
 from dream.llm.embedded.noise import is_injection, is_passing, is_pleasantry, is_question, is_secret
+from dream.llm.embedded.offering import candidates
 from dream.llm.embedded.sections import Dreamt, Said, bare, conversation
 from dream.llm.embedded.words import content
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from dream.llm.embedded.noise import is_pleasantry
 from dream.llm.embedded.words import content, mostly_cjk
 
 _CUT = re.compile(
@@ -25,7 +26,7 @@ def pruned(text: str, least: float = 0.8) -> str:
     for cut, clause in zip(parts[1::2], parts[2::2], strict=True):
         found = content(clause)
         strong = sum(weight for key, weight in found.items() if weight >= 0.4 and key not in seen)
-        if strong >= least and strong / len(clause) >= 0.012:
+        if strong >= least and not is_pleasantry(clause) and strong / len(clause) >= 0.012:
             kept += cut + clause
             seen.update(found)
     return kept

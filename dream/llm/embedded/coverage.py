@@ -32,25 +32,30 @@ def forget(found: Content, seen: Content) -> None:
             del seen[key]
 
 
-def density(found: Content, seen: Content, length: int) -> float:
+def density(found: Content, seen: Content, length: int, overhead: int = OVERHEAD) -> float:
     """Return the gain per character."""
-    return gain(found, seen) / (length + OVERHEAD)
+    return gain(found, seen) / (length + overhead)
 
 
-def ranked(lines: Sequence[tuple[str, Content, float]], seen: Content | None = None) -> list[int]:
+def ranked(
+    lines: Sequence[tuple[str, Content, float]], seen: Content | None = None, overhead: int = OVERHEAD
+) -> list[int]:
     """Return the indices of lines, the most telling first.
 
     Each line is its text, its content and a factor. Lazy greedy: a line's gain only falls as more is
     seen, so that only the head of the heap is weighed again.
     """
     seen = dict(seen or {})
-    heap = [(-factor * density(found, seen, len(text)), index) for index, (text, found, factor) in enumerate(lines)]
+    heap = [
+        (-factor * density(found, seen, len(text), overhead), index)
+        for index, (text, found, factor) in enumerate(lines)
+    ]
     heapq.heapify(heap)
     order: list[int] = []
     while heap:
         _, index = heapq.heappop(heap)
         text, found, factor = lines[index]
-        now = -factor * density(found, seen, len(text))
+        now = -factor * density(found, seen, len(text), overhead)
         if heap and now > heap[0][0] + 1e-12:
             heapq.heappush(heap, (now, index))
             continue

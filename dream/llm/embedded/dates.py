@@ -40,6 +40,11 @@ def dated(text: str) -> bool:
     return _ABSOLUTE.search(text) is not None
 
 
+def relative(text: str) -> bool:
+    """Say whether a text names a day, month or year as seen from when it is said."""
+    return _PATTERN.search(text) is not None
+
+
 def anchor(text: str, day: date | None) -> str:
     """Rewrite the relative dates of a text as absolute ones, seen from `day`."""
     if day is None:

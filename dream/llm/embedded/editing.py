@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dream.llm.embedded.changes import same_fact, supersedes
-from dream.llm.embedded.layout import TITLES, bullet, heading, place
+from dream.llm.embedded.layout import TITLES, bullet, heading, is_fact, place, ranks, section_of
 from dream.llm.embedded.routing import people
 from dream.llm.embedded.sections import FILES, bare, facts, files, findings
 from dream.llm.embedded.words import content, likeness, overlap
@@ -181,14 +181,18 @@ def _weave(plan: _Plan, file: MemoryFile, fresh: Sequence[tuple[int, str]]) -> N
         text = f"{TITLES[file]}\n"
     lines = text.removesuffix("\n").split("\n")
     new: dict[str, list[int]] = {} if plan.draft[file].strip() else {TITLES[file]: []}
+    titles: dict[str, list[tuple[int, str]]] = {}
     for number, fact in fresh:
-        title = heading(file, fact, plan.names)
+        titles.setdefault(heading(file, fact, plan.names), []).append((number, fact))
+    for title, facts_ in titles.items():
         if title not in (line.strip() for line in lines):
             lines += ["", title]
             new[title] = []
-        at = place(lines, title, fact)
-        lines.insert(len(lines) if at is None else at, bullet(fact))
-        new[bullet(fact)] = [number]
+        standing = [bare(lines[n]) for n in section_of(lines, title) if is_fact(lines[n])]
+        order = ranks([*standing, *(fact for _, fact in facts_)])
+        for number, fact in sorted(facts_, key=lambda pair: order[pair[1]]):
+            lines.insert(place(lines, title, fact, order), bullet(fact))
+            new[bullet(fact)] = [number]
     for start, end in _runs(lines, new):
         _edit_run(plan, file, lines, start, end, [n for line in lines[start:end] for n in new.get(line, [])])
 

@@ -4,67 +4,40 @@ from __future__ import annotations
 
 import re
 
-from dream.llm.embedded.lexicon import THIRD, UNINFLECTED
+from dream.llm.embedded.lexicon import PAST, THIRD, UNINFLECTED
 from dream.llm.embedded.words import mostly_cjk
 
-_INTERJECTION = re.compile(
-    r"^(?:(?:oh|wow|yeah|yes|yep|yup|no|nope|nah|hey|hi|hello|well|so|and|but|also|plus|btw|by the way|haha\w*|lol|hmm+|um+|uh|wh?oa+|oops|whoops|oof|phew|ah ha ha|ha ha|ooh+|sorry|do|i do|"
-    r"ah+|aw+|ok|okay|sure|thanks(?: (?:so much|a lot|a bunch|again|for \w+(?: \w+){0,2}))?|thank you(?: so much)?|great|awesome|cool|"
-    r"nice|totally|definitely|absolutely|exactly|of course|for sure|honestly|anyway|anyways|actually|yay|man|true|right|"
-    r"agreed|indeed|congrats|congratulations|good question|guess what|speaking of which|in fact|as for me|"
-    r"to be honest|i (?:totally |completely |100% )?agree|considering(?: that| the fact that)?(?= i\b)|(?:especially )?since(?= i\b)|given that|especially since|"
-    r"remember that|please remember(?: that)?|remember,?|note that|fyi|quick (?:one|note|question|update)|that works|just so you know|you know|"
-    r"嗯|哦|对|对了|是的|好的|其实|那个|话说|顺便说一下|记住)"
-    r"(?:,? (?:[A-Z][a-z]+))?\s*(?:[,.!:;，。！：…-]+\s*|(?<=and)\s+|(?<=but)\s+|(?<=so)\s+|(?<=also)\s+|(?<=plus)\s+"
-    r"|(?<=since)\s+(?=i\b)|(?<=considering)\s+|(?<=that)\s+|(?<=which)\s+|(?<=Actually)\s+|(?<=actually)\s+|(?<=记住)|(?<=其实)))+",
-    re.I,
-)
-_VOCATIVE = re.compile(r", ([A-Z][a-z]{1,14})(?=[.!]+$)")
-_MATRIX = re.compile(
-    r"^(?:i(?:'m| am) (?:just |so |really |kinda |kind of |a bit |pretty |sort of |also )*(?:worried|concerned|afraid|curious|"
-    r"thinking|wondering|sure|glad|happy|pleased|excited|proud|aware)(?: (?:that|about the fact that))(?= )"
-    r"|i (?:think|guess|believe|feel like|mean|suppose|just wanted to (?:say|mention)|wanted to (?:tell you|let you know|say)|"
-    r"should (?:mention|add|say)|must say|have to say|realized|noticed|forgot to mention)(?: that)?(?=,? (?:i|my|we|our|the|it)\b)"
-    r"|(?:just )?(?:to )?let you know(?: that)?|keep in mind that|it(?:'s| is) (?:worth|important) (?:noting|to note) that"
-    r"|as (?:i|you know)[^,]{0,20},),?\s+",
-    re.I,
-)
-_TAIL = re.compile(
-    r"(?:,? (?:you know|too|though|as well|lol|haha|btw|by the way|right now|at the moment|actually))+(?=[.!]*$)|[\s:;,!.~]+$",
-    re.I,
-)
 _LEAD = re.compile(r"^I(?P<short>'m|'ve|'ll|'d)?\s+(?P<rest>\S.*)$", re.S)
 _ADJUNCT = re.compile(
     r"^(?P<lead>(?:(?:on|in|since|at|after|before|during|for|the (?:week|weekend|day|month|year|night|morning|evening|last|next|other|\w+day)|when|while|recently|lately|back in|over)\b[^,]{3,60}?"
     r"|[^,:;]{0,20}\b\d{4}|recently|lately)),? (?P<claim>I(?:'m|'ve|'d|'ll)? [a-z].*)$",
     re.I | re.S,
 )
-_AFTER = re.compile(r"\b(and|or|but|then)(,?) I(?:'m|'ve|'d|'ll)? (?=[a-z])(?!am\b|was\b|have\b|do\b)")
+_AFTER = re.compile(
+    r"\b(?P<joint>(?:and|or|but|then),?) I(?P<short>'m|'ve|'d|'ll)? (?P<adverb>(?:(?:\w+ly|also|still|just|never|always|even) )?)(?P<verb>[a-z']+)"
+)
+_ELLIPTIC = re.compile(
+    r"^(?:even |also |just |finally |recently |then |once |ever )?(?P<verb>[a-z]+)\b(?: (?P<next>[\w']+))?", re.I
+)
+_OBJECT = frozenset(
+    "a an the my this that these those some it them him her out up down off on in into to at for with".split()
+)
+_NO_DEED = frozenset("set let put cut hit hurt cost shut quit held bet felt led was were had meant thought".split())
+_FIRST = re.compile(
+    r"\b(?P<both>[Mm]y (?P<kin>[a-z]+(?: [a-z]+)?) and I\b(?!'))|\bI(?P<short>'m|'ve|'d|'ll)\b ?|\bI (?=[a-z])|\bI\b(?!['.])"
+    r"|\b(?P<my>[Mm]y)\b|\b(?P<me>me)\b|\b(?P<mine>mine)\b|\b(?P<self>myself)\b"
+)
 _INNER: list[tuple[re.Pattern[str], str]] = [
     (re.compile(pattern), new)
     for pattern, new in (
-        (r"\bI am\b|\bI'm\b", "they are"), (r"\bI was\b", "they were"), (r"\bI've\b", "they have"), (r"\bI'd\b", "they would"),
-        (r"\bI'll\b", "they will"), (r"\b[Ii]\b(?!['.])", "they"), (r"\bmy\b", "their"), (r"\bMy\b", "Their"), (r"\bme\b", "them"),
+        (r"\bam I\b", "are they"), (r"\bwas I\b", "were they"), (r"\bI am\b|\bI'm\b", "they are"),
+        (r"\bI(?P<a> \w+ly| also| just| still)? was\b", r"they\g<a> were"), (r"\bI've\b", "they have"),
+        (r"\bI'd(?= (?:been|had|gone|done|\w+ed)\b)", "they had"), (r"\bI'd\b", "they would"), (r"\bI'll\b", "they will"),
+        (r"\b[Ii]\b(?!['.])", "they"), (r"\bmy\b", "their"), (r"\bMy\b", "Their"), (r"\bme\b", "them"),
         (r"\bmine\b", "theirs"), (r"\bmyself\b", "themselves"),
     )
 ]  # fmt: skip
 _HAD = re.compile(r"^(?:been|had|gone|done|\w+ed)\b")
-
-
-def trimmed(sentence: str, names: frozenset[str] = frozenset()) -> str:
-    """Take off interjections, forms of address and lead-ins that carry nothing.
-
-    `names` are those of the people who talk, who may be addressed by the beginning of one.
-    """
-    before = None
-    text = sentence.strip().strip('"“”*_~ ').strip()
-    while before != text:
-        before = text
-        text = _MATRIX.sub("", _INTERJECTION.sub("", text)).lstrip(" ,.;:!-–—…，。！")
-    called = _VOCATIVE.search(text)
-    if called and any(name.startswith(called[1][:3]) for name in names):
-        text = text[: called.start()] + text[called.end() :]
-    return _TAIL.sub("", text).rstrip(" .!。！,，;；")
 
 
 def third(text: str, name: str) -> str:
@@ -75,21 +48,62 @@ def third(text: str, name: str) -> str:
     if mostly_cjk(text):
         return _third_zh(text, name)
     text = re.sub(r"^i(?=['\s])", "I", text)
-    text = re.sub(r"^(?:Gonna|gonna)\b", "I'm going to", text)
-    text = re.sub(r"^(?:Got|Been)\b", lambda match: "I " + match[0].lower() if match[0] == "Got" else "I've been", text)
+    text = re.sub(r"^(?:Gonna|gonna)\b(?! be an?\b)", "I'm going to", text)
+    text = re.sub(r"^Been\b", "I've been", text)
+    if _elliptic(text):
+        text = f"I {text[:1].lower()}{text[1:]}"
     match = _LEAD.match(text)
     begins = None if match else _ADJUNCT.match(text)
     if begins:
-        lead, claim = begins["lead"], third(begins["claim"], name)
-        return f"{lead[:1].upper()}{lead[1:]}, {claim if name else claim[:1].lower() + claim[1:]}"
+        lead, claim = inner(begins["lead"]), third(begins["claim"], name or "the user")
+        return f"{lead[:1].upper()}{lead[1:]}, {claim}"
     if match is None:
-        body = _inner(text)
-        return f"{name}: {body}" if name else body[:1].upper() + body[1:]
-    predicate = _inner(_AFTER.sub(r"\1\2 ", _predicate(match["short"] or "", match["rest"])))
+        body = _named(text, name)
+        return body[:1].upper() + body[1:]
+    rest = _AFTER.sub(_again, match["rest"])
+    predicate = inner(_predicate(match["short"] or "", rest))
     return f"{name} {predicate}" if name else predicate[:1].upper() + predicate[1:]
 
 
-def _inner(text: str) -> str:
+def _elliptic(text: str) -> bool:
+    """Say whether a sentence leaves out its "I": "Went to Oslo", "Loved this place"."""
+    match = _ELLIPTIC.match(text)
+    if match is None:
+        return False
+    verb, after = match["verb"].lower(), (match["next"] or "").lower()
+    if verb in PAST:
+        return verb not in _NO_DEED
+    return verb.endswith("ed") and not verb.endswith("eed") and after in _OBJECT
+
+
+def _again(match: re.Match[str]) -> str:
+    """Take the second "I" of a sentence off: "and I work" after "Ann lives" is "and works"."""
+    if match["short"]:
+        return f"{match['joint']} {_predicate(match['short'], match['adverb'] + match['verb'])}"
+    return f"{match['joint']} {match['adverb']}{_inflected(match['verb'])}"
+
+
+def _named(text: str, name: str) -> str:
+    """Put the speaker's name where a sentence first speaks of them; before it where it doesn't."""
+    match = _FIRST.search(text)
+    before, after = (text[: match.start()], text[match.end() :]) if match else ("", text)
+    if match is None or match["self"] or match["mine"]:
+        told = inner(text)
+        return f"{name}: {told[:1].upper()}{told[1:]}" if name else told
+    who = name or ("the user" if before else "The user")
+    if match["both"]:
+        said = f"{who} and their {match['kin']}"
+    elif match["my"]:
+        said = f"{who}'s"
+    elif match["me"]:
+        said = who
+    else:
+        return f"{before}{who} {inner(_predicate(match['short'] or '', after.lstrip()))}".rstrip()
+    return before + said + inner(after)
+
+
+def inner(text: str) -> str:
+    """Write "they" for the speaker, in a sentence that does not begin with them."""
     for pattern, new in _INNER:
         text = pattern.sub(new, text)
     return text

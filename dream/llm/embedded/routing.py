@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from dream.llm.embedded.dates import dated
 from dream.llm.embedded.directives import wanted
+from dream.llm.embedded.salience import happened
 from dream.models import MemoryFile
 
 _PROFILE = re.compile(
@@ -58,7 +60,7 @@ def people(lines: Iterable[str]) -> frozenset[str]:
 
 def tells_of(line: str, names: frozenset[str]) -> bool:
     """Say whether a line is about one of those people: "Ann: …", "Ann went …", "On 7 May 2023, Ann …"."""
-    return any(line.startswith(name) or f", {name} " in line[:80] for name in names)
+    return any(name in line for name in names) and any(re.search(rf"\b{re.escape(name)}\b", line) for name in names)
 
 
 def route(line: str, names: set[str]) -> tuple[MemoryFile, str]:
@@ -69,12 +71,16 @@ def route(line: str, names: set[str]) -> tuple[MemoryFile, str]:
     if _CALLED.match(line):
         return "USER.md", line
     lead = _LEAD.match(line)
-    if names and lead and lead["name"] in names and not lead["own"]:
-        body = line[lead.end() :].strip()
-        return (
-            "USER.md" if len(body) < 140 and _TRAIT.match(body) and not _EVENT.search(body) else "memory/MEMORY.md"
-        ), line
+    if names and lead and lead["name"] in names:
+        return ("USER.md" if _lasting(line, line[lead.end() :].strip()) else "memory/MEMORY.md"), line
     profile = _HOME.match(line) or (_PROFILE.search(line) is not None and not _EVENT.search(line))
     if not names and profile and (_UNNAMED.match(line) or not (lead and lead["name"][:1].isupper())):
         return "USER.md", line
     return "memory/MEMORY.md", line
+
+
+def _lasting(line: str, body: str) -> bool:
+    """Say whether what a line tells of the user is how they are, and no event."""
+    if len(body) >= 140 or _EVENT.search(body) or line[len(line) - len(body) - 2 :][:2] == ": ":
+        return False
+    return _TRAIT.match(body) is not None or not (dated(line) or happened(body))

@@ -38,6 +38,14 @@ _HAPPENS = re.compile(
 )
 
 
+_HAPPENED = re.compile(r"\b\w{2,}(?<!ne)ed\b|\b(?:" + "|".join(sorted(PAST)) + r")\b|了|过", re.I)
+
+
+def happened(text: str) -> bool:
+    """Say whether a sentence has a verb in the past."""
+    return _HAPPENED.search(text) is not None
+
+
 def happens(text: str) -> bool:
     """Say whether a sentence tells of something at a time: what happened or will; else it is how things are."""
     return _HAPPENS.search(text) is not None

@@ -1,0 +1,229 @@
+"""What the messages of a conversation offer to memory: each statement as a line, in the third person, with its day."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dream.llm.embedded.addressing import addressed
+from dream.llm.embedded.clauses import pruned
+from dream.llm.embedded.corrections import corrected
+from dream.llm.embedded.dates import anchor, dated, spelled
+from dream.llm.embedded.dates_zh import spelled_zh
+from dream.llm.embedded.directives import directive
+from dream.llm.embedded.noise import is_injection, is_mine, is_passing, is_pleasantry, is_question, is_secret, is_thin
+from dream.llm.embedded.person import inner, third
+from dream.llm.embedded.referring import hangs, leans, referred, shown
+from dream.llm.embedded.salience import happens, salience
+from dream.llm.embedded.sections import Said
+from dream.llm.embedded.sentences import sentences
+from dream.llm.embedded.stated import stated
+from dream.llm.embedded.telling import names_something, substance, tells
+from dream.llm.embedded.trimming import trimmed
+from dream.llm.embedded.words import content, likeness, mostly_cjk
+
+AGENTS = frozenset("assistant agent ai bot claude gpt chatgpt gemini copilot codex model system cursor dream".split())
+PASTED = 1_500  # characters of a message above which only what speaks of the speaker is taken
+WIDTH = 220  # characters of a line of memory that is still easy to read
+_TAG = re.compile(r", (?:right|huh|alright|ok|okay|eh|yeah|no|(?:is|are|do|does|did|was|were|has|have)n't \w+)$", re.I)
+_SAID = re.compile(r" ?[(（][^()（）]{0,20}\d{4}[^()（）]{0,10}[)）]$")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line that could be kept: where it stood, its text, its content words and how telling it is."""
+
+    order: int
+    text: str
+    content: dict[str, float]
+    factor: float
+    source: int = 0  # the message that it comes from
+    name: str = ""  # who said it
+    place: int = 0  # the sentence of the message that it ends with
+    tail: str = ""  # the statement as it follows another by the same speaker
+    joined: int = 0  # the statements at its end that lean on it
+
+    def holds(self, text: str, factor: float, place: int) -> Line:
+        """Return the line with another statement of the same message at its end."""
+        stem, day = split_date(self.text)
+        day = "" if dated(stem) or dated(text) else day or split_date(text)[1]
+        whole = f"{stem}; {split_date(text)[0]}{day}"
+        return replace(
+            self,
+            text=whole,
+            content=content(whole),
+            factor=max(self.factor, factor),
+            place=place,
+            joined=self.joined + 1,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """A message as it is read: who speaks, to whom, and what was said just before."""
+
+    message: Said
+    index: int
+    name: str
+    other: str
+    asked: Sequence[str]  # the sentences of the message before
+    said: Sequence[str]  # the sentences of this one
+    names: frozenset[str]
+    pasted: bool
+
+
+def split_date(text: str) -> tuple[str, str]:
+    """Cut off the day that a line was said on."""
+    match = _SAID.search(text)
+    return (text[: match.start()], match[0]) if match else (text, "")
+
+
+def candidates(messages: Sequence[Said]) -> list[Line]:
+    """Return every line that a conversation offers, in its order, near-duplicates left out."""
+    found: list[Line] = []
+    names = frozenset(message.name for message in messages if message.name)
+    before: list[str] = []
+    for index, message in enumerate(messages):
+        if message.role == "user" and (pair := _correction(message, before, found)):
+            found = [line for line in found if line.text != pair[0]]
+            found.append(Line(len(found), pair[1], content(pair[1]), 2.0, index))
+        said = sentences(message.text)
+        name = person(message)
+        if name is not None:
+            others = names - {name}
+            other = next(iter(others)) if name and len(others) == 1 else "the agent" if not others else ""
+            long = sum(map(len, said)) > PASTED
+            turn = _Turn(message, index, name, other, before[-3:], said, names, long)
+            for line in _offered(turn, len(found), [_carried(found.pop())] if _goes_on(found, turn) else []):
+                if line.content and not any(likeness(line.content, old.content) > 0.8 for old in found[-40:]):
+                    found.append(line)
+        before = said if len(message.text) < PASTED else []
+    return found
+
+
+def _goes_on(found: Sequence[Line], turn: _Turn) -> bool:
+    """Say whether the speaker's last line is still what is spoken of: the other only cheered in between."""
+    last = found[-1] if found else None
+    went_on = last is not None and last.name == turn.name != "" and 0 < turn.index - last.source <= 2
+    return went_on and not any(is_question(sentence) for sentence in turn.asked)
+
+
+def _carried(line: Line) -> Line:
+    return replace(line, place=-1)
+
+
+def _correction(message: Said, before: Sequence[str], found: Sequence[Line]) -> tuple[str, str] | None:
+    """Return the line that a message corrects without saying what it is about, before and after."""
+    said = sentences(message.text[:PASTED])[:2]
+    told = [trimmed(sentence) for sentence in before[-3:]]
+    earlier = [*(line.text for line in found[-6:]), *(sentence for sentence in told if not is_question(sentence))]
+    return next((pair for sentence in said if (pair := corrected(sentence, earlier))), None)
+
+
+def person(message: Said) -> str | None:
+    """Return the speaker's name, '' for a user without one, None for whoever's words are no facts."""
+    named = message.name if message.name.lower() not in AGENTS else ""
+    if message.role == "user":
+        return "" if named.lower() in {"user", "me", "human"} else named
+    return named if message.role == "assistant" and named else None
+
+
+def _offered(turn: _Turn, order: int, out: list[Line]) -> list[Line]:
+    """Append what a message offers to `out`, which holds the line that is still spoken of, if there is one."""
+    tainted = any(is_injection(sentence) for sentence in turn.said)
+    for place, sentence in enumerate(turn.said):
+        if is_injection(sentence) or is_secret(sentence):
+            continue
+        if turn.message.role == "user" and not turn.pasted and (wish := directive(sentence)):
+            if not tainted:
+                out.append(_line(turn, _wants(wish, turn.name), 3.0, order + len(out), place))
+            continue
+        for claim, factor in stated(sentence, run_on=not turn.name):
+            _add(out, claim, factor, turn, order, place)
+    return out
+
+
+def _add(out: list[Line], claim: str, factor: float, turn: _Turn, order: int, place: int) -> None:
+    """Append the line that a claim makes, or put it at the end of the one before, on which it leans."""
+    text = shown(pruned(trimmed(claim, turn.names)))
+    if is_pleasantry(text) or is_question(text) or is_passing(text):
+        return
+    if (turn.pasted or not turn.name) and not is_mine(claim) and (turn.pasted or len(text) > 160):
+        return
+    alone = not any(line.source == turn.index for line in out)
+    last = out[-1] if out and (alone or out[-1].place >= place - 2) else None
+    if alone and (is_thin(text) or leans(text) or _is_short(text)) and (answer := _answer(text, turn)):
+        out.append(_line(turn, answer, 0.9 * factor, order, place))
+        return
+    if leans(text) and last and last.joined < 2 and _belongs(text) and (told := addressed(text, turn.other)):
+        told = inner(anchor(told, turn.message.day))
+        if len(last.text) + len(told) < WIDTH:
+            out[-1] = last.holds(told, factor * salience(text), place)
+            return
+    if leans(text):
+        text = referred(text, list(reversed(turn.asked)) if place == 0 else [])
+    elif turn.name and hangs(text) and (not last or last.source != turn.index) and not names_something(text):
+        return
+    if text and not is_thin(text) and tells(text) and (text := addressed(text, turn.other)):
+        tail = inner(anchor(text, turn.message.day)) if turn.name else ""
+        line = _line(turn, _told(text, turn), factor * salience(text), order + len(out), place)
+        out.append(replace(line, tail=tail))
+
+
+def _belongs(text: str) -> bool:
+    """Say whether a sentence that leans on the one before tells more of it."""
+    return substance(text) >= 2 or names_something(text)
+
+
+def _is_short(text: str) -> bool:
+    return len(text.split()) <= 4 and not re.match(r"I\b|i'", text)
+
+
+def _line(turn: _Turn, text: str, factor: float, order: int, place: int) -> Line:
+    return Line(order, text, content(text), factor, turn.index, turn.name, place)
+
+
+def _told(text: str, turn: _Turn) -> str:
+    """Write a statement about its speaker, with the day that it was said on where it names none."""
+    day, happening = turn.message.day, happens(text)
+    text = third(anchor(text, day), turn.name)
+    return re.sub(r"\s+", " ", text) + _said_on(text, turn, happening)
+
+
+def _said_on(text: str, turn: _Turn, happening: bool) -> str:
+    day = turn.message.day
+    if day is None or dated(text) or (turn.name and not happening):
+        return ""
+    return f"（{spelled_zh(day)}）" if mostly_cjk(text) else f" ({spelled(day)})"
+
+
+def _wants(wish: str, name: str) -> str:
+    if mostly_cjk(wish):
+        return f"{name or '用户'}希望助手{wish.replace('我', name or '用户')}"
+    return f"{name or 'User'} wants the agent to {wish[:1].lower() + wish[1:]}"
+
+
+def _answer(text: str, turn: _Turn) -> str | None:
+    """Return an answer that says nothing alone with what it answers: the thing in it, or the whole question."""
+    question = next((sentence for sentence in reversed(turn.asked) if is_question(sentence)), "")
+    question = trimmed(question, turn.names).rstrip("?？ ")
+    if not question or not content(text) or text in turn.names:
+        return None
+    if not leans(text) and not re.search(r"\b(?:wh\w+|how)\b", question, re.I):
+        return None
+    if leans(text):
+        named = referred(text, [question])
+        if named and tells(named):
+            return _told(named, turn)
+    if is_thin(question) or len(question) > 90 or len(text) > 120:
+        return None
+    if substance(text) < 1 and not names_something(text):
+        return None
+    if leans(text) and not (_belongs(text) and tells(f"The thing {text.partition(' ')[2]}")):
+        return None
+    if _TAG.search(question):
+        return None
+    who = f"{turn.name}, asked" if turn.name else "The user, asked"
+    told = inner(anchor(text, turn.message.day))
+    return f'{who} "{question[:1].upper()}{question[1:]}?": {told}' + _said_on(told, turn, happens(text))
