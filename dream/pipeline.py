@@ -26,6 +26,7 @@ from dream.llm.model import Model
 from dream.llm.open import open_model
 from dream.llm.spending import Meter
 from dream.models import Diagnostic, Usage
+from dream.phases.structured import SCHEMA
 from dream.records import consolidation_record, run_record
 from dream.reports import BatchReport, ConsolidateReport, RunReport
 from dream.settings import Job, Settings
@@ -150,7 +151,8 @@ def run(
 def open_models(workspace: Workspace, settings: Settings, now: datetime) -> Models:
     """Open the models of both phases on one meter, which knows what the day has cost so far."""
     meter = open_meter(workspace, settings, now)
-    return Models(open_model(settings, "phase1", meter), open_model(settings, "phase2", meter), meter)
+    schema = SCHEMA if settings.structured else None
+    return Models(open_model(settings, "phase1", meter, schema=schema), open_model(settings, "phase2", meter), meter)
 
 
 def open_meter(workspace: Workspace, settings: Settings, now: datetime) -> Meter:

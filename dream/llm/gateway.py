@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import concurrent.futures
 import os
+import re
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from dream.errors import ToolsUnsupported
+from dream.errors import ModelRejected, ToolsUnsupported
 from dream.llm import tokens, wire
 from dream.llm.answers import RawAnswer, read_answer
 from dream.llm.catalog import UNKNOWN_WINDOW, card
 from dream.llm.faults import BilledAnswerUnusable, Fault, Overloaded, StreamWanted, translate
 from dream.llm.metered import prompt_tokens
-from dream.llm.model import ChatMessage, Completion, Tool
+from dream.llm.model import ChatMessage, Completion, Json, Tool
 from dream.llm.retry import Pause, wait_before
 from dream.models import Usage
 from dream.settings import Settings
@@ -27,6 +28,8 @@ _T = TypeVar("_T")
 
 MAX_ANSWER_CHARS = 1_000_000  # an answer above this is not one: no max_output_tokens in use comes near it
 GRACE = 1.0  # seconds after `timeout` in which LiteLLM's own time-out may still speak
+
+_SCHEMA_REFUSED = re.compile(r"response_?format|json_?schema|structured|grammar", re.IGNORECASE)
 
 # Read by LiteLLM when it is imported: no download of its price list, no .env of whatever directory we stand in
 # (an agent's workspace could redirect calls through it), no log lines.
@@ -48,12 +51,14 @@ class LiteLLMModel:
         *,
         api_base: str | None = None,
         api_key: str | None = None,
+        schema: Mapping[str, Json] | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._name = name
         self._settings = settings
         self._api_base = api_base
         self._api_key = api_key
+        self._schema = schema
         self._sleep = sleep
         self._card = card(name)
         self._tools_refused: ToolsUnsupported | None = None
@@ -94,6 +99,11 @@ class LiteLLMModel:
         except ToolsUnsupported as error:
             self._tools_refused = error
             raise
+        except ModelRejected as error:
+            if self._schema is None or not _SCHEMA_REFUSED.search(str(error)):
+                raise
+            self._schema = None
+            return self._persist(messages, tools, room)
 
     def _persist(self, messages: Sequence[ChatMessage], tools: Sequence[Tool], room: int) -> Completion:
         attempt = 0
@@ -136,6 +146,9 @@ class LiteLLMModel:
             "num_retries": 0,
             "drop_params": True,
         }
+        if self._schema is not None and not tools:
+            named = {"name": "answer", "strict": True, "schema": dict(self._schema)}
+            request["response_format"] = {"type": "json_schema", "json_schema": named}
         if tools:
             request["tools"] = [wire.tool(tool) for tool in tools]
         if self._api_base:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dream.llm.metered import MeteredModel
-from dream.llm.model import Model
+from dream.llm.model import Json, Model
 from dream.llm.spending import Meter
 from dream.settings import Job, Settings
 
 
-def open_model(settings: Settings, job: Job, meter: Meter) -> Model:
-    """Return the model for `job` with its fallbacks behind it; what it uses is booked on `meter`."""
+def open_model(settings: Settings, job: Job, meter: Meter, *, schema: Mapping[str, Json] | None = None) -> Model:
+    """Return the model for `job` with its fallbacks behind it; what it uses is booked on `meter`.
+
+    By `schema`, a JSON schema, it is asked to answer where its provider knows how to hold it to one.
+    """
     first = settings.model_for(job)
     names = list(dict.fromkeys((first, *settings.fallbacks)))
-    return MeteredModel([_one(name, first, settings) for name in names], meter)
+    return MeteredModel([_one(name, first, settings, schema) for name in names], meter)
 
 
-def _one(name: str, first: str, settings: Settings) -> Model:
+def _one(name: str, first: str, settings: Settings, schema: Mapping[str, Json] | None) -> Model:
     if name == "embedded":
         from dream.llm.embedded import EmbeddedModel
 
@@ -29,4 +34,5 @@ def _one(name: str, first: str, settings: Settings) -> Model:
         settings,
         api_base=settings.api_base if same else None,
         api_key=settings.api_key if same else None,
+        schema=schema,
     )

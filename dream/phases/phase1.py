@@ -9,7 +9,7 @@ from dream import prompts
 from dream.errors import AnswerUnusable
 from dream.llm.model import ChatMessage, Completion, Model
 from dream.models import Entry, Finding, MemoryFile
-from dream.phases import excerpt
+from dream.phases import excerpt, structured
 from dream.phases.brief import Brief
 from dream.phases.findings import Analysis, parse
 
@@ -83,7 +83,7 @@ def _read(completion: Completion, cursors: Sequence[int]) -> Analysis:
         raise AnswerUnusable("the model refused")
     if completion.tool_calls:
         raise AnswerUnusable("the model called a tool instead of answering")
-    return parse(completion.text, cursors)
+    return parse(structured.lines(completion.text), cursors)
 
 
 def _prompt(page: Sequence[Entry], files: Mapping[MemoryFile, str], model: Model, brief: Brief) -> list[ChatMessage]:
