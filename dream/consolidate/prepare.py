@@ -19,13 +19,14 @@ def prepare(message: Message, patterns: Sequence[str], known: frozenset[str] = f
     """Return `message` as it may be summarised; its content is empty where nobody has to read it.
 
     System messages, recalled memory (`<dream-memory>` and the like, and passages of the lines that are `known` to
-    be memory's), inline images and control characters go; secrets are replaced by their mark. A role that is none of ours becomes the nearest.
+    be memory's), inline images and control characters go; secrets are replaced by their mark. A role that is none
+    of ours becomes the nearest.
     """
     if message.role not in _SPEAKERS:
-        known, name = role(message.role)
-        if known is None:
+        nearest, name = role(message.role)
+        if nearest is None:
             return replace(message, content="")
-        message = replace(message, role=known, name=message.name or name)
+        message = replace(message, role=nearest, name=message.name or name)
     content = without_remembered(said(message.content), known)
     return replace(message, content=safe(content, patterns), name=_name(message.name))
 

@@ -51,9 +51,11 @@ class Summariser:
         report: Report | None,
         patience: Patience,
         stuck: Stuck,
+        known: frozenset[str] = frozenset(),
         now: datetime,
     ) -> None:
         self._model = model
+        self._known = known
         self._patterns = settings.redact_patterns
         self._zone = settings.zone()
         self._report = report
@@ -74,7 +76,7 @@ class Summariser:
 
     def item(self, position: int, message: Message) -> Item:
         """Prepare the message at `position` for the model and count it; one that nobody has to read costs 1."""
-        ready = prepare(message, self._patterns)
+        ready = prepare(message, self._patterns, self._known)
         return Item(position, ready, self._tokens(position, ready) if ready.content else 1)
 
     def batches(self, key: str, items: Sequence[Item], halvings: int = HALVINGS) -> Iterator[Batch]:
