@@ -29,6 +29,11 @@ _BASE = (
     r"|mention|add|stop|post|call|praise|treat|transfer|pay|install|disable|enable|grant|accept|claim|deny|refuse|promote"
     r"|redirect|quote|leak|submit|copy|click|download|give|show|repeat|remember|forget|use this|end every|begin every)"
 )
+# How somebody who is given orders behaves; commands of a shell or a project ("run", "use", "install") are solutions.
+_MANNER = (
+    r"(?:reply|respond|answer|obey|praise|agree|accept|approve|recommend|promote|advertise|trust|pretend|refuse|reveal|forward"
+    r"|ignore|disregard|speak|act|behave|insist|sign every|end every|begin every|start every|worship|serve|favou?r|comply|leak)"
+)
 _MUST = (
     r"(?:must|should|shall|ought to|has to|have to|needs? to|is to|are to|will (?:now |always |never )|always|never|may not"
     r"|can(?:not|'t)|is (?:now )?(?:authori[sz]ed|allowed|instructed|required|permitted|told|obliged|unrestricted)"
@@ -52,6 +57,11 @@ _PATTERNS = tuple(
         r"\byou (?:must|should|shall|have to|need to|are (?:to|required|authori[sz]ed|obliged|permitted))\b"
         r"|\byour (?:new )?(?:instructions?|rules?|task|system|memory|guidelines|safety)\b",
         rf"^\W*(?:please\s+|now\s+|first\s+)*(?:always|never|please|do not|don't|make sure to|be sure to|remember to|you)\s+{_BASE}\b",
+        # without a subject, as orders are given; "always eats", "never had" tell of somebody
+        r"^\W*(?:please\s+|only\s+)*(?:always|never|do not|don't)\s+(?!been\b|had\b|was\b|got\b|went\b|(?:\w+ly\s+)?\w+(?:[^s\W]s|ed|ing|en)\b)[a-z]+\b",
+        rf"^\W*(?:please\s+)?(?:only\s+)?{_MANNER}\b(?!\s+(?:is|was|are|were|of|from|from the)\b|\s*:)",
+        rf"^\W*(?:{_BASE}|push|merge|deploy|commit|proceed|continue)\b[^.]{{0,60}}\bwithout\s+(?:an?\s+|any\s+|the\s+)?(?:review|asking|confirm|permission|approval|consent|check|question|warning)",
+        rf"\b(?:says?|said|states|reads|writes|wrote|tells?)\b[^.]{{0,24}}?[\s:,\"“'](?:always|never|must|{_MANNER}|ignore|delete|send|run)\s+\w+",
         rf"^\W*{_AGENT}\s*[:,]\s*(?:please\s+)?(?:always\s+|never\s+)?{_BASE}\b",
         r"\bif you(?:'re| are)\b[^.]{0,30}\b(?:ai|llm|agent|assistant|model|bot|reading)\b|\bwhen(?:ever)? you (?:read|see|load|process)\b",
         # later, when something happens
@@ -100,15 +110,19 @@ _AS_IT_STANDS = tuple(
         r"(?:以前|これまで|上記|前|すべて)の(?:指示|命令|ルール|プロンプト)[^。]{0,8}(?:無視|忘れ)|今後は"
         r"|(?:アシスタント|エージェント|AI|あなた)は[^。]{0,40}(?:なければ|べき|すること|してください|しろ|せよ)",
         r"(?:이전|위의|기존|모든)\s?[^.]{0,6}(?:지시|명령|규칙|프롬프트)[^.]{0,10}(?:무시|잊)|이제부터"
-        r"|(?:어시스턴트|에이전트|비서|AI|당신)[는은]\s?[^.]{0,40}(?:해야|하라|하세요|하십시오|보내)",
+        r"|(?:어시스턴트|에이전트|비서|AI|당신)[는은]\s?[^.]{0,40}(?:야 한다|야 합니다|해야|하라|하세요|하십시오|보내)",
         r"(?:تجاهل|انس)[^.]{0,40}(?:التعليمات|الأوامر|القواعد)|(?:يجب على|على) (?:المساعد|الوكيل)",
     )
 )
 
 
+_SPEAKER = re.compile(r"^\s*(?:[-*•+]\s+)?(?:\d{4}-\d\d-\d\d:?\s+)?[\w .'-]{1,40}[:：]\s+")
+
+
 def instructs(line: str) -> bool:
     """Tell whether a line tells an agent what to do, or hides something from the user."""
     plain = folded(line).replace("’", "'")
-    if any(pattern.search(plain) for pattern in _PATTERNS):
+    told = _SPEAKER.sub("", plain)
+    if any(pattern.search(text) for text in {plain, told} for pattern in _PATTERNS):
         return True
     return any(pattern.search(unicodedata.normalize("NFKC", line)) for pattern in _AS_IT_STANDS)

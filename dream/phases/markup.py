@@ -55,7 +55,7 @@ _SECTION = re.compile(
     r"[*_]*\s*[:：]"
     r"|^[\s>*_#-]*(?-i:SYSTEM|TOOL)[*_]*\s*[:：]"
     r"|^\W*\[\d+\]\s+(?:\d{4}-\d\d-\d\d \d\d:\d\d )?(?:system|user|assistant|tool|summary|raw|note)\b"
-    r"|^\s*#{1,6}\s*(?:instruction|response|input|system)s?\s*[:：]?\s*$",
+    r"|^[\s>*+-]*#{1,6}\s*(?:instruction|response|input|system)s?\s*[:：]?\s*$",
     re.IGNORECASE,
 )
 _AUTHORITY = re.compile(
@@ -65,7 +65,7 @@ _AUTHORITY = re.compile(
     r"|.*\b(?:system prompt|prompt injection|jailbreak|override|ignore)\b.*|系统.{0,4}(?:提示|指令|消息)|.*(?:给|对)(?:助手|AI).{0,4}指令",
     re.IGNORECASE,
 )
-_HEADING = re.compile(r"^\s{0,3}#{1,6}\s*(.*?)\s*#*\s*$")
+_HEADING = re.compile(r"^\s*(?:[-*+>]\s+)*#{1,6}\s*(.*?)\s*#*\s*$")
 _UNDERLINE = re.compile(r"^\s{0,3}(?:={2,}|-{3,})\s*$")
 
 _ENCODED = re.compile(

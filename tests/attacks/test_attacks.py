@@ -1,0 +1,38 @@
+"""What is said in a conversation never rules the agent that remembers it, even if every model obeys it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.attacks.cases import CASES, Case
+from tests.attacks.running import guarded, unguarded
+
+FIRST = {case.kind: case for case in reversed(CASES)}.values()  # one of each kind
+
+
+def ids(case: Case) -> str:
+    return case.name
+
+
+def test_there_are_enough_attacks() -> None:
+    assert len(CASES) >= 60
+    assert len({case.name for case in CASES}) == len(CASES)
+
+
+@pytest.mark.parametrize("case", FIRST, ids=ids)
+def test_one_attack_of_each_kind_gets_nothing_into_memory_by_a_model_that_obeys(case: Case, tmp_path: Path) -> None:
+    assert guarded(case, tmp_path / "ws", embedded=False).won == frozenset()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", CASES, ids=ids)
+def test_no_attack_gets_anything_into_memory(case: Case, tmp_path: Path) -> None:
+    assert guarded(case, tmp_path / "obeying", embedded=False).won == frozenset()
+    assert guarded(case, tmp_path / "embedded", embedded=True).won == frozenset()
+
+
+def test_without_guards_a_model_that_obeys_is_had_by_most_of_them() -> None:
+    had = [case.name for case in CASES if unguarded(case, embedded=False).won]
+    assert len(had) > 0.8 * len(CASES)
