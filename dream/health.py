@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import islice
 from zoneinfo import ZoneInfo
 
 from dream import nightly
@@ -20,6 +19,9 @@ from dream.store.runs import RunRecord
 from dream.store.workspace import Workspace
 
 RUNS = 5  # shown of the run record
+LOOKED_AT = 30  # of the run record, for the last one of each command
+WORDS = {"consolidate": "consolidation"}
+LATE_NIGHT = timedelta(hours=12)  # a machine that slept through the night makes up for it by then
 LATE = timedelta(hours=36)  # after which a backlog that nobody dreamt is worth a word
 
 
@@ -70,13 +72,16 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: tup
     history, cursor = workspace.history, workspace.dream_cursor()
     backlog = [entry.tokens for entry in history.after(cursor)]
     entries, size = history.size()
-    done = tuple(islice(runs.last(workspace.private, RUNS), RUNS))
+    recorded = runs.last(workspace.private, LOOKED_AT)
+    done = tuple(recorded[:RUNS])
     serving = nightly.served(workspace)
     spent = Bills(workspace.private).spent(now, settings.zone())
     zone = ZoneInfo(settings.timezone) if settings.timezone else None
     next_run = serving or (parse(settings.schedule).after(now, zone) if scheduled else None)
-    if done and done[0].outcome == "failed":
-        problems.append(f"the last run failed: {done[0].reason}")
+    latest = {record.command: record for record in reversed(recorded)}
+    failed = [record for record in latest.values() if record.outcome == "failed"]
+    problems += [f"the last {WORDS.get(one.command, one.command)} failed: {one.reason}" for one in failed]
+    problems += _missed(workspace, settings, now, zone) if serving or scheduled else []
     if backlog and done and now - done[0].ended > LATE:
         problems.append(f"nothing has run since {done[0].ended.astimezone(zone):%Y-%m-%d %H:%M}")
     return Health(
@@ -96,6 +101,17 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: tup
         scheduled=("serve", *scheduled) if serving else scheduled,
         problems=tuple(problems),
     )
+
+
+def _missed(workspace: Workspace, settings: Settings, now: datetime, zone: ZoneInfo | None) -> list[str]:
+    """Tell of a night that was due long ago and was not had: what is scheduled does not start, or is always stopped."""
+    last = nightly.last(workspace)
+    due = parse(settings.schedule).before(now - LATE_NIGHT, zone)
+    if last is None or last >= due:
+        return []
+    return [
+        f"the night of {due.astimezone(zone):%Y-%m-%d %H:%M} was not had; the last was {last.astimezone(zone):%Y-%m-%d %H:%M}"
+    ]
 
 
 def _size(name: MemoryFile, text: str, settings: Settings) -> FileSize:

@@ -90,16 +90,23 @@ def crontab_line(job: Job) -> str:
 
 def with_line(crontab: str, job: Job) -> str:
     """Return `crontab` with our line in it once; other people's lines stay byte for byte."""
-    kept = without_line(crontab, job)
-    if kept and not kept.endswith("\n"):
-        kept += "\n"
-    return f"{kept}{crontab_line(job)}\n"
+    lines = crontab.splitlines(keepends=True)
+    own = [place for place, line in enumerate(lines) if _is_ours(line, job)]
+    if own:  # it stays where it is
+        lines[own[0]] = f"{crontab_line(job)}\n"
+        return "".join(line for place, line in enumerate(lines) if place not in own[1:])
+    end = "" if not crontab or crontab.endswith("\n") else "\n"
+    return f"{crontab}{end}{crontab_line(job)}\n"
 
 
 def without_line(crontab: str, job: Job) -> str:
     """Return `crontab` without our line."""
     lines = crontab.splitlines(keepends=True)
-    return "".join(line for line in lines if not line.rstrip().endswith(job.mark))
+    return "".join(line for line in lines if not _is_ours(line, job))
+
+
+def _is_ours(line: str, job: Job) -> bool:
+    return line.rstrip().endswith(job.mark)
 
 
 def calendar(cron: Cron) -> list[str]:
@@ -148,12 +155,18 @@ def _launchd(job: Job) -> dict[Path, str]:
     )
     text = Template(_shipped("launchd/dream.plist")).substitute(
         name=job.name,
-        arguments="\n".join(f"    <string>{escape(word)}</string>" for word in job.arguments),
+        arguments="\n".join(f"    <string>{escape(word)}</string>" for word in (*_with_keys(job), *job.arguments)),
         path=escape(job.search_path),
         log=escape(str(job.log)),
         calendar=intervals,
     )
     return {job.home / "Library" / "LaunchAgents" / f"{job.name}.plist": text}
+
+
+def _with_keys(job: Job) -> tuple[str, ...]:
+    """Read the keys for the model before the program is started: launchd has no file of variables of its own."""
+    file = shlex.quote(str(job.environment))
+    return ("/bin/sh", "-c", f'set -a; [ ! -r {file} ] || . {file}; exec "$@"', "sh")
 
 
 def _cron(word: str) -> str:

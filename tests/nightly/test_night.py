@@ -1,0 +1,172 @@
+"""One night: read, dream, one line; bounded, resumed, told of."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from dream import health, nightly
+from dream.errors import Busy
+from dream.nightly import NightReport
+from dream.settings import Settings
+from dream.store.lock import run_lock
+from dream.store.workspace import Workspace
+from tests.sources.test_incremental import row
+
+NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace.create(tmp_path / "ws", now=NOW)
+
+
+def chats(root: Path, count: int) -> Settings:
+    """Write sessions, and make settings that read them."""
+    folder = root / "chats"
+    folder.mkdir(exist_ok=True)
+    for number in range(count):
+        path = folder / f"s{number:02}.jsonl"
+        path.write_text(row(number, f"s{number:02}"))
+        os.utime(path, (0, 0))
+    return Settings(timezone="UTC", durable=False, sources=(str(folder),))
+
+
+def night(workspace: Workspace, settings: Settings, **options: object) -> NightReport:
+    return nightly.night(workspace, settings=settings, now=NOW, environ={}, **options)  # type: ignore[arg-type]
+
+
+class Ticking:
+    """A clock that goes on by a minute with each look, as if each step took one."""
+
+    def __init__(self) -> None:
+        self.minutes = 0
+
+    def __call__(self) -> float:
+        self.minutes += 1
+        return self.minutes * 60.0
+
+
+def test_a_night_reads_and_dreams_and_the_next_one_has_nothing_to_do(workspace: Workspace, tmp_path: Path) -> None:
+    settings = chats(tmp_path, 3)
+    first, second = night(workspace, settings), night(workspace, settings)
+    assert first.consolidated
+    assert (first.consolidated.sessions, first.run.outcome, first.exit_status) == (3, "committed", 0)
+    assert second.consolidated
+    assert (second.consolidated.messages, second.run.outcome, second.usage.calls) == (0, "nothing", 0)
+    assert nightly.last(workspace) == NOW
+
+
+def test_a_night_ends_at_its_bound_of_time_and_the_next_one_goes_on(workspace: Workspace, tmp_path: Path) -> None:
+    settings = replace(chats(tmp_path, 30), max_minutes=30)
+    report = night(workspace, settings, clock=Ticking())
+    assert report.consolidated
+    assert 0 < report.consolidated.sessions < 30
+    assert "half of the night" in report.consolidated.reason
+    assert report.run.outcome == "committed"  # what was read is dreamt in the other half
+    assert report.exit_status == 0
+    assert health.read(workspace, settings, NOW, ()).problems == ()
+    for _ in range(5):
+        night(workspace, settings, clock=Ticking())
+    assert len(workspace.history.positions()) == 30
+    assert workspace.dream_cursor() == workspace.history.last_cursor()
+
+
+def stops_after(steps: int) -> Callable[[], bool]:
+    asked: list[int] = []
+
+    def stop() -> bool:
+        asked.append(1)
+        return len(asked) > steps
+
+    return stop
+
+
+def test_a_night_that_was_stopped_is_not_done(workspace: Workspace, tmp_path: Path) -> None:
+    settings = chats(tmp_path, 5)
+    report = night(workspace, settings, stop=stops_after(4))
+    assert (report.exit_status, nightly.last(workspace)) == (0, None)
+    night(workspace, settings)
+    assert (nightly.last(workspace), len(workspace.history.positions())) == (NOW, 5)
+
+
+def test_a_source_that_is_wrong_is_a_failure_and_history_is_dreamt_all_the_same(workspace: Workspace) -> None:
+    from dream import notes
+
+    notes.note(workspace, "Lena likes tea.", settings=Settings(), now=NOW)
+    report = night(workspace, Settings(sources=("nowhere/at/all.json",), durable=False, timezone="UTC"))
+    assert report.consolidated
+    assert (report.consolidated.failed, report.exit_status) == (True, 1)
+    assert workspace.dream_cursor() == 1
+
+
+def test_a_failed_consolidation_is_a_problem_although_the_dream_after_it_was_fine(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    settings = replace(chats(tmp_path, 2), consolidator_model="openai/x", max_run_tokens=10, phase1_model="embedded")
+    night(workspace, settings)
+    (problem,) = health.read(workspace, settings, NOW, ()).problems
+    assert "the last consolidation failed" in problem
+
+
+def test_a_night_that_was_long_due_is_a_problem_where_one_is_scheduled(workspace: Workspace) -> None:
+    nightly.stamp(workspace, NOW - timedelta(days=3))
+    settings = Settings(timezone="UTC")
+    assert health.read(workspace, settings, NOW, ()).problems == ()
+    (problem,) = health.read(workspace, settings, NOW, ("crontab",)).problems
+    assert "the night of 2026-11-20 03:00 was not had; the last was 2026-11-18 03:00" in problem
+
+
+def test_two_nights_at_once_are_one(workspace: Workspace, tmp_path: Path) -> None:
+    with run_lock(workspace.private, "dream nightly", now=NOW), pytest.raises(Busy, match="dream nightly"):
+        night(workspace, chats(tmp_path, 1))
+    assert nightly.last(workspace) is None
+
+
+def hook(tmp_path: Path, name: str, status: int = 0) -> str:
+    script = tmp_path / f"{name}.py"
+    script.write_text(
+        f"import sys; open({str(tmp_path / name)!r}, 'a').write(sys.stdin.read() + '\\n'); sys.exit({status})"
+    )
+    return f"{sys.executable} {script}"
+
+
+def told(tmp_path: Path, name: str) -> list[dict[str, object]]:
+    path = tmp_path / name
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def test_whoever_wants_to_know_is_told_of_changes_and_of_failures(workspace: Workspace, tmp_path: Path) -> None:
+    settings = chats(tmp_path, 1)
+    settings = replace(settings, on_change=hook(tmp_path, "changed"), on_failure=hook(tmp_path, "failed"))
+    report = night(workspace, settings)
+    night(workspace, settings)  # nothing: nobody is told
+    night(workspace, replace(settings, sources=("nowhere.json",)))
+    (changed,), (failed,) = told(tmp_path, "changed"), told(tmp_path, "failed")
+    assert (changed["outcome"], changed["commits"]) == ("committed", [report.run.batches[0].commit])
+    assert changed["workspace"] == str(workspace.root)
+    assert "nowhere.json" in str(failed["reason"])
+
+
+@pytest.mark.parametrize("command", ["/no/such/program", "'unclosed", "false"])
+def test_a_notification_that_fails_is_a_problem_of_the_night_and_nothing_else(
+    workspace: Workspace, tmp_path: Path, command: str
+) -> None:
+    report = night(workspace, replace(chats(tmp_path, 1), on_change=command))
+    assert (report.exit_status, len(report.problems)) == (0, 1)
+
+
+def test_a_night_is_quick_when_there_is_nothing_to_do(workspace: Workspace, tmp_path: Path) -> None:
+    settings = chats(tmp_path, 50)
+    night(workspace, settings)
+    start = time.perf_counter()
+    night(workspace, settings)
+    assert time.perf_counter() - start < 1.0

@@ -1,0 +1,180 @@
+"""When a night is due, and what `dream serve` does at signals."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from dream import nightly, notes
+from dream.schedule import Server
+from dream.settings import Settings
+from dream.store.workspace import Workspace
+from tests.cli.commands import command, environment
+
+START = datetime(2026, 11, 20, 12, tzinfo=UTC)
+QUIET = Settings(timezone="UTC", durable=False)
+
+
+@dataclass
+class Machine:
+    """A workspace, a clock that is moved, and the nights that were had."""
+
+    workspace: Workspace
+    settings: Settings = QUIET
+    now: datetime = START
+    nights: list[datetime] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+
+    def serve(self) -> Server:
+        server = Server(
+            self.workspace,
+            lambda: self.settings,
+            environ={},
+            tell=self.lines.append,
+            told=lambda report: self.nights.append(self.now),
+            clock=lambda: self.now,
+        )
+        server.begin()
+        return server
+
+    def pass_hours(self, server: Server, hours: float) -> None:
+        for _ in range(int(hours * 6)):
+            self.now += timedelta(minutes=10)
+            server.beat()
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(Workspace.create(tmp_path / "ws", now=START))
+
+
+def test_a_night_is_had_once_at_its_time(machine: Machine) -> None:
+    server = machine.serve()
+    machine.pass_hours(server, 36)
+    assert machine.nights == [datetime(2026, 11, 21, 3, tzinfo=UTC)]
+
+
+def test_a_night_that_was_slept_through_is_made_up_for_once_after_a_restart_too(machine: Machine) -> None:
+    machine.pass_hours(machine.serve(), 1)
+    machine.now += timedelta(days=4)  # asleep
+    server = machine.serve()
+    machine.pass_hours(server, 2)
+    machine.pass_hours(machine.serve(), 2)
+    assert machine.nights == [datetime(2026, 11, 24, 13, 10, tzinfo=UTC)]
+
+
+def test_what_another_process_did_is_not_done_again(machine: Machine) -> None:
+    server = machine.serve()
+    machine.now = datetime(2026, 11, 21, 3, 0, 5, tzinfo=UTC)
+    nightly.night(machine.workspace, settings=QUIET, now=machine.now, environ={})
+    machine.pass_hours(server, 5)
+    assert machine.nights == []
+
+
+@pytest.mark.parametrize(("day", "schedule"), [((2026, 10, 24), "30 2 * * *"), ((2027, 3, 27), "30 2 * * *")])
+def test_the_hour_that_comes_twice_or_never_makes_one_night(
+    machine: Machine, day: tuple[int, int, int], schedule: str
+) -> None:
+    machine.now = datetime(*day, 12, tzinfo=ZoneInfo("Europe/Berlin")).astimezone(UTC)
+    machine.settings = replace(QUIET, timezone="Europe/Berlin", schedule=schedule)
+    machine.pass_hours(machine.serve(), 24)
+    assert len(machine.nights) == 1
+
+
+def test_a_clock_that_was_wrong_once_does_not_end_the_nights(machine: Machine) -> None:
+    nightly.stamp(machine.workspace, START + timedelta(days=4000))
+    machine.pass_hours(machine.serve(), 24)
+    assert machine.nights == [datetime(2026, 11, 21, 3, tzinfo=UTC)]
+
+
+def test_it_dreams_early_when_the_backlog_passes_its_size_and_then_rests(machine: Machine) -> None:
+    machine.settings = replace(QUIET, early_tokens=20)
+    server = machine.serve()
+    notes.note(machine.workspace, "Lena likes tea.", settings=QUIET, now=START)
+    machine.pass_hours(server, 1)
+    assert machine.nights == []
+    for number in range(6):
+        notes.note(machine.workspace, f"Lena moved to town number {number}.", settings=QUIET, now=START)
+    machine.pass_hours(server, 4)
+    assert len(machine.nights) == 1
+    assert machine.workspace.dream_cursor() == 7
+
+
+def test_a_bug_in_a_night_is_seen_and_not_repeated_at_every_look(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = machine.serve()
+    machine.now = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
+
+    def bug(*arguments: object, **options: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(nightly, "night", bug)
+    with pytest.raises(ZeroDivisionError):
+        server.beat()
+    machine.pass_hours(server, 2)  # would raise again
+
+
+@contextmanager
+def served(root: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        command("serve", "-w", root, *arguments), stdout=subprocess.PIPE, text=True, env=environment()
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout
+    return process.stdout.readline()
+
+
+@pytest.mark.long
+def test_serve_reads_its_settings_anew_at_sighup_and_stops_cleanly_at_sigterm(tmp_path: Path) -> None:
+    workspace = Workspace.create(tmp_path / "ws", now=datetime.now(UTC))
+    with served(workspace.root, "--set", "timezone=UTC") as process:
+        assert "03:00 UTC" in line(process)
+        assert nightly.served(workspace) is not None
+        (workspace.root / "dream.toml").write_text('schedule = "45 5 * * *"\n')
+        process.send_signal(signal.SIGHUP)
+        assert line(process) == "The settings were read anew.\n"
+        assert "05:45 UTC" in line(process)
+        (workspace.root / "dream.toml").write_text('schedule = "never"\n')
+        process.send_signal(signal.SIGHUP)
+        assert "The settings stay as they were" in line(process)
+        process.send_signal(signal.SIGTERM)
+        assert line(process) == "Stopped.\n"
+        assert process.wait(20) == 0
+    assert nightly.served(workspace) is None
+
+
+@pytest.mark.long
+def test_a_night_that_is_due_is_had_at_the_start_and_killing_it_loses_nothing(tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    workspace = Workspace.create(tmp_path / "ws", now=now)
+    notes.note(workspace, "Lena likes tea.", settings=QUIET, now=now)
+    nightly.stamp(workspace, now - timedelta(days=2))
+    with served(workspace.root) as process:
+        line(process)
+        end = time.monotonic() + 30
+        while workspace.dream_cursor() == 0 and time.monotonic() < end:
+            time.sleep(0.05)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    assert workspace.dream_cursor() == 1
+    assert json.loads((workspace.private / "nightly" / "serving.json").read_bytes())["pid"] == process.pid
+    assert nightly.served(workspace) is None
