@@ -104,14 +104,13 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: tup
 
 
 def _missed(workspace: Workspace, settings: Settings, now: datetime, zone: ZoneInfo | None) -> list[str]:
-    """Tell of a night that was due long ago and was not had: what is scheduled does not start, or is always stopped."""
+    """Tell of a night that was due long ago and not had: what is scheduled does not start, or is stopped."""
     last = nightly.last(workspace)
     due = parse(settings.schedule).before(now - LATE_NIGHT, zone)
     if last is None or last >= due:
         return []
-    return [
-        f"the night of {due.astimezone(zone):%Y-%m-%d %H:%M} was not had; the last was {last.astimezone(zone):%Y-%m-%d %H:%M}"
-    ]
+    had = f"{last.astimezone(zone):%Y-%m-%d %H:%M}"
+    return [f"the night of {due.astimezone(zone):%Y-%m-%d %H:%M} was not had; the last was {had}"]
 
 
 def _size(name: MemoryFile, text: str, settings: Settings) -> FileSize:

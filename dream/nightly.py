@@ -181,6 +181,14 @@ def _dream(workspace: Workspace, settings: Settings, now: datetime, step: Progre
         return RunReport("failed", (), str(error), failure_status=error.exit_status)
 
 
+def _reason(report: NightReport) -> str:
+    """Say why a night ended as it did: first of all what failed."""
+    read = report.consolidated
+    if read is not None and read.failed and report.run.outcome != "failed":
+        return read.reason
+    return report.run.reason
+
+
 def _tell(report: NightReport, settings: Settings, workspace: Workspace) -> list[str]:
     """Run the command that the settings name for this ending; return what went wrong with it."""
     failed = report.exit_status not in (0, 3)
@@ -191,7 +199,7 @@ def _tell(report: NightReport, settings: Settings, workspace: Workspace) -> list
     words = {
         "workspace": str(workspace.root),
         "outcome": report.run.outcome,
-        "reason": report.run.reason or (report.consolidated.reason if report.consolidated else ""),
+        "reason": _reason(report),
         "commits": [batch.commit for batch in report.run.batches if batch.commit],
         "held": report.run.held,
     }
