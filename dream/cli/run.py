@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from dream.cli import options, output
 from dream.cli.group import DreamCommand
 
+if TYPE_CHECKING:
+    from dream.settings import Settings
+    from dream.store.workspace import Workspace
+
 
 @click.command("run", cls=DreamCommand)
 @click.option("--max-batches", type=click.IntRange(min=1), metavar="N", help="Stop after N dreams.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show what the dreams would change; change nothing.")
+@click.option("--estimate", is_flag=True, help="Say what the dreams would cost; call no model and change nothing.")
 @options.models
 @options.workspace
 @options.as_json
 def command(
     max_batches: int | None,
     dry_run: bool,
+    estimate: bool,
     model: str | None,
     pairs: tuple[str, ...],
     directory: Path | None,
@@ -35,10 +42,11 @@ def command(
     Examples:
       dream run
       dream run --dry-run
+      dream run --dry-run --estimate --model openai/gpt-5-mini
       dream run --model openai/gpt-5-mini --max-batches 5
       dream run --set batch_tokens=8000 --json
     """
-    if not (model or pairs or dry_run) and _idle(directory, as_json=as_json):
+    if not (model or pairs or dry_run or estimate) and _idle(directory, as_json=as_json):
         return 0
     from dream import pipeline
     from dream.cli import shapes, show
@@ -46,6 +54,8 @@ def command(
 
     workspace = options.open_workspace(directory)
     settings = options.read_settings(workspace, model, pairs)
+    if estimate:
+        return _estimate(workspace, settings, max_batches, as_json=as_json)
     with progress("dreaming", quiet=as_json) as shown:
         report = pipeline.run(
             workspace, settings=settings, now=options.now(), max_batches=max_batches, dry_run=dry_run, progress=shown
@@ -55,6 +65,19 @@ def command(
     else:
         show.ran(report, settings)
     return report.exit_status
+
+
+def _estimate(workspace: Workspace, settings: Settings, max_batches: int | None, *, as_json: bool) -> int:
+    """Say what a run will cost."""
+    from dream import estimate
+    from dream.cli import shapes, show
+
+    found = estimate.estimate(workspace, settings, options.now(), max_batches)
+    if as_json:
+        output.emit(shapes.estimated(found, settings))
+    else:
+        show.estimated(found, settings)
+    return 0
 
 
 def _idle(directory: Path | None, *, as_json: bool) -> bool:

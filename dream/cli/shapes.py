@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dream.demo import Played
+    from dream.estimate import Estimate
     from dream.health import Health
     from dream.models import Diagnostic, Outcome, Proposal, Usage
     from dream.nightly import NightReport
     from dream.reports import BatchReport, ConsolidateReport, RunReport
     from dream.restore import Restored
+    from dream.settings import Settings
     from dream.store.gitstore import Change, Shown
     from dream.store.runs import RunRecord
 
@@ -63,6 +65,17 @@ def ran(report: RunReport) -> Shape:
         "batches": [batch(one) for one in report.batches],
         "reason": report.reason,
         "usage": usage(report.usage),
+    }
+
+
+def estimated(found: Estimate, settings: Settings) -> Shape:
+    """Shape what a run would cost."""
+    return {
+        "model": ", ".join(dict.fromkeys((settings.model_for("phase1"), settings.model_for("phase2")))),
+        "dreams": found.dreams,
+        "entries": list(found.entries) if found.entries else None,
+        "least": usage(found.least),
+        "likely": usage(found.likely),
     }
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dream.cli import output
 
 if TYPE_CHECKING:
+    from dream.estimate import Estimate
     from dream.models import Outcome, Usage
     from dream.nightly import NightReport
     from dream.reports import BatchReport, ConsolidateReport, RunReport
@@ -96,6 +97,18 @@ def ran(report: RunReport, settings: Settings) -> None:
         output.say(output.sentence(report.reason), bold=True, colour="red" if report.outcome == "failed" else None)
     if report.usage.calls:
         output.say(f"Cost: {bill(report.usage)}. Model: {model_line(settings)}", dim=True)
+
+
+def estimated(found: Estimate, settings: Settings) -> None:
+    """Show what a run would cost."""
+    if found.entries is None:
+        output.say("Nothing: all of history has been dreamt.")
+        return
+    what = f"{counted(found.dreams, 'dream')} of {span(found.entries)}"
+    output.say(f"{what} with {model_line(settings)}", bold=True)
+    output.say(f"at least  {bill(found.least)}: if they hold nothing new")
+    output.say(f"likely    {bill(found.likely)}: if memory changes as it usually does")
+    output.say("No model was called and nothing was changed.", dim=True)
 
 
 def batch(report: BatchReport) -> None:
