@@ -16,7 +16,6 @@ from tests.faults.support import SESSIONS, Checker, Fault, copy, dream, kill_aft
 
 CONSOLIDATE = ("consolidate", *SESSIONS)
 RUN = ("run",)
-RESTORE = ("restore", "--yes")
 Command = tuple[object, ...]
 
 
@@ -30,10 +29,10 @@ def undisturbed(pattern: Path, root: Path, command: Command, shim: Path) -> tupl
     return memory(root), len(rows(root)), done.calls
 
 
-def finish(root: Path, command: Command, expected: tuple[dict[str, str], int, int]) -> None:
+def finish(root: Path, command: Command, expected: tuple[dict[str, str], int, int], *, gapless: bool = True) -> None:
     """Be the next command, and compare with the work as it is when nobody is killed."""
     ran(root, *command)
-    Checker(root, typed=command is RUN).check()
+    Checker(root, typed=command is RUN, gapless=gapless).check()
     assert (memory(root), len(rows(root))) == expected[:2]
 
 
