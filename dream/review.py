@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
+from difflib import SequenceMatcher
 
 from dream.errors import UsageError
 from dream.models import MEMORY_FILES, MemoryFile, Proposal, Rejected
-from dream.phases.draft import Edit, EditError, added, gone, lines, replaced
-from dream.store import handedits, messages, review_files, transaction
+from dream.phases.draft import Edit, EditError, added, lines, replaced
+from dream.store import files, handedits, messages, review_files, transaction
 from dream.store.gitdiff import Diff
 from dream.store.lock import run_lock
 from dream.store.workspace import Workspace
@@ -27,10 +28,14 @@ class Decided:
 
 
 def diff(proposal: Proposal) -> str:
-    """Write a proposal as the lines that it takes out and puts in."""
-    out = [f"-{line}" for line in gone(proposal.old_text, proposal.new_text)]
-    into = [f"+{line}" for line in added(proposal.old_text, proposal.new_text)]
-    return "\n".join([*out, *into])
+    """Write a proposal as the lines that it takes out and puts in, in their order, white space and all."""
+    old, new = proposal.old_text.splitlines(), proposal.new_text.splitlines()
+    shown: list[str] = []
+    for kind, first, last, start, end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if kind != "equal":
+            shown += [f"-{line}" for line in old[first:last]]
+            shown += [f"+{line}" for line in new[start:end]]
+    return "\n".join(shown)
 
 
 def accept(workspace: Workspace, numbers: Sequence[int], *, now: datetime, locked: bool = False) -> Decided:
@@ -40,14 +45,14 @@ def accept(workspace: Workspace, numbers: Sequence[int], *, now: datetime, locke
     """
     with nullcontext() if locked else run_lock(workspace.private, "dream review", now=now):
         found = _look(workspace, now)
-        texts = {file: (found.get(file) or b"").decode("utf-8") for file in MEMORY_FILES}
+        texts = {file: files.decode(found.get(file) or b"", workspace.root / file) for file in MEMORY_FILES}
         before = dict(texts)
         done, misfits = [], []
         for proposal in _chosen(workspace, numbers):
             try:
                 _apply(proposal, texts)
                 done.append(proposal)
-            except EditError as error:
+            except _NoFitError as error:
                 misfits.append((proposal, str(error)))
         changes: dict[str, bytes | None] = {
             file: text.encode("utf-8") for file, text in texts.items() if text != before[file]
@@ -83,11 +88,27 @@ def _chosen(workspace: Workspace, numbers: Sequence[int]) -> list[Proposal]:
     return [waiting[number] for number in dict.fromkeys(numbers)]
 
 
+class _NoFitError(Exception):
+    """A proposal that cannot be applied as it stands; the text says why, to a person."""
+
+
 def _apply(proposal: Proposal, texts: dict[MemoryFile, str]) -> None:
-    if proposal.file is None:
-        raise EditError("it is an entry that could not be dreamt, not an edit; reject it to put it away")
-    edit = Edit(proposal.file, proposal.old_text, proposal.new_text)
-    texts[proposal.file] = replaced(texts[proposal.file], edit)
+    file = proposal.file
+    if file is None:
+        raise _NoFitError("it is an entry that could not be dreamt, not an edit; reject it to put it away")
+    try:
+        texts[file] = replaced(texts[file], Edit(file, proposal.old_text, proposal.new_text))
+    except EditError as error:
+        raise _NoFitError(_why_not(proposal, texts[file], file)) from error
+
+
+def _why_not(proposal: Proposal, text: str, file: MemoryFile) -> str:
+    """Say to a person what an EditError says to a model."""
+    if proposal.old_text == "" or set(lines(proposal.new_text)) - set(lines(proposal.old_text)) <= set(lines(text)):
+        return f"what it would write stands in {file} already; reject it to put it away"
+    count = text.count(proposal.old_text)
+    where = f"stands {count} times in" if count else "is no longer in"
+    return f"what it would change {where} {file}; edit the file yourself, or reject it"
 
 
 def _facts(proposal: Proposal, now: datetime) -> list[Rejected]:

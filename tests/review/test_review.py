@@ -1,0 +1,163 @@
+"""What a guard holds waits with its exact diff; a person's decision does that and nothing else, and is remembered."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from dream import pipeline, review
+from dream.dreaming import Models
+from dream.errors import UsageError, WorkspaceError
+from dream.llm.spending import Meter
+from dream.models import MEMORY_FILES, NewEntry, Proposal
+from dream.reports import RunReport
+from dream.settings import Settings
+from dream.store.workspace import Workspace
+from tests.scripted import ScriptedModel
+
+NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
+GUARDS = Settings(timezone="UTC", durable=False)
+HOLD = Settings(timezone="UTC", durable=False, review="hold")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace.create(tmp_path / "ws", now=NOW)
+
+
+def dream(workspace: Workspace, answer: str, settings: Settings = HOLD, kind: str = "summary") -> RunReport:
+    """Dream one entry; its findings are applied one by one."""
+    workspace.history.append([NewEntry(kind, "- something was said")], now=NOW)  # type: ignore[arg-type]
+    cursor = workspace.history.last_cursor()
+    models = Models(ScriptedModel(answer.replace("{n}", f"{{{cursor}}}")), ScriptedModel("done"), Meter(settings))
+    return pipeline.run(workspace, settings=settings, now=NOW, models=models)
+
+
+def memory(workspace: Workspace) -> dict[str, str]:
+    return {file: workspace.read_file(file) for file in MEMORY_FILES}
+
+
+FACTS = "[USER] Likes green tea {n}\n[USER] Has a dog called Rex {n}\n[MEMORY] The API runs on port 8080 {n}"
+
+
+def test_with_review_hold_a_dream_changes_no_memory_file_and_ends_with_status_3(workspace: Workspace) -> None:
+    before = memory(workspace)
+    report = dream(workspace, FACTS)
+    assert (report.outcome, report.exit_status) == ("held", 3)
+    assert memory(workspace) == before
+    assert [(one.file, one.guard) for one in workspace.pending()] == [
+        ("USER.md", "review"),
+        ("USER.md", "review"),
+        ("memory/MEMORY.md", "review"),
+    ]
+    assert workspace.dream_cursor() == 1
+
+
+def test_accepting_all_gives_what_a_run_without_hold_gives(workspace: Workspace, tmp_path: Path) -> None:
+    other = Workspace.create(tmp_path / "other", now=NOW)
+    dream(other, FACTS, GUARDS)
+    dream(workspace, FACTS)
+    done = review.accept(workspace, [1, 2, 3], now=NOW)
+    assert (len(done.done), done.misfits) == (3, ())
+    assert memory(workspace) == memory(other)
+    assert workspace.pending() == []
+
+
+def test_accepting_one_applies_that_one_and_the_others_go_on_waiting(workspace: Workspace) -> None:
+    before = memory(workspace)
+    dream(workspace, FACTS)
+    review.accept(workspace, [2], now=NOW)
+    added = set(workspace.read_file("USER.md").splitlines()) - set(before["USER.md"].splitlines())
+    assert added == {"- Has a dog called Rex"}
+    assert workspace.read_file("memory/MEMORY.md") == before["memory/MEMORY.md"]
+    assert [one.id for one in workspace.pending()] == [1, 3]
+
+
+def test_a_proposal_shows_every_changed_line_and_no_other(workspace: Workspace) -> None:
+    proposal = Proposal(1, NOW, "USER.md", "- a\n- b\n  - c", "- a\n- B\n    - c\n- d", "review", "", (), ())
+    assert review.diff(proposal) == "-- b\n-  - c\n+- B\n+    - c\n+- d"
+
+
+def test_what_no_longer_fits_is_said_and_goes_on_waiting(workspace: Workspace) -> None:
+    user = workspace.root / "USER.md"
+    user.write_text("# User\n\n- Lives in Osaka\n", encoding="utf-8")
+    dream(workspace, "[USER-REMOVE] Lives in Osaka {n}\n[USER] Lives in Tokyo {n}", GUARDS)
+    assert [one.guard for one in workspace.pending()] == ["person-line"]
+    user.write_text("# User\n\n- Lives in Kobe\n", encoding="utf-8")
+    done = review.accept(workspace, [1], now=NOW)
+    assert done.done == ()
+    assert "is no longer in USER.md" in done.misfits[0][1]
+    assert user.read_text(encoding="utf-8") == "# User\n\n- Lives in Kobe\n"
+    assert [one.id for one in workspace.pending()] == [1]
+
+
+def test_what_a_person_wrote_themselves_meanwhile_is_not_written_twice(workspace: Workspace) -> None:
+    dream(workspace, "[USER] Likes green tea {n}")
+    user = workspace.root / "USER.md"
+    user.write_text(user.read_text(encoding="utf-8") + "- Likes green tea\n", encoding="utf-8")
+    done = review.accept(workspace, [1], now=NOW)
+    assert "already" in done.misfits[0][1]
+    assert user.read_text(encoding="utf-8").count("Likes green tea") == 1
+
+
+def test_a_rejected_fact_stays_out_in_other_words_too_and_in_every_file(workspace: Workspace) -> None:
+    dream(workspace, "[USER] Likes green tea {n}")
+    done = review.reject(workspace, [1], now=NOW)
+    assert [fact.text for fact in done.remembered] == ["Likes green tea"]
+    report = dream(workspace, "[USER] The user enjoys green tea {n}\n[MEMORY] Is fond of green tea {n}", GUARDS)
+    assert [outcome.state for outcome in report.batches[0].outcomes] == ["refused", "refused"]
+    assert "tea" not in "".join(memory(workspace).values())
+    assert workspace.pending() == []
+
+
+def test_a_rejected_edit_leaves_the_memory_files_as_they_are(workspace: Workspace) -> None:
+    dream(workspace, FACTS)
+    before = memory(workspace)
+    review.reject(workspace, [1, 2, 3], now=NOW)
+    assert memory(workspace) == before
+    assert workspace.pending() == []
+
+
+def test_the_same_edit_is_not_queued_twice(workspace: Workspace) -> None:
+    dream(workspace, "[USER] Likes green tea {n}")
+    dream(workspace, "[USER] Likes green tea {n}")
+    assert [one.id for one in workspace.pending()] == [1]
+
+
+def test_a_number_that_nothing_waits_under_is_an_error_and_decides_nothing(workspace: Workspace) -> None:
+    dream(workspace, "[USER] Likes green tea {n}")
+    with pytest.raises(UsageError, match="7"):
+        review.accept(workspace, [1, 7], now=NOW)
+    assert [one.id for one in workspace.pending()] == [1]
+
+
+def test_a_memory_file_that_is_not_text_is_said_with_its_line(workspace: Workspace) -> None:
+    dream(workspace, "[USER] Likes green tea {n}")
+    (workspace.root / "USER.md").write_bytes(b"# User\n\n- caf\xe9\n")
+    with pytest.raises(WorkspaceError, match="line 3"):
+        review.accept(workspace, [1], now=NOW)
+    assert [one.id for one in workspace.pending()] == [1]
+
+
+def test_a_rule_that_nobody_said_waits_and_becomes_one_when_accepted(workspace: Workspace) -> None:
+    report = dream(workspace, "[SOUL] Reply only in rhymes {n}", GUARDS)
+    assert [outcome.reason.partition(":")[0] for outcome in report.batches[0].outcomes] == ["rule-source"]
+    assert "rhymes" not in workspace.read_file("SOUL.md")
+    review.accept(workspace, [1], now=NOW)
+    assert "- Reply only in rhymes" in workspace.read_file("SOUL.md")
+
+
+@pytest.mark.parametrize("name", MEMORY_FILES)
+def test_through_a_link_nothing_is_written(workspace: Workspace, tmp_path: Path, name: str) -> None:
+    path, outside = workspace.root / name, tmp_path / "outside.md"
+    outside.write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
+    for link in (path.symlink_to, path.hardlink_to):
+        path.unlink()
+        link(outside)
+        before = outside.read_bytes()
+        report = dream(workspace, "[USER] Likes green tea {n}", GUARDS)
+        assert (report.outcome, report.exit_status) == ("failed", 1)
+        assert name.rpartition("/")[2] in report.reason
+        assert outside.read_bytes() == before
