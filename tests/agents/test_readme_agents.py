@@ -1,0 +1,133 @@
+"""The README's three agents run: a loop on LiteLLM, Claude Code's hooks, and nanobot's workspace."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dream.store.workspace import Workspace
+from tests import readme
+from tests.cli.commands import environment
+from tests.provider import Body, Provider, Reply, text
+from tests.sources.test_incremental import row
+
+NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Path:
+    """A directory with a `dream` that is this checkout's."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    script = f"#!/bin/sh\nexec '{sys.executable}' -c 'from dream.cli import main; main()' \"$@\"\n"
+    (folder / "dream").write_text(script)
+    (folder / "dream").chmod(0o755)
+    return folder
+
+
+def shell(line: str, home: Path, programs: Path, stdin: str = "") -> str:
+    env = environment({"HOME": str(home), "PATH": f"{programs}:/usr/bin:/bin"})
+    return subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", line],
+        input=stdin,
+        env=env,
+        cwd=home,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
+def answer(body: Body) -> Reply:
+    said = body["messages"][-1]["content"]
+    return text(f"You said: {said[:20]}")
+
+
+@pytest.mark.long
+def test_the_agent_loop_remembers_across_conversations_and_keeps_its_prefix(tmp_path: Path, provider: Provider) -> None:
+    provider.script(answer)
+    given = ["My name is Lena and I moved to Kyoto.", *(f"Tell me of day {n}: " + "sun " * 300 for n in range(12))]
+    lines = [*given, "/new", "Where do I live?"]
+    more = {
+        "MODEL": "openai/scripted",
+        "OPENAI_API_BASE": provider.base,
+        "OPENAI_API_KEY": "sk-1",
+        "DREAM_SESSION_TOKENS": "12000",
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", readme.block("agent loop")],
+        input="\n".join(lines) + "\n",
+        cwd=tmp_path,
+        env=environment(more),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.splitlines()) == len(lines) - 1
+    prompts = [body["messages"] for body in provider.bodies()]
+    assert "Kyoto" in json.dumps(prompts[-1][0])  # after /new only memory knows it
+    assert len(prompts[-1]) == 2
+    kept = sum(later[: len(earlier)] == earlier for earlier, later in pairwise(prompts))
+    assert kept >= len(prompts) - 6  # the prefix changes only where old turns leave the prompt
+    assert len(max(prompts, key=len)) < 2 * len(given)  # and they do leave it
+    history = Workspace.open(tmp_path / "memory").history
+    assert history.position("shell:main") == 2 * len(given)
+
+
+def hooks() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(readme.block("claude code hooks"))["hooks"]
+    return {event: given[0]["hooks"][0]["command"] for event, given in found.items()}
+
+
+def test_claude_code_s_hooks_put_a_session_into_history_and_memory_into_the_next(home: Path, programs: Path) -> None:
+    Workspace.create(home / "memory", now=NOW)
+    transcript = home / "a session.jsonl"
+    transcript.write_text(row(1, "s1"))
+    event = {"session_id": "s1", "transcript_path": str(transcript), "hook_event_name": "SessionEnd", "reason": "exit"}
+    assert shell(hooks()["SessionStart"], home, programs, "{}").startswith("<dream-memory>")
+    shell(hooks()["SessionEnd"], home, programs, json.dumps(event))
+    shell(hooks()["SessionEnd"], home, programs, json.dumps(event))
+    assert shell(hooks()["SessionStart"], home, programs, "{}").count("town number 1") == 1
+    assert len(list(Workspace.open(home / "memory").history.after(0))) == 1
+
+
+def test_a_hook_without_a_transcript_is_wrong_usage(home: Path, programs: Path) -> None:
+    Workspace.create(home / "memory", now=NOW)
+    with pytest.raises(subprocess.CalledProcessError) as failed:
+        shell(hooks()["SessionEnd"], home, programs, "{}")
+    assert failed.value.returncode == 2
+    assert "--hook needs" in failed.value.stderr
+
+
+def test_nanobot_s_history_is_dreamt_beside_it(home: Path, programs: Path) -> None:
+    root = home / ".nanobot" / "workspace"
+    (root / "memory").mkdir(parents=True)
+    (root / "SOUL.md").write_text("# Soul\n\nI am nanobot.\n")
+    rows = [
+        {"cursor": 1, "timestamp": "2026-04-03 00:02", "content": "User said: I moved to Kyoto on 2026-04-02."},
+        {"cursor": 2, "timestamp": "2026-04-03 00:05", "content": "[no summary]", "session_key": "telegram:7"},
+    ]
+    history = root / "memory" / "history.jsonl"
+    history.write_text("".join(json.dumps(one) + "\n" for one in rows))
+    before = history.read_bytes()
+    shell(readme.block("nanobot"), home, programs)
+    assert "Kyoto" in "".join((root / name).read_text() for name in ("USER.md", "memory/MEMORY.md"))
+    assert history.read_bytes() == before
+    assert (root / "SOUL.md").read_text().startswith("# Soul\n\nI am nanobot.\n")
+    # nanobot goes on where it was, and the next night has just that.
+    with history.open("a") as file:
+        file.write(json.dumps({"cursor": 3, "timestamp": "2026-04-04 00:02", "content": "User has a dog called Miso."}))
+        file.write("\n")
+    shell("dream nightly -w ~/.nanobot/workspace", home, programs)
+    assert Workspace.open(root).dream_cursor() == 3
+    assert os.path.getsize(history) > len(before)  # noqa: PTH202
