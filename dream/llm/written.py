@@ -69,6 +69,8 @@ def written_calls(text: str, offered: Sequence[str]) -> tuple[list[RawCall], str
         found = _read(rest, offered)
         rest = "" if found else rest
     if not found:
+        found, rest = _leading(rest, offered)
+    if not found:
         found, rest = _among_prose(rest, offered)
     return found[:MAX_TEXT_CALLS], rest.strip() if found else text
 
@@ -198,6 +200,19 @@ def _called(item: ast.expr | None) -> RawCall | None:
     except (ValueError, TypeError, RecursionError):
         return None
     return RawCall(None, name, given)
+
+
+def _leading(text: str, offered: Sequence[str]) -> tuple[list[RawCall], str]:
+    """Find a whole object that text begins with, whatever a small model goes on to write after it."""
+    text = text.strip()
+    if not text.startswith("{"):
+        return [], text
+    try:
+        value, end = json.JSONDecoder(strict=False).raw_decode(text)
+    except (ValueError, RecursionError):
+        return [], text
+    call = _described(value)
+    return ([call], text[end:]) if call is not None and call.name in offered else ([], text)
 
 
 def _among_prose(text: str, offered: Sequence[str]) -> tuple[list[RawCall], str]:

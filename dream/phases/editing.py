@@ -13,12 +13,16 @@ from dream.models import Finding, MemoryFile, Outcome, State
 from dream.phases.draft import Draft, Edit, EditError, gone, lines
 from dream.phases.guards import LONGEST_LINE, Case, Protected, Verdict, check
 from dream.phases.parting import parted
-from dream.phases.similar import coverage, nearest, states
+from dream.phases.similar import contradicts, coverage, differs, nearest, states
 from dream.redact import redact
 from dream.settings import Settings
 from dream.text import clean, problems
 
-_CLAIMS_PRESENT = ("already", "present", "exist", "duplicate", "known", "stands", "there", "已", "重复")
+_CLAIMS_PRESENT = (
+    *("already", "present", "exist", "duplicate", "known", "stands", "there", "已", "重复", "重複", "既", "すでに"),
+    *("記載", "이미", "schon", "bereits", "vorhanden", "doppelt", "déjà", "già", "duplic", "ya está", "já está", "уже"),
+)
+CLAIMED = 0.6  # of a fact's words that a line must hold where a model says that it stands there
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,7 @@ class Editing:
                 self._doubted.add(number)
                 raise EditError(f"the line to remove may be {line.strip()[:120]!r}; remove it, or skip it again")
             self._decided[number] = ("refused" if score >= 0.75 else "present", reason)
-        elif line is not None and (states(line, finding.text) or (score >= 0.6 and _claims_present(reason))):
+        elif line is not None and (states(line, finding.text) or self._like(number, score, line, reason)):
             self._decided[number] = ("present", f"stands as {line.strip()[:120]!r}")
         elif _claims_present(reason):
             self._doubted.add(number)
@@ -90,6 +94,13 @@ class Editing:
         else:
             self._decided[number] = ("refused", reason)
         return f"ok: finding {number} skipped"
+
+    def _like(self, number: int, score: float, line: str, reason: str) -> bool:
+        """Tell whether a claim that `line` says it already is believed: other words, only when it is claimed again."""
+        if score < CLAIMED or not _claims_present(reason):
+            return False
+        fact = self._finding(number).text
+        return not (contradicts if number in self._doubted else differs)(line, fact)
 
     def decide(self, number: int, state: State, reason: str) -> None:
         """Settle a finding outright; for the deterministic fallback, which has looked itself."""

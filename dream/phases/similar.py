@@ -24,6 +24,16 @@ _LIGHT = frozenset(
 # Whether something is so, was so or is only meant to be: these must agree.
 _MOOD = frozenset(("former", "stop", "may", "want", "plan", "almost", "if", "unles", "except", "fail"))
 
+# Numbers that are written as words; English ones are digits already where they come from `words`.
+_NUMERALS = frozenset(
+    word
+    for numeral in """
+    二 三 四 五 六 七 八 九 zwei drei vier fünf sechs sieben acht neun zehn elf zwölf
+    deux trois quatre cinq sept huit neuf dos tres cuatro cinco seis siete ocho nueve diez
+    """.split()  # noqa: SIM905 - as above
+    for word in words(numeral)
+)
+
 
 def coverage(fact: str, text: str) -> float:
     """Return the share, 0 to 1, of the content words of `fact` that stand in `text`."""
@@ -65,6 +75,18 @@ def states(line: str, fact: str) -> bool:
     return (not missing or (not instead and len(missing) / len(wanted) <= FEW)) and not _turned_round(line, fact)
 
 
+def contradicts(line: str, fact: str) -> bool:
+    """Tell whether a number, a negation or a mood stands in one of two statements and not in the other."""
+    wanted, here = _bag(fact), _bag(line)
+    return _marks(wanted, here) != _marks(here, wanted) or wanted & _MOOD != here & _MOOD
+
+
+def differs(line: str, fact: str) -> bool:
+    """Tell whether two statements contradict each other, or one has words in the place of other words."""
+    wanted, here = _bag(fact), _bag(line)
+    return contradicts(line, fact) or all(_apart(wanted - here, here - wanted))
+
+
 def nearest(fact: str, lines: Iterable[str]) -> tuple[float, str | None]:
     """Return the line that covers most of the content words of `fact` and how much, 0 to 1; (0, None) for none."""
     best: tuple[float, str | None] = (0.0, None)
@@ -90,7 +112,7 @@ def _bag(text: str) -> frozenset[str]:
 def _marks(these: frozenset[str], those: frozenset[str]) -> frozenset[str]:
     """Return what must agree; a year only where both name one."""
     years = any(is_year(word) for word in these) and any(is_year(word) for word in those)
-    return frozenset(word for word in these if is_hard(word) and (years or not is_year(word)))
+    return frozenset(word for word in these if word in _NUMERALS or (is_hard(word) and (years or not is_year(word))))
 
 
 def _apart(first: frozenset[str], second: frozenset[str]) -> tuple[set[str], set[str]]:

@@ -52,6 +52,7 @@ FORMS = {
     f"{GIVEN}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
     "kimi": "<|tool_calls_section_begin|><|tool_call_begin|>functions.edit_file:0<|tool_call_argument_begin|>"
     f"{GIVEN}<|tool_call_end|><|tool_calls_section_end|>",
+    "bare, and more after it": OBJECT + '}, "reason": "The line is old."',
     "python-like": PYTHON,
     "python-like, in prose": f"I settle the findings:\n\n1. `{PYTHON}`\n",
 }
