@@ -38,7 +38,7 @@ def test_the_tools_stay_as_short_as_they_are() -> None:
 
 
 def test_the_data_comes_after_everything_that_stays_the_same(tmp_path: Path) -> None:
-    """Characters of a night's prompt that the night before began with too: figures of 2026-11-21: 94, 73, 68 per cent, margin 6.
+    """Figures of 2026-11-21: 94, 73 and 68 per cent of a prompt begin the one of the night before; margin 6.
 
     Memory is of an ordinary size, 60 lines, and each night adds a line to USER.md and one to MEMORY.md.
     """
