@@ -31,6 +31,7 @@ from dream.store.workspace import Workspace
 
 HEARTBEAT = 60.0  # seconds between two looks at the clock; also how late a night can be after the machine wakes
 EARLY_PAUSE = timedelta(hours=1)  # between two early dreams, so that a backlog that stays is not tried for ever
+BATCH_PAUSE = timedelta(minutes=15)  # between two looks whether the provider has answered a batch
 NIGHT = "night"  # the name of the scheduler's job
 
 
@@ -56,6 +57,7 @@ class Server:
         self._tell, self._told, self._clock, self._heartbeat = tell, told, clock, heartbeat
         self._stop, self._wake, self._reload = threading.Event(), threading.Event(), threading.Event()
         self._early: datetime | None = None
+        self._asked: datetime | None = None
         self._looked = (-1, -1)
         self._busy: str | None = None
         self._use(read())
@@ -95,9 +97,12 @@ class Server:
         self._wake.set()
 
     def beat(self) -> None:
-        """Have a night if one is due, or an early one if the backlog asks for it. Errors are told, and tried again."""
+        """Have a night if one is due, or an early one if the backlog or a batch asks for it.
+
+        Errors are told, and tried again.
+        """
         now = self._clock()
-        if self._stop.is_set() or not (self._due(now) or self._early_due(now)):
+        if self._stop.is_set() or not (self._due(now) or self._early_due(now) or self._answer_due(now)):
             return
         try:
             report = nightly.night(
@@ -146,6 +151,17 @@ class Server:
             return False
         self._early = now
         return True
+
+    def _answer_due(self, now: datetime) -> bool:
+        """Tell whether it is time to ask for the answers of a batch that is with the provider."""
+        if not self._settings.batch or (self._asked is not None and now - self._asked < BATCH_PAUSE):
+            return False
+        from dream.store.batches import Batches
+
+        self._asked = now
+        batches = Batches(self._workspace.private)
+        batches.read()
+        return bool(batches.open())
 
     def _use(self, settings: Settings) -> None:
         self._cron = parse(settings.schedule)
