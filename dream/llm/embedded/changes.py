@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from dream.llm.embedded.lexicon import COMMON, MONTHS, NUMBERS, STOP
+from dream.llm.embedded.lexicon import COMMON, MONTHS, NUMBERS, STOP, WEEKDAYS
 from dream.llm.embedded.words import CJK, content, has_cjk, likeness, overlap, stem
 
 _SUFFIX = re.compile(r"\s*[（(][^()（）]{0,40}(?:\d{4}|\d月)[^()（）]{0,20}[)）]$")
@@ -16,7 +16,7 @@ _DATE = re.compile(
 )
 _CLOCK = re.compile(r"\b\d{1,2}(?::\d\d)? ?(?:am|pm|AM|PM)\b|\b\d{1,2}:\d\d\b")
 _VALUE = re.compile(
-    rf"(?P<n>(?<![\w.])[$€£¥]?\d[\d,]*(?:\.\d+)*%?|\b(?:{'|'.join(k for k in NUMBERS if len(k) > 2)}|twice|once|dozen)\b)"
+    rf"(?P<n>(?<![A-Za-z0-9_.])[$€£¥]?\d[\d,]*(?:\.\d+)*%?|\b(?:{'|'.join(k for k in NUMBERS if len(k) > 2)}|twice|once|dozen)\b)"
     rf"(?:[ -]?(?P<unit>[A-Za-z]+|[{CJK}]{{1,2}}))?(?: (?P<second>[a-z]+))?(?: (?P<third>[a-z]+))?",
     re.I,
 )
@@ -38,7 +38,7 @@ _APPOINTMENT = re.compile(
     re.I,
 )
 _PLACE = re.compile(
-    r"(?:(?i:\b(?:moved|moves|moving|relocated|relocating|move))(?: \w+){0,3}? to|(?i:\b(?:liv(?:es|ed|e|ing)|based|resid\w+)) in|(?:搬到|搬去|住在|住|搬家到))"
+    r"(?:(?i:\b(?:moved|moves|moving|relocated|relocating|move))(?: \w+){0,3}? to|(?i:\b(?:liv(?:es|ed|e|ing)|based|resid\w+)) in|\b(?:flat|house|home|apartment) is in|(?:搬到|搬去|住在|家在|住|搬家到))"
     rf"\s*(?:了)?(?P<what>[A-Z][\w'-]*(?: [A-Z][\w'-]*)*|[{CJK}]{{2,6}})"
 )
 _JOB = re.compile(
@@ -46,7 +46,11 @@ _JOB = re.compile(
     rf"\s*(?P<what>[A-Z][\w'&-]*(?: [A-Z][\w'&-]*)*|[{CJK}]{{2,8}})"
 )
 _FAVOURITE = re.compile(r"\bfavou?rite (?P<slot>\w+(?: \w+)?) (?:is|are|was) (?:now )?(?P<what>.{2,40})", re.I)
-_NAME = re.compile(r"\b(?:name is|is called|am called|goes by|called)\s+(?P<what>[A-Z]\w+)")
+_NAME = re.compile(
+    r"^(?:The user is called|Is called|The user's name is|Their name is|(?:\w+ )?[Gg]oes by) (?P<what>[A-Z]\w+)"
+)
+_WEEKDAY = re.compile(rf"\b(?:{'|'.join(WEEKDAYS)})(?!s? before \d)|周[一二三四五六日天]|星期[一二三四五六日天]")
+_NOW = re.compile(r"\bnow\b|\binstead of\b|\bno longer\b|现在|改成|改到|改为|不再")
 _FROM = re.compile(
     r"\b(?i:from|instead of|rather than|over|no longer (?:uses?|likes?|prefers?|in|at|with|on)?|replac(?:ed|es|ing)|not|than) "
     r"(?:using |the |a |an )?(?P<old>[\w+#.-]+(?: [A-Z][\w+#.-]*)?)",
@@ -98,7 +102,7 @@ def supersedes(new: str, old: str) -> bool:
     ended = len(new) < ONE and _END.search(new) and not _END.search(old)
     if ended and same >= 0.5 and sum(left[key] >= 0.5 for key in shared) >= 2:
         return True
-    return _named_old(new, old, shared)
+    return _named_old(new, old, shared) or _other_weekday(new, old, shared, same)
 
 
 def _other_value(new: str, old: str, shared: list[str], cue: bool, same: float) -> bool:
@@ -113,6 +117,14 @@ def _other_value(new: str, old: str, shared: list[str], cue: bool, same: float) 
         if len(context) >= least and same >= (0.25 if cue else 0.6):
             return True
     return False
+
+
+def _other_weekday(new: str, old: str, shared: list[str], same: float) -> bool:
+    """Say whether what happens on one day of the week now happens on another."""
+    left, right = set(_WEEKDAY.findall(new)), set(_WEEKDAY.findall(old))
+    days = {stem(day.lower()) for day in left | right}
+    named = any(key not in days for key in shared)
+    return bool(_NOW.search(new) and right and left - right) and named and same >= 0.3 and not _apart(new, old)
 
 
 def _other_date(new: str, old: str) -> bool:
@@ -132,7 +144,7 @@ def _relation(new: str, old: str) -> bool:
     return bool(left and right and left["slot"].lower() == right["slot"].lower() and left["what"] != right["what"])
 
 
-_ABOUT = re.compile(rf"^([A-Z][a-z]+)(?=:| [a-z'])|^([{CJK}]{{2,4}})：")
+_ABOUT = re.compile(rf"^([A-Z][a-z]+)(?=:| [a-z']|'s )|^([{CJK}]{{2,4}})：")
 
 
 def _about(line: str) -> str:
@@ -141,12 +153,19 @@ def _about(line: str) -> str:
     if match is None:
         return ""
     name = match[1] or match[2]
-    return "" if name.endswith(("s", "ed", "ing")) and ":" not in line[: len(name) + 1] else name
+    verb = name.endswith(("s", "ed", "ing")) and ":" not in line[: len(name) + 1]
+    return "" if verb or name.lower() in STOP else name
+
+
+def _apart(new: str, old: str) -> bool:
+    """Say whether two lines are about different people."""
+    left, right = _about(new), _about(old)
+    return left != right and not (left and left in old) and not (right and right in new) and bool(left or right)
 
 
 def _named_old(new: str, old: str, shared: list[str]) -> bool:
     """Say whether `new` names what it takes the place of: "switched from vim to Helix"."""
-    if not _CUE.search(new) or _about(new) != _about(old):
+    if not _CUE.search(new) or _apart(new, old):
         return False
     gone = _FROM_ZH.search(new) or _FROM.search(new)
     if gone is None or gone["old"].lower() not in old.lower() or gone["old"].lower() in STOP:
@@ -154,7 +173,7 @@ def _named_old(new: str, old: str, shared: list[str]) -> bool:
     if content(gone["old"]).get(stem(gone["old"].lower()), 1.3 if has_cjk(gone["old"]) else 0.0) < 0.9:
         return False
     state = re.search(
-        r"\b(?:uses?|using|prefers?|likes?|runs?|is on|works? with|drives?|plays?)\b|用|喜欢|偏好", old, re.I
+        r"\b(?:uses?|using|prefers?|likes?|runs?|is on|works? with|drives?|plays?|is|are)\b|用|喜欢|偏好", old, re.I
     )
     return state is not None or len(shared) >= 2
 

@@ -9,13 +9,18 @@ from datetime import date
 
 from dream.llm.embedded.noise import is_injection, is_passing, is_pleasantry, is_question, is_secret
 from dream.llm.embedded.offering import candidates
-from dream.llm.embedded.sections import Dreamt, Said, bare, conversation
+from dream.llm.embedded.sections import Dreamt, Said, bare, conversation, day
 from dream.llm.embedded.words import content
 
 LONGEST = 600  # characters of one line of memory
 
 _ROLE = re.compile(
     r"^(?:\[[^\]\n]{0,40}\] )?(?:\d{4}-\d\d-\d\d[T ]\S+ )?(user|assistant|tool|system)(?: ([^:\n]{1,60}))?: ?", re.I
+)
+# The user's own words, which the Consolidator adds to a summary that has left out a name, a number or a path.
+_OWN_WORDS = re.compile(r"^(?:(?P<day>\d{4}-\d\d-\d\d) )?(?P<who>[^:：“”]{1,60}): “(?P<said>.+)”$")
+_SUBJECTLESS = re.compile(
+    r"^(?:Is|Was|Does|Did|Would|Could|Can|Has|Had|Will|Should|Doesn't|Didn't) (?!you\b|i\b|it\b)[^?]*$", re.I
 )
 _QUOTED = re.compile(r'^(?:\S{1,40}, )?[Aa]sked "')
 
@@ -40,7 +45,18 @@ def _lines(entry: Dreamt) -> list[str]:
         return [line.text for line in candidates(_messages(entry.text, entry.day))]
     if entry.kind == "note":
         return [line.text for line in candidates([Said("user", "", entry.day, entry.text)])] or _noted(entry.text)
-    return [text for line in entry.text.split("\n") if (text := bare(line)) and _fit(text)]
+    return [text for line in entry.text.split("\n") for text in _told(bare(line)) if text and _fit(text)]
+
+
+def _told(line: str) -> list[str]:
+    """Return what a line states: itself, or what the user's own words state that it quotes."""
+    quoted = _OWN_WORDS.match(line)
+    if quoted is None:
+        return [line]
+    who = quoted["who"].strip()
+    role = "user" if who.lower() in {"user", "human"} else "assistant"
+    said = Said(role, "" if who.lower() == role else who, day(quoted["day"]), quoted["said"].strip("… "))
+    return [found.text for found in candidates([said])]
 
 
 def _fit(text: str) -> bool:
@@ -48,7 +64,9 @@ def _fit(text: str) -> bool:
         return False
     if is_injection(text) or is_secret(text) or is_passing(text):
         return False
-    return _QUOTED.match(text) is not None or not (is_question(text) or is_pleasantry(text))
+    if _QUOTED.match(text) or _SUBJECTLESS.match(text):
+        return True
+    return not (is_question(text) or is_pleasantry(text))
 
 
 def _noted(text: str) -> list[str]:
@@ -57,7 +75,7 @@ def _noted(text: str) -> list[str]:
     return [line] if _fit(line) else []
 
 
-def _messages(text: str, day: date | None) -> list[Said]:
+def _messages(text: str, when: date | None) -> list[Said]:
     """Read the messages of a raw entry, rendered as in a conversation or as `role: text` lines."""
     found = conversation(text)
     if found:
@@ -69,4 +87,4 @@ def _messages(text: str, day: date | None) -> list[Said]:
             said.append((header[1].lower(), header[2] or "", [line[header.end() :]]))
         elif said:
             said[-1][2].append(line)
-    return [Said(role, name, day, "\n".join(lines)) for role, name, lines in said]
+    return [Said(role, name, when, "\n".join(lines)) for role, name, lines in said]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from dream.llm.embedded.lexicon import MONTHS, WEEKDAYS
 from dream.llm.embedded.noise import is_pleasantry
 from dream.llm.embedded.words import content, mostly_cjk
 
@@ -13,6 +14,7 @@ _CUT = re.compile(
     r"|(?<=[a-z])\s+(?=(?:and it|and that|so it|and they|because it|since it|but it)(?:'s| was| is| makes| made|'re| feels| felt)\b))",
     re.I,
 )
+_VALUE = re.compile(rf"\d|\b(?:{'|'.join((*MONTHS, *WEEKDAYS))})\b|\bnow\b.*\b[A-Z]|\b[A-Z].*\bnow\b")
 SHORT = 45  # characters of a sentence that is left as it is
 
 
@@ -26,7 +28,11 @@ def pruned(text: str, least: float = 0.8) -> str:
     for cut, clause in zip(parts[1::2], parts[2::2], strict=True):
         found = content(clause)
         strong = sum(weight for key, weight in found.items() if weight >= 0.4 and key not in seen)
-        if strong >= least and not is_pleasantry(clause) and strong / len(clause) >= 0.012:
+        if (
+            (strong >= least or _VALUE.search(clause))
+            and not is_pleasantry(clause)
+            and (strong / len(clause) >= 0.012 or _VALUE.search(clause))
+        ):
             kept += cut + clause
             seen.update(found)
     return kept

@@ -25,8 +25,10 @@ _STANDING = re.compile(
     rf"|call me \w+|(?:use|prefer) (?:a )?(?:formal|informal|friendly|neutral|plain|simple) (?:tone|language|words|style|english)"
     rf"|you (?:should|must|need to|have to|can) (?:always|never)\b"
     rf"|i(?:'d| would)? (?:like|want|need|prefer|expect)(?: it if)? you(?:r answers| to|r replies)? )"
-    r"|^(?:请|以后|今后|从现在起|从现在开始|记住|麻烦)*,?，?(?:请|都|要|总是|始终|一直|永远|一律|务必)*(?:不要|别|用|使用|回答|回复|保持|简短|简洁|先|叫我)"
-    r"[^。]{0,30}(?:回答|回复|说话|交流|简短|简洁|提交|推送|询问|确认|表情|废话|道歉|中文|英文|英语|叫我|语气)",
+    r"|^i(?:'d| would) (?:like|prefer) (?:your |the )?(?:answers?|replies|responses|explanations?) "
+    r"|^bitte (?:\w+ )*?(?:immer|nie|niemals|stets|künftig|kurz|knapp|auf [A-Z]\w+)\b|^(?:antworte?|schreibe?|sprich|erkläre?) (?:mir )?(?:bitte )?(?:immer|stets|nie|nur|kurz|knapp|auf)\b"
+    r"|^(?:いつも|常に|必ず|今後|これから)[^。]{0,40}(?:ください|下さい|て$|ほしい)|^[^。]{0,12}語で(?:答え|返事|返信|書い|話し)|^(?:请|以后|今后|从现在起|从现在开始|记住|麻烦)*,?，?(?:请|都|要|总是|始终|一直|永远|一律|务必)*(?:不要|别|用|使用|把回答|把回复|回答|回复|保持|简短|简洁|先|叫我)"
+    r"[^。]{0,30}(?:回答|回复|说话|交流|简短|简洁|提交|推送|询问|确认|表情|废话|道歉|中文|英文|英语|叫我|语气|以内|之内|控制|代码|示例|例子|格式|注释)",
     re.I,
 )
 _ONCE = re.compile(
@@ -34,7 +36,7 @@ _ONCE = re.compile(
     re.I,
 )
 _LEAD = re.compile(
-    r"^(?:(?:please|pls|and|also|but|so|just|ok|okay|hey|hi|well|remember(?: to| that)?|note(?: that)?|one more thing)\b[,:.]? *|"
+    r"^(?:(?:please|pls|bitte|and|also|but|so|just|ok|okay|hey|hi|well|remember(?: to| that)?|note(?: that)?|one more thing)\b[,:.]? *|"
     r"(?:you (?:should|must|need to|have to|can) )|(?:i(?:'d| would)? (?:like|want|need|prefer|expect) you to )|"
     r"(?:from now on|going forward|in (?:the )?future),? *|(?:记住|请|麻烦你?|以后|今后|从现在(?:起|开始))[，,：: ]*)+",
     re.I,
@@ -42,6 +44,7 @@ _LEAD = re.compile(
 _WANTS = re.compile(
     r"^(?:(?:the )?user|[A-Z]\w{0,20}|用户) (?:wants|asked|asks|told|prefers|would like|expects|instructed|requested|likes)(?: that)? "
     r"(?:the (?:agent|assistant|model|ai)|you|it|dream|answers|replies|responses)(?: to)? (?P<rest>.+)$"
+    r"|^.{1,20}?の希望[：:]\s*(?P<ja>.+)$"
     r"|^(?:用户|[\w·]{1,12}?)(?:要求|希望|想让|让)(?:助手|代理|智能体|AI|你)(?P<zh>.+)$",
     re.I,
 )
@@ -63,6 +66,7 @@ def directive(sentence: str) -> str:
     if _ONCE.search(text) and not standing:
         return ""
     rest = _LEAD.sub("", text).strip(" .!。！")
+    rest = re.sub(r"^i(?:'d| would) (?:like|prefer) (?:your |the )?", "", rest, flags=re.I)
     rest = re.sub(r"\bwhen(ever)? i ask\b", r"when\1 asked", rest, flags=re.I)
     return rest[:1].upper() + rest[1:]
 
@@ -72,8 +76,11 @@ def wanted(line: str) -> str:
     match = _WANTS.match(line)
     if match is None or is_injection(line):
         return ""
-    rest = _DATE.sub("", (match["rest"] or match["zh"])).strip(" .。")
-    if match["rest"] and re.match(r"(?:answers|replies|responses)\b", line.split(" ", 2)[-1]):
-        rest = "keep answers " + rest
+    rest = _DATE.sub("", (match["rest"] or match["zh"] or match["ja"])).strip(" .。")
+    if match["rest"] and re.match(r"(?:answers|replies|responses)\b", line.split(" ", 2)[-1], re.I):
+        thing = line.split(" ", 3)[2]
+        rest = (
+            f"{thing} {rest}" if re.match(r"(?:of|in|under|with|at|below|within)\b", rest) else "keep answers " + rest
+        )
     rest = re.sub(r"^not to ", "don't ", re.sub(r"^to ", "", rest))
     return rest[:1].upper() + rest[1:]

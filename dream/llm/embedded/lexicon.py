@@ -74,8 +74,8 @@ NUMBERS = {
 }  # fmt: skip
 
 # Chinese characters that are grammar more than meaning; the hard ones in every pair that they stand in.
-HARD_ZH = frozenset("的了是在我你他她它们这那就都也很和与或但而且又还不没有把被给对从到于着过吧吗呢啊呀哦嗯之其")
-STOP_ZH = HARD_ZH | frozenset("个些里上下中会能可要想说")
+HARD_ZH = frozenset("的了是在我你他她它们这那就也很和与或但而且又还不没有把被给对从到于着过吧吗呢啊呀哦嗯之其")
+STOP_ZH = HARD_ZH | frozenset("都个些里上下中会能可要想说")
 
 # Irregular or past forms that stay as they are after a third-person subject.
 PAST = _set("""

@@ -48,21 +48,21 @@ _GREETING = re.compile(
     re.I,
 )
 _OTHER = re.compile(r"^(?:so |and |but |well,? )?(?:you(?:'re|'ve|'ll|'d|r)?|yours)\b|^(?:你|您)", re.I)
-_QUESTION = re.compile(r"[?？]\s*[\"'”)\]]*$|吗[。.]?$|呢[。.]?$")
+_QUESTION = re.compile(r"[?？]\s*[\"'”)\]]*$|吗[。.]?$|呢[。.]?$|吧[。.！!]*$")
 _WEATHER = re.compile(
     r"\b(?:weather|rain(?:y|ing|s)?|sunny|snow(?:y|ing|s)?|cloudy|windy|humid|foggy|chilly|freezing|drizzl\w+|"
-    r"degrees (?:outside|today)|so (?:hot|cold) (?:today|outside|here))\b|天气|下雨|下雪|晴天|阴天|好热|好冷|刮风",
+    r"\d+ degrees|degrees (?:outside|today)|so (?:hot|cold) (?:today|outside|here))\b|天气|毛毛雨|晴|[零下\d]+ ?度|下雨|下雪|晴天|阴天|好热|好冷|刮风",
     re.I,
 )
 _ERROR = re.compile(
     r"\b(?:error|exception|traceback|stack trace|time[ds]? ?out|timeouts?|failed with|crashed|segfault|\w+Error|"
-    r"status code|exit code|50[0234]|connection (?:refused|reset)|rate.?limit(?:ed)? (?:hit|again)|"
-    r"flak(?:y|ed)|hiccup|glitch)\b|报错|超时|错误",
+    r"status code|exit code|connection (?:refused|reset)|rate.?limit(?:ed)? (?:hit|again)|"
+    r"flak(?:y|ed)|hiccup|glitch)\b|报错|超时|错误|(?<!\d)50[0234](?!\d)",
     re.I,
 )
 _LASTING = re.compile(
     r"\b(?:because|caused by|root cause|fix(?:ed|es)?|solved|solution|workaround|always|every time|turned out|the trick|"
-    r"decided|limit is|quota|handler|handling|set to|rate)\b|\b(?:is|of|are|to) \d|\d ?(?:ms|s|seconds?|minutes?)\b|因为|原因|解决|修复|总是|每次",
+    r"decided|limit is|quota|handler|handling|set to|rate)\b|\b(?:is|of|are|to) \d|\d ?(?:ms|s|seconds?|minutes?)\b|\d ?(?:毫秒|秒|分钟)|因为|原因|解决|修复|总是|每次",
     re.I,
 )
 _DEFINITION = re.compile(
@@ -107,7 +107,7 @@ def is_passing(text: str) -> bool:
     """Say whether a sentence is weather, a one-off error, a log line or public documentation."""
     if _LOG.search(text):
         return True
-    if _WEATHER.search(text) and len(content(text)) <= 5:
+    if _WEATHER.search(text) and (len(text) < 20 if mostly_cjk(text) else len(content(text)) <= 5):
         return True
     if _ERROR.search(text) and not _LASTING.search(text):
         return True

@@ -15,17 +15,23 @@ from dream.llm.embedded.directives import directive
 from dream.llm.embedded.noise import is_injection, is_mine, is_passing, is_pleasantry, is_question, is_secret, is_thin
 from dream.llm.embedded.person import inner, third
 from dream.llm.embedded.referring import hangs, leans, referred, shown
+from dream.llm.embedded.routing import calls
 from dream.llm.embedded.salience import happens, salience
 from dream.llm.embedded.sections import Said
 from dream.llm.embedded.sentences import sentences
 from dream.llm.embedded.stated import stated
 from dream.llm.embedded.telling import names_something, substance, tells
 from dream.llm.embedded.trimming import trimmed
-from dream.llm.embedded.words import content, likeness, mostly_cjk
+from dream.llm.embedded.words import content, has_kana, likeness, mostly_cjk
 
 AGENTS = frozenset("assistant agent ai bot claude gpt chatgpt gemini copilot codex model system cursor dream".split())
 PASTED = 1_500  # characters of a message above which only what speaks of the speaker is taken
 WIDTH = 220  # characters of a line of memory that is still easy to read
+_CALLED = re.compile(
+    r"(?:(?:people|friends|everyone|everybody|they|you can|just) calls? me|my name(?:'s| is)|I'm called) ((?-i:[A-Z])\w+)$"
+    r"|I'm ((?-i:[A-Z])\w+)(?:, (?:nice|pleased|glad|happy) to meet .*)?$|(?:我叫|我的名字[是叫])([^\s，,。]{2,8})$",
+    re.I,
+)
 _TAG = re.compile(r", (?:right|huh|alright|ok|okay|eh|yeah|no|(?:is|are|do|does|did|was|were|has|have)n't \w+)$", re.I)
 _SAID = re.compile(r" ?[(（][^()（）]{0,20}\d{4}[^()（）]{0,10}[)）]$")
 
@@ -83,6 +89,7 @@ def candidates(messages: Sequence[Said]) -> list[Line]:
     """Return every line that a conversation offers, in its order, near-duplicates left out."""
     found: list[Line] = []
     names = frozenset(message.name for message in messages if message.name)
+    agent = any(message.role == "assistant" and not person(message) for message in messages)
     before: list[str] = []
     for index, message in enumerate(messages):
         if message.role == "user" and (pair := _correction(message, before, found)):
@@ -92,7 +99,7 @@ def candidates(messages: Sequence[Said]) -> list[Line]:
         name = person(message)
         if name is not None:
             others = names - {name}
-            other = next(iter(others)) if name and len(others) == 1 else "the agent" if not others else ""
+            other = next(iter(others)) if name and len(others) == 1 else "the agent" if agent and not others else ""
             long = sum(map(len, said)) > PASTED
             turn = _Turn(message, index, name, other, before[-3:], said, names, long)
             for line in _offered(turn, len(found), [_carried(found.pop())] if _goes_on(found, turn) else []):
@@ -187,7 +194,8 @@ def _line(turn: _Turn, text: str, factor: float, order: int, place: int) -> Line
 def _told(text: str, turn: _Turn) -> str:
     """Write a statement about its speaker, with the day that it was said on where it names none."""
     day, happening = turn.message.day, happens(text)
-    text = third(anchor(text, day), turn.name)
+    called = None if turn.name else _CALLED.match(text)
+    text = calls(called[1] or called[2] or called[3]) if called else third(anchor(text, day), turn.name)
     return re.sub(r"\s+", " ", text) + _said_on(text, turn, happening)
 
 
@@ -199,9 +207,17 @@ def _said_on(text: str, turn: _Turn, happening: bool) -> str:
 
 
 def _wants(wish: str, name: str) -> str:
+    if has_kana(wish):
+        return f"{name or 'ユーザー'}の希望：{wish}"
     if mostly_cjk(wish):
         return f"{name or '用户'}希望助手{wish.replace('我', name or '用户')}"
-    return f"{name or 'User'} wants the agent to {wish[:1].lower() + wish[1:]}"
+    wish = wish[:1].lower() + wish[1:]
+    to = (
+        ""
+        if re.match(r"(?:answers?|replies|responses|explanations?) (?:of|in|under|with|at|below|within)\b", wish)
+        else "the agent to "
+    )
+    return f"{name or 'User'} wants {to}{wish}"
 
 
 def _answer(text: str, turn: _Turn) -> str | None:

@@ -8,14 +8,15 @@ from collections.abc import Iterable
 from dream.llm.embedded.dates import dated
 from dream.llm.embedded.directives import wanted
 from dream.llm.embedded.salience import happened
+from dream.llm.embedded.words import mostly_cjk
 from dream.models import MemoryFile
 
 _PROFILE = re.compile(
     r"\b(?:prefers?|favou?rite|likes?|loves?|hates?|dislikes?|enjoys?|allergic|vegetarian|vegan|lives? in|living in|based in|"
     r"moved to|grew up|born|from|birthday|years? old|works? (?:at|for|as|in)|job|profession|name is|is called|speaks?|native|"
-    r"time ?zone|married|single|husband|wife|partner|kids?|children|son|daughter|hobb\w+|passion\w*|is an? |degree|studie[ds]|"
+    r"time ?zone|married|single|husband|wife|partner|kids?|children|son|daughter|hobb\w+|passion\w*|is an? |learn\w*|eats?|drinks?|doesn't eat|ich heiße|heißt|wohne|arbeite als|mag|liebe|hasse|bevorzuge|geboren|allergisch|Lieblings\w+|verheiratet|degree|studie[ds]|"
     r"uses?|always|never|usually|interested in|keen on|afraid of|scared of|dream is|goal is|diagnosed|my |has an? )\b"
-    r"|喜欢|偏好|讨厌|最爱|过敏|住在|搬到|生日|岁|名字|叫|老家|来自|会说|时区|工作|职业|爱好|习惯|常用|素食|是一名|是个|丈夫|妻子|孩子",
+    r"|喜欢|偏好|讨厌|最爱|过敏|住在|家在|搬到|生日|岁|名字|叫|老家|来自|会说|时区|工作|职业|爱好|习惯|常用|素食|是一名|是个|丈夫|妻子|孩子|好き|嫌い|住んで|名前|アレルギー|趣味|働いて|飼って|私は",
     re.I,
 )
 _TRAIT = re.compile(
@@ -31,7 +32,7 @@ _EVENT = re.compile(
     re.I,
 )
 _HOME = re.compile(
-    r"(?:Is |Has |Was |Just |Recently )?(?:lives?|living|based|moved|moving|relocated) (?:back )?(?:in|to)\b|.{0,14}(?:住在|搬到)",
+    r"(?:Is |Has |Was |Just |Recently )?(?:.{0,20}\b(?:flat|house|home|apartment) is|(?:(?:We|We've|Have|Has) )?(?:just |recently )?(?:lives?|lived|living|based|moved|moving|relocated)(?: back)?) (?:in|to)\b|.{0,14}(?:住在|家在|搬到)",
     re.I,
 )
 _CALLED = re.compile(r"^(?:The user is called|用户叫) ?(?P<name>[^\s,.。（(]{1,40})")
@@ -39,7 +40,9 @@ _LEAD = re.compile(r"^(?P<name>[^\s:：]{1,40}?)(?P<own>'s)?(?:[:：,]| (?=[a-z'
 _SPEAKS = re.compile(
     r"([A-Z][\w'-]{1,20}(?: [A-Z][\w'-]{1,20})?|[\u4e00-\u9fff]{2,4})(?::(?= )|：|, asked \")|The user is called (\S+)"
 )
-_UNNAMED = re.compile(r"^(?:[A-Z][a-z]+s(?:\b|')|Is |Has |Does |Was |Had |The user|User|Their |用户|自己)")
+_UNNAMED = re.compile(
+    r"^(?:[A-Z][a-z]+s(?:\b|')|Is |Has |Does |Was |Had |The user|User|Moved |Relocated |We |We'|Our |Ich |Mein|Wir |Unser|Their |用户|自己)"
+)
 
 
 def calls(name: str) -> str:
@@ -73,8 +76,12 @@ def route(line: str, names: set[str]) -> tuple[MemoryFile, str]:
     lead = _LEAD.match(line)
     if names and lead and lead["name"] in names:
         return ("USER.md" if _lasting(line, line[lead.end() :].strip()) else "memory/MEMORY.md"), line
-    profile = _HOME.match(line) or (_PROFILE.search(line) is not None and not _EVENT.search(line))
-    if not names and profile and (_UNNAMED.match(line) or not (lead and lead["name"][:1].isupper())):
+    unnamed = _UNNAMED.match(line) is not None or (mostly_cjk(line) and "：" not in line[:12])
+    if (_HOME.match(line) and (unnamed or not names)) or (
+        _PROFILE.search(line)
+        and not _EVENT.search(line)
+        and (unnamed or not (names or (lead and lead["name"][:1].isupper())))
+    ):
         return "USER.md", line
     return "memory/MEMORY.md", line
 

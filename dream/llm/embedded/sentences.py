@@ -26,7 +26,9 @@ _ODD = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060
 _END = re.compile(
     r"(?<=[.!?…])[\"'”’)\]]*\s+(?=[\"'“‘(\[]?[^\W_])|(?<=[。！？；])\s*|\s+[-–—]{1,2}\s+(?=(?:I|we|my)\b)"
 )
-_ABBREVIATION = re.compile(r"(?:\b(?:Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|vs|e\.g|i\.e|No|approx|Inc|Ltd|a\.m|p\.m|[A-Z]))\.$")
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|vs|e\.g|i\.e|No|approx|Inc|Ltd|a\.m|p\.m|[A-Z])|(?i:\b(?:am|vom|zum|bis|der|den|dem|seit) \d{1,2}))\.$"
+)
 _CODE = re.compile(
     r"[{};]\s*$|^\s*(?:[$%]\s|at \S+[(:]|File \"|import \w+|from \S+ import|def |class \w+[(:]|const |let \w+ =|var \w+ =|\w+\(\S*$)"
 )

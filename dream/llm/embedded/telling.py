@@ -11,7 +11,7 @@ import re
 from dream.llm.embedded.dates import relative
 from dream.llm.embedded.lexicon import COMMON, FEELING, STOP
 from dream.llm.embedded.salience import happened
-from dream.llm.embedded.words import content, mostly_cjk
+from dream.llm.embedded.words import content, has_cjk
 
 _SELF = re.compile(r"\b(?:i|i'\w+|my|me|mine|myself)\b", re.I)
 _RESOLVES = re.compile(
@@ -19,7 +19,14 @@ _RESOLVES = re.compile(
     r" (?:keep|cherish|treasure|give up|remember|forget|(?:love|like|enjoy|adore|appreciate|admire) (?:this|that|those|these|your|how|it|to|seeing|hearing))\b",
     re.I,
 )
-_FRAGMENT = re.compile(r"^(?:for|by|with|about|of|to|from|than|like|as)\b[^,]{0,70}$", re.I)
+_FRAGMENT = re.compile(
+    r"^(?:for|by|with|about|of|to|from|than|like|as)\b(?!.* (?:I|we|they|he|she|it|[A-Z]\w+) [a-z])[^,]{0,70}$|.*\b(?:says?|said|reads|states)$",
+    re.I,
+)
+_SUPPOSES = re.compile(
+    r"^(?:if|imagine|suppose|supposing|say|what if|let'?s say)\b(?=.*\b(?:would|could|might|had|were)\b|.*'d\b)|^(?:如果|假如|要是|假设|もし|wenn ich .*(?:würde|hätte|wäre))",
+    re.I,
+)
 _SECOND = re.compile(r"\b(?:you|you'\w+|your|yours|yourself|ya|u|ur)\b", re.I)
 _WE = re.compile(r"^(?:[^,]{0,40}, )?(?:we|our)\b", re.I)
 _ALL_OF_US = re.compile(
@@ -80,8 +87,8 @@ def names_something(text: str) -> bool:
 
 def tells(text: str) -> bool:
     """Say whether a trimmed sentence, as it was said, is a statement that a person would write down."""
-    if mostly_cjk(text):
-        return True
+    if has_cjk(text) or _SUPPOSES.match(text):
+        return not _SUPPOSES.match(text)
     mine, firm, weight = _SELF.search(text) is not None, names_something(text), substance(text)
     if len(text.split()) < _SHORTEST or (weight < 1 and not firm) or _FRAGMENT.match(text):
         return False

@@ -11,6 +11,7 @@ from dream.llm.embedded.lexicon import COMMON, FEELING, HARD_ZH, MONTHS, STOP, S
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 _WORD = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+(?:['’./:@-][^\W_{CJK}]+)*", re.UNICODE)
 FELT = 0.45  # the weight of a word of feeling beside 1 for a plain content word
+_KANA = re.compile("[\u3040-\u30ff]")
 _HAS_CJK = re.compile(f"[{CJK}]")
 _CALENDAR = frozenset(word.lower() for word in (*MONTHS, *WEEKDAYS))
 
@@ -18,6 +19,11 @@ _CALENDAR = frozenset(word.lower() for word in (*MONTHS, *WEEKDAYS))
 def has_cjk(text: str) -> bool:
     """Say whether a text holds Chinese, Japanese or Korean letters."""
     return _HAS_CJK.search(text) is not None
+
+
+def has_kana(text: str) -> bool:
+    """Say whether a text holds Japanese syllables."""
+    return _KANA.search(text) is not None
 
 
 def mostly_cjk(text: str) -> bool:
