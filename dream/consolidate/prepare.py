@@ -12,6 +12,8 @@ from dream.text import clean
 from dream.transcripts.clean import said
 from dream.transcripts.turns import role
 
+NAME_CHARS = 100  # of a speaker's name, which stands before each part of what was said
+
 _SPEAKERS: tuple[Role, ...] = ("user", "assistant", "tool")
 
 
@@ -37,4 +39,4 @@ def safe(text: str, patterns: Sequence[str]) -> str:
 
 
 def _name(name: str | None) -> str | None:
-    return (clean(name).strip() or None) if name else None
+    return (clean(name).strip()[:NAME_CHARS].strip() or None) if name else None
