@@ -32,7 +32,7 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 def settings(provider: Provider, **more: object) -> Settings:
-    given = {"timezone": "UTC", "durable": False, "model": NAME, "batch": True, "retries": 0, "parallel": 1} | more
+    given = {"timezone": "UTC", "durable": False, "model": NAME, "batch": True, "retries": 0, "parallel": 3} | more
     return Settings(api_base=provider.base, api_key="k", **given)  # type: ignore[arg-type]
 
 
