@@ -30,7 +30,7 @@ from dream.phases.structured import SCHEMA
 from dream.records import consolidation_record, run_record
 from dream.reports import BatchReport, ConsolidateReport, RunReport
 from dream.settings import Job, Settings
-from dream.store import idle, runs, transaction
+from dream.store import idle, packing, runs, transaction
 from dream.store.bills import Bills
 from dream.store.lock import run_lock
 from dream.store.seen import Seen
@@ -137,7 +137,7 @@ def run(
             # 3. Dreamt history over its budget moves to the archive; loose git objects are packed.
             if batches and not dry_run:
                 workspace.history.archive(workspace.dream_cursor(), settings.history_tokens, now=now)
-                workspace.git.pack()
+                packing.pack(workspace)
         except DreamError as error:
             failure = error
         # 4. Every run leaves a record, also one that did nothing: it says why.

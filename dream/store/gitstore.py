@@ -158,16 +158,18 @@ class GitStore:
         """Raise GitError with git's words unless every object is there and whole."""
         self.git.run("fsck", "--full", "--no-dangling", "--no-progress")
 
-    def pack(self) -> bool:
-        """Pack loose objects when they have become many; nobody has to wait for it. Tells whether it did."""
+    @property
+    def is_loose(self) -> bool:
+        """Whether loose objects have become so many that it pays to pack them; starts no process."""
         git_dir = self.git.git_dir
-        if git_dir is None:
-            return False
         try:
-            loose = sum(1 for _ in (git_dir / "objects" / "17").iterdir())
+            return git_dir is not None and sum(1 for _ in (git_dir / "objects" / "17").iterdir()) >= _LOOSE
         except FileNotFoundError:
             return False
-        if loose < _LOOSE:
+
+    def pack(self) -> bool:
+        """Pack loose objects when they have become many; nobody has to wait for it. Tells whether it did."""
+        if not self.is_loose:
             return False
         self.git.run("gc", "--quiet", "--force")  # the gc.pid of one that was killed doesn't count
         return True

@@ -23,6 +23,14 @@ from dream.store.gitobjects import blob_name
 NEXT = "refs/dream/next"
 # A ref is locked for milliseconds; a lock that is older than this, in seconds, belongs to a process that died.
 STALE = 2.0
+_LOCKS = (
+    "*.lock",
+    "refs/heads/**/*.lock",
+    "refs/dream/*.lock",
+    "logs/**/*.lock",
+    "objects/info/**/*.lock",
+    "gc.pid",
+)
 _LOCK = re.compile(r"Unable to create '(.+\.lock)'|cannot lock ref .*'(.+\.lock)'")
 
 
@@ -78,7 +86,7 @@ def clear_locks(git_dir: Path, since: float) -> None:
 
     A git that outlived its killed parent may still be at work: its lock is given the time that such a lock lasts.
     """
-    for pattern in ("*.lock", "refs/heads/**/*.lock", "refs/dream/*.lock"):
+    for pattern in _LOCKS:
         for lock in git_dir.glob(pattern):
             with suppress(FileNotFoundError):
                 if lock.stat().st_mtime < since - 1:

@@ -76,6 +76,7 @@ def written(
     try:
         return place.git.write(changes, message, parent=head, now=now, author=author)
     except GitError:
+        place.git.clear_locks(intent.written_at(place.private))
         intent.remove(place.private)
         raise
 

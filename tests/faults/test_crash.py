@@ -6,8 +6,10 @@ A real `dream` process is killed with everything that it has started: at each of
 
 from __future__ import annotations
 
+import hashlib
 import random
 import time
+import zlib
 from pathlib import Path
 
 import pytest
@@ -77,6 +79,37 @@ def test_killed_at_every_call(pattern: Path, tmp_path: Path, shim: Path, command
     tried = kill_at_calls(pattern, tmp_path / "w", command, shim, 1, 1)
     print(f"killed `dream {command[0]}` at each of its {tried} calls that change the disk")
     assert tried >= 10
+
+
+def with_loose_objects(pattern: Path, root: Path) -> Path:
+    """Copy the pattern with as many loose objects as make the next dream pack them, so that git gc is struck too."""
+    copy(pattern, root)
+    made, number = 0, 0
+    while made < 4:
+        number += 1
+        data = b"blob %d\0loose %d" % (len(f"loose {number}"), number)
+        name = hashlib.sha1(data, usedforsecurity=False).hexdigest()
+        if name.startswith("17"):
+            path = root / ".git/objects/17" / name[2:]
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(zlib.compress(data))
+            made += 1
+    return root
+
+
+def test_killed_while_git_packs(pattern: Path, tmp_path: Path, shim: Path) -> None:
+    loose = with_loose_objects(pattern, tmp_path / "loose")
+    calls = undisturbed(pattern, tmp_path / "w", RUN, shim)[2]
+    assert kill_at_calls(loose, tmp_path / "w", RUN, shim, calls + 3, 31) >= 1
+
+
+@pytest.mark.long
+def test_killed_at_each_call_while_git_packs(pattern: Path, tmp_path: Path, shim: Path) -> None:
+    loose = with_loose_objects(pattern, tmp_path / "loose")
+    calls = undisturbed(pattern, tmp_path / "w", RUN, shim)[2]
+    tried = kill_at_calls(loose, tmp_path / "w", RUN, shim, calls - 5, 1)
+    print(f"killed `git gc` of a dream at each of its {tried} calls that change the disk")
+    assert tried > 20
 
 
 @pytest.mark.parametrize(("command", "times"), [(CONSOLIDATE, 4), (RUN, 6)])
