@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from types import TracebackType
@@ -19,24 +18,14 @@ from dream.errors import HistoryError
 from dream.models import Diagnostic, Entry, NewEntry, Report
 from dream.store import history_legacy, history_of
 from dream.store.files import explained, read_bytes, reason
-from dream.store.history_archive import Archived, already_moved, archived, opened
+from dream.store.history_archive import already_moved, archived, opened
 from dream.store.history_bytes import bisect, line_at, lines, lines_backwards, settled_end
 from dream.store.history_index import Index
+from dream.store.history_of import View
 from dream.store.history_records import BrokenRow, decode
 from dream.store.history_writer import StalePosition, Writer, count_archive, highest_given
 
 MOST_REPORTS = 50  # diagnostics of one History; a file of rubbish needs no million of them
-
-
-@dataclass(frozen=True, slots=True)
-class _View:
-    """The files as one reader sees them: history from `start` to `end`, and the archive before it."""
-
-    descriptor: int
-    inode: int
-    start: int
-    end: int
-    files: list[Archived]
 
 
 class History:
@@ -148,28 +137,18 @@ class History:
     def of(self, sessions: re.Pattern[str]) -> Iterator[Entry]:
         """Yield the entries of the sessions whose whole key matches, oldest first; other lines are hardly looked at."""
         with explained("read", self.path, HistoryError), self._view() as view:
-            yield from history_of.entries(self._lines(view), sessions, self._zone)
+            yield from history_of.entries(view.lines(self.archive_path), sessions, self._zone)
 
     def of_backwards(self, session: str) -> Iterator[Entry]:
         """Yield the entries of `session` from the newest to the oldest, and end with its first message."""
         with explained("read", self.path, HistoryError), self._view() as view:
-            found = history_of.entries(self._lines_backwards(view), re.compile(re.escape(session)), self._zone)
+            found = history_of.entries(
+                view.lines_backwards(self.archive_path), re.compile(re.escape(session)), self._zone
+            )
             for entry in found:
                 yield entry
                 if entry.span and entry.span[0] == 0:
                     return
-
-    def _lines(self, view: _View) -> Iterator[bytes]:
-        for file in view.files:
-            with opened(self.archive_path / file.name) as descriptor:
-                yield from (line for _, line in lines(descriptor, 0, file.size))
-        yield from (line for _, line in lines(view.descriptor, view.start, view.end))
-
-    def _lines_backwards(self, view: _View) -> Iterator[bytes]:
-        yield from (line for _, line in lines_backwards(view.descriptor, view.start, view.end))
-        for file in reversed(view.files):
-            with opened(self.archive_path / file.name) as descriptor:
-                yield from (line for _, line in lines_backwards(descriptor, 0, file.size))
 
     def size(self) -> tuple[int, int]:
         """Return how many entries and tokens history.jsonl holds, without its archive."""
@@ -233,27 +212,27 @@ class History:
             raise HistoryError(f"{self.path} cannot be appended to: {reason(fault)}; nothing was added.") from fault
 
     @contextmanager
-    def _view(self) -> Iterator[_View]:
+    def _view(self) -> Iterator[View]:
         try:
             with opened(self.path) as descriptor:
                 status = os.fstat(descriptor)
                 files = archived(self.archive_path)
                 start = already_moved(descriptor, status.st_size, self.archive_path, files)
                 end = settled_end(descriptor, start, status.st_size)
-                yield _View(descriptor, status.st_ino, start, end, files)
+                yield View(descriptor, status.st_ino, start, end, files)
         except FileNotFoundError:
             if self.path.exists():
                 raise
-            yield _View(-1, 0, 0, 0, archived(self.archive_path))
+            yield View(-1, 0, 0, 0, archived(self.archive_path))
 
     @contextmanager
-    def _counted(self) -> Iterator[_View]:
+    def _counted(self) -> Iterator[View]:
         """Open a view with the index caught up with it."""
         with explained("read", self.path, HistoryError), self._view() as view, self._writer.guard:
             self._count(view)
             yield view
 
-    def _count(self, view: _View) -> None:
+    def _count(self, view: View) -> None:
         count_archive(self._index, self.archive_path, view.files, self._flaw)
         self._index.refresh(
             view.descriptor,
@@ -263,7 +242,7 @@ class History:
             lambda offset, why: self._flaw("history.jsonl", view.descriptor, offset, why),
         )
 
-    def _entries(self, view: _View, cursor: int, last: int | None = None) -> Iterator[Entry]:
+    def _entries(self, view: View, cursor: int, last: int | None = None) -> Iterator[Entry]:
         """Yield the entries above `cursor`; beyond `last` only as far as damaged order makes it necessary."""
         for file in view.files:
             if file.last > cursor and (last is None or file.first <= last):
@@ -277,7 +256,7 @@ class History:
             if entry.cursor > cursor:
                 yield entry
 
-    def _offset(self, view: _View, cursor: int) -> tuple[int, bool]:
+    def _offset(self, view: View, cursor: int) -> tuple[int, bool]:
         """Return where the first entry above `cursor` is to be looked for, and whether cursors rise from there.
 
         A bisection is right only where cursors rise. The index has seen every line and knows from where on

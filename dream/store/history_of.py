@@ -1,23 +1,53 @@
-"""The entries of some sessions among those of all others: most lines are passed over without being parsed."""
+"""All lines of the log, and among them the entries of some sessions: most lines are passed over unparsed."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import tzinfo
+from pathlib import Path
 
 import orjson
 
 from dream.models import Entry
+from dream.store.history_archive import Archived, opened
+from dream.store.history_bytes import lines, lines_backwards
 from dream.store.history_records import BrokenRow, decode
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The files as one reader sees them: history from `start` to `end`, and the archive before it."""
+
+    descriptor: int
+    inode: int
+    start: int
+    end: int
+    files: list[Archived]
+
+    def lines(self, folder: Path) -> Iterator[bytes]:
+        """Yield every line, those of the archive in `folder` first."""
+        for file in self.files:
+            with opened(folder / file.name) as descriptor:
+                yield from (line for _, line in lines(descriptor, 0, file.size))
+        yield from (line for _, line in lines(self.descriptor, self.start, self.end))
+
+    def lines_backwards(self, folder: Path) -> Iterator[bytes]:
+        """Yield every line from the last to the first."""
+        yield from (line for _, line in lines_backwards(self.descriptor, self.start, self.end))
+        for file in reversed(self.files):
+            with opened(folder / file.name) as descriptor:
+                yield from (line for _, line in lines_backwards(descriptor, 0, file.size))
+
 
 _SESSION = re.compile(rb'"session(?:_key)?"\s*:\s*("(?:[^"\\]|\\.)*")')
 
 
-def entries(lines: Iterable[bytes], sessions: re.Pattern[str], zone: tzinfo | None) -> Iterator[Entry]:
-    """Yield the entries among `lines` whose whole session key matches `sessions`; broken lines are passed over."""
-    for line in lines:
-        if not any(_matches(found, sessions) for found in _SESSION.findall(line)):
+def entries(found: Iterable[bytes], sessions: re.Pattern[str], zone: tzinfo | None) -> Iterator[Entry]:
+    """Yield the entries among the lines `found` whose whole session key matches `sessions`; none of broken ones."""
+    for line in found:
+        if not any(_matches(key, sessions) for key in _SESSION.findall(line)):
             continue
         try:
             entry = decode(line, zone)

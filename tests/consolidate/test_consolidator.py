@@ -175,6 +175,7 @@ def test_a_model_that_rejects_a_chunk_is_asked_for_the_next(history: History) ->
 
 
 @pytest.mark.parametrize("answer", ["- a fact", ModelUnavailable("down"), "(nothing)"])
+@pytest.mark.long
 def test_a_message_of_two_megabytes_is_split_and_never_cut_off(history: History, answer: Answer) -> None:
     text = "".join(f"<{number}> some text of a large file\n" for number in range(55_000))
     messages = [Message("user", "look:"), Message("user", text), Message("user", "done")]
