@@ -69,6 +69,8 @@ def forget(workspace: Workspace, what: str, *, text: bool = False, dry_run: bool
         undone = workspace.private / UNDONE
         if undone.exists():  # git was perhaps killed with it
             workspace.git.clear_locks(undone.stat().st_mtime)
+            for folder in (workspace.root, workspace.memory / "archive"):
+                files.sweep(folder)
         transaction.recover(workspace)
         transaction.commit_hand_edits(workspace, now)
         needle, sources = _wanted(workspace, what, text=text)

@@ -134,7 +134,8 @@ def replace_head(place: Place, head: str, new: str, changes: Mapping[str, bytes 
 
 def recover(place: Place) -> bool:
     """Finish or drop a commit that a crash cut short; tells whether there was one. Where there is none it is cheap."""
-    files.sweep(place.private)
+    for directory in (place.private, place.root / "memory"):
+        files.sweep(directory)
     if not (place.private / intent.FILE_NAME).exists():
         return False
     git = place.git
@@ -142,7 +143,7 @@ def recover(place: Place) -> bool:
     found = intent.read(place.private)
     if found is not None and found.new:
         _finish(place, found)
-    for directory in (place.root, place.root / "memory", place.root / ARCHIVE):
+    for directory in (place.root, place.root / ARCHIVE):
         files.sweep(directory)
     intent.remove(place.private)
     return True
