@@ -14,6 +14,7 @@ from dream.llm import tokens
 from dream.models import MEMORY_FILES, MemoryFile, Usage
 from dream.settings import Settings
 from dream.store import runs
+from dream.store.batches import Batches
 from dream.store.bills import Bills
 from dream.store.runs import RunRecord
 from dream.store.workspace import Workspace
@@ -51,6 +52,7 @@ class Health:
     pending: int
     today: Usage
     month: Usage
+    batches: int
     runs: tuple[RunRecord, ...]
     next_run: datetime | None
     scheduled: tuple[str, ...]
@@ -75,6 +77,8 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: tup
     recorded = runs.last(workspace.private, LOOKED_AT)
     done = tuple(recorded[:RUNS])
     serving = nightly.served(workspace)
+    batches = Batches(workspace.private)
+    batches.read()
     spent = Bills(workspace.private).spent(now, settings.zone())
     zone = ZoneInfo(settings.timezone) if settings.timezone else None
     next_run = serving or (parse(settings.schedule).after(now, zone) if scheduled else None)
@@ -96,6 +100,7 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: tup
         pending=len(workspace.pending()),
         today=spent.today,
         month=spent.month,
+        batches=len(batches.open()),
         runs=done,
         next_run=next_run,
         scheduled=("serve", *scheduled) if serving else scheduled,

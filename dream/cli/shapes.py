@@ -198,6 +198,7 @@ def health(found: Health, workspace: str) -> Shape:
             "month_tokens": found.month.input_tokens + found.month.output_tokens,
             "month_usd": found.month.cost_usd,
         },
+        "batches": found.batches,
         "last_run": record(found.runs[0]) if found.runs else None,
         "runs": [record(one) for one in found.runs],
         "next_run": found.next_run.isoformat() if found.next_run else None,

@@ -18,6 +18,7 @@ from dream.reports import ConsolidateReport, RunReport
 from dream.settings import Settings
 from dream.store.bills import Bills
 from dream.store.workspace import Workspace
+from tests.cli.commands import dream
 from tests.provider import Body, Provider, Reply, fault, text
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
@@ -243,3 +244,46 @@ def test_a_plan_that_never_reached_the_provider_is_submitted_anew(
 
     assert len(provider.batches.submitted) == 1
     assert ledger.read_bytes().count(b"submitted") == 1
+
+
+def test_what_is_dreamt_again_is_neither_asked_nor_billed_again(workspace: Workspace, provider: Provider) -> None:
+    provider.script(answer)
+    workspace.history.append([NewEntry("summary", "- Has a cat")], now=NOW)
+    run(workspace, provider)
+    provider.batches.finish()
+    first = run(workspace, provider)
+    (workspace.memory / ".dream_cursor").write_text("0\n")
+
+    again = run(workspace, provider)
+
+    assert (first.outcome, again.batches[0].entries) == ("committed", (1, 1))
+    assert len(provider.batches.submitted) == 1
+    assert first.usage.input_tokens >= 1000
+    assert again.usage.input_tokens < 1000  # phase 2, if anything
+
+
+def test_an_answer_nobody_came_for_is_paid_and_dropped_after_a_week(workspace: Workspace, provider: Provider) -> None:
+    provider.script(answer)
+    workspace.history.append([NewEntry("summary", "- Has a cat")], now=NOW)
+    run(workspace, provider)
+    provider.batches.finish()
+    pipeline.run(workspace, settings=settings(provider, batch=False), now=NOW)  # somebody was in a hurry
+    workspace.history.append([NewEntry("summary", "- Has a dog")], now=NOW)
+    run(workspace, provider)  # takes the answer, which nobody needs, and submits the next
+    before = Bills(workspace.private).spent(datetime.now(UTC), UTC).month.calls
+    provider.batches.finish()
+
+    run(workspace, provider, now=NOW + 8 * DAY)
+
+    assert Bills(workspace.private).spent(datetime.now(UTC), UTC).month.calls >= before + 2
+    assert len(list((workspace.private / "batches").iterdir())) == 1
+    assert workspace.dream_cursor() == 2
+
+
+def test_status_says_what_is_with_the_provider(workspace: Workspace, provider: Provider) -> None:
+    provider.script(answer)
+    workspace.history.append([NewEntry("summary", "- Has a cat")], now=NOW)
+    run(workspace, provider)
+
+    assert dream("status", "-w", workspace.root, "--json").json["batches"] == 1
+    assert "1 with the provider at half the price" in dream("status", "-w", workspace.root).out
