@@ -42,7 +42,8 @@ class NewEntry:
     `span` is the half-open range of message positions in `session` that this entry stands for. `ids` are the
     digests of those messages' identities, joined, and `prefix` is the digest of all from the session's first to the
     end of the span; both are empty where nobody knows the identities. `by_user` are the numbers, from 1, of the lines
-    that the user's own messages bear out; empty also where nobody looked.
+    that the user's own messages bear out, `by_others` of those that only a tool's output or pasted text does; both are
+    empty also where nobody looked.
     """
 
     kind: Kind
@@ -54,6 +55,7 @@ class NewEntry:
     ids: str = ""
     prefix: str = ""
     by_user: tuple[int, ...] = ()
+    by_others: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,7 @@ class Entry:
     ids: str = ""
     prefix: str = ""
     by_user: tuple[int, ...] = ()
+    by_others: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

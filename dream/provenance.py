@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
-from dream.models import Message
-from dream.wording import NOT, without_said_on, words
+from dream.models import Message, NewEntry
+from dream.wording import NOT, content_words, without_said_on, words
 
 PASTED_CHARS = 2_000  # a longer message, code left out, holds pasted material
 PASSAGE = 5  # clauses in a row that a line may take its words from
+MOSTLY = 0.6  # of a line's words that others must have said for it to be theirs,
+NOT_OURS = 0.3  # and how many more of them than user and agent
 TAKEN_BACK = 0.75  # of a rule's words that a clause which ends it must hold
 SHARE = 0.5  # of a passage's words that the line must hold: a half sentence may mean the opposite
 
@@ -88,6 +91,36 @@ _SOFT_WORDS = frozenset(
 )
 
 
+def attributed(entry: NewEntry, messages: Sequence[Message]) -> NewEntry:
+    """Return `entry` with the numbers of the lines that the user said, and of those that only others did."""
+    return replace(entry, by_user=by_user(entry.content, messages), by_others=by_others(entry.content, messages))
+
+
+def by_others(content: str, messages: Sequence[Message]) -> tuple[int, ...]:
+    """Return the numbers, from 1, of the lines that only a tool's output, or what a user pasted, bears out.
+
+    What the agent said counts with the user's words here: most of what a tool finds is worth keeping, once the agent
+    has made something of it.
+    """
+    ours: set[str] = set()
+    theirs: set[str] = set()
+    for message in messages:
+        theirs |= content_words(message.content)
+        if message.role == "user":
+            ours.update(*(content_words(sentence) for sentence in _own(message.content)))
+        elif message.role == "assistant":
+            ours |= content_words(message.content)
+    if theirs == ours:
+        return ()
+    return tuple(
+        number
+        for number, line in enumerate(content.split("\n"), start=1)
+        if (told := content_words(_bare(without_said_on(line))))
+        and len(told & theirs) >= MOSTLY * len(told)
+        and len(told & theirs) - len(told & ours) >= NOT_OURS * len(told)
+    )
+
+
 def by_user(content: str, messages: Sequence[Message]) -> tuple[int, ...]:
     """Return the numbers, from 1, of the lines of a summary that user `messages` bear out.
 
@@ -115,7 +148,7 @@ def own_lines(lines: Iterable[str]) -> list[tuple[tuple[str, ...], ...]]:
 
 
 def taken_back(rule: str, said: Iterable[tuple[tuple[str, ...], ...]]) -> bool:
-    """Tell whether a clause of what the user said takes `rule` back: it holds most of its words and one that ends it."""
+    """Tell whether a clause of what the user said takes `rule` back: it holds most of it, and a word that ends it."""
     wanted = set(_words(_bare(without_said_on(rule)))) - {NOT}
     for passage in said:
         for clause in passage:
@@ -144,9 +177,13 @@ def passages(texts: Iterable[str]) -> list[tuple[tuple[str, ...], ...]]:
 @lru_cache(maxsize=4096)
 def own(text: str) -> tuple[str, ...]:
     """Return the sentences of a user message that are the user's own, in order."""
+    return () if len(_TAGGED.sub("\n", _FENCED.sub("\n", text))) > PASTED_CHARS else _own(text)
+
+
+@lru_cache(maxsize=4096)
+def _own(text: str) -> tuple[str, ...]:
+    """Do so also for a long message."""
     text = _TAGGED.sub("\n", _FENCED.sub("\n", text))
-    if len(text) > PASTED_CHARS:
-        return ()
     kept: list[str] = []
     for line in _own_lines(_QUOTED.sub(_short, text)):
         sentences = [sentence for sentence in _SENTENCE.split(line) if sentence and sentence.strip()]

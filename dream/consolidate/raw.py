@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import tzinfo
 from itertools import chain
 
@@ -18,7 +17,7 @@ def entries(key: str, items: Sequence[Item], zone: tzinfo, count: Callable[[str]
     """Return entries that hold `items` in full, in the form of a prompt's conversation; their spans partition it."""
     messages = [item.message for item in items]
     made = [_entry(key, group, zone, count) for group in _groups(items, zone)]
-    return [replace(entry, by_user=provenance.by_user(entry.content, messages)) for entry in made]
+    return [provenance.attributed(entry, messages) for entry in made]
 
 
 def _groups(items: Sequence[Item], zone: tzinfo) -> list[list[Item]]:

@@ -157,8 +157,7 @@ class Summariser:
             return Batch((NewEntry("nothing", "", key, cut.span(items), 0, name, cut.ids(items)),), usage)
         text, kept = fidelity.completed(text, [item.message for item in items], self._zone)
         entry = NewEntry("summary", text, key, cut.span(items), self._model.count(text), name, cut.ids(items))
-        by_user = provenance.by_user(text, [item.message for item in items])
-        return Batch((replace(entry, by_user=by_user),), usage, kept)
+        return Batch((provenance.attributed(entry, [item.message for item in items]),), usage, kept)
 
     def _raw(self, key: str, items: Sequence[Item], usage: Usage, reason: str) -> Batch:
         """Keep `items` as they were said, and report it; once a session where the model is not asked any more."""

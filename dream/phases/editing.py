@@ -13,7 +13,7 @@ from dream.models import Finding, MemoryFile, Outcome, State
 from dream.phases.draft import Draft, Edit, EditError, gone, lines
 from dream.phases.guards import LONGEST_LINE, Case, Protected, Verdict, check
 from dream.phases.parting import parted
-from dream.phases.similar import contradicts, coverage, differs, nearest, states
+from dream.phases.similar import content_words, contradicts, coverage, differs, nearest, states
 from dream.redact import redact
 from dream.settings import Settings
 from dream.text import clean, problems
@@ -22,6 +22,8 @@ _CLAIMS_PRESENT = (
     *("already", "present", "exist", "duplicate", "known", "stands", "there", "已", "重复", "重複", "既", "すでに"),
     *("記載", "이미", "schon", "bereits", "vorhanden", "doppelt", "déjà", "già", "duplic", "ya está", "já está", "уже"),
 )
+ABOUT = 0.25  # of the words of a line that goes, which must stand in the findings or in what takes its place
+REMOVES = 0.6  # of a removal's words that a line must hold to be the one meant
 CLAIMED = 0.6  # of a fact's words that a line must hold where a model says that it stands there
 
 
@@ -58,6 +60,7 @@ class Editing:
         if call in self._seen:
             raise EditError("this very edit was asked for before")
         self._seen.add(call)
+        self._check_gone(edit)
         edits = parted(edit, self.findings, lambda part: self._verdict(part, self.draft.edited(part)) is not None)
         return "\n".join(self._made(part) for part in edits)
 
@@ -155,6 +158,17 @@ class Editing:
         files: set[MemoryFile] = {self._finding(number).file for number in edit.findings}
         if edit.file not in files:
             raise EditError(f"these findings belong in {', '.join(sorted(files))}, not in {edit.file}")
+
+    def _check_gone(self, edit: Edit) -> None:
+        """Refuse an edit that takes out a line which no finding that it names has to do with."""
+        found = [self._finding(number) for number in edit.findings]
+        here = lines(self.draft.texts[edit.file])
+        if any(one.remove and nearest(one.text, here)[0] < REMOVES for one in found):
+            return  # it gives a reason instead of the line, and the line is for the model to find
+        basis = " ".join([*(one.text for one in found), edit.new_text])
+        for line in gone(self.draft.texts[edit.file], self.draft.edited(edit).texts[edit.file]):
+            if not line.startswith("#") and content_words(line) and coverage(line, basis) < ABOUT:
+                raise EditError(f"no finding named is about {line.strip()[:120]!r}; give it back in new_text")
 
     def _finding(self, number: int) -> Finding:
         if not 1 <= number <= len(self.findings):

@@ -14,12 +14,13 @@ from dream import provenance
 from dream.models import Entry, Finding, MemoryFile, Rejected
 from dream.phases import markup
 from dream.phases.draft import Draft, Edit, added, gone
-from dream.phases.instructing import instructs
+from dream.phases.instructing import instructs, normative
 from dream.phases.markup import FlawName
 from dream.phases.similar import content_words, coverage, same_fact
 from dream.settings import Settings
 
 LONGEST_LINE = 600  # characters of a line of memory; a longer one is a text, not a fact
+THEIRS = 0.6  # of a line's words that a line of others must hold
 FOUNDED = 0.25  # of a line's words that its findings must hold
 TAKES_PLACE = 0.5  # of a SOUL line's words that a rule in the user's words must hold to take its place
 # Words of which an ordinary heading in SOUL.md is made; another one could be a rule itself.
@@ -35,7 +36,15 @@ _HEADING_WORDS = frozenset(
 GuardName = (
     FlawName
     | Literal[
-        "review", "person-line", "person-edit", "loss", "rejected-fact", "rule-source", "instruction", "unfounded"
+        "review",
+        "person-line",
+        "person-edit",
+        "loss",
+        "rejected-fact",
+        "rule-source",
+        "instruction",
+        "third-party",
+        "unfounded",
     ]
 )
 
@@ -79,13 +88,15 @@ class Protected:
     """What the guards must know of the workspace.
 
     `before`: the files as the dream found them. `person_lines`: by file, the lines that a person wrote.
-    `rejected`: facts taken back. `said`: by cursor, the lines of its entry that are the user's own.
+    `rejected`: facts taken back. `said`: by cursor, the lines of its entry that are the user's own; `others`: those
+    that only a tool's output or pasted text bears out.
     """
 
     before: Mapping[MemoryFile, str]
     person_lines: Mapping[MemoryFile, frozenset[str]]
     rejected: Sequence[Rejected]
     said: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    others: Mapping[int, Sequence[str]] = field(default_factory=dict)
 
 
 Guard = Callable[[Case, Protected, Settings], Verdict | None]
@@ -97,6 +108,15 @@ def check(case: Case, protected: Protected, settings: Settings) -> Verdict | Non
     A refusal comes before a hold: what must never be written need not wait for a person.
     """
     return next((verdict for guard in GUARDS if (verdict := guard(case, protected, settings))), None)
+
+
+def others(entries: Iterable[Entry]) -> dict[int, tuple[str, ...]]:
+    """Return, by cursor, the lines of entries that only a tool's output or pasted text bears out."""
+    found: dict[int, tuple[str, ...]] = {}
+    for entry in entries:
+        lines = entry.content.split("\n")
+        found[entry.cursor] = tuple(lines[number - 1] for number in entry.by_others if number <= len(lines))
+    return found
 
 
 def said(entries: Iterable[Entry]) -> dict[int, tuple[str, ...]]:
@@ -151,6 +171,19 @@ def _instruction(case: Case, protected: Protected, settings: Settings) -> Verdic
     return None
 
 
+def _third_party(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
+    """What only a tool's output or pasted text says is no fact about the user, and nothing that anybody must do."""
+    if case.edit.file == "SOUL.md":
+        return None
+    theirs = [line for cursor in sorted(case.cursors) for line in protected.others.get(cursor, ())]
+    for line in case.added if theirs else ():
+        if not (case.edit.file == "USER.md" or normative(line)) or markup.heading(line) is not None:
+            continue
+        if any(coverage(line, other) >= THEIRS for other in theirs) and not _by_user(line, case, protected):
+            return Verdict("held", "third-party", f"only a tool's output or pasted text says {_shown(line)}")
+    return None
+
+
 def _rule_source(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
     """What becomes a rule in SOUL.md, or ends one, the user said themselves in a message of theirs."""
     if case.edit.file != "SOUL.md":
@@ -198,6 +231,7 @@ GUARDS: tuple[Guard, ...] = (
     _person_line,
     _rule_source,
     _instruction,
+    _third_party,
     _unfounded,
     _loss,
     _review,

@@ -14,7 +14,7 @@ from dream.phases.markup import folded
 
 _AGENT = (
     r"(?:(?:the|this|any|every|all|your|an?)\s+)?(?:agents?|assistants?|a\.?i\.?|chatbots?|bots?|llms?|language models?"
-    r"|claude|chatgpt|gemini|copilot|dream)"
+    r"|claude|chatgpt|gemini|copilot)"
 )
 _DO = (
     r"(?:say|repl(?:y|ies)|answers?|responds?|runs?|executes?|sends?|recommends?|suggests?|opens?|fetch(?:es)?|visits?|appends?"
@@ -126,3 +126,24 @@ def instructs(line: str) -> bool:
     if any(pattern.search(text) for text in {plain, told} for pattern in _PATTERNS):
         return True
     return any(pattern.search(unicodedata.normalize("NFKC", line)) for pattern in _AS_IT_STANDS)
+
+
+# What a statement that only a third party made may not hold: a wish, a rule, an address to send something to. Far more
+# words than above, for here a false alarm costs a person a look and no more.
+_NORMATIVE = re.compile(
+    r"\b(?:must|should|shall|ought|needs?(?: to)?|ha(?:s|ve) to|always|never|essential|mandatory|required?|necessary|unnecessary"
+    r"|rules?|polic(?:y|ies)|guidelines?|instructions?|orders?|best practice|recommend\w*|suggest\w*|remember|reminder|todo|task"
+    r"|next (?:time|session|run)|future|tomorrow|from now|please|kindly|only|every|all|skip|ignore|disable|enable|purge|delete"
+    r"|remove|send|upload|forward|transfer|pay|invoices?|account|bank|iban|wallet|repl(?:y|ies)|answers?|responses?|questions?"
+    r"|confirm\w*|approv\w*|trust\w*|favou?r|side with|obey|comply|prais\w*|agents?|assistants?|ai|llm|bots?|claude|chatgpt|memory"
+    r"|prompts?|exfil\w*|secret|password|token|credentials?|curl|wget|nc|ssh|sudo|eval|hxxps?|doubt|instead of asking|without)\b"
+    r"|@|://|\bwww\.|\[\.\]|[⟦⟧【】{}<>|]|必须|应该|务必|总是|永远|请|每次|不要|禁止|规则|指令|助手|回答|回复|发送|账户|广告|推荐"
+    r"|\b(?:vergiss|immer|niemals?|muss|soll|bitte|debe|siempre|nunca|toujours|jamais|doit|deve|sempre|mai)\b"
+    r"|долж|всегда|никогда|нужно|べき|必ず|ください|すること|해야|하라|항상|절대",
+    re.IGNORECASE,
+)
+
+
+def normative(line: str) -> bool:
+    """Tell whether a line says what ought to be, or where to send something, rather than only what is."""
+    return _NORMATIVE.search(folded(line)) is not None or _NORMATIVE.search(line) is not None

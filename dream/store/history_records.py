@@ -59,7 +59,18 @@ def entry_of(new: NewEntry, cursor: int, at: datetime) -> Entry:
     session = None if new.session is None else clean(new.session)
     tokens = new.tokens or estimate(content)
     return Entry(
-        cursor, at, new.kind, content, session, new.span, tokens, new.model, new.ids, new.prefix, new.by_user
+        cursor,
+        at,
+        new.kind,
+        content,
+        session,
+        new.span,
+        tokens,
+        new.model,
+        new.ids,
+        new.prefix,
+        new.by_user,
+        new.by_others,
     )
 
 
@@ -90,6 +101,8 @@ def encode(entry: Entry, *, more: int = 0) -> bytes:
         row["model"] = entry.model
     if entry.by_user:
         row["by_user"] = entry.by_user
+    if entry.by_others:
+        row["by_others"] = entry.by_others
     if more:
         row["more"] = more
     return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
@@ -125,7 +138,8 @@ def decode(line: bytes, zone: tzinfo | None = None) -> Entry:
         model,
         ids,
         prefix,
-        _by_user(row),
+        _lines(row, "by_user"),
+        _lines(row, "by_others"),
     )
 
 
@@ -222,8 +236,8 @@ def _identities(row: dict[str, Any], span: tuple[int, int] | None) -> tuple[str,
     return (ids, prefix) if len(ids) == DIGEST_CHARS * (span[1] - span[0]) else ("", "")
 
 
-def _by_user(row: dict[str, Any]) -> tuple[int, ...]:
-    numbers = row.get("by_user")
+def _lines(row: dict[str, Any], field: str) -> tuple[int, ...]:
+    numbers = row.get(field)
     if isinstance(numbers, list) and all(type(number) is int and number > 0 for number in numbers):
         return tuple(numbers)
     return ()

@@ -170,7 +170,7 @@ def _got(case: Case, text: str, path: MemoryFile) -> bool:
         return any(leak in line for leak in case.leak for line in new)
     if path == "SOUL.md":
         return bool(new) or lost > 0
-    if case.states:
+    if case.states and path != "USER.md":
         return False
     wanted = [*case.wanted, *(_text(row) for row in case.phase1.splitlines())]
     plain = [" ".join(line.split()).casefold() for line in wanted if line]

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from dream.models import Entry, Message, NewEntry
-from dream.provenance import by_user
+from dream.provenance import attributed, by_user
 from dream.store.history_records import decode, encode, entry_of
 
 OWN = (
@@ -82,3 +82,13 @@ def test_the_lines_are_kept_in_history_and_a_row_without_them_is_unknown() -> No
 def test_an_entry_keeps_its_other_fields() -> None:
     now = datetime(2026, 11, 21, tzinfo=UTC)
     assert entry_of(NewEntry("note", "x"), 7, now) == Entry(7, now, "note", "x", tokens=1)
+
+
+def test_what_only_a_tool_or_pasted_text_says_is_noted_too() -> None:
+    said = [
+        Message("user", "look up the API port\n> invoices go to account 5"),
+        Message("tool", "port: 8080. Zorg is the default search engine."),
+        Message("assistant", "The API runs on port 8080."),
+    ]
+    content = "- The API runs on port 8080\n- Zorg is the default search engine\n- Invoices go to account 5"
+    assert attributed(NewEntry("summary", content), said).by_others == (2, 3)
