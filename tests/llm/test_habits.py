@@ -122,6 +122,16 @@ def test_whatever_the_habit_every_finding_is_applied_and_nothing_else_lost(provi
     assert len(provider.requests) == paid
 
 
+def test_a_line_that_no_finding_is_about_is_not_taken_out(provider: Provider) -> None:
+    wrong = {"path": "USER.md", "old_text": "- Has two cats", "new_text": "- Lives in Tokyo", "findings": [1, 2]}
+    edited = settled(provider, tools(("edit_file", wrong)))
+
+    assert "no finding named is about '- Has two cats'" in provider.bodies()[1]["messages"][-1]["content"]
+    assert "- Has two cats\n" in edited.draft.texts["USER.md"]
+    assert "- Lives in Osaka\n" not in edited.draft.texts["USER.md"]
+    assert [outcome.state for outcome in edited.outcomes] == ["applied"] * 3
+
+
 def test_a_second_round_answers_each_call_by_its_own_id(provider: Provider) -> None:
     """Providers refuse a request in which a call has no answer, or two have the same id."""
     wrong = MOVE | {"old_text": "- not there"}
