@@ -6,15 +6,15 @@ behind it. A file holds one month of UTC and is never rotated; it is small: some
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
+from operator import add
 from pathlib import Path
 
 import orjson
 
 from dream.models import Usage
-from dream.store import lines
+from dream.store import files, lines
 from dream.store.files import explained
 
 FOLDER = "bills"
@@ -51,36 +51,47 @@ class Bills:
         """Add up the day and the month of `now` in `zone`; raises WorkspaceError."""
         day = now.astimezone(zone).date()
         today, month, paid = Usage(), Usage(), Usage()
-        for model, usage, on in self._of_month(day, zone):
+        for (minute, model), usage in self._by_minute(day).items():
+            on = datetime.fromisoformat(f"{minute}+00:00").astimezone(zone).date()
+            if (on.year, on.month) != (day.year, day.month):
+                continue
             month += usage
             if on == day:
                 today += usage
                 paid += replace(usage, cost_usd=usage.cost_usd or 0.0) if model != FREE else Usage()
         return Spent(today, month, paid)
 
-    def _of_month(self, day: date, zone: tzinfo) -> Iterator[tuple[str, Usage, date]]:
-        """Yield the bills of `day`'s month in `zone`; a file's month is UTC's, so its ends may lie in the next."""
+    def _by_minute(self, day: date) -> dict[tuple[str, str], Usage]:
+        """Add up the bills of each minute and model around `day`'s month.
+
+        A file's month is UTC's, so the ends of a zone's month may lie in the next ones.
+        """
         first = day.replace(day=1)
         last = (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
         around = (first - timedelta(days=1), first, last + timedelta(days=1))
+        sums: dict[tuple[str, str], list[float]] = {}
         for name in dict.fromkeys(f"{one:%Y-%m}.jsonl" for one in around):
-            for line in self._lines(self._folder / name):
-                bill = _parse(line, zone)
-                if bill is not None and (bill[2].year, bill[2].month) == (day.year, day.month):
-                    yield bill
-
-    def _lines(self, path: Path) -> Iterator[bytes]:
-        with explained("read", path):
-            if path.exists():
-                with path.open("rb") as file:
-                    yield from file
+            for line in (files.read_bytes(self._folder / name) or b"").splitlines():
+                _add(sums, line)
+        return {key: _usage(sum_) for key, sum_ in sums.items()}
 
 
-def _parse(line: bytes, zone: tzinfo) -> tuple[str, Usage, date] | None:
-    """Read one line, or None where it is torn or none of ours."""
+def _add(sums: dict[tuple[str, str], list[float]], line: bytes) -> None:
+    """Add one line, unless it is torn or none of ours. The last figure counts the calls whose price is not known."""
     try:
         row = orjson.loads(line)
-        at = datetime.fromisoformat(row.pop("at"))
-        return row.pop("model"), Usage(**row), at.astimezone(zone).date()
-    except (ValueError, TypeError, KeyError, AttributeError):
-        return None
+        key, cost = (row["at"][:16], str(row["model"])), row["cost_usd"]
+        total = sums.get(key)
+        if total is None:
+            datetime.fromisoformat(f"{key[0]}+00:00")
+            total = sums[key] = [0, 0, 0, 0, 0.0, 0]
+        asked, answered, cached = row["input_tokens"], row["output_tokens"], row["cached_tokens"]
+        figures = (int(row["calls"]), int(asked), int(answered), int(cached), cost or 0.0, cost is None)
+        total[:] = map(add, total, figures)
+    except (ValueError, TypeError, KeyError):
+        return
+
+
+def _usage(total: list[float]) -> Usage:
+    calls, asked, answered, cached, cost, unpriced = total
+    return Usage(int(calls), int(asked), int(answered), None if unpriced else cost, int(cached))
