@@ -160,7 +160,7 @@ class Editing:
             raise EditError(f"these findings belong in {', '.join(sorted(files))}, not in {edit.file}")
 
     def _check_gone(self, edit: Edit) -> None:
-        """Refuse an edit that takes out a line which no finding that it names has to do with; a guard holds SOUL.md's."""
+        """Refuse an edit that takes out a line which no finding named is about; for SOUL.md a guard asks more."""
         if edit.file == "SOUL.md":
             return
         found = [self._finding(number) for number in edit.findings]
