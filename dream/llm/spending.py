@@ -13,6 +13,7 @@ from dream.models import Usage
 from dream.settings import Settings
 
 _DEFAULTS = Settings()
+FREE = "embedded"  # the model whose tokens nobody pays for
 Book = Callable[[str, Usage, datetime], None]
 
 
@@ -50,6 +51,7 @@ class Meter:
         self._open: set[Reservation] = set()
         today = spent_today or Usage()
         self._run_tokens, self._run_usd = 0, 0.0
+        self._run_free, self._day_free = 0, 0  # tokens of the free model among them: a bill's bound leaves them out
         self._day = self._today()
         self._day_tokens, self._day_usd = _tokens(today), today.cost_usd or 0.0
 
@@ -86,6 +88,9 @@ class Meter:
             self._records.append(usage)
             self._run_tokens += _tokens(usage)
             self._day_tokens += _tokens(usage)
+            if held.model == FREE:
+                self._run_free += _tokens(usage)
+                self._day_free += _tokens(usage)
             self._run_usd += usage.cost_usd or 0.0
             self._day_usd += usage.cost_usd or 0.0
             if self._book is not None:
@@ -99,10 +104,11 @@ class Meter:
     def _check(self, model: str, held: Reservation) -> None:
         tokens = held.tokens + sum(other.tokens for other in self._open)
         usd = held.usd + sum(other.usd for other in self._open)
+        run_free, day_free = (0, 0) if model == FREE else (self._run_free, self._day_free)
         for setting, what, used, more in (
             ("max_call_tokens", "call", 0, held.tokens),
-            ("max_run_tokens", "run", self._run_tokens, tokens),
-            ("max_day_tokens", "day", self._day_tokens, tokens),
+            ("max_run_tokens", "run", self._run_tokens - run_free, tokens),
+            ("max_day_tokens", "day", self._day_tokens - day_free, tokens),
         ):
             bound = self.bound(setting, model)
             if bound and used + more > bound:
@@ -118,12 +124,12 @@ class Meter:
     def bound(self, setting: str, model: str) -> float:
         """Return a bound for `model`; 0 is none. The default ones are against bills: the free `embedded` has none."""
         bound: float = getattr(self._settings, setting)
-        return 0 if model == "embedded" and bound == getattr(_DEFAULTS, setting) else bound
+        return 0 if model == FREE and bound == getattr(_DEFAULTS, setting) else bound
 
     def _turn_day(self) -> None:
         today = self._today()
         if today != self._day:
-            self._day, self._day_tokens, self._day_usd = today, 0, 0.0
+            self._day, self._day_tokens, self._day_free, self._day_usd = today, 0, 0, 0.0
 
     def _today(self) -> date:
         return self._now().astimezone(self._settings.zone()).date()

@@ -16,10 +16,12 @@ import pytest
 from dream import pipeline
 from dream.errors import SpendingLimit
 from dream.llm.catalog import Card
+from dream.llm.spending import Meter
 from dream.models import Usage
 from dream.settings import Settings
 from dream.store.bills import Bills, Spent
 from dream.store.workspace import Workspace
+from tests.cli.commands import dream
 
 NOW = datetime(2026, 11, 30, 20, tzinfo=UTC)
 ONE = Usage(1, 100, 10, 0.5, 4)
@@ -56,6 +58,28 @@ def test_free_tokens_do_not_use_up_the_bound_of_a_paid_model(tmp_path: Path) -> 
     assert Bills(workspace.private).spent(now, UTC).today.input_tokens == 10**6 + 900
     with pytest.raises(SpendingLimit, match="max_day_tokens"):
         pipeline.open_meter(workspace, settings, now).reserve("openai/m", 100, 1, PRICE)
+
+
+def test_nor_do_they_within_one_run() -> None:
+    meter = Meter(Settings(max_run_tokens=1000, max_day_tokens=1000))
+    meter.record(meter.reserve("embedded", 400, 0, PRICE), Usage(1, 400, 0, 0.0))
+
+    meter.record(meter.reserve("openai/m", 900, 0, PRICE), Usage(1, 900, 0, 0.9))
+
+    with pytest.raises(SpendingLimit, match="900 used in this run"):
+        meter.reserve("openai/m", 101, 0, PRICE)
+    with pytest.raises(SpendingLimit, match="1,300 used in this run"):  # an explicit bound holds the free model too
+        meter.reserve("embedded", 1, 0, PRICE)
+
+
+def test_the_log_ends_with_the_day_and_the_month_where_something_was_paid(tmp_path: Path) -> None:
+    workspace = Workspace.create(tmp_path / "ws", now=NOW)
+    assert "Cost" not in dream("log", "-w", workspace.root).out
+
+    Bills(workspace.private).add("openai/m", ONE, datetime.now(UTC))
+
+    cost = "1 call, 100 tokens in, 10 out, $0.5000"
+    assert dream("log", "-w", workspace.root).out.splitlines()[-1] == f"Cost today: {cost}. This month: {cost}."
 
 
 def test_money_that_is_known_counts_beside_a_price_that_is_not(tmp_path: Path) -> None:
@@ -96,6 +120,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from dream import pipeline
 from dream.llm.catalog import Card
+from dream.llm.spending import Meter
 from dream.models import Usage
 from dream.settings import Settings
 from dream.store.workspace import Workspace
