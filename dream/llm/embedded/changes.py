@@ -51,6 +51,7 @@ _NAME = re.compile(
 )
 _WEEKDAY = re.compile(rf"\b(?:{'|'.join(WEEKDAYS)})(?!s? before \d)|周[一二三四五六日天]|星期[一二三四五六日天]")
 _NOW = re.compile(r"\bnow\b|\binstead of\b|\bno longer\b|现在|改成|改到|改为|不再")
+_THING = re.compile(r"\b([A-Z][a-z]+|sprint|phase|chapter|version|round|part|week) #?(\d{1,2})\b(?![:.,]?\d)")
 _FROM = re.compile(
     r"\b(?i:from|instead of|rather than|over|no longer (?:uses?|likes?|prefers?|in|at|with|on)?|replac(?:ed|es|ing)|not|than) "
     r"(?:using |the |a |an )?(?P<old>[\w+#.-]+(?: [A-Z][\w+#.-]*)?)",
@@ -129,7 +130,12 @@ def _other_weekday(new: str, old: str, shared: list[str], same: float) -> bool:
 
 def _other_date(new: str, old: str) -> bool:
     left, right = set(_DATE.findall(new)), set(_DATE.findall(old))
-    return bool(left and right) and not left & right
+    return bool(left and right) and not left & right and _numbered(new) == _numbered(old)
+
+
+def _numbered(text: str) -> set[tuple[str, str]]:
+    """Return the things that a line tells apart by number: "Sprint 2", "phase 3"."""
+    return {(stem(match[1].lower()), match[2]) for match in _THING.finditer(text) if match[1] not in MONTHS}
 
 
 def _relation(new: str, old: str) -> bool:

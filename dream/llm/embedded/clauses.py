@@ -10,11 +10,15 @@ from dream.llm.embedded.words import content, mostly_cjk
 
 _CUT = re.compile(
     r"(\s+[-–—]+\s+|;\s+|…\s*|\.\.\.\s*|,\s+(?=(?:and|but|so|which|it|it's|that|that's|because|they|they're|this|"
-    r"making|feeling|thanks|especially|plus|you|you're|hope|hoping|just|really|even|though|although|as|can't|what)\b)"
+    r"making|feeling|thanks|like this|here|especially|plus|you|you're|hope|hoping|just|really|even|though|although|as|can't|what)\b)"
     r"|(?<=[a-z])\s+(?=(?:and it|and that|so it|and they|because it|since it|but it)(?:'s| was| is| makes| made|'re| feels| felt)\b))",
     re.I,
 )
 _VALUE = re.compile(rf"\d|\b(?:{'|'.join((*MONTHS, *WEEKDAYS))})\b|\bnow\b.*\b[A-Z]|\b[A-Z].*\bnow\b")
+_RELATIVE = re.compile(r"(?:which|who|whose|where|when|what|how|is|are|do|does|did|would|could)\b", re.I)
+_SHOWS = re.compile(
+    r"(?:and |but |so )*(?:like this|like so|as follows|here(?:'s| is| are)|see below|can you|could you)\b", re.I
+)
 SHORT = 45  # characters of a sentence that is left as it is
 
 
@@ -30,7 +34,8 @@ def pruned(text: str, least: float = 0.8) -> str:
         strong = sum(weight for key, weight in found.items() if weight >= 0.4 and key not in seen)
         if (
             (strong >= least or _VALUE.search(clause))
-            and not is_pleasantry(clause)
+            and not _SHOWS.match(clause)
+            and not (is_pleasantry(clause) and not _RELATIVE.match(clause))
             and (strong / len(clause) >= 0.012 or _VALUE.search(clause))
         ):
             kept += cut + clause

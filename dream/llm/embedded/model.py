@@ -10,6 +10,7 @@ from dream.llm.embedded.editing import edit
 from dream.llm.embedded.sections import conversation, day, files, history, section
 from dream.llm.embedded.words import has_cjk
 from dream.llm.model import ChatMessage, Completion, Tool
+from dream.llm.tokens import estimate
 from dream.models import Usage
 
 UNKNOWN = (
@@ -26,12 +27,8 @@ class EmbeddedModel:
     max_output = 8_192
 
     def count(self, text: str) -> int:
-        """Estimate tokens by letter class, as measured on common tokenizers: on the high side, never 0 for text."""
-        if not text:
-            return 0
-        plain = sum(c < "\x80" for c in text)
-        wide = sum(c >= "\u2e80" for c in text) if plain < len(text) else 0
-        return max(1, round(0.27 * plain + 1.05 * wide + 0.55 * (len(text) - plain - wide)))
+        """Estimate the tokens of a text."""
+        return estimate(text)
 
     def complete(
         self, messages: Sequence[ChatMessage], *, tools: Sequence[Tool] = (), max_tokens: int | None = None

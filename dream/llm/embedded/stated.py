@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from dream.llm.embedded.noise import is_question
 
@@ -36,6 +37,7 @@ _TASK = re.compile(
     r"keep getting|get) |i'd (?:also |really )?(?:like|love) )",
     re.I,
 )
+_REASON = re.compile(r"(?:especially |and |so )?(?:considering|given|with|after|due to|because of)\b(?! that)", re.I)
 _NOUN = r"(?P<noun>(?:my|our|the|their) (?:(?!to |(?<!with )(?<!of )(?<!for )(?<!in )(?:my|our|the|their) )[\w'/.-]+ ){0,9}?[\w'/.-]+)"
 _VALUE = r"(?:[$€£]?\d|(?:January|February|March|April|May|June|July|August|September|October|November|December) \d|(?:two|three|four|five|six|seven|eight|nine|ten)\b)"
 _OF = re.compile(
@@ -43,6 +45,23 @@ _OF = re.compile(
 )
 _WHICH = re.compile(
     rf"{_NOUN}, which (?P<rest>(?:has|have|is|was|are|were|had|now|recently|currently)\b[^,;?]{{3,120}})"
+)
+WANTED = 0.7  # how much of a statement it is that somebody wants or tries something
+_WANTS = re.compile(
+    r"^.{0,12}?\bi(?:'m|'d| am| would| want| wanna| need|'ve)?\b(?: \w+){0,3}? (?:want|wanna|trying|looking|hoping|like|love|interested|need)\b",
+    re.I,
+)
+_BARE = re.compile(
+    r"\b(?:reached|at|hit|achieved|got|completed|finished|done|to)\b (?:about |around |over |nearly )?(?P<number>\d[\d.,]*(?P<sign>%?))"
+    r"(?=$|,| (?:so far|now|already|after|by|since|but|and)\b)",
+    re.I,
+)
+_COUNTED = re.compile(
+    r"\d[\d.,]*(?P<sign>%?) (?P<noun>(?!of\b|on\b|in\b)[a-z]+(?: (?!on\b|in\b|for\b|by\b|to\b|with\b|and\b|of\b)[a-z]+){0,2})"
+)
+_STAYS = re.compile(
+    r"\b(?:prefer|decided|chose|chosen|choose|deadline|moved|switched|instead|goal|aiming|target\w*|never|always)\b",
+    re.I,
 )
 _LASTS = re.compile(
     r"\d|\b(?:prefer|decided|chose|chosen|choose|using|deadline|moved|switched|instead|goal|aiming|target\w*|never|always)\b|[a-z] [A-Z]"
@@ -61,13 +80,14 @@ def stated(sentence: str, *, run_on: bool = False) -> list[tuple[str, float]]:
     """
     asks = is_question(sentence)
     if not asks and not (run_on and len(sentence) > 80):
-        return [(sentence, _factor(sentence))]
+        return [(sentence, _factor(sentence, run_on=run_on))]
     clauses = _BREAK.split(sentence)
     found: list[tuple[str, float]] = []
     for index, clause in enumerate(clauses):
         asking = _ASKS.match(clause) is not None or (asks and index == len(clauses) - 1 and index == 0)
         if not asking and not is_question(clause):
-            found += _values(clause) or [(clause, _factor(clause))]
+            counted = _counted(clause, clauses[:index])
+            found += _values(counted) or [(counted, _factor(counted, run_on=run_on))]
     for match in _GIVEN.finditer(sentence):
         if not any(match["fact"] in text for text, _ in found):
             found.append((_ranged(match["fact"], sentence), 1.1))
@@ -80,6 +100,8 @@ def _values(clause: str) -> list[tuple[str, float]]:
     """Return the values that a task names: "trying to meet the deadline of April 5" → "the deadline is April 5"."""
     if not _TASK.match(clause):
         which = _WHICH.search(clause)
+        if which is not None and _REASON.match(clause):
+            return [(f"{which['noun']} {which['rest']}", 1.2)]
         return [(clause, 1.0)] if which is None or len(clause) < 160 else [(f"{which['noun']} {which['rest']}", 1.2)]
     found = [(f"{match['noun']} {match['rest']}", 1.2) for match in _WHICH.finditer(clause)]
     found += [(f"{match['noun']} is {match['value']}", 1.2) for match in _OF.finditer(clause)]
@@ -92,8 +114,21 @@ def _ranged(fact: str, sentence: str) -> str:
     return f"{fact} {span[0]}" if span and span[0] not in fact else fact
 
 
-def _factor(part: str) -> float:
-    """A task at hand is passing unless it names something that lasts."""
-    if not _TASK.match(part.strip()):
+def _counted(clause: str, before: Sequence[str]) -> str:
+    """Name what a bare number counts: after "achieve 100% test coverage", "reached 65%" is of test coverage."""
+    bare = _BARE.search(clause)
+    if bare is None:
+        return clause
+    counted = (match for other in reversed(before) for match in _COUNTED.finditer(other))
+    noun = next((match["noun"] for match in counted if match["sign"] == (bare["sign"] or "")), "")
+    return f"{clause[: bare.end('number')]} {noun}{clause[bare.end('number') :]}" if noun else clause
+
+
+def _factor(part: str, *, run_on: bool) -> float:
+    """A task that is put to an agent is passing unless it names something that lasts; what people want is not."""
+    task = _TASK.match(part.strip())
+    if not task:
         return 1.0
-    return 0.45 if _LASTS.search(part) else 0.0
+    if run_on:
+        return 0.45 if _STAYS.search(part) else 0.0
+    return 0.45 if _STAYS.search(part) or _LASTS.search(part) else WANTED if _WANTS.match(part) else 0.0

@@ -20,7 +20,7 @@ _RESOLVES = re.compile(
     re.I,
 )
 _FRAGMENT = re.compile(
-    r"^(?:for|by|with|about|of|to|from|than|like|as)\b(?!.* (?:I|we|they|he|she|it|[A-Z]\w+) [a-z])[^,]{0,70}$|.*\b(?:says?|said|reads|states)$",
+    r"^(?:for|by|with|about|of|to|from|than|like|as)\b(?!.* (?:I|we|they|he|she|it|[A-Z]\w+) [a-z])[^,]{0,70}$|(?:like|might|would|just|also) (?:to know|to see|an?|love to)\b.*|.*\b(?:says?|said|reads|states)$",
     re.I,
 )
 _SUPPOSES = re.compile(
@@ -54,10 +54,11 @@ _GUESSES = re.compile(
     r"this is (?:so|such|what|why|how|amazing|awesome|great)|it'?s (?:all about|always|so|such|never|okay|ok|important|good|nice|great)\b)",
     re.I,
 )
+_ACTS = re.compile(r"\b(?:I|i'\w+|I'\w+|we|We)\b")
 _TELLS_TO_DO = re.compile(
     r"^(?:just |always |never |simply |please )*(?:add|ask|be|believe|bring|call|check|choose|come|count|cut|do|don't|embrace|enjoy|explore|feel|"
-    r"find|focus|follow|gather|get|give|go|grab|have|hang|hold|imagine|keep|know|learn|leave|let|listen|look|make|mix|move|"
-    r"pick|pour|practice|push|put|reach|read|remember|rest|save|say|send|set|share|show|spend|spill|start|stay|step|stick|"
+    r"explain|find|focus|follow|gather|get|give|go|grab|have|hang|hold|imagine|keep|know|learn|leave|let|listen|look|make|mix|move|"
+    r"pick|pour|practice|push|put|reach|read|remember|rest|save|say|send|set|share|show|spend|spill|start|suggest|review|help|provide|consider|stay|step|stick|"
     r"stop|surround|swing|take|talk|tell|think|throw|treat|trust|try|turn|use|visit|wait|watch|wear|work|write)(?: |$)",
     re.I,
 )  # fmt: skip
@@ -92,11 +93,13 @@ def tells(text: str) -> bool:
     mine, firm, weight = _SELF.search(text) is not None, names_something(text), substance(text)
     if len(text.split()) < _SHORTEST or (weight < 1 and not firm) or _FRAGMENT.match(text):
         return False
+    if _TELLS_TO_DO.match(text) and not _ACTS.search(text):
+        return False
     if mine:
         return firm or _own(text, weight)
     if _SECOND.search(text):
         return False
-    if _GUESSES.match(text) or _TELLS_TO_DO.match(text) or _ALL_OF_US.search(text):
+    if _GUESSES.match(text) or _ALL_OF_US.search(text):
         return False
     judged = _JUDGES.match(text)
     if judged and _only_judges(judged["rest"]):
