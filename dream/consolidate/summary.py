@@ -16,6 +16,9 @@ _BULLET = re.compile(r"^\s*(?:[-*+•–·]|\d{1,3}[.)、])\s*\S", re.MULTILINE)
 _HEADER = re.compile(r"^\s*\[\d+\] (?:\d{4}-\d\d-\d\d \d\d:\d\d )?(?:user|assistant|tool)\b[^:\n]*: ?")
 _FENCE = re.compile(r"\A```\w*\n(.*)\n```\Z", re.DOTALL)
 _NOTHING = re.compile(r"(?:[-*•]\s*)?[`\"'*_]*\(nothing\)[`\"'*_]*\.?", re.IGNORECASE)
+_CALL = re.compile(
+    r"^\s*(?:<\|?(?:tools?|tool_calls?|function_calls?|python_tag)\|?>|<function=|\[TOOL_CALLS\]|<｜tool)", re.M
+)
 _REFUSAL = re.compile(
     r"(?:i['’]m|i am) (?:very |so |really )?(?:sorry|afraid|unable|not able|not comfortable)"
     r"|(?:i|we) (?:can['’]?t|cannot|can not|won['’]?t|will not|must decline|am not able)\b|sorry\b|apolog|unfortunately"
@@ -37,6 +40,8 @@ def read(completion: Completion, conversation: str, most: int, count: Callable[[
     if completion.finish == "length":
         raise AnswerUnusable("it was cut off at the longest answer allowed")
     text = _bare(completion.text)
+    if _CALL.search(text):
+        raise AnswerUnusable("it calls a tool in its text where only text was asked for")
     if completion.finish == "refusal" or (not _BULLET.search(text) and _REFUSAL.match(text)):
         raise AnswerUnusable("it is a refusal")
     if completion.finish != "stop":

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, date
+from datetime import UTC, date, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dream import pipeline
 from dream.errors import AnswerUnusable
 from dream.llm.gateway import LiteLLMModel
 from dream.llm.model import ChatMessage, Completion
@@ -16,6 +18,7 @@ from dream.phases import phase1, phase2
 from dream.phases.brief import Brief
 from dream.phases.guards import Protected
 from dream.settings import Settings
+from dream.store.workspace import Workspace
 from tests.provider import Body, Provider, Reply, Script, choice, fault, text, tools
 
 HELLO = [ChatMessage("system", "Be brief."), ChatMessage("user", "Hello")]
@@ -265,3 +268,30 @@ def test_a_server_that_streams_unasked_is_read(provider: Provider) -> None:
     provider.script(streamed({"content": "Hello"}))
 
     assert ask(provider).text == "Hello"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        text('<tool_call>\n{"name": "save_memory", "arguments": {"text": "Moved to Tokyo"}}\n</tool_call>'),
+        text('I save it.\n[TOOL_CALLS]save_memory[ARGS]{"text": "Moved to Tokyo"}'),
+        text("<function=save_memory><parameter=text>Moved to Tokyo</parameter></function>"),
+        tools(("save_memory", {"text": "Moved to Tokyo"})),
+        text(None, reasoning_content="- Moved to Tokyo"),
+        text("<think>Moved to Tokyo"),
+        text("- Moved to", finish="length"),
+        text(None, refusal="I can't help with that."),
+        text("- Moved", finish="content_filter"),
+    ],
+)
+def test_no_summary_that_was_not_finished_as_text_counts(provider: Provider, reply: Reply, tmp_path: Path) -> None:
+    now = datetime(2026, 11, 21, 3, tzinfo=UTC)
+    workspace = Workspace.create(tmp_path / "ws", now=now)
+    path = tmp_path / "talk.jsonl"
+    path.write_text(json.dumps({"role": "user", "content": "I moved to Tokyo on 18 November."}) + "\n")
+    provider.script(reply)
+    settings = Settings(model="openai/scripted", api_base=provider.base, api_key="k", retries=0, timezone="UTC")
+    report = pipeline.consolidate(workspace, [path], settings=settings, now=now)
+
+    assert (report.raw, report.usage.calls) == (1, 2)
+    assert "I moved to Tokyo on 18 November." in workspace.history.last(1)[0].content
