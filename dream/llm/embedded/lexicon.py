@@ -83,7 +83,7 @@ was were had did went saw got came took made gave found told said knew thought f
 brought taught caught built sent spent slept sat stood wrote read rode drove flew grew drew threw wore tore spoke broke
 chose froze woke sang swam began drank rang sank sprang shrank ate fell held hit hurt cut put set let shut quit cost
 beat bet led fed bled sped hid bit slid dug stuck hung stung swung fought sought heard paid laid dealt dreamt leapt
-meant became forgot forgave overcame understood undertook withdrew rebuilt
+meant learnt burnt sunk shot struck stole wept swept crept knelt clung begun became forgot forgave overcame understood undertook withdrew rebuilt
 """)  # fmt: skip
 UNINFLECTED = PAST | _set("""
 can could will would shall should may might
@@ -91,4 +91,4 @@ must used never always just also already really finally recently actually still 
 definitely totally truly absolutely probably not soon then now first
 """)
 THIRD = {"am": "is", "'m": "is", "have": "has", "'ve": "has", "do": "does", "go": "goes", "'ll": "will", "'d": "would",
-         "don't": "doesn't", "haven't": "hasn't", "was": "was", "were": "was", "'re": "is"}  # fmt: skip
+         "wanna": "wants to", "gotta": "has to", "don't": "doesn't", "haven't": "hasn't", "was": "was", "were": "was", "'re": "is"}  # fmt: skip

@@ -39,7 +39,7 @@ _SHOWN = re.compile(
 def shown(text: str) -> str:
     """Turn "Here's a bowl I made yesterday" into "I made a bowl yesterday"."""
     match = _SHOWN.match(text)
-    if match is None:
+    if match is None or re.search(r"\b(?:peek|look|glimpse)\b", match["thing"]):
         return text
     return f"{match['who']}{match['short'] or ''} {match['deed']} {match['thing']}{match['rest']}"
 

@@ -15,8 +15,8 @@ from dream.llm.embedded.words import content, has_cjk
 
 _SELF = re.compile(r"\b(?:i|i'\w+|my|me|mine|myself)\b", re.I)
 _RESOLVES = re.compile(
-    r"^(?:i'll|i will|i'm (?:gonna|going to)|i am going to|i won't|i'd|i would|i)(?: (?:definitely|always|never|just|really|totally|also|surely|still))*"
-    r" (?:keep|cherish|treasure|give up|remember|forget|(?:love|like|enjoy|adore|appreciate|admire) (?:this|that|those|these|your|how|it|to|seeing|hearing))\b",
+    r"^(?:i'll|i will|i'm (?:not )?(?:gonna|going to)|i am going to|i won't|i'd|i would|i)(?: (?:definitely|always|never|just|really|totally|also|surely|still))*"
+    r" (?:keep|cherish|treasure|give up|give it|quit|stop|let (?:anything|anyone|nothing|this|it)|stay|remember|forget|(?:love|like|enjoy|adore|appreciate|admire) (?:this|that|those|these|your|how|it|to|seeing|hearing))\b",
     re.I,
 )
 _FRAGMENT = re.compile(
