@@ -17,6 +17,7 @@ from pathlib import Path
 
 from dream.errors import GitError
 from dream.store import faults
+from dream.store.files import explained
 from dream.store.gitenv import DREAM, Git
 from dream.store.gitobjects import blob_name
 
@@ -88,14 +89,15 @@ def clear_locks(git_dir: Path, since: float) -> None:
     """
     for pattern in _LOCKS:
         for lock in git_dir.glob(pattern):
-            with suppress(FileNotFoundError):
+            with suppress(FileNotFoundError), explained("removed", lock):
                 if lock.stat().st_mtime < since - 1:
                     continue  # older than our commit: somebody else's
                 while time.time() - lock.stat().st_mtime <= STALE:
                     time.sleep(0.02)
                 lock.unlink()
     for report in git_dir.glob("fast_import_crash_*"):
-        report.unlink(missing_ok=True)
+        with explained("removed", report):
+            report.unlink(missing_ok=True)
 
 
 def refresh_index(git: Git, files: Mapping[str, bytes | None], sha_length: int) -> bool:

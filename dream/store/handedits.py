@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from dream.errors import GitError, WorkspaceError
+from dream.errors import DreamError, GitError, WorkspaceError
 from dream.store import files, intent, messages
 from dream.store.gitenv import DREAM, PERSON
 from dream.store.gitobjects import ARCHIVE, FILES, STATE, applied, changed, is_archive, is_memory
@@ -76,8 +77,9 @@ def written(
     try:
         return place.git.write(changes, message, parent=head, now=now, author=author)
     except GitError:
-        place.git.clear_locks(intent.written_at(place.private))
-        intent.remove(place.private)
+        with suppress(DreamError):  # where the disk refuses that too, the intent stays for `recover`
+            place.git.clear_locks(intent.written_at(place.private))
+            intent.remove(place.private)
         raise
 
 

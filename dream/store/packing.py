@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dream.errors import GitError
+from contextlib import suppress
+
+from dream.errors import DreamError, GitError
 from dream.store import intent
 from dream.store.handedits import Place
 
@@ -13,9 +15,11 @@ def pack(place: Place) -> bool:
         return False
     intent.write(place.private, intent.Intent(None, ""))
     try:
-        return place.git.pack()
+        place.git.pack()
     except GitError:
-        place.git.clear_locks(intent.written_at(place.private))
+        with suppress(DreamError):  # where the disk refuses that too, the intent stays for `recover`
+            place.git.clear_locks(intent.written_at(place.private))
+            intent.remove(place.private)
         raise
-    finally:
-        intent.remove(place.private)
+    intent.remove(place.private)
+    return True

@@ -48,10 +48,9 @@ def refuse_at_calls(
 @pytest.mark.parametrize(
     ("command", "kind", "stays", "first", "stride"),
     [
-        (CONSOLIDATE, FULL, True, 3, 4),
-        (RUN, FULL, True, 7, 61),
-        (RUN, BROKEN, False, 23, 61),
-        (RUN, READ_ONLY, True, 41, 97),
+        (CONSOLIDATE, FULL, True, 3, 7),
+        (RUN, FULL, True, 37, 90),
+        (RUN, BROKEN, False, 63, 90),
     ],
 )
 def test_some_calls_fail(

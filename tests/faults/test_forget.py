@@ -186,7 +186,7 @@ def kill_at_calls(pattern: Path, root: Path, shim: Path, first: int, stride: int
 
 
 def test_killed_at_some_calls_and_run_again_it_is_forgotten(pattern: Path, tmp_path: Path, shim: Path) -> None:
-    assert kill_at_calls(pattern, tmp_path / "w", shim, 17, 53) >= 2
+    assert kill_at_calls(pattern, tmp_path / "w", shim, 17, 80) >= 2
 
 
 @pytest.mark.long

@@ -85,7 +85,7 @@ def save_everywhere(
 
 
 @pytest.mark.parametrize(
-    ("file", "save", "first", "stride"), [("USER.md", by_a_new_file, 3, 17), ("memory/MEMORY.md", in_place, 9, 19)]
+    ("file", "save", "first", "stride"), [("USER.md", by_a_new_file, 3, 29), ("memory/MEMORY.md", in_place, 9, 31)]
 )
 def test_a_save_between_some_steps(
     pattern: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, save: Save, first: int, stride: int
