@@ -175,13 +175,14 @@ def kill_at_calls(pattern: Path, root: Path, shim: Path, first: int, stride: int
     tried = 0
     for at in range(first, calls + 1, stride):
         copy(pattern, root)
-        assert dream(root, "forget", FACT, "--yes", fault=Fault(shim, at)).status == -9
+        struck = dream(root, "forget", FACT, "--yes", fault=Fault(shim, at)).status
+        assert struck in (-9, 0)  # git gc doesn't make the same calls each time
         done = dream(root, "forget", FACT, "--yes")
         assert done.status == 0, done.err
         assert (memory(root), holders(root, FACT)) == (expected, [])
         Checker(root).check()
         assert not (root / ".dream/forgetting.json").exists()
-        tried += 1
+        tried += struck == -9
     return tried
 
 
