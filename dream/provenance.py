@@ -34,6 +34,16 @@ _DOCUMENT = re.compile(
     r"|[>|].*|\[?#?\d*\]?\s*(?:system|assistant|user|human|tool|developer|ai|bot|function)\b[^:\n]{0,40}[:：].*|\[\w+\].*)$",
     re.IGNORECASE,
 )
+_FORWARDED = re.compile(
+    r"^\s*(?:-{3,}.*|(?:from|subject|von|betreff|发件人|主题)\s*[:：].*|begin forwarded message.*"
+    r"|(?:\[\d+\] .*)?(?:system|assistant|user|human)\b[^:\n]{0,40}[:：].*)$",
+    re.IGNORECASE,
+)
+# Asks for work on the text that follows.
+_WORK_ON = re.compile(
+    r"\b(?:summari[sz]e|translate|proofread|rewrite|paraphrase|read this|look at this)\b|总结|翻译|改写|润色",
+    re.IGNORECASE,
+)
 # A line that ends so announces what follows; it is the user's only where they announce their own rules.
 _ANNOUNCES = re.compile(r"[:：]\s*$")
 _OWN_RULES = re.compile(
@@ -107,7 +117,7 @@ def by_others(content: str, messages: Sequence[Message]) -> tuple[int, ...]:
     for message in messages:
         theirs |= content_words(message.content)
         if message.role == "user":
-            ours.update(*(content_words(sentence) for sentence in _own(message.content)))
+            ours |= content_words(_typed(message.content))
         elif message.role == "assistant":
             ours |= content_words(message.content)
     if theirs == ours:
@@ -177,18 +187,25 @@ def passages(texts: Iterable[str]) -> list[tuple[tuple[str, ...], ...]]:
 @lru_cache(maxsize=4096)
 def own(text: str) -> tuple[str, ...]:
     """Return the sentences of a user message that are the user's own, in order."""
-    return () if len(_TAGGED.sub("\n", _FENCED.sub("\n", text))) > PASTED_CHARS else _own(text)
-
-
-@lru_cache(maxsize=4096)
-def _own(text: str) -> tuple[str, ...]:
-    """Do so also for a long message."""
     text = _TAGGED.sub("\n", _FENCED.sub("\n", text))
+    if len(text) > PASTED_CHARS:
+        return ()
     kept: list[str] = []
     for line in _own_lines(_QUOTED.sub(_short, text)):
         sentences = [sentence for sentence in _SENTENCE.split(line) if sentence and sentence.strip()]
         kept += [sentence for sentence in sentences if _is_own(sentence)]
     return tuple(kept)
+
+
+def _typed(text: str) -> str:
+    """Return what a user seems to have typed: all but code, markup, quotations, and documents that follow."""
+    kept: list[str] = []
+    for line in _QUOTED.sub(_short, _TAGGED.sub("\n", _FENCED.sub("\n", text))).split("\n"):
+        if _FORWARDED.match(line) or (_ANNOUNCES.search(line) and _WORK_ON.search(line)):
+            break
+        if not line.lstrip().startswith(">"):
+            kept.append(line)
+    return "\n".join(kept)
 
 
 def _own_lines(text: str) -> Iterator[str]:
