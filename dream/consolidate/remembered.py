@@ -24,7 +24,7 @@ _ROW = re.compile(
     r"\s*\{\"cursor\": ?\d+, ?\"timestamp\":.*|\s*(?:[-*] )?(?:\d+\. )?\[(?:SOUL|USER|MEMORY)(?:-REMOVE)?\] .*\{[\d, ]+\}\s*"
 )
 _SIGNS = re.compile(  # only then is there anything to look for
-    r"<history>|<findings>|<conversation |<file |<today>|\{\"cursor\"|\[(?:SOUL|USER|MEMORY)(?:-REMOVE)?\] "
+    r"<(?:history|findings|today)>|<conversation |<file |\{\"cursor\"|\[(?:SOUL|USER|MEMORY)(?:-REMOVE)?\] "
 )
 _NUMBER = re.compile(r"^\s*\d+(?:\t|→|[|:│] ?)")  # tools that show a file number its lines
 
