@@ -11,6 +11,7 @@ from dream.llm.model import ChatMessage, Completion, Model
 from dream.models import Entry, Finding, MemoryFile
 from dream.phases import excerpt, structured
 from dream.phases.brief import Brief
+from dream.phases.echo import is_echo
 from dream.phases.findings import Analysis, parse
 
 ENTRY_TOKENS = 16  # of the header line of one entry
@@ -58,8 +59,12 @@ def _ask(
 ) -> Analysis:
     messages = _prompt(page, files, model, brief)
     completion = model.complete(messages)
+
+    def read(answer: Completion) -> Analysis:
+        return _without_echoes(_read(answer, cursors), messages[0].content, page, files, brief)
+
     try:
-        return _read(completion, cursors)
+        return read(completion)
     except AnswerUnusable as error:
         first = error
     again = [
@@ -68,7 +73,7 @@ def _ask(
         ChatMessage("user", f"That cannot be used: {first}. Answer again, only in [FILE] lines or [SKIP]."),
     ]
     try:
-        return _read(model.complete(again), cursors)
+        return read(model.complete(again))
     except AnswerUnusable as error:
         raise AnswerUnusable(
             f"{model.name} gave no usable analysis of entries {cursors[0]}–{cursors[-1]}, twice: {error}; "
@@ -84,6 +89,18 @@ def _read(completion: Completion, cursors: Sequence[int]) -> Analysis:
     if completion.tool_calls:
         raise AnswerUnusable("the model called a tool instead of answering")
     return parse(structured.lines(completion.text), cursors)
+
+
+def _without_echoes(
+    found: Analysis, prompt: str, page: Sequence[Entry], files: Mapping[MemoryFile, str], brief: Brief
+) -> Analysis:
+    """Drop findings that only repeat the prompt; an answer of nothing else can't be used."""
+    headers = [prompts.entry(entry, brief.zone).partition("\n")[0] for entry in page]
+    data = "\n".join([*(entry.content for entry in page), *files.values()])
+    kept = tuple(one for one in found.findings if not is_echo(one.text, prompt, headers, data))
+    if found.findings and not kept:
+        raise AnswerUnusable("the answer only repeats the prompt")
+    return replace(found, findings=kept)
 
 
 def _prompt(page: Sequence[Entry], files: Mapping[MemoryFile, str], model: Model, brief: Brief) -> list[ChatMessage]:

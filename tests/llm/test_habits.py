@@ -19,6 +19,7 @@ from dream.phases.brief import Brief
 from dream.phases.guards import Protected
 from dream.settings import Settings
 from dream.store.workspace import Workspace
+from tests.llm.test_habits_language import entry
 from tests.provider import Body, Provider, Reply, Script, choice, fault, text, tools
 
 HELLO = [ChatMessage("system", "Be brief."), ChatMessage("user", "Hello")]
@@ -184,8 +185,6 @@ def test_no_answer_is_never_taken_for_nothing_new(provider: Provider, reply: Rep
 
 
 def analysed(provider: Provider, reply: Reply) -> tuple[str, ...]:
-    from tests.llm.test_habits_language import entry
-
     provider.script(reply)
     model = LiteLLMModel("openai/scripted", Settings(retries=0), api_base=provider.base, api_key="k")
     return tuple(finding.text for finding in phase1.analyse([entry(1, "- Moved to Tokyo")], FILES, model, BRIEF))
@@ -295,3 +294,30 @@ def test_no_summary_that_was_not_finished_as_text_counts(provider: Provider, rep
 
     assert (report.raw, report.usage.calls) == (1, 2)
     assert "I moved to Tokyo on 18 November." in workspace.history.last(1)[0].content
+
+
+@pytest.mark.parametrize(
+    "echo",
+    [
+        "[USER] one new or corrected fact {41}",
+        "[USER-REMOVE] the line of USER.md that is no longer true, copied {44}",
+        "[SOUL] … [SOUL-REMOVE] … [MEMORY] … [MEMORY-REMOVE] …",
+        '[USER] "Is a vegetarian"',
+        "[MEMORY] Mei is the designer {1}",
+        "[USER] 2026-11-20 03:00 summary",
+        "[MEMORY] [1] 2026-11-20 03:00 summary {1}",
+    ],
+)
+def test_what_only_repeats_the_prompt_is_no_finding(provider: Provider, echo: str) -> None:
+    """Seen of models with 135 and 500 million parameters."""
+    assert analysed(provider, text(f"{echo}\n[USER] Moved to Tokyo {{1}}")) == ("Moved to Tokyo",)
+    with pytest.raises(AnswerUnusable, match="only repeats the prompt"):
+        analysed(provider, text(echo))
+
+
+def test_an_example_of_the_prompt_that_was_really_said_is_a_finding(provider: Provider) -> None:
+    provider.script(text("[USER] Is a vegetarian {1}"))
+    model = LiteLLMModel("openai/scripted", Settings(retries=0), api_base=provider.base, api_key="k")
+
+    found = phase1.analyse([entry(1, "- The user is a vegetarian")], FILES, model, BRIEF)
+    assert [one.text for one in found] == ["Is a vegetarian"]
