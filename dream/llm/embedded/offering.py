@@ -232,7 +232,7 @@ def _answer(text: str, turn: _Turn) -> str | None:
         named = referred(text, [question])
         if named and tells(named):
             return _told(named, turn)
-    if is_thin(question) or len(question) > 90 or len(text) > 120:
+    if substance(question) < 1 or len(question) > 90 or len(text) > 120:
         return None
     if substance(text) < 1 and not names_something(text):
         return None

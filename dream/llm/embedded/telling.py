@@ -20,7 +20,7 @@ _RESOLVES = re.compile(
     re.I,
 )
 _FRAGMENT = re.compile(
-    r"^(?:for|by|with|about|of|to|from|than|like|as)\b(?!.* (?:I|we|they|he|she|it|[A-Z]\w+) [a-z])[^,]{0,70}$|(?:like|might|would|just|also) (?:to know|to see|an?|love to)\b.*|.*\b(?:says?|said|reads|states)$",
+    r"^(?:for|by|with|about|of|to|from|than|like|as)\b(?!.* (?:I|we|they|he|she|it|(?-i:[A-Z])\w+) [a-z])[^,]{0,70}$|(?:like|might|would|just|also) (?:to know|to see|an?|love to)\b.*|.*\b(?:says?|said|reads|states)$",
     re.I,
 )
 _SUPPOSES = re.compile(

@@ -1,0 +1,39 @@
+"""Which statement takes another's place, and which stands beside it."""
+
+import pytest
+
+from dream.llm.embedded.changes import supersedes
+from tests.embedded.asking import findings
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ("We've just moved to Ghent", "The user's flat is in Turin"),
+        ("Has switched from Kakoune to Emacs", "The user's editor is Kakoune"),
+        ("Lantern is now deployed on Friday instead of Monday", "We deploy Lantern every Monday"),
+        ("苍鹭的接口超时现在是1200毫秒", "苍鹭的接口超时是439毫秒"),
+        ("苍鹭现在改到周五部署", "苍鹭每周一部署一次"),
+    ],
+)
+def test_another_value_for_the_same_thing_takes_its_place(new: str, old: str) -> None:
+    assert supersedes(new, old)
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ("Has a dog called Pepper", "The user is called Ines"),
+        ("Ines adopted a greyhound called Pepper", "The user is called Ines"),
+        ("Is working on Sprint 2 with a deadline of April 20, 2024", "The new sprint deadline is April 5, 2024"),
+        ("The crawler has 512 open tickets in Oslo", "The crawler was rewritten in 30 days"),
+        ("Met Bo on Friday", "Met Bo on Monday"),
+    ],
+)
+def test_another_fact_stands_beside_it(new: str, old: str) -> None:
+    assert not supersedes(new, old)
+
+
+def test_the_users_own_words_at_the_end_of_a_summary_are_read_as_what_they_said() -> None:
+    entry = "- 2023-05-08 user: “It's sunny and 23 degrees here today.”\n- 2023-05-08 user: “My cat is called Fig.”"
+    assert findings({}, entry) == ["[USER] The user's cat is called Fig (8 May 2023) {1}"]
