@@ -2,7 +2,7 @@
 
 It reads only what any model is sent (prompts.py renders it) and answers in the same contracts:
 
-consolidate   sentences → noise, dates, person → coverage → bullets
+consolidate   sentences → what tells → dates, person, what it leans on → coverage → bullets
 phase 1       bullets → routing, changes, duplicates → `[FILE] fact {cursors}` lines
 phase 2       findings and files → layout → edit_file and skip_finding calls
 """

@@ -153,7 +153,12 @@ def _inflected(verb: str) -> str:
     lower = core.lower()
     if lower in THIRD:
         return THIRD[lower] + verb[len(core) :]
-    if lower in UNINFLECTED or re.search(r"[^e]ed$|n't$|^[^a-z]", lower) or not lower.replace("-", "").isalpha():
+    if (
+        lower in UNINFLECTED
+        or lower.removeprefix("re") in PAST
+        or re.search(r"[^e]ed$|n't$|^[^a-z]", lower)
+        or not lower.replace("-", "").isalpha()
+    ):
         return verb
     if lower.endswith("eed") and lower not in {"need", "feed", "succeed", "proceed", "exceed"}:
         return verb
