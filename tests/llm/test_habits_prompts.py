@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -83,3 +84,11 @@ def models(town: str, heard: list[Asked], now: datetime) -> Models:
     found = ScriptedModel(f"[USER] Was in {town}\n[MEMORY] Trip to {town} done")
     meter = Meter(QUIET, now=lambda: now)
     return Models(Listening(found, "phase1", heard), Listening(ScriptedModel(edits), "phase2", heard), meter)
+
+
+def test_the_summarisers_prompt_names_nobody_whom_a_small_model_could_take_for_the_user() -> None:
+    """Qwen2.5-Coder-0.5B wrote "The user is called Caroline" into history, from an example."""
+    text = prompts.load("consolidate", language="English")
+
+    assert not re.search(r"[\"`][A-Z][a-z]+: ", text)
+    assert "Caroline" not in text
