@@ -59,6 +59,13 @@ _FROM = re.compile(
 _FROM_ZH = re.compile(rf"(?:从|不再用|不再喜欢|不用|把)(?P<old>[{CJK}]{{2,6}}?|[A-Za-z+#.]+)(?:换|改|搬|了|到|$)")
 
 
+@lru_cache(maxsize=16384)
+def _found(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    """Search a line, which is compared with many others, only once."""
+    return pattern.search(text)
+
+
+@lru_cache(maxsize=16384)
 def undated(line: str) -> str:
     """Return a line without the date that it was said on."""
     return _SUFFIX.sub("", line)
@@ -94,13 +101,13 @@ def supersedes(new: str, old: str) -> bool:
     shared = [key for key in left if key in right and not key.isdigit() and left[key] >= 0.4 and key != name]
     if not shared:
         return False
-    cue = _CUE.search(new) is not None
+    cue = _found(_CUE, new) is not None
     if _other_value(new, old, shared, cue, same):
         return True
     fixed = {stem(word.lower()) for word in _APPOINTMENT.findall(new)} & set(left) & set(right)
     if fixed and len(shared) >= 2 and same >= (0.3 if cue else 0.6) and _other_date(new, old):
         return True
-    ended = len(new) < ONE and _END.search(new) and not _END.search(old)
+    ended = len(new) < ONE and _found(_END, new) and not _found(_END, old)
     if ended and same >= 0.5 and sum(left[key] >= 0.5 for key in shared) >= 2:
         return True
     return _named_old(new, old, shared) or _other_weekday(new, old, shared, same)
@@ -125,7 +132,7 @@ def _other_weekday(new: str, old: str, shared: list[str], same: float) -> bool:
     left, right = set(_WEEKDAY.findall(new)), set(_WEEKDAY.findall(old))
     days = {stem(day.lower()) for day in left | right}
     named = any(key not in days for key in shared)
-    return bool(_NOW.search(new) and right and left - right) and named and same >= 0.3 and not _apart(new, old)
+    return bool(_found(_NOW, new) and right and left - right) and named and same >= 0.3 and not _apart(new, old)
 
 
 def _other_date(new: str, old: str) -> bool:
@@ -143,16 +150,17 @@ def _relation(new: str, old: str) -> bool:
     if _about(new) != _about(old):
         return False
     for pattern in (_PLACE, _JOB, _NAME):
-        left, right = pattern.search(new), pattern.search(old)
+        left, right = _found(pattern, new), _found(pattern, old)
         if left and right and left["what"] not in right["what"] and right["what"] not in left["what"]:
             return True
-    left, right = _FAVOURITE.search(new), _FAVOURITE.search(old)
+    left, right = _found(_FAVOURITE, new), _found(_FAVOURITE, old)
     return bool(left and right and left["slot"].lower() == right["slot"].lower() and left["what"] != right["what"])
 
 
 _ABOUT = re.compile(rf"^([A-Z][a-z]+)(?=:| [a-z']|'s )|^([{CJK}]{{2,4}})：")
 
 
+@lru_cache(maxsize=16384)
 def _about(line: str) -> str:
     """Return the name that a line starts with; a verb in the third person is no name."""
     match = _ABOUT.match(line)
@@ -171,9 +179,9 @@ def _apart(new: str, old: str) -> bool:
 
 def _named_old(new: str, old: str, shared: list[str]) -> bool:
     """Say whether `new` names what it takes the place of: "switched from vim to Helix"."""
-    if not _CUE.search(new) or _apart(new, old):
+    if not _found(_CUE, new) or _apart(new, old):
         return False
-    gone = _FROM_ZH.search(new) or _FROM.search(new)
+    gone = _found(_FROM_ZH, new) or _found(_FROM, new)
     if gone is None or gone["old"].lower() not in old.lower() or gone["old"].lower() in STOP:
         return False
     if content(gone["old"]).get(stem(gone["old"].lower()), 1.3 if has_cjk(gone["old"]) else 0.0) < 0.9:
