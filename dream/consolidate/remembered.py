@@ -21,7 +21,8 @@ _SECTIONS = re.compile(
     re.DOTALL,
 )
 _ROW = re.compile(
-    r"\s*\{\"cursor\": ?\d+, ?\"timestamp\":.*|\s*(?:[-*] )?(?:\d+\. )?\[(?:SOUL|USER|MEMORY)(?:-REMOVE)?\] .*\{[\d, ]+\}\s*"
+    r"\s*\{\"cursor\": ?\d+, ?\"timestamp\":.*"
+    r"|\s*(?:[-*] )?(?:\d+\. )?\[(?:SOUL|USER|MEMORY)(?:-REMOVE)?\] .*\{[\d, ]+\}\s*"
 )
 _SIGNS = re.compile(  # only then is there anything to look for
     r"<(?:history|findings|today)>|<conversation |<file |\{\"cursor\"|\[(?:SOUL|USER|MEMORY)(?:-REMOVE)?\] "
