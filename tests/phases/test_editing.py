@@ -153,7 +153,9 @@ def test_invisible_characters_and_secrets_do_not_reach_the_draft() -> None:
     desk = editing(finding("Key"))
     desk.edit(Edit("USER.md", "", "- Key is AKIAIOSFODNN7EXAMPLF\u200b \u202ehidden", (1,)))
     text = desk.draft.texts["USER.md"]
-    assert "AKIA" not in text and "\u200b" not in text and "\u202e" not in text
+    assert "AKIA" not in text
+    assert "\u200b" not in text
+    assert "\u202e" not in text
 
 
 def test_without_a_model_a_correction_replaces_the_old_line() -> None:

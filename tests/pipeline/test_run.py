@@ -201,7 +201,8 @@ def test_a_save_while_the_model_thinks_is_merged(workspace: Workspace) -> None:
     report = run(workspace, think)
     assert report.outcome == "committed"
     text = workspace.read_file("USER.md")
-    assert text.startswith("- Mine\n") and "- Likes tea\n" in text
+    assert text.startswith("- Mine\n")
+    assert "- Likes tea\n" in text
     assert git(workspace, "log", "-2", "--format=%an %s").splitlines() == [
         "dream dream: 1 file, +1 −0 (entries 1–1)",
         "person hand: 1 file, +1 −0",
@@ -272,7 +273,14 @@ def test_what_is_over_the_budget_moves_to_the_archive(workspace: Workspace) -> N
 def test_a_tool_call_settles_a_finding_through_the_whole_pipeline(workspace: Workspace) -> None:
     add(workspace, "- likes tea")
     call = ToolCall(
-        "1", "edit_file", {"path": "USER.md", "old_text": "## Preferences\n", "new_text": "## Preferences\n\n- Tea, green\n", "findings": [1]}
+        "1",
+        "edit_file",
+        {
+            "path": "USER.md",
+            "old_text": "## Preferences\n",
+            "new_text": "## Preferences\n\n- Tea, green\n",
+            "findings": [1],
+        },
     )
     models = Models(
         ScriptedModel("[USER] Likes green tea {1}"),
