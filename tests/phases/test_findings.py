@@ -12,7 +12,11 @@ from dream.phases.findings import parse
 
 
 def test_each_line_becomes_a_finding_with_its_cursors() -> None:
-    answer = "[USER] Lives in Tokyo since 2026-11-18 {44}\n[USER-REMOVE] Lives in Osaka {44}\n[MEMORY] API on port 8080 {41,43}"
+    answer = (
+        "[USER] Lives in Tokyo since 2026-11-18 {44}\n"
+        "[USER-REMOVE] Lives in Osaka {44}\n"
+        "[MEMORY] API on port 8080 {41,43}"
+    )
     assert parse(answer, [41, 42, 43, 44]).findings == (
         Finding("USER.md", "Lives in Tokyo since 2026-11-18", (44,)),
         Finding("USER.md", "Lives in Osaka", (44,), remove=True),
