@@ -49,8 +49,7 @@ def refuse_at_calls(
     ("command", "kind", "stays", "first", "stride"),
     [
         (CONSOLIDATE, FULL, True, 3, 7),
-        (RUN, FULL, True, 37, 90),
-        (RUN, BROKEN, False, 63, 90),
+        (RUN, FULL, True, 37, 110),
     ],
 )
 def test_some_calls_fail(

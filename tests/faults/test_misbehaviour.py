@@ -21,7 +21,7 @@ EDIT = {"path": "USER.md", "old_text": "", "new_text": f"- {FACT}\n", "findings"
 @pytest.fixture
 def root(pattern: Path, tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A workspace whose model is the scripted provider; entries 3 and 4 wait to be dreamt."""
-    settings = {"MODEL": "openai/scripted", "API_BASE": provider.base, "API_KEY": "k", "RETRIES": "0", "TIMEOUT": "1.5"}
+    settings = {"MODEL": "openai/scripted", "API_BASE": provider.base, "API_KEY": "k", "RETRIES": "0", "TIMEOUT": "0.7"}
     for name, value in settings.items():
         monkeypatch.setenv(f"DREAM_{name}", value)
     place = copy(pattern, tmp_path / "w")
@@ -203,7 +203,8 @@ def test_a_poisoned_entry_is_set_aside_and_the_ones_after_it_are_dreamt(root: Pa
     assert [done.json["outcome"] for done in outcomes] == ["failed", "failed", "committed"]
     assert outcomes[-1].status == 3
     assert f"- {FACT}\n" in memory(root)["USER.md"]
-    assert [one["entries"] for one in called(root, "review", "--json").json] == [[5]]
+    held = called(root, "review", "--json").json
+    assert [one["entries"] for one in held if one["file"] is None] == [[5]]
     assert (root / "memory/.dream_cursor").read_text() == "6\n"
 
 
