@@ -38,7 +38,7 @@ _APPOINTMENT = re.compile(
     re.I,
 )
 _PLACE = re.compile(
-    r"(?:(?i:\b(?:moved|moves|moving|relocated|relocating|move))(?: \w+){0,3}? to|(?i:\b(?:liv(?:es|ed|e|ing)|based|resid\w+)) in|\b(?:flat|house|home|apartment) is in|(?:搬到|搬去|住在|家在|住|搬家到))"
+    r"(?:(?i:\b(?:moved|moves|moving|relocated|relocating|move)(?: (?:back|out|over|away|here|house|home|flat|recently|just|from \w+))* to)|(?i:\b(?:liv(?:es|ed|e|ing)|based|resid\w+)) in|\b(?:flat|house|home|apartment) is in|(?:搬到|搬去|住在|家在|住|搬家到))"
     rf"\s*(?:了)?(?P<what>[A-Z][\w'-]*(?: [A-Z][\w'-]*)*|[{CJK}]{{2,6}})"
 )
 _JOB = re.compile(
@@ -142,7 +142,8 @@ def _other_date(new: str, old: str) -> bool:
 
 def _numbered(text: str) -> set[tuple[str, str]]:
     """Return the things that a line tells apart by number: "Sprint 2", "phase 3"."""
-    return {(stem(match[1].lower()), match[2]) for match in _THING.finditer(text) if match[1] not in MONTHS}
+    dates = (*MONTHS, *WEEKDAYS)
+    return {(stem(match[1].lower()), match[2]) for match in _THING.finditer(text) if match[1] not in dates}
 
 
 def _relation(new: str, old: str) -> bool:

@@ -48,6 +48,10 @@ _GREETING = re.compile(
     re.I,
 )
 _OTHER = re.compile(r"^(?:so |and |but |well,? )?(?:you(?:'re|'ve|'ll|'d|r)?|yours)\b|^(?:你|您)", re.I)
+# "Run the tests please": something to do now. "Please always …" is a wish, which is looked for before.
+_FAVOUR = re.compile(
+    r"^(?!.*\b(?:always|never|from now on|i|i'm|we|my|our)\b)[a-z]+\b.{0,120}?,? (?:please|pls)[.!]*$", re.I
+)
 _QUESTION = re.compile(r"[?？]\s*[\"'”)\]]*$|吗[。.]?$|呢[。.]?$|吧[。.！!]*$")
 _WEATHER = re.compile(
     r"\b(?:weather|rain(?:y|ing|s)?|sunny|snow(?:y|ing|s)?|cloudy|windy|humid|foggy|chilly|freezing|drizzl\w+|"
@@ -57,7 +61,7 @@ _WEATHER = re.compile(
 _ERROR = re.compile(
     r"\b(?:error|exception|traceback|stack trace|time[ds]? ?out|timeouts?|failed with|crashed|segfault|\w+Error|"
     r"status code|exit code|connection (?:refused|reset)|rate.?limit(?:ed)? (?:hit|again)|"
-    r"flak(?:y|ed)|hiccup|glitch)\b|报错|超时|错误|(?<!\d)50[0234](?!\d)",
+    r"flak(?:y|ed)|hiccup|glitch|hangs|(?:is|gets|got) stuck|(?:fails|failed|failing) (?:again|on my machine))\b|报错|超时|错误|(?<!\d)50[0234](?!\d)",
     re.I,
 )
 _LASTING = re.compile(
@@ -95,7 +99,7 @@ def is_question(text: str) -> bool:
 
 def is_pleasantry(text: str) -> bool:
     """Say whether a sentence greets, thanks, praises, asks a favour or is about the one spoken to."""
-    return _GREETING.match(text) is not None or _OTHER.match(text) is not None
+    return any(pattern.match(text) for pattern in (_GREETING, _OTHER, _FAVOUR))
 
 
 def is_mine(text: str) -> bool:

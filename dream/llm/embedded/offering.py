@@ -29,7 +29,7 @@ PASTED = 1_500  # characters of a message above which only what speaks of the sp
 WIDTH = 220  # characters of a line of memory that is still easy to read
 _CALLED = re.compile(
     r"(?:(?:people|friends|everyone|everybody|they|you can|just) calls? me|my name(?:'s| is)|I'm called) ((?-i:[A-Z])\w+)$"
-    r"|I'm ((?-i:[A-Z])\w+)(?:, (?:nice|pleased|glad|happy) to meet .*)?$|(?:我叫|我的名字[是叫])([^\s，,。]{2,8})$",
+    r"|I'm ((?-i:[A-Z])\w+(?: (?-i:[A-Z])\w+)?)(?:, (?:nice|pleased|glad|happy) to meet .*)?$|(?:我叫|我的名字[是叫])([^\s，,。]{2,8})$",
     re.I,
 )
 _TAG = re.compile(r", (?:right|huh|alright|ok|okay|eh|yeah|no|(?:is|are|do|does|did|was|were|has|have)n't \w+)$", re.I)

@@ -31,6 +31,7 @@ _EVENT = re.compile(
     r"deadline|sprint|project|meeting|server|database|repo\w*|branch|commit\w*|build|api|code|test\w*)\b|会议|项目|部署|上线|数据库|服务器",
     re.I,
 )
+_DECIDED = re.compile(r"\b(?:[Ww]e|[Tt]he team) (?:decided|agreed|chose)\b|\bdecided to use\b|我们决定")
 _HOME = re.compile(
     r"(?:Is |Has |Was |Just |Recently )?(?:.{0,20}\b(?:flat|house|home|apartment) is|(?:(?:We|We've|Have|Has) )?(?:just |recently )?(?:lives?|lived|living|based|moved|moving|relocated)(?: back)?) (?:in|to)\b|.{0,14}(?:住在|家在|搬到)",
     re.I,
@@ -76,6 +77,8 @@ def route(line: str, names: set[str]) -> tuple[MemoryFile, str]:
     lead = _LEAD.match(line)
     if names and lead and lead["name"] in names:
         return ("USER.md" if _lasting(line, line[lead.end() :].strip()) else "memory/MEMORY.md"), line
+    if _DECIDED.search(line) and not _HOME.match(line):
+        return "memory/MEMORY.md", line
     unnamed = _UNNAMED.match(line) is not None or (mostly_cjk(line) and "：" not in line[:12])
     if (_HOME.match(line) and (unnamed or not names)) or (
         _PROFILE.search(line)
