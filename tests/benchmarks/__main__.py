@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tests.benchmarks import bill, log, startup, versions
-from tests.benchmarks.measure import Row, memory
+from tests.benchmarks.measure import Row
 
 PARTS = ("log", "versions", "startup", "bill")
 
@@ -41,7 +41,6 @@ def main() -> None:
             sign, mark = "≥" if row.at_least else "≤", "" if row.met else "missed"
             figures = f"{row.ours:.2f} {row.unit} | {row.other:.2f} {row.unit} | {row.ratio:.2f}"
             print(f"| {row.name} | {figures} | {sign} {row.aim:g} | {mark} |", flush=True)
-    print(f"\nmost memory held: {memory():.0f} MiB")
     sys.exit(bool(missed))
 
 

@@ -9,13 +9,23 @@ from pathlib import Path
 
 from dream.models import NewEntry
 from dream.store.history import History
-from tests.benchmarks.measure import Row, memory, pairs
+from tests.benchmarks.measure import Row, pairs, python
 from tests.benchmarks.peer import Log
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 TEXT = "- Moved to Tokyo on 2026-11-18 and works on the parser, with Mei as the designer. " * 3
 NEW = NewEntry("summary", TEXT, "claude-code:6f1e", None, 60, "openai/gpt-5-mini")
 TIMES = 500
+# A process of its own: this one has held the whole file, for the peer.
+_TAIL = """
+import resource
+from pathlib import Path
+from dream.store.history import History
+folder = Path({folder!r})
+log = History(folder, private=folder / ".dream", durable=False)
+log.last(20), list(log.after(log.last_cursor() - 100)), log.size()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
 
 
 def rows(folder: Path, sizes: tuple[int, ...]) -> Iterator[Row]:
@@ -50,7 +60,6 @@ def _appends(folder: Path) -> Iterator[Row]:
 def _reads(folder: Path, size: int) -> Iterator[Row]:
     write(folder, size)
     peer = Log(folder)
-    before = memory()
 
     def tail() -> object:
         return History(folder, private=folder / ".dream", durable=False).last(20)
@@ -69,8 +78,9 @@ def _reads(folder: Path, size: int) -> Iterator[Row]:
     ours, other, ratio = pairs(
         lambda: [log.append([NEW], now=NOW) for _ in range(100)], lambda: [peer.append(TEXT) for _ in range(100)], 5
     )
+    held = float(python(_TAIL.format(folder=str(folder))))
+    yield Row(f"memory of reading the tail and the end of {size:,}", held, 0, "MiB", held, 60)
     yield Row(f"append at {size:,}", ours * 1e4, other * 1e4, "µs", 1 / ratio, 5, True)
-    del before
 
 
 def write(folder: Path, size: int) -> None:
