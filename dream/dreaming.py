@@ -87,11 +87,12 @@ class Dreamer:
         Raises a DreamError when it fails; then the workspace is as it was.
         """
         mark = self._models.meter.mark()
+        left_out: list[str] = []
         # 1. What is there now; the draft begins as a copy of it.
         found = self._look()
         # 2. Phase 1: findings. Without any, phase 2 is not paid for.
         try:
-            findings = self._analyse(batch, found)
+            findings = self._analyse(batch, found, left_out)
         except (AnswerUnusable, PromptTooLong) as error:
             return self._split_or_set_aside(batch, found, error, mark)
         # 3. Phase 2 edits the draft; guards check every edit. An error up to here leaves the workspace as it was.
@@ -105,7 +106,8 @@ class Dreamer:
         waiting = changes.proposals(edited.held, findings, found.pending, self._now)
         report = self._commit(batch, found, edited, waiting, mark)
         self._cursor = batch[-1].cursor
-        return report
+        unknown = (f"phase 1 named a file that memory does not have: {line}" for line in left_out)
+        return replace(report, notes=(*report.notes, *unknown))
 
     def _batch_after(self, cursor: int) -> list[Entry]:
         entries = self._workspace.history.after(cursor)
@@ -117,11 +119,14 @@ class Dreamer:
         transaction.commit_hand_edits(self._workspace, self._now)
         return changes.look(self._workspace)
 
-    def _analyse(self, batch: Sequence[Entry], found: Found) -> tuple[Finding, ...]:
+    def _analyse(
+        self, batch: Sequence[Entry], found: Found, left_out: list[str] | None = None
+    ) -> tuple[Finding, ...]:
         told = phase1.told(batch)
         if not told:
             return ()
-        findings = phase1.analyse(told, found.texts, self._models.phase1, self._brief)
+        leave_out = left_out.append if left_out is not None else None
+        findings = phase1.analyse(told, found.texts, self._models.phase1, self._brief, leave_out)
         self._answered = True
         return findings
 

@@ -81,7 +81,7 @@ class Editing:
     def skip(self, number: int, reason: str) -> str:
         """Settle a finding without an edit; a claim that it stands already is checked against the draft."""
         finding = self._finding(number)
-        reason = " ".join(clean(reason).split())[:200] or "no reason given"
+        reason = " ".join(redact(clean(reason), self._settings.redact_patterns)[0].split())[:200] or "no reason given"
         score, line = nearest(finding.text, lines(self.draft.texts[finding.file]))
         if finding.remove:
             if line is not None and score >= 0.75 and number not in self._doubted:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from dream import prompts
@@ -13,6 +13,7 @@ from dream.phases import excerpt, structured
 from dream.phases.brief import Brief
 from dream.phases.echo import is_echo
 from dream.phases.findings import Analysis, parse
+from dream.redact import redact
 
 ENTRY_TOKENS = 16  # of the header line of one entry
 FILES_SHARE = 0.5  # of the room, at the most, for the present files
@@ -40,16 +41,27 @@ def told(batch: Sequence[Entry]) -> list[Entry]:
     return [entry for entry in batch if entry.kind != "nothing" and entry.content.strip()]
 
 
-def analyse(batch: Sequence[Entry], files: Mapping[MemoryFile, str], model: Model, brief: Brief) -> tuple[Finding, ...]:
+def analyse(
+    batch: Sequence[Entry],
+    files: Mapping[MemoryFile, str],
+    model: Model,
+    brief: Brief,
+    leave_out: Callable[[str], None] | None = None,
+) -> tuple[Finding, ...]:
     """Ask for the findings of `batch`; an empty answer means `[SKIP]`.
 
-    A long entry is read in pages, one call each, so that no byte of it passes unseen.
+    A long entry is read in pages, one call each, so that no byte of it passes unseen. Secrets are marked before the
+    model sees them, and again in what it answers. `leave_out` is told each line that names a file we don't have.
     Raises AnswerUnusable after one retry, and whatever the model's door raises.
     """
     cursors = [entry.cursor for entry in batch]
     findings: dict[tuple[str, bool, str], Finding] = {}
     for page in _pages(batch, model, brief):
-        for finding in _ask(page, cursors, files, model, brief).findings:
+        found = _ask([_safe(entry, brief) for entry in page], cursors, files, model, brief)
+        for line in found.unreadable:
+            if leave_out and line.startswith("["):
+                leave_out(line)
+        for finding in found.findings:
             findings.setdefault((finding.file, finding.remove, finding.text.casefold()), finding)
     return tuple(findings.values())
 
@@ -61,7 +73,7 @@ def _ask(
     completion = model.complete(messages)
 
     def read(answer: Completion) -> Analysis:
-        return _without_echoes(_read(answer, cursors), messages[0].content, page, files, brief)
+        return _without_echoes(_read(answer, cursors, brief), messages[0].content, page, files, brief)
 
     try:
         return read(completion)
@@ -81,14 +93,19 @@ def _ask(
         ) from error
 
 
-def _read(completion: Completion, cursors: Sequence[int]) -> Analysis:
+def _safe(entry: Entry, brief: Brief) -> Entry:
+    """Mark what looks like a secret: rows that another program wrote may hold one."""
+    return replace(entry, content=redact(entry.content, brief.settings.redact_patterns)[0])
+
+
+def _read(completion: Completion, cursors: Sequence[int], brief: Brief) -> Analysis:
     if completion.finish == "length":
         raise AnswerUnusable("the answer was cut off at its length limit")
     if completion.finish == "refusal":
         raise AnswerUnusable("the model refused")
     if completion.tool_calls:
         raise AnswerUnusable("the model called a tool instead of answering")
-    return parse(structured.lines(completion.text), cursors)
+    return parse(redact(structured.lines(completion.text), brief.settings.redact_patterns)[0], cursors)
 
 
 def _without_echoes(

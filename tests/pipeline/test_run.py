@@ -299,3 +299,21 @@ def test_a_memory_file_that_is_not_text_is_said_and_nothing_is_lost(workspace: W
     assert report.outcome == "failed"
     assert "USER.md is not UTF-8" in report.reason
     assert (workspace.root / "USER.md").read_bytes() == b"caf\xe9\n"
+
+
+def test_a_secret_in_an_old_row_or_in_an_answer_reaches_nobody(workspace: Workspace) -> None:
+    key = "sk-proj-" + "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY" * 2
+    add(workspace, f"- the key is {key}")
+    phase1 = ScriptedModel(f"[MEMORY] The key of the shop is {key} {{1}}")
+    phase2 = ScriptedModel("done")
+    report = pipeline.run(workspace, settings=QUIET, now=NOW, models=Models(phase1, phase2, Meter(QUIET)))
+    assert report.outcome == "committed"
+    sent = "".join(message.content for call in (*phase1.calls, *phase2.calls) for message in call.messages)
+    assert key not in sent
+    assert key not in git(workspace, "log", "-p", "--all") + str(report)
+
+
+def test_a_finding_for_a_file_that_memory_does_not_have_is_said(workspace: Workspace) -> None:
+    add(workspace, "- juggles")
+    report = run(workspace, "[USER] Likes tea {1}\n[SKILL] Juggling {1}")
+    assert report.batches[0].notes == ("phase 1 named a file that memory does not have: [SKILL] Juggling {1}",)
