@@ -1,4 +1,4 @@
-"""Print the table: `python -m tests.benchmarks [log] [versions] [startup] [bill] [--quick]`."""
+"""Print the table: `python -m tests.benchmarks [log] [versions] [startup] [scale] [bill] [--quick]`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.benchmarks import bill, log, startup, versions
+from tests.benchmarks import bill, log, scale, startup, versions
 from tests.benchmarks.measure import Row
 
-PARTS = ("log", "versions", "startup", "bill")
+PARTS = ("log", "versions", "startup", "scale", "bill")
 
 
 def rows(parts: list[str], folder: Path, *, quick: bool) -> Iterator[Row]:
@@ -24,6 +24,8 @@ def rows(parts: list[str], folder: Path, *, quick: bool) -> Iterator[Row]:
         yield from versions.rows(folder / "versions", (10, 1_000) if quick else (10, 1_000, 10_000))
     if "startup" in parts:
         yield from startup.rows(folder / "startup")
+    if "scale" in parts:
+        yield from scale.rows(folder / "scale", 200 if quick else 1_000)
     if "bill" in parts:
         yield from bill.rows(folder / "bill", quick=quick)
 
