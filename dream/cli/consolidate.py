@@ -15,6 +15,7 @@ from dream.cli.progress import progress
 from dream.errors import UsageError
 from dream.settings import Settings
 from dream.store.workspace import Workspace
+from dream.transcripts import FORMATS
 
 if TYPE_CHECKING:
     from dream.feed import File
@@ -23,7 +24,12 @@ if TYPE_CHECKING:
 @click.command("consolidate", cls=DreamCommand)
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH]...")
 @click.option(
-    "-f", "--format", "format_name", metavar="NAME", help="The transcripts' format; default: told by content."
+    "-f",
+    "--format",
+    "format_name",
+    type=click.Choice(list(FORMATS)),
+    metavar="NAME",
+    help=f"The transcripts' format; default: told by content. One of {', '.join(FORMATS)}.",
 )
 @click.option("--hook", is_flag=True, help="Read a hook's JSON on standard input: its `transcript_path` is the PATH.")
 @click.option("--idle", is_flag=True, help="Leave out what was written to within the last `idle_hours`.")
@@ -42,8 +48,8 @@ def command(
 ) -> int:
     """Read transcripts and append to history what is new in them.
 
-    A PATH is a transcript or a directory of them: OpenAI messages, Claude Code sessions, nanobot sessions. All of it is
-    read, and only what history does not hold yet is summarised, so that the same PATH can be named again.
+    A PATH is a transcript or a directory of them, in any of the formats that --format names. All of it is read, and
+    only what history does not hold yet is summarised, so that the same PATH can be named again.
     Without a PATH the `sources` of dream.toml are read: what has been quiet for `idle_hours`.
 
     \b

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
@@ -13,15 +14,26 @@ from dream.errors import DreamError
 
 
 class DreamCommand(click.Command):
-    """A command whose function returns the exit status, or None for 0."""
+    """A command whose function returns the exit status, or None for 0.
+
+    `failed` is what the JSON of a failure holds besides the outcome and the reason.
+    """
+
+    failed: Mapping[str, object] = {}
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; a DreamError becomes one line on stderr and its exit status."""
         try:
             return super().invoke(ctx)
         except DreamError as error:
-            output.failure(str(error), as_json=bool(ctx.params.get("as_json")))
+            output.failure(str(error), as_json=bool(ctx.params.get("as_json")), more=self.failed)
             return error.exit_status
+
+
+class DreamingCommand(DreamCommand):
+    """A command that dreams: also where it failed before its first dream, its JSON lists the dreams."""
+
+    failed: Mapping[str, object] = {"batches": []}
 
 
 class DreamGroup(DreamCommand, click.Group):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,10 @@ import click
 from dream.cli import options, output, shapes, show
 from dream.cli.group import DreamCommand
 from dream.store.gitstore import Change, Shown
+from dream.store.workspace import DREAM_CURSOR
 
 if TYPE_CHECKING:
+    from dream.settings import Settings
     from dream.store.workspace import Workspace
 
 SHORT = 10  # characters of a sha: unique far beyond 10,000 changes
@@ -46,15 +49,16 @@ def command(sha: str | None, limit: int | None, directory: Path | None, as_json:
         else:
             _show(shown)
         return
-    changes = git.log(limit)
     if as_json:
-        output.emit([shapes.change(change) for change in changes])
+        output.emit([shapes.change(change) for change in git.log(limit)])
         return
+    settings = options.read_settings(workspace)
+    changes = git.log(limit)
     if not changes:
         output.say("Nothing has changed yet. `dream run` makes the first change.")
     for change in changes:
         _line(change)
-    _spent(workspace)
+    _spent(workspace, settings)
 
 
 def _line(change: Change) -> None:
@@ -63,11 +67,11 @@ def _line(change: Change) -> None:
     output.say(f"{change.sha[:SHORT]}  {at:%Y-%m-%d %H:%M}  {change.subject}{cost}", colour=COLOURS[change.kind])
 
 
-def _spent(workspace: Workspace) -> None:
+def _spent(workspace: Workspace, settings: Settings) -> None:
     """Close the list with what the day and the month have cost, whatever came of it; nothing where all was free."""
     from dream.store.bills import Bills
 
-    spent = Bills(workspace.private).spent(options.now(), options.read_settings(workspace).zone())
+    spent = Bills(workspace.private).spent(options.now(), settings.zone())
     if spent.month.cost_usd != 0:
         output.say(f"Cost today: {show.bill(spent.today)}. This month: {show.bill(spent.month)}.", dim=True)
 
@@ -84,4 +88,10 @@ def _show(shown: Shown) -> None:
     if change.usage:
         output.say(f"Cost: {show.bill(change.usage)}")
     output.say()
-    show.diff(shown.diff)
+    show.diff(_without_cursor(shown.diff))
+
+
+def _without_cursor(diff: str) -> str:
+    """Leave out of a diff what a person need not see: the file that counts how far was dreamt."""
+    parts = re.split(r"(?m)^(?=diff --git )", diff)
+    return "".join(part for part in parts if not part.startswith(f"diff --git a/{DREAM_CURSOR} "))

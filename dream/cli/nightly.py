@@ -8,11 +8,11 @@ from pathlib import Path
 import click
 
 from dream.cli import options, output, shapes, show
-from dream.cli.group import DreamCommand
+from dream.cli.group import DreamingCommand
 from dream.cli.progress import progress
 
 
-@click.command("nightly", cls=DreamCommand)
+@click.command("nightly", cls=DreamingCommand)
 @options.models
 @options.workspace
 @options.as_json
@@ -38,6 +38,8 @@ def command(model: str | None, pairs: tuple[str, ...], directory: Path | None, a
         report = nightly.night(workspace, settings=settings, now=options.now(), environ=os.environ, progress=shown)
     if as_json:
         output.emit(shapes.night(report))
+        if report.run.outcome == "failed":
+            output.problem(report.run.reason)
     else:
         show.night(report)
     return report.exit_status

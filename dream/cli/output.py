@@ -6,6 +6,7 @@ import io
 import json
 import os
 import sys
+from collections.abc import Mapping
 from typing import TextIO
 
 import click
@@ -44,17 +45,19 @@ def problem(sentence: str) -> None:
     _write(sys.stderr, f"dream: {_safe(sentence)}\n")
 
 
-def failure(sentence: str, *, as_json: bool) -> None:
-    """Tell why a command failed: on stderr, and with `--json` as one object on stdout too."""
+def failure(sentence: str, *, as_json: bool, more: Mapping[str, object] | None = None) -> None:
+    """Tell why a command failed: on stderr, and with `--json` as one object on stdout too, with `more` in it."""
     problem(sentence)
     if as_json:
-        emit({"outcome": "failed", "reason": sentence})
+        emit({"outcome": "failed", **(more or {}), "reason": sentence})
 
 
 def sentence(words: str) -> str:
-    """Write a reason as a sentence of its own."""
+    """Write a reason as a sentence of its own. A name in front, as `openai/gpt-5-mini`, stays as it is written."""
     words = words.strip()
-    return words[:1].upper() + words[1:] + ("" if words.endswith((".", "!", "?")) else ".") if words else ""
+    first = words.split(maxsplit=1)[0].rstrip(",;:") if words else ""
+    head = words[:1].upper() if first.isalpha() else words[:1]
+    return head + words[1:] + ("" if words.endswith((".", "!", "?")) else ".") if words else ""
 
 
 def colours(stream: TextIO) -> bool:

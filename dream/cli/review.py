@@ -107,7 +107,7 @@ def _show(one: Proposal) -> None:
     output.say(f"{one.id}. {one.file or 'an entry that could not be dreamt'}{entries}", bold=True)
     output.say(f"   {one.guard}: {one.reason}")
     for line in review.diff(one).splitlines():
-        output.say(f"   {line}", colour="green" if line.startswith("+") else "red")
+        output.say(f"   {line[:1]} {line[1:]}", colour="green" if line.startswith("+") else "red")
 
 
 def _tell(done: Decided, word: str, *, as_json: bool) -> None:

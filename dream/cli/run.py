@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from dream.cli import options, output
-from dream.cli.group import DreamCommand
+from dream.cli.group import DreamingCommand
 
 if TYPE_CHECKING:
     from dream.settings import Settings
     from dream.store.workspace import Workspace
 
 
-@click.command("run", cls=DreamCommand)
+@click.command("run", cls=DreamingCommand)
 @click.option("--max-batches", type=click.IntRange(min=1), metavar="N", help="Stop after N dreams.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show what the dreams would change; change nothing.")
 @click.option("--estimate", is_flag=True, help="Say what the dreams would cost; call no model and change nothing.")
@@ -61,9 +61,11 @@ def command(
             workspace, settings=settings, now=options.now(), max_batches=max_batches, dry_run=dry_run, progress=shown
         )
     if as_json:
-        output.emit(shapes.ran(report))
+        output.emit(shapes.ran(report) | ({"dry_run": True} if dry_run else {}))
+        if report.outcome == "failed":
+            output.problem(report.reason)
     else:
-        show.ran(report, settings)
+        show.ran(report, settings, dry_run=dry_run)
     return report.exit_status
 
 

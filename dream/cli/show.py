@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dream.cli import output
 
 if TYPE_CHECKING:
     from dream.estimate import Estimate
-    from dream.models import Outcome, Usage
+    from dream.models import Diagnostic, Outcome, Usage
     from dream.nightly import NightReport
     from dream.reports import BatchReport, ConsolidateReport, RunReport
     from dream.settings import Settings
@@ -68,7 +69,7 @@ def consolidated(report: ConsolidateReport) -> None:
     """Show what was read and appended."""
     diagnostics(report)
     if report.entries is None:
-        output.say(output.sentence(report.reason or "nothing new: history holds all of it already"))
+        _why(report if report.reason else replace(report, reason="nothing new: history holds all of it already"))
         return
     read = f"{counted(report.messages, 'message')} of {counted(report.sessions, 'session')}"
     output.say(f"Appended {span(report.entries)} to history from {read}.")
@@ -77,26 +78,51 @@ def consolidated(report: ConsolidateReport) -> None:
         output.say(f"{counted(report.raw, 'entry')} {said}: the model gave no usable summary.", colour="yellow")
     if report.usage.calls:
         output.say(f"Cost: {bill(report.usage)}.", dim=True)
-    if report.reason:
+    _why(report)
+
+
+def _why(report: ConsolidateReport) -> None:
+    """Say why it ended: what failed on stderr."""
+    if report.failed:
+        output.problem(report.reason)
+    elif report.reason:
         output.say(output.sentence(report.reason))
 
 
 def diagnostics(report: ConsolidateReport) -> None:
     """Show on stderr what could not be used of the transcripts."""
     for found in report.diagnostics[:MOST_DIAGNOSTICS]:
-        output.problem(str(found))
+        output.problem(_told(found))
     if len(report.diagnostics) > MOST_DIAGNOSTICS:
         output.problem(f"… and {len(report.diagnostics) - MOST_DIAGNOSTICS:,} more; --json lists all of them.")
 
 
-def ran(report: RunReport, settings: Settings) -> None:
-    """Show what a run did, dream by dream, and why it ended."""
+def _told(found: Diagnostic) -> str:
+    """Write a diagnostic as a sentence; what is said of some messages says of which session they are."""
+    if not found.line and found.text.startswith("messages "):
+        return f"in the session {found.file} {found.text}"
+    return str(found)
+
+
+def ran(report: RunReport, settings: Settings, *, dry_run: bool = False) -> None:
+    """Show what a run did, or would do, dream by dream, and why it ended; a failure on stderr."""
     for one in report.batches:
-        batch(one)
-    if report.reason:
-        output.say(output.sentence(report.reason), bold=True, colour="red" if report.outcome == "failed" else None)
+        batch(one, dry_run=dry_run)
+    if report.outcome == "failed":
+        output.problem(report.reason)
+    elif report.reason:
+        output.say(output.sentence(report.reason), bold=True)
+    if dry_run:
+        output.say(_would(report), bold=True)
     if report.usage.calls:
         output.say(f"Cost: {bill(report.usage)}. Model: {model_line(settings)}", dim=True)
+
+
+def _would(report: RunReport) -> str:
+    """Sum up what a dry run found."""
+    changed = dict.fromkeys(path for one in report.batches for path in one.files)
+    what = f"A run would change {', '.join(changed)}" if changed else "A run would change nothing"
+    return f"{what}. This was a dry run: nothing was written."
 
 
 def estimated(found: Estimate, settings: Settings) -> None:
@@ -111,10 +137,10 @@ def estimated(found: Estimate, settings: Settings) -> None:
     output.say("No model was called and nothing was changed.", dim=True)
 
 
-def batch(report: BatchReport) -> None:
-    """Show one dream: its commit, what it changed, and each finding."""
+def batch(report: BatchReport, *, dry_run: bool = False) -> None:
+    """Show one dream: its commit, what it changed or would change, and each finding."""
     changed = ", ".join(f"{path} +{added} −{removed}" for path, (added, removed) in report.files.items())
-    name = report.commit[:8] if report.commit else "no commit"
+    name = report.commit[:8] if report.commit else "dry run" if dry_run else "no commit"
     output.say(f"{name}  {span(report.entries)}  {changed or 'nothing to change'}", bold=True)
     for settled in report.outcomes:
         finding(settled)
@@ -127,7 +153,11 @@ def batch(report: BatchReport) -> None:
 def finding(settled: Outcome) -> None:
     """Show one finding and what became of it."""
     mark, colour = MARKS[settled.state]
-    name = settled.finding.file.removeprefix("memory/").removesuffix(".md") + (" −" if settled.finding.remove else "")
+    name = settled.finding.file.removeprefix("memory/").removesuffix(".md")
+    if settled.finding.remove and settled.state == "applied":
+        mark, colour = "−", "red"
+    elif settled.finding.remove:
+        name += " −"
     reason = f"  ({settled.reason})" if settled.reason else ""
     output.say(f"  {mark} [{name}] {settled.finding.text}{reason}", colour=colour)
 
@@ -162,9 +192,12 @@ def night_line(report: NightReport) -> str:
 
 
 def night(report: NightReport) -> None:
-    """Show a night in one line, and what was wrong on stderr."""
+    """Show a night in one line, that of a failure on stderr, and there too what was wrong."""
     if report.consolidated:
         diagnostics(report.consolidated)
     for problem in report.problems:
         output.problem(problem)
-    output.say(night_line(report))
+    if report.run.outcome == "failed":
+        output.problem(night_line(report))
+    else:
+        output.say(night_line(report))

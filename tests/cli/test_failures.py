@@ -1,0 +1,91 @@
+"""What fails says so on stderr, exits with its status, and keeps the promised JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dream.cli import output
+from dream.transcripts import FORMATS
+from tests.cli.commands import dream
+
+
+def test_a_run_that_failed_says_so_on_stderr_and_nothing_on_stdout(fresh: Path) -> None:
+    dream("note", "I live in Kyoto", "-w", fresh)
+
+    done = dream("run", "-w", fresh, DREAM_MAX_CALL_TOKENS="10")
+
+    assert (done.status, done.out) == (1, "")
+    assert done.err.startswith("dream: ")
+
+
+def test_a_failed_run_tells_stderr_with_json_too(fresh: Path) -> None:
+    dream("note", "I live in Kyoto", "-w", fresh)
+
+    done = dream("run", "--json", "-w", fresh, DREAM_MAX_CALL_TOKENS="10")
+
+    assert done.json["outcome"] == "failed"
+    assert done.json["reason"] in done.err
+
+
+def test_a_failed_night_is_told_on_stderr(fresh: Path) -> None:
+    dream("note", "I live in Kyoto", "-w", fresh)
+
+    done = dream("nightly", "-w", fresh, DREAM_MAX_CALL_TOKENS="10")
+
+    assert (done.status, done.out) == (1, "")
+    assert "failed: " in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("openai/x could not be reached", "openai/x could not be reached."),
+        ("gpt-5-mini, named twice", "gpt-5-mini, named twice."),
+        ("nothing new, and why", "Nothing new, and why."),
+        ("history: it is empty!", "History: it is empty!"),
+        ("", ""),
+    ],
+)
+def test_a_model_s_name_keeps_its_case_at_the_start_of_a_sentence(words: str, said: str) -> None:
+    assert output.sentence(words) == said
+
+
+@pytest.mark.parametrize("command", ["run", "nightly"])
+def test_a_command_that_dreams_lists_its_dreams_also_where_it_could_not_begin(
+    fresh: Path, tmp_path: Path, command: str
+) -> None:
+    from dream.store.lock import run_lock
+
+    missing = dream(command, "--json", "-w", tmp_path / "none")
+    unset = dream(command, "--json", "--set", "modle=x", "-w", fresh)
+    with run_lock(fresh / ".dream", "a test"):
+        busy = dream(command, "--json", "--set", "durable=false", "-w", fresh)
+
+    assert [(one.status, one.json["outcome"], one.json["batches"]) for one in (missing, unset, busy)] == [
+        (1, "failed", []),
+        (2, "failed", []),
+        (4, "failed", []),
+    ]
+
+
+def test_an_unknown_format_is_wrong_usage_and_the_formats_are_named(fresh: Path, tmp_path: Path) -> None:
+    done = dream("consolidate", tmp_path, "--format", "nope", "-w", fresh)
+
+    assert done.status == 2
+    assert [name for name in FORMATS if f"'{name}'" not in done.err] == []
+
+
+def test_the_help_of_consolidate_names_every_format() -> None:
+    shown = dream("consolidate", "--help", COLUMNS="400").out
+
+    assert [name for name in FORMATS if name not in shown] == []
+
+
+def test_a_list_of_changes_is_not_begun_with_settings_that_cannot_be_read(fresh: Path) -> None:
+    (fresh / "dream.toml").write_text("modle = 1\n", encoding="utf-8")
+
+    done = dream("log", "-w", fresh)
+
+    assert (done.status, done.out) == (2, "")
