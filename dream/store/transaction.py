@@ -24,7 +24,8 @@ from dream.store.merging import merge as merge_lines
 from dream.store.swap import ASIDE, swap
 
 # How often a commit is begun anew because somebody committed by hand at the same moment.
-_ATTEMPTS = 5
+ATTEMPTS = 5
+BUSY = "Somebody keeps committing in the workspace; run the command again when that has ended."
 
 
 class Place(Protocol):
@@ -79,7 +80,7 @@ def commit(
     ours is returned as held. `hold` turns what is held into further changes for the same commit: the review queue.
     Raises WorkspaceError or GitError, and then files and HEAD are as they were, but for the person's commit.
     """
-    for _ in range(_ATTEMPTS):
+    for _ in range(ATTEMPTS):
         settled = handedits.commit(place, now)
         head, present = settled.head, settled.files
         ready, merged, held = _settle(changes, expected, present)
@@ -91,35 +92,18 @@ def commit(
             return done
         diff = place.git.compare({path: present.get(path) for path in ready}, ready)
         new = handedits.written(place, ready, message(diff), head, now)
-        late = _publish(place, head, new, {path: present.get(path) for path in ready}, ready)
+        late = publish(place, head, new, {path: present.get(path) for path in ready}, ready)
         if late is not None:
             done = replace(done, sha=new, files=_readable(diff), held=(*held, *late))
             if late:
                 _yield_to_person(place, done, message, now, hold)
             return done
-    raise GitError("Somebody keeps committing in the workspace; run the command again when that has ended.")
+    raise GitError(BUSY)
 
 
 def commit_hand_edits(place: Place, now: datetime) -> str | None:
     """Commit what a person changed in the memory files, as theirs; None when nothing differs from HEAD."""
     return handedits.commit(place, now).hand
-
-
-def begin(place: Place, templates: Mapping[str, bytes], now: datetime) -> str:
-    """Give a workspace its repository and its first commit, and return HEAD.
-
-    What is found there is the person's, a commit of kind `hand`; `templates` fill in the files that are missing.
-    """
-    place.git.ensure()
-    recover(place)
-    settled = handedits.commit(place, now)
-    present = settled.files
-    found = handedits.read_state(place.root)
-    missing = {path: data for path, data in templates.items() if path not in present and path not in found}
-    wanted = {**missing, **{path: data for path, data in found.items() if present.get(path) != data}}
-    if settled.head is None or missing:
-        commit(place, wanted, expected={}, message=lambda diff: messages.build("init", diff.files), now=now)
-    return place.git.head() or ""
 
 
 def replace_head(place: Place, head: str, new: str, changes: Mapping[str, bytes | None]) -> None:
@@ -128,7 +112,7 @@ def replace_head(place: Place, head: str, new: str, changes: Mapping[str, bytes 
     Raises GitError where HEAD is no longer `head`; then nothing has changed.
     """
     old = place.git.read_all(head)
-    if _publish(place, head, new, {path: old.get(path) for path in changes}, changes) is None:
+    if publish(place, head, new, {path: old.get(path) for path in changes}, changes) is None:
         raise GitError("Somebody committed in the workspace at the same moment; run the command again.")
 
 
@@ -202,7 +186,7 @@ def merge(base: bytes | None, ours: bytes | None, theirs: bytes | None) -> bytes
     return merge_lines(base or b"", ours, theirs)
 
 
-def _publish(
+def publish(
     place: Place,
     head: str | None,
     new: str,

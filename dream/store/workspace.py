@@ -58,9 +58,9 @@ class Workspace:
             check_plain(workspace.root / file)
         workspace.make_private()
         workspace._import_legacy(now)
-        from dream.store import transaction
+        from dream.store import beginning
 
-        transaction.begin(workspace, TEMPLATES, now)
+        beginning.begin(workspace, TEMPLATES, now)
         return workspace
 
     @classmethod

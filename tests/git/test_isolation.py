@@ -250,9 +250,10 @@ def test_what_is_found_in_an_adopted_workspace_is_committed_as_the_persons(tmp_p
     (root / "USER.md").write_bytes(b"# User\n- caf\xe9\n")
     workspace = make(root)
     changes = workspace.git.log()
-    assert [change.kind for change in changes] == ["init", "hand"]
-    assert workspace.git.read(changes[1].sha, "USER.md") == b"# User\n- caf\xe9\n"
-    assert git(root, "log", "--format=%an <%ae>", changes[1].sha) == "person <person@localhost>\n"
+    assert [change.kind for change in changes] == ["hand", "init"]
+    assert workspace.git.read(changes[0].sha, "USER.md") == b"# User\n- caf\xe9\n"
+    assert workspace.git.read(changes[1].sha, "USER.md") is None
+    assert git(root, "log", "-1", "--format=%an <%ae>", changes[0].sha) == "person <person@localhost>\n"
 
 
 def test_a_clone_of_a_workspace_is_a_workspace(tmp_path: Path, workspace: Workspace) -> None:
