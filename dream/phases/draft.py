@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dream.models import MEMORY_FILES, MemoryFile
 
@@ -53,7 +53,20 @@ def memory_file(path: object) -> MemoryFile:
 
 
 def replaced(text: str, edit: Edit) -> str:
-    """Return `text` after `edit`, with the file's own line endings kept."""
+    """Return `text` after `edit`, with the file's own line endings kept: also where the edit has others."""
+    edit = replace(edit, old_text=_whole_end(edit.old_text), new_text=_whole_end(edit.new_text))
+    if text.count("\r\n") == text.count("\n") > 0:
+        plain = replace(edit, old_text=plain_ends(edit.old_text), new_text=plain_ends(edit.new_text))
+        return _with_newlines(_replaced(plain_ends(text), plain), "\r\n")
+    return _replaced(text, edit)
+
+
+def plain_ends(text: str) -> str:
+    """Return `text` with each `\\r\\n` as `\\n`."""
+    return text.replace("\r\n", "\n")
+
+
+def _replaced(text: str, edit: Edit) -> str:
     newline = "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
     new = _with_newlines(edit.new_text, newline)
     if edit.old_text == "":
@@ -151,4 +164,9 @@ def _without_hole(text: str, place: int, newline: str) -> str:
 
 
 def _with_newlines(text: str, newline: str) -> str:
-    return "\n".join(text.replace("\r\n", "\n").split("\n")).replace("\n", newline)
+    return plain_ends(text).replace("\n", newline)
+
+
+def _whole_end(text: str) -> str:
+    """Leave out the half of a line end that is left where a line was cut off before its `\\n`."""
+    return text.removesuffix("\r") if text != "\r" else text

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dream.models import Finding, MemoryFile, Outcome, State
-from dream.phases.draft import Draft, Edit, EditError, gone, lines
+from dream.phases.draft import Draft, Edit, EditError, gone, lines, plain_ends
 from dream.phases.guards import LONGEST_LINE, Case, Protected, Verdict, check
 from dream.phases.parting import parted
 from dream.phases.similar import content_words, contradicts, coverage, differs, nearest, states
@@ -179,8 +179,9 @@ class Editing:
 
     def _screened(self, edit: Edit) -> str:
         """Return the edit's new text without secrets and without what cannot be seen, and note what was taken out."""
-        text = clean(edit.new_text)
-        if hidden := problems(edit.new_text):
+        given = plain_ends(edit.new_text).removesuffix("\r")  # of a file with such line ends, which the draft keeps
+        text = clean(given)
+        if hidden := problems(given):
             self._note(f"taken out of an edit of {edit.file}: {', '.join(hidden)}")
         text, secrets = redact(text, self._settings.redact_patterns)
         if secrets:

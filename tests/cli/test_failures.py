@@ -89,3 +89,10 @@ def test_a_list_of_changes_is_not_begun_with_settings_that_cannot_be_read(fresh:
     done = dream("log", "-w", fresh)
 
     assert (done.status, done.out) == (2, "")
+
+
+def test_init_without_git_makes_nothing(tmp_path: Path) -> None:
+    done = dream("init", tmp_path / "w", PATH=str(tmp_path))
+
+    assert (done.status, (tmp_path / "w").exists()) == (1, False)
+    assert "install git" in done.err

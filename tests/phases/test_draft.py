@@ -103,3 +103,28 @@ def test_an_edit_changes_only_its_place_or_fails(text: str, old: str, new: str) 
     elif new:
         places = [at for at in range(len(text)) if text[at : at + len(old)] == old]
         assert after in [text[:at] + new + text[at + len(old) :] for at in places]
+
+
+CRLF = "# User\r\n\r\n## Home\r\n- Lives in Osaka\r\n- Has two cats\r\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("", "- Plays the violin"),
+        ("- Lives in Osaka", "- Lives in Tokyo\n- Plays the violin"),
+        ("- Lives in Osaka\r", "- Lives in Tokyo\r"),
+        ("## Home\r\n- Lives in Osaka", "## Home\n- Lives in Tokyo"),
+        ("## Home\n", "## Home\n- Plays the violin\n"),
+        ("- Lives in Osaka\r\n", ""),
+        ("- Lives in Osaka", ""),
+    ],
+)
+def test_an_edit_of_a_file_with_carriage_returns_keeps_them_everywhere(old: str, new: str) -> None:
+    after = replaced(CRLF, Edit("USER.md", old, new))
+
+    assert after != CRLF
+    assert after.count("\n") == after.count("\r") == after.count("\r\n")
+    assert after.replace("\r\n", "\n") == replaced(
+        CRLF.replace("\r\n", "\n"), Edit("USER.md", old.replace("\r", ""), new.replace("\r", ""))
+    )

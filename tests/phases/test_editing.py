@@ -184,3 +184,12 @@ def test_without_a_model_a_correction_of_a_person_s_line_is_held_as_one() -> Non
     fallback.settle(desk)
     assert states(desk) == ["held", "held"]
     assert len(desk.held) == 1
+
+
+def test_the_carriage_returns_of_a_file_are_kept_without_a_note() -> None:
+    desk = editing(finding("Lives in Tokyo"), at=protected(USER.replace("\n", "\r\n")))
+
+    desk.edit(Edit("USER.md", "- Lives in Osaka\r", "- Lives in Tokyo\r", (1,)))
+
+    assert desk.notes == []
+    assert desk.draft.texts["USER.md"] == USER.replace("Osaka", "Tokyo").replace("\n", "\r\n")
