@@ -106,7 +106,10 @@ class Dreamer:
         waiting = changes.proposals(edited.held, findings, found.pending, self._now)
         report = self._commit(batch, found, edited, waiting, mark)
         self._cursor = batch[-1].cursor
-        unknown = (f"phase 1 named a file that memory does not have: {line}" for line in left_out)
+        unknown = (
+            f"left out of phase 1's answer, it names no file of memory or repeats the prompt: {line}"
+            for line in left_out
+        )
         return replace(report, notes=(*report.notes, *unknown))
 
     def _batch_after(self, cursor: int) -> list[Entry]:
@@ -119,9 +122,7 @@ class Dreamer:
         transaction.commit_hand_edits(self._workspace, self._now)
         return changes.look(self._workspace)
 
-    def _analyse(
-        self, batch: Sequence[Entry], found: Found, left_out: list[str] | None = None
-    ) -> tuple[Finding, ...]:
+    def _analyse(self, batch: Sequence[Entry], found: Found, left_out: list[str] | None = None) -> tuple[Finding, ...]:
         told = phase1.told(batch)
         if not told:
             return ()

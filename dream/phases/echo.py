@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from dream.phases.similar import coverage
 
+SHORTEST = 8  # characters of a fact that can be taken for one of our header lines
+# What a prompt shows as an example: in quotation marks, or behind a [FILE] mark at a line's start.
+_EXAMPLE = re.compile(r"[\"“]([^\"”\n]+)[\"”]|^\[[A-Z-]+\] ([^{\n]+?)(?: \{\d+\})?$", re.MULTILINE)
 SAID = 0.5  # of an example's words that the data must hold for it to be a fact of the data too
 
 
@@ -14,7 +18,12 @@ def is_echo(fact: str, prompt: str, headers: Sequence[str], data: str) -> bool:
 
     An example that the data bears out is a fact: some user is a vegetarian.
     """
-    bare = " ".join(fact.split()).strip(" \"'“”.…").casefold()
-    if any(bare in " ".join(header.split()).casefold() for header in headers):
+    bare = _bare(fact)
+    if len(bare) >= SHORTEST and any(bare in _bare(header) for header in headers):
         return True
-    return bare in prompt.casefold() and coverage(fact, data) < SAID
+    examples = {_bare(example) for pair in _EXAMPLE.findall(prompt) for example in pair}
+    return bare in examples and coverage(fact, data) < SAID
+
+
+def _bare(text: str) -> str:
+    return " ".join(text.split()).strip(" \"'“”.…").casefold()

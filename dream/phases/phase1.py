@@ -51,7 +51,8 @@ def analyse(
     """Ask for the findings of `batch`; an empty answer means `[SKIP]`.
 
     A long entry is read in pages, one call each, so that no byte of it passes unseen. Secrets are marked before the
-    model sees them, and again in what it answers. `leave_out` is told each line that names a file we don't have.
+    model sees them, and again in what it answers. `leave_out` is told each line that names a file we don't have,
+    or repeats an example of the prompt.
     Raises AnswerUnusable after one retry, and whatever the model's door raises.
     """
     cursors = [entry.cursor for entry in batch]
@@ -117,7 +118,8 @@ def _without_echoes(
     kept = tuple(one for one in found.findings if not is_echo(one.text, prompt, headers, data))
     if found.findings and not kept:
         raise AnswerUnusable("the answer only repeats the prompt")
-    return replace(found, findings=kept)
+    echoes = tuple(prompts.finding(one) for one in found.findings if one not in kept)
+    return replace(found, findings=kept, unreadable=(*found.unreadable, *echoes))
 
 
 def _prompt(page: Sequence[Entry], files: Mapping[MemoryFile, str], model: Model, brief: Brief) -> list[ChatMessage]:

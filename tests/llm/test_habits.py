@@ -303,7 +303,7 @@ def test_no_summary_that_was_not_finished_as_text_counts(provider: Provider, rep
         "[USER-REMOVE] the line of USER.md that is no longer true, copied {44}",
         "[SOUL] … [SOUL-REMOVE] … [MEMORY] … [MEMORY-REMOVE] …",
         '[USER] "Is a vegetarian"',
-        "[MEMORY] Mei is the designer {1}",
+        "[MEMORY] Ines draws the maps {1}",
         "[USER] 2026-11-20 03:00 summary",
         "[MEMORY] [1] 2026-11-20 03:00 summary {1}",
     ],

@@ -316,4 +316,4 @@ def test_a_secret_in_an_old_row_or_in_an_answer_reaches_nobody(workspace: Worksp
 def test_a_finding_for_a_file_that_memory_does_not_have_is_said(workspace: Workspace) -> None:
     add(workspace, "- juggles")
     report = run(workspace, "[USER] Likes tea {1}\n[SKILL] Juggling {1}")
-    assert report.batches[0].notes == ("phase 1 named a file that memory does not have: [SKILL] Juggling {1}",)
+    assert [note.endswith("[SKILL] Juggling {1}") for note in report.batches[0].notes] == [True]
