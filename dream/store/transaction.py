@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from dream.errors import Conflict, DreamError, GitError
-from dream.store import faults, files, handedits, intent, messages
+from dream.store import faults, files, handedits, intent
 from dream.store.gitdiff import Diff, LineCount
 from dream.store.gitobjects import ARCHIVE, is_memory
 from dream.store.gitstore import GitStore
