@@ -17,7 +17,14 @@ from dream.models import Diagnostic, Message, Report
 from dream.settings import Settings
 from dream.store.history import History
 from dream.store.seen import DATABASES, Look, Seen, look
+from dream.transcripts import sniffing
 from dream.transcripts.reader import Pair
+
+
+class Unread(Diagnostic):
+    """A path that a person named and that could not be read: the command goes on, and fails in the end."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +61,7 @@ def files(paths: Iterable[Path | File], report: Report, *, subagents: bool = Fal
                 found.setdefault(one.name, one)
         except TranscriptError as error:
             first = first or error
-            report(Diagnostic(str(path), 0, str(error)))
+            report(Unread(str(path), 0, _bare(str(path), error)))
     if first is not None and not found:
         raise first
     return list(found.values())
@@ -129,6 +136,7 @@ class Feed:
             self._readings.append(reading)
             try:
                 yield from self._sessions(reading)
+                self._check_form(reading)
                 reading.whole = True
             except TranscriptError as error:
                 self._failed(reading, error)
@@ -155,6 +163,17 @@ class Feed:
             yield self._talk(reading, key, group)
         for key in scattered:
             yield self._talk(reading, key, None)
+
+    def _check_form(self, reading: _Reading) -> None:
+        """Raise TranscriptError where a person named a file and a format, and the file has nothing of that format."""
+        if self._form and reading.file.named and not reading.keys and not self._is_of_form(reading.file.path):
+            raise TranscriptError(
+                f"{reading.file.name} holds nothing in the format {self._form}; without --format its content tells."
+            )
+
+    def _is_of_form(self, path: Path) -> bool:
+        head = sniffing.head(sniffing.open_source(path, _silent))
+        return transcripts.FORMATS[self._form or ""].recognises(head)
 
     def _talk(self, reading: _Reading, key: str, group: Iterator[Pair] | None) -> Talk:
         def done() -> None:
@@ -186,7 +205,8 @@ class Feed:
     def _failed(self, reading: _Reading, error: TranscriptError) -> None:
         if reading.fault is None:
             reading.fault = error
-            self._report(Diagnostic(reading.file.name, 0, str(error)))
+            kind = Unread if reading.file.named else Diagnostic
+            self._report(kind(reading.file.name, 0, _bare(reading.file.name, error)))
 
 
 @dataclass(slots=True)
@@ -199,6 +219,11 @@ class _Messages:
     def __iter__(self) -> Iterator[Message]:
         first, self.first = self.first, None
         return self.again() if first is None else first
+
+
+def _bare(name: str, error: TranscriptError) -> str:
+    """Return what an error says of a file without the file's name, which stands before it already."""
+    return str(error).removeprefix(f"{name} ")
 
 
 def _silent(diagnostic: Diagnostic) -> None:

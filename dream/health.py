@@ -14,6 +14,7 @@ from dream.llm import tokens
 from dream.models import MEMORY_FILES, MemoryFile, Usage
 from dream.settings import Settings
 from dream.store import runs
+from dream.store.absent import absent
 from dream.store.batches import Batches
 from dream.store.bills import Bills
 from dream.store.runs import RunRecord
@@ -64,7 +65,7 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: tup
 
     A memory file that cannot be read is a problem among others, not an error.
     """
-    problems: list[str] = []
+    problems = absent(workspace.root)
     files: dict[MemoryFile, FileSize] = {}
     for name in MEMORY_FILES:
         try:

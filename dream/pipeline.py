@@ -25,7 +25,7 @@ from dream.feed import File
 from dream.llm.model import Model
 from dream.llm.open import open_model
 from dream.llm.spending import Meter
-from dream.models import Diagnostic, Usage
+from dream.models import Diagnostic, Outcome, Usage
 from dream.phases.structured import SCHEMA
 from dream.records import consolidation_record, run_record
 from dream.reports import BatchReport, ConsolidateReport, RunReport
@@ -252,8 +252,17 @@ def _ran(workspace: Workspace, batches: list[BatchReport], failure: DreamError |
         last = batches[-1].entries[1]
         if failure is not None:
             return RunReport("nothing", tuple(batches), str(failure), usage)
-        return RunReport("nothing", tuple(batches), f"the entries up to {last} held nothing new for memory", usage)
+        settled = [outcome for batch in batches for outcome in batch.outcomes]
+        return RunReport("nothing", tuple(batches), _nothing_new(last, settled), usage)
     return RunReport("nothing", (), str(failure or _why_nothing(workspace)), usage)
+
+
+def _nothing_new(last: int, settled: list[Outcome]) -> str:
+    """Say why dreams changed nothing: there was nothing new, or all that was found was refused."""
+    if not settled or any(outcome.state != "refused" for outcome in settled):
+        return f"the entries up to {last} held nothing new for memory"
+    which = f"all {len(settled)} findings were" if len(settled) > 1 else "the only finding was"
+    return f"{which} refused: {settled[0].reason}"
 
 
 def _why_nothing(workspace: Workspace) -> str:

@@ -60,6 +60,7 @@ def command(
       dream consolidate --hook    # as Claude Code's SessionEnd hook
     """
     from dream import pipeline
+    from dream.feed import Unread
 
     workspace = options.open_workspace(directory)
     settings = options.read_settings(workspace, model, pairs)
@@ -74,7 +75,7 @@ def command(
         output.emit(shapes.consolidated(report))
     else:
         show.consolidated(report)
-    return 1 if report.failed else 0
+    return 1 if report.failed or any(isinstance(found, Unread) for found in report.diagnostics) else 0
 
 
 def _of_hook() -> tuple[Path, ...]:

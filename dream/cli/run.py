@@ -54,6 +54,7 @@ def command(
 
     workspace = options.open_workspace(directory)
     settings = options.read_settings(workspace, model, pairs)
+    _warn(workspace.root)
     if estimate:
         return _estimate(workspace, settings, max_batches, as_json=as_json)
     with progress("dreaming", quiet=as_json) as shown:
@@ -93,8 +94,17 @@ def _idle(directory: Path | None, *, as_json: bool) -> bool:
     reason = idle.reason(root)
     if reason is None or not idle.record(root, reason, options.now()):
         return False
+    _warn(root)
     if as_json:
         output.emit({"outcome": "nothing", "batches": [], "reason": reason, "usage": idle.USAGE})
     else:
         output.say(output.sentence(reason))
     return True
+
+
+def _warn(root: Path) -> None:
+    """Tell of memory files that are gone or empty."""
+    from dream.store.absent import absent
+
+    for sentence in absent(root):
+        output.problem(sentence)

@@ -11,6 +11,7 @@ from dream.cli import options, output, shapes, show
 from dream.cli.group import DreamCommand
 from dream.health import Health
 from dream.settings import Settings
+from dream.store.absent import absent
 from dream.store.runs import RunRecord
 from dream.store.workspace import Workspace
 
@@ -35,6 +36,8 @@ def command(check: bool, directory: Path | None, as_json: bool) -> int | None:
     workspace = options.open_workspace(directory)
     settings = options.read_settings(workspace)
     found = health.read(workspace, settings, options.now(), _scheduled(workspace, settings))
+    for sentence in absent(workspace.root):
+        output.problem(sentence)
     if as_json:
         output.emit(shapes.health(found, str(workspace.root)))
     else:

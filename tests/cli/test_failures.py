@@ -9,6 +9,7 @@ import pytest
 from dream.cli import output
 from dream.transcripts import FORMATS
 from tests.cli.commands import dream
+from tests.cli.test_commands import chat
 
 
 def test_a_run_that_failed_says_so_on_stderr_and_nothing_on_stdout(fresh: Path) -> None:
@@ -96,3 +97,50 @@ def test_init_without_git_makes_nothing(tmp_path: Path) -> None:
 
     assert (done.status, (tmp_path / "w").exists()) == (1, False)
     assert "install git" in done.err
+
+
+def test_a_named_path_that_cannot_be_read_fails_the_command_and_the_rest_is_read(fresh: Path, tmp_path: Path) -> None:
+    read, missing = chat(tmp_path), tmp_path / "missing.jsonl"
+
+    told = dream("consolidate", read, missing, "-w", fresh)
+    shaped = dream("consolidate", read, missing, "-w", fresh, "--json")
+
+    assert (told.status, shaped.status) == (1, 1)
+    assert told.out.startswith("Appended entry 1")
+    assert told.err == f"dream: {missing}: does not exist; check the path.\n"
+    assert shaped.json["diagnostics"] == [{"file": str(missing), "line": 0, "text": "does not exist; check the path."}]
+
+
+def test_a_file_that_only_stands_in_a_named_directory_is_told_and_no_failure(fresh: Path, tmp_path: Path) -> None:
+    chat(tmp_path)
+    (tmp_path / "broken.jsonl").write_text("plain words\n", encoding="utf-8")
+
+    done = dream("consolidate", tmp_path, "-w", fresh)
+
+    assert done.status == 0, done.err
+
+
+@pytest.mark.parametrize("name", ["openai", "claude-code", "nanobot"])
+def test_a_file_with_nothing_of_the_named_format_is_an_error(fresh: Path, tmp_path: Path, name: str) -> None:
+    (tmp_path / "plain.txt").write_text("hello, plain words\n", encoding="utf-8")
+
+    done = dream("consolidate", tmp_path / "plain.txt", "--format", name, "-w", fresh)
+
+    assert (done.status, done.out) == (1, "")
+    assert f"plain.txt holds nothing in the format {name}" in done.err
+
+
+@pytest.mark.parametrize("deed", ["missing", "empty"])
+def test_a_memory_file_that_went_away_is_told_by_status_and_run(dreamt: Path, deed: str) -> None:
+    (dreamt / "USER.md").unlink()
+    if deed == "empty":
+        (dreamt / "USER.md").write_text("\n", encoding="utf-8")
+
+    status, ran = dream("status", "-w", dreamt, "--json"), dream("run", "-w", dreamt)
+    dream("note", "I live in Kyoto", "-w", dreamt)
+    again = dream("run", "--dry-run", "-w", dreamt)
+
+    (sentence,) = status.json["problems"]
+    assert sentence.startswith(f"USER.md is {deed};")
+    assert [one.err for one in (status, ran, again)] == [f"dream: {sentence}\n"] * 3
+    assert (status.status, ran.status, again.status) == (0, 0, 0)

@@ -59,3 +59,16 @@ def test_a_failed_model_call_is_told_as_a_sentence_of_its_session() -> None:
 
     assert show._told(found) == f"in the session openai:t1-ab {found.text}"
     assert show._told(Diagnostic("a.jsonl", 3, "no JSON")) == "a.jsonl:3: no JSON"
+
+
+def test_a_run_whose_findings_were_all_refused_says_so_with_the_first_reason() -> None:
+    from dream import pipeline
+
+    found = Finding("USER.md", "Lives in Lyon", (1,))
+    refused, other = Outcome(found, "refused", "rejected: you took it back"), Outcome(found, "refused", "too long")
+
+    assert pipeline._nothing_new(4, [refused, other]) == "all 2 findings were refused: rejected: you took it back"
+    assert pipeline._nothing_new(4, [other]) == "the only finding was refused: too long"
+    assert pipeline._nothing_new(4, [refused, Outcome(found, "present")]) == (
+        "the entries up to 4 held nothing new for memory"
+    )
