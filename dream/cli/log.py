@@ -64,7 +64,8 @@ def command(sha: str | None, limit: int | None, directory: Path | None, as_json:
 def _line(change: Change) -> None:
     at = change.time.astimezone()
     cost = f"  [{show.price(change.usage)}]" if change.usage and change.usage.calls else ""
-    output.say(f"{change.sha[:SHORT]}  {at:%Y-%m-%d %H:%M}  {change.subject}{cost}", colour=COLOURS[change.kind])
+    line = f"{change.sha[:SHORT]}  {at:%Y-%m-%d %H:%M}  {change.subject}{cost}"
+    output.say(line, colour=COLOURS[change.kind], fold=True)
 
 
 def _spent(workspace: Workspace, settings: Settings) -> None:
@@ -73,16 +74,16 @@ def _spent(workspace: Workspace, settings: Settings) -> None:
 
     spent = Bills(workspace.private).spent(options.now(), settings.zone())
     if spent.month.cost_usd != 0:
-        output.say(f"Cost today: {show.bill(spent.today)}. This month: {show.bill(spent.month)}.", dim=True)
+        output.say(f"Cost today: {show.bill(spent.today)}. This month: {show.bill(spent.month)}.", dim=True, fold=True)
 
 
 def _show(shown: Shown) -> None:
     change = shown.change
     subject, _, body = shown.body.partition("\n")
-    output.say(subject, bold=True)
+    output.say(subject, bold=True, fold=True)
     output.say(f"{change.sha}  {change.time.astimezone():%A %Y-%m-%d %H:%M %Z}", dim=True)
     if body.strip():
-        output.say(body.strip("\n"))
+        output.say(body.strip("\n"), fold=True)
     if change.model:
         output.say(f"Model: {change.model}")
     if change.usage:

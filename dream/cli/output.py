@@ -5,11 +5,14 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import sys
 from collections.abc import Mapping
 from typing import TextIO
 
 import click
+
+from dream.cli.folding import folded
 
 
 def prepare() -> None:
@@ -19,12 +22,23 @@ def prepare() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def say(line: str = "", *, colour: str | None = None, bold: bool = False, dim: bool = False, now: bool = False) -> None:
+def say(
+    line: str = "",
+    *,
+    colour: str | None = None,
+    bold: bool = False,
+    dim: bool = False,
+    now: bool = False,
+    fold: bool = False,
+) -> None:
     """Print one line, or several, for a person; coloured on a terminal only. With `now`, a pipe gets it at once.
 
+    With `fold`, what is longer than the terminal is wide is folded at spaces; not for what is to be copied from there.
     Control characters of what is shown never reach the terminal.
     """
     line = _safe(line)
+    if fold and sys.stdout.isatty():
+        line = folded(line, shutil.get_terminal_size().columns)
     if (colour or bold or dim) and colours(sys.stdout):
         line = click.style(line, fg=colour, bold=bold or None, dim=dim or None)
     _write(sys.stdout, line + "\n", now=now)

@@ -105,9 +105,9 @@ def _show(one: Proposal) -> None:
 
     entries = f", from {show.span((one.entries[0], one.entries[-1]))}" if one.entries else ""
     output.say(f"{one.id}. {one.file or 'an entry that could not be dreamt'}{entries}", bold=True)
-    output.say(f"   {one.guard}: {one.reason}")
+    output.say(f"   {one.guard}: {one.reason}", fold=True)
     for line in review.diff(one).splitlines():
-        output.say(f"   {line[:1]} {line[1:]}", colour="green" if line.startswith("+") else "red")
+        output.say(f"   {line[:1]} {line[1:]}", colour="green" if line.startswith("+") else "red", fold=True)
 
 
 def _tell(done: Decided, word: str, *, as_json: bool) -> None:

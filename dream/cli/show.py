@@ -111,11 +111,11 @@ def ran(report: RunReport, settings: Settings, *, dry_run: bool = False) -> None
     if report.outcome == "failed":
         output.problem(report.reason)
     elif report.reason:
-        output.say(output.sentence(report.reason), bold=True)
+        output.say(output.sentence(report.reason), bold=True, fold=True)
     if dry_run:
-        output.say(_would(report), bold=True)
+        output.say(_would(report), bold=True, fold=True)
     if report.usage.calls:
-        output.say(f"Cost: {bill(report.usage)}. Model: {model_line(settings)}", dim=True)
+        output.say(f"Cost: {bill(report.usage)}. Model: {model_line(settings)}", dim=True, fold=True)
 
 
 def _would(report: RunReport) -> str:
@@ -141,11 +141,11 @@ def batch(report: BatchReport, *, dry_run: bool = False) -> None:
     """Show one dream: its commit, what it changed or would change, and each finding."""
     changed = ", ".join(f"{path} +{added} −{removed}" for path, (added, removed) in report.files.items())
     name = report.commit[:8] if report.commit else "dry run" if dry_run else "no commit"
-    output.say(f"{name}  {span(report.entries)}  {changed or 'nothing to change'}", bold=True)
+    output.say(f"{name}  {span(report.entries)}  {changed or 'nothing to change'}", bold=True, fold=True)
     for settled in report.outcomes:
         finding(settled)
     for note in report.notes:
-        output.say(f"  {note}", colour="yellow")
+        output.say(f"  {note}", colour="yellow", fold=True)
     if report.diff:
         diff(report.diff)
 
@@ -159,7 +159,7 @@ def finding(settled: Outcome) -> None:
     elif settled.finding.remove:
         name += " −"
     reason = f"  ({settled.reason})" if settled.reason else ""
-    output.say(f"  {mark} [{name}] {settled.finding.text}{reason}", colour=colour)
+    output.say(f"  {mark} [{name}] {settled.finding.text}{reason}", colour=colour, fold=True)
 
 
 def diff(text: str) -> None:
@@ -167,7 +167,7 @@ def diff(text: str) -> None:
     for line in text.splitlines():
         head = line.startswith(("+++", "---", "diff ", "index ", "@@"))
         colour = "cyan" if head else {"+": "green", "-": "red"}.get(line[:1])
-        output.say(line, colour=colour)
+        output.say(line, colour=colour, fold=True)
 
 
 def night_line(report: NightReport) -> str:
@@ -200,4 +200,4 @@ def night(report: NightReport) -> None:
     if report.run.outcome == "failed":
         output.problem(night_line(report))
     else:
-        output.say(night_line(report))
+        output.say(night_line(report), fold=True)

@@ -55,7 +55,7 @@ def _scheduled(workspace: Workspace, settings: Settings) -> tuple[str, ...]:
 def _show(found: Health, workspace: Workspace, settings: Settings) -> None:
     if found.problems:
         for problem in found.problems:
-            output.say(f"✗ {problem}", colour="red", bold=True)
+            output.say(f"✗ {problem}", colour="red", bold=True, fold=True)
     else:
         output.say(f"✓ {_well(found)}", colour="green", bold=True)
     rows = [
@@ -74,7 +74,7 @@ def _show(found: Health, workspace: Workspace, settings: Settings) -> None:
     if found.batches:
         rows.append(("batches", f"{found.batches} with the provider at half the price: dream nightly goes on with it"))
     for name, value in rows:
-        output.say(f"{name:<10} {value}")
+        output.say(f"{name:<10} {value}", fold=True)
     output.say()
     for path, size in found.files.items():
         bounds = f"{size.lines:>4} of {size.max_lines} lines  {size.bytes:>6,} of {size.max_bytes:,} bytes"
@@ -111,4 +111,4 @@ def _run(record: RunRecord) -> None:
     span = f" {show.span(record.entries)}" if record.entries else ""
     cost = f"  [{show.price(record.usage)}]" if record.usage.calls else ""
     line = f"{record.ended.astimezone():%Y-%m-%d %H:%M}  {record.command}: {record.outcome}{span}{reason}{cost}"
-    output.say(line, colour="red" if record.outcome == "failed" else None)
+    output.say(line, colour="red" if record.outcome == "failed" else None, fold=True)
