@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
-from dream.llm.embedded.changes import remainder, same_fact, supersedes
+from dream.llm.embedded.changes import same_fact, supersedes
 from dream.llm.embedded.claims import Claim, claims
 from dream.llm.embedded.coverage import density, forget, note, ranked
+from dream.llm.embedded.remaining import remainder
 from dream.llm.embedded.routing import route, user_names
 from dream.llm.embedded.salience import salience
 from dream.llm.embedded.sections import LABELS, Dreamt, facts_of

@@ -6,9 +6,10 @@ import re
 from functools import lru_cache
 
 from dream.llm.embedded.lexicon import COMMON, MONTHS, NUMBERS, STOP, WEEKDAYS
+from dream.llm.embedded.subjects import about, apart, same_person
 from dream.llm.embedded.words import CJK, content, has_cjk, likeness, overlap, stem
 
-_SUFFIX = re.compile(r"\s*[（(][^()（）]{0,40}(?:\d{4}|\d月)[^()（）]{0,20}[)）]$")
+SUFFIX = re.compile(r"\s*[（(][^()（）]{0,40}(?:\d{4}|\d月)[^()（）]{0,20}[)）]$")
 _MONTH = "|".join(MONTHS)
 _DATE = re.compile(
     rf"\b(?:(?:{_MONTH}) \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?|\d{{1,2}} (?:{_MONTH})(?: \d{{4}})?|\d{{4}}-\d\d-\d\d)\b"
@@ -24,7 +25,7 @@ _CUE = re.compile(
     r"\b(?:now|actually|instead|no longer|not anymore|changed?|switch(?:ed|ing)?|moved?|moving|relocated|updat\w+|new|"
     r"increas\w+|decreas\w+|reduced|dropped|rais\w+|grew|grown|improv\w+|extend\w+|shift\w+|postpon\w+|reschedul\w+|push\w+|"
     r"delay\w+|correct\w+|revis\w+|adjust\w+|reach\w+|recently|total|latest|upgrad\w+|bump\w+|brought|down to|up to|rather than)\b"
-    r"|其实|改成|改为|改到|换成|换到|换了|搬到|搬去|现在|不再|更新|推迟|提前|增加到|减少到|变成|新的",
+    r"|其实|改成|改为|改到|改[喝吃用学玩看]|换成|换到|换了|搬到|搬去|现在|不再|更新|推迟|提前|增加到|减少到|变成|新的",
     re.I,
 )
 ONE = 120  # characters of a line that still states one thing
@@ -37,17 +38,17 @@ _APPOINTMENT = re.compile(
     r"|会议|截止|预约|面试|考试|航班|演示|上线|发布",
     re.I,
 )
-_PLACE = re.compile(
+PLACE = re.compile(
     r"(?:(?i:\b(?:moved|moves|moving|relocated|relocating|move)(?: (?:back|out|over|away|here|house|home|flat|recently|just|from \w+))* to)|(?i:\b(?:liv(?:es|ed|e|ing)|based|resid\w+)) in|\b(?:flat|house|home|apartment) is in|(?:搬到|搬去|住在|家在|住|搬家到))"
     rf"\s*(?:了)?(?P<what>[A-Z][\w'-]*(?: [A-Z][\w'-]*)*|[{CJK}]{{2,6}})"
 )
-_JOB = re.compile(
+JOB = re.compile(
     r"(?:(?i:\b(?:works?|working|worked|employed|job|joined|position|hired|started))(?: \w+){0,3}? (?:at|for|by|with)|(?i:\bjoined)|(?:入职|跳槽到|去了|就职于))"
     rf"\s*(?P<what>[A-Z][\w'&-]*(?: [A-Z][\w'&-]*)*|[{CJK}]{{2,8}})"
 )
 _FAVOURITE = re.compile(r"\bfavou?rite (?P<slot>\w+(?: \w+)?) (?:is|are|was) (?:now )?(?P<what>.{2,40})", re.I)
 _NAME = re.compile(
-    r"^(?:The user is called|Is called|The user's name is|Their name is|(?:\w+ )?[Gg]oes by) (?P<what>[A-Z]\w+)"
+    r"^(?:The user is called|Is called|The user's (?:full )?name is|Their name is|(?:\w+ )?[Gg]oes by) (?P<what>[A-Z]\w+)"
 )
 _WEEKDAY = re.compile(rf"\b(?:{'|'.join(WEEKDAYS)})(?!s? before \d)|周[一二三四五六日天]|星期[一二三四五六日天]")
 _NOW = re.compile(r"\bnow\b|\binstead of\b|\bno longer\b|现在|改成|改到|改为|不再")
@@ -56,7 +57,17 @@ _FROM = re.compile(
     r"\b(?i:from|instead of|rather than|over|no longer (?:uses?|likes?|prefers?|in|at|with|on)?|replac(?:ed|es|ing)|not|than) "
     r"(?:using |the |a |an )?(?P<old>[\w+#.-]+(?: [A-Z][\w+#.-]*)?)",
 )
-_FROM_ZH = re.compile(rf"(?:从|不再用|不再喜欢|不用|把)(?P<old>[{CJK}]{{2,6}}?|[A-Za-z+#.]+)(?:换|改|搬|了|到|$)")
+_FROM_ZH = re.compile(
+    rf"(?:从|把|不再?(?:喜欢)?[用喝吃玩看学养开穿抽听写做])(?P<old>[{CJK}]{{2,6}}?|[A-Za-z+#.]+)(?:换|改|搬|了|到|，|$)"
+)
+_NUMBERED = re.compile(r"\b(port|version|room|extension|floor|line|page) (?:number |no\.? |is |to )?$", re.I)
+_KINDS = frozenset(stem(kind) for kind in ("port", "version", "room", "extension", "floor", "line", "page"))
+_ANY = frozenset(map(stem, ("runs", "listening", "served", "starts", "works", "needs", "server", "service")))
+
+
+_STATE = re.compile(
+    r"\b(?:uses?|using|prefers?|likes?|runs?|is on|works? with|drives?|plays?|is|are)\b|用|喜欢|偏好|[爱常]", re.I
+)
 
 
 @lru_cache(maxsize=16384)
@@ -68,7 +79,7 @@ def _found(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
 @lru_cache(maxsize=16384)
 def undated(line: str) -> str:
     """Return a line without the date that it was said on."""
-    return _SUFFIX.sub("", line)
+    return SUFFIX.sub("", line)
 
 
 @lru_cache(maxsize=4096)
@@ -81,11 +92,20 @@ def _values(text: str) -> tuple[tuple[str, str], ...]:
         if number.endswith("%"):
             found.append(("%", number))
             continue
+        if kind := _numbered_kind(text[: match.start()]):
+            found.append((kind, number))
+            continue
         units = [match["unit"], match["second"], match["third"]]
         if not any(unit and unit.lower() not in STOP for unit in units):
             found.append(("", number))
         found += [(stem(unit.lower()), number) for unit in units if unit and unit.lower() not in STOP]
     return tuple(found)
+
+
+def _numbered_kind(before: str) -> str:
+    """Return what a number without a unit counts, where the word before it says so: "port 8080"."""
+    match = _NUMBERED.search(before)
+    return stem(match[1].lower()) if match else ""
 
 
 def supersedes(new: str, old: str) -> bool:
@@ -97,7 +117,7 @@ def supersedes(new: str, old: str) -> bool:
     same = overlap(left, right)
     if _relation(new, old):
         return True
-    name = stem(_about(new).lower())
+    name = stem(about(new).lower())
     shared = [key for key in left if key in right and not key.isdigit() and left[key] >= 0.4 and key != name]
     if not shared:
         return False
@@ -120,7 +140,8 @@ def _other_value(new: str, old: str, shared: list[str], cue: bool, same: float) 
         numbers = {other for key, other in was if key in named}
         if not numbers or number in numbers or (unit in COMMON and unit not in {"day", "year", "week", "hour"}):
             continue
-        context = [key for key in shared if key != unit]
+        kind = {unit, *named} & _KINDS  # a port is one service's: that it runs tells nothing of which
+        context = [key for key in shared if key != unit and not (kind and key in _ANY | kind)]
         least = (1 if cue else 3) + (unit == "%")
         if len(context) >= least and same >= (0.25 if cue else 0.6):
             return True
@@ -132,7 +153,7 @@ def _other_weekday(new: str, old: str, shared: list[str], same: float) -> bool:
     left, right = set(_WEEKDAY.findall(new)), set(_WEEKDAY.findall(old))
     days = {stem(day.lower()) for day in left | right}
     named = any(key not in days for key in shared)
-    return bool(_found(_NOW, new) and right and left - right) and named and same >= 0.3 and not _apart(new, old)
+    return bool(_found(_NOW, new) and right and left - right) and named and same >= 0.3 and not apart(new, old)
 
 
 def _other_date(new: str, old: str) -> bool:
@@ -148,9 +169,9 @@ def _numbered(text: str) -> set[tuple[str, str]]:
 
 def _relation(new: str, old: str) -> bool:
     """Say whether both state the same relation, of which there is one at a time, with another object."""
-    if _about(new) != _about(old):
+    if not same_person(new, old):
         return False
-    for pattern in (_PLACE, _JOB, _NAME):
+    for pattern in (PLACE, JOB, _NAME):
         left, right = _found(pattern, new), _found(pattern, old)
         if left and right and left["what"] not in right["what"] and right["what"] not in left["what"]:
             return True
@@ -158,62 +179,21 @@ def _relation(new: str, old: str) -> bool:
     return bool(left and right and left["slot"].lower() == right["slot"].lower() and left["what"] != right["what"])
 
 
-_ABOUT = re.compile(rf"^([A-Z][a-z]+)(?=:| [a-z']|'s )|^([{CJK}]{{2,4}})：")
-
-
-@lru_cache(maxsize=16384)
-def _about(line: str) -> str:
-    """Return the name that a line starts with; a verb in the third person is no name."""
-    match = _ABOUT.match(line)
-    if match is None:
-        return ""
-    name = match[1] or match[2]
-    verb = name.endswith(("s", "ed", "ing")) and ":" not in line[: len(name) + 1]
-    return "" if verb or name.lower() in STOP else name
-
-
-def _apart(new: str, old: str) -> bool:
-    """Say whether two lines are about different people."""
-    left, right = _about(new), _about(old)
-    return left != right and not (left and left in old) and not (right and right in new) and bool(left or right)
-
-
 def _named_old(new: str, old: str, shared: list[str]) -> bool:
     """Say whether `new` names what it takes the place of: "switched from vim to Helix"."""
-    if not _found(_CUE, new) or _apart(new, old):
+    if not _found(_CUE, new) or apart(new, old):
         return False
     gone = _found(_FROM_ZH, new) or _found(_FROM, new)
     if gone is None or gone["old"].lower() not in old.lower() or gone["old"].lower() in STOP:
         return False
-    if content(gone["old"]).get(stem(gone["old"].lower()), 1.3 if has_cjk(gone["old"]) else 0.0) < 0.9:
+    kept = _found(_FROM, old) or _found(_FROM_ZH, old)
+    if kept and gone["old"].lower() in kept[0].lower():
+        return False  # the old line had given it up as well
+    if has_cjk(gone["old"]):
+        return _found(_STATE, old) is not None or len(shared) >= 2
+    if content(gone["old"]).get(stem(gone["old"].lower()), 0.0) < 0.9:
         return False
-    state = re.search(
-        r"\b(?:uses?|using|prefers?|likes?|runs?|is on|works? with|drives?|plays?|is|are)\b|用|喜欢|偏好", old, re.I
-    )
-    return state is not None or len(shared) >= 2
-
-
-_PARTS = re.compile(r"([;；，]\s*|,? and (?=(?:also |still )?[a-z]+s\b))")
-
-
-def remainder(new: str, old: str) -> str:
-    """Return what of `old` stays true beside `new`: its other parts, or '' where there is none."""
-    suffix = _SUFFIX.search(old)
-    body = undated(old)
-    pieces = _PARTS.split(body)
-    if len(pieces) < 3:
-        return ""
-    lead = re.match(r"[A-Z]\w*:? |[^：]{1,6}：", body) if _about(body) else None
-    name = lead[0] if lead else ""
-    gone = [supersedes(new, piece if index == 0 else name + piece) for index, piece in enumerate(pieces[::2])]
-    if all(gone) or not any(gone):
-        return ""
-    kept = [piece for piece, out in zip(pieces[::2], gone, strict=True) if not out]
-    joint = "，" if "，" in body else "; " if ";" in body else " and "
-    text = joint.join(kept)
-    if gone[0]:
-        text = name + text if name else text[:1].upper() + text[1:]
-    return text + (suffix[0] if suffix else "") if content(text) else ""
+    return _found(_STATE, old) is not None or len(shared) >= 2
 
 
 def same_fact(left: str, right: str) -> bool:
@@ -222,5 +202,7 @@ def same_fact(left: str, right: str) -> bool:
     if left.casefold() == right.casefold():
         return True
     one, other = content(left), content(right)
+    if supersedes(left, right):
+        return False
     numbers = [{key for key in found if key[:1].isdigit()} for found in (one, other)]
     return numbers[0] == numbers[1] and likeness(one, other) >= 0.75

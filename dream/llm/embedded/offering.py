@@ -14,6 +14,7 @@ from dream.llm.embedded.dates_zh import spelled_zh
 from dream.llm.embedded.directives import directive
 from dream.llm.embedded.noise import is_injection, is_mine, is_passing, is_pleasantry, is_question, is_secret, is_thin
 from dream.llm.embedded.person import inner, third
+from dream.llm.embedded.plain import is_plain
 from dream.llm.embedded.referring import hangs, leans, referred, shown
 from dream.llm.embedded.routing import calls
 from dream.llm.embedded.salience import happens, salience
@@ -28,7 +29,7 @@ AGENTS = frozenset("assistant agent ai bot claude gpt chatgpt gemini copilot cod
 PASTED = 1_500  # characters of a message above which only what speaks of the speaker is taken
 WIDTH = 220  # characters of a line of memory that is still easy to read
 _CALLED = re.compile(
-    r"(?:(?:people|friends|everyone|everybody|they|you can|just) calls? me|my name(?:'s| is)|I'm called) ((?-i:[A-Z])\w+)$"
+    r"(?:(?:people|friends|everyone|everybody|they|you can|just) calls? me|my (?:full )?name(?:'s| is)|I'm called) ((?-i:[A-Z])\w+(?: (?-i:[A-Z])[\w.'-]+){0,3})$"
     r"|I'm ((?-i:[A-Z])\w+(?: (?-i:[A-Z])\w+)?)(?:, (?:nice|pleased|glad|happy) to meet .*)?$|(?:我叫|我的名字[是叫])([^\s，,。]{2,8})$",
     re.I,
 )
@@ -157,6 +158,9 @@ def _add(out: list[Line], claim: str, factor: float, turn: _Turn, order: int, pl
     if is_pleasantry(text) or is_question(text) or is_passing(text):
         return
     if (turn.pasted or not turn.name) and not is_mine(claim) and (turn.pasted or len(text) > 160):
+        return
+    if not turn.name and is_plain(text):
+        out.append(_line(turn, _told(text, turn), factor * salience(text), order + len(out), place))
         return
     alone = not any(line.source == turn.index for line in out)
     last = out[-1] if out and (alone or out[-1].place >= place - 2) else None

@@ -168,6 +168,7 @@ def _inflected(verb: str) -> str:
 
 
 def _third_zh(text: str, name: str) -> str:
+    text = re.sub(r"^我的(?=\S)", f"{name or '用户'}的", text)
     text = re.sub(r"^我(?!们)", "", text)
     text = (
         re.sub(r"我(?!们)", "自己", text)

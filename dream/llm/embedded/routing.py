@@ -13,7 +13,7 @@ from dream.models import MemoryFile
 
 _PROFILE = re.compile(
     r"\b(?:prefers?|favou?rite|likes?|loves?|hates?|dislikes?|enjoys?|allergic|vegetarian|vegan|lives? in|living in|based in|"
-    r"moved to|grew up|born|from|birthday|years? old|works? (?:at|for|as|in)|job|profession|name is|is called|speaks?|native|"
+    r"moved to|grew up|born|from|birthday|years? old|works? (?:at|for|as|in)|job|profession|name is|is called|speaks?|native|e-?mail|phone|mobile|"
     r"time ?zone|married|single|husband|wife|partner|kids?|children|son|daughter|hobb\w+|passion\w*|is an? |learn\w*|eats?|drinks?|doesn't eat|ich heiße|heißt|wohne|arbeite als|mag|liebe|hasse|bevorzuge|geboren|allergisch|Lieblings\w+|verheiratet|degree|studie[ds]|"
     r"uses?|always|never|usually|interested in|keen on|afraid of|scared of|dream is|goal is|diagnosed|my |has an? )\b"
     r"|喜欢|偏好|讨厌|最爱|过敏|住在|家在|搬到|生日|岁|名字|叫|老家|来自|会说|时区|工作|职业|爱好|习惯|常用|素食|是一名|是个|丈夫|妻子|孩子|好き|嫌い|住んで|名前|アレルギー|趣味|働いて|飼って|私は",
