@@ -267,7 +267,7 @@ def test_doctor_makes_versions_where_there_are_none(fresh: Path) -> None:
     done = dream("doctor", "--repair", "-w", fresh)
 
     assert done.status == 0, done.out
-    assert len(dream("log", "-w", fresh, "--json").json) == 1
+    assert [change["kind"] for change in dream("log", "-w", fresh, "--json").json] == ["hand", "init"]
 
 
 def test_without_a_workspace_the_sentence_says_how_to_make_one(tmp_path: Path) -> None:
