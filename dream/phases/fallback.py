@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from dream.models import Finding
+import re
+
+from dream.models import Finding, MemoryFile
 from dream.phases.draft import Edit, EditError, lines
 from dream.phases.editing import Editing
 from dream.phases.similar import coverage, nearest, states
+from dream.wording import without_said_on
 
 REMOVE_AT = 0.6  # share of a removal's content words that a line must hold to be the one meant
 REPLACE_AT = 0.3  # share of the old line's content words that a new fact must hold to take its place
+_LIKING = re.compile(r"\b(?:prefers?|likes?|favou?rite)\b|喜欢|偏好", re.I)
+_FIXED = re.compile(r"\b(?:fixed|solved|solution|workaround)\b|解决|修复", re.I)
+_DECIDED = re.compile(r"\b(?:decided|decision|chose|agreed)\b|决定", re.I)
+_DATED = re.compile(r"\b(?:19|20)\d\d\b|\d月\d")
 
 
 def settle(editing: Editing) -> None:
@@ -62,7 +69,21 @@ def _add(editing: Editing, number: int) -> None:
         beside = Edit(finding.file, line_near, f"{line_near}\n{fact}", (number,))
         if _attempt(editing, beside, number):
             return
+    title = _heading(finding.file, finding.text)
+    if here.count(title) == 1 and _attempt(editing, Edit(finding.file, title, f"{title}\n{fact}", (number,)), number):
+        return
     _attempt(editing, Edit(finding.file, "", fact, (number,)), number)
+
+
+def _heading(file: MemoryFile, text: str) -> str:
+    """Return the heading that a fact without a near line belongs under, told by plain words."""
+    if file == "SOUL.md":
+        return "## Rules"
+    if file == "USER.md":
+        return "## Preferences" if _LIKING.search(text) else "## Person"
+    kinds = ((_FIXED, "## Solutions"), (_DECIDED, "## Decisions"), (_DATED, "## Events"))
+    fact = without_said_on(text)
+    return next((title for pattern, title in kinds if pattern.search(fact)), "## Facts")
 
 
 def _attempt(editing: Editing, edit: Edit, number: int) -> bool:
