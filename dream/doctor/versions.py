@@ -8,11 +8,10 @@ from datetime import datetime
 from pathlib import Path
 
 from dream.doctor.ailment import REPAIR, Ailment
-from dream.errors import GitError
-from dream.store import gitrepair
+from dream.errors import GitError, WorkspaceError
+from dream.store import gitrepair, handedits
+from dream.store.gitindex import OLD, is_deserted
 from dream.store.workspace import Workspace
-
-OLD = 60.0  # seconds after which a lock of git, which lasts milliseconds, belongs to nobody
 
 
 def check_versions(workspace: Workspace, now: datetime, *, repair: bool) -> Iterator[Ailment]:
@@ -27,18 +26,37 @@ def check_versions(workspace: Workspace, now: datetime, *, repair: bool) -> Iter
         workspace.git.fsck()
     except GitError as error:
         yield _damage(workspace, str(error), now, repair=repair)
+    else:
+        yield from _index(workspace, repair=repair)
 
 
 def _locks(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
     directory = workspace.git.git.git_dir
     for lock in sorted(directory.rglob("*.lock")) if directory else []:
         age = time.time() - lock.stat().st_mtime
-        if age < OLD:
+        if age < OLD or not is_deserted(workspace.root, lock, age):
             continue
         if repair:
             lock.unlink(missing_ok=True)
         text = f"was left by a git that died {age / 60:.0f} minutes ago"
         yield Ailment(_name(workspace, lock), text, f"{REPAIR}, or remove it when no git is running", repair)
+
+
+def _index(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
+    """Name an index that stayed behind HEAD while a lock was on it."""
+    try:
+        late = sorted(workspace.git.behind_index(handedits.versioned(workspace.root)))
+    except WorkspaceError:  # no plain file: the check of the files names it
+        return
+    except GitError as error:
+        yield Ailment(".git/index", str(error), "remove it and run `git reset` in the workspace")
+        return
+    if late:
+        if repair:
+            workspace.git.catch_up_index(handedits.versioned(workspace.root))
+        text = f"is older than the newest commit for {', '.join(late)}: a `git commit` by hand would revert it"
+        mended = repair and not workspace.git.behind_index(handedits.versioned(workspace.root))
+        yield Ailment(".git/index", text, f"{REPAIR}, or `git reset` in the workspace", mended)
 
 
 def _damage(workspace: Workspace, said: str, now: datetime, *, repair: bool) -> Ailment:

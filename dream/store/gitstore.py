@@ -8,7 +8,8 @@ from functools import cached_property
 from pathlib import Path
 
 from dream.errors import GitError
-from dream.store import gitdir, gitlog, gitwrite, merging
+from dream.store import gitdir, gitindex, gitlog, gitwrite, merging
+from dream.store.files import explained
 from dream.store.gitdiff import Diff, compare
 from dream.store.gitenv import DREAM, Git
 from dream.store.gitlog import Change, Shown
@@ -111,9 +112,42 @@ class GitStore:
         return new
 
     def refresh_index(self, files: Mapping[str, bytes | None], sha: str) -> None:
-        """Make `git status` agree with a commit; where the repository is hidden nobody asks."""
-        if files and self.git.git_dir is not None and gitdir.is_at_root(self.root, self.git.git_dir):
-            gitwrite.refresh_index(self.git, files, len(sha))
+        """Make `git status` agree with a commit; where the repository is hidden nobody asks.
+
+        Where someone holds the index just then it stays behind, and `catch_up_index` of a later command ends that.
+        """
+        if files and self._has_index() and not gitindex.refresh(self.git, files, len(sha)):
+            with explained("written", self._behind):
+                self._behind.touch()
+
+    @property
+    def has_index_behind(self) -> bool:
+        """Whether a commit could not tell the index; starts no process."""
+        return self._behind.exists()
+
+    def behind_index(self, disk: Mapping[str, bytes]) -> dict[str, bytes | None]:
+        """Return the files of HEAD that the index doesn't know: a person's `git commit` would revert them.
+
+        `disk` are the versioned files as they lie there: what a person has staged of them is not behind.
+        """
+        head, present = self.snapshot()
+        if head is None or not self._has_index():
+            return {}
+        return gitindex.behind(self.git, present, disk, len(head))
+
+    def catch_up_index(self, disk: Mapping[str, bytes]) -> None:
+        """Bring the index to HEAD where an earlier commit could not."""
+        late, head = self.behind_index(disk), self.head()
+        if not late or gitindex.refresh(self.git, late, len(head or "")):
+            with explained("removed", self._behind):
+                self._behind.unlink(missing_ok=True)
+
+    @property
+    def _behind(self) -> Path:
+        return self.private / "index-behind"
+
+    def _has_index(self) -> bool:
+        return self.git.git_dir is not None and gitdir.is_at_root(self.root, self.git.git_dir)
 
     def clear_locks(self, since: float) -> None:
         """Take away what a git of ours that was killed after `since` (seconds of the epoch) left locked."""

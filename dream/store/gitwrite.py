@@ -7,7 +7,6 @@ of garbage can take them.
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Mapping
@@ -19,7 +18,7 @@ from dream.errors import GitError
 from dream.store import faults
 from dream.store.files import explained
 from dream.store.gitenv import DREAM, Git
-from dream.store.gitobjects import blob_name
+from dream.store.gitindex import mode
 
 NEXT = "refs/dream/next"
 # A ref is locked for milliseconds; a lock that is older than this, in seconds, belongs to a process that died.
@@ -89,7 +88,7 @@ def clear_locks(git_dir: Path, since: float) -> None:
     """
     for pattern in _LOCKS:
         for lock in git_dir.glob(pattern):
-            with suppress(FileNotFoundError), explained("removed", lock):
+            with explained("removed", lock), suppress(FileNotFoundError):
                 if lock.stat().st_mtime < since - 1:
                     continue  # older than our commit: somebody else's
                 while time.time() - lock.stat().st_mtime <= STALE:
@@ -98,24 +97,6 @@ def clear_locks(git_dir: Path, since: float) -> None:
     for report in git_dir.glob("fast_import_crash_*"):
         with explained("removed", report):
             report.unlink(missing_ok=True)
-
-
-def refresh_index(git: Git, files: Mapping[str, bytes | None], sha_length: int) -> bool:
-    """Tell the repository's own index what was committed, so that `git status` has nothing to say.
-
-    Returns False when someone else holds the index: that is theirs to end, and the next commit tells it again.
-    """
-    lines = []
-    for path, content in files.items():
-        name = "0" * sha_length if content is None else blob_name(content, sha_length)
-        lines.append(f"{'0' if content is None else _mode(git.work_tree / path)} {name}\t{path}\0".encode())
-    if git.git_dir is not None and (git.git_dir / "index.lock").exists():
-        return False
-    try:
-        git.run("update-index", "-z", "--index-info", stdin=b"".join(lines))
-    except GitError:
-        return False
-    return True
 
 
 def _was_moved(git: Git, old: str | None) -> bool:
@@ -149,7 +130,7 @@ def _data(content: bytes) -> bytes:
 
 
 def _blob(work_tree: Path, path: str, content: bytes) -> bytes:
-    return b"M %s inline %s\n%s" % (_mode(work_tree / path).encode(), _quoted(path), _data(content))
+    return b"M %s inline %s\n%s" % (mode(work_tree / path).encode(), _quoted(path), _data(content))
 
 
 def _deletion(path: str) -> bytes:
@@ -159,11 +140,3 @@ def _deletion(path: str) -> bytes:
 def _quoted(path: str) -> bytes:
     escaped = path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'.encode("utf-8", "surrogateescape")
-
-
-def _mode(path: Path) -> str:
-    """Return git's mode of a file as it lies on disk: its executable bit is kept."""
-    try:
-        return "100755" if os.lstat(path).st_mode & 0o100 else "100644"
-    except OSError:
-        return "100644"

@@ -100,6 +100,11 @@ def read_state(root: Path) -> dict[str, bytes]:
     return _read(root, list(STATE))
 
 
+def versioned(root: Path) -> dict[str, bytes]:
+    """Return every versioned file as it lies on disk."""
+    return {**read(root), **read_state(root)}
+
+
 def _read(root: Path, paths: list[str]) -> dict[str, bytes]:
     found = {}
     for path in paths:

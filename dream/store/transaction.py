@@ -120,9 +120,11 @@ def recover(place: Place) -> bool:
     """Finish or drop a commit that a crash cut short; tells whether there was one. Where there is none it is cheap."""
     for directory in (place.private, place.root / "memory"):
         files.sweep(directory)
+    git = place.git
+    if git.has_index_behind and git.exists:
+        git.catch_up_index(handedits.versioned(place.root))
     if not (place.private / intent.FILE_NAME).exists():
         return False
-    git = place.git
     git.clear_locks(intent.written_at(place.private))
     found = intent.read(place.private)
     if found is not None and found.new:
