@@ -75,6 +75,9 @@ def _replaced(text: str, edit: Edit) -> str:
     start = _only_place(text, old, edit.file)
     if old == new:
         raise EditError("old_text and new_text are the same; nothing would change")
+    fresh = [line for line in lines(new) if line not in lines(old)]
+    if fresh and new.startswith(old) and set(fresh) <= set(lines(text)):
+        raise EditError(f"every line that would be added already stands in {edit.file}; use skip_finding")
     after = text[:start] + new + text[start + len(old) :]
     return _without_hole(after, start, newline) if new == "" else after
 
