@@ -32,6 +32,7 @@ from dream.reports import BatchReport, ConsolidateReport, RunReport
 from dream.settings import Job, Settings
 from dream.store import idle, packing, runs, transaction
 from dream.store.bills import Bills
+from dream.store.files import sweep
 from dream.store.lock import run_lock
 from dream.store.seen import Seen
 from dream.store.workspace import Workspace
@@ -69,6 +70,7 @@ def consolidate(
     watch = progress or _nobody
     reader = feed.Feed(settings, format, diagnostics.append, progress=watch)
     reason, failed = "", False
+    sweep(workspace.private)  # of what a killed or refused write left there
     # 1. The files to read: what is named, or has gone quiet, and is not in history as it stands.
     listed = feed.files(paths, diagnostics.append, subagents=settings.include_subagents)
     seen = Seen(workspace.private, feed.terms(settings, format))
