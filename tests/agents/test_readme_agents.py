@@ -60,7 +60,7 @@ def test_the_agent_loop_remembers_across_conversations_and_keeps_its_prefix(tmp_
         "MODEL": "openai/scripted",
         "OPENAI_API_BASE": provider.base,
         "OPENAI_API_KEY": "sk-1",
-        "DREAM_SESSION_TOKENS": "12000",
+        "DREAM_SESSION_TOKENS": "10500",
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     }
     done = subprocess.run(
