@@ -8,7 +8,7 @@ from datetime import datetime
 from dream.errors import GitError
 from dream.store import handedits, messages, transaction
 from dream.store.gitobjects import STATE
-from dream.store.transaction import Place
+from dream.store.handedits import Place
 
 
 def begin(place: Place, templates: Mapping[str, bytes], now: datetime) -> str:

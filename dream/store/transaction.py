@@ -13,30 +13,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
 
 from dream.errors import Conflict, DreamError, GitError
 from dream.store import faults, files, handedits, intent
 from dream.store.gitdiff import Diff, LineCount
 from dream.store.gitobjects import ARCHIVE, is_memory
-from dream.store.gitstore import GitStore
+from dream.store.handedits import Place
 from dream.store.merging import merge as merge_lines
 from dream.store.swap import ASIDE, swap
 
 # How often a commit is begun anew because somebody committed by hand at the same moment.
 ATTEMPTS = 5
 BUSY = "Somebody keeps committing in the workspace; run the command again when that has ended."
-
-
-class Place(Protocol):
-    """What the transaction needs of a workspace."""
-
-    @property
-    def root(self) -> Path: ...
-    @property
-    def private(self) -> Path: ...
-    @property
-    def git(self) -> GitStore: ...
 
 
 @dataclass(frozen=True, slots=True)
