@@ -22,7 +22,9 @@ def _common(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.group("cron", cls=DreamGroup)
-def command() -> None:
+@options.workspace
+@options.as_json
+def command(directory: Path | None, as_json: bool) -> None:
     """Let crontab, systemd or launchd dream every night.
 
     The kind is chosen for this machine unless it is named. `dream cron show` prints what would be installed and changes

@@ -19,7 +19,7 @@ from dream.reports import BatchReport
 
 @click.command("demo", cls=DreamCommand)
 @click.argument("directory", required=False, type=click.Path(path_type=Path), metavar="[DIR]")
-@click.option("-w", "--workspace", "named", type=click.Path(path_type=Path), metavar="DIR", help="The same as DIR.")
+@options.place
 @options.as_json
 def command(directory: Path | None, named: Path | None, as_json: bool) -> int | None:
     """Run the whole pipeline on a shipped conversation, with nothing configured.

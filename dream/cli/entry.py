@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import click
 
 import dream
-from dream.cli import output
-from dream.cli.group import LazyGroup
+from dream.cli import options, output
+from dream.cli.group import DreamCommand, LazyGroup
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells count
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@options.workspace
 @click.version_option(dream.__version__, prog_name="dream")
-def dream_group() -> None:
+def dream_group(directory: Path | None) -> None:
     """A memory for AI agents that is put in order every night.
 
     dream reads what an agent and its user said, keeps a running history, and distils it into SOUL.md, USER.md and
@@ -50,9 +52,18 @@ def _finish(command: click.Command, program: str) -> None:
         status = command.main(prog_name=program, standalone_mode=False)
     except click.ClickException as error:
         error.show()
+        if "--json" in sys.argv:
+            _emit(error)
         status = error.exit_code
     except click.Abort:
         output.problem("Stopped. What was committed stays; everything else is as it was.")
         status = INTERRUPTED
     output.close()
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _emit(error: click.ClickException) -> None:
+    """Give a program the one value that it reads, also where its own usage was wrong."""
+    called = error.ctx.command if isinstance(error, click.UsageError) and error.ctx else None
+    more = called.failed if isinstance(called, DreamCommand) else {}
+    output.emit({"outcome": "failed", **more, "reason": error.format_message()})

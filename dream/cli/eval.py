@@ -29,6 +29,7 @@ WIDEST = 60  # characters of a cell in a pipe; the JSON has all of it
 @click.option("--tokens", metavar="N,N,…", help="The sizes of memory to measure. Default: 2000,4500,6100.")
 @click.option("--sittings", type=click.IntRange(min=4), default=24, metavar="N", help="The length of `planted`.")
 @click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Write each conversation's memory there.")
+@options.settings_of
 @options.as_json
 def command(
     dataset: str,
@@ -38,6 +39,7 @@ def command(
     tokens: str | None,
     sittings: int,
     keep: Path | None,
+    directory: Path | None,
     as_json: bool,
 ) -> None:
     """Measure what memory keeps of conversations, what it costs and what it lets in; no model judges.
@@ -54,7 +56,7 @@ def command(
     """
     from dream.eval import datasets, report, tables
 
-    settings = _settings(model, pairs)
+    settings = _settings(directory, model, pairs)
     sizes = _sizes(tokens) or report.SIZES
     conversations = datasets.load(dataset, limit=limit, sittings=sittings)
     with progress("reading", quiet=as_json) as shown:
@@ -69,17 +71,13 @@ def command(
         _show(table)
 
 
-def _settings(model: str | None, pairs: tuple[str, ...]) -> Settings:
-    """Read the settings without a workspace: the environment and the flags; times are in UTC, as in the datasets."""
+def _settings(directory: Path | None, model: str | None, pairs: tuple[str, ...]) -> Settings:
+    """Read the settings: flags, environment and, of a workspace that is named, dream.toml; times are in the datasets'
+    UTC."""
     from dream import settings
 
-    flags: dict[str, object] = {"timezone": "UTC", "durable": False}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise UsageError(f"--set {pair!r} is not of the form NAME=VALUE.")
-        flags[name.strip()] = value.strip()
-    return settings.load(flags=flags | ({"model": model} if model else {}))
+    root = options.open_workspace(directory).root if directory else None
+    return settings.load(root, flags={"timezone": "UTC", "durable": False} | options.flags(model, pairs))
 
 
 def _sizes(tokens: str | None) -> tuple[int, ...]:

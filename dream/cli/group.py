@@ -60,8 +60,10 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; for an unknown one, name the nearest."""
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        """Find the command; `help run` is `run --help`, and for an unknown one the nearest is named."""
+        if args[0] == "help":
+            args = [*args[1:], "--help"]
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
             from difflib import get_close_matches
 
             near = get_close_matches(args[0], COMMANDS, n=1)

@@ -16,7 +16,7 @@ from dream.store.workspace import Workspace
 
 @click.command("init", cls=DreamCommand)
 @click.argument("directory", required=False, type=click.Path(path_type=Path), metavar="[DIR]")
-@click.option("-w", "--workspace", "named", type=click.Path(path_type=Path), metavar="DIR", help="The same as DIR.")
+@options.place
 @options.as_json
 def command(directory: Path | None, named: Path | None, as_json: bool) -> None:
     """Make a workspace, or adopt nanobot's, and its first commit.

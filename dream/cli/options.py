@@ -20,15 +20,29 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-workspace = click.option(
-    "-w",
-    "--workspace",
-    "directory",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="The workspace. Default: DREAM_WORKSPACE, else the nearest upwards, else ~/.dream/workspace.",
+
+def inherited(ctx: click.Context, parameter: click.Parameter, value: Any) -> Any:
+    """Let what is said to a group hold for the command inside it: `dream -w DIR log`, `dream review --json`."""
+    key = f"{__name__}{parameter.opts[-1]}"
+    if value:
+        ctx.meta[key] = value
+    return value or ctx.meta.get(key, value)
+
+
+def _directory(name: str, said: str) -> Callable[[Function], Function]:
+    return click.option(
+        "-w", "--workspace", name, type=click.Path(path_type=Path), metavar="DIR", callback=inherited, help=said
+    )
+
+
+workspace = _directory(
+    "directory", "The workspace. Default: DREAM_WORKSPACE, else the nearest upwards, else ~/.dream/workspace."
 )
-as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON value on stdout and nothing else.")
+place = _directory("named", "The same as DIR.")  # of a command that makes a workspace
+settings_of = _directory("directory", "Go by this workspace's dream.toml too; its memory is not touched.")
+as_json = click.option(
+    "--json", "as_json", is_flag=True, callback=inherited, help="Print one JSON value on stdout and nothing else."
+)
 _model = click.option("-m", "--model", metavar="MODEL", help="The model for all three jobs: any LiteLLM name.")
 _set = click.option(
     "-s", "--set", "pairs", multiple=True, metavar="NAME=VALUE", help="Any setting, for this time. Can be repeated."
@@ -65,12 +79,15 @@ def read_settings(opened: Workspace, model: str | None = None, pairs: tuple[str,
     """Read the settings of `opened`, with those of the command line before all others."""
     from dream.settings import load
 
-    flags: dict[str, object] = {}
+    return load(opened.root, flags=flags(model, pairs))
+
+
+def flags(model: str | None, pairs: tuple[str, ...]) -> dict[str, object]:
+    """Read `--model` and `--set` as settings; raises UsageError."""
+    given: dict[str, object] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals:
             raise UsageError(f"--set {pair!r} is not of the form NAME=VALUE.")
-        flags[name.strip()] = value.strip()
-    if model is not None:
-        flags["model"] = model
-    return load(opened.root, flags=flags)
+        given[name.strip()] = value.strip()
+    return given if model is None else given | {"model": model}

@@ -35,7 +35,6 @@ def command(ctx: click.Context, directory: Path | None, as_json: bool) -> None:
       dream review reject 1
       dream review accept --all
     """
-    ctx.obj = directory
     if ctx.invoked_subcommand is not None:
         return
     workspace = options.open_workspace(directory)
@@ -54,10 +53,7 @@ def command(ctx: click.Context, directory: Path | None, as_json: bool) -> None:
 @_all
 @options.workspace
 @options.as_json
-@click.pass_obj
-def accept(
-    outer: Path | None, numbers: tuple[int, ...], everything: bool, directory: Path | None, as_json: bool
-) -> int | None:
+def accept(numbers: tuple[int, ...], everything: bool, directory: Path | None, as_json: bool) -> int | None:
     """Apply exactly the edits N.
 
     \b
@@ -66,7 +62,7 @@ def accept(
     """
     from dream import review
 
-    workspace = options.open_workspace(directory or outer)
+    workspace = options.open_workspace(directory)
     done = review.accept(workspace, _chosen(workspace, numbers, everything=everything), now=options.now())
     _tell(done, "Accepted", as_json=as_json)
     return 1 if done.misfits else None
@@ -77,10 +73,7 @@ def accept(
 @_all
 @options.workspace
 @options.as_json
-@click.pass_obj
-def reject(
-    outer: Path | None, numbers: tuple[int, ...], everything: bool, directory: Path | None, as_json: bool
-) -> None:
+def reject(numbers: tuple[int, ...], everything: bool, directory: Path | None, as_json: bool) -> None:
     """Put the edits N away; no later dream proposes them again.
 
     \b
@@ -89,7 +82,7 @@ def reject(
     """
     from dream import review
 
-    workspace = options.open_workspace(directory or outer)
+    workspace = options.open_workspace(directory)
     done = review.reject(workspace, _chosen(workspace, numbers, everything=everything), now=options.now())
     _tell(done, "Rejected", as_json=as_json)
 

@@ -47,6 +47,32 @@ def test_log_and_restore_are_commands_of_their_own(program: str) -> None:
     assert done.out.startswith(f"Usage: dream-{program.removeprefix('main_')}")
 
 
+def test_help_is_a_word_too() -> None:
+    assert dream("help").out == dream("--help").out
+    assert dream("help", "cron", "show").out == dream("cron", "show", "--help").out
+    assert "Did you mean 'run'?" in dream("help", "runn").err
+
+
+def test_every_command_takes_the_workspace() -> None:
+    assert [name for name in COMMANDS if "-w, --workspace DIR" not in dream(name, "--help").out] == []
+
+
+@pytest.mark.parametrize("line", [["-w", "{}", "log"], ["review", "-w", "{}"], ["cron", "-w", "{}", "show"]])
+def test_a_workspace_named_to_a_group_holds_for_the_command_in_it(
+    dreamt: Path, tmp_path: Path, line: list[str]
+) -> None:
+    done = dream(*(word.format(dreamt) for word in line), cwd=tmp_path)
+
+    assert (done.status, done.err) == (0, "")
+
+
+def test_what_is_said_to_a_group_holds_for_the_command_in_it(fresh: Path, tmp_path: Path) -> None:
+    done = dream("sources", "-w", fresh, "--json", "add", str(chat(tmp_path)), cwd=tmp_path)
+
+    assert done.json == [{"source": str(tmp_path / "chat.json"), "added": True, "files": 1}]
+    assert "chat.json" in (fresh / "dream.toml").read_text(encoding="utf-8")
+
+
 def test_the_version_is_the_package_s() -> None:
     import dream as package
 
@@ -289,6 +315,17 @@ def test_wrong_usage_exits_with_2(fresh: Path) -> None:
     wrong = [["nonsense"], ["run", "--nonsense"], ["run", "--set", "x"], ["run", "--set", "modle=x"], ["consolidate"]]
 
     assert [dream(*line, DREAM_WORKSPACE=str(fresh)).status for line in wrong] == [2] * len(wrong)
+
+
+@pytest.mark.parametrize(
+    ("line", "more"), [(["log", "--nonsense"], {}), (["run", "--max-batches", "0"], {"batches": []}), (["runn"], {})]
+)
+def test_wrong_usage_with_json_is_one_value_too(fresh: Path, line: list[str], more: dict[str, object]) -> None:
+    done = dream(*line, "--json", DREAM_WORKSPACE=str(fresh))
+
+    assert done.status == 2
+    assert done.json == {"outcome": "failed", **more, "reason": done.json["reason"]}
+    assert done.json["reason"] in done.err
 
 
 def test_an_unknown_command_is_answered_with_the_nearest() -> None:
