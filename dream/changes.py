@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 
-from dream import prompts
+from dream import proposals
 from dream.errors import WorkspaceError
-from dream.models import MEMORY_FILES, Finding, MemoryFile, Outcome, Proposal
+from dream.models import MEMORY_FILES, MemoryFile, Proposal
 from dream.phases import budget
 from dream.phases.draft import Draft
-from dream.phases.editing import HeldEdit
-from dream.phases.guards import Verdict
 from dream.settings import Settings
 from dream.store import authors, handedits
 from dream.store.review_files import PENDING, parse_pending, render_pending
@@ -55,18 +53,20 @@ def look(workspace: Workspace) -> Found:
 class Change:
     """What a dream wants on disk, by path, and what there is to say about it.
 
-    `content` is False when nothing but the cursor would change; then there is no commit.
+    `content` is False when nothing but the cursor would change; then there is no commit. `true` are the proposals
+    that leave the review queue, because nothing is left of them to do.
     """
 
     files: Mapping[str, bytes | None]
     content: bool
     notes: tuple[str, ...]
+    true: tuple[Proposal, ...] = ()
 
 
 def compose(
     found: Found,
     draft: Draft,
-    proposals: Sequence[Proposal],
+    new: Sequence[Proposal],
     cursor: int,
     settings: Settings,
     day: date,
@@ -85,56 +85,12 @@ def compose(
             files[fitted.archive] = archive.encode("utf-8")
             notes.append(f"{path} was over its budget: {len(fitted.moved)} older lines moved to {fitted.archive}")
         files[path] = text.encode("utf-8")
-    if proposals:
-        files[PENDING] = render_pending([*found.pending, *proposals])
+    true = proposals.come_true(found.pending, draft.texts)
+    if new or true:
+        files[PENDING] = render_pending([*(item for item in found.pending if item not in true), *new])
     content = bool(files)
     files[CURSOR] = b"%d\n" % cursor
-    return Change(files, content, tuple(notes))
-
-
-def proposals(
-    held: Sequence[HeldEdit], findings: Sequence[Finding], pending: Sequence[Proposal], now: datetime
-) -> list[Proposal]:
-    """Turn held edits into numbered proposals; one that waits already is not queued again."""
-    waiting = {(item.file, item.old_text, item.new_text) for item in pending}
-    number = max((item.id for item in pending), default=0)
-    queued: list[Proposal] = []
-    for item in held:
-        key = (item.edit.file, item.edit.old_text, item.edit.new_text)
-        if key in waiting:
-            continue
-        waiting.add(key)
-        number += 1
-        about = [findings[place - 1] for place in item.edit.findings]
-        queued.append(
-            Proposal(
-                id=number,
-                at=now,
-                file=item.edit.file,
-                old_text=item.edit.old_text,
-                new_text=item.edit.new_text,
-                guard=item.verdict.guard,
-                reason=item.verdict.reason,
-                findings=tuple(prompts.finding(finding) for finding in about),
-                entries=tuple(sorted({cursor for finding in about for cursor in finding.entries})),
-            )
-        )
-    return queued
-
-
-def held_back(
-    draft: Draft, outcomes: Sequence[Outcome], paths: Set[str], pending: Sequence[Proposal], now: datetime
-) -> list[Proposal]:
-    """Queue the draft's edits of files that a person saved while the dream ran, where theirs had to stay."""
-    verdict = Verdict("held", "person-edit", "a person saved the file while the dream ran")
-    held = [HeldEdit(edit, verdict) for edit in draft.edits if edit.file in paths]
-    return proposals(held, [outcome.finding for outcome in outcomes], pending, now)
-
-
-def set_aside(cursor: int, reason: str, pending: Sequence[Proposal], now: datetime) -> Proposal:
-    """Queue an entry that could not be dreamt, so that a person sees it."""
-    number = max((item.id for item in pending), default=0) + 1
-    return Proposal(number, now, None, "", "", "entry", reason, (), (cursor,))
+    return Change(files, content, tuple(notes), tuple(true))
 
 
 def _text(data: bytes | None, path: str) -> str:

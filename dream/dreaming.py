@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 
-from dream import changes
+from dream import changes, proposals
 from dream.changes import Found
 from dream.errors import AnswerUnusable, ModelError, PromptTooLong
 from dream.llm.model import Model
@@ -23,6 +23,7 @@ from dream.settings import Settings
 from dream.store import attempts, messages, transaction
 from dream.store.files import replace as replace_file
 from dream.store.gitdiff import Diff
+from dream.store.proposal_numbers import ProposalNumbers
 from dream.store.review_files import PENDING, render_pending
 from dream.store.transaction import Held
 from dream.store.workspace import Workspace
@@ -72,6 +73,7 @@ class Dreamer:
         self._cursor = workspace.dream_cursor()
         self._answered = False  # whether the model has given a usable analysis in this run
         self._imagined: dict[str, bytes | None] = {}  # what a dry run would have written
+        self._numbers = ProposalNumbers(workspace.git, workspace.private)
 
     def next_batch(self) -> list[Entry]:
         """Return the next entries to dream, an empty list when none is left; smaller ones where a batch failed."""
@@ -103,7 +105,8 @@ class Dreamer:
             else Edited(Draft(found.texts), (), ())
         )
         # 4. Files, archive, review queue and cursor land in one commit, or not at all.
-        waiting = changes.proposals(edited.held, findings, found.pending, self._now)
+        last = self._numbers.last(found.pending) if edited.held else 0
+        waiting = proposals.queued(edited.held, findings, found.pending, last, self._now)
         report = self._commit(batch, found, edited, waiting, mark)
         self._cursor = batch[-1].cursor
         unknown = (
@@ -145,18 +148,25 @@ class Dreamer:
         change = changes.compose(found, edited.draft, waiting, entries[1], self._settings, self._brief.day)
         report = BatchReport(entries, edited.outcomes, {}, usage, notes=(*edited.notes, *change.notes))
         if self._dry_run:
+            report = replace(report, notes=(*report.notes, *_left_the_queue(change.true)))
             return self._imagine(report, found, change.files)
         if not change.content:
             replace_file(self._workspace.root / changes.CURSOR, b"%d\n" % entries[1])
             return report
         outcomes = list(edited.outcomes)
+        true = list(change.true)
+        self._numbers.given(waiting)
 
         def hold(stopped: Sequence[Held]) -> Mapping[str, bytes | None]:
             """A person saved a file meanwhile and it would not merge: theirs stays, the dream's edits of it wait."""
             paths = {item.path for item in stopped}
             outcomes[:] = [_held_back(outcome, paths) for outcome in outcomes]
-            late = changes.held_back(edited.draft, edited.outcomes, paths, [*found.pending, *waiting], self._now)
-            return {PENDING: render_pending([*found.pending, *waiting, *late])}
+            true[:] = [item for item in true if item.file not in paths]
+            wait = [*(item for item in found.pending if item not in true), *waiting]
+            last = self._numbers.last(wait)
+            late = proposals.held_back(edited.draft, edited.outcomes, paths, wait, last, self._now)
+            self._numbers.given(late)
+            return {PENDING: render_pending([*wait, *late])}
 
         def message(diff: Diff) -> str:
             return messages.build(
@@ -176,9 +186,10 @@ class Dreamer:
         notes = (
             *edited.notes,
             *change.notes,
+            *_left_the_queue(true),
             *(f"{path} was saved by a person meanwhile; both changes are in it" for path in done.merged),
         )
-        return replace(report, commit=done.sha, outcomes=tuple(outcomes), files=counts, notes=notes)
+        return replace(report, commit=done.sha, outcomes=tuple(outcomes), files=counts, notes=notes, true=tuple(true))
 
     def _imagine(self, report: BatchReport, found: Found, files: Mapping[str, bytes | None]) -> BatchReport:
         """Report what a commit would hold, and go on as if it had been made."""
@@ -203,7 +214,8 @@ class Dreamer:
         lone = len(batch) == 1 and (noted.failures >= limit or (noted.size == 1 and self._model_works(batch, found)))
         if not lone:
             raise error
-        waiting = changes.set_aside(batch[0].cursor, str(error), found.pending, self._now)
+        last = self._numbers.last(found.pending)
+        waiting = proposals.set_aside(batch[0].cursor, str(error), last, self._now)
         report = self._commit(batch, found, Edited(Draft(found.texts), (), ()), [waiting], mark, "entry set aside")
         self._cursor = batch[-1].cursor
         return replace(report, set_aside=True)
@@ -221,6 +233,10 @@ class Dreamer:
     def _model_names(self) -> str:
         names = dict.fromkeys((self._models.phase1.name, self._models.phase2.name))
         return ", ".join(names)
+
+
+def _left_the_queue(true: Sequence[Proposal]) -> list[str]:
+    return [f"what waited for review as {item.id} is so by now: {item.file}" for item in true]
 
 
 def _held_back(outcome: Outcome, paths: set[str]) -> Outcome:

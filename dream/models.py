@@ -120,12 +120,17 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A fact that a person took back: one line of `.rejected.jsonl`. No later dream writes it again."""
+    """A fact that a person took back: one line of `.rejected.jsonl`. No later dream writes it again.
+
+    With `removal` it is the other way round: a line that a person would not have removed. It may be replaced by a
+    newer fact, but no later dream takes it away.
+    """
 
     at: datetime
     file: MemoryFile
     text: str
     source: str
+    removal: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from dream.llm.spending import Meter
 from dream.models import Diagnostic, Outcome, Usage
 from dream.phases.structured import SCHEMA
 from dream.records import consolidation_record, run_record
-from dream.reports import BatchReport, ConsolidateReport, RunReport
+from dream.reports import BatchReport, ConsolidateReport, RunReport, settled
 from dream.settings import Job, Settings
 from dream.store import idle, packing, runs, transaction
 from dream.store.bills import Bills
@@ -143,7 +143,7 @@ def run(
         except DreamError as error:
             failure = error
         # 4. Every run leaves a record, also one that did nothing: it says why.
-        ran = _ran(workspace, batches, failure, models.meter.usage)
+        ran = _ran(workspace, settled(batches), failure, models.meter.usage)
         ran = ran if failure or not waits else replace(ran, reason="; ".join(filter(None, (_said(ran), waits))))
         if not dry_run:
             runs.append(workspace.private, run_record(ran, models, now, _clock()))
@@ -238,24 +238,24 @@ def _consolidated(
     )
 
 
-def _ran(workspace: Workspace, batches: list[BatchReport], failure: DreamError | None, usage: Usage) -> RunReport:
+def _ran(workspace: Workspace, batches: tuple[BatchReport, ...], failure: DreamError | None, usage: Usage) -> RunReport:
     """Say how a run ended, in one word and one sentence."""
     if isinstance(failure, SpendingLimit) and any(batch.files for batch in batches):
-        return RunReport("committed", tuple(batches), str(failure), usage)
+        return RunReport("committed", batches, str(failure), usage)
     if failure is not None and not isinstance(failure, NightOver):
-        return RunReport("failed", tuple(batches), str(failure), usage, failure.exit_status)
+        return RunReport("failed", batches, str(failure), usage, failure.exit_status)
     held = sum(batch.held for batch in batches)
     if any(batch.files for batch in batches):
         reason = f"{held} held for review: `dream review` shows them" if held else ""
-        return RunReport("committed", tuple(batches), str(failure or reason), usage)
+        return RunReport("committed", batches, str(failure or reason), usage)
     if held:
-        return RunReport("held", tuple(batches), f"{held} held for review: `dream review` shows them", usage)
+        return RunReport("held", batches, f"{held} held for review: `dream review` shows them", usage)
     if batches:
         last = batches[-1].entries[1]
         if failure is not None:
-            return RunReport("nothing", tuple(batches), str(failure), usage)
-        settled = [outcome for batch in batches for outcome in batch.outcomes]
-        return RunReport("nothing", tuple(batches), _nothing_new(last, settled), usage)
+            return RunReport("nothing", batches, str(failure), usage)
+        outcomes = [outcome for batch in batches for outcome in batch.outcomes]
+        return RunReport("nothing", batches, _nothing_new(last, outcomes), usage)
     return RunReport("nothing", (), str(failure or _why_nothing(workspace)), usage)
 
 

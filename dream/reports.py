@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from dream.consolidate.fidelity import Kept
-from dream.models import Diagnostic, Outcome, Usage
+from dream.models import Diagnostic, Outcome, Proposal, Usage
+from dream.proposals import is_about
 
 RunOutcome = Literal["committed", "nothing", "held", "failed"]
 
@@ -16,7 +17,8 @@ RunOutcome = Literal["committed", "nothing", "held", "failed"]
 class BatchReport:
     """One dream. `entries` is the first and the last cursor; `files` counts lines as (added, removed).
 
-    `commit` is None when nothing changed, or in a dry run; `diff` is filled in a dry run only.
+    `commit` is None when nothing changed, or in a dry run; `diff` is filled in a dry run only. `true` are the
+    proposals, of this run or an earlier one, that nothing was left of to do.
     """
 
     entries: tuple[int, int]
@@ -27,6 +29,7 @@ class BatchReport:
     set_aside: bool = False
     notes: tuple[str, ...] = ()
     diff: str = ""
+    true: tuple[Proposal, ...] = ()
 
     @property
     def held(self) -> int:
@@ -76,3 +79,19 @@ class ConsolidateReport:
     reason: str = ""
     failed: bool = False
     kept: Kept = field(default_factory=Kept)
+
+
+def settled(batches: Sequence[BatchReport]) -> tuple[BatchReport, ...]:
+    """Return the dreams of one run as they ended: what one held and a later one wrote after all waits for nobody."""
+    ended: list[BatchReport] = []
+    for number, batch in enumerate(batches):
+        true = [proposal for later in batches[number:] for proposal in later.true]
+        outcomes = tuple(_settled(outcome, true) for outcome in batch.outcomes)
+        ended.append(replace(batch, outcomes=outcomes))
+    return tuple(ended)
+
+
+def _settled(outcome: Outcome, true: Sequence[Proposal]) -> Outcome:
+    if any(is_about(proposal, outcome) for proposal in true):
+        return replace(outcome, state="present", reason="held at first; a later dream of this run wrote it")
+    return outcome

@@ -81,7 +81,7 @@ def restore(
         # 3. What goes away for good is remembered, so that no later dream writes it again.
         forgotten = _forgotten(present, target, change, now) if forget or mode == "only" else ()
         if forgotten:
-            target[_REJECTED] = present.get(_REJECTED, b"") + review_files.render_rejected(forgotten)
+            target[_REJECTED] = review_files.grown(present.get(_REJECTED, b""), forgotten)
         # 4. A new commit, with the person's own changes in one of their own before it.
         reason = _nothing(change, mode) if target == present else ""
         plan = Restored(change, mode, _diff(workspace.git, present, target), None, reason, forgotten, kept)

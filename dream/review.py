@@ -10,7 +10,7 @@ from difflib import SequenceMatcher
 
 from dream.errors import UsageError
 from dream.models import MEMORY_FILES, MemoryFile, Proposal, Rejected
-from dream.phases.draft import Edit, EditError, added, lines, replaced
+from dream.phases.draft import Edit, EditError, added, gone, lines, replaced
 from dream.store import files, handedits, messages, review_files, transaction
 from dream.store.gitdiff import Diff
 from dream.store.lock import run_lock
@@ -62,14 +62,18 @@ def accept(workspace: Workspace, numbers: Sequence[int], *, now: datetime, locke
 
 
 def reject(workspace: Workspace, numbers: Sequence[int], *, now: datetime, locked: bool = False) -> Decided:
-    """Put the proposals `numbers` away and remember what they would have written, so that no dream writes it."""
+    """Put the proposals `numbers` away and remember them, so that none comes back.
+
+    What they would have written no dream writes; what they would only have removed no dream removes.
+    """
     with nullcontext() if locked else run_lock(workspace.private, "dream review", now=now):
         found = _look(workspace, now)
         chosen = _chosen(workspace, numbers)
         remembered = [fact for proposal in chosen for fact in _facts(proposal, now)]
         changes: dict[str, bytes | None] = {}
         if remembered:
-            changes[review_files.REJECTED] = review_files.render_rejected([*workspace.rejected(), *remembered])
+            rejected = files.read_bytes(workspace.root / review_files.REJECTED) or b""
+            changes[review_files.REJECTED] = review_files.grown(rejected, remembered)
         sha = _commit(workspace, changes, found, chosen, "rejected", now)
         return Decided(tuple(chosen), (), sha, tuple(remembered))
 
@@ -114,9 +118,16 @@ def _why_not(proposal: Proposal, text: str, file: MemoryFile) -> str:
 def _facts(proposal: Proposal, now: datetime) -> list[Rejected]:
     if proposal.file is None:
         return []
-    new = added(proposal.old_text, proposal.new_text)
-    facts = [line.strip().removeprefix("- ") for line in new if not line.lstrip().startswith("#")]
-    return [Rejected(now, proposal.file, fact, f"review {proposal.id}") for fact in facts if lines(fact)]
+    new, old = added(proposal.old_text, proposal.new_text), gone(proposal.old_text, proposal.new_text)
+    told = _plain(new) or _plain(old)
+    removal = not _plain(new)
+    return [Rejected(now, proposal.file, fact, f"review {proposal.id}", removal) for fact in told]
+
+
+def _plain(told: Sequence[str]) -> list[str]:
+    """Return the facts in lines of a file: no headings, no list marks."""
+    facts = (line.strip().removeprefix("- ") for line in told if not line.lstrip().startswith("#"))
+    return [fact for fact in facts if lines(fact)]
 
 
 def _commit(

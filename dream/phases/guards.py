@@ -22,6 +22,7 @@ from dream.settings import Settings
 LONGEST_LINE = 600  # characters of a line of memory; a longer one is a text, not a fact
 THEIRS = 0.6  # of a line's words that a line of others must hold
 FOUNDED = 0.25  # of a line's words that its findings must hold
+SUCCEEDS = 0.3  # of a kept line's words that what takes its place must hold
 TAKES_PLACE = 0.5  # of a SOUL line's words that a rule in the user's words must hold to take its place
 # Words of which an ordinary heading in SOUL.md is made; another one could be a rule itself.
 _HEADING_WORDS = frozenset(
@@ -41,6 +42,7 @@ GuardName = (
         "person-edit",
         "loss",
         "rejected-fact",
+        "kept-line",
         "rule-source",
         "instruction",
         "third-party",
@@ -88,8 +90,8 @@ class Protected:
     """What the guards must know of the workspace.
 
     `before`: the files as the dream found them. `person_lines`: by file, the lines that a person wrote.
-    `rejected`: facts taken back. `said`: by cursor, the lines of its entry that are the user's own; `others`: those
-    that only a tool's output or pasted text bears out.
+    `rejected`: facts taken back, and lines to be kept. `said`: by cursor, the lines of its entry that are the user's
+    own; `others`: those that only a tool's output or pasted text bears out.
     """
 
     before: Mapping[MemoryFile, str]
@@ -130,10 +132,23 @@ def said(entries: Iterable[Entry]) -> dict[int, tuple[str, ...]]:
 
 
 def _rejected_fact(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
+    facts = [fact for fact in protected.rejected if not fact.removal]
     for line in case.added:
-        for fact in protected.rejected:
+        for fact in facts:
             if same_fact(fact.text, line):
                 return Verdict("refused", "rejected-fact", f"a person took this fact back on {fact.at:%Y-%m-%d}")
+    return None
+
+
+def _kept_line(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
+    """A line that a person would not have removed goes only where a newer fact takes its place."""
+    kept = [fact for fact in protected.rejected if fact.removal and fact.file == case.edit.file]
+    new = " ".join(case.added)
+    for line in case.gone if kept else ():
+        for fact in kept:
+            if same_fact(fact.text, line) and coverage(line, new) < SUCCEEDS:
+                when = f"{fact.at:%Y-%m-%d}"
+                return Verdict("refused", "kept-line", f"a person decided on {when} to keep the line {_shown(line)}")
     return None
 
 
@@ -227,6 +242,7 @@ def _review(case: Case, protected: Protected, settings: Settings) -> Verdict | N
 
 GUARDS: tuple[Guard, ...] = (
     _rejected_fact,
+    _kept_line,
     _markup,
     _person_line,
     _rule_source,

@@ -16,6 +16,7 @@ from dream.phases.findings import Analysis, parse
 from dream.redact import redact
 
 ENTRY_TOKENS = 16  # of the header line of one entry
+PAGE_TOKENS = 64  # of a long entry in one prompt at least, however small the window or the setting
 FILES_SHARE = 0.5  # of the room, at the most, for the present files
 FILES_TOKENS = 12_000  # and no more than this: the files' budgets are below it
 
@@ -151,7 +152,7 @@ def _pages(batch: Sequence[Entry], model: Model, brief: Brief) -> Iterator[list[
     if len(batch) > 1 or _tokens(batch[0], model) <= room:
         yield list(batch)
         return
-    for part in _parts(batch[0].content, room - ENTRY_TOKENS, model):
+    for part in _parts(batch[0].content, max(PAGE_TOKENS, room - ENTRY_TOKENS), model):
         yield [replace(batch[0], content=part)]
 
 

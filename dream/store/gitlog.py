@@ -74,6 +74,11 @@ def show(git: Git, sha: str) -> Shown:
     return Shown(change, _without_trailers(fields[8]), diff.text)
 
 
+def patches(git: Git, path: str) -> bytes:
+    """Return every change of `path` in the history of HEAD, as patches without context, newest first."""
+    return git.run("log", "--format=", "--patch", "--unified=0", "-m", "--first-parent", *PLAIN, "HEAD", "--", path)
+
+
 def resolve(git: Git, prefix: str) -> str:
     """Return the whole sha of the one change that `prefix` names, or raise UnknownRevision with the rule it broke."""
     wanted = prefix.strip()

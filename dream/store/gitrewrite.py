@@ -14,7 +14,7 @@ from typing import IO
 from dream.errors import GitError
 from dream.store import faults
 from dream.store.gitenv import Git
-from dream.store.gitwrite import NEXT
+from dream.store.gitwrite import NEXT, patiently
 from dream.store.scrub import Needle, renamed
 
 # What git leaves in its directory that may quote a message or keep an old commit in reach.
@@ -71,8 +71,8 @@ def drop_old(git: Git) -> None:
         for report in git.git_dir.glob("fast_import_crash_*"):
             report.unlink(missing_ok=True)
     faults.checkpoint("before the old history goes")
-    git.run("reflog", "expire", "--expire=now", "--expire-unreachable=now", "--all")
-    git.run("gc", "--quiet", "--prune=now", "--force")  # the gc.pid of one that was killed doesn't count
+    patiently(git, "reflog", "expire", "--expire=now", "--expire-unreachable=now", "--all")
+    patiently(git, "gc", "--quiet", "--prune=now", "--force")  # the gc.pid of one that was killed doesn't count
     faults.checkpoint("after the old history has gone")
 
 

@@ -165,6 +165,10 @@ class GitStore:
                 return []
             raise
 
+    def patches_of(self, path: str) -> bytes:
+        """Return every change of one file in the history of HEAD, as patches without context, newest first."""
+        return gitlog.patches(self.git, path)
+
     def show(self, sha: str) -> Shown:
         """Read one change with its message and its diff. `sha` comes from `resolve` or `log`."""
         return gitlog.show(self.git, sha)
@@ -205,5 +209,5 @@ class GitStore:
         """Pack loose objects when they have become many; nobody has to wait for it. Tells whether it did."""
         if not self.is_loose:
             return False
-        self.git.run("gc", "--quiet", "--force")  # the gc.pid of one that was killed doesn't count
+        gitwrite.patiently(self.git, "gc", "--quiet", "--force")  # the gc.pid of one that was killed doesn't count
         return True

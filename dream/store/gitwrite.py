@@ -30,8 +30,11 @@ _LOCKS = (
     "logs/**/*.lock",
     "objects/info/**/*.lock",
     "gc.pid",
+    "packed-refs.new",
 )
-_LOCK = re.compile(r"Unable to create '(.+\.lock)'|cannot lock ref .*'(.+\.lock)'")
+_LOCK = re.compile(
+    r"Unable to create '(.+\.lock)'|cannot lock ref .*'(.+\.lock)'|unable to create file (.+/packed-refs\.new):"
+)
 
 
 def write_commit(
@@ -81,6 +84,18 @@ def move_head(git: Git, new: str, old: str | None, reason: str) -> bool:
             return True
 
 
+def patiently(git: Git, *arguments: str) -> None:
+    """Run git; what another one has locked is waited for, and what a dead one left is removed. Raises GitError."""
+    deadline = time.monotonic() + 2 * STALE
+    while True:
+        try:
+            git.run(*arguments)
+        except GitError as error:
+            _wait_for_lock(str(error), deadline, error)
+        else:
+            return
+
+
 def clear_locks(git_dir: Path, since: float) -> None:
     """Take away the locks that a killed git of ours left after `since` (seconds of the epoch).
 
@@ -109,7 +124,7 @@ def _wait_for_lock(said: str, deadline: float, error: GitError) -> None:
     found = _LOCK.search(said)
     if found is None or time.monotonic() > deadline:
         raise error
-    lock = Path(found[1] or found[2])
+    lock = Path(found[1] or found[2] or found[3])
     try:
         age = time.time() - lock.stat().st_mtime
         if age > STALE:

@@ -42,16 +42,22 @@ def parse_rejected(data: bytes, report: Report | None = None) -> list[Rejected]:
 
 def render_pending(proposals: Iterable[Proposal]) -> bytes:
     """Write proposals as JSON lines."""
-    return _render(proposals)
+    return b"".join(_line(asdict(proposal)) for proposal in proposals)
 
 
-def render_rejected(facts: Iterable[Rejected]) -> bytes:
-    """Write rejected facts as JSON lines."""
-    return _render(facts)
+def grown(data: bytes, facts: Iterable[Rejected]) -> bytes:
+    """Return the file of rejected facts with `facts` after what is there, byte for byte; it only ever grows."""
+    whole = data if not data or data.endswith(b"\n") else data + b"\n"
+    return whole + b"".join(_line(_plain(fact)) for fact in facts)
 
 
-def _render(values: Iterable[Proposal] | Iterable[Rejected]) -> bytes:
-    return b"".join(orjson.dumps(asdict(value), option=orjson.OPT_APPEND_NEWLINE) for value in values)
+def _plain(fact: Rejected) -> dict[str, Any]:
+    row = asdict(fact)
+    return row if fact.removal else {name: value for name, value in row.items() if name != "removal"}
+
+
+def _line(row: dict[str, Any]) -> bytes:
+    return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
 
 
 def _rows(data: bytes, file: str, report: Report | None) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -84,7 +90,8 @@ def _proposal(row: dict[str, Any]) -> Proposal:
 
 
 def _rejected(row: dict[str, Any]) -> Rejected:
-    return Rejected(_time(row["at"]), _file(row["file"]), _text(row["text"]), _text(row["source"]))
+    removal = row.get("removal", False) is True
+    return Rejected(_time(row["at"]), _file(row["file"]), _text(row["text"]), _text(row["source"]), removal)
 
 
 def _text(value: object) -> str:

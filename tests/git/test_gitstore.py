@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from dream.errors import GitError, UnknownRevision
+from dream.store import gitwrite
 from dream.store.gitdiff import LineCount
 from dream.store.gitobjects import blob_name
 from dream.store.gitstore import GitStore
@@ -256,3 +257,16 @@ def test_state_and_history_do_not_show_as_untracked(tmp_path: Path) -> None:
     assert git(workspace.root, "status", "--porcelain") == ""
     assert not (workspace.root / ".gitignore").exists()
     assert all(read(workspace, path) is not None for path in VERSIONED[:3])
+
+
+def test_packed_refs_that_a_killed_git_left_half_written_stop_neither_a_dream_nor_packing(workspace: Workspace) -> None:
+    sha = add(workspace, "- x", 1)
+    git(workspace.root, "update-ref", "refs/dream/next", sha)
+    git(workspace.root, "pack-refs", "--all")
+    for deed in (lambda: add(workspace, "- y", 2), lambda: gitwrite.patiently(workspace.git.git, "pack-refs", "--all")):
+        left = workspace.root / ".git/packed-refs.new"
+        left.write_text("half")
+        old = time.time() - 60
+        os.utime(left, (old, old))
+        deed()
+        assert not left.exists()

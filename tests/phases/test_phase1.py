@@ -100,3 +100,12 @@ def test_batches_keep_every_entry_in_order(sizes: list[int]) -> None:
 def test_pages_put_together_are_the_entry(text: str, room: int) -> None:
     model = ScriptedModel("[SKIP]")
     assert "".join(phase1._parts(text, room, model)) == text
+
+
+@pytest.mark.parametrize("tokens", [1, 16, 17, 40])
+def test_however_small_a_batch_may_be_an_entry_is_read_to_its_end(tokens: int) -> None:
+    small = Brief(Settings(timezone="UTC", batch_tokens=tokens), BRIEF.day, BRIEF.zone)
+    model = ScriptedModel("[SKIP]")
+    text = "a fact or two " * 60
+    phase1.analyse([entry(1, text)], FILES, model, small)
+    assert 2 <= len(model.calls) <= 10

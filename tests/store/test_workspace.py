@@ -8,7 +8,7 @@ import pytest
 
 from dream.errors import WorkspaceError
 from dream.models import Diagnostic, NewEntry, Proposal, Rejected
-from dream.store.review_files import render_pending, render_rejected
+from dream.store.review_files import grown, render_pending
 from dream.store.workspace import Workspace
 from tests.store.helpers_history import NOW, contents, cursors, facts, row
 
@@ -177,7 +177,7 @@ def test_what_waits_and_what_was_taken_back_is_read(tmp_path: Path) -> None:
     undreamable = Proposal(2, NOW, None, "", "", "poisoned", "why", (), (45,))
     fact = Rejected(NOW, "USER.md", "likes 茶", "a" * 40)
     (workspace.root / "memory/.pending.jsonl").write_bytes(render_pending([proposal, undreamable]))
-    (workspace.root / "memory/.rejected.jsonl").write_bytes(render_rejected([fact]))
+    (workspace.root / "memory/.rejected.jsonl").write_bytes(grown(b"", [fact]))
 
     assert workspace.pending() == [proposal, undreamable]
     assert workspace.rejected() == [fact]
@@ -187,7 +187,7 @@ def test_a_damaged_line_of_what_waits_is_reported_and_the_others_are_read(tmp_pa
     made(tmp_path)
     reports: list[Diagnostic] = []
     workspace = Workspace.open(tmp_path / "workspace", report=reports.append)
-    good = render_rejected([Rejected(NOW, "USER.md", "likes tea", "x")])
+    good = grown(b"", [Rejected(NOW, "USER.md", "likes tea", "x")])
     bad = b'null\n{"at": 5}\nnot json\n{"at":"2026-11-21","file":"../x","text":"a","source":"b"}\n'
     (workspace.root / "memory/.rejected.jsonl").write_bytes(bad + good + good[:20])
 

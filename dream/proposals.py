@@ -1,0 +1,80 @@
+"""What waits for a person: held edits become numbered proposals, and what has come true leaves the queue. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from datetime import datetime
+
+from dream import prompts
+from dream.models import Finding, MemoryFile, Outcome, Proposal
+from dream.phases.draft import Draft, added, gone, lines
+from dream.phases.editing import HeldEdit
+from dream.phases.guards import Verdict
+from dream.wording import without_said_on
+
+
+def queued(
+    held: Sequence[HeldEdit], findings: Sequence[Finding], pending: Sequence[Proposal], last: int, now: datetime
+) -> list[Proposal]:
+    """Turn held edits into proposals, numbered from after `last`; one that waits already is not queued again."""
+    waiting = {(item.file, item.old_text, item.new_text) for item in pending}
+    new: list[Proposal] = []
+    for item in held:
+        key = (item.edit.file, item.edit.old_text, item.edit.new_text)
+        if key in waiting:
+            continue
+        waiting.add(key)
+        about = [findings[place - 1] for place in item.edit.findings]
+        new.append(
+            Proposal(
+                id=last + len(new) + 1,
+                at=now,
+                file=item.edit.file,
+                old_text=item.edit.old_text,
+                new_text=item.edit.new_text,
+                guard=item.verdict.guard,
+                reason=item.verdict.reason,
+                findings=tuple(prompts.finding(finding) for finding in about),
+                entries=tuple(sorted({cursor for finding in about for cursor in finding.entries})),
+            )
+        )
+    return new
+
+
+def held_back(
+    draft: Draft, outcomes: Sequence[Outcome], paths: Set[str], pending: Sequence[Proposal], last: int, now: datetime
+) -> list[Proposal]:
+    """Queue the draft's edits of files that a person saved while the dream ran, where theirs had to stay."""
+    verdict = Verdict("held", "person-edit", "a person saved the file while the dream ran")
+    held = [HeldEdit(edit, verdict) for edit in draft.edits if edit.file in paths]
+    return queued(held, [outcome.finding for outcome in outcomes], pending, last, now)
+
+
+def set_aside(cursor: int, reason: str, last: int, now: datetime) -> Proposal:
+    """Queue an entry that could not be dreamt, so that a person sees it."""
+    return Proposal(last + 1, now, None, "", "", "entry", reason, (), (cursor,))
+
+
+def come_true(pending: Sequence[Proposal], texts: Mapping[MemoryFile, str]) -> list[Proposal]:
+    """List the proposals that nothing is left of to do: what they add stands in `texts`, what they remove is gone."""
+    return [item for item in pending if item.file is not None and _is_true(item, texts[item.file])]
+
+
+def is_about(proposal: Proposal, outcome: Outcome) -> bool:
+    """Tell whether a held finding is what `proposal` would have done."""
+    told = prompts.finding(outcome.finding)
+    return outcome.state == "held" and any(_uncited(told) == _uncited(other) for other in proposal.findings)
+
+
+def _is_true(proposal: Proposal, text: str) -> bool:
+    new, old = added(proposal.old_text, proposal.new_text), gone(proposal.old_text, proposal.new_text)
+    here = {_undated(line) for line in lines(text)}
+    return bool(new or old) and here.issuperset(map(_undated, new)) and here.isdisjoint(map(_undated, old))
+
+
+def _undated(line: str) -> str:
+    return without_said_on(line).strip()
+
+
+def _uncited(finding: str) -> str:
+    return finding.rpartition(" {")[0]
