@@ -123,7 +123,7 @@ class Night:
     def _consolidate(self, talk: Talk, model: Model) -> None:
         history = _Unwritten(self._workspace.memory, private=self._workspace.private, durable=False)
         consolidator = Consolidator(history, model, self._settings, prompts_folder=self._workspace.prompts)
-        for _ in consolidator.steps(talk.key, talk.messages, now=self._now):
+        for _ in consolidator.steps(talk, now=self._now):
             pass
 
     def _rehearsed(self, stage: Callable[[Model], object]) -> list[Request]:

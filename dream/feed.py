@@ -1,114 +1,50 @@
-"""Which transcripts are read, and which sessions stand in them."""
+"""The sessions that stand in transcript files, as a stream; of a file that has grown, only what is new in it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, tzinfo
+from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
-from pathlib import Path
 
-from dream import __version__, transcripts
+from dream import transcripts
 from dream.consolidate.flight import Talk
+from dream.consolidate.identity import Since
 from dream.errors import TranscriptError
+from dream.listing import File, Unread, bare, terms
 from dream.models import Diagnostic, Message, Report
 from dream.settings import Settings
+from dream.store.bookmarks import Bookmark, Bookmarks
 from dream.store.history import History
-from dream.store.seen import DATABASES, Look, Seen, look
-from dream.transcripts import sniffing
+from dream.store.seen import Seen
+from dream.transcripts import carried, sniffing
+from dream.transcripts.carried import Carried
+from dream.transcripts.formats import Unlike
 from dream.transcripts.reader import Pair
-
-
-class Unread(Diagnostic):
-    """A path that a person named and that could not be read: the command goes on, and fails in the end."""
-
-    __slots__ = ()
-
-
-@dataclass(frozen=True, slots=True)
-class File:
-    """A transcript file: how it looked when it was listed, and whether a person named it itself.
-
-    `zone` is that of its naive times; None is the settings'.
-    """
-
-    name: str
-    look: Look
-    named: bool = False
-    zone: tzinfo | None = None
-
-    @property
-    def path(self) -> Path:
-        """The file's path."""
-        return Path(self.name)
-
-
-def files(paths: Iterable[Path | File], report: Report, *, subagents: bool = False) -> list[File]:
-    """List the transcript files at `paths`, each once.
-
-    A path that holds none is told to `report` as long as another does; else TranscriptError.
-    """
-    found: dict[str, File] = {}
-    first: TranscriptError | None = None
-    for path in paths:
-        if isinstance(path, File):
-            found.setdefault(path.name, path)
-            continue
-        try:
-            for one in listed(transcripts.names(path, subagents=subagents), named=str(path)):
-                found.setdefault(one.name, one)
-        except TranscriptError as error:
-            first = first or error
-            report(Unread(str(path), 0, _bare(str(path), error)))
-    if first is not None and not found:
-        raise first
-    return list(found.values())
-
-
-def listed(names: Iterable[str], *, named: str | None = None, zone: tzinfo | None = None) -> Iterator[File]:
-    """Look at each of the files; one that has gone is passed over."""
-    for name in names:
-        with suppress(OSError):
-            yield File(name, look(name), name == named, zone)
-
-
-def quiet(found: Iterable[File], now: datetime, idle_hours: float) -> list[File]:
-    """Leave out the files that were written to within `idle_hours` before `now`.
-
-    A time in the future says nothing. A database is never quiet as a whole while one of its sessions goes on, so it is
-    read as it stands.
-    """
-    end = int(now.timestamp() * 1e9)
-    start = end - int(idle_hours * 3600e9)
-    return [file for file in found if not start < file.look[1] <= end or file.name.endswith(DATABASES)]
-
-
-def fresh(found: Iterable[File], seen: Seen, history: History) -> list[File]:
-    """Leave out the files that history holds as they stand; one that a person named is always read."""
-    positions = history.positions()
-    return [file for file in found if file.named or not seen.holds(file.name, file.look, positions)]
-
-
-def terms(settings: Settings, form: str | None) -> str:
-    """Name what decides about what is read of a file: when it changes, all are read anew."""
-    return f"{__version__} {form} {settings.include_subagents}"
 
 
 @dataclass(slots=True)
 class _Reading:
-    """One file while it is read: its sessions, how many of them are not in history yet, and whether all were read."""
+    """One file while it is read: its sessions, how many of them are not in history yet, and whether all were read.
+
+    `keys` count the messages of each session that the file holds; `given` are those that were handed out, and
+    `scattered` those of them whose messages don't stand together. `since` is the bookmark that reading began at.
+    """
 
     file: File
-    keys: dict[str, None] = field(default_factory=dict)
+    since: Bookmark | None = None
+    carried: Carried = field(default_factory=Carried)
+    keys: dict[str, int] = field(default_factory=dict)
+    given: set[str] = field(default_factory=set)
+    scattered: dict[str, None] = field(default_factory=dict)
     open: int = 0
     whole: bool = False
     fault: TranscriptError | None = None
 
 
 class Feed:
-    """Reads files as sessions.
+    """Reads files as sessions, and notes in `seen` each file that history then holds as a whole.
 
     `progress` is told of each file before it is opened. What can't be read is told to `report`.
     """
@@ -119,11 +55,16 @@ class Feed:
         form: str | None,
         report: Report,
         *,
+        history: History,
+        seen: Seen,
+        clock: Callable[[], datetime],
         progress: Callable[[str], None],
     ) -> None:
         self._settings, self._form, self._report = settings, form, report
-        self._progress = progress
-        self._readings: list[_Reading] = []
+        self._history, self._seen, self._clock, self._progress = history, seen, clock, progress
+        self._bookmarks = Bookmarks(history.private, f"{terms(settings, form)} {settings.tool_result_chars}")
+        self._read_any = False
+        self._fault: TranscriptError | None = None
 
     def talks(self, found: Iterable[File]) -> Iterator[Talk]:
         """Yield each session of the files; take its messages before the next one.
@@ -133,66 +74,122 @@ class Feed:
         for file in found:
             self._progress(f"reading {file.name}")
             reading = _Reading(file)
-            self._readings.append(reading)
             try:
                 yield from self._sessions(reading)
                 self._check_form(reading)
                 reading.whole = True
             except TranscriptError as error:
                 self._failed(reading, error)
-        faults = [reading.fault for reading in self._readings if reading.fault]
-        if faults and len(faults) == len(self._readings):
-            raise faults[0]
+            self._read_any = self._read_any or reading.fault is None
+            self._note(reading)
+        if self._fault is not None and not self._read_any:
+            raise self._fault
 
-    def note(self, seen: Seen, positions: Mapping[str, int], at: datetime) -> None:
-        """Note the files that are now in history as a whole, and those in which there is nothing to read."""
-        for reading in self._readings:
-            hopeless = reading.fault is not None and not isinstance(reading.fault.__cause__, OSError)
-            if (reading.whole and not reading.open and reading.fault is None) or (hopeless and not reading.keys):
-                ends = {key: positions.get(key, 0) for key in reading.keys}
-                seen.note(reading.file.name, reading.file.look, ends, at)
+    def close(self, listed: Iterable[File]) -> None:
+        """Write what was noted, without what is gone of all the files that were `listed`."""
+        for gone in self._seen.save(file.name for file in listed):
+            self._bookmarks.forget(gone)
+
+    def _note(self, reading: _Reading) -> None:
+        """Note a file that is now in history as a whole, or in which there is nothing to read."""
+        hopeless = reading.fault is not None and not isinstance(reading.fault.__cause__, OSError)
+        if not (reading.whole and not reading.open and reading.fault is None) and not (hopeless and not reading.keys):
+            return
+        ends = self._history.tails(reading.keys)
+        positions = {key: position for key, (position, _) in ends.items()}
+        if not self._seen.note(reading.file.name, reading.file.look, positions, self._clock()):
+            return
+        same = all(prefix and position == reading.keys[key] for key, (position, prefix) in ends.items())
+        if same and reading.carried.whole and not reading.scattered:
+            bookmark = Bookmark(reading.carried.offset, ends, reading.carried.dump())
+            self._bookmarks.put(reading.file.name, bookmark)
 
     def _sessions(self, reading: _Reading) -> Iterator[Talk]:
         """Yield the sessions of a file; one whose messages don't stand together is given again, whole, at the end."""
-        scattered: dict[str, None] = {}
-        for key, group in groupby(self._read(reading.file, self._report), key=itemgetter(0)):
-            if key in reading.keys:
-                scattered[key] = None
+        for key, group in groupby(self._begun(reading), key=itemgetter(0)):
+            if key in reading.given:
+                reading.scattered[key] = None
                 continue
-            reading.keys[key] = None
+            reading.given.add(key)
             yield self._talk(reading, key, group)
-        for key in scattered:
+        for key in reading.scattered:
             yield self._talk(reading, key, None)
+
+    def _begun(self, reading: _Reading) -> Iterator[Pair]:
+        """Read what is new of a file that has grown, else all of it; count the messages."""
+        reading.since = self._bookmark(reading.file)
+        pairs = None
+        if reading.since is not None:
+            reading.keys = {key: position for key, (position, _) in reading.since.ends.items()}
+            reading.given = set(list(reading.keys)[:-1])  # only the last one can go on
+            pairs = self._resumed(reading, self._report)
+        if pairs is None:
+            reading.since, reading.carried, reading.keys, reading.given = None, Carried(), {}, set()
+            pairs = self._read(reading.file, self._report, reading.carried)
+        for pair in pairs:
+            reading.keys[pair[0]] = reading.keys.get(pair[0], 0) + 1
+            yield pair
+
+    def _bookmark(self, file: File) -> Bookmark | None:
+        """Find where reading can go on: the file has grown, or not changed, and history holds what is before."""
+        found = self._bookmarks.of(file.name)
+        if found is None:
+            return None
+        tails = self._history.tails(found.ends)
+        if any(tails[key][0] < end for key, (end, _) in found.ends.items()):
+            return None
+        grown = file.look[0] > found.offset
+        return found if grown or self._seen.holds(file.name, file.look, self._history.positions()) else None
+
+    def _resumed(self, reading: _Reading, report: Report) -> Iterator[Pair] | None:
+        """Read on from the bookmark; None where the file can't be read on there after all."""
+        assert reading.since is not None
+        try:
+            reading.carried = carried.load(reading.since.state)
+            return self._read(reading.file, report, reading.carried)
+        except (Unlike, ValueError, TypeError, KeyError):
+            return None
 
     def _check_form(self, reading: _Reading) -> None:
         """Raise TranscriptError where a person named a file and a format, and the file has nothing of that format."""
-        if self._form and reading.file.named and not reading.keys and not self._is_of_form(reading.file.path):
+        if self._form and reading.file.named and not reading.keys and not self._is_of_form(reading.file):
             raise TranscriptError(
                 f"{reading.file.name} holds nothing in the format {self._form}; without --format its content tells."
             )
 
-    def _is_of_form(self, path: Path) -> bool:
-        head = sniffing.head(sniffing.open_source(path, _silent))
+    def _is_of_form(self, file: File) -> bool:
+        head = sniffing.head(sniffing.open_source(file.path, _silent))
         return transcripts.FORMATS[self._form or ""].recognises(head)
 
     def _talk(self, reading: _Reading, key: str, group: Iterator[Pair] | None) -> Talk:
         def done() -> None:
             reading.open -= 1
+            self._note(reading)
 
-        def once(group: Iterator[Pair]) -> Iterator[Message]:
+        def once(pairs: Iterator[Pair]) -> Iterator[Message]:
             try:
-                yield from map(itemgetter(1), group)
+                yield from map(itemgetter(1), pairs)
             except TranscriptError as error:
                 self._failed(reading, error)
 
-        def again() -> Iterator[Message]:
-            pairs = self._read(reading.file, _silent)
+        def of_key(pairs: Iterator[Pair]) -> Iterator[Message]:
             return once(pair for pair in pairs if pair[0] == key)
 
-        reading.open += 1
-        return Talk(key, _Messages(None if group is None else once(group), again), done)
+        def again() -> Iterator[Message]:
+            return of_key(self._read(reading.file, _silent, Carried()))
 
-    def _read(self, file: File, report: Report) -> Iterator[Pair]:
+        reading.open += 1
+        first = None if group is None else once(group)
+        bookmark = reading.since
+        if bookmark is None or key not in bookmark.ends or first is None:
+            return Talk(key, _Messages(first, again), done)
+
+        def again_since() -> Iterator[Message]:
+            return of_key(self._read(reading.file, _silent, carried.load(bookmark.state)))
+
+        return Talk(key, _Messages(None, again), done, Since(*bookmark.ends[key], _Messages(first, again_since)))
+
+    def _read(self, file: File, report: Report, at: Carried) -> Iterator[Pair]:
         return transcripts.read(
             file.path,
             format=self._form,
@@ -200,13 +197,15 @@ class Feed:
             report=report,
             tool_result_chars=self._settings.tool_result_chars,
             include_subagents=self._settings.include_subagents,
+            carried=at,
         )
 
     def _failed(self, reading: _Reading, error: TranscriptError) -> None:
         if reading.fault is None:
             reading.fault = error
+            self._fault = self._fault or error
             kind = Unread if reading.file.named else Diagnostic
-            self._report(kind(reading.file.name, 0, _bare(reading.file.name, error)))
+            self._report(kind(reading.file.name, 0, bare(reading.file.name, error)))
 
 
 @dataclass(slots=True)
@@ -219,11 +218,6 @@ class _Messages:
     def __iter__(self) -> Iterator[Message]:
         first, self.first = self.first, None
         return self.again() if first is None else first
-
-
-def _bare(name: str, error: TranscriptError) -> str:
-    """Return what an error says of a file without the file's name, which stands before it already."""
-    return str(error).removeprefix(f"{name} ")
 
 
 def _silent(diagnostic: Diagnostic) -> None:

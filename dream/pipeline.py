@@ -15,13 +15,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dream import feed
+from dream import listing
 from dream.consolidate.archive import Consolidated
 from dream.consolidate.consolidator import Consolidator
 from dream.consolidate.fidelity import Kept
 from dream.dreaming import Dreamer, Models, brief
 from dream.errors import DreamError, NightOver, SpendingLimit
-from dream.feed import File
+from dream.feed import Feed
+from dream.listing import File
 from dream.llm.model import Model
 from dream.llm.open import open_model
 from dream.llm.spending import Meter
@@ -68,13 +69,13 @@ def consolidate(
     asked = model or open_model(settings, "consolidator", meter)
     waits = ""
     watch = progress or _nobody
-    reader = feed.Feed(settings, format, diagnostics.append, progress=watch)
     reason, failed = "", False
     sweep(workspace.private)  # of what a killed or refused write left there
     # 1. The files to read: what is named, or has gone quiet, and is not in history as it stands.
-    listed = feed.files(paths, diagnostics.append, subagents=settings.include_subagents)
-    seen = Seen(workspace.private, feed.terms(settings, format))
-    found = feed.fresh(feed.quiet(listed, now, settings.idle_hours) if idle else listed, seen, workspace.history)
+    listed = listing.files(paths, diagnostics.append, subagents=settings.include_subagents)
+    seen, history = Seen(workspace.private, listing.terms(settings, format)), workspace.history
+    found = listing.fresh(listing.quiet(listed, now, settings.idle_hours) if idle else listed, seen, history)
+    reader = Feed(settings, format, diagnostics.append, history=history, seen=seen, clock=_clock, progress=watch)
     try:
         with _half_price(workspace, settings, "consolidator", meter, asked, now) as batches:
             consolidator = Consolidator(
@@ -92,8 +93,7 @@ def consolidate(
     except SpendingLimit as error:
         reason, failed = str(error), not isinstance(error, NightOver)
     finally:
-        reader.note(seen, workspace.history.positions(), _clock())
-        seen.save(file.name for file in listed)
+        reader.close(listed)
     # 4. Every run leaves a record.
     report = _consolidated(done, diagnostics, reason or waits, failed)
     runs.append(workspace.private, consolidation_record(report, settings.model_for("consolidator"), now, _clock()))

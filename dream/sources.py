@@ -8,9 +8,9 @@ from datetime import tzinfo
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from dream import feed
+from dream import listing
 from dream.errors import SettingsError, TranscriptError
-from dream.feed import File
+from dream.listing import File
 from dream.settings import Settings
 from dream.store.history import History
 from dream.store.seen import Seen
@@ -49,7 +49,7 @@ def paths(settings: Settings, root: Path, *, home: Path, environ: Mapping[str, s
 
 def survey(settings: Settings, root: Path, history: History, *, home: Path, environ: Mapping[str, str]) -> list[Found]:
     """List the configured sources and the agents that are found on this machine; opens none of their files."""
-    seen, positions = Seen(history.private, feed.terms(settings, None)), history.positions()
+    seen, positions = Seen(history.private, listing.terms(settings, None)), history.positions()
     agents = [name for name, reader in FORMATS.items() if reader.places]
     configured = {split(source)[0]: source for source in settings.sources}
     listed = []
@@ -86,7 +86,7 @@ def _files(source: str, settings: Settings, root: Path, home: Path, environ: Map
         found = _of_agent(name, home, environ, subagents=settings.include_subagents)
     else:
         found = _of_path(name, root, subagents=settings.include_subagents)
-    return list(feed.listed(found, zone=zone))
+    return list(listing.listed(found, zone=zone))
 
 
 def _of_agent(name: str, home: Path, environ: Mapping[str, str], *, subagents: bool) -> list[str]:

@@ -18,7 +18,7 @@ from dream.store.workspace import Workspace
 from dream.transcripts import FORMATS
 
 if TYPE_CHECKING:
-    from dream.feed import File
+    from dream.listing import File
 
 
 @click.command("consolidate", cls=DreamCommand)
@@ -60,7 +60,7 @@ def command(
       dream consolidate --hook    # as Claude Code's SessionEnd hook
     """
     from dream import pipeline
-    from dream.feed import Unread
+    from dream.listing import Unread
 
     workspace = options.open_workspace(directory)
     settings = options.read_settings(workspace, model, pairs)

@@ -61,13 +61,13 @@ class Consolidator:
         Every entry is on disk when this returns or raises. Raises SpendingLimit before the call that
         would pass a bound, and HistoryError.
         """
-        return sum(self.steps(key, messages, now=now), Consolidated(key))
-
-    def steps(self, key: str, messages: Iterable[Message], *, now: datetime) -> Iterator[Consolidated]:
-        """Do as `consolidate` does, and yield what was appended after each model call."""
         messages = list(messages) if isinstance(messages, Iterator) else messages
+        return sum(self.steps(Talk(key, messages), now=now), Consolidated(key))
+
+    def steps(self, talk: Talk, *, now: datetime) -> Iterator[Consolidated]:
+        """Do as `consolidate` does with a talk, and yield what was appended after each model call."""
         while True:
-            line = self._line(Talk(key, messages, _nothing), now)
+            line = self._line(talk, now)
             if line is None:
                 return
             try:
@@ -95,7 +95,7 @@ class Consolidator:
             yield from Flight(_Ground(self, now), parallel, before).over(talks)
             return
         for talk in talks:
-            steps = self.steps(talk.key, talk.messages, now=now)
+            steps = self.steps(talk, now=now)
             before(f"consolidating {talk.key}")
             for done in steps:
                 yield done
@@ -167,7 +167,7 @@ class Consolidator:
                 return done
             place = Place(session.key, old[0][0])
             try:
-                for step in self._run(self._begun(Talk(session.key, (), _nothing), place, iter(old), now), now):
+                for step in self._run(self._begun(Talk(session.key, ()), place, iter(old), now), now):
                     done += step
             except StalePosition:  # another process was quicker; what it left is ours
                 if self._history.position(session.key) <= place.position:
@@ -177,7 +177,7 @@ class Consolidator:
 
     def _line(self, talk: Talk, now: datetime) -> Line | None:
         """Find what is new of a talk; None when nothing is."""
-        plan = identity.plan(self._history, talk.key, talk.messages)
+        plan = identity.plan(self._history, talk.key, talk.messages, talk.since)
         if plan.remark and self._report:
             self._report(Diagnostic(talk.key, 0, plan.remark))
         first = next(plan.numbered, None)
@@ -225,11 +225,7 @@ class _Ground:
         return self._consolidator._append(place, batch, self._now)  # noqa: SLF001, its own
 
     def alone(self, talk: Talk) -> Iterator[Consolidated]:
-        return self._consolidator.steps(talk.key, talk.messages, now=self._now)
-
-
-def _nothing() -> None:
-    """Nobody waits for the end."""
+        return self._consolidator.steps(talk, now=self._now)
 
 
 def _live(message: Message, chars: int) -> Message:

@@ -19,13 +19,21 @@ from dream.store.history import StalePosition
 AHEAD = 2  # chunks that are read ahead for each call in flight, so that a slow one holds up none of the others
 
 
+def _nothing() -> None:
+    """Nobody waits for the end."""
+
+
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """A session to consolidate: its messages, which can be read again, and what to call when all are in history."""
+    """A session to consolidate: its messages, which can be read again, and what to call when all are in history.
+
+    `since` gives only those that are new, where its reader knows; whether it is right, history decides.
+    """
 
     key: str
     messages: Iterable[Message]
-    done: Callable[[], None]
+    done: Callable[[], None] = _nothing
+    since: identity.Since | None = None
 
 
 @dataclass(slots=True)

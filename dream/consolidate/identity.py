@@ -27,6 +27,15 @@ Numbered = Iterator[tuple[int, Message]]
 
 
 @dataclass(frozen=True, slots=True)
+class Since:
+    """The messages of a session from `position` on, which can be read again; those before have the digest `prefix`."""
+
+    position: int
+    prefix: str
+    messages: Iterable[Message]
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What is new of a session: the key it goes on under, from which position, and the messages, to be taken once.
 
@@ -71,11 +80,14 @@ def base(key: str) -> str:
     return match[1] if match else key
 
 
-def plan(history: History, key: str, messages: Iterable[Message]) -> Plan:
+def plan(history: History, key: str, messages: Iterable[Message], since: Since | None = None) -> Plan:
     """Find what is new among `messages`, which are those of session `key` from its first.
 
-    They are iterated once where they begin as history has them, else up to three times.
+    They are iterated once where they begin as history has them, else up to three times; not at all where history
+    holds just what `since` says that it does.
     """
+    if since is not None and (continued := _continued(history, key, since)):
+        return continued
     position, prefix = history.tail(key)
     given, found = 0, ""
     read = iter(messages)
@@ -92,6 +104,18 @@ def plan(history: History, key: str, messages: Iterable[Message]) -> Plan:
         rest = enumerate(stream, position) if origin is None else _without_copied(history, origin, stream)
         return Plan(key, position, prefix, rest)
     return _compared(history, key, messages)
+
+
+def _continued(history: History, key: str, since: Since) -> Plan | None:
+    """Find what is new among the messages of `since`; None where history holds something else before them."""
+    position, prefix = history.tail(key)
+    given, found = since.position, since.prefix
+    stream = _named(since.messages)
+    while given < position and (message := next(stream, None)) is not None:
+        given += 1
+        found = extended(found, message.id or "")
+    same = prefix and (given, found) == (position, prefix) and not history.has_branches(key)
+    return Plan(key, position, prefix, enumerate(stream, position)) if same else None
 
 
 def _compared(history: History, key: str, messages: Iterable[Message]) -> Plan:

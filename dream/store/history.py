@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
@@ -123,6 +123,11 @@ class History:
         """Return the position of `session` and the digest of its messages up to there, "" where it is not known."""
         with self._counted():
             return self._index.tail(session)
+
+    def tails(self, sessions: Iterable[str]) -> dict[str, tuple[int, str]]:
+        """Return what `tail` does for each of `sessions`; opens the log once."""
+        with self._counted():
+            return {session: self._index.tail(session) for session in sessions}
 
     def beginning_with(self, first: str) -> str | None:
         """Return the session whose first message has the digest `first`; None where there is none."""

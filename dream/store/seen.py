@@ -17,7 +17,7 @@ from dream.errors import WorkspaceError
 from dream.store.files import replace
 
 FILE_NAME = "sources.json"
-VERSION = 1
+VERSION = 2
 TICK = 2_000_000_000  # ns: the coarsest clock of a file system (FAT); a file this new may change and not look so
 DATABASES = (".db", ".sqlite")  # what their writers add stands in a second file at first
 
@@ -35,23 +35,32 @@ def look(path: str) -> Look:
     return found
 
 
+def is_utf8(path: str) -> bool:
+    """Tell whether a path can stand in JSON."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 class Seen:
     """The cache in `private`. What was read under other `terms` (settings, version) counts as not read."""
 
     def __init__(self, private: Path, terms: str) -> None:
         self._path = private / FILE_NAME
         self._terms = terms
-        self._files: dict[str, tuple[list[int], dict[str, int]]] = {}
+        self._files: dict[str, tuple[list[int], dict[str, int], str]] = {}
         self._changed = False
         with suppress(OSError, ValueError, TypeError, KeyError):
             state = orjson.loads(self._path.read_bytes())
-            if (state["version"], state["terms"]) == (VERSION, terms):
+            if state["version"] == VERSION:
                 self._files = dict(state["files"])
 
     def holds(self, path: str, now: Look, positions: Mapping[str, int]) -> bool:
         """Tell whether all of the file, which looks as `now`, was in history, and still is."""
         found = self._files.get(path)
-        if found is None or found[0] != list(now):
+        if found is None or found[0] != list(now) or found[2] != self._terms:
             return False
         return all(positions.get(key, 0) >= end for key, end in found[1].items())
 
@@ -60,23 +69,30 @@ class Seen:
         found = self._files.get(path)
         return 1 if found is None else len(found[1])
 
-    def note(self, path: str, before: Look, keys: Mapping[str, int], at: datetime) -> None:
+    def note(self, path: str, before: Look, keys: Mapping[str, int], at: datetime) -> bool:
         """Note that history holds all of the file as it looked `before` it was read; `keys` are their positions.
 
-        Not noted is what has changed since, or only just before `at`: it might again within one tick of the clock.
+        Not noted, and False, is what has changed since, or only just before `at`: it might again within one tick of
+        the clock.
         """
         with suppress(OSError):
             age = int(at.timestamp() * 1e9) - max(before[1::3])
             if look(path) == before and not 0 <= age < TICK:
-                self._files[path] = (list(before), dict(keys))
+                self._files[path] = (list(before), dict(keys), self._terms)
                 self._changed = True
+                return True
+        return False
 
-    def save(self, listed: Iterable[str]) -> None:
-        """Write the cache, without the files that are gone; one that can't be written costs time and nothing else."""
+    def save(self, listed: Iterable[str]) -> list[str]:
+        """Write the cache, without the files that are gone, which are returned.
+
+        One that can't be written costs time and nothing else; so does a file whose name is not UTF-8.
+        """
         missing = [path for path in self._files.keys() - set(listed) if not Path(path).exists()]
         for path in missing:
             del self._files[path]
         if self._changed or missing:
-            state = {"version": VERSION, "terms": self._terms, "files": self._files}
+            named = {path: found for path, found in self._files.items() if is_utf8(path)}
             with suppress(WorkspaceError):
-                replace(self._path, orjson.dumps(state), durable=False)
+                replace(self._path, orjson.dumps({"version": VERSION, "files": named}), durable=False)
+        return missing

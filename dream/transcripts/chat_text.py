@@ -19,6 +19,7 @@ from dream.transcripts.source import Head, Source
 from dream.transcripts.turns import Options, Turns, role
 
 name = "text"
+grows = False  # what is added to a text may belong to its last message
 places: tuple[Place, ...] = ()
 
 _ZONE = r"(?: ?(?:Z|[+-]\d\d:?\d\d))?"

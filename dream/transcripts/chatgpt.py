@@ -20,6 +20,7 @@ from dream.transcripts.source import Head, Record, Source, records_in
 from dream.transcripts.turns import Options, Turns
 
 name = "chatgpt"
+grows = False  # an export is made anew each time
 places: tuple[Place, ...] = ()
 
 _MEMBER = re.compile(r"(?:.*/)?conversations(?:-\d+)?\.json")

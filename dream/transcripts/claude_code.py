@@ -14,9 +14,10 @@ from dream.transcripts.fields import Json
 from dream.transcripts.places import Place
 from dream.transcripts.reader import Pair
 from dream.transcripts.source import Head, Source
-from dream.transcripts.turns import Options, Turns
+from dream.transcripts.turns import Options
 
 name = "claude-code"
+grows = True
 places: tuple[Place, ...] = (
     Place(".claude", "projects/*/*.jsonl", "CLAUDE_CONFIG_DIR"),
     Place(".claude", "projects/*/*/subagents/*.jsonl", "CLAUDE_CONFIG_DIR", subagents=True),
@@ -39,11 +40,10 @@ def recognises(head: Head) -> bool:
 
 def read(source: Source, options: Options) -> Iterator[Pair]:
     """Yield the messages of each session in the file; a sub-agent's belong to a session of their own."""
-    session = source.default_id
-    turns: dict[str, Turns] = {}
+    state, default = source.carried, source.default_id
     for record in source.records():
         row = record.value
-        session = fields.key(row, "sessionId") or session
+        session = state.session = fields.key(row, "sessionId") or state.session or default
         if row.get("type") not in ("user", "assistant") or _left_out(row):
             continue
         sidechain = row.get("isSidechain") is True
@@ -52,7 +52,7 @@ def read(source: Source, options: Options) -> Iterator[Pair]:
         own = f"{session}/{fields.key(row, 'agentId') or 'sidechain'}" if sidechain else session
         said = fields.table(row, "message")
         who = "assistant" if row["type"] == "assistant" else "user"
-        for message in turns.setdefault(own, Turns(options)).said(
+        for message in state.turns_of(own, options).said(
             who,  # type: ignore[arg-type]
             fields.first(said, "content", "text"),
             at=fields.first(row, "timestamp"),

@@ -18,6 +18,7 @@ from dream.transcripts.source import Head, Source
 from dream.transcripts.turns import Options, Turns, role
 
 name = "codex"
+grows = True
 places: tuple[Place, ...] = (Place(".codex", "sessions/*/*/*/rollout-*.jsonl", "CODEX_HOME"),)
 
 _ROWS = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
@@ -36,19 +37,22 @@ def recognises(head: Head) -> bool:
 
 def read(source: Source, options: Options) -> Iterator[Pair]:
     """Yield the messages of the session. A fork repeats its parent's head and keeps its own id, the first one."""
-    session: str | None = None
-    turns, default = Turns(options), source.default_id
+    state, default = source.carried, source.default_id
+    turns = state.turns_of("", options)
+    if state.over:
+        return
     for record in source.records():
         row = record.value
         payload = row["payload"] if isinstance(row.get("payload"), dict) else row
         if row.get("type") == "session_meta" or "instructions" in row:
-            session = session or fields.key(payload, "id")
+            state.session = state.session or fields.key(payload, "id")
             if _is_subagent(payload) and not options.include_subagents:
+                state.over = True
                 return
         if payload is not row and row.get("type") != "response_item":
             continue
         for message in _item(payload, fields.first(row, "timestamp"), turns):
-            yield f"{name}:{session or default}", message
+            yield f"{name}:{state.session or default}", message
 
 
 def _is_subagent(meta: Json) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import tzinfo
-from hashlib import blake2b
 from pathlib import Path
 
 from dream.errors import TranscriptError
@@ -23,9 +23,10 @@ from dream.transcripts import (
     sniffing,
     trajectory,
 )
+from dream.transcripts.carried import Carried
 from dream.transcripts.files import find
 from dream.transcripts.reader import Pair, Reader
-from dream.transcripts.source import Source
+from dream.transcripts.source import HEAD_RECORDS, Source
 from dream.transcripts.turns import Options
 
 # In the order in which they are tried: from the most particular to the most general.
@@ -37,6 +38,10 @@ _READERS: tuple[Reader, ...] = (
 FORMATS: dict[str, Reader] = {reader.name: reader for reader in _READERS}
 
 
+class Unlike(ValueError):  # noqa: N818, what a file is
+    """A file that is no longer in the format that it was in when `carried` was there."""
+
+
 def read(
     path: Path | str,
     *,
@@ -45,6 +50,7 @@ def read(
     report: Report,
     tool_result_chars: int = 2_000,
     include_subagents: bool = False,
+    carried: Carried | None = None,
 ) -> Iterator[Pair]:
     """Yield (session key, message) for each message of a transcript, or of all transcripts in a directory.
 
@@ -52,7 +58,7 @@ def read(
     The messages of one key come in order; their positions are counted from 0 for each key.
     `format` is one of FORMATS; without it the content tells. Times without a zone are read in `zone`.
     `tool_result_chars` is what is kept of a tool's result. Sub-agents' and scheduled sessions are left out unless
-    `include_subagents`.
+    `include_subagents`. Of a file, reading begins where `carried` is, and `carried` is then where it ended.
     What can't be used is told to `report`. Raises TranscriptError, at once or at the first step, when nothing can be
     read: the file is missing, empty, binary or in no known format, or the directory has no transcripts.
     """
@@ -62,7 +68,7 @@ def read(
         raise TranscriptError(f"{format!r} is no known format; the formats are {', '.join(FORMATS)}.")
     if path.is_dir():
         return _directory(path, format, options)
-    return _file(path, format, options)
+    return _file(path, format, options, carried or Carried())
 
 
 def recognise(source: Source) -> Reader:
@@ -78,18 +84,35 @@ def recognise(source: Source) -> Reader:
     raise TranscriptError(f"{source.path} is in no format that is known; name one with --format ({formats}).")
 
 
-def _file(path: Path, name: str | None, options: Options) -> Iterator[Pair]:
+def _file(path: Path, name: str | None, options: Options, carried: Carried) -> Iterator[Pair]:
+    if carried.records >= HEAD_RECORDS:  # nothing that follows changes what the file is
+        source, reader = Source(path, "lines", "utf-8", 0, options.report), FORMATS[carried.format]
+    else:
+        source, reader = _opened(path, name, options)
+    grows = reader.grows and source.shape == "lines" and source.encoding == "utf-8"
+    form = reader.name if grows else ""
+    if carried.offset and carried.format != form:
+        raise Unlike(f"{path} is no longer what it was.")
+    carried.format = form
+    for line, text in carried.said:
+        options.report(Diagnostic(str(path), line, text))
+    return _read(reader, replace(source, carried=carried), options)
+
+
+def _opened(path: Path, name: str | None, options: Options) -> tuple[Source, Reader]:
     source = sniffing.open_source(path, options.report)
     try:
-        reader = FORMATS[name] if name else recognise(source)
+        return source, FORMATS[name] if name else recognise(source)
     except OSError as error:
         raise _gone(path, error) from error
-    return _once(_read(reader, source, options))
 
 
 def _read(reader: Reader, source: Source, options: Options) -> Iterator[Pair]:
+    """Read on, without what a resumed or rewritten session repeats."""
     try:
-        yield from reader.read(source, options)
+        for key, message in reader.read(source, options):
+            if not source.carried.repeats(key, message):
+                yield key, message
     except OSError as error:
         raise _gone(source.path, error) from error
 
@@ -102,22 +125,9 @@ def _directory(path: Path, name: str | None, options: Options) -> Iterator[Pair]
     found = 0
     for file in find(path):
         try:
-            yield from _file(file, name, options)
+            yield from _file(file, name, options, Carried())
             found += 1
         except TranscriptError as error:
             options.report(Diagnostic(str(file), 0, str(error)))
     if not found:
         raise TranscriptError(f"{path} holds no transcript that can be read; name one of its files.")
-
-
-def _once(pairs: Iterator[Pair]) -> Iterator[Pair]:
-    """Drop messages that a resumed or rewritten session repeats: the same id, and the same said."""
-    seen: set[int] = set()
-    for key, message in pairs:
-        if message.id is not None and not message.id.startswith("~"):
-            told = "\0".join((key, message.id, message.role, message.content))
-            mark = int.from_bytes(blake2b(told.encode("utf-8", "replace"), digest_size=8).digest())
-            if mark in seen:
-                continue
-            seen.add(mark)
-        yield key, message

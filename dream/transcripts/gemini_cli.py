@@ -17,6 +17,7 @@ from dream.transcripts.source import Head, Source
 from dream.transcripts.turns import Options, Turns
 
 name = "gemini-cli"
+grows = True
 places: tuple[Place, ...] = (
     Place("", ".gemini/tmp/*/chats/session-*.json", "GEMINI_CLI_HOME"),
     Place("", ".gemini/tmp/*/chats/session-*.jsonl", "GEMINI_CLI_HOME"),
@@ -35,15 +36,15 @@ def recognises(head: Head) -> bool:
 def read(source: Source, options: Options) -> Iterator[Pair]:
     """Yield the messages of the session."""
     header, _ = source.header()
-    session = fields.key(header, "sessionId")
-    turns, default = Turns(options), source.default_id
-    told: set[str] = set()
+    state, default = source.carried, source.default_id
+    state.session = state.session or fields.key(header, "sessionId")
+    turns = state.turns_of("", options)
     for record in source.records():
         rows = fields.tables(record.value, "messages") or [record.value]
-        session = session or fields.key(record.value, "sessionId")
+        state.session = state.session or fields.key(record.value, "sessionId")
         for row in rows:
-            for message in _messages(row, turns, told):
-                yield f"{name}:{session or default}", message
+            for message in _messages(row, turns, state.told):
+                yield f"{name}:{state.session or default}", message
 
 
 def _messages(row: Json, turns: Turns, told: set[str]) -> Iterator[Message]:

@@ -18,6 +18,7 @@ from dream.transcripts.source import Head, Source
 from dream.transcripts.turns import Options, Turns, role
 
 name = "hermes"
+grows = True
 places: tuple[Place, ...] = (Place(".hermes", "state.db", "HERMES_HOME"),)
 
 _MARKS = {"observed", "finish_reason", "tool_name", "active", "reasoning_content"}
@@ -41,12 +42,12 @@ def recognises(head: Head) -> bool:
 
 def read(source: Source, options: Options) -> Iterator[Pair]:
     """Yield the messages of each session; none of scheduled ones and sub-agents' unless they are asked for."""
-    turns: dict[str, Turns] = {}
+    state = source.carried
     for session, row in _database(source, options) if source.shape == "sqlite" else _exported(source, options):
-        for message in _messages(row, turns.setdefault(session, Turns(options))):
+        for message in _messages(row, state.turns_of(session, options)):
             yield f"{name}:{session}", message
-        if source.shape == "sqlite" and len(turns) > 1:
-            turns = {session: turns[session]}  # rows come session by session
+        if source.shape == "sqlite" and len(state.turns) > 1:
+            state.turns = {session: state.turns[session]}  # rows come session by session
 
 
 def _exported(source: Source, options: Options) -> Iterator[tuple[str, Json]]:

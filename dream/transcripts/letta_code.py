@@ -14,6 +14,7 @@ from dream.transcripts.source import Head, Source
 from dream.transcripts.turns import Options, Turns
 
 name = "letta-code"
+grows = True
 places: tuple[Place, ...] = (Place(".letta", "transcripts/*/*/transcript.jsonl"),)
 
 _KINDS = ("user", "assistant", "reasoning", "tool_call", "error")
@@ -30,7 +31,7 @@ def recognises(head: Head) -> bool:
 
 def read(source: Source, options: Options) -> Iterator[Pair]:
     """Yield the messages of the session."""
-    turns, default = Turns(options), source.default_id
+    turns, default = source.carried.turns_of("", options), source.default_id
     for record in source.records():
         session = fields.key(record.value, "conversation_id") or default
         for message in _messages(record.value, turns):

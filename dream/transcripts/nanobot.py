@@ -17,6 +17,7 @@ from dream.transcripts.source import Head, Source
 from dream.transcripts.turns import Options, Turns, role
 
 name = "nanobot"
+grows = True
 places: tuple[Place, ...] = (
     Place(".nanobot", "sessions/*.jsonl"),
     Place(".nanobot", "sessions/*/*.jsonl"),
@@ -34,11 +35,13 @@ def recognises(head: Head) -> bool:
 
 def read(source: Source, options: Options) -> Iterator[Pair]:
     """Yield the messages of the session; none of a scheduled or sub-agent's session unless they are asked for."""
-    session, turns = source.default_id, Turns(options)
+    state, default = source.carried, source.default_id
+    turns = state.turns_of("", options)
     for record in source.records():
         row = record.value
         if row.get("_type") == "metadata":
-            session = fields.key(row, "key") or session
+            state.session = fields.key(row, "key") or state.session
+        session = state.session or default
         if "_type" in row or row.get("_command") or row.get("injected_event"):
             continue
         if session.partition(":")[0] in _SILENT and not options.include_subagents:

@@ -17,6 +17,7 @@ from dream.transcripts.source import Head, Source
 from dream.transcripts.turns import Options, Turns, role
 
 name = "openai"
+grows = True
 places: tuple[Place, ...] = ()
 
 _TIMES = ("timestamp", "created_at", "createdAt", "create_time", "time", "date", "datetime", "ts")
@@ -35,16 +36,15 @@ def read(source: Source, options: Options) -> Iterator[Pair]:
     """Yield the messages of each conversation in the file."""
     header, _ = source.header()
     default = fields.key(header, *_SESSIONS) or source.default_id
-    turns: dict[str, Turns] = {}
-    number = 0
+    state = source.carried
     for record in source.records():
         inner = _conversation(record.value)
         if inner is None:
             session = fields.key(record.value, *_SESSIONS[:-1]) or default
-            yield from _message(record.value, session, turns.setdefault(session, Turns(options)))
+            yield from _message(record.value, session, state.turns_of(session, options))
             continue
-        session = fields.key(record.value, *_SESSIONS) or (f"{default}/{number}" if number else default)
-        number += 1
+        session = fields.key(record.value, *_SESSIONS) or (f"{default}/{state.number}" if state.number else default)
+        state.number += 1
         own = Turns(options)
         for value in inner:
             yield from _message(value, session, own)

@@ -28,6 +28,7 @@ class Pi:
 
     name: str
     places: tuple[Place, ...]
+    grows: bool = True
 
     def recognises(self, head: Head) -> bool:
         """A session header, and rows that are messages with a role inside."""
@@ -40,20 +41,23 @@ class Pi:
 
     def read(self, source: Source, options: Options) -> Iterator[Pair]:
         """Yield the messages of the session; none of a scheduled or sub-agent's one unless they are asked for."""
-        session, turns, begun = "", Turns(options), False
-        default = source.default_id
+        state, default = source.carried, source.default_id
+        turns = state.turns_of("", options)
+        if state.over:
+            return
         for record in source.records():
             row = record.value
             if row.get("type") == "session":
-                session = session or fields.key(row, "id") or ""
+                state.session = state.session or fields.key(row, "id")
             if row.get("type") != "message":
                 continue
             for message in _messages(row, turns):
                 alone = message.content.startswith(_STARTED_BY_ITSELF)
-                if not begun and message.role == "user" and alone and not options.include_subagents:
+                if not state.begun and message.role == "user" and alone and not options.include_subagents:
+                    state.over = True
                     return
-                begun = True
-                yield f"{KEY}:{session or default}", message
+                state.begun = True
+                yield f"{KEY}:{state.session or default}", message
 
 
 def _messages(row: Json, turns: Turns) -> Iterator[Message]:

@@ -14,7 +14,7 @@ Pair = tuple[str, Message]
 
 
 class Reader(Protocol):
-    """One agent's format. A module with these four names is a reader.
+    """One agent's format. A module with these five names is a reader.
 
     A reader of a broken file reports what it leaves out and goes on; it raises nothing but TranscriptError, and
     that only where nothing can be read.
@@ -24,6 +24,10 @@ class Reader(Protocol):
     @property
     def name(self) -> str:
         """The format's name, as in `--format` and at the front of its session keys."""
+
+    @property
+    def grows(self) -> bool:
+        """Say whether its JSON lines are only ever added to: all that it knows of earlier ones is `source.carried`."""
 
     @property
     def places(self) -> tuple[Place, ...]:

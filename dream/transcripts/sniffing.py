@@ -14,6 +14,7 @@ from typing import IO
 from dream.errors import TranscriptError
 from dream.models import Diagnostic, Report
 from dream.transcripts import databases, parsing, scanning
+from dream.transcripts.carried import Carried
 from dream.transcripts.scanning import CHUNK
 from dream.transcripts.source import HEAD_BYTES, HEAD_RECORDS, Head, Shape, Source
 
@@ -50,7 +51,7 @@ def open_source(path: Path, report: Report) -> Source:
 
 def head(source: Source) -> Head:
     """Read as much of `source` as tells its format. What is broken there is reported when it is read in earnest."""
-    quiet = replace(source, report=_unheard)
+    quiet = replace(source, report=_unheard, carried=Carried())
     with source.open() as file:
         start = file.read(HEAD_BYTES)
     if source.shape == "sqlite":

@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Literal
 
 from dream.models import Diagnostic, Report
 from dream.transcripts import parsing, scanning
+from dream.transcripts.carried import MOST_SAID, Carried
 from dream.transcripts.fields import Json
 from dream.transcripts.scanning import MAX_RECORD
 
@@ -54,6 +55,7 @@ class Source:
     """A transcript's file. Every method opens it anew and reads it as a stream.
 
     `default_id` is the id of a session whose format has none: the file's stem and 8 hex digits of its absolute path.
+    `carried` is what is known of the lines before those that are read, and goes along while they are.
     """
 
     path: Path
@@ -61,6 +63,7 @@ class Source:
     encoding: str
     skip: int  # bytes of the byte order mark
     report: Report
+    carried: Carried = field(default_factory=Carried, repr=False, compare=False)
     _header: list[tuple[Json, frozenset[str]]] = field(default_factory=list, repr=False, compare=False)  # once read
 
     @property
@@ -72,6 +75,8 @@ class Source:
 
     def say(self, line: int, text: str) -> None:
         """Report something about a line of this file."""
+        if len(self.carried.said) <= MOST_SAID:
+            self.carried.said.append((line, text))
         self.report(Diagnostic(str(self.path), line, text))
 
     def open(self) -> IO[bytes]:
@@ -83,17 +88,30 @@ class Source:
         return io.BufferedReader(_Recoded(file, self.encoding), scanning.CHUNK)
 
     def lines(self) -> Iterator[tuple[int, bytes, bool]]:
-        """Yield (number, line, whether a newline ends it). A line over MAX_RECORD is reported and passed over."""
+        """Yield (number, line, whether a newline ends it) from where `carried` is. To be called once.
+
+        A line over MAX_RECORD is reported and passed over.
+        """
+        at = self.carried
         with self.open() as file:
-            number = 0
+            if at.offset:
+                file.seek(at.offset)
+            else:
+                at.offset = self.skip
             while raw := file.readline(MAX_RECORD):
-                number += 1
                 if len(raw) == MAX_RECORD and not raw.endswith(b"\n"):
-                    self.say(number, f"The line is longer than {MAX_RECORD >> 20} MiB and was left out.")
-                    while (rest := file.readline(MAX_RECORD)) and not rest.endswith(b"\n"):
-                        pass
+                    self.say(at.line + 1, f"The line is longer than {MAX_RECORD >> 20} MiB and was left out.")
+                    rest = b""
+                    at.offset += len(raw)
+                    while not rest.endswith(b"\n") and (rest := file.readline(MAX_RECORD)):
+                        at.offset += len(rest)
+                    at.line += 1
+                    at.torn = not rest
                     continue
-                yield number, raw, raw.endswith(b"\n")
+                if ended := raw.endswith(b"\n"):
+                    at.offset += len(raw)
+                    at.line += 1
+                yield at.line + (not ended), raw, ended
 
     def records(self) -> Iterator[Record]:
         """Yield the records: JSON lines, the elements of an array, or of an object's lists.
@@ -136,9 +154,14 @@ class Source:
             try:
                 value, mended = parsing.record(raw)
             except parsing.Broken as broken:
-                torn = "is not complete yet and will be read when it is" if not ended else f"{broken}; it was left out"
-                self.say(number, f"The line {torn}.")
+                if ended:
+                    self.say(number, f"The line {broken}; it was left out.")
+                else:
+                    torn = "The line is not complete yet and will be read when it is."
+                    self.report(Diagnostic(str(self.path), number, torn))  # of this moment: it is not carried along
                 continue
+            self.carried.torn = not ended
+            self.carried.records += 1
             if mended:
                 self.say(number, f"The line {mended}.")
             yield Record(number, value)

@@ -32,6 +32,7 @@ class Foreign:
     title: str
     is_it: Callable[[Head], bool]
     places: tuple[Place, ...] = ()
+    grows: bool = False  # the extra takes whole transcripts
 
     def recognises(self, head: Head) -> bool:
         """Say from the content whether a file is in this format."""

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from hashlib import blake2b
+from typing import Self
 
 from dream.models import Message, Report, Role
 from dream.transcripts import clean, parts, times
+from dream.transcripts.fields import Json
 
 WAITING = 1_000  # tool calls without an answer that are remembered; more in one session are none that matter
 
@@ -53,6 +55,15 @@ class Turns:
     options: Options
     _waiting: dict[str, str] = field(default_factory=dict)
     _named: int = 0
+
+    def state(self) -> Json:
+        """Return what is remembered, as JSON."""
+        return {"waiting": self._waiting, "named": self._named}
+
+    @classmethod
+    def of_state(cls, options: Options, state: Json) -> Self:
+        """Return turns that remember what `state` says."""
+        return cls(options, dict(state["waiting"]), int(state["named"]))
 
     def said(
         self,

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from dream.consolidate.consolidator import Consolidator
+from dream.consolidate.flight import Talk
 from dream.consolidate.raw import RAW_CHARS
 from dream.errors import AnswerUnusable, HistoryError, ModelRejected, ModelUnavailable, PromptTooLong, SpendingLimit
 from dream.llm.model import ChatMessage, Completion
@@ -264,7 +265,7 @@ def test_a_run_with_nothing_new_loads_no_tokenizer(history: History) -> None:
 
 
 def test_steps_are_in_history_when_they_are_told(history: History) -> None:
-    steps = consolidator(history).steps(KEY, conversation(200, words=100), now=NOW)
+    steps = consolidator(history).steps(Talk(KEY, conversation(200, words=100)), now=NOW)
     first = next(steps)
     assert first.messages == history.position(KEY)
 

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dream.consolidate.consolidator import Consolidator
+from dream.consolidate.flight import Talk
 from dream.errors import AnswerUnusable, ModelRejected, ModelUnavailable, PromptTooLong, SpendingLimit
 from dream.llm.model import Completion, ToolCall
 from dream.models import Entry, Message
@@ -86,7 +87,7 @@ def test_every_message_is_in_exactly_one_entry(
             answers = [*answers[1:], *answers[:1]]
             model = ScriptedModel(*(answers if stop is not None else ["- the end"]), window=4_096)
             with open_history(Path(directory)) as history:
-                steps = Consolidator(history, model, SETTINGS).steps(KEY, messages, now=NOW)
+                steps = Consolidator(history, model, SETTINGS).steps(Talk(KEY, messages), now=NOW)
                 try:
                     for number, _ in enumerate(steps):
                         if number == stop:
@@ -102,13 +103,14 @@ SCRIPT = """
 import os, sys
 from pathlib import Path
 from dream.consolidate.consolidator import Consolidator
+from dream.consolidate.flight import Talk
 from dream.settings import Settings
 from tests.consolidate.conftest import NOW, conversation, open_history
 from tests.scripted import ScriptedModel
 history = open_history(Path(sys.argv[1]))
 model = ScriptedModel("- a fact")
 consolidator = Consolidator(history, model, Settings(timezone="UTC"))
-for step in consolidator.steps("openai:talk", conversation(100, 100), now=NOW):
+for step in consolidator.steps(Talk("openai:talk", conversation(100, 100)), now=NOW):
     print(step.entries[-1].span, flush=True)
     sys.stdin.readline()
 """
