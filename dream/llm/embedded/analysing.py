@@ -23,6 +23,9 @@ ROOM: dict[MemoryFile, tuple[int, int]] = {  # lines and bytes of the whole file
 }
 LINE = 40  # characters that a line costs beyond its own: a file is bound in lines as well as in bytes
 LEAST = 0.006  # gain per character below which a line is not worth its place in a full file
+PROFILE = (
+    0.012  # gain per character below which a line about the user stands in MEMORY.md: USER.md comes first everywhere
+)
 PASSES = 4
 REPEATS = 2  # lines that stand in memory word for word, above which a batch is one seen before
 SWAP = 0.15  # part of a file's lines that may make room in one dream; the guards allow 0.25
@@ -168,7 +171,7 @@ def _fitting(
                 continue
             new, found = added[number], weighed[number][1]
             worth = weighed[number][2] * density(found, seen, len(new.text), LINE)
-            if new.file == "USER.md" and not rooms[new.file].holds(new.text):
+            if new.file == "USER.md" and (worth < PROFILE or not rooms[new.file].holds(new.text)):
                 new = added[number] = _New("memory/MEMORY.md", new.text, new.cursors, new.replaces)
             pushed = rooms[new.file].take(new.text, worth, _sure(new))
             if pushed is not None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dream.llm.embedded.coverage import ranked
+from dream.llm.embedded.dates import dated
 from dream.llm.embedded.offering import WIDTH, Line, candidates, person, split_date
 from dream.llm.embedded.routing import calls
 from dream.llm.embedded.sections import Said
 
+BRIEF = 90  # characters of a line that is joined with the next one of its speaker
 KEPT = 0.9  # part of what could be kept, in characters
 
 
@@ -31,7 +33,7 @@ def consolidate(messages: Sequence[Said], limit: int) -> str:
 
 
 def joined(lines: Sequence[Line]) -> list[str]:
-    """Join two statements that a named speaker made one after the other in a message, where both fit a line."""
+    """Join two statements that a named speaker made one after the other, where both fit a line."""
     done: list[Line] = []
     for line in lines:
         last = done[-1] if done else None
@@ -43,8 +45,14 @@ def joined(lines: Sequence[Line]) -> list[str]:
 
 
 def _follows(last: Line, line: Line) -> bool:
-    near = last.source == line.source and 0 <= line.place - last.place <= 2
+    near = (last.source == line.source and 0 <= line.place - last.place <= 2) or _brief(last, line)
     return near and line.tail != "" and not last.joined and not line.joined and last.name in last.text
+
+
+def _brief(last: Line, line: Line) -> bool:
+    """Say whether both are short and of no day of their own, and the other person spoke just once in between."""
+    near = line.source - last.source == 2 and max(len(last.text), len(line.text)) < BRIEF
+    return near and not dated(last.text) and not dated(line.text)
 
 
 def _tail(line: Line) -> str:

@@ -39,7 +39,13 @@ started starting stay step stuff super support supportive sure take taken takes 
 thankful thanks thing things think thinking thought time times today together told took totally tough trip tried true
 try trying turn turned understand use used using usually want wanted wants way ways week weekend weeks went whole
 wonderful wondering work worked working world worth wow year years yesterday young blast awesome grateful appreciate
-amazed hang happening journey absolutely truly highly certainly simply currently fully various several
+able agree agreed allow allows allowed answer appear approach aspect assist attempt avoid basic basically behind capture
+case certain choose chosen clear clearly close closer common complete completed consider considering continue continued
+count decide depends discuss effect effort either ensure especially everybody exist expect explain explore extra figure
+figured final follow folks forward further future general generally given gotten handle include including kinds lead level
+likely manage mention mentioned middle missing nearly offer opinion option options order overall particular pay potential
+process provide question reason recent regular remain result seriously similar situation somewhere sort sound sounds spread
+stand stands stick suggest surely tend touch type usual view wait wanna whatever word words yet amazed hang happening journey absolutely truly highly certainly simply currently fully various several
 """)
 
 # Words of judgement, feeling and encouragement: content, but seldom what anybody asks for later.
@@ -83,11 +89,11 @@ was were had did went saw got came took made gave found told said knew thought f
 brought taught caught built sent spent slept sat stood wrote read rode drove flew grew drew threw wore tore spoke broke
 chose froze woke sang swam began drank rang sank sprang shrank ate fell held hit hurt cut put set let shut quit cost
 beat bet led fed bled sped hid bit slid dug stuck hung stung swung fought sought heard paid laid dealt dreamt leapt
-meant learnt burnt sunk shot struck stole wept swept crept knelt clung begun became forgot forgave overcame understood undertook withdrew rebuilt
+meant learnt burnt sold lent bent hid shone sunk shot struck stole wept swept crept knelt clung begun became forgot forgave overcame understood undertook withdrew rebuilt
 """)  # fmt: skip
 UNINFLECTED = PAST | _set("""
 can could will would shall should may might
-must used never always just also already really finally recently actually still only even usually often once currently
+must used never always just also already really finally recently actually still only even usually often sometimes once currently
 definitely totally truly absolutely probably not soon then now first
 """)
 THIRD = {"am": "is", "'m": "is", "have": "has", "'ve": "has", "do": "does", "go": "goes", "'ll": "will", "'d": "would",

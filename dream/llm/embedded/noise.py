@@ -43,7 +43,8 @@ _GREETING = re.compile(
     r"(?:i )?can(?:'t|not) (?:wait|imagine)|sorry (?:to|about|for)|so (?:glad|happy|proud|cool|sweet|nice|true|sorry)|"
     r"here(?:'s| is| are) (?:a|an|the|some|my|our|what|how|one)\b[^,]{0,40}\b(?:pic|photo|picture|look|snap|shot|code|snippet|example|attempt|config\w*|"
     r"implementation|setup|script|draft|version|schema|file|have)|"
-    r"let'?s|please|could|can|would|how|what|why|when|who|where|which|is|are|do|does|did|don'?t|remember to|just remember|"
+    r"let'?s|please|could|can|would|how|what|why|when(?! (?:i|we|my|our)\b)|who|where|which|is|are|do|does|did"
+    r"|don'?t(?! (?:feel|know|think|want|get|see|believe)\b.*\b(?:i|i'm|my|me)\b)|remember to|just remember|"
     r"您?好|谢谢|多谢|再见|早上好|晚上好|不客气|辛苦了|好的|哈哈|嗯|收到|没问题|请问|麻烦)(?:\b|(?<=[\u4e00-\u9fff]))",
     re.I,
 )
@@ -77,6 +78,9 @@ _DEFINITION = re.compile(
     re.I,
 )
 _MINE = re.compile(r"\b(?:i|i'\w+|my|mine|me|we|we'\w+|our|ours|us)\b|我|咱", re.I)
+_DID = re.compile(
+    r"^(?:i|we|my|our|just|got|i'm|we're|i've|we've)\b(?! (?:'ll|will|would)\b)", re.I
+)  # a short line tells a deed
 _LOG = re.compile(
     r"^\s*(?:\d{4}-\d\d-\d\d[ T]\d\d:\d\d|\[\w+\]|(?:INFO|WARN|ERROR|DEBUG|npm|pip|E)\b)|\S{120,}|[/\\]\w+[/\\]\w+\S*:\d+"
 )
@@ -124,4 +128,5 @@ def is_thin(text: str) -> bool:
     if mostly_cjk(text):
         return len(text) < 5 or not found
     strong = sum(weight >= 0.4 for weight in found.values())
-    return strong < 1 or sum(found.values()) < 1.4 or len(text.split()) < 3
+    least = 1.0 if _DID.match(text) else 1.4
+    return strong < 1 or sum(found.values()) < least or len(text.split()) < 3

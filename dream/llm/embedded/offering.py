@@ -7,21 +7,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dream.llm.embedded.addressing import addressed
+from dream.llm.embedded.advising import advised, asked_for
+from dream.llm.embedded.answering import answered, belongs, needs_question
 from dream.llm.embedded.clauses import pruned
 from dream.llm.embedded.corrections import corrected
 from dream.llm.embedded.dates import anchor, dated, spelled
 from dream.llm.embedded.dates_zh import spelled_zh
 from dream.llm.embedded.directives import directive
+from dream.llm.embedded.elliptic import completed
 from dream.llm.embedded.noise import is_injection, is_mine, is_passing, is_pleasantry, is_question, is_secret, is_thin
 from dream.llm.embedded.person import inner, third
 from dream.llm.embedded.plain import is_plain
-from dream.llm.embedded.referring import hangs, leans, referred, shown
+from dream.llm.embedded.referring import hangs, leans, referred, refers, shown
 from dream.llm.embedded.routing import calls
 from dream.llm.embedded.salience import happens, salience
 from dream.llm.embedded.sections import Said
 from dream.llm.embedded.sentences import sentences
 from dream.llm.embedded.stated import stated
-from dream.llm.embedded.telling import names_something, substance, tells
+from dream.llm.embedded.telling import names_something, tells
 from dream.llm.embedded.trimming import trimmed
 from dream.llm.embedded.words import content, has_kana, likeness, mostly_cjk
 
@@ -33,7 +36,6 @@ _CALLED = re.compile(
     r"|I'm ((?-i:[A-Z])\w+(?: (?-i:[A-Z])\w+)?)(?:, (?:nice|pleased|glad|happy) to meet .*)?$|(?:我叫|我的名字[是叫])([^\s，,。]{2,8})$",
     re.I,
 )
-_TAG = re.compile(r", (?:right|huh|alright|ok|okay|eh|yeah|no|(?:is|are|do|does|did|was|were|has|have)n't \w+)$", re.I)
 _SAID = re.compile(r" ?[(（][^()（）]{0,20}\d{4}[^()（）]{0,10}[)）]$")
 
 
@@ -78,6 +80,7 @@ class _Turn:
     said: Sequence[str]  # the sentences of this one
     names: frozenset[str]
     pasted: bool
+    wanted: bool  # the message before asks for advice
 
 
 def split_date(text: str) -> tuple[str, str]:
@@ -102,7 +105,7 @@ def candidates(messages: Sequence[Said]) -> list[Line]:
             others = names - {name}
             other = next(iter(others)) if name and len(others) == 1 else "the agent" if agent and not others else ""
             long = sum(map(len, said)) > PASTED
-            turn = _Turn(message, index, name, other, before[-3:], said, names, long)
+            turn = _Turn(message, index, name, other, before[-3:], said, names, long, asked_for(before))
             for line in _offered(turn, len(found), [_carried(found.pop())] if _goes_on(found, turn) else []):
                 if line.content and not any(likeness(line.content, old.content) > 0.8 for old in found[-40:]):
                     found.append(line)
@@ -114,7 +117,7 @@ def _goes_on(found: Sequence[Line], turn: _Turn) -> bool:
     """Say whether the speaker's last line is still what is spoken of: the other only cheered in between."""
     last = found[-1] if found else None
     went_on = last is not None and last.name == turn.name != "" and 0 < turn.index - last.source <= 2
-    return went_on and not any(is_question(sentence) for sentence in turn.asked)
+    return went_on and all(refers(sentence) for sentence in turn.asked if is_question(sentence))
 
 
 def _carried(line: Line) -> Line:
@@ -155,23 +158,44 @@ def _offered(turn: _Turn, order: int, out: list[Line]) -> list[Line]:
 def _add(out: list[Line], claim: str, factor: float, turn: _Turn, order: int, place: int) -> None:
     """Append the line that a claim makes, or put it at the end of the one before, on which it leans."""
     text = shown(pruned(trimmed(claim, turn.names)))
+    if turn.name and turn.wanted and (deed := advised(text)):
+        _advise(out, turn, deed, factor, order, place)
+        return
+    text = completed(text) if turn.name else text
     if is_pleasantry(text) or is_question(text) or is_passing(text):
         return
     if (turn.pasted or not turn.name) and not is_mine(claim) and (turn.pasted or len(text) > 160):
         return
     if not turn.name and is_plain(text):
         out.append(_line(turn, _told(text, turn), factor * salience(text), order + len(out), place))
-        return
+    elif not _continues(out, text, factor, turn, order, place):
+        _state(out, text, factor, turn, order, place)
+
+
+def _continues(out: list[Line], text: str, factor: float, turn: _Turn, order: int, place: int) -> bool:
+    """Tell a sentence with what it leans on, the question before it or the line before; False where it has neither."""
     alone = not any(line.source == turn.index for line in out)
-    last = out[-1] if out and (alone or out[-1].place >= place - 2) else None
-    if alone and (is_thin(text) or leans(text) or _is_short(text)) and (answer := _answer(text, turn)):
+    last = _before(out, turn, place)
+    if alone and needs_question(text) and (answer := _answer(text, turn)):
         out.append(_line(turn, answer, 0.9 * factor, order, place))
-        return
-    if leans(text) and last and last.joined < 2 and _belongs(text) and (told := addressed(text, turn.other)):
+        return True
+    if leans(text) and last and last.joined < 2 and belongs(text) and (told := addressed(text, turn.other)):
         told = inner(anchor(told, turn.message.day))
         if len(last.text) + len(told) < WIDTH:
             out[-1] = last.holds(told, factor * salience(text), place)
-            return
+            return True
+    return False
+
+
+def _before(out: Sequence[Line], turn: _Turn, place: int) -> Line | None:
+    """Return the line that a sentence may go on from."""
+    alone = not any(line.source == turn.index for line in out)
+    return out[-1] if out and (alone or out[-1].place >= place - 2) else None
+
+
+def _state(out: list[Line], text: str, factor: float, turn: _Turn, order: int, place: int) -> None:
+    """Append the line that a sentence makes by itself, if it tells anything so."""
+    last = _before(out, turn, place)
     if leans(text):
         text = referred(text, list(reversed(turn.asked)) if place == 0 else [])
     elif turn.name and hangs(text) and (not last or last.source != turn.index) and not names_something(text):
@@ -182,13 +206,15 @@ def _add(out: list[Line], claim: str, factor: float, turn: _Turn, order: int, pl
         out.append(replace(line, tail=tail))
 
 
-def _belongs(text: str) -> bool:
-    """Say whether a sentence that leans on the one before tells more of it."""
-    return substance(text) >= 2 or names_something(text)
-
-
-def _is_short(text: str) -> bool:
-    return len(text.split()) <= 4 and not re.match(r"I\b|i'", text)
+def _advise(out: list[Line], turn: _Turn, deed: str, factor: float, order: int, place: int) -> None:
+    """Append what the speaker advises, or put it to the advice given just before."""
+    deed = inner(anchor(deed, turn.message.day))
+    lead = f"{turn.name} advises {turn.other or 'the other'} "
+    last = out[-1] if out else None
+    if last and last.source == turn.index and last.text.startswith(lead) and len(last.text) + len(deed) < WIDTH:
+        out[-1] = last.holds(deed, factor, place)
+    else:
+        out.append(_line(turn, lead + deed, factor, order + len(out), place))
 
 
 def _line(turn: _Turn, text: str, factor: float, order: int, place: int) -> Line:
@@ -225,25 +251,13 @@ def _wants(wish: str, name: str) -> str:
 
 
 def _answer(text: str, turn: _Turn) -> str | None:
-    """Return an answer that says nothing alone with what it answers: the thing in it, or the whole question."""
-    question = next((sentence for sentence in reversed(turn.asked) if is_question(sentence)), "")
-    question = trimmed(question, turn.names).rstrip("?？ ")
-    if not question or not content(text) or text in turn.names:
+    """Return the line of an answer that says nothing alone."""
+    found = answered(text, turn.asked, turn.names)
+    if found is None:
         return None
-    if not leans(text) and not re.search(r"\b(?:wh\w+|how)\b", question, re.I):
-        return None
-    if leans(text):
-        named = referred(text, [question])
-        if named and tells(named):
-            return _told(named, turn)
-    if substance(question) < 1 or len(question) > 90 or len(text) > 120:
-        return None
-    if substance(text) < 1 and not names_something(text):
-        return None
-    if leans(text) and not (_belongs(text) and tells(f"The thing {text.partition(' ')[2]}")):
-        return None
-    if _TAG.search(question):
-        return None
+    question, text = found
+    if not question:
+        return _told(text, turn)
     who = f"{turn.name}, asked" if turn.name else "The user, asked"
     told = inner(anchor(text, turn.message.day))
-    return f'{who} "{question[:1].upper()}{question[1:]}?": {told}' + _said_on(told, turn, happens(text))
+    return f'{who} "{question}": {told}' + _said_on(told, turn, happens(text))

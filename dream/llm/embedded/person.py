@@ -138,7 +138,7 @@ def _predicate(short: str, rest: str) -> str:
 
 
 _ADVERBS = frozenset(
-    "never always just also already really finally recently actually still only even usually often once currently "
+    "never always just also already really finally recently actually still only even usually often sometimes once currently "
     "definitely totally truly absolutely probably not soon then now first".split()
 )
 _ALSO = re.compile(

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from dream.llm.embedded.lexicon import COMMON, FEELING, STOP
+from dream.llm.embedded.words import content
 
 _LEANS = re.compile(
     r"^(?:and |but |so |also |plus,? |then |because |since |even |especially |which |overall,? )*"
@@ -29,6 +30,11 @@ _DETERMINED = re.compile(
     re.I,
 )
 _PRONOUN = re.compile(r"^(?P<pronoun>it|they|these|those)(?P<short>'(?:s|re|ve|ll|d))?(?= )", re.I)
+_PICTURE = re.compile(
+    r"^here(?:'s| is) (?:a|another|one) (?:pic|picture|photo|snapshot|shot) (?P<of>(?:of (?:my|our|me|us|the|a)|from|we took|I took)\b.*\w.*)$",
+    re.I,
+)
+_REFERS = re.compile(r"\b(?:it|they|them|this|that|those|these|he|she|him|her|his|their|there)\b", re.I)
 _SHOWN = re.compile(
     r"^here(?:'s| is| are) (?P<thing>(?:a|an|the|some|my|our|one of)\b[^,;]*?) (?:that |which )?(?P<who>I|we)(?P<short>'\w+)? (?P<deed>(?:\w+ly |just |also )?\w+"
     r"(?: (?:into|up|out|on|for|at|with))?)(?P<rest>(?: .*)?)$",
@@ -38,6 +44,9 @@ _SHOWN = re.compile(
 
 def shown(text: str) -> str:
     """Turn "Here's a bowl I made yesterday" into "I made a bowl yesterday"."""
+    picture = _PICTURE.match(text)
+    if picture and sum(weight >= 0.9 for weight in content(picture["of"]).values()) >= 2:
+        return f"I shared a picture {picture['of']}"
     match = _SHOWN.match(text)
     if match is None or re.search(r"\b(?:peek|look|glimpse)\b", match["thing"]):
         return text
@@ -52,6 +61,11 @@ def leans(text: str) -> bool:
 def hangs(text: str) -> bool:
     """Say whether a sentence's object is a pronoun for what was said before it: "I painted it for him"."""
     return _HANGS.match(text) is not None
+
+
+def refers(question: str) -> bool:
+    """Say whether a question is about what was spoken of before: "What were they so stoked about?"."""
+    return _REFERS.search(question) is not None
 
 
 def referred(text: str, heard: Iterable[str]) -> str:

@@ -31,6 +31,10 @@ _EVENT = re.compile(
     r"deadline|sprint|project|meeting|server|database|repo\w*|branch|commit\w*|build|api|code|test\w*)\b|会议|项目|部署|上线|数据库|服务器",
     re.I,
 )
+_BUSY = re.compile(
+    r"(?:is|will|would|are)\b(?: (?:\w+ly|still|just|also|now|always|going|gonna|to))*(?! (?:learning|living|studying|working (?:as|at|for|in)))"
+    r" (?:\w+ing|(?<=will )\w+|(?<=would )\w+|(?<=gonna )\w+)\b"
+)  # what somebody does or will do now, not how they are
 _DECIDED = re.compile(r"\b(?:[Ww]e|[Tt]he team) (?:decided|agreed|chose)\b|\bdecided to use\b|我们决定")
 _HOME = re.compile(
     r"(?:Is |Has |Was |Just |Recently )?(?:.{0,20}\b(?:flat|house|home|apartment) is|(?:(?:We|We've|Have|Has) )?(?:just |recently )?(?:lives?|lived|living|based|moved|moving|relocated)(?: back)?) (?:in|to)\b|.{0,14}(?:住在|家在|搬到)",
@@ -93,4 +97,6 @@ def _lasting(line: str, body: str) -> bool:
     """Say whether what a line tells of the user is how they are, and no event."""
     if len(body) >= 140 or _EVENT.search(body) or line[len(line) - len(body) - 2 :][:2] == ": ":
         return False
-    return _TRAIT.match(body) is not None or not (dated(line) or happened(body))
+    if _TRAIT.match(body):
+        return True
+    return not (dated(line) or happened(body) or _BUSY.match(body))

@@ -38,6 +38,11 @@ _HAPPENS = re.compile(
 )
 
 
+_LONG_AGO = re.compile(
+    r"\bwhen (?:i|we) (?:was|were) (?:young|little|small|kids|children|an? (?:kid|child|boy|girl|teen))|\bas a (?:kid|child|boy|girl|teen\w*)\b|"
+    r"\b(?:growing|grew) up\b|\bused to\b|\bin (?:my|our) (?:childhood|youth|twenties|teens)\b|小时候",
+    re.I,
+)
 _HAPPENED = re.compile(r"\b\w{2,}(?<!ne)ed\b|\b(?:" + "|".join(sorted(PAST)) + r")\b|了|过", re.I)
 
 
@@ -47,21 +52,21 @@ def happened(text: str) -> bool:
 
 
 def happens(text: str) -> bool:
-    """Say whether a sentence tells of something at a time: what happened or will; else it is how things are."""
-    return _HAPPENS.search(text) is not None
+    """Say whether a sentence tells of something at a time: what happened or will; else it is how things are or were."""
+    return _HAPPENS.search(text) is not None and _LONG_AGO.search(text) is None
 
 
 def salience(text: str) -> float:
     """Return a factor around 1 for a trimmed sentence, before it is rewritten."""
     factor = 1.0
     if _STRONG.search(text):
-        factor *= 1.25
+        factor *= 1.12
     if _DATED.search(text):
-        factor *= 1.3
+        factor *= 1.14
     if _FEELING.match(text):
-        factor *= 0.75
+        factor *= 0.87
     if _VAGUE.search(text):
-        factor *= 0.7
+        factor *= 0.84
     if not _OWN.search(text) and not _NAMES.search(text):
-        factor *= 0.6
+        factor *= 0.77
     return factor

@@ -15,7 +15,7 @@ from dream.llm.embedded.words import content, has_cjk
 
 _SELF = re.compile(r"\b(?:i|i'\w+|my|me|mine|myself)\b", re.I)
 _RESOLVES = re.compile(
-    r"^(?:i'll|i will|i'm (?:not )?(?:gonna|going to)|i am going to|i won't|i'd|i would|i)(?: (?:definitely|always|never|just|really|totally|also|surely|still))*"
+    r"^(?:i'll|i will|i'm (?:not )?(?:gonna|going to)|i am going to|i won't|i'd|i would|i(?! (?:stay|keep)))(?: (?:definitely|always|never|just|really|totally|also|surely|still))*"
     r" (?:keep|cherish|treasure|give up|give it|quit|stop|let (?:anything|anyone|nothing|this|it)|stay|remember|forget|(?:love|like|enjoy|adore|appreciate|admire) (?:this|that|those|these|your|how|it|to|seeing|hearing))\b",
     re.I,
 )
@@ -34,6 +34,7 @@ _ALL_OF_US = re.compile(
     r"reminds? us|reminding us|helps? us|let'?s|ourselves|one another|each other|everyone|anyone|somebody|someone)\b",
     re.I,
 )
+_EACH_OTHER = re.compile(r"\b(?:each other|one another|everyone|someone|let's)\b", re.I)
 _NAMED = re.compile(r"(?<=[a-z,;:] )[\"'“]?[A-Z][\w'-]|\d")
 _ONE = re.compile(
     r"^(?:the|a|an|his|her|their|this|that|these|those|one|both|some|another|two|three|four|five|six|seven|eight|nine|"
@@ -67,6 +68,7 @@ _FEELS = re.compile(
     r"super|pretty|also|definitely|kinda|a bit|even|more|still|been))* (?P<state>\w+)\b",
     re.I,
 )
+_DOING = re.compile(r"^i'm (?:still |just |also |really |now |currently )*(?!feeling\b|being\b)\w+ing\b", re.I)
 _INTENSELY = frozenset("so such very really too pretty quite super truly totally more".split())
 _SHORTEST = 3  # words
 _DEEDS = frozenset(
@@ -86,6 +88,11 @@ def names_something(text: str) -> bool:
     return _NAMED.search(text) is not None or relative(text)
 
 
+def instructs(text: str) -> bool:
+    """Say whether a sentence is an imperative."""
+    return _TELLS_TO_DO.match(text) is not None and not _ACTS.search(text)
+
+
 def tells(text: str) -> bool:
     """Say whether a trimmed sentence, as it was said, is a statement that a person would write down."""
     if has_cjk(text) or _SUPPOSES.match(text):
@@ -93,16 +100,18 @@ def tells(text: str) -> bool:
     mine, firm, weight = _SELF.search(text) is not None, names_something(text), substance(text)
     if len(text.split()) < _SHORTEST or (weight < 1 and not firm) or _FRAGMENT.match(text):
         return False
-    if _TELLS_TO_DO.match(text) and not _ACTS.search(text):
+    if instructs(text):
         return False
     if mine:
         return firm or _own(text, weight)
     if _SECOND.search(text):
         return False
-    if _GUESSES.match(text) or _ALL_OF_US.search(text):
+    if _GUESSES.match(text) or _ALL_OF_US.search(
+        _EACH_OTHER.sub("", text) if weight >= 3 and _WE.match(text) else text
+    ):
         return False
     judged = _JUDGES.match(text)
-    if judged and _only_judges(judged["rest"]):
+    if judged and not _NAMED.search(judged["rest"]) and _only_judges(judged["rest"]):
         return False
     return firm or _theirs(text, weight)
 
@@ -121,7 +130,7 @@ def _own(text: str, weight: int) -> bool:
     if weight < 3 and _RESOLVES.match(text):
         return False
     felt = _FEELS.match(text)
-    if felt and felt["state"].lower() in _MOODS:
+    if felt and felt["state"].lower() in _MOODS and not _DOING.match(text):
         return weight >= 2
     return weight >= (1 if happened(text) or text[:1] == "I" else 2)
 

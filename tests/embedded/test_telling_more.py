@@ -1,0 +1,118 @@
+"""What people say in short is kept whole: the words that they leave out, answers, advice, and what goes on."""
+
+import pytest
+
+from dream.llm.embedded.advising import advised
+from dream.llm.embedded.elliptic import completed, is_verbless
+from tests.embedded.asking import dreamt, facts, summary
+
+
+@pytest.mark.parametrize(
+    ("said", "whole"),
+    [
+        ("Trying to sell the boat before winter", "I'm trying to sell the boat before winter"),
+        ("Still working on the loft", "I'm still working on the loft"),
+        ("Researching wind farms - it's been a dream", "I'm researching wind farms - it's been a dream"),
+        ("Don't feel like I'm getting anywhere", "I don't feel like I'm getting anywhere"),
+    ],
+)
+def test_a_subject_left_out_is_put_back(said: str, whole: str) -> None:
+    assert completed(said) == whole
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Sailing makes me happy",
+        "Finding a mooring's a tough job",
+        "Seeing the harbour at dawn warms my heart",
+        "Exciting but a bit cold",
+        "Working together, we can fix the pier",
+        "Don't forget the ropes",
+    ],
+)
+def test_a_sentence_with_a_subject_stays_as_it_is(text: str) -> None:
+    assert completed(text) == text
+
+
+def test_a_list_has_no_verb_and_a_statement_has_one() -> None:
+    assert is_verbless("Mostly birch, oak and a little larch")
+    assert not is_verbless("We sold the boat")
+
+
+@pytest.mark.parametrize(
+    ("said", "deed"),
+    [
+        ("Make sure you oil the blade", "to oil the blade"),
+        ("Don't forget to sand your boards, since varnish shows all", "to sand their boards, since varnish shows all"),
+        ("Don't buy green wood", "not to buy green wood"),
+        ("Tell the mill what you need", "to tell the mill what they need"),
+        ("Keep going", ""),
+        ("The mill is closed", ""),
+    ],
+)
+def test_advice_is_a_deed(said: str, deed: str) -> None:
+    assert advised(said) == deed
+
+
+def test_advice_is_kept_where_it_was_asked_for() -> None:
+    talk = [
+        ("user Vera", "Any tips for carving? I bought a birch log in Hamar."),
+        ("assistant Otto", "Sure! Sharpen your knife on a leather strop. Don't forget to soak the log overnight."),
+    ]
+    assert summary(talk)[-1] == "Otto advises Vera to sharpen their knife on a leather strop; to soak the log overnight"
+    assert not any("strop" in line for line in summary(talk[1:]))
+
+
+def test_what_begins_with_when_is_no_question() -> None:
+    talk = [("user Vera", "When I was a child, I spent summers in a lighthouse near Bergen.")]
+    assert summary(talk)[-1] == "When they were a child, Vera spent summers in a lighthouse near Bergen"
+
+
+def test_a_question_about_the_same_thing_does_not_break_what_goes_on() -> None:
+    talk = [
+        ("user Vera", "I took the twins to the whale museum yesterday."),
+        ("assistant Otto", "Oh nice! What did they like?"),
+        ("user Vera", "They were stunned by the skeleton of a narwhal!"),
+    ]
+    line = "Vera took the twins to the whale museum on 7 May 2023; They were stunned by the skeleton of a narwhal"
+    assert summary(talk)[-1] == line
+
+
+def test_a_list_is_told_with_the_question_that_it_answers() -> None:
+    talk = [
+        ("user Vera", "What have you been carving lately?"),
+        ("assistant Otto", "Lately, puffins and chess pieces."),
+    ]
+    assert (
+        summary(talk)[-1]
+        == 'Otto, asked "What have you been carving lately?": Lately, puffins and chess pieces (8 May 2023)'
+    )
+
+
+def test_a_picture_is_told_as_shared() -> None:
+    talk = [("user Vera", "Here's a pic of my uncle on a kayak in Lofoten.")]
+    assert summary(talk)[-1].startswith("Vera shared a picture of their uncle on a kayak in Lofoten")
+
+
+def test_short_statements_one_after_the_other_share_a_line_unless_they_have_a_day() -> None:
+    talk = [
+        ("user Vera", "I collect barometers from old ships."),
+        ("assistant Otto", "That's great, Vera!"),
+        ("user Vera", "My cousin restores them in Tromsø."),
+        ("assistant Otto", "Good for both of you!"),
+        ("user Vera", "I sold a barometer yesterday."),
+    ]
+    assert summary(talk)[1:] == [
+        "Vera collects barometers from old ships; Their cousin restores them in Tromsø",
+        "Vera sold a barometer on 7 May 2023",
+    ]
+
+
+def test_what_tells_little_of_the_user_does_not_stand_before_all_else() -> None:
+    files = dreamt(
+        {},
+        "- The user is called Vera\n- Vera keeps bees\n- Vera thinks that there is probably a way to make it work "
+        "somehow and that all of it takes a good while to get going",
+    )
+    assert facts(files["USER.md"]) == ["The user is called Vera", "Vera keeps bees"]
