@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, tzinfo
+from itertools import repeat
 from pathlib import Path
 from types import TracebackType
 
@@ -61,8 +62,7 @@ class History:
 
         Raises StalePosition when a span begins before its session's position, and appends nothing then.
         """
-        at = now.astimezone(UTC).replace(microsecond=0)
-        return self._append([(one, at) for one in new], now)
+        return self._append(new, repeat(now.astimezone(UTC).replace(microsecond=0)), now)
 
     def after(self, cursor: int, *, limit_tokens: int | None = None) -> Iterator[Entry]:
         """Yield the entries above `cursor` in the order of the log, archived ones too.
@@ -193,7 +193,7 @@ class History:
         done = self.position(history_legacy.SESSION)
         zone = self._zone or now.astimezone().tzinfo
         found = history_legacy.entries(text, zone) if not done else []
-        return self._append(found, now)
+        return self._append([one for one, _ in found], (at for _, at in found), now)
 
     def close(self) -> None:
         """Give descriptors back; the next use opens them again."""
@@ -207,12 +207,12 @@ class History:
     ) -> None:
         self.close()
 
-    def _append(self, new: Sequence[tuple[NewEntry, datetime]], now: datetime) -> list[Entry]:
+    def _append(self, new: Sequence[NewEntry], times: Iterable[datetime], now: datetime) -> list[Entry]:
         if not new:
             return []
         try:
             with self._writer.lock:
-                return self._writer.append(new, now)
+                return self._writer.append(new, times, now)
         except OSError as fault:
             raise HistoryError(f"{self.path} cannot be appended to: {reason(fault)}; nothing was added.") from fault
 

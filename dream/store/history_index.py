@@ -7,7 +7,7 @@ every reader, built anew where it doesn't match what is on disk, and never more 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,9 +16,10 @@ from typing import Any
 import orjson
 
 from dream.errors import WorkspaceError
+from dream.models import Entry
 from dream.store.files import replace
 from dream.store.history_bytes import lines
-from dream.store.history_records import DERIVED, BrokenRow, Outline, outline
+from dream.store.history_records import DERIVED, BrokenRow, Outline, outline, outlined
 
 FILE_NAME = "positions.json"
 VERSION = 2
@@ -139,15 +140,16 @@ class Index:
             self.archived[name] = files[name]
         self.save()
 
-    def appended(self, inode: int, data: bytes, rows: list[Outline], *, size: int) -> None:
+    def appended(self, inode: int, data: bytes, entries: Iterable[Entry], *, size: int) -> None:
         """Count in what was just appended at `size`, behind all that is covered."""
         sums = self.now
         sums.inode = inode
-        for row in rows:
-            sums.add(row, size, len(data))
+        for entry in entries:
+            sums.add(outlined(entry), size, len(data))
         sums.covered = size + len(data)
         sums.witness = data[-WITNESS:]
-        self.save_if_due()
+        if sums.covered > self._saved + SAVE_AFTER:
+            self.save_if_due()
 
     def save_if_due(self) -> None:
         """Write the cache when enough has been added to it."""

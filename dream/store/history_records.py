@@ -85,7 +85,7 @@ def encode(entry: Entry, *, more: int = 0) -> bytes:
     """Return the entry as one JSON line. `more` counts the entries after it that were appended with it."""
     row: dict[str, Any] = {
         "cursor": entry.cursor,
-        "timestamp": entry.at.isoformat(timespec="seconds"),
+        "timestamp": entry.at,
         "kind": entry.kind,
         "content": entry.content,
     }
