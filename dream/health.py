@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from zoneinfo import ZoneInfo
+from datetime import datetime, timedelta, tzinfo
 
-from dream import nightly
 from dream.crontime import parse
 from dream.errors import WorkspaceError
 from dream.llm import tokens
 from dream.models import MEMORY_FILES, MemoryFile, Usage
 from dream.settings import Settings
-from dream.store import runs
+from dream.store import night_stamp, runs
 from dream.store.absent import absent
 from dream.store.batches import Batches
 from dream.store.bills import Bills
@@ -77,11 +75,11 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: tup
     entries, size = history.size()
     recorded = runs.last(workspace.private, LOOKED_AT)
     done = tuple(recorded[:RUNS])
-    serving = nightly.served(workspace)
+    serving = night_stamp.served(workspace.private)
     batches = Batches(workspace.private)
     batches.read()
     spent = Bills(workspace.private).spent(now, settings.zone())
-    zone = ZoneInfo(settings.timezone) if settings.timezone else None
+    zone = settings.zone() if settings.timezone else None
     next_run = serving or (parse(settings.schedule).after(now, zone) if scheduled else None)
     latest = {record.command: record for record in reversed(recorded)}
     failed = [record for record in latest.values() if record.outcome == "failed"]
@@ -109,9 +107,9 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: tup
     )
 
 
-def _missed(workspace: Workspace, settings: Settings, now: datetime, zone: ZoneInfo | None) -> list[str]:
+def _missed(workspace: Workspace, settings: Settings, now: datetime, zone: tzinfo | None) -> list[str]:
     """Tell of a night that was due long ago and not had: what is scheduled does not start, or is stopped."""
-    last = nightly.last(workspace)
+    last = night_stamp.last(workspace.private)
     due = parse(settings.schedule).before(now - LATE_NIGHT, zone)
     if last is None or last >= due:
         return []

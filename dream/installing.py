@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dream import timers
 from dream.crontime import Cron
 from dream.errors import DreamError, UsageError
 from dream.store.files import replace
 from dream.timers import Job, Kind
+
+if TYPE_CHECKING:
+    import subprocess
 
 
 def usual_kind(platform: str = sys.platform) -> Kind:
@@ -62,7 +65,7 @@ def remove(kind: Kind, wanted: Job) -> list[str]:
             return ["Your crontab has no line for this workspace."]
         _set_crontab(after)
         return ["The line is gone from your crontab."]
-    paths = [path for path in timers.files(kind, wanted) if path.exists()]
+    paths = [path for path in timers.paths(kind, wanted) if path.exists()]
     if not paths:
         return [f"Nothing is installed in {kind} for this workspace."]
     done = _end(kind, wanted, paths)
@@ -75,7 +78,9 @@ def remove(kind: Kind, wanted: Job) -> list[str]:
 
 def installed(wanted: Job) -> list[Kind]:
     """Tell where the job is installed."""
-    found: list[Kind] = [kind for kind in ("systemd", "launchd") if any(p.exists() for p in timers.files(kind, wanted))]
+    found: list[Kind] = [
+        kind for kind in ("systemd", "launchd") if any(path.exists() for path in timers.paths(kind, wanted))
+    ]
     if shutil.which("crontab"):
         listed = _run(["crontab", "-l"]).stdout
         if timers.without_line(listed, wanted) != listed:
@@ -124,6 +129,8 @@ def _set_crontab(text: str) -> None:
 
 def _run(command: list[str], text: str = "") -> subprocess.CompletedProcess[str]:
     """Run a command of the system; one that is not there ends with 127, as in a shell."""
+    import subprocess
+
     try:
         return subprocess.run(
             command, input=text, capture_output=True, check=False, encoding="utf-8", errors="surrogateescape"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import subprocess
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 import orjson
@@ -18,13 +17,10 @@ from dream.errors import DreamError, NightOver
 from dream.models import Usage
 from dream.reports import ConsolidateReport, RunReport
 from dream.settings import Settings
-from dream.store import files
+from dream.store import night_stamp
 from dream.store.lock import run_lock
 from dream.store.workspace import Workspace
 
-FOLDER = "nightly"  # in .dream/: the stamp of the last night, and who serves
-STAMP = "last.json"
-SERVING = "serving.json"
 HOOK_SECONDS = 60  # a notification that takes longer is ended
 READING_SHARE = 0.5  # of a night's time and money, so that a pile of transcripts never leaves none to dream with
 OVER = "stopped before the next step, the night is over; the next one goes on here"
@@ -88,48 +84,10 @@ def night(
         dreamt = _dream(workspace, _left(settings, read), now, step(1.0, OVER))
         # 3. The night is over, also when it failed: the next one tries again. One that was stopped goes on after it.
         if not stop():
-            stamp(workspace, now)
+            night_stamp.stamp(workspace.private, now)
     # 4. Whoever wants to know is told.
     report = NightReport(read, dreamt)
     return replace(report, problems=tuple(_tell(report, settings, workspace)))
-
-
-def stamp(workspace: Workspace, now: datetime) -> None:
-    """Note that a night was had at `now`."""
-    folder = workspace.private / FOLDER
-    folder.mkdir(parents=True, exist_ok=True)
-    files.replace(folder / STAMP, orjson.dumps({"at": now.astimezone(UTC).isoformat()}))
-
-
-def last(workspace: Workspace) -> datetime | None:
-    """Tell when the last night was; None when there was none, or its stamp is damaged."""
-    try:
-        at = datetime.fromisoformat(orjson.loads((workspace.private / FOLDER / STAMP).read_bytes())["at"])
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
-    return at if at.tzinfo else at.replace(tzinfo=UTC)
-
-
-def serving(workspace: Workspace, process: int, next_run: datetime) -> None:
-    """Note which process serves the workspace and when its next night is, for `status`."""
-    folder = workspace.private / FOLDER
-    folder.mkdir(parents=True, exist_ok=True)
-    files.replace(folder / SERVING, orjson.dumps({"pid": process, "next_run": next_run.isoformat()}))
-
-
-def not_serving(workspace: Workspace) -> None:
-    """Take the note of `serving` back."""
-    (workspace.private / FOLDER / SERVING).unlink(missing_ok=True)
-
-
-def served(workspace: Workspace) -> datetime | None:
-    """Tell when the process that serves the workspace has its next night; None where none does."""
-    try:
-        note = orjson.loads((workspace.private / FOLDER / SERVING).read_bytes())
-        os.kill(int(note["pid"]), 0)
-        return datetime.fromisoformat(note["next_run"])
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
 
 
 def _consolidate(

@@ -27,6 +27,7 @@ from dream.crontime import Cron, parse
 from dream.errors import Busy, DreamError
 from dream.nightly import NightReport
 from dream.settings import Settings
+from dream.store import night_stamp
 from dream.store.workspace import Workspace
 
 HEARTBEAT = 60.0  # seconds between two looks at the clock; also how late a night can be after the machine wakes
@@ -83,13 +84,13 @@ class Server:
         finally:
             _notify(self._environ, "STOPPING=1")
             scheduler.shutdown(wait=True)
-            nightly.not_serving(self._workspace)
+            night_stamp.not_serving(self._workspace.private)
             self._tell("Stopped.")
 
     def begin(self) -> None:
         """Note where the schedule begins: when it is first served. Nights before that are not made up for."""
-        if nightly.last(self._workspace) is None:
-            nightly.stamp(self._workspace, self._clock())
+        if night_stamp.last(self._workspace.private) is None:
+            night_stamp.stamp(self._workspace.private, self._clock())
 
     def stop(self) -> None:
         """Ask it to stop, as SIGTERM does: a model call or dream under way is finished first."""
@@ -114,7 +115,7 @@ class Server:
             self._busy = str(error)
             return
         except BaseException as error:
-            nightly.stamp(self._workspace, now)  # or every look at the clock would try again
+            night_stamp.stamp(self._workspace.private, now)  # or every look at the clock would try again
             if not isinstance(error, DreamError):
                 raise
             self._tell(f"The night failed, the next one tries again: {error}")
@@ -133,9 +134,9 @@ class Server:
                     scheduler.reschedule_job(NIGHT, trigger=_Times(self._cron, self._zone))
 
     def _due(self, now: datetime) -> bool:
-        last = nightly.last(self._workspace)
+        last = night_stamp.last(self._workspace.private)
         if last is not None and last > now:
-            nightly.stamp(self._workspace, now)  # the clock was wrong then, or is now: nights go on from here
+            night_stamp.stamp(self._workspace.private, now)  # the clock was wrong then or is now: go on from here
         return last is None or self._cron.before(now, self._zone) > last
 
     def _early_due(self, now: datetime) -> bool:
@@ -183,7 +184,7 @@ class Server:
     def _announce(self) -> None:
         """Say when the next night is, also to `status`."""
         at = self._cron.after(self._clock(), self._zone)
-        nightly.serving(self._workspace, os.getpid(), at)
+        night_stamp.serving(self._workspace.private, os.getpid(), at)
         self._tell(f"Next night: {at.astimezone(self._zone):%A %Y-%m-%d %H:%M %Z}.")
 
     def _catch_signals(self) -> None:

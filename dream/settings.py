@@ -6,14 +6,11 @@ Each limit is a field with its unit and its reason. Nothing else in `dream` read
 from __future__ import annotations
 
 import os
-import tomllib
 import types
 import typing
-import zoneinfo
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from datetime import datetime, tzinfo
-from difflib import get_close_matches
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Literal, get_args, get_origin
 
@@ -104,8 +101,10 @@ class Settings:
     def zone(self) -> tzinfo:
         """Return the zone in which naive times are read."""
         if self.timezone:
-            return zoneinfo.ZoneInfo(self.timezone)
-        return datetime.now().astimezone().tzinfo or zoneinfo.ZoneInfo("UTC")
+            from zoneinfo import ZoneInfo
+
+            return ZoneInfo(self.timezone)
+        return datetime.now().astimezone().tzinfo or UTC
 
 
 def load(
@@ -133,10 +132,16 @@ def load(
 
 def _from_file(path: Path) -> dict[str, object]:
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} cannot be read as TOML: {error}.") from error
+    import tomllib
+
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{path} cannot be read as TOML: {error}.") from error
     return {name: _checked(name, value, str(path)) for name, value in table.items()}
 
@@ -157,6 +162,8 @@ def _types() -> dict[str, object]:
 def _checked(name: str, value: object, origin: str) -> object:
     kinds = _types()
     if name not in kinds:
+        from difflib import get_close_matches
+
         near = get_close_matches(name, kinds, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else "."
         raise SettingsError(f"Unknown setting {name!r} in {origin}{hint}")
@@ -214,6 +221,8 @@ def _number(value: object, *, whole: bool) -> int | float:
 
 def _check_together(settings: Settings) -> None:
     if settings.timezone:
+        import zoneinfo
+
         try:
             zoneinfo.ZoneInfo(settings.timezone)
         except (zoneinfo.ZoneInfoNotFoundError, ValueError) as error:

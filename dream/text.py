@@ -26,17 +26,14 @@ _INVISIBLE = (
     "\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0080-\U000e00ff\U000e01f0-\U000e0fff"
 )
 _SUSPECT = re.compile(f"[{_CONTROL}{_BIDI}{_TAGS}{_JOINERS}{_SELECTORS}{_INVISIBLE}\ud800-\udfff]")
-_KINDS = tuple(
-    (name, re.compile(f"[{members}]"))
-    for name, members in (
-        ("lone surrogate", "\ud800-\udfff"),
-        ("control character", _CONTROL),
-        ("bidirectional mark", _BIDI),
-        ("tag character", _TAGS),
-        ("variation selector", _SELECTORS),
-        ("zero-width joiner", _JOINERS),
-        ("invisible character", _INVISIBLE),
-    )
+_KINDS = (
+    ("lone surrogate", "\ud800-\udfff"),
+    ("control character", _CONTROL),
+    ("bidirectional mark", _BIDI),
+    ("tag character", _TAGS),
+    ("variation selector", _SELECTORS),
+    ("zero-width joiner", _JOINERS),
+    ("invisible character", _INVISIBLE),
 )
 # The flags of England, Scotland and Wales: a black flag, tag characters, and the end tag. No others are in use.
 _FLAG = re.compile(
@@ -83,7 +80,7 @@ def _suspects(text: str) -> Iterator[tuple[int, int, str]]:
     for match in _SUSPECT.finditer(text):
         place = match.start()
         if place not in flags and not _belongs(text, place):
-            yield place, match.end(), next(name for name, members in _KINDS if members.match(match[0]))
+            yield place, match.end(), next(name for name, members in _KINDS if re.match(f"[{members}]", match[0]))
 
 
 def _belongs(text: str, place: int) -> bool:

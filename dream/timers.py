@@ -10,11 +10,9 @@ import itertools
 import re
 import shlex
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from string import Template
 from typing import Literal
-from xml.sax.saxutils import escape
 
 from dream.crontime import WEEKDAYS, Cron
 from dream.errors import UsageError
@@ -66,11 +64,18 @@ def files(kind: Kind, job: Job) -> dict[Path, str]:
     """Return what is to be installed, by path; for a crontab the one line, under the path `crontab`."""
     if any(ord(letter) < 32 for letter in str(job.workspace)):
         raise UsageError(f"A workspace whose path has a line break or control character can't be scheduled by {kind}.")
-    if kind == "crontab":
-        return {Path("crontab"): crontab_line(job)}
+    texts = [crontab_line(job)] if kind == "crontab" else _systemd(job) if kind == "systemd" else [_launchd(job)]
+    return dict(zip(paths(kind, job), texts, strict=True))
+
+
+def paths(kind: Kind, job: Job) -> list[Path]:
+    """Return where the files of `files` lie; reads nothing."""
     if kind == "systemd":
-        return _systemd(job)
-    return _launchd(job)
+        folder = job.home / ".config" / "systemd" / "user"
+        return [folder / f"{job.name}.service", folder / f"{job.name}.timer"]
+    if kind == "launchd":
+        return [job.home / "Library" / "LaunchAgents" / f"{job.name}.plist"]
+    return [Path("crontab")]
 
 
 def crontab_line(job: Job) -> str:
@@ -131,8 +136,8 @@ def times(cron: Cron) -> list[dict[str, int]]:
     return [month | day | at for month, day, at in itertools.product(months, days or [{}], clock)]
 
 
-def _systemd(job: Job) -> dict[Path, str]:
-    folder = job.home / ".config" / "systemd" / "user"
+def _systemd(job: Job) -> list[str]:
+    """Return the service and its timer."""
     label = str(job.workspace).replace("%", "%%")
     service = Template(_shipped("systemd/dream.service")).substitute(
         name=job.name,
@@ -145,22 +150,23 @@ def _systemd(job: Job) -> dict[Path, str]:
     timer = Template(_shipped("systemd/dream.timer")).substitute(
         name=job.name, label=label, calendar="\n".join(f"OnCalendar={event}" for event in calendar(job.cron))
     )
-    return {folder / f"{job.name}.service": service, folder / f"{job.name}.timer": timer}
+    return [service, timer]
 
 
-def _launchd(job: Job) -> dict[Path, str]:
+def _launchd(job: Job) -> str:
+    from xml.sax.saxutils import escape
+
     intervals = "\n".join(
         "    <dict>" + "".join(f"<key>{key}</key><integer>{value}</integer>" for key, value in at.items()) + "</dict>"
         for at in times(job.cron)
     )
-    text = Template(_shipped("launchd/dream.plist")).substitute(
+    return Template(_shipped("launchd/dream.plist")).substitute(
         name=job.name,
         arguments="\n".join(f"    <string>{escape(word)}</string>" for word in (*_with_keys(job), *job.arguments)),
         path=escape(job.search_path),
         log=escape(str(job.log)),
         calendar=intervals,
     )
-    return {job.home / "Library" / "LaunchAgents" / f"{job.name}.plist": text}
 
 
 def _with_keys(job: Job) -> tuple[str, ...]:
@@ -185,6 +191,8 @@ def _numbers(values: tuple[int, ...]) -> str:
 
 
 def _shipped(name: str) -> str:
+    from importlib import resources
+
     packaged = resources.files("dream") / "_cron" / name
     if packaged.is_file():
         return packaged.read_text(encoding="utf-8")

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+
+from dream.store.workspace import Workspace
 
 ROOT = Path(__file__).parent.parent
 HEAVY = {"litellm", "openai", "git", "apscheduler", "rich", "tiktoken"}
 
 
-def modules_after(statement: str) -> set[str]:
-    """Run `statement` in a new process and return the top-level modules that it loaded."""
-    code = f"import sys\n{statement}\nprint(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
+def modules_after(statement: str, *, whole: bool = False) -> set[str]:
+    """Run `statement` in a new process and return the top-level modules that it loaded; the `whole` list, if asked."""
+    names = "sys.modules" if whole else "{name.partition('.')[0] for name in sys.modules}"
+    code = f"import sys\n{statement}\nprint()\nprint(*sorted({names}))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     return set(done.stdout.rpartition("\n")[0].rpartition("\n")[2].split())
 
@@ -45,6 +49,32 @@ def test_help_loads_no_command_and_nothing_heavy() -> None:
 @pytest.mark.parametrize("command", ["run", "consolidate", "nightly", "status", "log", "restore", "note", "demo"])
 def test_the_help_of_a_command_loads_nothing_heavy(command: str) -> None:
     assert modules_after(call(command, "--help")).isdisjoint(HEAVY)
+
+
+# What a command that only reads must do without: reading, dreaming, and all that writes a commit.
+WORK = {"dream.pipeline", "dream.dreaming", "dream.consolidate", "dream.phases", "dream.transcripts", "dream.redact"}
+AT_ONCE = [
+    ["status"],
+    ["status", "--json"],
+    ["log"],
+    ["log", "HEAD"],
+    ["review"],
+    ["run"],
+    ["note", "I moved to Kyoto."],
+]
+
+
+@pytest.mark.parametrize("arguments", AT_ONCE, ids=" ".join)
+def test_what_is_quick_loads_nothing_heavy(tmp_path: Path, arguments: list[str]) -> None:
+    workspace = Workspace.create(tmp_path, now=datetime(2026, 11, 21, tzinfo=UTC))
+    sha = workspace.git.head() or ""
+    words = [sha if word == "HEAD" else word for word in arguments]
+
+    loaded = modules_after(call(*words, "-w", str(tmp_path)), whole=True)
+
+    assert "dream.cli." + words[0] in loaded
+    wanted = {"dream.redact"} if words[0] == "note" else set()
+    assert loaded.isdisjoint((HEAVY | WORK) - wanted)
 
 
 def test_every_public_name_can_be_had() -> None:

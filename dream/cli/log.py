@@ -10,11 +10,10 @@ import click
 
 from dream.cli import options, output, shapes, show
 from dream.cli.group import DreamCommand
-from dream.store.gitstore import Change, Shown
-from dream.store.workspace import DREAM_CURSOR
 
 if TYPE_CHECKING:
     from dream.settings import Settings
+    from dream.store.gitlog import Change, Shown
     from dream.store.workspace import Workspace
 
 SHORT = 10  # characters of a sha: unique far beyond 10,000 changes
@@ -94,5 +93,7 @@ def _show(shown: Shown) -> None:
 
 def _without_cursor(diff: str) -> str:
     """Leave out of a diff what a person need not see: the file that counts how far was dreamt."""
+    from dream.store.workspace import DREAM_CURSOR
+
     parts = re.split(r"(?m)^(?=diff --git )", diff)
     return "".join(part for part in parts if not part.startswith(f"diff --git a/{DREAM_CURSOR} "))

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from dream.cli import options, output, shapes, show
 from dream.cli.group import DreamCommand, DreamGroup
 from dream.errors import UsageError
-from dream.models import Proposal
-from dream.review import Decided
-from dream.store.workspace import Workspace
+
+if TYPE_CHECKING:
+    from dream.models import Proposal
+    from dream.review import Decided
+    from dream.store.workspace import Workspace
 
 _numbers = click.argument("numbers", nargs=-1, type=int, metavar="N...")
 _all = click.option("--all", "everything", is_flag=True, help="All that is held.")

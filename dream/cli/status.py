@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from dream.cli import options, output, shapes, show
 from dream.cli.group import DreamCommand
-from dream.health import Health
-from dream.settings import Settings
-from dream.store.absent import absent
-from dream.store.runs import RunRecord
-from dream.store.workspace import Workspace
+
+if TYPE_CHECKING:
+    from dream.health import Health
+    from dream.settings import Settings
+    from dream.store.runs import RunRecord
+    from dream.store.workspace import Workspace
 
 
 @click.command("status", cls=DreamCommand)
@@ -32,6 +34,7 @@ def command(check: bool, directory: Path | None, as_json: bool) -> int | None:
       dream status --check || echo "memory needs you"
     """
     from dream import health
+    from dream.store.absent import absent
 
     workspace = options.open_workspace(directory)
     settings = options.read_settings(workspace)

@@ -7,7 +7,6 @@ dream is, history and the cursor alone say. An answer that nobody asks for any m
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -95,6 +94,8 @@ class Batches:
 
     def plan(self, job: str, model: str, units: Sequence[Unit], at: datetime) -> Batch:
         """Note what is about to be submitted."""
+        import hashlib
+
         keys = "".join(key for unit in units for key in unit.requests)
         tag = hashlib.sha256(f"{at.isoformat()} {keys}".encode()).hexdigest()[:16]
         rows = [[unit.what, list(unit.requests), unit.first, unit.last] for unit in units]

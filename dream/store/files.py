@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -167,7 +166,7 @@ def sync_directory(path: Path) -> None:
 
 def temporary_name(path: Path) -> Path:
     """Name a file beside `path` that says which process writes it, so that `sweep` knows an orphan."""
-    return path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}{TEMPORARY}")
+    return path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}{TEMPORARY}")
 
 
 def sweep(directory: Path) -> None:

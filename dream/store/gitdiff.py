@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +30,8 @@ class Diff:
 
 def compare(old: Mapping[str, bytes | None], new: Mapping[str, bytes | None]) -> Diff:
     """Compare two states of the files; None and absent are the same. One process, nothing left on disk."""
+    import tempfile
+
     paths = [path for path in sorted({*old, *new}) if old.get(path) != new.get(path)]
     if not paths:
         return Diff("", {})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO
@@ -94,6 +93,8 @@ def reading(git: Git) -> Iterator[Objects]:
 
 def blob_name(data: bytes, sha_length: int = 40) -> str:
     """Return the name that git gives to a blob of `data`."""
+    import hashlib
+
     algorithm = "sha256" if sha_length == 64 else "sha1"
     return hashlib.new(algorithm, b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 

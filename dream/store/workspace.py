@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 from dream.errors import GitError, WorkspaceError
 from dream.models import MEMORY_FILES, Diagnostic, MemoryFile, Proposal, Rejected, Report
 from dream.settings import Settings, load
-from dream.store import context, places, review_files
+from dream.store import places, review_files
 from dream.store.files import check_plain, explained, read_bytes, read_text, replace
-from dream.store.history import History
-from dream.store.history_legacy import SESSION
-from dream.store.history_records import estimate
 
 if TYPE_CHECKING:
+    from dream.store.context import Count
     from dream.store.gitstore import GitStore
+    from dream.store.history import History
 
 DREAM_CURSOR = "memory/.dream_cursor"
 LEGACY = "memory/HISTORY.md"
@@ -94,6 +93,8 @@ class Workspace:
     @cached_property
     def history(self) -> History:
         """The log of this workspace."""
+        from dream.store.history import History
+
         settings = self.settings()
         return History(
             self.memory,
@@ -146,15 +147,18 @@ class Workspace:
         """Return the facts that a person took back."""
         return review_files.parse_rejected(read_bytes(self.root / review_files.REJECTED) or b"", self._report)
 
-    def context(self, tokens: int, *, session: str | None = None, count: context.Count = estimate) -> str:
-        """Return memory for an agent's system prompt, at most `tokens` long by `count`.
+    def context(self, tokens: int, *, session: str | None = None, count: Count | None = None) -> str:
+        """Return memory for an agent's system prompt, at most `tokens` long by `count` (None: the estimate).
 
         The three files first, then what was not dreamt yet: the newest of it, in order. With `session`, only what
         was said in that session or noted directly is shown of the latter.
         """
+        from dream.store import context
+        from dream.store.history_records import estimate
+
         texts = {file: self.read_file(file) for file in MEMORY_FILES}
         undreamt = context.undreamt(self.history.backwards(), self.dream_cursor(), session)
-        return context.block(texts, undreamt, tokens, count)
+        return context.block(texts, undreamt, tokens, count or estimate)
 
     def make_private(self) -> None:
         """Make the .dream directory, which no git repository takes notice of."""
@@ -164,6 +168,8 @@ class Workspace:
 
     def _import_legacy(self, now: datetime) -> None:
         """Import HISTORY.md and move the dreams' cursor past it, so that the old archive is not dreamt again."""
+        from dream.store.history_legacy import SESSION
+
         self.history.import_legacy(self.root / LEGACY, now=now)
         dreamt = cursor = self.dream_cursor()
         for entry in self.history.after(dreamt):

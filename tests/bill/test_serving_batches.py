@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from dream import nightly
 from dream.models import NewEntry
 from dream.nightly import NightReport
 from dream.schedule import Server
 from dream.settings import Settings
+from dream.store import night_stamp
 from dream.store.workspace import Workspace
 from tests.provider import Provider, text
 
@@ -31,7 +31,7 @@ def test_an_answer_that_comes_by_day_is_dreamt_by_day(tmp_path: Path, provider: 
         told=nights.append,
         clock=lambda: clock[0],
     )
-    nightly.stamp(workspace, NOW - timedelta(days=1))  # the night is due: it submits
+    night_stamp.stamp(workspace.private, NOW - timedelta(days=1))  # the night is due: it submits
 
     for minutes in (0, 1, 2, 20, 21):
         clock[0] = NOW + timedelta(minutes=minutes)

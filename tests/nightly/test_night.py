@@ -17,6 +17,7 @@ from dream import health, nightly
 from dream.errors import Busy
 from dream.nightly import NightReport
 from dream.settings import Settings
+from dream.store import night_stamp
 from dream.store.lock import run_lock
 from dream.store.workspace import Workspace
 from tests.sources.test_incremental import row
@@ -62,7 +63,7 @@ def test_a_night_reads_and_dreams_and_the_next_one_has_nothing_to_do(workspace: 
     assert (first.consolidated.sessions, first.run.outcome, first.exit_status) == (3, "committed", 0)
     assert second.consolidated
     assert (second.consolidated.messages, second.run.outcome, second.usage.calls) == (0, "nothing", 0)
-    assert nightly.last(workspace) == NOW
+    assert night_stamp.last(workspace.private) == NOW
 
 
 def test_a_night_ends_at_its_bound_of_time_and_the_next_one_goes_on(workspace: Workspace, tmp_path: Path) -> None:
@@ -93,9 +94,9 @@ def stops_after(steps: int) -> Callable[[], bool]:
 def test_a_night_that_was_stopped_is_not_done(workspace: Workspace, tmp_path: Path) -> None:
     settings = chats(tmp_path, 5)
     report = night(workspace, settings, stop=stops_after(4))
-    assert (report.exit_status, nightly.last(workspace)) == (0, None)
+    assert (report.exit_status, night_stamp.last(workspace.private)) == (0, None)
     night(workspace, settings)
-    assert (nightly.last(workspace), len(workspace.history.positions())) == (NOW, 5)
+    assert (night_stamp.last(workspace.private), len(workspace.history.positions())) == (NOW, 5)
 
 
 def test_a_source_that_is_wrong_is_a_failure_and_history_is_dreamt_all_the_same(workspace: Workspace) -> None:
@@ -118,7 +119,7 @@ def test_a_failed_consolidation_is_a_problem_although_the_dream_after_it_was_fin
 
 
 def test_a_night_that_was_long_due_is_a_problem_where_one_is_scheduled(workspace: Workspace) -> None:
-    nightly.stamp(workspace, NOW - timedelta(days=3))
+    night_stamp.stamp(workspace.private, NOW - timedelta(days=3))
     settings = Settings(timezone="UTC")
     assert health.read(workspace, settings, NOW, ()).problems == ()
     (problem,) = health.read(workspace, settings, NOW, ("crontab",)).problems
@@ -128,7 +129,7 @@ def test_a_night_that_was_long_due_is_a_problem_where_one_is_scheduled(workspace
 def test_two_nights_at_once_are_one(workspace: Workspace, tmp_path: Path) -> None:
     with run_lock(workspace.private, "dream nightly", now=NOW), pytest.raises(Busy, match="dream nightly"):
         night(workspace, chats(tmp_path, 1))
-    assert nightly.last(workspace) is None
+    assert night_stamp.last(workspace.private) is None
 
 
 def hook(tmp_path: Path, name: str) -> str:

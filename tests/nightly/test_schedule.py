@@ -19,6 +19,7 @@ import pytest
 from dream import nightly, notes
 from dream.schedule import Server
 from dream.settings import Settings
+from dream.store import night_stamp
 from dream.store.workspace import Workspace
 from tests.cli.commands import command, environment
 
@@ -93,7 +94,7 @@ def test_the_hour_that_comes_twice_or_never_makes_one_night(
 
 
 def test_a_clock_that_was_wrong_once_does_not_end_the_nights(machine: Machine) -> None:
-    nightly.stamp(machine.workspace, START + timedelta(days=4000))
+    night_stamp.stamp(machine.workspace.private, START + timedelta(days=4000))
     machine.pass_hours(machine.serve(), 24)
     assert machine.nights == [datetime(2026, 11, 21, 3, tzinfo=UTC)]
 
@@ -142,7 +143,7 @@ def test_serve_reads_its_settings_anew_at_sighup_and_stops_cleanly_at_sigterm(tm
     workspace = Workspace.create(tmp_path / "ws", now=datetime.now(UTC))
     with served(workspace.root, "--set", "timezone=UTC") as process:
         assert "03:00 UTC" in line(process)
-        assert nightly.served(workspace) is not None
+        assert night_stamp.served(workspace.private) is not None
         (workspace.root / "dream.toml").write_text('schedule = "45 5 * * *"\n')
         process.send_signal(signal.SIGHUP)
         assert line(process) == "The settings were read anew.\n"
@@ -153,7 +154,7 @@ def test_serve_reads_its_settings_anew_at_sighup_and_stops_cleanly_at_sigterm(tm
         process.send_signal(signal.SIGTERM)
         assert line(process) == "Stopped.\n"
         assert process.wait(20) == 0
-    assert nightly.served(workspace) is None
+    assert night_stamp.served(workspace.private) is None
 
 
 @pytest.mark.long
@@ -161,7 +162,7 @@ def test_a_night_that_is_due_is_had_at_the_start_and_killing_it_loses_nothing(tm
     now = datetime.now(UTC)
     workspace = Workspace.create(tmp_path / "ws", now=now)
     notes.note(workspace, "Lena likes tea.", settings=QUIET, now=now)
-    nightly.stamp(workspace, now - timedelta(days=2))
+    night_stamp.stamp(workspace.private, now - timedelta(days=2))
     with served(workspace.root) as process:
         line(process)
         end = time.monotonic() + 30
@@ -171,4 +172,4 @@ def test_a_night_that_is_due_is_had_at_the_start_and_killing_it_loses_nothing(tm
         process.wait()
     assert workspace.dream_cursor() == 1
     assert json.loads((workspace.private / "nightly" / "serving.json").read_bytes())["pid"] == process.pid
-    assert nightly.served(workspace) is None
+    assert night_stamp.served(workspace.private) is None

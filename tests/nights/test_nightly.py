@@ -15,7 +15,7 @@ from dream import nightly
 from dream.errors import Busy
 from dream.nightly import NightReport
 from dream.settings import Settings
-from dream.store import runs
+from dream.store import night_stamp, runs
 from dream.store.lock import run_lock
 from dream.store.workspace import Workspace
 
@@ -54,7 +54,7 @@ def test_a_night_reads_the_sources_and_dreams(workspace: Workspace, tmp_path: Pa
     assert report.consolidated is not None
     assert (report.consolidated.messages, report.run.outcome, report.exit_status) == (2, "committed", 0)
     assert "Kyoto" in "".join(workspace.read_file(name) for name in ("USER.md", "memory/MEMORY.md"))
-    assert nightly.last(workspace) == NIGHT
+    assert night_stamp.last(workspace.private) == NIGHT
 
 
 def test_a_second_night_finds_nothing_new_and_calls_no_model(workspace: Workspace, tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_night_while_another_run_works_is_busy_at_once(workspace: Workspace) -
     with run_lock(workspace.private, "dream run"), pytest.raises(Busy, match="dream run"):
         night(workspace)
 
-    assert nightly.last(workspace) is None
+    assert night_stamp.last(workspace.private) is None
 
 
 def notifier(tmp_path: Path) -> tuple[str, Path]:
@@ -158,10 +158,10 @@ def test_a_notifier_that_fails_is_a_problem_and_no_failure(workspace: Workspace,
 
 
 def test_a_damaged_stamp_is_no_stamp(workspace: Workspace) -> None:
-    nightly.stamp(workspace, NIGHT)
+    night_stamp.stamp(workspace.private, NIGHT)
     (workspace.private / "nightly" / "last.json").write_bytes(b"{")
 
-    assert nightly.last(workspace) is None
+    assert night_stamp.last(workspace.private) is None
 
 
 def test_every_night_leaves_a_record(workspace: Workspace, tmp_path: Path) -> None:

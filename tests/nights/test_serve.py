@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from dream import nightly
 from dream.nightly import NightReport
 from dream.schedule import Server
 from dream.settings import Settings
+from dream.store import night_stamp
 from dream.store.workspace import Workspace
 from tests.cli.commands import command, dream, environment
 
@@ -51,7 +51,7 @@ def server(workspace: Workspace, clock: Clock, nights: list[NightReport], **sett
 
 def test_a_night_is_had_when_it_is_due_and_once(workspace: Workspace) -> None:
     clock, nights = Clock(EVENING), list[NightReport]()
-    nightly.stamp(workspace, EVENING)
+    night_stamp.stamp(workspace.private, EVENING)
     serving = server(workspace, clock, nights)
 
     counts = []
@@ -65,7 +65,7 @@ def test_a_night_is_had_when_it_is_due_and_once(workspace: Workspace) -> None:
 
 def test_nights_that_were_slept_through_are_made_up_for_by_one(workspace: Workspace) -> None:
     clock, nights = Clock(EVENING + timedelta(days=5)), list[NightReport]()
-    nightly.stamp(workspace, EVENING)
+    night_stamp.stamp(workspace.private, EVENING)
 
     serving = server(workspace, clock, nights)
     serving.beat()
@@ -76,7 +76,7 @@ def test_nights_that_were_slept_through_are_made_up_for_by_one(workspace: Worksp
 
 def test_a_restart_neither_forgets_nor_repeats_a_night(workspace: Workspace) -> None:
     clock, nights = Clock(EVENING), list[NightReport]()
-    nightly.stamp(workspace, EVENING)
+    night_stamp.stamp(workspace.private, EVENING)
     for hours in range(0, 48, 2):  # started anew every other hour
         clock.now = EVENING + timedelta(hours=hours)
         server(workspace, clock, nights).beat()
@@ -87,7 +87,7 @@ def test_a_restart_neither_forgets_nor_repeats_a_night(workspace: Workspace) -> 
 def test_the_night_on_which_the_clock_goes_back_is_had_once(workspace: Workspace) -> None:
     start = datetime(2026, 10, 24, 20, tzinfo=UTC)
     clock, nights = Clock(start), list[NightReport]()
-    nightly.stamp(workspace, start)
+    night_stamp.stamp(workspace.private, start)
     serving = server(workspace, clock, nights, timezone="Europe/Berlin", schedule="30 2 * * *")
 
     for minutes in range(0, 12 * 60, 10):
@@ -99,7 +99,7 @@ def test_the_night_on_which_the_clock_goes_back_is_had_once(workspace: Workspace
 
 def test_a_large_backlog_is_dreamt_early_and_a_failure_is_not_tried_every_minute(workspace: Workspace) -> None:
     clock, nights = Clock(EVENING), list[NightReport]()
-    nightly.stamp(workspace, EVENING)
+    night_stamp.stamp(workspace.private, EVENING)
     serving = server(workspace, clock, nights, early_tokens=20, max_call_tokens=10)
     serving.beat()
     quiet = len(nights)
@@ -161,7 +161,7 @@ def test_serve_ends_cleanly_when_asked(workspace: Workspace, number: signal.Sign
 
 
 def test_serve_makes_up_for_the_night_it_missed(workspace: Workspace) -> None:
-    nightly.stamp(workspace, datetime.now(UTC) - timedelta(days=3))
+    night_stamp.stamp(workspace.private, datetime.now(UTC) - timedelta(days=3))
     dream("note", "I live in Kyoto", "-w", workspace.root)
 
     with serving(workspace.root):
