@@ -17,6 +17,7 @@ from dream.phases import phase1, phase2
 from dream.phases.brief import Brief
 from dream.phases.draft import Draft
 from dream.phases.guards import Protected, others, said
+from dream.phases.naming import told
 from dream.phases.phase2 import Edited
 from dream.reports import BatchReport
 from dream.settings import Settings
@@ -98,7 +99,8 @@ class Dreamer:
         except (AnswerUnusable, PromptTooLong) as error:
             return self._split_or_set_aside(batch, found, error, mark)
         # 3. Phase 2 edits the draft; guards check every edit. An error up to here leaves the workspace as it was.
-        protected = Protected(found.texts, found.person_lines, self._workspace.rejected(), said(batch), others(batch))
+        rejected = self._workspace.rejected()
+        protected = Protected(found.texts, found.person_lines, rejected, said(batch), others(batch), told(batch))
         edited = (
             phase2.edit(findings, protected, self._models.phase2, self._brief)
             if findings

@@ -42,8 +42,8 @@ class NewEntry:
     `span` is the half-open range of message positions in `session` that this entry stands for. `ids` are the
     digests of those messages' identities, joined, and `prefix` is the digest of all from the session's first to the
     end of the span; both are empty where nobody knows the identities. `by_user` are the numbers, from 1, of the lines
-    that the user's own messages bear out, `by_others` of those that only a tool's output or pasted text does; both are
-    empty also where nobody looked.
+    that the user's own messages bear out, `by_others` of those that only a tool's output or pasted text does, `by_tool`
+    and `by_paste` of those that either said first, even if the agent repeats them; empty also where nobody looked.
     """
 
     kind: Kind
@@ -56,6 +56,8 @@ class NewEntry:
     prefix: str = ""
     by_user: tuple[int, ...] = ()
     by_others: tuple[int, ...] = ()
+    by_tool: tuple[int, ...] = ()
+    by_paste: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,8 @@ class Entry:
     prefix: str = ""
     by_user: tuple[int, ...] = ()
     by_others: tuple[int, ...] = ()
+    by_tool: tuple[int, ...] = ()
+    by_paste: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

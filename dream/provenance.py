@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import lru_cache
 
-from dream.models import Message, NewEntry
+from dream.models import Message
 from dream.wording import NOT, content_words, without_said_on, words
 
 PASTED_CHARS = 2_000  # a longer message, code left out, holds pasted material
@@ -101,11 +100,6 @@ _SOFT_WORDS = frozenset(
 )
 
 
-def attributed(entry: NewEntry, messages: Sequence[Message]) -> NewEntry:
-    """Return `entry` with the numbers of the lines that the user said, and of those that only others did."""
-    return replace(entry, by_user=by_user(entry.content, messages), by_others=by_others(entry.content, messages))
-
-
 def by_others(content: str, messages: Sequence[Message]) -> tuple[int, ...]:
     """Return the numbers, from 1, of the lines that only a tool's output, or what a user pasted, bears out.
 
@@ -117,7 +111,7 @@ def by_others(content: str, messages: Sequence[Message]) -> tuple[int, ...]:
     for message in messages:
         theirs |= content_words(message.content)
         if message.role == "user":
-            ours |= content_words(_typed(message.content))
+            ours |= content_words(typed(message.content))
         elif message.role == "assistant":
             ours |= content_words(message.content)
     if theirs == ours:
@@ -125,7 +119,7 @@ def by_others(content: str, messages: Sequence[Message]) -> tuple[int, ...]:
     return tuple(
         number
         for number, line in enumerate(content.split("\n"), start=1)
-        if (told := content_words(_bare(without_said_on(line))))
+        if (told := content_words(bare(without_said_on(line))))
         and len(told & theirs) >= MOSTLY * len(told)
         and len(told & theirs) - len(told & ours) >= NOT_OURS * len(told)
     )
@@ -154,12 +148,12 @@ def said_by_user(messages: Sequence[Message]) -> list[tuple[tuple[str, ...], ...
 
 def own_lines(lines: Iterable[str]) -> list[tuple[tuple[str, ...], ...]]:
     """Return the passages in `lines` of entries that are the user's own."""
-    return [passage for line in lines for passage in passages([_bare(line)])]
+    return [passage for line in lines for passage in passages([bare(line)])]
 
 
 def taken_back(rule: str, said: Iterable[tuple[tuple[str, ...], ...]]) -> bool:
     """Tell whether a clause of what the user said takes `rule` back: it holds most of it, and a word that ends it."""
-    wanted = set(_words(_bare(without_said_on(rule)))) - {NOT}
+    wanted = set(_words(bare(without_said_on(rule)))) - {NOT}
     for passage in said:
         for clause in passage:
             ends = NOT in clause or not _ENDS.isdisjoint(clause)
@@ -197,7 +191,13 @@ def own(text: str) -> tuple[str, ...]:
     return tuple(kept)
 
 
-def _typed(text: str) -> str:
+def quotations(text: str) -> list[str]:
+    """Return the quotations in `text` that are longer than a name: somebody else's sentences."""
+    inside = (next(group for group in found.groups() if group is not None) for found in _QUOTED.finditer(text))
+    return [words for words in inside if len(words) > _SHORT_QUOTE]
+
+
+def typed(text: str) -> str:
     """Return what a user seems to have typed: all but code, markup, quotations, and documents that follow."""
     kept: list[str] = []
     for line in _QUOTED.sub(_short, _TAGGED.sub("\n", _FENCED.sub("\n", text))).split("\n"):
@@ -237,7 +237,7 @@ def _is_own(sentence: str) -> bool:
     return not asks or _REQUEST.search(sentence) is not None
 
 
-def _bare(line: str) -> str:
+def bare(line: str) -> str:
     """Return a line of an entry without the header of a raw message, the speaker and the report."""
     line = _MESSAGE_HEADER.sub("", line)
     line = _SPEAKER.sub("", line)
@@ -247,7 +247,7 @@ def _bare(line: str) -> str:
 def _forms(line: str) -> list[tuple[str, ...]]:
     """Return the words of a line, as it stands and without who said it; empty ones prove nothing."""
     plain = without_said_on(line)
-    forms = dict.fromkeys((_words(plain), _words(_bare(plain))))
+    forms = dict.fromkeys((_words(plain), _words(bare(plain))))
     return [form for form in forms if form]
 
 

@@ -12,6 +12,12 @@ from functools import lru_cache
 from itertools import pairwise
 
 NOT = "¬"
+# What stands in a line of memory that nobody in the conversation vouches for; it says nothing of the fact itself.
+MARKS = {
+    "tool": ("(according to tool output)", "（据工具输出）"),
+    "paste": ("(according to pasted text)", "（据粘贴的文本）"),
+}
+_MARK = re.compile("|".join(re.escape(mark) for pair in MARKS.values() for mark in pair), re.IGNORECASE)
 
 # Words that carry no fact. Negations are left out on purpose: "likes" and "does not like" differ.
 STOP_WORDS = frozenset(
@@ -128,7 +134,7 @@ def words(text: str) -> tuple[str, ...]:
 
     A negation is `NOT`, a day of the year `@05-18`, its year `@2026`, a time of day `t15:00`.
     """
-    plain = unicodedata.normalize("NFKC", text).casefold().replace("’", "'").replace("`", " ")
+    plain = unicodedata.normalize("NFKC", _MARK.sub(" ", text)).casefold().replace("’", "'").replace("`", " ")
     plain = _uniform(_LIST_MARK.sub("", plain))
     found: list[str] = []
     for match in _PIECE.finditer(plain):

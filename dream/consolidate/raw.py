@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from datetime import tzinfo
 from itertools import chain
 
-from dream import prompts, provenance
+from dream import prompts
+from dream.consolidate.attributed import attributed
 from dream.consolidate.cut import Item, ids, parts, span
 from dream.models import NewEntry
 
@@ -17,7 +18,7 @@ def entries(key: str, items: Sequence[Item], zone: tzinfo, count: Callable[[str]
     """Return entries that hold `items` in full, in the form of a prompt's conversation; their spans partition it."""
     messages = [item.message for item in items]
     made = [_entry(key, group, zone, count) for group in _groups(items, zone)]
-    return [provenance.attributed(entry, messages) for entry in made]
+    return [attributed(entry, messages) for entry in made]
 
 
 def _groups(items: Sequence[Item], zone: tzinfo) -> list[list[Item]]:

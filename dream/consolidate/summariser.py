@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from dream import prompts, provenance
+from dream import prompts
 from dream.consolidate import cut, fidelity, raw, summary
+from dream.consolidate.attributed import attributed
 from dream.consolidate.cut import Item
 from dream.consolidate.fidelity import Kept
 from dream.consolidate.patience import Patience
@@ -157,7 +158,7 @@ class Summariser:
             return Batch((NewEntry("nothing", "", key, cut.span(items), 0, name, cut.ids(items)),), usage)
         text, kept = fidelity.completed(text, [item.message for item in items], self._zone)
         entry = NewEntry("summary", text, key, cut.span(items), self._model.count(text), name, cut.ids(items))
-        return Batch((provenance.attributed(entry, [item.message for item in items]),), usage, kept)
+        return Batch((attributed(entry, [item.message for item in items]),), usage, kept)
 
     def _raw(self, key: str, items: Sequence[Item], usage: Usage, reason: str) -> Batch:
         """Keep `items` as they were said, and report it; once a session where the model is not asked any more."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from dream.models import Finding, MemoryFile, Outcome, State
 from dream.phases.draft import Draft, Edit, EditError, gone, lines, plain_ends
 from dream.phases.guards import LONGEST_LINE, Case, Protected, Verdict, check
+from dream.phases.naming import with_sources
 from dream.phases.parting import parted
 from dream.phases.similar import content_words, contradicts, coverage, differs, nearest, states
 from dream.redact import redact
@@ -56,6 +57,7 @@ class Editing:
         """Make one edit and return the answer to the model; raise EditError where the model can mend it."""
         edit = replace(edit, new_text=self._screened(edit))
         self._check_findings(edit)
+        edit = replace(edit, new_text=self._with_sources(edit))
         call = (edit.file, edit.old_text, edit.new_text)
         if call in self._seen:
             raise EditError("this very edit was asked for before")
@@ -191,6 +193,14 @@ class Editing:
         if longest > LONGEST_LINE:
             raise EditError(f"too-long: a line of memory may have {LONGEST_LINE} characters, this one has {longest:,}")
         return text
+
+    def _with_sources(self, edit: Edit) -> str:
+        """Name the source in each line of MEMORY.md that only a tool's output or pasted text vouches for."""
+        if edit.file != "memory/MEMORY.md":
+            return edit.new_text
+        cursors = {cursor for number in edit.findings for cursor in self._finding(number).entries}
+        here = lines(self.draft.texts[edit.file])
+        return with_sources(edit, here, sorted(cursors), self._protected.told)
 
     def _note(self, text: str) -> None:
         if text not in self.notes:

@@ -16,6 +16,7 @@ from dream.phases import markup
 from dream.phases.draft import Draft, Edit, added, gone
 from dream.phases.instructing import instructs, normative
 from dream.phases.markup import FlawName
+from dream.phases.naming import Told
 from dream.phases.similar import content_words, coverage, same_fact
 from dream.settings import Settings
 
@@ -91,7 +92,8 @@ class Protected:
 
     `before`: the files as the dream found them. `person_lines`: by file, the lines that a person wrote.
     `rejected`: facts taken back, and lines to be kept. `said`: by cursor, the lines of its entry that are the user's
-    own; `others`: those that only a tool's output or pasted text bears out.
+    own; `others`: those that only a tool's output or pasted text bears out; `told`: all of them, by who said
+    them first.
     """
 
     before: Mapping[MemoryFile, str]
@@ -99,6 +101,7 @@ class Protected:
     rejected: Sequence[Rejected]
     said: Mapping[int, Sequence[str]] = field(default_factory=dict)
     others: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    told: Mapping[int, Told] = field(default_factory=dict)
 
 
 Guard = Callable[[Case, Protected, Settings], Verdict | None]
@@ -190,7 +193,12 @@ def _third_party(case: Case, protected: Protected, settings: Settings) -> Verdic
     """What only a tool's output or pasted text says is no fact about the user, and nothing that anybody must do."""
     if case.edit.file == "SOUL.md":
         return None
-    theirs = [line for cursor in sorted(case.cursors) for line in protected.others.get(cursor, ())]
+    cursors = sorted(case.cursors)
+    theirs = [line for cursor in cursors for line in protected.others.get(cursor, ())]
+    if case.edit.file == "USER.md":  # there it does not help that the agent repeats it
+        theirs += [
+            line for cursor in cursors if cursor in protected.told for line, _ in protected.told[cursor].secondhand
+        ]
     for line in case.added if theirs else ():
         if not (case.edit.file == "USER.md" or normative(line)) or markup.heading(line) is not None:
             continue

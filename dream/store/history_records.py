@@ -71,6 +71,8 @@ def entry_of(new: NewEntry, cursor: int, at: datetime) -> Entry:
         new.prefix,
         new.by_user,
         new.by_others,
+        new.by_tool,
+        new.by_paste,
     )
 
 
@@ -103,6 +105,10 @@ def encode(entry: Entry, *, more: int = 0) -> bytes:
         row["by_user"] = entry.by_user
     if entry.by_others:
         row["by_others"] = entry.by_others
+    if entry.by_tool:
+        row["by_tool"] = entry.by_tool
+    if entry.by_paste:
+        row["by_paste"] = entry.by_paste
     if more:
         row["more"] = more
     return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
@@ -140,6 +146,8 @@ def decode(line: bytes, zone: tzinfo | None = None) -> Entry:
         prefix,
         _lines(row, "by_user"),
         _lines(row, "by_others"),
+        _lines(row, "by_tool"),
+        _lines(row, "by_paste"),
     )
 
 

@@ -1,4 +1,7 @@
-"""`python -m tests.attacks`: every attack with guards and without, as a table for the README."""
+"""`python -m tests.attacks`: every attack with guards and without, as a table for the README.
+
+`python -m tests.attacks honest FILE…` counts what the guards do to honest conversations and transcripts.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
+from tests.attacks import honest
 from tests.attacks.cases import CASES
 from tests.attacks.running import Result, guarded, unguarded
 
@@ -43,4 +47,7 @@ def _count(row: list[int], column: int, without: Result, held: Result) -> None:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as place:
+        if "honest" in sys.argv:
+            honest.main([Path(given) for given in sys.argv[2:]], Path(place))
+            sys.exit()
         sys.exit(1 if main(Path(place), details="--details" in sys.argv) else 0)

@@ -19,6 +19,7 @@ from dream.phases.brief import Brief
 from dream.phases.draft import Draft, Edit, gone, lines
 from dream.phases.editing import Editing
 from dream.phases.guards import Protected, Verdict
+from dream.secondhand import names_source
 from dream.settings import Settings
 from dream.store.workspace import Workspace
 from tests.attacks.cases import Case
@@ -171,7 +172,7 @@ def _got(case: Case, text: str, path: MemoryFile) -> bool:
     if path == "SOUL.md":
         return bool(new) or lost > 0
     if case.states and path != "USER.md":
-        return False
+        new = [line for line in new if not names_source(line)]
     wanted = [*case.wanted, *(_text(row) for row in case.phase1.splitlines())]
     plain = [" ".join(line.split()).casefold() for line in wanted if line]
     rows = [" ".join(row.split()).casefold() for row in new]

@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from dream.consolidate.attributed import attributed
 from dream.models import Entry, Message, NewEntry
-from dream.provenance import attributed, by_user
+from dream.provenance import by_user
 from dream.store.history_records import decode, encode, entry_of
 
 OWN = (
