@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import tzinfo
 
 from dream.consolidate.exact import Exact, exact
+from dream.consolidate.passing import in_passing, without_quotations
 from dream.models import Message
 
 TAIL_CHARS = 400  # of all lines that are added: a help for the summary, not a second one
@@ -21,7 +22,8 @@ _SENTENCE = re.compile(r"[^\n.!?。！？]+(?:[.!?](?=\w)[^\n.!?。！？]*)*[.!
 # What takes back something said earlier; the earlier words about the same thing must not come back as a fact.
 _CORRECTS = re.compile(
     r"\b(?:actually|instead|no longer|not anymore|any more|changed|change (?:it|that|to)|switch(?:ed|ing)?|moved"
-    r"|correction|sorry|i mean|i meant|rather than|from now on|updated?|cancel(?:l?ed)?|doch|stattdessen|nicht mehr)\b"
+    r"|correction|sorry|make (?:that|it)|i mean|i meant|rather than|from now on|updated?|cancel(?:l?ed)?"
+    r"|doch|stattdessen|nicht mehr)\b"
     r"|其实|其實|不再|改成|改为|改為|更正|取消|不是",
     re.IGNORECASE,
 )
@@ -100,27 +102,34 @@ def _tail(
 
 
 def _sentences(messages: Sequence[Message]) -> Iterator[_Stated]:
-    """Yield what users stated, by sentence: the message's place, the sentence and the exact things in it."""
+    """Yield what users stated themselves, not in passing: the message's place, the sentence, the exact things in it."""
     speakers = tuple((message.name or "?").casefold()[:3] for message in messages)
     for place, message in enumerate(messages):
         if message.role != "user" or len(message.content) > PASTED_CHARS:
             continue
-        for match in _SENTENCE.finditer(_FENCED.sub("\n", message.content)):
+        for match in _SENTENCE.finditer(without_quotations(_FENCED.sub("\n", message.content))):
             sentence = match[0].strip()
-            things = [] if sentence.endswith(("?", "？")) else exact(sentence)
+            things = [] if sentence.endswith(("?", "？")) or in_passing(sentence) else exact(sentence)
             things = [thing for thing in things if thing.kind != "name" or _names(thing, sentence, speakers)]
             if things:
                 yield place, sentence, things
 
 
 def _corrected(messages: Sequence[Message]) -> dict[str, int]:
-    """Return, for each word of a user message that corrects something, the place of the last such message."""
-    return {
-        word: place
-        for place, message in enumerate(messages)
-        if message.role == "user" and len(message.content) <= PASTED_CHARS and _CORRECTS.search(message.content)
-        for word in _words(message.content)
-    }
+    """Return, for each word of a user message that corrects something, the place of the last such message.
+
+    One that only gives another value ("no, make that 60 ms") corrects what the user said before it.
+    """
+    found: dict[str, int] = {}
+    before = ""
+    for place, message in enumerate(messages):
+        if message.role != "user" or len(message.content) > PASTED_CHARS:
+            continue
+        if _CORRECTS.search(message.content):
+            words = _words(message.content) or _words(before)
+            found |= dict.fromkeys(words, place)
+        before = message.content
+    return found
 
 
 def _words(text: str) -> set[str]:

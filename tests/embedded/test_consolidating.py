@@ -18,7 +18,10 @@ def test_a_named_speaker_keeps_the_name_in_the_third_person() -> None:
 
 
 def test_a_user_without_a_name_is_the_subject_left_out() -> None:
-    assert said("I live in Osaka and work as a nurse.") == ["Lives in Osaka and works as a nurse (8 May 2023)"]
+    assert said("I live in Osaka and work as a nurse.") == [
+        "Lives in Osaka (8 May 2023)",
+        "Works as a nurse (8 May 2023)",
+    ]
 
 
 def test_a_chinese_statement_stays_chinese() -> None:

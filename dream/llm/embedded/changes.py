@@ -6,13 +6,15 @@ import re
 from functools import lru_cache
 
 from dream.llm.embedded.lexicon import COMMON, MONTHS, NUMBERS, STOP, WEEKDAYS
+from dream.llm.embedded.renewing import renewed
+from dream.llm.embedded.salience import happened
 from dream.llm.embedded.subjects import about, apart, same_person
 from dream.llm.embedded.words import CJK, content, has_cjk, likeness, overlap, stem
 
 SUFFIX = re.compile(r"\s*[（(][^()（）]{0,40}(?:\d{4}|\d月)[^()（）]{0,20}[)）]$")
 _MONTH = "|".join(MONTHS)
 _DATE = re.compile(
-    rf"\b(?:(?:{_MONTH}) \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?|\d{{1,2}} (?:{_MONTH})(?: \d{{4}})?|\d{{4}}-\d\d-\d\d)\b"
+    rf"\b(?:(?:{_MONTH}) \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?|\d{{1,2}}(?:st|nd|rd|th)? (?:of )?(?:{_MONTH})(?: \d{{4}})?|\d{{4}}-\d\d-\d\d)\b"
     r"|(?:\d{4}年)?\d{1,2}月\d{1,2}[日号]|(?:周|星期)[一二三四五六日天]"
 )
 _CLOCK = re.compile(r"\b\d{1,2}(?::\d\d)? ?(?:am|pm|AM|PM)\b|\b\d{1,2}:\d\d\b")
@@ -23,7 +25,7 @@ _VALUE = re.compile(
 )
 _CUE = re.compile(
     r"\b(?:now|actually|instead|no longer|not anymore|changed?|switch(?:ed|ing)?|moved?|moving|relocated|updat\w+|new|"
-    r"increas\w+|decreas\w+|reduced|dropped|rais\w+|grew|grown|improv\w+|extend\w+|shift\w+|postpon\w+|reschedul\w+|push\w+|"
+    r"increas\w+|decreas\w+|reduced|dropped|rais\w+|mov(?:e|es|ing) to|grew|grown|improv\w+|extend\w+|shift\w+|postpon\w+|reschedul\w+|push\w+|"
     r"delay\w+|correct\w+|revis\w+|adjust\w+|reach\w+|recently|total|latest|upgrad\w+|bump\w+|brought|down to|up to|rather than)\b"
     r"|其实|改成|改为|改到|改[喝吃用学玩看]|换成|换到|换了|搬到|搬去|现在|不再|更新|推迟|提前|增加到|减少到|变成|新的",
     re.I,
@@ -61,12 +63,28 @@ _FROM_ZH = re.compile(
     rf"(?:从|把|不再?(?:喜欢)?[用喝吃玩看学养开穿抽听写做])(?P<old>[{CJK}]{{2,6}}?|[A-Za-z+#.]+)(?:换|改|搬|了|到|，|$)"
 )
 _NUMBERED = re.compile(r"\b(port|version|room|extension|floor|line|page) (?:number |no\.? |is |to )?$", re.I)
+_NUMBER = re.compile(r"(?<![A-Za-z0-9_.])\d[\d.,]*(?<![.,])")
+_HOLDER = re.compile(
+    r"^(?P<who>(?:[A-Z]\w+ ?)+) (?:does|leads|owns|manages|handles|runs|reviews|maintains|is (?:responsible for|in charge of|the|our)"
+    r"|takes over|took over) (?P<task>.+?)(?: now)?$"
+)
+_LIKES = re.compile(
+    r"^(?P<who>.{0,30}?)\s*(?:now )?(?:(?P<not>hates|dislikes|(?:doesn't|does not|no longer) (?:like|likes|love|loves|enjoy)|can't stand)|likes|loves|enjoys)"
+    r" (?P<what>.+?)(?: now)?$",
+    re.I,
+)
+_PLANNED = re.compile(
+    rf"^(?:the |our |their |the user's )?(?P<thing>[\w' -]{{3,50}}?) (?:is|are|starts?|takes place|is due|is planned|is scheduled|(?:was |is |has )?(?:been )?"
+    rf"(?:mov\w+|shift\w*|slip\w*|postponed|rescheduled|delayed))(?: now)?(?: on| in| at| by| for| to)* (?:the )?(?P<when>[^,;]*(?:{_MONTH}|{'|'.join(WEEKDAYS)})[^,;]*)",
+    re.I,
+)
 _KINDS = frozenset(stem(kind) for kind in ("port", "version", "room", "extension", "floor", "line", "page"))
 _ANY = frozenset(map(stem, ("runs", "listening", "served", "starts", "works", "needs", "server", "service")))
 
 
 _STATE = re.compile(
-    r"\b(?:uses?|using|prefers?|likes?|runs?|is on|works? with|drives?|plays?|is|are)\b|用|喜欢|偏好|[爱常]", re.I
+    r"\b(?:uses?|using|prefers?|likes?|runs?|is on|works? with|drives?|plays?|is|are|decided|chose|go(?:ing)? with|switch(?:ed)? to)\b|用|喜欢|偏好|[爱常]",
+    re.I,
 )
 
 
@@ -122,7 +140,7 @@ def supersedes(new: str, old: str) -> bool:
     if not shared:
         return False
     cue = _found(_CUE, new) is not None
-    if _other_value(new, old, shared, cue, same):
+    if _other_value(new, old, shared, cue, same) or _same_but_one(new, old, shared):
         return True
     fixed = {stem(word.lower()) for word in _APPOINTMENT.findall(new)} & set(left) & set(right)
     if fixed and len(shared) >= 2 and same >= (0.3 if cue else 0.6) and _other_date(new, old):
@@ -131,6 +149,13 @@ def supersedes(new: str, old: str) -> bool:
     if ended and same >= 0.5 and sum(left[key] >= 0.5 for key in shared) >= 2:
         return True
     return _named_old(new, old, shared) or _other_weekday(new, old, shared, same)
+
+
+def _same_but_one(new: str, old: str, shared: list[str]) -> bool:
+    """Say whether both are one statement with another number, holder, attitude or day in it."""
+    if _other_number(new, old, shared) or _other_holder(new, old):
+        return True
+    return _other_attitude(new, old) or _other_time(new, old)
 
 
 def _other_value(new: str, old: str, shared: list[str], cue: bool, same: float) -> bool:
@@ -146,6 +171,42 @@ def _other_value(new: str, old: str, shared: list[str], cue: bool, same: float) 
         if len(context) >= least and same >= (0.25 if cue else 0.6):
             return True
     return False
+
+
+def _other_number(new: str, old: str, shared: list[str]) -> bool:
+    """Say whether both state the same of a thing that they name, but for one number: "Staging listens on port …"."""
+    left, right = _NUMBER.findall(new), _NUMBER.findall(old)
+    differ = sum(one != other for one, other in zip(left, right, strict=False))
+    if len(left) != len(right) or differ != 1 or _NUMBER.sub("#", new).lower() != _NUMBER.sub("#", old).lower():
+        return False
+    named = [key for key in shared if key not in _ANY | _KINDS]
+    return bool(named) and not happened(new) and _numbered(new) == _numbered(old)
+
+
+def _other_holder(new: str, old: str) -> bool:
+    """Say whether somebody else has a task now: "Clara does the reviews now" after "Ben does the reviews"."""
+    one, other = _found(_HOLDER, new), _found(_HOLDER, old)
+    if one is None or other is None or one["who"] == other["who"] or not _found(_CUE, new):
+        return False
+    return overlap(content(one["task"]), content(other["task"])) >= 0.8
+
+
+def _other_attitude(new: str, old: str) -> bool:
+    """Say whether somebody now likes what they disliked, or the other way round."""
+    one, other = _found(_LIKES, new), _found(_LIKES, old)
+    if one is None or other is None or (one["not"] is None) == (other["not"] is None):
+        return False
+    return one["who"].lower() == other["who"].lower() and overlap(content(one["what"]), content(other["what"])) >= 0.8
+
+
+def _other_time(new: str, old: str) -> bool:
+    """Say whether one thing that is planned was moved to another day."""
+    one, other = _found(_PLANNED, new), _found(_PLANNED, old)
+    if one is None or other is None or not _found(_CUE, new) or _numbered(new) != _numbered(old):
+        return False
+    things = content(one["thing"]), content(other["thing"])
+    alike = overlap(*things) >= 0.8 and any(key in things[1] and weight >= 0.9 for key, weight in things[0].items())
+    return alike and one["when"].lower() != other["when"].lower()
 
 
 def _other_weekday(new: str, old: str, shared: list[str], same: float) -> bool:
@@ -179,16 +240,25 @@ def _relation(new: str, old: str) -> bool:
     return bool(left and right and left["slot"].lower() == right["slot"].lower() and left["what"] != right["what"])
 
 
+_BUILT = re.compile(
+    r"\b(?:runs on|built (?:on|with)|written in|hosted|deployed|based on|backend|frontend|database)\b", re.I
+)
+
+
 def _named_old(new: str, old: str, shared: list[str]) -> bool:
     """Say whether `new` names what it takes the place of: "switched from vim to Helix"."""
-    if not _found(_CUE, new) or apart(new, old):
+    if not _found(_CUE, new) or (apart(new, old) and not _found(_BUILT, old)):
         return False
+    if renewed(new, old):
+        return True
     gone = _found(_FROM_ZH, new) or _found(_FROM, new)
     if gone is None or gone["old"].lower() not in old.lower() or gone["old"].lower() in STOP:
         return False
     kept = _found(_FROM, old) or _found(_FROM_ZH, old)
     if kept and gone["old"].lower() in kept[0].lower():
         return False  # the old line had given it up as well
+    if _found(_DATE, gone["old"]):
+        return any(key not in content(gone["old"]) for key in shared)
     if has_cjk(gone["old"]):
         return _found(_STATE, old) is not None or len(shared) >= 2
     if content(gone["old"]).get(stem(gone["old"].lower()), 0.0) < 0.9:

@@ -7,9 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from dream.llm.embedded.directives import directive
 from dream.llm.embedded.noise import is_injection, is_passing, is_pleasantry, is_question, is_secret
 from dream.llm.embedded.offering import candidates
 from dream.llm.embedded.sections import Dreamt, Said, bare, conversation, day
+from dream.llm.embedded.sentences import sentences
+from dream.llm.embedded.splitting import facts_in
+from dream.llm.embedded.trimming import trimmed
+from dream.llm.embedded.wording import told, wants
 from dream.llm.embedded.words import content
 
 LONGEST = 600  # characters of one line of memory
@@ -20,7 +25,8 @@ _ROLE = re.compile(
 # The user's own words, which the Consolidator adds to a summary that has left out a name, a number or a path.
 _OWN_WORDS = re.compile(r"^(?:(?P<day>\d{4}-\d\d-\d\d) )?(?P<who>[^:：“”]{1,60}): “(?P<said>.+)”$")
 _SUBJECTLESS = re.compile(
-    r"^(?:Is|Was|Does|Did|Would|Could|Can|Has|Had|Will|Should|Doesn't|Didn't) (?!you\b|i\b|it\b)[^?]*$", re.I
+    r"^(?:(?:Is|Was|Does|Did|Would|Could|Has|Had|Should|Do)(?:n't)?|Can(?:'t)?|Cannot|Will|Won't) (?!you\b|i\b|it\b)[^?]*$",
+    re.I,
 )
 _QUOTED = re.compile(r'^(?:\S{1,40}, )?[Aa]sked "')
 
@@ -44,7 +50,7 @@ def _lines(entry: Dreamt) -> list[str]:
     if entry.kind == "raw":
         return [line.text for line in candidates(_messages(entry.text, entry.day))]
     if entry.kind == "note":
-        return [line.text for line in candidates([Said("user", "", entry.day, entry.text)])] or _noted(entry.text)
+        return _noted(entry)
     return [text for line in entry.text.split("\n") for text in _told(bare(line)) if text and _fit(text)]
 
 
@@ -69,10 +75,18 @@ def _fit(text: str) -> bool:
     return not (is_question(text) or is_pleasantry(text))
 
 
-def _noted(text: str) -> list[str]:
-    """A note was said on purpose: it is kept as it stands where it is no longer than a line of memory."""
-    line = " ".join(text.split())
-    return [line] if _fit(line) else []
+def _noted(entry: Dreamt) -> list[str]:
+    """Return what a note states: it was said on purpose, so that each of its sentences is kept if it can be."""
+    found = []
+    for sentence in sentences(entry.text) or [" ".join(entry.text.split())]:
+        if is_injection(sentence) or is_secret(sentence) or is_question(sentence) or not content(sentence):
+            continue
+        if wish := directive(sentence):
+            found.append(wants(wish, ""))
+            continue
+        offered = [line.text for line in candidates([Said("user", "", entry.day, sentence)])]
+        found += offered or [told(fact, "", entry.day) for fact in facts_in(trimmed(sentence)) if fact]
+    return found
 
 
 def _messages(text: str, when: date | None) -> list[Said]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from dream.llm.embedded.changes import undated
+from dream.llm.embedded.lexicon import MONTHS
+
 _SHORT = 80  # characters; a longer sentence says itself what it is about
 _CORRECTS = re.compile(
     r"^(?:(?:no|nope|actually|sorry|wait|correction|oops|hm+|well|not anymore|update)\b[\s,.:!-]*)+"
@@ -16,6 +19,13 @@ _CORRECTS = re.compile(
     re.I,
 )
 _NUMBER = re.compile(r"(?P<n>[$€£¥]?\d[\d.,:]*)\s?(?P<unit>%|[A-Za-z]+|[\u4e00-\u9fff]{1,2})?")
+_DATE = re.compile(
+    rf"\b\d{{1,2}}(?:st|nd|rd|th)? (?:of )?(?:{'|'.join(MONTHS)})\b|\b(?:{'|'.join(MONTHS)}) \d{{1,2}}(?:st|nd|rd|th)?\b|\d{{1,2}}月\d{{1,2}}[日号]",
+    re.I,
+)
+_GONE = re.compile(
+    r"\b(?:from|instead of|rather than|not|than)(?: on| the)? $|从$", re.I
+)  # before a value that was given up
 _WEEKDAY = re.compile(r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b", re.I)
 
 
@@ -36,14 +46,18 @@ def corrected(sentence: str, earlier: Sequence[str]) -> tuple[str, str] | None:
 
 
 def _substituted(old: str, value: str) -> str | None:
-    """Put a value in the place of the one of the same kind, where a statement has just one."""
-    wanted = _NUMBER.search(value)
-    if wanted:
-        same = [m for m in _NUMBER.finditer(old) if (m["unit"] or "").lower() == (wanted["unit"] or "").lower()]
-        if len(same) == 1 and same[0][0] != wanted[0]:
-            return old[: same[0].start()] + wanted[0] + old[same[0].end() :]
+    """Put a value in the place of the one of the same kind, where a statement has just one that holds."""
+    for pattern in (_DATE, _NUMBER, _WEEKDAY):
+        wanted = pattern.search(value)
+        if wanted is None:
+            continue
+        same = [found for found in pattern.finditer(old, 0, len(undated(old))) if _unit(found) == _unit(wanted)]
+        holds = same if len(same) == 1 else [found for found in same if not _GONE.search(old[: found.start()])]
+        if len(holds) == 1 and holds[0][0].lower() != wanted[0].lower():
+            return old[: holds[0].start()] + wanted[0] + old[holds[0].end() :]
         return None
-    day, was = _WEEKDAY.search(value), _WEEKDAY.findall(old)
-    if day and len(was) == 1 and was[0].lower() != day[0].lower():
-        return old.replace(was[0], day[0], 1)
     return None
+
+
+def _unit(match: re.Match[str]) -> str:
+    return (match.groupdict().get("unit") or "").lower()

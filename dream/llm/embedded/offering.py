@@ -11,31 +11,29 @@ from dream.llm.embedded.advising import advised, asked_for
 from dream.llm.embedded.answering import answered, belongs, needs_question
 from dream.llm.embedded.clauses import pruned
 from dream.llm.embedded.corrections import corrected
-from dream.llm.embedded.dates import anchor, dated, spelled
-from dream.llm.embedded.dates_zh import spelled_zh
+from dream.llm.embedded.dates import anchor, dated
 from dream.llm.embedded.directives import directive
 from dream.llm.embedded.elliptic import completed
+from dream.llm.embedded.introducing import introduced
 from dream.llm.embedded.noise import is_injection, is_mine, is_passing, is_pleasantry, is_question, is_secret, is_thin
-from dream.llm.embedded.person import inner, third
+from dream.llm.embedded.person import inner
 from dream.llm.embedded.plain import is_plain
 from dream.llm.embedded.referring import hangs, leans, referred, refers, shown
-from dream.llm.embedded.routing import calls
 from dream.llm.embedded.salience import happens, salience
 from dream.llm.embedded.sections import Said
 from dream.llm.embedded.sentences import sentences
+from dream.llm.embedded.splitting import facts_in
+from dream.llm.embedded.standing import stands
 from dream.llm.embedded.stated import stated
 from dream.llm.embedded.telling import names_something, tells
 from dream.llm.embedded.trimming import trimmed
-from dream.llm.embedded.words import content, has_kana, likeness, mostly_cjk
+from dream.llm.embedded.wording import said_on, told, wants
+from dream.llm.embedded.words import content, likeness
 
 AGENTS = frozenset("assistant agent ai bot claude gpt chatgpt gemini copilot codex model system cursor dream".split())
 PASTED = 1_500  # characters of a message above which only what speaks of the speaker is taken
 WIDTH = 220  # characters of a line of memory that is still easy to read
-_CALLED = re.compile(
-    r"(?:(?:people|friends|everyone|everybody|they|you can|just) calls? me|my (?:full )?name(?:'s| is)|I'm called) ((?-i:[A-Z])\w+(?: (?-i:[A-Z])[\w.'-]+){0,3})$"
-    r"|I'm ((?-i:[A-Z])\w+(?: (?-i:[A-Z])\w+)?)(?:, (?:nice|pleased|glad|happy) to meet .*)?$|(?:我叫|我的名字[是叫])([^\s，,。]{2,8})$",
-    re.I,
-)
+SAME = 0.6  # likeness of a line to the sentence that it was written from
 _SAID = re.compile(r" ?[(（][^()（）]{0,20}\d{4}[^()（）]{0,10}[)）]$")
 
 
@@ -129,7 +127,12 @@ def _correction(message: Said, before: Sequence[str], found: Sequence[Line]) -> 
     said = sentences(message.text[:PASTED])[:2]
     told = [trimmed(sentence) for sentence in before[-3:]]
     earlier = [*(line.text for line in found[-6:]), *(sentence for sentence in told if not is_question(sentence))]
-    return next((pair for sentence in said if (pair := corrected(sentence, earlier))), None)
+    for sentence in said:
+        if pair := corrected(sentence, earlier):
+            meant = content(split_date(pair[0])[0])
+            lines = [line.text for line in found[-6:] if likeness(content(split_date(line.text)[0]), meant) > SAME]
+            return corrected(sentence, lines) or pair
+    return None
 
 
 def person(message: Said) -> str | None:
@@ -148,26 +151,31 @@ def _offered(turn: _Turn, order: int, out: list[Line]) -> list[Line]:
             continue
         if turn.message.role == "user" and not turn.pasted and (wish := directive(sentence)):
             if not tainted:
-                out.append(_line(turn, _wants(wish, turn.name), 3.0, order + len(out), place))
+                out.append(_line(turn, wants(wish, turn.name), 3.0, order + len(out), place))
             continue
         for claim, factor in stated(sentence, run_on=not turn.name):
-            _add(out, claim, factor, turn, order, place)
+            for fact in [claim] if turn.name else facts_in(trimmed(claim, turn.names)):
+                wish = "" if turn.name or turn.pasted or tainted or fact == claim else directive(fact)
+                if wish:
+                    out.append(_line(turn, wants(wish, ""), 3.0, order + len(out), place))
+                else:
+                    _add(out, fact, factor, turn, order, place)
     return out
 
 
 def _add(out: list[Line], claim: str, factor: float, turn: _Turn, order: int, place: int) -> None:
     """Append the line that a claim makes, or put it at the end of the one before, on which it leans."""
-    text = shown(pruned(trimmed(claim, turn.names)))
+    text = _bare(claim, turn, place)
     if turn.name and turn.wanted and (deed := advised(text)):
         _advise(out, turn, deed, factor, order, place)
         return
     text = completed(text) if turn.name else text
-    if is_pleasantry(text) or is_question(text) or is_passing(text):
+    if is_pleasantry(text) or is_question(text) or is_passing(text) or not (turn.name or stands(text)):
         return
     if (turn.pasted or not turn.name) and not is_mine(claim) and (turn.pasted or len(text) > 160):
         return
     if not turn.name and is_plain(text):
-        out.append(_line(turn, _told(text, turn), factor * salience(text), order + len(out), place))
+        out.append(_line(turn, _told(turn, text), factor * salience(text), order + len(out), place))
     elif not _continues(out, text, factor, turn, order, place):
         _state(out, text, factor, turn, order, place)
 
@@ -179,10 +187,10 @@ def _continues(out: list[Line], text: str, factor: float, turn: _Turn, order: in
     if alone and needs_question(text) and (answer := _answer(text, turn)):
         out.append(_line(turn, answer, 0.9 * factor, order, place))
         return True
-    if leans(text) and last and last.joined < 2 and belongs(text) and (told := addressed(text, turn.other)):
-        told = inner(anchor(told, turn.message.day))
-        if len(last.text) + len(told) < WIDTH:
-            out[-1] = last.holds(told, factor * salience(text), place)
+    if leans(text) and last and last.joined < 2 and belongs(text) and (said := addressed(text, turn.other)):
+        said = inner(anchor(said, turn.message.day))
+        if len(last.text) + len(said) < WIDTH:
+            out[-1] = last.holds(said, factor * salience(text), place)
             return True
     return False
 
@@ -202,7 +210,7 @@ def _state(out: list[Line], text: str, factor: float, turn: _Turn, order: int, p
         return
     if text and not is_thin(text) and tells(text) and (text := addressed(text, turn.other)):
         tail = inner(anchor(text, turn.message.day)) if turn.name else ""
-        line = _line(turn, _told(text, turn), factor * salience(text), order + len(out), place)
+        line = _line(turn, _told(turn, text), factor * salience(text), order + len(out), place)
         out.append(replace(line, tail=tail))
 
 
@@ -221,33 +229,16 @@ def _line(turn: _Turn, text: str, factor: float, order: int, place: int) -> Line
     return Line(order, text, content(text), factor, turn.index, turn.name, place)
 
 
-def _told(text: str, turn: _Turn) -> str:
-    """Write a statement about its speaker, with the day that it was said on where it names none."""
-    day, happening = turn.message.day, happens(text)
-    called = None if turn.name else _CALLED.match(text)
-    text = calls(called[1] or called[2] or called[3]) if called else third(anchor(text, day), turn.name)
-    return re.sub(r"\s+", " ", text) + _said_on(text, turn, happening)
+def _told(turn: _Turn, text: str) -> str:
+    return told(text, turn.name, turn.message.day)
 
 
-def _said_on(text: str, turn: _Turn, happening: bool) -> str:
-    day = turn.message.day
-    if day is None or dated(text) or (turn.name and not happening):
-        return ""
-    return f"（{spelled_zh(day)}）" if mostly_cjk(text) else f" ({spelled(day)})"
-
-
-def _wants(wish: str, name: str) -> str:
-    if has_kana(wish):
-        return f"{name or 'ユーザー'}の希望：{wish}"
-    if mostly_cjk(wish):
-        return f"{name or '用户'}希望助手{wish.replace('我', name or '用户')}"
-    wish = wish[:1].lower() + wish[1:]
-    to = (
-        ""
-        if re.match(r"(?:answers?|replies|responses|explanations?) (?:of|in|under|with|at|below|within)\b", wish)
-        else "the agent to "
-    )
-    return f"{name or 'User'} wants {to}{wish}"
+def _bare(claim: str, turn: _Turn, place: int) -> str:
+    """Return a claim without what carries nothing, and with the thing that "it" is where the user just named it."""
+    text = shown(pruned(trimmed(claim, turn.names)))
+    if turn.name or not place:
+        return text
+    return introduced(text, trimmed(turn.said[place - 1])) or text
 
 
 def _answer(text: str, turn: _Turn) -> str | None:
@@ -257,7 +248,7 @@ def _answer(text: str, turn: _Turn) -> str | None:
         return None
     question, text = found
     if not question:
-        return _told(text, turn)
+        return _told(turn, text)
     who = f"{turn.name}, asked" if turn.name else "The user, asked"
-    told = inner(anchor(text, turn.message.day))
-    return f'{who} "{question}": {told}' + _said_on(told, turn, happens(text))
+    said = inner(anchor(text, turn.message.day))
+    return f'{who} "{question}": {said}' + said_on(said, turn.message.day, needed=not turn.name or happens(text))

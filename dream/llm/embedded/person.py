@@ -7,6 +7,9 @@ import re
 from dream.llm.embedded.lexicon import PAST, THIRD, UNINFLECTED
 from dream.llm.embedded.words import mostly_cjk
 
+# "We" of somebody's tools and tastes is how they do it themselves.
+_WE_USE = re.compile(r"^[Ww]e(?= (?:also |always |usually |only )?(?:use|prefer|like|love)\b)")
+_GOT = re.compile(r"^got (?=(?:an?|the|some|about|no|two|three|four|five|\d[\d.,]*%?|my|this)\b)")
 _LEAD = re.compile(r"^I(?P<short>'m|'ve|'ll|'d)?\s+(?P<rest>\S.*)$", re.S)
 _ADJUNCT = re.compile(
     r"^(?P<lead>(?:(?:on|in|since|at|after|before|during|for|the (?:week|weekend|day|month|year|night|morning|evening|last|next|other|\w+day)|when|while|recently|lately|back in|over)\b[^,]{3,60}?"
@@ -50,6 +53,8 @@ def third(text: str, name: str) -> str:
     text = re.sub(r"^i(?=['\s])", "I", text)
     text = re.sub(r"^(?:Gonna|gonna)\b(?! be an?\b)", "I'm going to", text)
     text = re.sub(r"^Been\b", "I've been", text)
+    if not name:
+        text = _WE_USE.sub("I", text)
     if _elliptic(text):
         text = f"I {text[:1].lower()}{text[1:]}"
     match = _LEAD.match(text)
@@ -111,36 +116,34 @@ def inner(text: str) -> str:
 
 def _predicate(short: str, rest: str) -> str:
     if short:
+        rest = _GOT.sub("", rest) if short == "'ve" else rest
         word = "had" if short == "'d" and _HAD.match(rest) else THIRD[short] if short != "'d" else "would"
-        return f"{word} {rest}"
+        return f"{word} {_and_also(rest) if word == 'is' else rest}"
     words = rest.split(" ")
     at = 2 if rest.startswith("no longer ") and len(words) > 2 else 0
-    adverbs = UNINFLECTED - {
-        "was",
-        "were",
-        "had",
-        "did",
-        "can",
-        "could",
-        "will",
-        "would",
-        "should",
-        "used",
-        "put",
-        "set",
-    }
-    while at < len(words) - 1 and (words[at].endswith("ly") or (words[at] in _ADVERBS and words[at] in adverbs)):
+    while at < len(words) - 1 and _is_adverb(words[at]):
         at += 1
     before, words[at] = words[at], _inflected(words[at])
-    if words[at] == before or " to " in rest:
-        return " ".join(words)
-    return _ALSO.sub(lambda match: match[1] + _inflected(match[2]), " ".join(words))
+    text = " ".join(words)
+    return text if words[at] == before else _and_also(text)
+
+
+def _is_adverb(word: str) -> bool:
+    return (word.endswith("ly") and word not in _LY_VERBS) or word in _ADVERBS
+
+
+def _and_also(predicate: str) -> str:
+    """Inflect the later verbs of the same subject: "and haven't run", "and love their job"."""
+    told = _AUXILIARY.sub(lambda match: match[1] + THIRD[match[2]], predicate)
+    return told if " to " in predicate else _ALSO.sub(lambda match: match[1] + _inflected(match[2]), told)
 
 
 _ADVERBS = frozenset(
     "never always just also already really finally recently actually still only even usually often sometimes once currently "
     "definitely totally truly absolutely probably not soon then now first".split()
 )
+_LY_VERBS = frozenset("fly apply reply rely supply comply imply multiply ally rally tally bully".split())
+_AUXILIARY = re.compile(r"(\b(?:and|but) (?:also |still |just )?)(haven't|don't|have|am)\b(?= [a-z])")
 _ALSO = re.compile(
     r"(\b(?:and|but) (?:also |still |really )?)(work|live|love|like|have|want|need|use|prefer|enjoy|hate|play|study|speak|own|run|go|teach)\b"
 )

@@ -1,4 +1,4 @@
-"""The short plain facts that people tell of themselves and their plans: "I'm vegan", "The launch is next Friday"."""
+"""The short plain facts that people tell of themselves and their plans: "I'm vegan", "I love sailing", "The launch is next Friday"."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from dream.llm.embedded.dates import relative
 from dream.llm.embedded.lexicon import COMMON, FEELING, MONTHS, STOP, WEEKDAYS
 from dream.llm.embedded.words import content
 
+PLAIN = 0.9  # the weight from which a word names something: no commonplace, no feeling
+SHORT = 70  # characters of a plain statement of where something is
 _NATION = (
     r"[A-Z][a-z]+(?:ish|ese|ian|ean|ican|i)|German|French|Dutch|Greek|Czech|Thai|Swiss|Jewish|Muslim|Catholic|Hindu"
 )
@@ -18,9 +20,31 @@ _LASTS = re.compile(
     r"married|single|divorced|widowed|engaged|retired|unemployed|pregnant|halal|kosher)"
 )
 _AM = re.compile(r"^I(?:'m| am) (?:now |also |actually )?(?P<noun>an? )?(?P<what>[\w-]+(?: [\w-]+)?)$")
+# What somebody likes, does or speaks as a habit, in few words: "I love sailing", "I play chess".
+_HABIT = re.compile(
+    r"^I (?:really |also |absolutely |only |don't )?(?:love|like|hate|dislike|enjoy|prefer|play|speak|collect|study|teach|own|drive|use|"
+    r"eat|drink|write|learn|live|work|come|grew up|have|take|run|cook|need) (?!it\b|this\b|that\b|these\b|those\b|them\b|how\b|when\b|what\b|your?\b)(?P<what>[^,;]{2,40})$"
+)
+# What somebody or something that has a name is or does: "Leo is allergic to nuts", "Clara does the reviews now".
+_NAMED = re.compile(
+    r"^(?P<who>[A-Z][a-z]{2,})(?: [A-Z][a-z]+)? (?:is|isn't|has|does|doesn't|plays|likes|loves|hates|prefers|wants|works|lives|owns|leads|"
+    r"manages|handles|reviews|speaks|studies|teaches|uses|runs|drinks|eats|needs|goes|joins|joined|left)\b (?P<what>[^?]{2,70})$"
+)
+# Where something is or how it goes: "Deploys go through make ship", "The docs live in /srv/docs".
+_GOES = re.compile(
+    r"^(?:The |Our |My )?(?P<who>[A-Z]?[\w-]+(?: [\w-]+)?) (?:go(?:es)?|runs?|lives?|is|are|happens?|works?) (?:through|in|at|on|by|via|with|under|from) (?P<what>[^?]{2,60})$",
+    re.I,
+)
+_NOBODY = frozenset(
+    "this that there here what which who everything everyone everybody nobody nothing life today it they he she we you".split()
+)
+_CALLED = re.compile(
+    r"^(?:my (?:full )?name(?:'s| is)|I'm called|(?:people|friends|everybody|everyone|just) call me) (?-i:[A-Z])[\w' -]{1,40}$",
+    re.I,
+)
 _DAY = re.compile(rf"\b(?:{'|'.join((*WEEKDAYS, *MONTHS))})\b|\b\d{{4}}-\d\d-\d\d\b")
 _SET = re.compile(
-    r"^(?:the|our|my) (?P<thing>[\w' -]{2,50}?) (?:is|are|starts?|begins?|ends?|takes place|happens|is due|was moved to)"
+    r"^(?:the|our|my) (?P<thing>[\w' -]{2,50}?) (?:is|are|starts?|begins?|ends?|takes place|happens|is due|(?:was |is |has been )?(?:moved|moves|moving|shifts|slips|slipped|postponed|rescheduled) to)"
     r"(?: on| in| at| by| for| set for| scheduled for| planned for)? (?P<when>.{3,40})$",
     re.I,
 )
@@ -28,12 +52,20 @@ _SET = re.compile(
 
 def is_plain(text: str) -> bool:
     """Say whether a trimmed sentence, as a user said it, is short but a fact: who they are, or when something is."""
+    if _CALLED.match(text):
+        return True
     am = _AM.match(text)
     if am:
         words = am["what"].lower().split()
         if am["noun"]:
             return not any(word in COMMON or word in FEELING or word in STOP for word in words)
         return _LASTS.fullmatch(am["what"]) is not None
+    habit = _HABIT.match(text)
+    if habit:
+        return any(weight >= PLAIN for weight in content(habit["what"]).values())
+    other = _NAMED.match(text) or (_GOES.match(text) if len(text) < SHORT else None)
+    if other and other["who"].lower().split()[0] not in STOP | COMMON | FEELING | _NOBODY:
+        return any(weight >= PLAIN for weight in content(other["what"]).values())
     when = _SET.match(text)
     return when is not None and bool(content(when["thing"])) and _is_day(when["when"])
 

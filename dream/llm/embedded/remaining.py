@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from dream.llm.embedded.changes import JOB, PLACE, SUFFIX, supersedes, undated
+from dream.llm.embedded.renewing import renewed
 from dream.llm.embedded.subjects import about
 from dream.llm.embedded.words import content
 
@@ -15,9 +16,11 @@ _ROLE = re.compile(r"\bas (?:an? |the )?[a-z]")
 
 
 def remainder(new: str, old: str) -> str:
-    """Return what of `old` stays true beside `new`: its other parts, or '' where there is none."""
+    """Return what of `old` stays true beside `new`: its other parts, '' where there is none."""
     body = undated(old)
     suffix = old[len(body) :] if SUFFIX.search(old) else ""
+    if again := renewed(undated(new), body):
+        return again + (new[len(undated(new)) :] if suffix else "")
     parts = _PARTS.split(body)
     lead = re.match(r"[A-Z]\w*:? |[^：]{1,6}：", body) if about(body) else None
     name = lead[0] if lead else ""

@@ -36,6 +36,32 @@ _BUSY = re.compile(
     r" (?:\w+ing|(?<=will )\w+|(?<=would )\w+|(?<=gonna )\w+)\b"
 )  # what somebody does or will do now, not how they are
 _DECIDED = re.compile(r"\b(?:[Ww]e|[Tt]he team) (?:decided|agreed|chose)\b|\bdecided to use\b|我们决定")
+# What is the user's own: "Was born on 19 March", "The user's wife is a dentist", "Doesn't eat meat".
+_KIN = (
+    r"(?:wife|husband|partner|spouse|fiancée?|girlfriend|boyfriend|mother|mom|mum|father|dad|parents?|sisters?|brothers?|sons?|"
+    r"daughters?|kids?|children|twins|family|friends?|dog|cat|pets?|birthday|name|e-?mail|phone|mobile|number|address|age|weight|"
+    r"height|doctor|dentist|therapist|physio|passport|hobb\w+|job|favou?rite)"
+)
+_THEIRS = re.compile(
+    rf"(?:The user's|Their|Our) (?:\w+ )?{_KIN}\b(?! (?:said|says|asked|told|went|came|is (?:visiting|coming)))"
+    r"|(?:Is|Has|Was) (?:(?:an? )?(?:allergic|allergy|vegetarian|vegan|diabetic|married|single|divorced|born|learning|afraid|scared)|"
+    r"an allergy|the allergy|a (?:dog|cat|son|daughter|wife|husband|partner|sister|brother|twin)|\d{1,2}(?: |$)|left-handed|from)\b"
+    r"|妻|丈夫|儿子|女儿|孩子|爸|妈|父|母|(?:养|有)了?一?[只条]"
+)
+_LIVES = re.compile(
+    r"^(?:Doesn't|Don't|Never|Always|Usually|Only|No longer )?\s*(?:eats?|drinks?|takes?|speaks?|sleeps?|plays?|smokes?|wears?|cooks?|goes|runs?|trains?|"
+    r"collects?|drives?|rides?|sings?|paints?|gardens?|Loves?|Likes?|Hates?|Dislikes?|Enjoys?|Prefers?|Plays?|Speaks?|Takes?|Drinks?|Eats?|"
+    r"Goes|Collects?|Drives?|Rides?|Sings?|Wears?|Studies|Teaches|Knows|Cooks?|Sleeps?|Trains?|Can train|Has switched|Uses?)\b"
+    r"|^(?:On|Every|In) (?:the )?\w+(?:day| mornings?| evenings?| weekends?)[\w ]*, the user \w+s\b|^(?:We )?usually\b"
+    r"|^(?:不[吃喝抽]|每[天周月]|在.{1,12}(?:当|做|工作|上班)|开始学|正在学|学了|学习|爱[吃喝]|从不|经常|不再用)"
+)
+_WORK = re.compile(
+    r"\b(?:deadline|sprint|project|meeting|server|database|repo\w*|branch|commit\w*|builds?|api|code(?:base)?|tests?|app|function|errors?|"
+    r"endpoint|schema|tables?|deploy\w*|feature|script|query|module|library|framework|frontend|backend|docker|release|bug|ticket|port|"
+    r"v?\d+\.\d+\S*)\b|项目|数据库|服务器|接口|部署|代码仓库|上线",
+    re.I,
+)
+_SAID_ON = re.compile(r"\s*[（(][^()（）]{0,40}(?:\d{4}|\d月)[^()（）]{0,20}[)）]$")
 _HOME = re.compile(
     r"(?:Is |Has |Was |Just |Recently )?(?:.{0,20}\b(?:flat|house|home|apartment) is|(?:(?:We|We've|Have|Has) )?(?:just |recently )?(?:lives?|lived|living|based|moved|moving|relocated)(?: back)?) (?:in|to)\b|.{0,14}(?:住在|家在|搬到)",
     re.I,
@@ -43,16 +69,16 @@ _HOME = re.compile(
 _CALLED = re.compile(r"^(?:The user is called|用户叫) ?(?P<name>[^\s,.。（(]{1,40})")
 _LEAD = re.compile(r"^(?P<name>[^\s:：]{1,40}?)(?P<own>'s)?(?:[:：,]| (?=[a-z'])|(?='s ))")
 _SPEAKS = re.compile(
-    r"([A-Z][\w'-]{1,20}(?: [A-Z][\w'-]{1,20})?|[\u4e00-\u9fff]{2,4})(?::(?= )|：|, asked \")|The user is called (\S+)"
+    r"([A-Z][\w'-]{1,20}(?: [A-Z][\w'-]{1,20})?|[\u4e00-\u9fff]{2,4})(?::(?= )|：|, asked \")|The user is called (\S+)|用户叫(\S+)"
 )
 _UNNAMED = re.compile(
-    r"^(?:[A-Z][a-z]+s(?:\b|')|Is |Has |Does |Was |Had |The user|User|Moved |Relocated |We |We'|Our |Ich |Mein|Wir |Unser|Their |用户|自己)"
+    r"^(?:[A-Z][a-z]+s(?:\b|')|Is |Has |Can |No longer |Only |On \w+ \w+s, the user |Doesn't |Does |Was |Had |The user|User|Moved |Relocated |We |We'|Our |Ich |Mein|Wir |Unser|Their |用户|自己)"
 )
 
 
 def calls(name: str) -> str:
     """Return the line that says who the user is."""
-    return f"The user is called {name}"
+    return f"用户叫{name}" if mostly_cjk(name) else f"The user is called {name}"
 
 
 def user_names(lines: list[str]) -> set[str]:
@@ -62,7 +88,7 @@ def user_names(lines: list[str]) -> set[str]:
 
 def people(lines: Iterable[str]) -> frozenset[str]:
     """Return the names that lines quote or name the user by: those whose lives a memory tells of."""
-    found = {match[1] or match[2] for line in lines if (match := _SPEAKS.match(line))}
+    found = {match[1] or match[2] or match[3] for line in lines if (match := _SPEAKS.match(line))}
     return frozenset(found)
 
 
@@ -84,13 +110,25 @@ def route(line: str, names: set[str]) -> tuple[MemoryFile, str]:
     if _DECIDED.search(line) and not _HOME.match(line):
         return "memory/MEMORY.md", line
     unnamed = _UNNAMED.match(line) is not None or (mostly_cjk(line) and "：" not in line[:12])
-    if (_HOME.match(line) and (unnamed or not names)) or (
+    if (_HOME.match(line) and (unnamed or not names)) or (unnamed and _own(_SAID_ON.sub("", line))):
+        return "USER.md", line
+    named = names or (lead and lead["name"][:1].isupper())
+    once = dated(_SAID_ON.sub("", line)) and happened(line)
+    if (
         _PROFILE.search(line)
-        and not _EVENT.search(line)
-        and (unnamed or not (names or (lead and lead["name"][:1].isupper())))
+        and not (_EVENT.search(line) or _WORK.search(line))
+        and not once
+        and (unnamed or not named)
     ):
         return "USER.md", line
     return "memory/MEMORY.md", line
+
+
+def _own(body: str) -> bool:
+    """Say whether a line without its day tells how the user lives: who they are, theirs and their habits, no work."""
+    if _WORK.search(body):
+        return False
+    return _THEIRS.match(body) is not None or (_LIVES.search(body) is not None and not dated(body))
 
 
 def _lasting(line: str, body: str) -> bool:

@@ -10,10 +10,10 @@ _INTERJECTION = re.compile(
     r"nice|totally|definitely|absolutely|exactly|of course|for sure|honestly|anyway|anyways|actually|yay|man|true|right|"
     r"agreed|indeed|congrats|congratulations|good question|guess what|speaking of which|in fact|as for me|"
     r"to be honest|i (?:totally |completely |100% )?agree|considering(?: that| the fact that)?(?= i\b)|(?:especially )?since(?= i\b)|given that|especially since|"
-    r"remember that|please remember(?: that)?|remember,?|note that|fyi|quick (?:one|note|question|update)|that works|just so you know|you know|"
+    r"remember that|please remember(?: that)?|remember,?|note that|fyi|quick (?:one|note|question|update)|that works|(?:small )?change of plans?|just so you know|you know|"
     r"嗯|哦|对|对了|是的|好的|其实|那个|话说|顺便说一下|记住)"
     r"(?:,? (?:[A-Z][a-z]+))?\s*(?:[,.!:;，。！：…-]+\s*|(?<=and)\s+|(?<=but)\s+|(?<=so)\s+|(?<=also)\s+|(?<=plus)\s+"
-    r"|(?<=since)\s+(?=i\b)|(?<=considering)\s+|(?<=that)\s+|(?<=which)\s+|(?<=Actually)\s+|(?<=actually)\s+|(?<=记住)|(?<=其实)))+",
+    r"|(?<=since)\s+(?=i\b)|(?<=considering)\s+|(?<=that)\s+|(?<=which)\s+|(?<=Actually)\s+|(?<=actually)\s+|(?<=remember)\s+(?=(?:i|i'm|i've|my|we|our)\b)|(?<=记住)|(?<=其实)))+",
     re.I,
 )
 _VOCATIVE = re.compile(r", ([A-Z][a-z]{1,14})(?=[.!]+$)")
@@ -27,7 +27,7 @@ _MATRIX = re.compile(
     re.I,
 )
 _TAIL = re.compile(
-    r"(?:,? (?:you know|too|though|as well|lol|haha|btw|by the way|right now|at the moment|actually))+(?=[.!]*$)|[\s:;,!.~]+$",
+    r"(?:,? (?:you know|too|though|as well|lol|haha|yay|phew|btw|by the way|right now|at the moment|actually))+(?=[.!]*$)|[\s:;,!.~]+$",
     re.I,
 )
 
