@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from datetime import date
 
@@ -12,7 +12,8 @@ from dream.phases.draft import added
 from dream.settings import Settings
 
 TARGET = 0.9  # of the budget, so that the next fact does not move lines again
-_MOVED = re.compile(r"^- (\d+) older lines are in (memory/archive/\S+\.md)$")
+POINTER_BYTES = 80  # at most, of the line that is left behind
+_MOVED = re.compile(r"^- (\d+) older lines are in (memory/archive/\S+\.md)\s*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +37,19 @@ def limits(file: MemoryFile, settings: Settings) -> tuple[int, int]:
 def fit(file: MemoryFile, before: str, text: str, keep: frozenset[str], settings: Settings, day: date) -> Fitted | None:
     """Move the oldest lines of the largest section out of `text` until it fits; None when it fits as it is.
 
-    Headings, lines in `keep` (a person's) and lines that this dream wrote stay where they are.
+    Headings and lines in `keep` (a person's) stay where they are. List lines go before prose, and lines that this
+    dream wrote only where they alone are too many.
     """
     max_lines, max_bytes = limits(file, settings)
-    if _fits(text, max_lines, max_bytes, 1.0):
+    here = text.splitlines(keepends=True)
+    if _fits(here, (max_lines, max_bytes)):
         return None
     archive = f"memory/archive/{file.removeprefix('memory/').removesuffix('.md')}-{day:%Y-%m}.md"
-    fresh = set(added(before, text))
-    here = text.splitlines(keepends=True)
-    moved: list[str] = []
-    while not _fits("".join(here), max_lines, max_bytes, TARGET):
-        place = _oldest_movable(here, keep | fresh)
-        if place is None:
-            break
-        moved.append(here.pop(place).rstrip("\r\n"))
+    room = min(max_lines * TARGET, max_lines - 2), min(max_bytes * TARGET, max_bytes - POINTER_BYTES)
+    moved = _move(here, room, keep | set(added(before, text)))
+    if _fits([line for line in here if not _may_go(line, keep)], room):
+        moved += _move(here, room, keep)
+        moved += _move(here, room, keep, prose=True)
     if not moved:
         return None
     return Fitted(_with_pointer("".join(here), len(moved), archive), tuple(moved), archive)
@@ -61,20 +61,38 @@ def archived(earlier: str, fitted: Fitted, day: date) -> str:
     return f"{head.rstrip()}\n\n## {day.isoformat()}\n\n" + "\n".join(fitted.moved) + "\n"
 
 
-def _fits(text: str, max_lines: int, max_bytes: int, share: float) -> bool:
-    return len(text.splitlines()) <= max_lines * share and len(text.encode("utf-8")) <= max_bytes * share
+def _fits(here: Sequence[str], room: tuple[float, float]) -> bool:
+    return len(here) <= room[0] and sum(len(line.encode("utf-8")) for line in here) <= room[1]
 
 
-def _oldest_movable(here: list[str], stay: Mapping[str, object] | set[str] | frozenset[str]) -> int | None:
-    """Find the first list line of the section that holds most of them."""
+def _move(here: list[str], room: tuple[float, float], stay: Set[str], *, prose: bool = False) -> list[str]:
+    """Take list items, or with `prose` any line, out of `here` until it fits, each with its indented further lines."""
+    moved: list[str] = []
+    while not _fits(here, room) and (place := _oldest(here, stay, prose=prose)) is not None:
+        end = place + 1
+        while end < len(here) and here[end].startswith((" ", "\t")) and _may_go(here[end], stay, item=False):
+            end += 1
+        moved += [line.rstrip() for line in here[place:end]]
+        del here[place:end]
+    return moved
+
+
+def _oldest(here: list[str], stay: Set[str], *, prose: bool) -> int | None:
+    """Find the first line that may go, in the section that holds most of them."""
     sections: dict[int, list[int]] = {}
     section = -1
     for place, line in enumerate(here):
         if line.startswith("#"):
             section = place
-        elif line.lstrip().startswith(("- ", "* ")) and line.rstrip() not in stay and not _MOVED.match(line.rstrip()):
+        elif _may_go(line, stay, item=None if prose else True):
             sections.setdefault(section, []).append(place)
     return max(sections.values(), key=len)[0] if sections else None
+
+
+def _may_go(line: str, stay: Set[str], *, item: bool | None = None) -> bool:
+    """Tell whether `line` may leave; with `item`, only a list item, or only what is none."""
+    fixed = not line.strip() or line.startswith("#") or line.rstrip() in stay or _MOVED.match(line)
+    return not fixed and item in {None, line.lstrip().startswith(("- ", "* "))}
 
 
 def _with_pointer(text: str, count: int, archive: str) -> str:

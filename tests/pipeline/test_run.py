@@ -14,6 +14,7 @@ from dream.errors import Busy, ModelUnavailable
 from dream.llm.model import Completion, ToolCall
 from dream.llm.spending import Meter
 from dream.models import NewEntry
+from dream.phases import budget
 from dream.reports import RunReport
 from dream.settings import Settings
 from dream.store import runs
@@ -268,6 +269,46 @@ def test_what_is_over_the_budget_moves_to_the_archive(workspace: Workspace) -> N
     assert "older lines are in memory/archive/MEMORY-2026-11.md" in memory
     assert "memory/archive/MEMORY-2026-11.md" in git(workspace, "show", "--stat", "--format=", "HEAD")
     assert report.batches[0].notes
+
+
+@pytest.mark.parametrize(("mark", "words"), [("- ", 4), ("", 4), ("- ", 40)])
+def test_a_dream_that_alone_writes_more_than_the_budget_keeps_to_it(
+    workspace: Workspace, mark: str, words: int
+) -> None:
+    facts = [f"Fact {n} of the harbour" + " quay" * words for n in range(230)]
+    text = "\n".join(f"{mark}{fact}" for fact in facts)
+    add(workspace, "- very much")
+    call = ToolCall("1", "edit_file", {"path": "MEMORY.md", "old_text": "", "new_text": text, "findings": [1]})
+    phase1 = ScriptedModel("[MEMORY] Facts of the harbour {1}")
+    models = Models(phase1, ScriptedModel(Completion("", (call,), "tool_calls")), Meter(QUIET))
+
+    pipeline.run(workspace, settings=QUIET, now=NOW, models=models)
+
+    memory = workspace.read_file("memory/MEMORY.md")
+    archive = (workspace.root / "memory/archive/MEMORY-2026-11.md").read_text(encoding="utf-8")
+    assert len(memory.splitlines()) <= 200
+    assert len(memory.encode()) <= 25_000
+    assert all((f"{mark}{fact}\n" in memory) != (f"{mark}{fact}\n" in archive) for fact in facts)
+    assert "\n## Events\n" in memory
+
+
+def test_a_list_item_moves_with_its_further_lines_and_a_person_s_lines_stay(workspace: Workspace) -> None:
+    tight = Settings(timezone="UTC", memory_max_lines=12)
+    text = "# Memory\n\n" + "".join(f"- Fact {n}\n  and more of {n}\n" for n in range(6))
+    moved = budget.fit("memory/MEMORY.md", text, text, frozenset({"- Fact 0"}), tight, NOW.date())
+
+    assert moved is not None
+    assert moved.moved[:2] == ("- Fact 1", "  and more of 1")
+    assert "- Fact 0\n" in moved.text
+    assert len(moved.text.splitlines()) <= 12
+
+
+def test_what_a_person_wrote_over_the_budget_drives_out_nothing_new(workspace: Workspace) -> None:
+    tight = Settings(timezone="UTC", memory_max_lines=12)
+    before = "# Memory\n\n" + "".join(f"- Mine {n}\n" for n in range(20))
+    mine = frozenset(before.splitlines())
+
+    assert budget.fit("memory/MEMORY.md", before, before + "- New\n", mine, tight, NOW.date()) is None
 
 
 def test_a_tool_call_settles_a_finding_through_the_whole_pipeline(workspace: Workspace) -> None:
