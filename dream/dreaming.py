@@ -10,9 +10,10 @@ from itertools import islice
 from dream import changes, proposals
 from dream.changes import Found
 from dream.errors import AnswerUnusable, ModelError, PromptTooLong
+from dream.landing import Landing
 from dream.llm.model import Model
 from dream.llm.spending import Meter
-from dream.models import MEMORY_FILES, Entry, Finding, Outcome, Proposal
+from dream.models import MEMORY_FILES, Entry, Finding, Proposal
 from dream.phases import phase1, phase2
 from dream.phases.brief import Brief
 from dream.phases.draft import Draft
@@ -21,12 +22,9 @@ from dream.phases.naming import told
 from dream.phases.phase2 import Edited
 from dream.reports import BatchReport
 from dream.settings import Settings
-from dream.store import attempts, messages, transaction
+from dream.store import attempts, transaction
 from dream.store.files import replace as replace_file
-from dream.store.gitdiff import Diff
 from dream.store.proposal_numbers import ProposalNumbers
-from dream.store.review_files import PENDING, render_pending
-from dream.store.transaction import Held
 from dream.store.workspace import Workspace
 
 
@@ -37,6 +35,11 @@ class Models:
     phase1: Model
     phase2: Model
     meter: Meter
+
+    @property
+    def names(self) -> str:
+        """Name the models, each once."""
+        return ", ".join(dict.fromkeys((self.phase1.name, self.phase2.name)))
 
 
 Cut = Callable[[list[Entry], Brief], list[Entry]]
@@ -148,50 +151,27 @@ class Dreamer:
         entries = (batch[0].cursor, batch[-1].cursor)
         usage = self._models.meter.since(mark)
         change = changes.compose(found, edited.draft, waiting, entries[1], self._settings, self._brief.day)
-        report = BatchReport(entries, edited.outcomes, {}, usage, notes=(*edited.notes, *change.notes))
+        notes = (*edited.notes, *change.notes)
+        report = BatchReport(entries, edited.outcomes, {}, usage, notes=notes, true=change.true)
         if self._dry_run:
-            report = replace(report, notes=(*report.notes, *_left_the_queue(change.true)))
             return self._imagine(report, found, change.files)
         if not change.content:
             replace_file(self._workspace.root / changes.CURSOR, b"%d\n" % entries[1])
             return report
-        outcomes = list(edited.outcomes)
-        true = list(change.true)
         self._numbers.given(waiting)
-
-        def hold(stopped: Sequence[Held]) -> Mapping[str, bytes | None]:
-            """A person saved a file meanwhile and it would not merge: theirs stays, the dream's edits of it wait."""
-            paths = {item.path for item in stopped}
-            outcomes[:] = [_held_back(outcome, paths) for outcome in outcomes]
-            true[:] = [item for item in true if item.file not in paths]
-            wait = [*(item for item in found.pending if item not in true), *waiting]
-            last = self._numbers.last(wait)
-            late = proposals.held_back(edited.draft, edited.outcomes, paths, wait, last, self._now)
-            self._numbers.given(late)
-            return {PENDING: render_pending([*wait, *late])}
-
-        def message(diff: Diff) -> str:
-            return messages.build(
-                "dream",
-                diff.files,
-                entries=entries,
-                outcomes=outcomes,
-                model=self._model_names(),
-                usage=usage,
-                note=note,
-            )
-
+        landing = Landing(report, found, edited, waiting, self._numbers, self._models.names, self._now, note)
         done = transaction.commit(
-            self._workspace, change.files, expected=found.data, message=message, now=self._now, hold=hold
+            self._workspace,
+            change.files,
+            expected=found.data,
+            message=landing.message,
+            now=self._now,
+            hold=landing.hold,
         )
         counts = {path: (count.added, count.removed) for path, count in done.files.items()}
-        notes = (
-            *edited.notes,
-            *change.notes,
-            *_left_the_queue(true),
-            *(f"{path} was saved by a person meanwhile; both changes are in it" for path in done.merged),
-        )
-        return replace(report, commit=done.sha, outcomes=tuple(outcomes), files=counts, notes=notes, true=tuple(true))
+        merged = tuple(f"{path} was saved by a person meanwhile; both changes are in it" for path in done.merged)
+        report = _noting_what_left(landing.report)
+        return replace(report, commit=done.sha, files=counts, notes=(*report.notes, *merged))
 
     def _imagine(self, report: BatchReport, found: Found, files: Mapping[str, bytes | None]) -> BatchReport:
         """Report what a commit would hold, and go on as if it had been made."""
@@ -200,7 +180,7 @@ class Dreamer:
             path: (count.added, count.removed) for path, count in diff.files.items() if path in MEMORY_FILES
         }
         self._imagined |= files
-        return replace(report, files=counts, diff=diff.text)
+        return replace(_noting_what_left(report), files=counts, diff=diff.text)
 
     def _split_or_set_aside(
         self, batch: Sequence[Entry], found: Found, error: ModelError, mark: int
@@ -232,16 +212,8 @@ class Dreamer:
         except (AnswerUnusable, PromptTooLong):
             return False
 
-    def _model_names(self) -> str:
-        names = dict.fromkeys((self._models.phase1.name, self._models.phase2.name))
-        return ", ".join(names)
 
-
-def _left_the_queue(true: Sequence[Proposal]) -> list[str]:
-    return [f"what waited for review as {item.id} is so by now: {item.file}" for item in true]
-
-
-def _held_back(outcome: Outcome, paths: set[str]) -> Outcome:
-    if outcome.state == "applied" and outcome.finding.file in paths:
-        return Outcome(outcome.finding, "held", "a person saved the file meanwhile")
-    return outcome
+def _noting_what_left(report: BatchReport) -> BatchReport:
+    """Note what left the review queue, because it is so by now."""
+    left = (f"what waited for review as {item.id} is so by now: {item.file}" for item in report.true)
+    return replace(report, notes=(*report.notes, *left))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 
@@ -63,34 +63,28 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: tup
 
     A memory file that cannot be read is a problem among others, not an error.
     """
+    # 1. What is on disk: files, history, what waits, what was spent, what has run.
     problems = absent(workspace.root)
-    files: dict[MemoryFile, FileSize] = {}
-    for name in MEMORY_FILES:
-        try:
-            files[name] = _size(name, workspace.read_file(name), settings)
-        except WorkspaceError as error:
-            problems.append(str(error))
+    files = _files(workspace, settings, problems)
     history, cursor = workspace.history, workspace.dream_cursor()
+    entries, history_tokens = history.size()
     backlog = [entry.tokens for entry in history.after(cursor)]
-    entries, size = history.size()
-    recorded = runs.last(workspace.private, LOOKED_AT)
-    done = tuple(recorded[:RUNS])
-    serving = night_stamp.served(workspace.private)
+    spent = Bills(workspace.private).spent(now, settings.zone())
     batches = Batches(workspace.private)
     batches.read()
-    spent = Bills(workspace.private).spent(now, settings.zone())
+    recorded = runs.last(workspace.private, LOOKED_AT)
+    # 2. What is to come: the next night, from what serves it or starts it.
     zone = settings.zone() if settings.timezone else None
+    serving = night_stamp.served(workspace.private)
     next_run = serving or (parse(settings.schedule).after(now, zone) if scheduled else None)
-    latest = {record.command: record for record in reversed(recorded)}
-    failed = [record for record in latest.values() if record.outcome == "failed"]
-    problems += [f"the last {WORDS.get(one.command, one.command)} failed: {one.reason}" for one in failed]
-    problems += _missed(workspace, settings, now, zone) if serving or scheduled else []
-    if backlog and done and now - done[0].ended > LATE:
-        problems.append(f"nothing has run since {done[0].ended.astimezone(zone):%Y-%m-%d %H:%M}")
+    # 3. What is not as it should be.
+    problems += _failed(recorded)
+    problems += _missed(workspace, settings, now, zone) if next_run else []
+    problems += _idle(recorded, now, zone) if backlog else []
     return Health(
         model=", ".join(dict.fromkeys(settings.model_for(job) for job in ("consolidator", "phase1", "phase2"))),
         entries=entries,
-        history_tokens=size,
+        history_tokens=history_tokens,
         last_cursor=history.last_cursor(),
         dream_cursor=cursor,
         backlog_entries=len(backlog),
@@ -100,11 +94,36 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: tup
         today=spent.today,
         month=spent.month,
         batches=len(batches.open()),
-        runs=done,
+        runs=tuple(recorded[:RUNS]),
         next_run=next_run,
         scheduled=("serve", *scheduled) if serving else scheduled,
         problems=tuple(problems),
     )
+
+
+def _files(workspace: Workspace, settings: Settings, problems: list[str]) -> dict[MemoryFile, FileSize]:
+    """Measure the memory files; one that cannot be read is added to `problems`."""
+    files: dict[MemoryFile, FileSize] = {}
+    for name in MEMORY_FILES:
+        try:
+            files[name] = _size(name, workspace.read_file(name), settings)
+        except WorkspaceError as error:
+            problems.append(str(error))
+    return files
+
+
+def _failed(recorded: Sequence[RunRecord]) -> list[str]:
+    """Tell of each command whose last run failed; `recorded` is newest first."""
+    latest = {record.command: record for record in reversed(recorded)}
+    failed = [record for record in latest.values() if record.outcome == "failed"]
+    return [f"the last {WORDS.get(one.command, one.command)} failed: {one.reason}" for one in failed]
+
+
+def _idle(recorded: Sequence[RunRecord], now: datetime, zone: tzinfo | None) -> list[str]:
+    """Tell that nothing has run for long, where there is a backlog."""
+    if not recorded or now - recorded[0].ended <= LATE:
+        return []
+    return [f"nothing has run since {recorded[0].ended.astimezone(zone):%Y-%m-%d %H:%M}"]
 
 
 def _missed(workspace: Workspace, settings: Settings, now: datetime, zone: tzinfo | None) -> list[str]:

@@ -11,6 +11,7 @@ from dream import restore as restores
 from dream.consolidate.consolidator import Consolidator
 from dream.llm.open import open_model
 from dream.models import Entry, Report
+from dream.opening import open_meter
 from dream.reports import ConsolidateReport, RunReport
 from dream.restore import Mode, Restored
 from dream.settings import Settings
@@ -33,7 +34,7 @@ class Dream:
 
         Its calls are bounded by the settings together with what the day has cost so far.
         """
-        meter = pipeline.open_meter(self.workspace, self.settings, _now())
+        meter = open_meter(self.workspace, self.settings, _now())
         model = open_model(self.settings, "consolidator", meter)
         folder = self.workspace.prompts
         return Consolidator(self.workspace.history, model, self.settings, prompts_folder=folder, report=report)

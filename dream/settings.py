@@ -22,6 +22,7 @@ PREFIX = "DREAM_"
 FILE_NAME = "dream.toml"
 # Environment variables of ours that are not settings: where the workspace is, and shell completion.
 NOT_SETTINGS = {"DREAM_WORKSPACE", "DREAM_COMPLETE"}
+NIGHTLY = "0 3 * * *"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +88,7 @@ class Settings:
     max_day_usd: float = 0.0
 
     # Every night.
-    schedule: str = "0 3 * * *"
+    schedule: str = NIGHTLY
     max_minutes: float = 120.0  # of one nightly run; what is left waits for the next
     early_tokens: int = 0  # `serve` dreams early when the backlog passes this; 0: never
     on_change: str | None = None  # a command that is run after a commit
@@ -233,6 +234,10 @@ def _check_together(settings: Settings) -> None:
     for name in ("timeout", "max_output_tokens", "batch_tokens", "max_steps", "max_attempts", "parallel"):
         if getattr(settings, name) <= 0:
             raise SettingsError(f"Setting {name!r} must be above 0.")
+    if settings.schedule != NIGHTLY:
+        from dream.crontime import parse
+
+        parse(settings.schedule)
     if settings.session_tokens <= settings.session_completion_tokens + settings.session_safety_tokens:
         raise SettingsError(
             "Setting 'session_tokens' must be larger than 'session_completion_tokens' + 'session_safety_tokens'."

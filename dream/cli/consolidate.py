@@ -73,6 +73,8 @@ def command(
         )
     if as_json:
         output.emit(shapes.consolidated(report))
+        if report.failed:
+            output.problem(report.reason)
     else:
         show.consolidated(report)
     return 1 if report.failed or any(isinstance(found, Unread) for found in report.diagnostics) else 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import click
@@ -47,33 +48,38 @@ def command(
       dream restore 3f9c2a71 --dry-run
       dream-restore 3f9c2a71 --yes --forget
     """
-    from dream import restore
+    from dream.restore import restore
 
     if only and at:
         raise UsageError("--only and --at exclude each other.")
     mode: Mode = "only" if only else "at" if at else "before"
-    workspace = options.open_workspace(directory)
+    restoring = partial(restore, options.open_workspace(directory), sha, mode=mode, forget=forget)
+    # 1. What would be undone, where that is asked for or a person is there to be asked.
     if dry_run or (_asks(as_json) and not yes):
-        preview = restore.restore(workspace, sha, mode=mode, forget=forget, dry_run=True, now=options.now())
-        if dry_run and as_json:
-            output.emit(shapes.restored(preview, dry_run=True))
-            return None
-        _preview(preview)
+        preview = restoring(dry_run=True, now=options.now())
+        _show(preview, preview=True, as_json=as_json)
         if dry_run or not preview.diff.text:
             return None
         if not click.confirm("Restore this?", err=True):
             output.say("Nothing was changed.")
             return 1
-    done = restore.restore(workspace, sha, mode=mode, forget=forget, now=options.now())
-    if as_json:
-        output.emit(shapes.restored(done, dry_run=False))
-    else:
-        _done(done)
+    # 2. The restore.
+    done = restoring(now=options.now())
+    _show(done, preview=False, as_json=as_json)
     return 3 if done.held else None
 
 
 def _asks(as_json: bool) -> bool:
     return not as_json and sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _show(restored: Restored, *, preview: bool, as_json: bool) -> None:
+    if as_json:
+        output.emit(shapes.restored(restored, dry_run=preview))
+    elif preview:
+        _preview(restored)
+    else:
+        _done(restored)
 
 
 def _preview(preview: Restored) -> None:

@@ -89,8 +89,9 @@ def _ask(
     try:
         return read(model.complete(again))
     except AnswerUnusable as error:
+        which = f"entries {cursors[0]}–{cursors[-1]}" if len(cursors) > 1 else f"entry {cursors[0]}"
         raise AnswerUnusable(
-            f"{model.name} gave no usable analysis of entries {cursors[0]}–{cursors[-1]}, twice: {error}; "
+            f"{model.name} gave no usable analysis of {which}, twice: {error}; "
             "run again later or name another phase1_model."
         ) from error
 

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from dream import endings
 from dream.cli import show
-from dream.models import Diagnostic, Finding, Outcome, Proposal
+from dream.models import Diagnostic, Finding, Outcome, Proposal, Usage
+from dream.reports import BatchReport
 from tests.cli.commands import dream
 from tests.cli.test_commands import chat
 
@@ -62,13 +64,13 @@ def test_a_failed_model_call_is_told_as_a_sentence_of_its_session() -> None:
 
 
 def test_a_run_whose_findings_were_all_refused_says_so_with_the_first_reason() -> None:
-    from dream import pipeline
-
     found = Finding("USER.md", "Lives in Lyon", (1,))
     refused, other = Outcome(found, "refused", "rejected: you took it back"), Outcome(found, "refused", "too long")
 
-    assert pipeline._nothing_new(4, [refused, other]) == "all 2 findings were refused: rejected: you took it back"
-    assert pipeline._nothing_new(4, [other]) == "the only finding was refused: too long"
-    assert pipeline._nothing_new(4, [refused, Outcome(found, "present")]) == (
-        "the entries up to 4 held nothing new for memory"
-    )
+    def reason(*outcomes: Outcome) -> str:
+        return endings._nothing_new([BatchReport((4, 4), outcomes, {}, Usage())])
+
+    assert reason(refused, other) == "both findings were refused: rejected: you took it back"
+    assert reason(other, other, other) == "all 3 findings were refused: too long"
+    assert reason(other) == "the only finding was refused: too long"
+    assert reason(refused, Outcome(found, "present")) == "the entries up to 4 held nothing new for memory"

@@ -64,6 +64,24 @@ def test_a_dream_is_one_commit_of_files_and_cursor(workspace: Workspace) -> None
     assert git(workspace, "status", "--porcelain") == ""
 
 
+def test_nanobot_s_workspace_is_dreamt_as_it_stands_and_its_lines_are_a_person_s(tmp_path: Path) -> None:
+    memory = tmp_path / "memory"
+    memory.mkdir()
+    (tmp_path / "USER.md").write_text("# User\n\n- Name: Ana\n", encoding="utf-8")
+    (tmp_path / "SOUL.md").write_text("# Soul\n", encoding="utf-8")
+    row = '{"cursor": 2, "timestamp": "2026-04-03 00:02", "content": "- Name is Anna", "session_key": "telegram:42"}\n'
+    (memory / "history.jsonl").write_text(row, encoding="utf-8")
+    (memory / ".dream_cursor").write_text("1", encoding="utf-8")
+
+    report = run(Workspace.open(tmp_path), "[USER-REMOVE] Name: Ana {2}\n[USER] Likes green tea {2}")
+
+    assert (report.outcome, report.exit_status) == ("committed", 3)
+    assert report.batches[0].entries == (2, 2)
+    assert "- Name: Ana\n" in (tmp_path / "USER.md").read_text(encoding="utf-8")
+    kinds = [change.kind for change in Workspace.open(tmp_path).git.log()]
+    assert kinds == ["dream", "hand", "init"]
+
+
 def test_nothing_new_costs_no_call_and_says_why(workspace: Workspace) -> None:
     before = git(workspace, "rev-parse", "HEAD")
     report = run(workspace)

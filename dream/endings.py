@@ -1,0 +1,70 @@
+"""How a run ended, in one word and one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dream.consolidate.archive import Consolidated
+from dream.consolidate.fidelity import Kept
+from dream.errors import DreamError, NightOver, SpendingLimit
+from dream.models import Diagnostic, Usage
+from dream.reports import BatchReport, ConsolidateReport, RunReport, settled
+from dream.store import idle
+from dream.store.workspace import Workspace
+
+
+def consolidated(
+    done: Sequence[Consolidated], diagnostics: Sequence[Diagnostic], stopped: SpendingLimit | None, waits: str
+) -> ConsolidateReport:
+    """Sum up a consolidation that was `stopped` at a bound, or not; `waits` says what waits for a provider."""
+    entries = [entry.cursor for step in done for entry in step.entries]
+    nothing = "" if entries else "nothing new: history holds every message that was read"
+    return ConsolidateReport(
+        sessions=len({step.session for step in done if step.entries}),
+        messages=sum(step.messages for step in done),
+        entries=(min(entries), max(entries)) if entries else None,
+        raw=sum(step.raw for step in done),
+        usage=sum((step.usage for step in done), Usage()),
+        diagnostics=tuple(diagnostics),
+        reason=str(stopped or "") or waits or nothing,
+        failed=stopped is not None and not isinstance(stopped, NightOver),
+        kept=sum((step.kept for step in done), Kept()),
+    )
+
+
+def ran(
+    workspace: Workspace, dreams: Sequence[BatchReport], failure: DreamError | None, waits: str, usage: Usage
+) -> RunReport:
+    """Sum up a run of dreams that `failure` ended, or not; `waits` says what waits for a provider.
+
+    A bound of time, or one of money after a dream that changed something, is no failure.
+    """
+    batches = settled(dreams)
+    changed, held = any(batch.files for batch in batches), sum(batch.held for batch in batches)
+    bound = isinstance(failure, NightOver) or (isinstance(failure, SpendingLimit) and changed)
+    if failure is not None and not bound:
+        return RunReport("failed", batches, str(failure), usage, failure.exit_status)
+    reason = f"{held} held for review: `dream review` shows them" if held else ""
+    if failure is not None:
+        reason = str(failure) if changed or not held else reason
+    elif not batches:
+        reason = waits or _why_nothing(workspace)
+    else:
+        reason = "; ".join(filter(None, (reason or ("" if changed else _nothing_new(batches)), waits)))
+    return RunReport("committed" if changed else "held" if held else "nothing", batches, reason, usage)
+
+
+def _nothing_new(batches: Sequence[BatchReport]) -> str:
+    """Say why dreams changed nothing: there was nothing new, or all that was found was refused."""
+    outcomes = [outcome for batch in batches for outcome in batch.outcomes]
+    if not outcomes or any(outcome.state != "refused" for outcome in outcomes):
+        return f"the entries up to {batches[-1].entries[1]} held nothing new for memory"
+    all_of_them = f"all {len(outcomes)} findings were"
+    which = {1: "the only finding was", 2: "both findings were"}.get(len(outcomes), all_of_them)
+    return f"{which} refused: {outcomes[0].reason}"
+
+
+def _why_nothing(workspace: Workspace) -> str:
+    if workspace.history.last_cursor() == 0:
+        return idle.EMPTY
+    return idle.DREAMT.format(workspace.dream_cursor())
