@@ -93,6 +93,7 @@ def test_what_happened_and_what_is_so_is_worth_a_line(text: str) -> None:
         ("Went to Oslo with my dad", "Ann went to Oslo with their dad"),
         ("When I was young, my dad took me fishing", "When Ann was young, their dad took them fishing"),
         ("we roasted chestnuts", "Ann: We roasted chestnuts"),
+        ("I moved to Lisbon, I no longer live in Porto", "Ann moved to Lisbon, no longer lives in Porto"),
     ],
 )
 def test_a_line_names_its_speaker_once_and_stays_correct_english(said: str, written: str) -> None:

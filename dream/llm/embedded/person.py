@@ -17,7 +17,7 @@ _ADJUNCT = re.compile(
     re.I | re.S,
 )
 _AFTER = re.compile(
-    r"\b(?P<joint>(?:and|or|but|then),?|,) I(?P<short>'m|'ve|'d|'ll)? (?P<adverb>(?:(?:\w+ly|also|still|just|never|always|even) )?)(?P<verb>[a-z']+)"
+    r"\b(?P<joint>(?:and|or|but|then),?|,) I(?P<short>'m|'ve|'d|'ll)? (?P<adverb>(?:(?:\w+ly|also|still|just|never|always|even|no longer) )?)(?P<verb>[a-z']+)"
 )
 _ELLIPTIC = re.compile(
     r"^(?:even |also |just |finally |recently |then |once |ever )?(?P<verb>[a-z]+)\b(?: (?P<next>[\w']+))?", re.I
