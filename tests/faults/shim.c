@@ -35,7 +35,8 @@ static int real_open(const char *path, int flags, mode_t mode) {
     return next(path, flags, mode);
 }
 
-__attribute__((constructor)) static void prepare(void) {
+/* Read the fault from the environment; called again by a process that was forked and is given one of its own. */
+__attribute__((constructor)) void fault_prepare(void) {
     const char *where = getenv("FAULT_ROOT"), *file = getenv("FAULT_COUNT");
     if (!where || !file || !getenv("FAULT_AT") || !getenv("FAULT_KIND")) return;
     int descriptor = real_open(file, O_RDWR | O_CLOEXEC, 0);

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from dream.cli.entry import dream_group
+from tests.faults.forking import Forked, Server
 
 ROOT = Path(__file__).parent.parent.parent
 DEMO = ROOT / "dream" / "demo"
@@ -99,10 +100,14 @@ def dream(root: Path, *arguments: object, fault: Fault | None = None, **more: st
     """Run one command to its end, with a fault or without."""
     counter = root.with_name(f"{root.name}.count")
     env = environment(**more, **(fault.environment(root, counter) if fault else {}))
-    process = start(root, *arguments, env=env)
-    out, err = process.communicate(timeout=120)
+    status, out, err = forked(root, *arguments, env=env, shim=fault.shim if fault else None).wait()
     calls = struct.unpack("q", counter.read_bytes())[0] if fault else 0
-    return Ended(process.returncode, out, err, calls)
+    return Ended(status, out, err, calls)
+
+
+def forked(root: Path, *arguments: object, env: Mapping[str, str] | None = None, shim: Path | None = None) -> Forked:
+    """Start `dream` on the workspace from a server that has it loaded: a process and a session of its own."""
+    return Server.with_shim(shim).start([*map(str, arguments), "-w", str(root)], env or environment())
 
 
 def called(root: Path, *arguments: object) -> Ended:
@@ -115,12 +120,11 @@ def called(root: Path, *arguments: object) -> Ended:
 
 def kill_after(root: Path, seconds: float, *arguments: object) -> bool:
     """Start a command and kill it with all it has started after `seconds`; False where it had ended by then."""
-    process = start(root, *arguments)
+    process = forked(root, *arguments)
     time.sleep(seconds)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
-    return process.returncode == -signal.SIGKILL
+    return process.wait()[0] == -signal.SIGKILL
 
 
 def build(root: Path) -> None:

@@ -71,7 +71,7 @@ def kill_at_random(pattern: Path, root: Path, command: Command, shim: Path, time
     struck = 0
     while struck < times:
         copy(pattern, root)
-        struck += kill_after(root, whole * (0.2 + chance.random()), *command)
+        struck += kill_after(root, whole * chance.random(), *command)
         finish(root, command, expected)
     return struck
 
