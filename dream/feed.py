@@ -139,7 +139,7 @@ class Feed:
         if any(tails[key][0] < end for key, (end, _) in found.ends.items()):
             return None
         grown = file.look[0] > found.offset
-        return found if grown or self._seen.holds(file.name, file.look, self._history.positions()) else None
+        return found if grown or self._seen.holds(file.name, file.look) else None
 
     def _resumed(self, reading: _Reading, report: Report) -> Iterator[Pair] | None:
         """Read on from the bookmark; None where the file can't be read on there after all."""

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from pathlib import Path
+from typing import NamedTuple
 
 from dream import __version__, transcripts
 from dream.errors import TranscriptError
 from dream.models import Diagnostic, Report
 from dream.settings import Settings
-from dream.store.history import History
 from dream.store.seen import DATABASES, Look, Seen, look
 
 
@@ -22,8 +20,7 @@ class Unread(Diagnostic):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class File:
+class File(NamedTuple):  # a dataclass takes three times as long to make, and there are thousands
     """A transcript file: how it looked when it was listed, and whether a person named it itself.
 
     `zone` is that of its naive times; None is the settings'.
@@ -65,8 +62,10 @@ def files(paths: Iterable[Path | File], report: Report, *, subagents: bool = Fal
 def listed(names: Iterable[str], *, named: str | None = None, zone: tzinfo | None = None) -> Iterator[File]:
     """Look at each of the files; one that has gone is passed over."""
     for name in names:
-        with suppress(OSError):
+        try:
             yield File(name, look(name), name == named, zone)
+        except OSError:
+            continue
 
 
 def quiet(found: Iterable[File], now: datetime, idle_hours: float) -> list[File]:
@@ -80,10 +79,9 @@ def quiet(found: Iterable[File], now: datetime, idle_hours: float) -> list[File]
     return [file for file in found if not start < file.look[1] <= end or file.name.endswith(DATABASES)]
 
 
-def fresh(found: Iterable[File], seen: Seen, history: History) -> list[File]:
+def fresh(found: Iterable[File], seen: Seen) -> list[File]:
     """Leave out the files that history holds as they stand; one that a person named is always read."""
-    positions = history.positions()
-    return [file for file in found if file.named or not seen.holds(file.name, file.look, positions)]
+    return [file for file in found if file.named or not seen.holds(file.name, file.look)]
 
 
 def terms(settings: Settings, form: str | None) -> str:

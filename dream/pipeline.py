@@ -63,18 +63,19 @@ def consolidate(
     sweep(workspace.private)  # of what a killed or refused write left there
     # 1. The files to read: what is named, or has gone quiet, and is not in history as it stands.
     listed = listing.files(paths, diagnostics.append, subagents=settings.include_subagents)
-    seen = Seen(workspace.private, listing.terms(settings, format))
-    found = listing.fresh(listing.quiet(listed, now, settings.idle_hours) if idle else listed, seen, history)
+    seen = Seen(history, listing.terms(settings, format))
+    found = listing.fresh(listing.quiet(listed, now, settings.idle_hours) if idle else listed, seen)
     reader = Feed(settings, format, diagnostics.append, history=history, seen=seen, clock=_clock, progress=watch)
     # 2. Each session is a stream of messages; what history does not hold of it is summarised, or kept as it was said.
-    meter = open_meter(workspace, settings, now)
-    asked = model or open_model(settings, "consolidator", meter)
     try:
-        with half_price(workspace, settings, "consolidator", meter, asked, now) as calls:
-            consolidator = _consolidator(workspace, calls.model, settings, diagnostics)
-            talks = calls.ready(reader.talks(found))
-            done.extend(consolidator.sessions(talks, now=now, parallel=_parallel(settings), before=watch))
-            waits = calls.sentence
+        if found:
+            meter = open_meter(workspace, settings, now)
+            asked = model or open_model(settings, "consolidator", meter)
+            with half_price(workspace, settings, "consolidator", meter, asked, now) as calls:
+                consolidator = _consolidator(workspace, calls.model, settings, diagnostics)
+                talks = calls.ready(reader.talks(found))
+                done.extend(consolidator.sessions(talks, now=now, parallel=_parallel(settings), before=watch))
+                waits = calls.sentence
     except SpendingLimit as error:
         stopped = error
     # 3. What is now in history as a whole is not opened again.

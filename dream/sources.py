@@ -40,16 +40,18 @@ def paths(settings: Settings, root: Path, *, home: Path, environ: Mapping[str, s
     A relative path is relative to `root`, the workspace: cron starts commands in any directory.
     Raises SettingsError for what is neither an agent nor a path that is there.
     """
+    lists = [_files(source, settings, root, home, environ) for source in settings.sources]
+    if len(lists) == 1:
+        return lists[0]
     found: dict[str, File] = {}
-    for source in settings.sources:
-        for file in _files(source, settings, root, home, environ):
-            found.setdefault(file.name, file)
+    for file in (file for files in lists for file in files):
+        found.setdefault(file.name, file)
     return list(found.values())
 
 
 def survey(settings: Settings, root: Path, history: History, *, home: Path, environ: Mapping[str, str]) -> list[Found]:
     """List the configured sources and the agents that are found on this machine; opens none of their files."""
-    seen, positions = Seen(history.private, listing.terms(settings, None)), history.positions()
+    seen = Seen(history, listing.terms(settings, None))
     agents = [name for name, reader in FORMATS.items() if reader.places]
     configured = {split(source)[0]: source for source in settings.sources}
     listed = []
@@ -58,7 +60,7 @@ def survey(settings: Settings, root: Path, history: History, *, home: Path, envi
         if not files and name not in configured:
             continue
         known = [seen.sessions(file.name) for file in files]
-        new = [file for file in files if not seen.holds(file.name, file.look, positions)]
+        new = [file for file in files if not seen.holds(file.name, file.look)]
         size = sum(file.look[0] for file in files)
         listed.append(Found(configured.get(name, name), name in configured, len(files), sum(known), size, len(new)))
     return listed

@@ -108,6 +108,8 @@ class Index:
 
     def positions(self) -> dict[str, int]:
         """Return the highest span end of every session."""
+        if not self.archived_positions:
+            return dict(self.now.positions)
         merged = dict(self.archived_positions)
         for session, end in self.now.positions.items():
             merged[session] = max(end, merged.get(session, 0))

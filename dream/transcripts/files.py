@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import glob
 import os
+import re
+from fnmatch import translate
 from pathlib import Path
 
 from dream.errors import TranscriptError
@@ -29,13 +31,46 @@ def names(path: Path | str, *, subagents: bool = False) -> list[str]:
     Raises TranscriptError when there is no such path, or no such file beneath it.
     """
     given = Path(path).expanduser()
-    named = [str(given)] if given.exists() else glob.glob(str(given), recursive=True)  # noqa: PTH207, a whole pattern
+    named = [str(given)] if given.exists() else _matching(str(given))
     if not named:
         raise TranscriptError(f"{path} does not exist; check the path.")
-    found = {file for one in named for file in (_beneath(one, subagents) if _is_directory(one) else [one])}
+    directories = [one for one in named if _is_directory(one)]
+    found = named
+    if directories:
+        found = [*set(named).difference(directories)]
+        found += {file for one in directories for file in _beneath(one, subagents)}.difference(found)
     if not found:
         raise TranscriptError(f"{path} holds no transcripts; name a file, or a directory that holds some.")
     return sorted(found)
+
+
+def _matching(pattern: str) -> list[str]:
+    """Return what `glob.glob` does, in half its time where there is no `**`: each directory is listed once."""
+    if "**" in pattern or not Path(pattern).is_absolute():
+        return glob.glob(pattern, recursive=True)  # noqa: PTH207, a whole pattern
+    first, *parts = Path(pattern).parts
+    found = [first]
+    for number, part in enumerate(parts, start=1):
+        if not glob.has_magic(part):
+            found = [place for here in found if os.path.lexists(place := os.path.join(here, part))]  # noqa: PTH118
+            continue
+        match, inner = re.compile(translate(part)).match, number < len(parts)
+        found = [
+            entry.path
+            for here in found
+            for entry in _entries(here, hidden=part.startswith("."))
+            if match(entry.name) and (not inner or entry.is_dir())
+        ]
+    return found
+
+
+def _entries(directory: str, *, hidden: bool) -> list[os.DirEntry[str]]:
+    """List a directory, with or without what is hidden in it; one that can't be listed has nothing."""
+    try:
+        with os.scandir(directory) as found:
+            return [entry for entry in found if hidden or not entry.name.startswith(".")]
+    except OSError:
+        return []
 
 
 def _is_directory(name: str) -> bool:

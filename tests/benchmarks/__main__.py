@@ -1,4 +1,4 @@
-"""Print the table: `python -m tests.benchmarks [log] [versions] [startup] [scale] [bill] [--quick]`."""
+"""Print the table: `python -m tests.benchmarks [log] [versions] [startup] [scale] [bill] [sources] [--quick]`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.benchmarks import bill, log, scale, startup, versions
+from tests.benchmarks import bill, log, scale, sources, startup, versions
 from tests.benchmarks.measure import Row
 
-PARTS = ("log", "versions", "startup", "scale", "bill")
+PARTS = ("log", "versions", "startup", "scale", "bill", "sources")
 
 
 def rows(parts: list[str], folder: Path, *, quick: bool) -> Iterator[Row]:
@@ -28,6 +28,8 @@ def rows(parts: list[str], folder: Path, *, quick: bool) -> Iterator[Row]:
         yield from scale.rows(folder / "scale", 200 if quick else 1_000)
     if "bill" in parts:
         yield from bill.rows(folder / "bill", quick=quick)
+    if "sources" in parts:
+        yield from sources.rows(folder / "sources", 1_000 if quick else 10_000, 20 if quick else 200)
 
 
 def main() -> None:

@@ -1,0 +1,75 @@
+"""Sources with little to do: 10,000 files with nothing new, and 10 kB more in one large file."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dream import pipeline, sources
+from dream.settings import Settings
+from dream.store.workspace import Workspace
+from tests.benchmarks.measure import Row, pairs, seconds
+
+NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
+SETTINGS = Settings(timezone="UTC", durable=False, sources=("claude-code",))
+FOLDERS = 200
+
+
+def rows(folder: Path, files: int, megabytes: int) -> Iterator[Row]:
+    """Measure both; the floor of the first is os.walk with os.stat, of the second reading the file whole."""
+    yield _unchanged(folder / "unchanged", files)
+    yield _grown(folder / "grown", megabytes)
+
+
+def _unchanged(folder: Path, files: int) -> Row:
+    projects = folder / ".claude" / "projects"
+    for number in range(files):
+        path = projects / f"-p{number % FOLDERS}" / f"{number:06}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write(path, _row(number, f"s{number}", "Thanks."))
+    workspace = Workspace.create(folder / "ws", now=NOW)
+
+    def ours() -> None:
+        opened = Workspace.open(workspace.root)
+        found = sources.paths(SETTINGS, opened.root, home=folder, environ={})
+        report = pipeline.consolidate(opened, found, settings=SETTINGS, now=NOW, idle=True)
+        assert len(found) == files
+        assert not report.messages
+
+    pipeline.consolidate(workspace, [projects], settings=SETTINGS, now=NOW)
+    mine, floor, ratio = pairs(ours, lambda: _walk(projects), rounds=15)
+    return Row(f"{files:,} files with nothing new / os.walk and os.stat", mine * 1e3, floor * 1e3, "ms", ratio, 2.0)
+
+
+def _grown(folder: Path, megabytes: int) -> Row:
+    path = folder / "chats" / "a.jsonl"
+    path.parent.mkdir(parents=True)
+    pad = "." * 100_000  # of fields that are nobody's words: this measures reading, not summarising
+    count = megabytes * 10
+    _write(path, "".join(_row(number, "s", f"I moved to house {number}.", pad) for number in range(count)))
+    workspace = Workspace.create(folder / "ws", now=NOW)
+    whole = seconds(lambda: pipeline.consolidate(workspace, [path.parent], settings=SETTINGS, now=NOW))
+    with path.open("a", encoding="utf-8") as file:
+        file.write("".join(_row(count + number, "s", f"I moved to house {number}.") for number in range(40)))
+    os.utime(path, (NOW.timestamp() - 3600, NOW.timestamp() - 3600))
+    grown = seconds(lambda: pipeline.consolidate(workspace, [path.parent], settings=SETTINGS, now=NOW))
+    return Row(f"10 kB more in {megabytes} MB / reading it whole", grown * 1e3, whole * 1e3, "ms", grown / whole, 0.1)
+
+
+def _row(number: int, session: str, said: str, pad: str = "") -> str:
+    about = {"uuid": f"uuid-of-the-row-{number:08}", "sessionId": session, "timestamp": "2026-11-18T09:00:00Z"}
+    return json.dumps({"type": "user", "message": {"role": "user", "content": said}, "pad": pad} | about) + "\n"
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+    os.utime(path, (NOW.timestamp() - 86_400, NOW.timestamp() - 86_400))
+
+
+def _walk(folder: Path) -> None:
+    for here, _, names in os.walk(folder):
+        for name in names:
+            os.stat(os.path.join(here, name))  # noqa: PTH116, PTH118, the floor
