@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dream import timers
 from dream.crontime import Cron
 from dream.errors import DreamError, UsageError
-from dream.store.files import replace
+from dream.store.files import explained, replace
 from dream.timers import Job, Kind
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ def install(kind: Kind, wanted: Job) -> list[str]:
         return ["Your crontab has one more line." if wanted.mark not in before else "The line in your crontab is new."]
     files = timers.files(kind, wanted)
     for path, text in files.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
+        with explained("made", path.parent):
+            path.parent.mkdir(parents=True, exist_ok=True)
         replace(path, text.encode("utf-8", "surrogateescape"))
     return [f"Written: {path}" for path in files] + _start(kind, wanted, list(files))
 
@@ -70,7 +71,8 @@ def remove(kind: Kind, wanted: Job) -> list[str]:
         return [f"Nothing is installed in {kind} for this workspace."]
     done = _end(kind, wanted, paths)
     for path in paths:
-        path.unlink()
+        with explained("removed", path):
+            path.unlink()
     if kind == "systemd":
         _run(["systemctl", "--user", "daemon-reload"])
     return [*done, *(f"Removed: {path}" for path in paths)]

@@ -41,13 +41,14 @@ class Dream:
 
     def consolidate(
         self,
-        paths: Iterable[Path],
+        paths: Path | str | Iterable[Path | str],
         *,
         format: str | None = None,  # noqa: A002, the word that every door uses for it
         now: datetime | None = None,
     ) -> ConsolidateReport:
-        """Read the transcripts at `paths` and append to history what it does not hold yet."""
-        return pipeline.consolidate(self.workspace, paths, settings=self.settings, format=format, now=now or _now())
+        """Read the transcripts at `paths`, or at one path, and append to history what it does not hold yet."""
+        named = [Path(path) for path in ([paths] if isinstance(paths, Path | str) else paths)]
+        return pipeline.consolidate(self.workspace, named, settings=self.settings, format=format, now=now or _now())
 
     def note(self, text: str, *, now: datetime | None = None) -> Entry:
         """Put a fact into history; the next dream puts it into memory."""

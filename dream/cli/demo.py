@@ -69,7 +69,7 @@ def _show(played: Played) -> None:
     output.say("──── what the last dream changed ────", bold=True)
     show.diff(played.diff)
     output.say()
-    output.say(f"Model: {show.model_line(SETTINGS)}")
+    output.say(f"Model: {show.model_line(SETTINGS)}", fold=True)
     place, dream = show.word(str(played.workspace)), _program()
     commits = [batch.commit[:10] for night in played.nights for batch in night.run.batches if batch.commit]
     output.say(f"Try:   {dream} log -w {place}")

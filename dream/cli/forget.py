@@ -75,7 +75,7 @@ def _tell(done: Forgotten, *, as_json: bool) -> None:
         output.say(f"  {old[:SHORT]} → {new[:SHORT]}")
     output.say("It may remain elsewhere:" if done.found else "Elsewhere it may be:")
     for sentence in done.remains:
-        output.say(f"  {sentence}", colour="yellow")
+        output.say(f"  {sentence}", colour="yellow", fold=True)
 
 
 def _shape(done: Forgotten) -> dict[str, object]:

@@ -39,4 +39,4 @@ def command(directory: Path | None, named: Path | None, as_json: bool) -> None:
         return
     output.say(f"The workspace is {workspace.root}.", bold=True)
     output.say("Next: dream consolidate TRANSCRIPT, then dream run.")
-    output.say(f"Model: {show.model_line(options.read_settings(workspace))}")
+    output.say(f"Model: {show.model_line(options.read_settings(workspace))}", fold=True)

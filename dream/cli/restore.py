@@ -109,3 +109,5 @@ def _done(done: Restored) -> None:
     for path in done.held:
         output.problem(f"{path} was saved at this moment and stays as you saved it.")
     output.say(f"The restore is {done.sha[:SHORT]}. To take it back: dream restore {done.sha[:SHORT]}")
+    if done.mode == "before" and done.change.kind == "dream" and not done.forgotten:
+        output.say("The next dream reads those entries again, and may find the same; --forget keeps it out.", fold=True)

@@ -187,8 +187,8 @@ def night_line(report: NightReport) -> str:
         parts.append(f"{counted(len(commits), 'dream')}, +{added} −{removed} lines")
     if dreamt.reason:
         parts.append(("failed: " if dreamt.outcome == "failed" else "") + dreamt.reason)
-    parts.append(bill(report.usage))
-    return "; ".join(parts) + "."
+    parts.append(bill(report.usage) if report.usage.calls else "no model was called")
+    return "; ".join(part.rstrip(".") for part in parts) + "."
 
 
 def night(report: NightReport) -> None:

@@ -35,6 +35,6 @@ def default(environ: Mapping[str, str]) -> Path:
     return absolute(Path(named)) if named else Path.home() / ".dream" / "workspace"
 
 
-def absolute(path: Path) -> Path:
+def absolute(path: Path | str) -> Path:
     """Return `path` with `~` and the working directory filled in; links are kept."""
-    return path.expanduser().absolute()
+    return Path(path).expanduser().absolute()

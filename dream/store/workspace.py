@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,19 +37,20 @@ class Workspace:
     `report` is told of whatever in its files could not be used as it stands.
     """
 
-    def __init__(self, root: Path, *, report: Report | None = None) -> None:
-        self.root = root
+    def __init__(self, root: Path | str, *, report: Report | None = None) -> None:
+        self.root = root = Path(root)
         self.memory = root / "memory"
         self.private = root / ".dream"
         self.prompts = root / "prompts"
         self._report = report
 
     @classmethod
-    def create(cls, directory: Path, *, now: datetime, report: Report | None = None) -> Workspace:
-        """Make a workspace in `directory`, or adopt nanobot's, with its first commit; what is there stays.
+    def create(cls, directory: Path | str, *, now: datetime | None = None, report: Report | None = None) -> Workspace:
+        """Make a workspace in `directory`, or adopt nanobot's, with its first commit at `now`; what is there stays.
 
         An older HISTORY.md is imported into history as already dreamt. Doing it again changes nothing.
         """
+        now = now or datetime.now(UTC)
         workspace = cls(places.absolute(directory), report=report)
         with explained("made", workspace.memory):
             workspace.memory.mkdir(parents=True, exist_ok=True)
@@ -63,7 +64,7 @@ class Workspace:
         return workspace
 
     @classmethod
-    def open(cls, directory: Path, *, report: Report | None = None) -> Workspace:
+    def open(cls, directory: Path | str, *, report: Report | None = None) -> Workspace:
         """Open the workspace in `directory`; raises WorkspaceError where there is none."""
         root = places.absolute(directory)
         if not places.is_workspace(root):

@@ -199,6 +199,17 @@ def test_without_a_terminal_restore_goes_ahead_and_says_how_to_take_it_back(drea
     assert {name: (dreamt / name).read_bytes() for name in before} == before
 
 
+def test_a_restore_says_that_the_entries_are_read_again_unless_what_they_said_is_forgotten(dreamt: Path) -> None:
+    newest = dream("log", "-w", dreamt, "--json").json[0]["sha"]
+
+    first = dream("restore", newest, "-w", dreamt)
+    again = dream("restore", dream("log", "-w", dreamt, "--json").json[0]["sha"], "-w", dreamt)
+    forgotten = dream("restore", newest, "--forget", "-w", dreamt)
+
+    told = ["reads those entries again" in done.out for done in (first, again, forgotten)]
+    assert told == [True, False, False]
+
+
 def test_a_dry_restore_shows_the_diff_and_changes_nothing(dreamt: Path) -> None:
     sha = dream("log", "-w", dreamt, "--json").json[0]["sha"]
 

@@ -81,6 +81,17 @@ def test_systemd_is_chosen_where_it_runs_and_gets_service_and_timer(
     assert "enable --now" in (home / "systemctl").read_text(encoding="utf-8")
 
 
+def test_a_folder_that_can_not_be_made_is_a_sentence(workspace: Path, binaries: Path, home: Path) -> None:
+    (home / ".config").write_text("a file in the way", encoding="utf-8")
+
+    done = cron(workspace, binaries, "install", "systemd")
+
+    assert done.status == 1
+    assert done.err == (
+        f"dream: {home}/.config/systemd/user cannot be made: a file stands where a directory should be; move it away.\n"
+    )
+
+
 def test_removing_what_is_not_there_says_so(workspace: Path, binaries: Path) -> None:
     done = cron(workspace, binaries, "remove", "crontab")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,17 @@ def test_a_new_workspace_has_its_files_and_a_first_commit(tmp_path: Path) -> Non
     assert workspace.git.head() is not None
     assert (workspace.dream_cursor(), workspace.pending(), workspace.rejected()) == (0, [], [])
     assert (workspace.private / ".gitignore").read_text() == "*\n"
+
+
+def test_a_path_may_be_a_string_and_now_is_the_clock_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = datetime.now(UTC).replace(microsecond=0)
+
+    made = Workspace.create("memory")
+
+    assert made.root == Workspace.open("memory").root == tmp_path / "memory"
+    assert Workspace("memory").memory == Path("memory/memory")
+    assert made.git.log()[0].time >= before
 
 
 def test_making_it_again_changes_nothing(tmp_path: Path) -> None:
