@@ -23,7 +23,7 @@ _SENTENCE = re.compile(r"[^\n.!?。！？]+(?:[.!?](?=\w)[^\n.!?。！？]*)*[.!
 _CORRECTS = re.compile(
     r"\b(?:actually|instead|no longer|not anymore|any more|changed|change (?:it|that|to)|switch(?:ed|ing)?|moved"
     r"|correction|sorry|make (?:that|it)|i mean|i meant|rather than|from now on|updated?|cancel(?:l?ed)?"
-    r"|doch|stattdessen|nicht mehr)\b"
+    r"|nein|eigentlich|doch|stattdessen|nicht mehr)\b"
     r"|其实|其實|不再|改成|改为|改為|更正|取消|不是",
     re.IGNORECASE,
 )
@@ -32,6 +32,7 @@ _COMMON = frozenset(  # long enough to look telling, and telling nothing
         *("about", "would", "could", "should", "there", "their", "these", "those", "which", "really", "think"),
         *("going", "thing", "things", "still", "right", "after", "before", "using", "being", "where", "while"),
         *("because", "every", "maybe", "never", "always", "again", "other", "actually", "instead", "longer"),
+        *("eigentlich", "stattdessen", "jetzt", "sorry", "correction"),
     )
 )
 _WORD = re.compile(r"[^\W\d_]{5,}|[\u3400-\u9fff]{2}")

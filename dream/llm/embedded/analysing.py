@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
-from dream.llm.embedded.changes import same_fact, supersedes
+from dream.llm.embedded.changes import same_fact, supersedes, undated
 from dream.llm.embedded.claims import Claim, claims
 from dream.llm.embedded.coverage import density, forget, note, ranked
 from dream.llm.embedded.remaining import remainder
+from dream.llm.embedded.renewing import only_moves
 from dream.llm.embedded.routing import route, user_names
 from dream.llm.embedded.salience import salience
 from dream.llm.embedded.sections import LABELS, Dreamt, facts_of
@@ -110,6 +111,9 @@ def _settle(old: list[tuple[MemoryFile, str]], found: Sequence[Claim], names: se
         file = replaced[0][0] if replaced and new.file != "SOUL.md" else new.file
         settled.append(_New(file, new.text, new.cursors, tuple(replaced)))
         rests = [(path, rest) for path, text in replaced if (rest := remainder(new.text, text))]
+        if rests and only_moves(undated(new.text)):
+            settled.pop()
+            settled.append(_New(file, rests.pop(0)[1], new.cursors, tuple(replaced)))
         settled += [_New(path, rest, new.cursors) for path, rest in rests]
     return settled
 
@@ -134,6 +138,8 @@ def _latest(found: Sequence[Claim], names: set[str]) -> list[_New]:
             (index.lines[n][0], rest, news[n].cursors) for n in gone if (rest := remainder(text, index.lines[n][1]))
         ]
         cursors = {claim.cursor, *(cursor for n in gone for cursor in news.pop(n).cursors)}
+        if rests and only_moves(undated(text)):
+            text = rests.pop(0)[1]
         news[index.add(file, text)] = _New(file, text, tuple(sorted(cursors)))
         for path, rest, basis in rests:
             news[index.add(path, rest)] = _New(path, rest, basis)

@@ -27,7 +27,7 @@ _CUE = re.compile(
     r"\b(?:now|actually|instead|no longer|not anymore|changed?|switch(?:ed|ing)?|moved?|moving|relocated|updat\w+|new|"
     r"increas\w+|decreas\w+|reduced|dropped|rais\w+|mov(?:e|es|ing) to|grew|grown|improv\w+|extend\w+|shift\w+|postpon\w+|reschedul\w+|push\w+|"
     r"delay\w+|correct\w+|revis\w+|adjust\w+|reach\w+|recently|total|latest|upgrad\w+|bump\w+|brought|down to|up to|rather than)\b"
-    r"|其实|改成|改为|改到|改[喝吃用学玩看]|换成|换到|换了|搬到|搬去|现在|不再|更新|推迟|提前|增加到|减少到|变成|新的",
+    r"|其实|改成|改为|改到|改[喝吃用学玩看]|换成|换到|换了|搬到|搬去|现在|不再|更新|推迟|提前|增加到|减少到|变成|新的|変わ|変更|延期|移行",
     re.I,
 )
 ONE = 120  # characters of a line that still states one thing
@@ -41,11 +41,11 @@ _APPOINTMENT = re.compile(
     re.I,
 )
 PLACE = re.compile(
-    r"(?:(?i:\b(?:moved|moves|moving|relocated|relocating|move)(?: (?:back|out|over|away|here|house|home|flat|recently|just|from \w+))* to)|(?i:\b(?:liv(?:es|ed|e|ing)|based|resid\w+)) in|\b(?:flat|house|home|apartment) is in|(?:搬到|搬去|住在|家在|住|搬家到))"
+    r"(?:(?i:\b(?:moved|moves|moving|relocated|relocating|move)(?: (?:back|out|over|away|here|house|home|flat|recently|just|from \w+))* to)|(?i:\b(?:liv(?:es|ed|e|ing)|based|resid\w+)) in|\b(?:flat|house|home|apartment) is in|(?i:\b(?:wohn|leb)\w*)(?: jetzt| nun| seit \w+)? in|(?i:gezogen|umgezogen|zieht?) nach|(?:搬到|搬去|住在|家在|住|搬家到))"
     rf"\s*(?:了)?(?P<what>[A-Z][\w'-]*(?: [A-Z][\w'-]*)*|[{CJK}]{{2,6}})"
 )
 JOB = re.compile(
-    r"(?:(?i:\b(?:works?|working|worked|employed|job|joined|position|hired|started))(?: \w+){0,3}? (?:at|for|by|with)|(?i:\bjoined)|(?:入职|跳槽到|去了|就职于))"
+    r"(?:(?i:\b(?:works?|working|worked|employed|job|joined|position|hired|started))(?: \w+){0,3}? (?:at|for|by|with)|(?i:\bjoined)|(?i:\barbeitet?)(?: jetzt| nun)? (?:bei|für)|(?:入职|跳槽到|去了|就职于))"
     rf"\s*(?P<what>[A-Z][\w'&-]*(?: [A-Z][\w'&-]*)*|[{CJK}]{{2,8}})"
 )
 _FAVOURITE = re.compile(r"\bfavou?rite (?P<slot>\w+(?: \w+)?) (?:is|are|was) (?:now )?(?P<what>.{2,40})", re.I)

@@ -15,6 +15,8 @@ _CORRECTS = re.compile(
     r"(?:now |actually |really |more like |about |around )*(?P<value>\S.{0,50}?)(?: now| instead| actually| these days)?[.!]*$"
     r"|^(?:it(?:'s| is)|that(?:'s| is)|make (?:it|that)) (?:now |actually )(?P<now>\S.{0,50}?)[.!]*$"
     r"|^(?:it(?:'s| is)|that(?:'s| is)) (?P<then>\S.{0,50}?) (?:now|instead|these days)[.!]*$"
+    r"|^(?:(?:nein|doch|eigentlich|moment|quatsch|korrektur|entschuldigung|sorry)\b[\s,.:!-]*)+(?:(?:sind|ist|waren|war|wird|werden) es|es (?:sind|ist|waren|war|wird|werden)|wir haben|am|um)?\s*"
+    r"(?:jetzt |doch |nur )?(?P<de>\S.{0,50}?)[.!]*$"
     r"|^(?:不|不对|错了|更正|其实|抱歉|等等)[，,。：:\s]*(?:现在|应该|已经)?(?:是|改成|改为|变成|换成)?(?P<zh>\S.{0,20}?)了?[。！]*$",
     re.I,
 )

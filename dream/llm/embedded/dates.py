@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from datetime import date, timedelta
 
+from dream.llm.embedded.dates_de import anchor_de
 from dream.llm.embedded.dates_zh import anchor_zh
+from dream.llm.embedded.german import is_german
+from dream.llm.embedded.japanese import anchor_ja
 from dream.llm.embedded.lexicon import MONTHS, NUMBERS, WEEKDAYS
+from dream.llm.embedded.words import has_cjk, has_kana
 
 _NUMBER = r"\d{1,3}|" + "|".join(NUMBERS)
 _UNIT = r"day|week|weekend|month|year"
@@ -49,7 +53,10 @@ def anchor(text: str, day: date | None) -> str:
     """Rewrite the relative dates of a text as absolute ones, seen from `day`."""
     if day is None:
         return text
-    text = anchor_zh(text, day)
+    if has_cjk(text):
+        text = anchor_zh(anchor_ja(text, day) if has_kana(text) else text, day)
+    elif is_german(text):
+        return anchor_de(text, day)
     try:
         return _PATTERN.sub(lambda match: _absolute(match, day), text)
     except (OverflowError, ValueError):  # a year outside the calendar

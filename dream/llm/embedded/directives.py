@@ -47,6 +47,7 @@ _LEAD = re.compile(
 _WANTS = re.compile(
     r"^(?:(?:the )?user|[A-Z]\w{0,20}|用户) (?:wants|asked|asks|told|prefers|would like|expects|instructed|requested|likes)(?: that)? "
     r"(?:the (?:agent|assistant|model|ai)|you|it|dream|answers|replies|responses)(?: to)? (?P<rest>.+)$"
+    r"|^(?:Der Nutzer|[A-ZÄÖÜ]\w{1,20}) wünscht: (?P<de>.+)$"
     r"|^.{1,20}?の希望[：:]\s*(?P<ja>.+)$"
     r"|^(?:用户|[\w·]{1,12}?)(?:要求|希望|想让|让)(?:助手|代理|智能体|AI|你)(?P<zh>.+)$",
     re.I,
@@ -79,7 +80,7 @@ def wanted(line: str) -> str:
     match = _WANTS.match(line)
     if match is None or is_injection(line):
         return ""
-    rest = _DATE.sub("", (match["rest"] or match["zh"] or match["ja"])).strip(" .。")
+    rest = _DATE.sub("", (match["rest"] or match["zh"] or match["ja"] or match["de"])).strip(" .。")
     if match["rest"] and re.match(r"(?:answers|replies|responses)\b", line.split(" ", 2)[-1], re.I):
         thing = line.split(" ", 3)[2]
         rest = (

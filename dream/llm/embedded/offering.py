@@ -94,10 +94,11 @@ def candidates(messages: Sequence[Said]) -> list[Line]:
     agent = any(message.role == "assistant" and not person(message) for message in messages)
     before: list[str] = []
     for index, message in enumerate(messages):
+        said = sentences(message.text)
         if message.role == "user" and (pair := _correction(message, before, found)):
             found = [line for line in found if line.text != pair[0]]
             found.append(Line(len(found), pair[1], content(pair[1]), 2.0, index))
-        said = sentences(message.text)
+            said = [sentence for sentence in said if sentence != pair[2]]
         name = person(message)
         if name is not None:
             others = names - {name}
@@ -122,8 +123,8 @@ def _carried(line: Line) -> Line:
     return replace(line, place=-1)
 
 
-def _correction(message: Said, before: Sequence[str], found: Sequence[Line]) -> tuple[str, str] | None:
-    """Return the line that a message corrects without saying what it is about, before and after."""
+def _correction(message: Said, before: Sequence[str], found: Sequence[Line]) -> tuple[str, str, str] | None:
+    """Return the line that a message corrects without saying what it is about, before and after, and what says so."""
     said = sentences(message.text[:PASTED])[:2]
     told = [trimmed(sentence) for sentence in before[-3:]]
     earlier = [*(line.text for line in found[-6:]), *(sentence for sentence in told if not is_question(sentence))]
@@ -131,7 +132,7 @@ def _correction(message: Said, before: Sequence[str], found: Sequence[Line]) -> 
         if pair := corrected(sentence, earlier):
             meant = content(split_date(pair[0])[0])
             lines = [line.text for line in found[-6:] if likeness(content(split_date(line.text)[0]), meant) > SAME]
-            return corrected(sentence, lines) or pair
+            return *(corrected(sentence, lines) or pair), sentence
     return None
 
 

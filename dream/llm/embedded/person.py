@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+from dream.llm.embedded.german import is_german, third_de
+from dream.llm.embedded.japanese import third_ja
 from dream.llm.embedded.lexicon import PAST, THIRD, UNINFLECTED
-from dream.llm.embedded.words import mostly_cjk
+from dream.llm.embedded.words import has_kana, mostly_cjk
 
 # "We" of somebody's tools and tastes is how they do it themselves.
 _WE_USE = re.compile(r"^[Ww]e(?= (?:also |always |usually |only )?(?:use|prefer|like|love)\b)")
@@ -49,7 +51,9 @@ def third(text: str, name: str) -> str:
     "I went to Oslo" is "Ann went to Oslo", or "Went to Oslo" where the speaker has no name.
     """
     if mostly_cjk(text):
-        return _third_zh(text, name)
+        return third_ja(text, name) if has_kana(text) else _third_zh(text, name)
+    if is_german(text):
+        return third_de(text, name)
     text = re.sub(r"^i(?=['\s])", "I", text)
     text = re.sub(r"^(?:Gonna|gonna)\b(?! be an?\b)", "I'm going to", text)
     text = re.sub(r"^Been\b", "I've been", text)
@@ -173,6 +177,7 @@ def _inflected(verb: str) -> str:
 def _third_zh(text: str, name: str) -> str:
     text = re.sub(r"^我的(?=\S)", f"{name or '用户'}的", text)
     text = re.sub(r"^我(?!们)", "", text)
+    text = re.sub(r"^(\d{4}年[^我，,]{0,20}?)我(?!们)", rf"\1{name or '用户'}", text)
     text = (
         re.sub(r"我(?!们)", "自己", text)
         if name == ""

@@ -39,7 +39,7 @@ _NOBODY = frozenset(
     "this that there here what which who everything everyone everybody nobody nothing life today it they he she we you".split()
 )
 _CALLED = re.compile(
-    r"^(?:my (?:full )?name(?:'s| is)|I'm called|(?:people|friends|everybody|everyone|just) call me) (?-i:[A-Z])[\w' -]{1,40}$",
+    r"^(?:my (?:full )?name(?:'s| is)|I'm called|(?:people|friends|everybody|everyone|just) call me) (?-i:[A-Z])[\w' -]{1,40}$|^(?:我叫|我的名字[是叫])\S{2,8}$",
     re.I,
 )
 _DAY = re.compile(rf"\b(?:{'|'.join((*WEEKDAYS, *MONTHS))})\b|\b\d{{4}}-\d\d-\d\d\b")

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import re
+from datetime import date, timedelta
 
 from dream.llm.embedded.lexicon import COMMON, MONTHS, WEEKDAYS
-from dream.llm.embedded.words import CJK, content, stem
+from dream.llm.embedded.words import CJK, content, has_cjk, stem
 
 _MONTH = "|".join(MONTHS)
 _DATE = rf"(?:\d{{1,2}}(?:st|nd|rd|th)? (?:of )?(?:{_MONTH})|(?:{_MONTH}) \d{{1,2}}(?:st|nd|rd|th)?)(?:,? \d{{4}})?"
@@ -31,15 +32,30 @@ _UP = re.compile(
     r"[^.;]*?\b(?:to|at|is|are) (?P<n>[$€£¥]?\d[\d,]*(?:\.\d+)?) ?(?P<unit>%|[a-z]{1,12}\b)?",
     re.I,
 )
+_MOVED = re.compile(
+    rf"(?P<thing>[{CJK}]{{2,10}}?)[はが](?P<day>[月火水木金土日])曜日?に(?:変わ|変更|なり|延期|ずれ)"
+    rf"|(?P<what>[{CJK}]{{2,6}}?)(?:改到|改在|推迟到|提前到|移到|改成)了?(?:周|星期)(?P<on>[一二三四五六日天])"
+)
+_DAY = re.compile(r"\d{4}年\d{1,2}月\d{1,2}日(?P<mark>（.曜日）)?")
+_WEEK = {letter: day for week in ("月火水木金土日", "一二三四五六天") for day, letter in enumerate(week)}
 _PLAIN = frozenset(map(stem, COMMON)) | {"user"}
 MORE = 1.2  # weight of the words that the old statement has beyond the new one
+REST = 6  # letters after the day: りました, 了
 LONGEST = 110  # characters of a statement that states one amount
 
 
 def renewed(new: str, old: str) -> str:
     """Return `old` with the value that `new` puts in the place of the one in it; '' where that would tell no more."""
-    text = _pair(new, old) or _amount(new, old)
+    text = _pair(new, old) or _amount(new, old) or _weekday(new, old)
+    if text and has_cjk(text):
+        return text
     return text if text and _tells_more(old, new) else ""
+
+
+def only_moves(new: str) -> bool:
+    """Say whether a statement tells nothing but that something has another day, which then stands in the old one."""
+    match = _MOVED.match(new)
+    return match is not None and len(new) - match.end() <= REST
 
 
 def _pair(new: str, old: str) -> str:
@@ -64,6 +80,22 @@ def _amount(new: str, old: str) -> str:
     if len(said) != 1 or len(same) != 1 or same[0]["n"] == match["n"]:
         return ""
     return old[: same[0].start("n")] + match["n"] + old[same[0].end("n") :]
+
+
+def _weekday(new: str, old: str) -> str:
+    """Move what has a date to another day of its week: "出張は木曜日に変わりました"."""
+    match = _MOVED.search(new)
+    if match is None:
+        return ""
+    thing, letter = match["thing"] or match["what"], match["day"] or match["on"]
+    dates = [found for found in _DAY.finditer(old) if thing in old[found.end() :]]
+    if not dates or thing not in old:
+        return ""
+    then = date(*(int(part) for part in re.findall(r"\d+", dates[-1][0])[:3]))
+    then += timedelta(days=_WEEK[letter] - then.weekday())
+    mark = f"（{letter}曜日）" if dates[-1]["mark"] else ""
+    written = f"{then.year}年{then.month}月{then.day}日{mark}"
+    return old[: dates[-1].start()] + written + old[dates[-1].end() :]
 
 
 def _tells_more(old: str, new: str) -> bool:

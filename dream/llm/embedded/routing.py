@@ -46,6 +46,7 @@ _THEIRS = re.compile(
     rf"(?:The user's|Their|Our) (?:\w+ )?{_KIN}\b(?! (?:said|says|asked|told|went|came|is (?:visiting|coming)))"
     r"|(?:Is|Has|Was) (?:(?:an? )?(?:allergic|allergy|vegetarian|vegan|diabetic|married|single|divorced|born|learning|afraid|scared)|"
     r"an allergy|the allergy|a (?:dog|cat|son|daughter|wife|husband|partner|sister|brother|twin)|\d{1,2}(?: |$)|left-handed|from)\b"
+    r"|(?:(?:Der|Die|Das) )?(?:Frau|Mann|Freundin?|Mutter|Vater|Eltern|Schwester|Bruder|Sohn|Tochter|Kinder|Hund|Katze|Geburtstag)\b"
     r"|妻|丈夫|儿子|女儿|孩子|爸|妈|父|母|(?:养|有)了?一?[只条]"
 )
 _LIVES = re.compile(
@@ -53,6 +54,7 @@ _LIVES = re.compile(
     r"collects?|drives?|rides?|sings?|paints?|gardens?|Loves?|Likes?|Hates?|Dislikes?|Enjoys?|Prefers?|Plays?|Speaks?|Takes?|Drinks?|Eats?|"
     r"Goes|Collects?|Drives?|Rides?|Sings?|Wears?|Studies|Teaches|Knows|Cooks?|Sleeps?|Trains?|Can train|Has switched|Uses?)\b"
     r"|^(?:On|Every|In) (?:the )?\w+(?:day| mornings?| evenings?| weekends?)[\w ]*, the user \w+s\b|^(?:We )?usually\b"
+    r"|^(?:Wohnt|Lebt|Arbeitet|Mag|Liebt|Hasst|Isst|Trinkt|Spricht|Lernt|Spielt|Bevorzugt|Hat (?:eine?|einen) |Ist (?:allergisch|verheiratet|Vegetarier\w*|Veganer\w*|\d))\b"
     r"|^(?:不[吃喝抽]|每[天周月]|在.{1,12}(?:当|做|工作|上班)|开始学|正在学|学了|学习|爱[吃喝]|从不|经常|不再用)"
 )
 _WORK = re.compile(
@@ -66,13 +68,13 @@ _HOME = re.compile(
     r"(?:Is |Has |Was |Just |Recently )?(?:.{0,20}\b(?:flat|house|home|apartment) is|(?:(?:We|We've|Have|Has) )?(?:just |recently )?(?:lives?|lived|living|based|moved|moving|relocated)(?: back)?) (?:in|to)\b|.{0,14}(?:住在|家在|搬到)",
     re.I,
 )
-_CALLED = re.compile(r"^(?:The user is called|用户叫) ?(?P<name>[^\s,.。（(]{1,40})")
+_CALLED = re.compile(r"^(?:The user is called|用户叫|Der Nutzer heißt|ユーザーの名前は) ?(?P<name>[^\s,.。（(]{1,40})")
 _LEAD = re.compile(r"^(?P<name>[^\s:：]{1,40}?)(?P<own>'s)?(?:[:：,]| (?=[a-z'])|(?='s ))")
 _SPEAKS = re.compile(
-    r"([A-Z][\w'-]{1,20}(?: [A-Z][\w'-]{1,20})?|[\u4e00-\u9fff]{2,4})(?::(?= )|：|, asked \")|The user is called (\S+)|用户叫(\S+)"
+    r"([A-Z][\w'-]{1,20}(?: [A-Z][\w'-]{1,20})?|[\u4e00-\u9fff]{2,4})(?::(?= )|：|, asked \")|The user is called (\S+)|(?:用户叫|ユーザーの名前は|Der Nutzer heißt )([^\s（(]+)"
 )
 _UNNAMED = re.compile(
-    r"^(?:[A-Z][a-z]+s(?:\b|')|Is |Has |Can |No longer |Only |On \w+ \w+s, the user |Doesn't |Does |Was |Had |The user|User|Moved |Relocated |We |We'|Our |Ich |Mein|Wir |Unser|Their |用户|自己)"
+    r"^(?:[A-Z][a-z]+s(?:\b|')|Is |Has |Can |No longer |Only |On \w+ \w+s, the user |Doesn't |Does |Was |Had |The user|User|Moved |Relocated |We |We'|Our |Ich |Mein|Wir |Unser|Their |(?:Wohnt|Lebt|Arbeitet|Mag|Liebt|Hasst|Isst|Trinkt|Spricht|Lernt|Spielt|Bevorzugt|Hat|Ist) |Der Nutzer|(?:Freundin?|Frau|Mann|Schwester|Bruder|Hund|Katze) |ユーザー|用户|自己)"
 )
 
 

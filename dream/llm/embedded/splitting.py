@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from dream.llm.embedded.german import facts_in_de, is_german
+
 _STATE = r"(?:live|work|study|teach|play|speak|own|drive|use|prefer|like|love|hate|enjoy|run|have|write|collect|drink|eat|cook)"
 _VERB = (
     r"(?:is|isn't|are|aren't|has|hasn't|does|doesn't|will|won't|can|can't|was|were|owns?|plays?|lives?|works?|likes?|hates?|goes|"
@@ -18,6 +20,7 @@ _NAMED = re.compile(
     r"(?:(?:,? and|,)(?: I(?:'m| am))? (?P<what>(?:an? |from |\d)[^?]*)|(?:,? and|,|;| -) (?P<rest>(?:I|I'm|I've|we|we're|my|our)\b[^?]*))$",
     re.I,
 )
+_NAMED_ZH = re.compile(r"^(我叫[^，,。]{2,8})[，,](\S.*)$")
 _MINE = r"(?:I(?:'m|'ve)?|[Ww]e(?:'re|'ve)?)(?! (?:think|guess|hope|mean|feel|believe|bet|know)\b)"
 _JOINT = re.compile(
     rf"(?:,? (?:and|but)|;|,) (?=(?:{_MINE} [a-z]|(?:[Mm]y|[Oo]ur) (?:[\w-]+ ){{1,3}}{_VERB}\b|[A-Z][a-z]+ {_VERB}\b))"
@@ -38,6 +41,10 @@ SHORTEST = 3  # words of a part
 
 def facts_in(sentence: str) -> list[str]:
     """Return the statements that a trimmed sentence of the user's makes, each complete in itself."""
+    if sentence.startswith("我叫") and (named := _NAMED_ZH.match(sentence)):
+        return [named[1], named[2] if named[2].startswith("我") else f"我{named[2]}"]
+    if is_german(sentence):
+        return facts_in_de(sentence)
     named = _NAMED.match(sentence)
     if named:
         rest = named["rest"] or f"I'm {named['what']}"

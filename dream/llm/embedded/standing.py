@@ -20,6 +20,7 @@ _TODAY = re.compile(
     re.I,
 )
 _FIRM = re.compile(r"\d|(?<=[a-z,] )(?!I\b)[A-Z]")
+_DIGIT = re.compile(r"\d")
 _BROKEN = re.compile(
     r"^(?:the|my|our|all|some|two|three|a few)(?: \w+)? [\w-]+ (?:(?:still |just |all |now )?(?:fails?|crash(?:es|ed)?|hangs?|break|breaks|pass|passes|passed|failed|broke)"
     r"|(?:is|are|was|were) (?:still |just |now )?(?:failing|broken|stuck|stale|down|crashing|flaky|gone|green|red))(?: again| now)?$",
@@ -31,4 +32,5 @@ def stands(text: str) -> bool:
     """Say whether a trimmed statement, as it was said, means something next month without what stood around it."""
     if _POINTS.search(text) or _BROKEN.match(text):
         return False
-    return _TODAY.search(text) is None or _FIRM.search(text) is not None
+    firm = _DIGIT if text.lower().startswith("heute ") else _FIRM  # German writes every noun with a capital
+    return _TODAY.search(text) is None or firm.search(text) is not None

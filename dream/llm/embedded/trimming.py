@@ -11,7 +11,7 @@ _INTERJECTION = re.compile(
     r"agreed|indeed|congrats|congratulations|good question|guess what|speaking of which|in fact|as for me|"
     r"to be honest|i (?:totally |completely |100% )?agree|considering(?: that| the fact that)?(?= i\b)|(?:especially )?since(?= i\b)|given that|especially since|"
     r"remember that|please remember(?: that)?|remember,?|note that|fyi|quick (?:one|note|question|update)|that works|(?:small )?change of plans?|just so you know|you know|"
-    r"嗯|哦|对|对了|是的|好的|其实|那个|话说|顺便说一下|记住)"
+    r"hallo|guten (?:morgen|tag|abend)|你好|您好|大家好|嗨|嗯|哦|对|对了|是的|好的|其实|那个|话说|顺便说一下|记住)"
     r"(?:,? (?:[A-Z][a-z]+))?\s*(?:[,.!:;，。！：…-]+\s*|(?<=and)\s+|(?<=but)\s+|(?<=so)\s+|(?<=also)\s+|(?<=plus)\s+"
     r"|(?<=since)\s+(?=i\b)|(?<=considering)\s+|(?<=that)\s+|(?<=which)\s+|(?<=Actually)\s+|(?<=actually)\s+|(?<=remember)\s+(?=(?:i|i'm|i've|my|we|our)\b)|(?<=记住)|(?<=其实)))+",
     re.I,
