@@ -141,7 +141,7 @@ class Summariser:
                 self._patience.answered()
                 usage += completion.usage
                 clean = replace(completion, text=safe(completion.text, self._patterns))
-                text = summary.read(clean, conversation, self._answer, self._model.count)
+                text = summary.read(clean, conversation, self._answer, self._model.count, prompt=self._system)
                 return self._written(key, items, text, usage, completion.model)
             except AnswerUnusable as error:
                 wrong = error

@@ -7,10 +7,12 @@ from collections.abc import Callable
 
 from dream.errors import AnswerUnusable
 from dream.llm.model import Completion
+from dream.wording import content_words
 
 NOTHING = "(nothing)"
 SLACK_TOKENS = 200  # a chunk of a few words may need more than its own length to be told in whole sentences
 ECHO_SHARE = 0.5  # of an answer's lines that are lines of the prompt's own making
+SAID = 0.5  # of an example's words that the conversation must hold for it to be a fact of the conversation too
 
 _BULLET = re.compile(r"^\s*(?:[-*+•–·]|\d{1,3}[.)、])\s*\S", re.MULTILINE)
 _HEADER = re.compile(r"^\s*\[\d+\] (?:\d{4}-\d\d-\d\d \d\d:\d\d )?(?:user|assistant|tool)\b[^:\n]*: ?")
@@ -29,11 +31,12 @@ _REFUSAL = re.compile(
 )
 
 
-def read(completion: Completion, conversation: str, most: int, count: Callable[[str], int]) -> str:
+def read(completion: Completion, conversation: str, most: int, count: Callable[[str], int], *, prompt: str = "") -> str:
     """Return the summary in `completion`; empty means `(nothing)`.
 
-    `most` is the tokens that it may have. Raises AnswerUnusable for an answer that is not finished, empty,
-    a tool call, a refusal, an echo of the conversation, or longer than it.
+    `most` is the tokens that it may have. A line that only copies an example of the `prompt` is left out.
+    Raises AnswerUnusable for an answer that is not finished, empty, a tool call, a refusal, an echo of the
+    conversation or of the prompt, or longer than the conversation.
     """
     if completion.tool_calls or completion.finish == "tool_calls":
         raise AnswerUnusable("it calls a tool where only text was asked for")
@@ -51,6 +54,10 @@ def read(completion: Completion, conversation: str, most: int, count: Callable[[
     lines = [line.rstrip() for line in text.splitlines() if line.strip() and not _NOTHING.fullmatch(line.strip())]
     if len(lines) > 1 and lines[0].endswith((":", "：")) and _BULLET.match(lines[1]) and not _BULLET.match(lines[0]):
         del lines[0]  # "Here is the summary:"
+    told = [line for line in lines if not _is_example(line, prompt, conversation)]
+    if lines and not told:
+        raise AnswerUnusable("it repeats the prompt's example")
+    lines = told
     _check_size(lines, conversation, most, count)
     return "\n".join(lines)
 
@@ -59,6 +66,15 @@ def _bare(text: str) -> str:
     text = text.strip()
     fenced = _FENCE.match(text)
     return fenced[1].strip() if fenced else text
+
+
+def _is_example(line: str, prompt: str, conversation: str) -> bool:
+    """Tell whether `line` is a list line of the prompt that the conversation does not bear out."""
+    fact = line.strip()
+    if fact not in (own.strip() for own in prompt.splitlines()):
+        return False
+    wanted = content_words(fact)
+    return len(wanted & content_words(conversation)) < SAID * len(wanted)
 
 
 def _check_size(lines: list[str], conversation: str, most: int, count: Callable[[str], int]) -> None:

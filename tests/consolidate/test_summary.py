@@ -78,3 +78,22 @@ def test_a_summary_longer_than_what_it_summarises_is_refused() -> None:
 def test_a_short_chunk_may_be_told_in_a_whole_sentence() -> None:
     told = "- Caroline confirmed on 2026-11-18 that she takes the flat in Kyoto from 2026-12-01."
     assert read(Completion(told), "[0] user: yes", 4_096, estimate) == told
+
+
+EXAMPLE = "Rules.\n\n- The ledger service listens on port 7391\n- User wants no emoji\n"
+
+
+def test_a_copied_example_of_the_prompt_is_left_out_of_a_summary() -> None:
+    answer = Completion("- The ledger service listens on port 7391\n- Ada moved to Turin")
+    assert read(answer, "[0] user: Ada moved to Turin", 500, estimate, prompt=EXAMPLE) == "- Ada moved to Turin"
+
+
+def test_what_was_said_counts_also_where_it_is_the_prompts_example() -> None:
+    said = "- The ledger service listens on port 7391"
+    heard = "[0] user: our ledger service listens on port 7391"
+    assert read(Completion(said), heard, 500, estimate, prompt=EXAMPLE) == said
+
+
+def test_an_answer_of_nothing_but_the_example_is_no_summary() -> None:
+    with pytest.raises(AnswerUnusable, match="example"):
+        read(Completion("- User wants no emoji"), "[0] user: good morning", 500, estimate, prompt=EXAMPLE)
