@@ -19,10 +19,10 @@ from dream.errors import WorkspaceError
 from dream.models import Entry
 from dream.store.files import replace
 from dream.store.history_bytes import lines
-from dream.store.history_records import DERIVED, BrokenRow, Outline, outline, outlined
+from dream.store.history_records import DERIVED, BrokenRow, Outline, legible_cursor, outline, outlined
 
 FILE_NAME = "positions.json"
-VERSION = 2
+VERSION = 3
 WITNESS = 64  # bytes before the covered end that must be as they were
 SAVE_AFTER = 1 << 18  # bytes caught up before the cache is worth writing
 
@@ -33,7 +33,8 @@ Flaws = Callable[[int, str], None]
 class Sums:
     """What the entries of one history file add up to, as far as `covered`.
 
-    Cursors rise from `ordered_from` on, and are all above `before`, the highest that stands earlier.
+    Cursors rise from `ordered_from` on, and are all above `before`, the highest that stands earlier. `lost` is the
+    highest that can still be read in a line which is no entry any more: it was given out.
     """
 
     inode: int = 0
@@ -43,6 +44,7 @@ class Sums:
     highest: int = 0
     ordered_from: int = 0
     before: int = 0
+    lost: int = 0
     entries: int = 0
     tokens: int = 0
     positions: dict[str, int] = field(default_factory=dict)
@@ -208,6 +210,7 @@ def scan(sums: Sums, descriptor: int, end: int, flaws: Flaws) -> None:
         try:
             row = outline(line)
         except BrokenRow as fault:
+            sums.lost = max(sums.lost, legible_cursor(line))
             flaws(offset, str(fault))
             continue
         if row.flaw:

@@ -18,6 +18,7 @@ DIGEST_CHARS = 8  # of a message's identity: 48 bits in base64
 NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # of a line that doesn't say when
 EMPTY_ANSWERS = {"(nothing)", "[no summary]"}  # nanobot stored a model's empty answer as these
 DERIVED = re.compile(r"(.+)~[\w-]{8}", re.ASCII | re.DOTALL)  # the key of what a session left its own line for
+_BEGINNING = re.compile(rb'\{"cursor":(\d{1,15}),"timestamp":"')  # of every line of ours
 MORE = re.compile(rb',"more":(\d{1,9})\}\s*$')  # a key of ours, last in its line: quotes within text are escaped
 
 
@@ -158,6 +159,12 @@ def outline(line: bytes) -> Outline:
     ids, prefix = _identities(row, span)
     first = ids[:DIGEST_CHARS] if span and span[0] == 0 else ""
     return Outline(row["cursor"], _session(row), span[1] if span else 0, _tokens(row), flaw, prefix, first)
+
+
+def legible_cursor(line: bytes) -> int:
+    """Return the cursor at the beginning of a damaged line of ours; 0 where none can be read."""
+    found = _BEGINNING.match(line)
+    return int(found[1]) if found else 0
 
 
 def is_whole(line: bytes) -> bool:

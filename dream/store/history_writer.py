@@ -139,7 +139,8 @@ class Writer:
         size = self._mend_tail(size, now)
         with self.guard:
             self._count(files, size)
-        self._floor = max(self._floor, highest_given(self._memory), *(file.last for file in files), 0)
+        given = (self._index.now.lost, highest_given(self._memory), *(file.last for file in files))
+        self._floor = max(self._floor, *given)
         self._open_cursor()
         return size
 
