@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
-from dream.consolidate import identity
+from dream.consolidate import held, identity
 from dream.consolidate.archive import Consolidated, Place
 from dream.consolidate.cut import Item
 from dream.consolidate.summariser import Batch, Summariser
@@ -109,8 +109,8 @@ class Flight:
             talk.done()
 
     def _take_off(self, talk: Talk, pool: ThreadPoolExecutor) -> Iterator[Consolidated]:
-        own = identity.base(talk.key)
-        while any(identity.base(line.talk.key) == own for line, _ in self._flying):
+        own = held.base(talk.key)
+        while any(held.base(line.talk.key) == own for line, _ in self._flying):
             yield from self._landed()  # what is new of it depends on what the other file of this key leaves
         line = self._ground.line(talk)
         if line is None:

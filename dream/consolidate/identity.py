@@ -9,19 +9,18 @@ key), its messages are compared one by one with those of the key, and what is ne
 
 from __future__ import annotations
 
-import re
 from base64 import urlsafe_b64encode
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import chain
 
+from dream.consolidate import copies
+from dream.consolidate.held import SHORTEST_ID, Held, held_under, taken
 from dream.models import Message
 from dream.store.history import History
-from dream.store.history_records import DERIVED, DIGEST_CHARS
-
-SHORTEST_ID = 16  # characters of an id that is no mere number of a message in its file
+from dream.store.history_records import DIGEST_CHARS
 
 Numbered = Iterator[tuple[int, Message]]
 
@@ -51,15 +50,6 @@ class Plan:
     remark: str = ""
 
 
-@dataclass(slots=True)
-class _Held:
-    """What history holds under one key."""
-
-    position: int = 0
-    prefix: str = ""
-    digests: Counter[str] = field(default_factory=Counter)
-
-
 def digest(message: Message) -> str:
     """Name a message by its id; where that is missing or no more than a number, by what it is."""
     if message.id is not None and len(message.id) >= SHORTEST_ID:
@@ -72,12 +62,6 @@ def extended(prefix: str, digests: str) -> str:
     for at in range(0, len(digests), DIGEST_CHARS):
         prefix = _short(prefix + digests[at : at + DIGEST_CHARS])
     return prefix
-
-
-def base(key: str) -> str:
-    """Return the key that `key` was derived from, or itself."""
-    match = DERIVED.fullmatch(key)
-    return match[1] if match else key
 
 
 def plan(history: History, key: str, messages: Iterable[Message], since: Since | None = None) -> Plan:
@@ -100,9 +84,8 @@ def plan(history: History, key: str, messages: Iterable[Message], since: Since |
         short = f"history holds {position} messages of this session, but only {given} were given; none is read"
         return Plan(key, position, "", enumerate(stream, position), False, short if given < position else "")
     if given == position and found == prefix and not history.has_branches(key):
-        origin = _origin(history, key, first) if position == 0 else None
-        rest = enumerate(stream, position) if origin is None else _without_copied(history, origin, stream)
-        return Plan(key, position, prefix, rest)
+        rest = copies.without_copied(history, key, first, stream) if position == 0 and first else stream
+        return Plan(key, position, prefix, enumerate(rest, position))
     return _compared(history, key, messages)
 
 
@@ -120,8 +103,8 @@ def _continued(history: History, key: str, since: Since) -> Plan | None:
 
 def _compared(history: History, key: str, messages: Iterable[Message]) -> Plan:
     """Find what is new where it takes a look at every message: those that neither the key nor its branches hold."""
-    held = _held(history, key)
-    own = held.get(key, _Held())
+    held = held_under(history, [key])
+    own = held.get(key, Held())
     branches: Counter[str] = sum((one.digests for name, one in held.items() if name != key), Counter())
     given = [message.id or "" for message in _named(messages)]
     begins = len(given) >= own.position and extended("", "".join(given[: own.position])) == own.prefix
@@ -134,51 +117,14 @@ def _compared(history: History, key: str, messages: Iterable[Message]) -> Plan:
         remark = f"history holds {own.position} messages of this session, but only {len(given)} are left of it"
         return Plan(key, own.position, own.prefix, iter(()), remark=remark if cut else "")
     target = f"{key}~{_new(given, own.digests.copy())[0]}"
-    there = held.get(target, _Held())
-    rest = enumerate((one for one in _named(messages) if not _taken(everything, one.id or "")), there.position)
+    there = held.get(target, Held())
+    rest = enumerate((one for one in _named(messages) if not taken(everything, one.id or "")), there.position)
     remark = f"the session does not go on where history left it; what is new in it is kept as {target}"
     return Plan(target, there.position, there.prefix, rest, remark="" if there.position else remark)
 
 
-def _origin(history: History, key: str, first: Message | None) -> str | None:
-    """Name the session that this one is a fork of, by the first message: one that has an id and says when it was."""
-    if first is None or first.id is None or first.at is None:
-        return None
-    origin = history.beginning_with(digest(first))
-    return None if origin is None or base(origin) == key else base(origin)
-
-
-def _without_copied(history: History, origin: str, stream: Iterator[Message]) -> Numbered:
-    """Number the messages of a fork; those that it repeats of its origin keep their place and say nothing again."""
-    held = sum((one.digests for one in _held(history, origin).values()), Counter())
-    copied = True
-    for at, message in enumerate(stream):
-        copied = copied and _taken(held, message.id or "")
-        yield at, replace(message, content="", calls=(), answers=None) if copied else message
-
-
-def _held(history: History, key: str) -> dict[str, _Held]:
-    """Read what the log holds for `key` and for the keys derived from it."""
-    found: dict[str, _Held] = {}
-    pattern = re.compile(re.escape(key) + r"(?:~[\w-]{8})?", re.ASCII)
-    for entry in history.of(pattern):
-        one = found.setdefault(entry.session or "", _Held())
-        if entry.span is not None and entry.span[1] > one.position:
-            one.position, one.prefix = entry.span[1], entry.prefix
-        one.digests.update(entry.ids[at : at + DIGEST_CHARS] for at in range(0, len(entry.ids), DIGEST_CHARS))
-    return found
-
-
 def _new(given: Iterable[str], held: Counter[str]) -> list[str]:
-    return [one for one in given if not _taken(held, one)]
-
-
-def _taken(held: Counter[str], one: str) -> bool:
-    """Take one out of `held` if it is there."""
-    if held[one] <= 0:
-        return False
-    held[one] -= 1
-    return True
+    return [one for one in given if not taken(held, one)]
 
 
 def _named(messages: Iterable[Message]) -> Iterator[Message]:

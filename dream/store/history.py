@@ -134,6 +134,11 @@ class History:
         with self._counted():
             return self._index.beginning_with(first)
 
+    def all_beginning_with(self, first: str) -> list[str]:
+        """Return every session whose first message has the digest `first`, in the order of the log; reads all of it."""
+        with explained("read", self.path, HistoryError), self._view() as view:
+            return history_of.beginning_with(view.lines(self.archive_path), first)
+
     def has_branches(self, session: str) -> bool:
         """Tell whether there are keys derived from this one, `<session>~<digest>`."""
         with self._counted():

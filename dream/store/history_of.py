@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import tzinfo
 from pathlib import Path
@@ -13,7 +14,7 @@ import orjson
 from dream.models import Entry
 from dream.store.history_archive import Archived, opened
 from dream.store.history_bytes import lines, lines_backwards
-from dream.store.history_records import BrokenRow, decode
+from dream.store.history_records import BrokenRow, decode, outline
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,20 @@ def entries(found: Iterable[bytes], sessions: re.Pattern[str], zone: tzinfo | No
             continue
         if entry.session is not None and sessions.fullmatch(entry.session):
             yield entry
+
+
+def beginning_with(found: Iterable[bytes], first: str) -> list[str]:
+    """Return the sessions that begin with the message of digest `first`, each once."""
+    mark = f'"ids":"{first}'.encode()
+    sessions: dict[str, None] = {}
+    for line in found:
+        if mark not in line:
+            continue
+        with suppress(BrokenRow):
+            row = outline(line)
+            if row.session is not None and row.first == first:
+                sessions[row.session] = None
+    return list(sessions)
 
 
 def _matches(quoted: bytes, sessions: re.Pattern[str]) -> bool:

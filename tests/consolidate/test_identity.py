@@ -6,10 +6,11 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -96,6 +97,18 @@ def test_two_sessions_that_begin_alike_without_a_time_are_two(history: History) 
     read(history, [hello], "openai:a")
     read(history, [hello], "openai:b")
     assert archived(history) == Counter({1: 2})
+
+
+@pytest.mark.parametrize("timed", [True, False])
+def test_a_copy_of_a_session_that_went_on_elsewhere_repeats_neither(history: History, timed: bool) -> None:
+    said = [replace(message(number), id=f"~{number:04}") for number in range(9)]
+    said = said if timed else [replace(one, at=None) for one in said]
+    read(history, said[:6], "text:a")
+    read(history, said[:8], "text:b")
+    read(history, said[:8], "text:copy-of-b")
+    read(history, said, "text:copy-that-goes-on")
+    assert archived(history) == once(*range(9))
+    assert history.position("text:copy-of-b") == 8
 
 
 def test_messages_that_are_alike_count_as_often_as_they_were_said(history: History) -> None:
