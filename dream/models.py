@@ -24,6 +24,7 @@ class Message:
     tool message answers. A cut never separates the two.
     `at` is aware UTC, or None where the transcript does not say.
     `id` is the message's identity in its transcript, stable across reads, or None.
+    `summarised` says that its agent has done so already, into its own history.
     """
 
     role: Role
@@ -33,6 +34,7 @@ class Message:
     id: str | None = None
     calls: tuple[str, ...] = ()
     answers: str | None = None
+    summarised: bool = False
 
 
 @dataclass(frozen=True, slots=True)

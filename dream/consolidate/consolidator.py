@@ -184,7 +184,8 @@ class Consolidator:
         if first is None:
             return None  # before a tokenizer is loaded for nothing
         place = Place(plan.key, plan.start, plan.prefix, plan.known)
-        return self._begun(talk, place, chain([first], plan.numbered), now)
+        numbered = identity.without_summarised(self._history, talk.key, chain([first], plan.numbered))
+        return self._begun(talk, place, numbered, now)
 
     def _begun(self, talk: Talk, place: Place, numbered: Iterator[tuple[int, Message]], now: datetime) -> Line:
         summariser = Summariser(

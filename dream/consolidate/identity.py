@@ -9,6 +9,7 @@ key), its messages are compared one by one with those of the key, and what is ne
 
 from __future__ import annotations
 
+import re
 from base64 import urlsafe_b64encode
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -17,7 +18,7 @@ from hashlib import blake2b
 from itertools import chain
 
 from dream.consolidate import copies
-from dream.consolidate.held import SHORTEST_ID, Held, held_under, taken
+from dream.consolidate.held import SHORTEST_ID, Held, base, held_under, taken
 from dream.models import Message
 from dream.store.history import History
 from dream.store.history_records import DIGEST_CHARS
@@ -87,6 +88,19 @@ def plan(history: History, key: str, messages: Iterable[Message], since: Since |
         rest = copies.without_copied(history, key, first, stream) if position == 0 and first else stream
         return Plan(key, position, prefix, enumerate(rest, position))
     return _compared(history, key, messages)
+
+
+def without_summarised(history: History, key: str, numbered: Numbered) -> Numbered:
+    """Blank the messages that their agent has summarised itself, where its own entries are in this history.
+
+    They are told by their session, the agent's own key, and by standing for no range of messages of ours.
+    """
+    ours: bool | None = None
+    for at, message in numbered:
+        if message.summarised and ours is None:
+            own = re.compile(re.escape(base(key).partition(":")[2]))
+            ours = any(entry.span is None for entry in history.of(own))
+        yield at, replace(message, content="", calls=(), answers=None) if message.summarised and ours else message
 
 
 def _continued(history: History, key: str, since: Since) -> Plan | None:

@@ -1,11 +1,13 @@
 """nanobot's session files: a metadata line, then OpenAI-style messages with naive local times.
 
-A file that was started anew (`/new`) keeps its key; what tells it is the messages' ids.
+A file that was started anew (`/new`) keeps its key; what tells it is the messages' ids. Of the rows, as many as
+`last_consolidated` says are in nanobot's own history; a number that can't be is none, as it is for nanobot.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from dream.models import Message
 from dream.transcripts import fields
@@ -41,13 +43,26 @@ def read(source: Source, options: Options) -> Iterator[Pair]:
         row = record.value
         if row.get("_type") == "metadata":
             state.session = fields.key(row, "key") or state.session
+            state.number = _summarised(row.get("last_consolidated"), source)
         session = state.session or default
-        if "_type" in row or row.get("_command") or row.get("injected_event"):
+        if "_type" in row:
+            continue
+        done, state.number = state.number > 0, max(state.number - 1, 0)
+        if row.get("_command") or row.get("injected_event"):
             continue
         if session.partition(":")[0] in _SILENT and not options.include_subagents:
             continue
         for message in _message(row, turns):
-            yield f"{name}:{session}", message
+            yield f"{name}:{session}", replace(message, summarised=done)
+
+
+def _summarised(value: object, source: Source) -> int:
+    """Read how many rows nanobot has summarised: 0 for what is no number, or more than there are."""
+    if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
+        return 0
+    with source.open() as file:
+        rows = sum(1 for line in file if line.strip())
+    return value if value < rows else 0
 
 
 def _message(row: Json, turns: Turns) -> Iterator[Message]:

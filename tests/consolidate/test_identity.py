@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tempfile
 from collections import Counter
@@ -109,6 +110,18 @@ def test_a_copy_of_a_session_that_went_on_elsewhere_repeats_neither(history: His
     read(history, said, "text:copy-that-goes-on")
     assert archived(history) == once(*range(9))
     assert history.position("text:copy-of-b") == 8
+
+
+@pytest.mark.parametrize("session", ["telegram:1", "telegram:2"])
+def test_what_the_agent_has_summarised_itself_is_not_summarised_again(history: History, session: str) -> None:
+    row = {"cursor": 1, "timestamp": "2026-04-03 00:02", "content": "- theirs", "session_key": session}
+    history.path.write_text(json.dumps(row) + "\n")
+    said = [replace(message(number), summarised=number < 4) for number in range(6)]
+    read(history, said)
+    assert archived(history) == (once(4, 5) if session == "telegram:1" else once(*range(6)))
+    assert history.position(KEY) == 6
+    read(history, [*said, message(6)])
+    assert archived(history)[6] == 1
 
 
 def test_messages_that_are_alike_count_as_often_as_they_were_said(history: History) -> None:

@@ -369,3 +369,10 @@ def test_a_format_of_the_extra_is_read_with_it_or_refused_in_a_sentence(name: st
     pairs, _ = read(path)
     assert {key.partition(":")[0] for key, _ in pairs} == {name}
     assert next(message.role for _, message in pairs) == "user"
+
+
+@pytest.mark.parametrize(("count", "told_as"), [(2, 2), (0, 0), (-1, 0), (9, 0), (True, 0), ("2", 0), (None, 0)])
+def test_nanobot_says_which_messages_it_has_summarised_itself(tmp_path: Path, count: object, told_as: int) -> None:
+    rows = [{"role": "user", "content": f"message {number}"} for number in range(3)]
+    path = lines(tmp_path / "a.jsonl", {"_type": "metadata", "key": "cli:x", "last_consolidated": count}, *rows)
+    assert [message.summarised for _, message in read(path)[0]] == [number < told_as for number in range(3)]
