@@ -25,7 +25,7 @@ from dream.llm.model import Model
 from dream.llm.open import open_model
 from dream.models import Diagnostic
 from dream.opening import half_price, open_meter, open_models
-from dream.records import consolidation_record, run_record
+from dream.records import consolidation_record, failure_recorded, run_record
 from dream.reports import BatchReport, ConsolidateReport, RunReport
 from dream.settings import Settings
 from dream.store import packing, runs, transaction
@@ -60,27 +60,28 @@ def consolidate(
     done: list[Consolidated] = []
     waits, stopped = "", None
     watch, history = progress or _nobody, workspace.history
-    sweep(workspace.private)  # of what a killed or refused write left there
-    # 1. The files to read: what is named, or has gone quiet, and is not in history as it stands.
-    listed = listing.files(paths, diagnostics.append, subagents=settings.include_subagents)
-    seen = Seen(history, listing.terms(settings, format))
-    found = listing.fresh(listing.quiet(listed, now, settings.idle_hours) if idle else listed, seen)
-    reader = Feed(settings, format, diagnostics.append, history=history, seen=seen, clock=_clock, progress=watch)
-    # 2. Each session is a stream of messages; what history does not hold of it is summarised, or kept as it was said.
-    try:
-        if found:
-            meter = open_meter(workspace, settings, now)
-            asked = model or open_model(settings, "consolidator", meter)
-            with half_price(workspace, settings, "consolidator", meter, asked, now) as calls:
-                consolidator = _consolidator(workspace, calls.model, settings, diagnostics)
-                talks = calls.ready(reader.talks(found))
-                done.extend(consolidator.sessions(talks, now=now, parallel=_parallel(settings), before=watch))
-                waits = calls.sentence
-    except SpendingLimit as error:
-        stopped = error
-    # 3. What is now in history as a whole is not opened again.
-    finally:
-        reader.close(listed)
+    with failure_recorded(workspace, settings, now):
+        sweep(workspace.private)  # of what a killed or refused write left there
+        # 1. The files to read: what is named, or has gone quiet, and is not in history as it stands.
+        listed = listing.files(paths, diagnostics.append, subagents=settings.include_subagents)
+        seen = Seen(history, listing.terms(settings, format))
+        found = listing.fresh(listing.quiet(listed, now, settings.idle_hours) if idle else listed, seen)
+        reader = Feed(settings, format, diagnostics.append, history=history, seen=seen, clock=_clock, progress=watch)
+        # 2. Of each session, what history does not hold is summarised, or kept as it was said.
+        try:
+            if found:
+                meter = open_meter(workspace, settings, now)
+                asked = model or open_model(settings, "consolidator", meter)
+                with half_price(workspace, settings, "consolidator", meter, asked, now) as calls:
+                    consolidator = _consolidator(workspace, calls.model, settings, diagnostics)
+                    talks = calls.ready(reader.talks(found))
+                    done.extend(consolidator.sessions(talks, now=now, parallel=_parallel(settings), before=watch))
+                    waits = calls.sentence
+        except SpendingLimit as error:
+            stopped = error
+        # 3. What is now in history as a whole is not opened again.
+        finally:
+            reader.close(listed)
     # 4. Every run leaves a record.
     report = endings.consolidated(done, diagnostics, stopped, waits)
     runs.append(workspace.private, consolidation_record(report, settings.model_for("consolidator"), now, _clock()))

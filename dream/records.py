@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import datetime
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 
 from dream.dreaming import Models
+from dream.errors import DreamError
 from dream.reports import ConsolidateReport, RunReport
+from dream.settings import Settings
+from dream.store import runs
 from dream.store.runs import RunRecord
+from dream.store.workspace import Workspace
 
 
 def consolidation_record(report: ConsolidateReport, model: str, started: datetime, ended: datetime) -> RunRecord:
@@ -22,6 +28,18 @@ def consolidation_record(report: ConsolidateReport, model: str, started: datetim
         usage=report.usage,
         model=model,
     )
+
+
+@contextmanager
+def failure_recorded(workspace: Workspace, settings: Settings, started: datetime) -> Iterator[None]:
+    """Leave a record of a consolidation that ends in a DreamError, and raise that on."""
+    try:
+        yield
+    except DreamError as error:
+        ended, model = datetime.now(UTC), settings.model_for("consolidator")
+        with suppress(DreamError):  # the first error is the one to be told
+            runs.append(workspace.private, RunRecord(started, ended, "consolidate", "failed", str(error), model=model))
+        raise
 
 
 def run_record(report: RunReport, models: Models, started: datetime, ended: datetime) -> RunRecord:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 import click
 
 from dream.cli import options, output, show
 from dream.cli.group import DreamCommand
-from dream.errors import GitError
 from dream.store.workspace import Workspace
 
 
@@ -31,8 +29,6 @@ def command(directory: Path | None, named: Path | None, as_json: bool) -> None:
       dream init ./memory            in a directory of your own
       dream init ~/.nanobot/workspace
     """
-    if shutil.which(os.environ.get("GIT_PYTHON_GIT_EXECUTABLE", "git")) is None:
-        raise GitError("Git was not found; install git and see that it is on the PATH. Nothing was made.")
     workspace = Workspace.create(directory or named or Workspace.default(os.environ), now=options.now())
     if as_json:
         output.emit({"workspace": str(workspace.root), "commit": workspace.git.head()})

@@ -11,6 +11,7 @@ which git leaves out when the git directory is named outright.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from dream.errors import GitError
+from dream.store.files import reason
 
 DREAM = ("dream", "dream@localhost")
 PERSON = ("person", "person@localhost")
@@ -57,14 +59,23 @@ _READING = frozenset(
 )
 
 
+MISSING = "Git was not found; install git and see that it is on the PATH."
+
+
 @cache
 def _library() -> Any:
     """Import GitPython, which looks for git while it is imported."""
     try:
         import git
     except ImportError as error:
-        raise GitError("Git was not found; install git and see that it is on the PATH.") from error
+        raise GitError(MISSING) from error
     return git
+
+
+def check_installed() -> None:
+    """Raise GitError where there is no git to start."""
+    if shutil.which(os.environ.get("GIT_PYTHON_GIT_EXECUTABLE", "git")) is None:
+        raise GitError(MISSING)
 
 
 class Git:
@@ -113,7 +124,8 @@ class Git:
         try:
             return start(command, own, self.work_tree)
         except OSError as error:
-            raise GitError("Git could not be started; install git and see that it is on the PATH.") from error
+            check_installed()
+            raise GitError(f"Git could not be started: {reason(error)}.") from error
 
 
 def _read(command: Sequence[str], own: dict[str, str], directory: Path) -> subprocess.Popen[bytes]:

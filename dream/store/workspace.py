@@ -49,8 +49,12 @@ class Workspace:
         """Make a workspace in `directory`, or adopt nanobot's, with its first commit at `now`; what is there stays.
 
         An older HISTORY.md is imported into history as already dreamt. Doing it again changes nothing.
+        Raises GitError where git is not installed, before anything is made.
         """
         now = now or datetime.now(UTC)
+        from dream.store import beginning, gitenv
+
+        gitenv.check_installed()
         workspace = cls(places.absolute(directory), report=report)
         with explained("made", workspace.memory):
             workspace.memory.mkdir(parents=True, exist_ok=True)
@@ -58,8 +62,6 @@ class Workspace:
             check_plain(workspace.root / file)
         workspace.make_private()
         workspace._import_legacy(now)
-        from dream.store import beginning
-
         beginning.begin(workspace, TEMPLATES, now)
         return workspace
 
