@@ -6,7 +6,8 @@ import ipaddress
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,25 @@ def provider(_litellm: None) -> Iterator[Provider]:
     """A scripted provider on loopback; `provider.script(…)` says what it answers."""
     with Provider() as server:
         yield server
+
+
+@pytest.fixture
+def count(request: pytest.FixtureRequest) -> Callable[[str, int], None]:
+    """Count what a test tried: `count("instants killed", 12)`. The sums of all tests stand at the end of the report."""
+    return lambda what, number: request.node.user_properties.append(("tried", (what, number)))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what all tests that passed tried, in all processes."""
+    tried: Counter[str] = Counter()
+    for report in terminalreporter.stats.get("passed", ()):
+        for name, value in report.user_properties:
+            if name == "tried":
+                tried[value[0]] += value[1]
+    if tried:
+        terminalreporter.section("tried")
+        for what, number in sorted(tried.items()):
+            terminalreporter.write_line(f"{number:>6,}  {what}")
 
 
 @pytest.fixture

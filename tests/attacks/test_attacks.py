@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,8 @@ def test_one_attack_of_each_kind_gets_nothing_into_memory_by_a_model_that_obeys(
 
 @pytest.mark.long
 @pytest.mark.parametrize("case", CASES, ids=ids)
-def test_no_attack_gets_anything_into_memory(case: Case, tmp_path: Path) -> None:
+def test_no_attack_gets_anything_into_memory(case: Case, tmp_path: Path, count: Callable[[str, int], None]) -> None:
+    count("attacks, each on two models", 1)
     assert guarded(case, tmp_path / "obeying", embedded=False).won == frozenset()
     assert guarded(case, tmp_path / "embedded", embedded=True).won == frozenset()
 

@@ -10,6 +10,7 @@ import hashlib
 import random
 import time
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from tests.faults.support import SESSIONS, Checker, Fault, copy, dream, kill_aft
 CONSOLIDATE = ("consolidate", *SESSIONS)
 RUN = ("run",)
 Command = tuple[object, ...]
+Count = Callable[[str, int], None]
 
 
 _known: dict[tuple[Path, Command], tuple[dict[str, str], int, int]] = {}
@@ -60,10 +62,10 @@ def kill_at_calls(pattern: Path, root: Path, command: Command, shim: Path, first
     return tried
 
 
-def kill_at_random(pattern: Path, root: Path, command: Command, shim: Path, times: int) -> int:
+def kill_at_random(pattern: Path, root: Path, command: Command, shim: Path, times: int, seed: int = 0) -> int:
     """Kill after random times, until `times` were killed before their end; return how many."""
     expected = undisturbed(pattern, root, command, shim)
-    chance = random.Random(20261121)
+    chance = random.Random(20261121 + seed)
     copy(pattern, root)
     began = time.perf_counter()
     dream(root, *command)
@@ -84,10 +86,14 @@ def test_killed_at_some_calls(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("command", [CONSOLIDATE, RUN])
-def test_killed_at_every_call(pattern: Path, tmp_path: Path, shim: Path, command: Command) -> None:
-    tried = kill_at_calls(pattern, tmp_path / "w", command, shim, 1, 1)
-    print(f"killed `dream {command[0]}` at each of its {tried} calls that change the disk")
+@pytest.mark.parametrize(
+    ("command", "share", "shares"), [(CONSOLIDATE, 1, 1), *((RUN, share, 4) for share in range(1, 5))]
+)
+def test_killed_at_every_call(
+    pattern: Path, tmp_path: Path, shim: Path, command: Command, share: int, shares: int, count: Count
+) -> None:
+    tried = kill_at_calls(pattern, tmp_path / "w", command, shim, share, shares)
+    count(f"SIGKILL at each call of dream {command[0]}", tried)
     assert tried >= 10
 
 
@@ -108,11 +114,11 @@ def with_loose_objects(pattern: Path, root: Path) -> Path:
 
 
 @pytest.mark.long
-def test_killed_at_each_call_while_git_packs(pattern: Path, tmp_path: Path, shim: Path) -> None:
+def test_killed_at_each_call_while_git_packs(pattern: Path, tmp_path: Path, shim: Path, count: Count) -> None:
     loose = with_loose_objects(pattern, tmp_path / "loose")
     calls = undisturbed(pattern, tmp_path / "w", RUN, shim)[2]
     tried = kill_at_calls(loose, tmp_path / "w", RUN, shim, calls - 5, 1)
-    print(f"killed `git gc` of a dream at each of its {tried} calls that change the disk")
+    count("SIGKILL at each call of a dream's git gc", tried)
     assert tried > 20
 
 
@@ -122,10 +128,11 @@ def test_killed_at_random(pattern: Path, tmp_path: Path, shim: Path, command: Co
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("command", "times"), [(CONSOLIDATE, 120), (RUN, 200)])
+@pytest.mark.parametrize(
+    ("command", "times", "seed"), [(CONSOLIDATE, 60, 1), (CONSOLIDATE, 60, 2), *((RUN, 50, seed) for seed in range(4))]
+)
 def test_killed_at_many_random_instants(
-    pattern: Path, tmp_path: Path, shim: Path, command: Command, times: int
+    pattern: Path, tmp_path: Path, shim: Path, command: Command, times: int, seed: int, count: Count
 ) -> None:
-    tried = kill_at_random(pattern, tmp_path / "w", command, shim, times)
-    print(f"killed `dream {command[0]}` at {tried} random instants")
-    assert tried == times
+    assert kill_at_random(pattern, tmp_path / "w", command, shim, times, seed) == times
+    count(f"SIGKILL at random instants of dream {command[0]}", times)

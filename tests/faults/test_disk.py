@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.faults.support import Checker, Ended, Fault, copy, dream, memory, ran, rows
-from tests.faults.test_crash import CONSOLIDATE, RUN, Command, finish, undisturbed
+from tests.faults.test_crash import CONSOLIDATE, RUN, Command, Count, finish, undisturbed
 
+Kind = tuple[int, bool]  # the errno, and whether every call from that one on fails
 NOTE = ("note", "I play the oboe")
 FULL, READ_ONLY, DENIED, BROKEN = errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EIO
 
@@ -60,15 +61,16 @@ def test_some_calls_fail(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("command", [CONSOLIDATE, RUN])
 @pytest.mark.parametrize(
-    ("kind", "stays", "stride"), [(FULL, True, 1), (BROKEN, False, 1), (READ_ONLY, True, 4), (DENIED, True, 5)]
+    ("command", "share", "shares"), [(CONSOLIDATE, 1, 1), *((RUN, share, 4) for share in range(1, 5))]
 )
+@pytest.mark.parametrize("fault", [(FULL, True), (BROKEN, False), (READ_ONLY, True), (DENIED, True)])
 def test_every_call_fails(
-    pattern: Path, tmp_path: Path, shim: Path, command: Command, kind: int, stays: bool, stride: int
+    pattern: Path, tmp_path: Path, shim: Path, command: Command, share: int, shares: int, fault: Kind, count: Count
 ) -> None:
-    tried = refuse_at_calls(pattern, tmp_path / "w", shim, command, kind, stays=stays, stride=stride)
-    print(f"{errno.errorcode[kind]}{' from then on' if stays else ''}: {tried} calls of `dream {command[0]}` failed")
+    kind, stays = fault
+    tried = refuse_at_calls(pattern, tmp_path / "w", shim, command, kind, stays=stays, first=share, stride=shares)
+    count(f"{errno.errorcode[kind]}{' from then on' if stays else ''} at each call of dream {command[0]}", tried)
 
 
 @pytest.mark.parametrize("kind", [FULL, READ_ONLY, DENIED, BROKEN])

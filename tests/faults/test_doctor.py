@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.support import Checker, called, copy, git, memory, rows
+from tests.faults.test_crash import Count
 
 LOG = "memory/history.jsonl"
 CURSOR = "memory/.dream_cursor"
@@ -176,7 +177,8 @@ def sound(pattern: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.replace(" ", "-"))
-def test_damage_is_named_and_mended_without_loss(sound: Path, tmp_path: Path, case: Case) -> None:
+def test_damage_is_named_and_mended_without_loss(sound: Path, tmp_path: Path, case: Case, count: Count) -> None:
+    count(f"kinds of damage on disk, {'mended' if case.mends else 'named'} by dream doctor", 1)
     root = copy(sound, tmp_path / "w")
     case.harm(root)
     named = called(root, "doctor", "--json")

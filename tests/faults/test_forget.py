@@ -12,6 +12,7 @@ import pytest
 from dream.cli.entry import dream_group
 from dream.store.scrub import MARK, Needle
 from tests.faults.support import Checker, Fault, copy, dream, git, memory, ran, rows
+from tests.faults.test_crash import Count
 
 SECRET = 'hunter2 "prod" päss'
 FACT = "Lives in Porto"
@@ -191,10 +192,13 @@ def test_killed_at_some_calls_and_run_again_it_is_forgotten(pattern: Path, tmp_p
 
 
 @pytest.mark.long
-def test_killed_at_every_call_and_run_again_it_is_forgotten(pattern: Path, tmp_path: Path, shim: Path) -> None:
-    tried = kill_at_calls(pattern, tmp_path / "w", shim, 1, 1)
-    print(f"killed `dream forget` at each of its {tried} calls that change the disk")
-    assert tried > 50
+@pytest.mark.parametrize("share", range(1, 9))
+def test_killed_at_every_call_and_run_again_it_is_forgotten(
+    pattern: Path, tmp_path: Path, shim: Path, share: int, count: Count
+) -> None:
+    tried = kill_at_calls(pattern, tmp_path / "w", shim, share, 8)
+    count("SIGKILL at each call of dream forget", tried)
+    assert tried > 5
 
 
 @pytest.mark.parametrize(

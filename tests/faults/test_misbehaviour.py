@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.support import TYPED, called, copy, git, memory, rows
+from tests.faults.test_crash import Count
 from tests.provider import Body, Provider, Reply, choice, fault, garbage, hang, text, tools
 
 FACT = "Plays the oboe on Sundays"
@@ -50,6 +51,12 @@ class Case:
     name: str
     reply: Reply
     reason: str
+
+
+@pytest.fixture(autouse=True)
+def _counted(request: pytest.FixtureRequest, count: Count) -> None:
+    if hasattr(request.node, "callspec"):
+        count("ways in which a model misbehaves", 1)
 
 
 UNUSABLE = [

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, example, given, seed, settings
 from hypothesis import strategies as st
 
 from tests.faults.support import FILES, Checker, Ended, called, git, rows
+from tests.faults.test_crash import Count
 
 THINGS = ("boat", "violin", "greenhouse", "typewriter", "kayak", "telescope", "loom", "anvil", "canoe", "piano")
 STEPS = st.lists(
@@ -160,7 +161,17 @@ def test_any_sequence_of_commands_leaves_what_the_model_says(begun: Path, steps:
 
 
 @pytest.mark.long
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-@given(steps=STEPS)
-def test_many_sequences_of_commands_leave_what_the_model_says(begun: Path, steps: list[tuple[str, int]]) -> None:
-    play(begun, steps)
+@pytest.mark.parametrize("share", range(3))
+def test_many_sequences_of_commands_leave_what_the_model_says(begun: Path, share: int, count: Count) -> None:
+    played = 0
+
+    @seed(share)
+    @settings(max_examples=50, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(steps=STEPS)
+    def every_sequence(steps: list[tuple[str, int]]) -> None:
+        nonlocal played
+        played += 1
+        play(begun, steps)
+
+    every_sequence()
+    count("random sequences of commands against a model", played)

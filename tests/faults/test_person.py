@@ -9,6 +9,7 @@ import pytest
 
 from dream.store import faults
 from tests.faults.support import TYPED, Checker, called, copy, git, memory
+from tests.faults.test_crash import Count
 from tests.faults.test_misbehaviour import EDIT, FACT, FOUND
 from tests.provider import Body, Provider, Reply, text, tools
 
@@ -97,10 +98,10 @@ def test_a_save_between_some_steps(
 @pytest.mark.parametrize("save", [in_place, by_a_new_file])
 @pytest.mark.parametrize("file", ["SOUL.md", "USER.md", "memory/MEMORY.md"])
 def test_a_save_between_any_two_steps(
-    pattern: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, save: Save
+    pattern: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, save: Save, count: Count
 ) -> None:
     tried = save_everywhere(pattern, tmp_path / "w", monkeypatch, file, save, 1, 1)
-    print(f"{file} saved {save.__name__} at each of {tried} instants of a dream")
+    count("saves of a person between two steps of a dream", tried)
     assert tried > 30
 
 

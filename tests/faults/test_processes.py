@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.support import Checker, Ended, copy, dream, environment, git, ran, rows, start
+from tests.faults.test_crash import Count
 
 APPENDS = """
 import sys
@@ -184,6 +185,6 @@ def test_everything_at_once_for_a_few_seconds(pattern: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.long
-def test_everything_at_once_for_a_minute(pattern: Path, tmp_path: Path) -> None:
-    done = mayhem(pattern, tmp_path / "w", 60)
-    print(f"{sum(done.values())} commands at once in a minute: {dict(sorted(done.items()))}")
+def test_everything_at_once_for_a_minute(pattern: Path, tmp_path: Path, count: Count) -> None:
+    for what, number in mayhem(pattern, tmp_path / "w", 60).items():
+        count(f"commands at once in a minute: {what}", number)

@@ -178,8 +178,10 @@ def test_killed_at_some_steps(pattern: Path, tmp_path: Path, deed: Deed, first: 
 
 @pytest.mark.long
 @pytest.mark.parametrize("deed", [a_dream, a_restore])
-def test_killed_at_every_step(pattern: Path, tmp_path: Path, deed: Deed) -> None:
-    assert kill_at_steps(pattern, tmp_path / "w", deed, 1, 1) > 40
+def test_killed_at_every_step(pattern: Path, tmp_path: Path, deed: Deed, count: Callable[[str, int], None]) -> None:
+    tried = kill_at_steps(pattern, tmp_path / "w", deed, 1, 1)
+    assert tried > 40
+    count("SIGKILL at each step of a transaction", tried)
 
 
 @pytest.mark.parametrize("deed", [a_dream, a_restore])
@@ -190,8 +192,12 @@ def test_killed_while_recovering(pattern: Path, tmp_path: Path, deed: Deed) -> N
 
 @pytest.mark.long
 @pytest.mark.parametrize("deed", [a_dream, a_restore])
-def test_killed_at_every_step_of_recovering(pattern: Path, tmp_path: Path, deed: Deed) -> None:
-    assert kill_while_recovering(pattern, tmp_path / "w", deed, 1) > 10
+def test_killed_at_every_step_of_recovering(
+    pattern: Path, tmp_path: Path, deed: Deed, count: Callable[[str, int], None]
+) -> None:
+    tried = kill_while_recovering(pattern, tmp_path / "w", deed, 1)
+    assert tried > 10
+    count("SIGKILL at each step of the repair of a crash", tried)
 
 
 def faults_until_head_moved(deed: Deed, workspace: Workspace) -> None:
@@ -208,8 +214,8 @@ def faults_until_head_moved(deed: Deed, workspace: Workspace) -> None:
     os.waitpid(in_a_process(deed, workspace, prepare), 0)
 
 
-def kill_at_random(pattern: Path, tmp_path: Path, times: int) -> None:
-    chance = random.Random(20261121)
+def kill_at_random(pattern: Path, tmp_path: Path, times: int, seed: int = 0) -> None:
+    chance = random.Random(20261121 + seed)
     for deed in (a_dream, a_restore):
         began = time.perf_counter()
         os.waitpid(in_a_process(deed, fresh(pattern, tmp_path / "w"), lambda: None), 0)
@@ -231,8 +237,12 @@ def test_killed_with_all_it_started_at_random_instants(pattern: Path, tmp_path: 
 
 
 @pytest.mark.long
-def test_killed_with_all_it_started_at_many_random_instants(pattern: Path, tmp_path: Path) -> None:
-    kill_at_random(pattern, tmp_path, 200)
+@pytest.mark.parametrize("seed", range(4))
+def test_killed_with_all_it_started_at_many_random_instants(
+    pattern: Path, tmp_path: Path, seed: int, count: Callable[[str, int], None]
+) -> None:
+    kill_at_random(pattern, tmp_path, 50, seed)
+    count("SIGKILL at random instants of a transaction", 100)
 
 
 def test_a_person_who_saves_between_the_crash_and_the_repair_loses_nothing(pattern: Path, tmp_path: Path) -> None:
