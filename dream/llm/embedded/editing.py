@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dream.llm.embedded.changes import same_fact, supersedes
-from dream.llm.embedded.layout import TITLES, bullet, heading, is_fact, place, ranks, section_of
+from dream.llm.embedded.headings import heading
+from dream.llm.embedded.layout import TITLES, bullet, is_fact, place, ranks, section_of
 from dream.llm.embedded.routing import people
 from dream.llm.embedded.sections import FILES, bare, facts, files, findings
 from dream.llm.embedded.words import content, likeness, overlap
 from dream.llm.model import ChatMessage, Completion, Json, ToolCall
 from dream.models import Finding, MemoryFile
 
+ALIKE = 0.45  # overlap of a removed line with the one that stands for it
 GIVE_UP = 2  # answers with errors after which what is still open is skipped
 
 
@@ -139,12 +141,13 @@ def _target(text: str, wanted: str) -> str | None:
 def _partner(open_: Mapping[int, Finding], removal: Finding, line: str) -> int | None:
     """Return the number of the finding that takes a removed line's place, if there is one."""
     mates = [(n, f) for n, f in open_.items() if not f.remove and f.file == removal.file]
-    for number, finding in mates:
-        if supersedes(finding.text, line):
-            return number
-    near = [(overlap(content(f.text), content(line)), n) for n, f in mates if set(f.entries) & set(removal.entries)]
-    likeliest = max(near, default=(0.0, 0))
-    return likeliest[1] if likeliest[0] >= 0.45 else None
+    near = [
+        (likeness(content(f.text), content(line)), n)
+        for n, f in mates
+        if supersedes(f.text, line)
+        or (set(f.entries) & set(removal.entries) and overlap(content(f.text), content(line)) >= ALIKE)
+    ]
+    return max(near)[1] if near else None
 
 
 def _replace(

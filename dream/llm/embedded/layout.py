@@ -1,4 +1,4 @@
-"""Where a line stands in a memory file: under which heading, and among its neighbours by what it tells."""
+"""Where a line stands under its heading: among its neighbours by what it tells."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from dream.llm.embedded.coverage import ranked
 from dream.llm.embedded.dates import dated
-from dream.llm.embedded.routing import tells_of
+from dream.llm.embedded.headings import SAID_ON
 from dream.llm.embedded.salience import salience
 from dream.llm.embedded.sections import bare
 from dream.llm.embedded.words import content
@@ -16,47 +16,6 @@ from dream.models import MemoryFile
 TITLES: dict[MemoryFile, str] = {"SOUL.md": "# Soul", "USER.md": "# User", "memory/MEMORY.md": "# Memory"}
 HAPPENED = 1.3  # how much more a line tells that has its own date: a quarter of what people ask is when
 _BULLET = re.compile(r"^[-*+] ")
-_SAID_ON = re.compile(r"\s*[（(][^()（）]{0,40}(?:\d{4}|\d月)[^()（）]{0,20}[)）]$")
-_RULE = re.compile(
-    r"\b(?:always|never|don'?t|do not|must|only|before|whenever|every time)\b|不要|别|必须|总是|一律|先", re.I
-)
-_PLAN = re.compile(
-    r"\b(?:plans?|planning|will|going to|wants? to|goal|dream|aims?|hopes? to|next)\b|计划|打算|想要|目标|准备", re.I
-)
-_LIKING = re.compile(
-    r"\b(?:prefer\w*|likes?|loves?|hates?|dislikes?|enjoys?|favou?rite|uses?|always|never|usually)\b|喜欢|偏好|讨厌|最爱|习惯|常用",
-    re.I,
-)
-_DECISION = re.compile(
-    r"\b(?:decided|decision|chose|chosen|agreed|we use|we'll use|switched|instead of|moved? (?:\w+ )?from)\b|决定|选择|选定|改成|改用|换成",
-    re.I,
-)
-_SOLUTION = re.compile(
-    r"\b(?:fixed|fixes|solved|solution|workaround|works now|turned out|root cause|the trick|resolved|got it working)\b|解决|修复|原因是",
-    re.I,
-)
-_HEADINGS = {
-    "rule": "## Rules", "manner": "## Manner", "plan": "## Plans", "liking": "## Preferences", "person": "## Person",
-    "decision": "## Decisions", "solution": "## Solutions", "event": "## Events", "fact": "## Facts",
-}  # fmt: skip
-
-
-def heading(file: MemoryFile, text: str, names: frozenset[str] = frozenset()) -> str:
-    """Return the heading that a fact belongs under; what `names` tell of their lives stands together."""
-    body = _SAID_ON.sub("", text)
-    if file == "SOUL.md":
-        kind = "rule" if _RULE.search(body) else "manner"
-    elif file == "USER.md":
-        kind = "liking" if _LIKING.search(body) else "plan" if _PLAN.search(body) else "person"
-    elif tells_of(body, names):
-        kind = "event"
-    elif _SOLUTION.search(body):
-        kind = "solution"
-    elif _DECISION.search(body):
-        kind = "decision"
-    else:
-        kind = "event" if dated(body) else "fact"
-    return _HEADINGS[kind]
 
 
 def is_fact(line: str) -> bool:
@@ -76,7 +35,7 @@ def ranks(texts: Sequence[str]) -> dict[str, int]:
 
 
 def _factor(text: str) -> float:
-    return salience(text) * (HAPPENED if dated(_SAID_ON.sub("", text)) else 1.0)
+    return salience(text) * (HAPPENED if dated(SAID_ON.sub("", text)) else 1.0)
 
 
 def section_of(lines: Sequence[str], title: str) -> range:
