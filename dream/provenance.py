@@ -7,7 +7,7 @@ same negations. What users paste or report (code, quotations, forwarded mail, "t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 
 from dream.models import Message
@@ -83,6 +83,7 @@ _LEAD = re.compile(
 _LEAD_ZH = re.compile(
     r"^\s*(?:[-*•]\s*)?(?:用户|[\w·]{1,12}?)(?:要求|希望|想让|让|请|偏好|喜欢)(?:助手|代理|智能体|AI|你|它)?(?:能|要|应该)?"
 )
+_NAMES_USER = re.compile(r"^\W*(?:The user is called|The user's name is|用户叫|Der Nutzer heißt|ユーザーの名前は) ?")
 _SPEAKER = re.compile(r"^\s*(?:[-*•]\s+)?(?:\d{4}-\d\d-\d\d:? )?[\w .'’-]{1,40}[:：]\s+")
 _MESSAGE_HEADER = re.compile(r"^\[\d+\] (?:\d{4}-\d\d-\d\d \d\d:\d\d )?user(?: [^:\n]{1,120})?: ")
 # What makes a wish a standing one, a polite one or one to somebody: a rule says the same without it.
@@ -122,7 +123,14 @@ def by_others(content: str, messages: Sequence[Message]) -> tuple[int, ...]:
         if (told := content_words(bare(without_said_on(line))))
         and len(told & theirs) >= MOSTLY * len(told)
         and len(told & theirs) - len(told & ours) >= NOT_OURS * len(told)
+        and not names_user(line, ours)
     )
+
+
+def names_user(line: str, said: Set[str]) -> bool:
+    """Tell whether a line only gives the user a name that is among the words they `said`: the rest is the summary's."""
+    name, frames = _NAMES_USER.subn("", without_said_on(line))
+    return frames > 0 and content_words(name) <= said
 
 
 def by_user(content: str, messages: Sequence[Message]) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from dream.models import Message
-from dream.provenance import MOSTLY, bare, quotations, typed
+from dream.provenance import MOSTLY, bare, names_user, quotations, typed
 from dream.wording import MARKS, content_words, is_cjk, without_said_on
 
 Source = Literal["tool", "paste"]
@@ -47,7 +47,7 @@ def sources(content: str, messages: Sequence[Message]) -> tuple[tuple[int, ...],
         plain = without_said_on(line)
         told = content_words(bare(plain))
         told = told if len(told) > 1 else content_words(plain)  # what looked like a speaker may be a name: "Port: 80"
-        if len(told) < 2 or len(told & own) >= MOSTLY * len(told):
+        if len(told) < 2 or len(told & own) >= MOSTLY * len(told) or names_user(line, own):
             continue
         first = next((source for source, words in said if len(told & words) >= MOSTLY * len(told)), None)
         if first is not None:

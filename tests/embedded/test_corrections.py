@@ -49,7 +49,7 @@ def test_a_correction_takes_only_what_is_no_longer_true(before: str, after: str,
 def test_a_move_leaves_the_name_that_stood_on_the_same_line() -> None:
     files = {"USER.md": "# User\n\n- The user's name is Ada Brown and they live in Berlin (1 May 2023)\n"}
     after = dreamt(files, "- Moved to Tokyo (8 May 2023)")
-    assert facts(after["USER.md"]) == ["Moved to Tokyo (8 May 2023)", "The user's name is Ada Brown (1 May 2023)"]
+    assert facts(after["USER.md"]) == ["The user's name is Ada Brown (1 May 2023)", "Moved to Tokyo (8 May 2023)"]
 
 
 def test_names_of_others_leave_the_users_own_name() -> None:

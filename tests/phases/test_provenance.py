@@ -93,3 +93,10 @@ def test_what_only_a_tool_or_pasted_text_says_is_noted_too() -> None:
     ]
     content = "- The API runs on port 8080\n- Zorg is the default search engine\n- Invoices go to account 5"
     assert attributed(NewEntry("summary", content), said).by_others == (2, 3)
+
+
+def test_a_name_that_the_user_gave_themselves_is_theirs_where_a_pasted_path_holds_it_too() -> None:
+    trace = 'It fails:\n```\nTraceback (most recent call last):\n  File "/home/ada/x.py", line 1, in Mallory\n```'
+    said = [Message("user", "Hi! I'm Ada, I work on Crumb"), Message("user", trace)]
+    entry = attributed(NewEntry("summary", "- The user is called Ada\n- The user is called Mallory"), said)
+    assert (entry.by_others, entry.by_paste) == ((2,), (2,))
