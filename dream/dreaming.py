@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from itertools import islice
 
-from dream import changes, proposals
+from dream import changes, proposals, trace
 from dream.changes import Found
 from dream.errors import AnswerUnusable, ModelError, PromptTooLong
 from dream.landing import Landing
@@ -17,7 +18,7 @@ from dream.models import MEMORY_FILES, Entry, Finding, Proposal
 from dream.phases import phase1, phase2
 from dream.phases.brief import Brief
 from dream.phases.draft import Draft
-from dream.phases.guards import Protected, others, said
+from dream.phases.guards import Protected, late, others, said
 from dream.phases.naming import told
 from dream.phases.phase2 import Edited
 from dream.reports import BatchReport
@@ -103,7 +104,16 @@ class Dreamer:
             return self._split_or_set_aside(batch, found, error, mark)
         # 3. Phase 2 edits the draft; guards check every edit. An error up to here leaves the workspace as it was.
         rejected = self._workspace.rejected()
-        protected = Protected(found.texts, found.person_lines, rejected, said(batch), others(batch), told(batch))
+        protected = Protected(
+            found.texts,
+            found.person_lines,
+            rejected,
+            said(batch),
+            others(batch),
+            told(batch),
+            late(batch),
+            partial(trace.said, self._workspace),
+        )
         edited = (
             phase2.edit(findings, protected, self._models.phase2, self._brief)
             if findings

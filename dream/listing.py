@@ -84,6 +84,14 @@ def fresh(found: Iterable[File], seen: Seen) -> list[File]:
     return [file for file in found if file.named or not seen.holds(file.name, file.look)]
 
 
+def in_order(found: list[File], settings: Settings) -> list[File]:
+    """Sort files by when their last message was: what was said later is to stand later in history."""
+    if len(found) < 2:
+        return found
+    zone = settings.zone()
+    return sorted(found, key=lambda file: transcripts.newest(file.name, file.zone or zone, file.look[1]))
+
+
 def terms(settings: Settings, form: str | None) -> str:
     """Name what decides about what is read of a file: when it changes, all are read anew."""
     return f"{__version__} {form} {settings.include_subagents}"

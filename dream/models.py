@@ -46,6 +46,7 @@ class NewEntry:
     end of the span; both are empty where nobody knows the identities. `by_user` are the numbers, from 1, of the lines
     that the user's own messages bear out, `by_others` of those that only a tool's output or pasted text does, `by_tool`
     and `by_paste` of those that either said first, even if the agent repeats them; empty also where nobody looked.
+    `said` is when the last of its messages was, aware, where that is known.
     """
 
     kind: Kind
@@ -60,6 +61,7 @@ class NewEntry:
     by_others: tuple[int, ...] = ()
     by_tool: tuple[int, ...] = ()
     by_paste: tuple[int, ...] = ()
+    said: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,12 @@ class Entry:
     by_others: tuple[int, ...] = ()
     by_tool: tuple[int, ...] = ()
     by_paste: tuple[int, ...] = ()
+    said: datetime | None = None
+
+    @property
+    def when(self) -> datetime:
+        """When it was said; for an entry that doesn't know, when it was written."""
+        return self.said or self.at
 
 
 @dataclass(frozen=True, slots=True)

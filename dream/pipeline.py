@@ -74,7 +74,7 @@ def consolidate(
                 asked = model or open_model(settings, "consolidator", meter)
                 with half_price(workspace, settings, "consolidator", meter, asked, now) as calls:
                     consolidator = _consolidator(workspace, calls.model, settings, diagnostics)
-                    talks = calls.ready(reader.talks(found))
+                    talks = calls.ready(reader.talks(listing.in_order(found, settings)))
                     done.extend(consolidator.sessions(talks, now=now, parallel=_parallel(settings), before=watch))
                     waits = calls.sentence
         except SpendingLimit as error:

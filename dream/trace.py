@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from dream.models import MEMORY_FILES, MemoryFile
 from dream.phases.similar import coverage
@@ -74,6 +75,14 @@ def origins(workspace: Workspace) -> list[Origin]:
         for file, line in wanted
         for found in (traced[file, line],)
     ]
+
+
+def said(workspace: Workspace, file: MemoryFile, line: str) -> datetime | None:
+    """Tell when the last of what a line of memory rests on was said; None for a line that no dream wrote."""
+    steps = (_step(workspace.git.show(change.sha)) for change in workspace.git.log())
+    cursors = _trace([(file, line)], steps)[file, line].entries
+    entries = workspace.history.between(min(cursors), max(cursors)) if cursors else []
+    return max((entry.when for entry in entries if entry.cursor in cursors), default=None)
 
 
 def facts(text: str) -> Iterator[str]:

@@ -80,11 +80,16 @@ class Summariser:
         ready = prepare(message, self._patterns, self._known)
         return Item(position, ready, self._tokens(position, ready) if ready.content else 1)
 
-    def batches(self, key: str, items: Sequence[Item], halvings: int = HALVINGS) -> Iterator[Batch]:
+    def batches(self, key: str, items: Sequence[Item]) -> Iterator[Batch]:
         """Yield what stands for `items` in history, in order; append each batch before asking for the next.
 
         The parts of one long message come as one batch, so that they are in history together or not at all.
         """
+        said = max((item.message.at for item in items if item.message.at), default=None)
+        for batch in self._batches(key, items, HALVINGS):
+            yield replace(batch, entries=tuple(replace(entry, said=said) for entry in batch.entries))
+
+    def _batches(self, key: str, items: Sequence[Item], halvings: int) -> Iterator[Batch]:
         if not any(item.message.content for item in items):
             yield Batch((NewEntry("nothing", "", key, cut.span(items), ids=cut.ids(items)),))
         elif len(items) == 1 and items[0].tokens > self.budget:
@@ -118,8 +123,8 @@ class Summariser:
             yield _joined(self._in_parts(key, items[0], half, halvings))
             return
         size = min(cut.cut(items, half), len(items) - 1)
-        yield from self.batches(key, items[:size], halvings)
-        yield from self.batches(key, items[size:], halvings)
+        yield from self._batches(key, items[:size], halvings)
+        yield from self._batches(key, items[size:], halvings)
 
     def _in_parts(self, key: str, item: Item, budget: int, halvings: int) -> Iterator[Batch]:
         for part in cut.parts(item, budget, lambda message: self._tokens(item.position, message)):

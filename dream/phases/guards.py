@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Literal
 
 from dream import provenance
@@ -20,6 +21,7 @@ from dream.phases.naming import Told
 from dream.phases.similar import content_words, coverage, same_fact
 from dream.settings import Settings
 
+LATE = timedelta(days=1)  # between a talk and its entry: what is read sooner comes in the order of the talks
 LONGEST_LINE = 600  # characters of a line of memory; a longer one is a text, not a fact
 THEIRS = 0.6  # of a line's words that a line of others must hold
 FOUNDED = 0.25  # of a line's words that its findings must hold
@@ -48,6 +50,7 @@ GuardName = (
         "instruction",
         "third-party",
         "unfounded",
+        "older",
     ]
 )
 
@@ -93,7 +96,8 @@ class Protected:
     `before`: the files as the dream found them. `person_lines`: by file, the lines that a person wrote.
     `rejected`: facts taken back, and lines to be kept. `said`: by cursor, the lines of its entry that are the user's
     own; `others`: those that only a tool's output or pasted text bears out; `told`: all of them, by who said
-    them first.
+    them first. `late`: when it was said, of the entries that were written long after; `learnt` tells the same of what
+    a line that stands in a file rests on.
     """
 
     before: Mapping[MemoryFile, str]
@@ -102,6 +106,8 @@ class Protected:
     said: Mapping[int, Sequence[str]] = field(default_factory=dict)
     others: Mapping[int, Sequence[str]] = field(default_factory=dict)
     told: Mapping[int, Told] = field(default_factory=dict)
+    late: Mapping[int, datetime] = field(default_factory=dict)
+    learnt: Callable[[MemoryFile, str], datetime | None] = lambda file, line: None
 
 
 Guard = Callable[[Case, Protected, Settings], Verdict | None]
@@ -113,6 +119,11 @@ def check(case: Case, protected: Protected, settings: Settings) -> Verdict | Non
     A refusal comes before a hold: what must never be written need not wait for a person.
     """
     return next((verdict for guard in GUARDS if (verdict := guard(case, protected, settings))), None)
+
+
+def late(entries: Iterable[Entry]) -> dict[int, datetime]:
+    """Return, by cursor, when it was said, of the entries that were written more than LATE after that."""
+    return {entry.cursor: entry.when for entry in entries if entry.at - entry.when > LATE}
 
 
 def others(entries: Iterable[Entry]) -> dict[int, tuple[str, ...]]:
@@ -140,6 +151,19 @@ def _rejected_fact(case: Case, protected: Protected, settings: Settings) -> Verd
         for fact in facts:
             if same_fact(fact.text, line):
                 return Verdict("refused", "rejected-fact", f"a person took this fact back on {fact.at:%Y-%m-%d}")
+    return None
+
+
+def _older(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
+    """What was said earlier takes no line away that rests on what was said later."""
+    if not case.cursors or not case.cursors <= protected.late.keys():
+        return None
+    said = max(protected.late[cursor] for cursor in case.cursors)
+    for line in case.gone:
+        later = protected.learnt(case.edit.file, line) if line.strip() else None
+        if later is not None and later > said:
+            reason = f"it was said on {said:%Y-%m-%d}, and on {later:%Y-%m-%d} what stands there: {_shown(line)}"
+            return Verdict("refused", "older", reason)
     return None
 
 
@@ -251,6 +275,7 @@ def _review(case: Case, protected: Protected, settings: Settings) -> Verdict | N
 GUARDS: tuple[Guard, ...] = (
     _rejected_fact,
     _kept_line,
+    _older,
     _markup,
     _person_line,
     _rule_source,

@@ -127,7 +127,8 @@ def _without_echoes(
 def _prompt(page: Sequence[Entry], files: Mapping[MemoryFile, str], model: Model, brief: Brief) -> list[ChatMessage]:
     """Put what is stable first, so that a provider's prompt cache can serve it: prompt, files, then what is new."""
     system = _system(brief)
-    news = f"{prompts.today(brief.day)}\n{prompts.history(page, brief.zone)}"
+    said = sorted(page, key=lambda entry: entry.when)  # transcripts are not read in the order of the talks
+    news = f"{prompts.today(brief.day)}\n{prompts.history(said, brief.zone)}"
     room = min(brief.room(model, system, news), FILES_TOKENS)
     shown = excerpt.fit(files, [entry.content for entry in page], room, model.count)
     return [ChatMessage("system", system), ChatMessage("user", f"{prompts.files(shown)}\n{news}")]

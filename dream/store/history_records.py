@@ -74,6 +74,7 @@ def entry_of(new: NewEntry, cursor: int, at: datetime) -> Entry:
         new.by_others,
         new.by_tool,
         new.by_paste,
+        new.said,
     )
 
 
@@ -99,17 +100,14 @@ def encode(entry: Entry, *, more: int = 0) -> bytes:
     if entry.ids:
         row["ids"] = entry.ids
         row["prefix"] = entry.prefix
+    if entry.said is not None:
+        row["said"] = entry.said.astimezone(UTC).isoformat(timespec="seconds")
     row["tokens"] = entry.tokens
     if entry.model is not None:
         row["model"] = entry.model
-    if entry.by_user:
-        row["by_user"] = entry.by_user
-    if entry.by_others:
-        row["by_others"] = entry.by_others
-    if entry.by_tool:
-        row["by_tool"] = entry.by_tool
-    if entry.by_paste:
-        row["by_paste"] = entry.by_paste
+    for name in ("by_user", "by_others", "by_tool", "by_paste"):
+        if numbers := getattr(entry, name):
+            row[name] = numbers
     if more:
         row["more"] = more
     return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
@@ -149,6 +147,7 @@ def decode(line: bytes, zone: tzinfo | None = None) -> Entry:
         _lines(row, "by_others"),
         _lines(row, "by_tool"),
         _lines(row, "by_paste"),
+        None if (said := _time(row, zone, "said")) == NO_TIME else said,
     )
 
 
@@ -213,8 +212,8 @@ def _infer(content: str) -> tuple[Kind, str]:
     return ("raw" if content.startswith("[RAW]") else "summary"), content
 
 
-def _time(row: dict[str, Any], zone: tzinfo | None) -> datetime:
-    text = row.get("timestamp")
+def _time(row: dict[str, Any], zone: tzinfo | None, name: str = "timestamp") -> datetime:
+    text = row.get(name)
     if not isinstance(text, str):
         return NO_TIME
     try:

@@ -2,7 +2,8 @@
 
 from dream.transcripts.files import find, names
 from dream.transcripts.formats import FORMATS, read
+from dream.transcripts.newest import newest
 from dream.transcripts.places import Place
 from dream.transcripts.reader import Reader
 
-__all__ = ["FORMATS", "Place", "Reader", "find", "names", "read"]
+__all__ = ["FORMATS", "Place", "Reader", "find", "names", "newest", "read"]

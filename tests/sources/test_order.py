@@ -1,0 +1,96 @@
+"""What was said later stands in the end, in whatever order the transcripts are read."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from dream import pipeline
+from dream.settings import Settings
+from dream.store.workspace import Workspace
+
+NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
+SETTINGS = Settings(timezone="UTC", durable=False)
+EARLIER, LATER = "2026-05-02", "2026-10-18"
+FACTS = [
+    ("I live in Oslo.", "I moved from Oslo to Rome.", "Rome"),
+    ("I work as a nurse.", "I now work as a pilot instead of as a nurse.", "pilot"),
+    ("My favourite tea is sencha.", "My favourite tea is oolong now, not sencha.", "oolong"),
+]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    (tmp_path / "chats").mkdir()
+    return Workspace.create(tmp_path / "ws", now=NOW)
+
+
+def talk(path: Path, day: str, *said: str) -> Path:
+    rows = []
+    for number, text in enumerate(said):
+        about = {"uuid": f"{path.stem}-a-long-id-{number}", "sessionId": path.stem}
+        rows.append({"type": "user", "timestamp": f"{day}T09:0{number}:00Z", "message": {"content": text}} | about)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    os.utime(path, (0, 0))  # as a copy may have it
+    return path
+
+
+def memory(workspace: Workspace) -> str:
+    return workspace.read_file("USER.md") + workspace.read_file("memory/MEMORY.md")
+
+
+def consolidate(workspace: Workspace, *paths: Path) -> None:
+    pipeline.consolidate(workspace, paths, settings=SETTINGS, now=NOW)
+
+
+def dream(workspace: Workspace, *, batch_tokens: int = 16_000) -> None:
+    settings = Settings(timezone="UTC", durable=False, batch_tokens=batch_tokens)
+    report = pipeline.run(workspace, settings=settings, now=NOW)
+    assert report.outcome in ("committed", "nothing"), report.reason
+
+
+def test_an_entry_says_when_the_last_of_its_messages_was(workspace: Workspace, tmp_path: Path) -> None:
+    consolidate(workspace, talk(tmp_path / "chats" / "a.jsonl", LATER, "I live in Rome.", "I like tea."))
+    (entry,) = Workspace.open(workspace.root).history.after(0)
+    assert (entry.when, entry.at) == (datetime(2026, 10, 18, 9, 1, tzinfo=UTC), NOW)
+
+
+def test_sessions_of_one_reading_are_appended_in_the_order_of_their_talks(workspace: Workspace, tmp_path: Path) -> None:
+    days = {"a": "2026-10-18", "b": "2026-05-02", "c": "2026-07-09", "d": "2026-01-30"}
+    for name, day in days.items():
+        talk(tmp_path / "chats" / f"{name}.jsonl", day, f"I moved to house {name}.")
+    consolidate(workspace, tmp_path / "chats")
+    assert [entry.session for entry in workspace.history.after(0)] == [f"claude-code:{name}" for name in "dbca"]
+
+
+@pytest.mark.parametrize(("earlier", "later", "word"), FACTS)
+@pytest.mark.parametrize("batch_tokens", [16_000, 60])
+def test_one_reading_ends_with_what_was_said_last(
+    workspace: Workspace, tmp_path: Path, earlier: str, later: str, word: str, batch_tokens: int
+) -> None:
+    talk(tmp_path / "chats" / "a.jsonl", LATER, later)
+    talk(tmp_path / "chats" / "b.jsonl", EARLIER, earlier)
+    consolidate(workspace, tmp_path / "chats")
+    dream(workspace, batch_tokens=batch_tokens)
+    assert word in memory(workspace)
+    assert EARLIER not in memory(workspace)
+
+
+@pytest.mark.parametrize(("earlier", "later", "word"), FACTS)
+@pytest.mark.parametrize("batch", [True, False])
+def test_what_is_read_later_but_was_said_earlier_takes_nothing_away(
+    workspace: Workspace, tmp_path: Path, earlier: str, later: str, word: str, batch: bool
+) -> None:
+    consolidate(workspace, talk(tmp_path / "chats" / "a.jsonl", LATER, later))
+    if not batch:
+        dream(workspace)
+    kept = [line for line in memory(workspace).splitlines() if word in line]
+    consolidate(workspace, talk(tmp_path / "chats" / "b.jsonl", EARLIER, earlier))
+    dream(workspace)
+    assert word in memory(workspace)
+    assert [line for line in memory(workspace).splitlines() if line in kept] == kept
+    print(memory(workspace))
