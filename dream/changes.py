@@ -10,7 +10,7 @@ from dream import proposals
 from dream.errors import WorkspaceError
 from dream.models import MEMORY_FILES, MemoryFile, Proposal
 from dream.phases import budget
-from dream.phases.draft import Draft
+from dream.phases.draft import Draft, added
 from dream.settings import Settings
 from dream.store import authors, handedits
 from dream.store.review_files import PENDING, parse_pending, render_pending
@@ -38,15 +38,22 @@ class Found:
         return Found(now, texts, archives, self.person_lines, pending)
 
 
-def look(workspace: Workspace) -> Found:
-    """Read what a dream must know of the workspace. Raises WorkspaceError for a memory file that is not UTF-8 text."""
+def look(workspace: Workspace, *, uncommitted: bool = False) -> Found:
+    """Read what a dream must know of the workspace. Raises WorkspaceError for a memory file that is not UTF-8 text.
+
+    With `uncommitted`, for a dry run, what is in no commit yet counts as a person's, as it will be in theirs.
+    """
     data: dict[str, bytes | None] = dict(handedits.read(workspace.root))
     texts = {path: _text(data.get(path), path) for path in MEMORY_FILES}
     archives = {path: _text(content, path) for path, content in data.items() if path not in texts}
-    person = authors.person_lines(workspace.git)
-    return Found(
-        data, texts, archives, {path: person.get(path, frozenset()) for path in MEMORY_FILES}, workspace.pending()
-    )
+    git = workspace.git
+    head = git.head() if git.exists else None
+    person = authors.person_lines(git) if head else {}
+    lines = {path: person.get(path, frozenset()) for path in MEMORY_FILES}
+    if uncommitted:
+        committed = git.read_all(head) if head else {}
+        lines = {path: lines[path] | set(added(_text(committed.get(path), path), texts[path])) for path in MEMORY_FILES}
+    return Found(data, texts, archives, lines, workspace.pending())
 
 
 @dataclass(frozen=True, slots=True)

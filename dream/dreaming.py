@@ -136,7 +136,7 @@ class Dreamer:
 
     def _look(self) -> Found:
         if self._dry_run:
-            return changes.look(self._workspace).imagining(self._imagined)
+            return changes.look(self._workspace, uncommitted=True).imagining(self._imagined)
         transaction.commit_hand_edits(self._workspace, self._now)
         return changes.look(self._workspace)
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import click
 
 from dream.cli import options, output
-from dream.cli.group import DreamCommand
+from dream.cli.group import TextCommand
 from dream.errors import UsageError
 from dream.forget import Forgotten
 
 SHORT = 10
 
 
-@click.command("forget", cls=DreamCommand)
+@click.command("forget", cls=TextCommand)
 @click.argument("what", metavar="TEXT|SHA")
 @click.option("--text", "is_text", is_flag=True, help="It is a text, even if it looks like a sha.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show where it stands; change nothing.")

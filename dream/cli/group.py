@@ -36,6 +36,17 @@ class DreamingCommand(DreamCommand):
     failed: Mapping[str, object] = {"batches": []}
 
 
+class TextCommand(DreamCommand):
+    """A command that takes a text; one that begins with a dash, as a line of a list does, is no option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments; what begins with a dash and a space, or a dash and a digit, is text."""
+        texts = [word for word in args if word[:1] == "-" and (word[1:2].isspace() or word[1:2].isdigit())]
+        if texts and "--" not in args:
+            args = [*(word for word in args if word not in texts), "--", *texts]
+        return super().parse_args(ctx, args)
+
+
 class DreamGroup(DreamCommand, click.Group):
     """A group inside the group: `dream review`, `dream cron`."""
 

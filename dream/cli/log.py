@@ -48,11 +48,11 @@ def command(sha: str | None, limit: int | None, directory: Path | None, as_json:
         else:
             _show(shown)
         return
+    changes = git.log(limit) if git.exists else []
     if as_json:
-        output.emit([shapes.change(change) for change in git.log(limit)])
+        output.emit([shapes.change(change) for change in changes])
         return
     settings = options.read_settings(workspace)
-    changes = git.log(limit)
     if not changes:
         output.say("Nothing has changed yet. `dream run` makes the first change.")
     for change in changes:

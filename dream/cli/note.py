@@ -8,11 +8,11 @@ from pathlib import Path
 import click
 
 from dream.cli import options, output
-from dream.cli.group import DreamCommand
+from dream.cli.group import TextCommand
 from dream.errors import UsageError
 
 
-@click.command("note", cls=DreamCommand)
+@click.command("note", cls=TextCommand)
 @click.argument("words", nargs=-1, metavar="TEXT")
 @options.workspace
 @options.as_json

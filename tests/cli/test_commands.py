@@ -240,6 +240,26 @@ def test_note_gives_its_cursor_and_reads_standard_input(fresh: Path) -> None:
     assert (named.json, piped.json) == ({"cursor": 1}, {"cursor": 2})
 
 
+def test_a_text_may_begin_with_a_dash_as_a_line_of_memory_does(fresh: Path) -> None:
+    noted = dream("note", "- Plays the oboe", f"--workspace={fresh}", "--json")
+    typo = dream("note", "--jsn", "Plays the oboe", "-w", fresh)
+    forgotten = dream("forget", "- Plays the oboe", "--dry-run", "-w", fresh, "--json")
+
+    assert noted.json == {"cursor": 1}
+    assert typo.status == 2
+    assert forgotten.json["outcome"] == "preview"
+
+
+def test_the_log_of_a_workspace_without_versions_is_empty(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "USER.md").write_text("# User\n", encoding="utf-8")
+
+    told, shaped = dream("log", "-w", tmp_path), dream("log", "-w", tmp_path, "--json")
+
+    assert told.out == "Nothing has changed yet. `dream run` makes the first change.\n"
+    assert (told.status, shaped.json) == (0, [])
+
+
 def test_an_empty_note_is_wrong_usage(fresh: Path) -> None:
     assert dream("note", "-w", fresh).status == 2
 

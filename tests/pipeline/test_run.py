@@ -82,6 +82,31 @@ def test_nanobot_s_workspace_is_dreamt_as_it_stands_and_its_lines_are_a_person_s
     assert kinds == ["dream", "hand", "init"]
 
 
+def test_a_dry_run_knows_what_a_person_typed_and_did_not_commit(workspace: Workspace) -> None:
+    add(workspace, "- no more jazz")
+    (workspace.root / "USER.md").write_text("# User\n\n- Likes jazz\n", encoding="utf-8")
+    answer = "[USER-REMOVE] Likes jazz {1}"
+
+    dry = run(workspace, answer, dry_run=True)
+    wet = run(workspace, answer)
+
+    assert [one.outcome for one in (dry, wet)] == ["held", "held"]
+    assert dry.batches[0].outcomes == wet.batches[0].outcomes
+
+
+def test_a_dry_run_of_nanobot_s_workspace_makes_nothing_there(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "USER.md").write_text("# User\n\n- Name: Ana\n", encoding="utf-8")
+    workspace = Workspace.open(tmp_path)
+    add(workspace, "- likes tea")
+
+    report = run(workspace, "[USER] Likes green tea {1}", dry_run=True)
+
+    assert report.batches[0].files == {"USER.md": (1, 0)}
+    assert not (tmp_path / ".git").exists()
+    assert not (tmp_path / ".dream" / "git").exists()
+
+
 def test_nothing_new_costs_no_call_and_says_why(workspace: Workspace) -> None:
     before = git(workspace, "rev-parse", "HEAD")
     report = run(workspace)
