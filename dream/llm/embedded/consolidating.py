@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dream.llm.embedded.coverage import ranked
+from dream.llm.embedded.coverage import KEEP, ranked
 from dream.llm.embedded.dates import dated
 from dream.llm.embedded.offering import WIDTH, Line, candidates, person, split_date
 from dream.llm.embedded.routing import calls
 from dream.llm.embedded.sections import Said
 
-BRIEF = 90  # characters of a line that is joined with the next one of its speaker
+BRIEF = 110  # characters of a line that is joined with the next one of its speaker
 KEPT = 0.9  # part of what could be kept, in characters
 
 
@@ -20,7 +20,7 @@ def consolidate(messages: Sequence[Said], limit: int) -> str:
     weighed = [(line.text, line.content, line.factor) for line in lines]
     budget = min(limit, max(1_500, int(KEPT * sum(len(line.text) for line in lines))))
     chosen: list[int] = []
-    for index in ranked(weighed):
+    for index in ranked(weighed, again=KEEP):
         if budget < len(lines[index].text) + 3:
             break
         budget -= len(lines[index].text) + 3
@@ -50,9 +50,9 @@ def _follows(last: Line, line: Line) -> bool:
 
 
 def _brief(last: Line, line: Line) -> bool:
-    """Say whether both are short and of no day of their own, and the other person spoke just once in between."""
+    """Say whether both are short and name no day themselves, and the other person spoke just once in between."""
     near = line.source - last.source == 2 and max(len(last.text), len(line.text)) < BRIEF
-    return near and not dated(last.text) and not dated(line.text)
+    return near and not any(dated(split_date(text)[0]) for text in (last.text, line.text))
 
 
 def _tail(line: Line) -> str:

@@ -188,7 +188,8 @@ def _continues(out: list[Line], text: str, factor: float, turn: _Turn, order: in
     if alone and needs_question(text) and (answer := _answer(text, turn)):
         out.append(_line(turn, answer, 0.9 * factor, order, place))
         return True
-    if leans(text) and last and last.joined < 2 and belongs(text) and (said := addressed(text, turn.other)):
+    leaning = leans(text) or (turn.name != "" and hangs(text))
+    if leaning and last and last.joined < 2 and belongs(text) and (said := addressed(text, turn.other)):
         said = inner(anchor(said, turn.message.day))
         if len(last.text) + len(said) < WIDTH:
             out[-1] = last.holds(said, factor * salience(text), place)

@@ -38,12 +38,25 @@ _HAPPENS = re.compile(
 )
 
 
+_WAS = re.compile(r"\b(?:was|were|had|went|got|came|felt|gave|brought|made)\b", re.I)
 _LONG_AGO = re.compile(
     r"\bwhen (?:i|we) (?:was|were) (?:young|little|small|kids|children|an? (?:kid|child|boy|girl|teen))|\bas a (?:kid|child|boy|girl|teen\w*)\b|"
     r"\b(?:growing|grew) up\b|\bused to\b|\bin (?:my|our) (?:childhood|youth|twenties|teens)\b|小时候",
     re.I,
 )
 _HAPPENED = re.compile(r"\b\w{2,}(?<!ne)ed\b|\b(?:" + "|".join(sorted(PAST)) + r")\b|了|过", re.I)
+
+
+_OF_A_THING = re.compile(
+    r"^(?:(?:the|our|every|each|for)\b(?! user\b)|we (?!(?:had|were|could|can|all|love|like|enjoy|always|never)\b)|[A-Z][\w.-]+ (?:is|are|runs?|listens?|lives?|uses?) (?:on|at|in|under|by)\b)"
+    r"|是|在|由|用",
+    re.I,
+)
+
+
+def stands(text: str) -> bool:
+    """Say whether a line tells how a thing or a team is: "The tests run with make check"; not what somebody did."""
+    return _OF_A_THING.match(text) is not None and _WAS.search(text) is None
 
 
 def happened(text: str) -> bool:

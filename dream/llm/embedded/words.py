@@ -59,7 +59,7 @@ def _weight(word: str, lower: str, first: bool) -> float:
     if lower in FEELING or (len(lower) > 5 and lower.endswith("ly")):
         return FELT
     if not first and word[:1].isupper():
-        return 1.3
+        return 1.5
     return 1.0
 
 
