@@ -29,7 +29,7 @@ LINES = [
     "Otto has been carving wooden puffins with their son",
     'Otto, asked "What wood do you use?": Birch from our garden',
     "Otto's knee surgery is on Friday 19 May 2023",
-    "Otto carved a puffin on 7 May 2023; made it for Vera's daughter",
+    "Otto carved a puffin on 7 May 2023; they made it for Vera's daughter",
 ]
 
 

@@ -116,3 +116,12 @@ def test_what_tells_little_of_the_user_does_not_stand_before_all_else() -> None:
         "somehow and that all of it takes a good while to get going",
     )
     assert facts(files["USER.md"]) == ["The user is called Vera", "Vera keeps bees"]
+
+
+def test_what_hangs_on_the_sentence_before_stands_with_it() -> None:
+    talk = [
+        ("user Vera", "My uncle gave me a brass sextant. I keep it in the lantern room for visitors."),
+        ("assistant Otto", "Wonderful!"),
+    ]
+    line = "Vera's uncle gave them a brass sextant; they keep it in the lantern room for visitors"
+    assert line in [found.removesuffix(" (8 May 2023)") for found in summary(talk)]
