@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from dream.llm.embedded.coverage import KEEP, ranked
 from dream.llm.embedded.dates import dated
+from dream.llm.embedded.elliptic import is_verbless
 from dream.llm.embedded.offering import WIDTH, Line, candidates, person, split_date
 from dream.llm.embedded.routing import calls
 from dream.llm.embedded.sections import Said
@@ -50,7 +51,10 @@ def _follows(last: Line, line: Line) -> bool:
 
 
 def _brief(last: Line, line: Line) -> bool:
-    """Say whether both are short and name no day themselves, and the other person spoke just once in between."""
+    """Say whether both say in short what the speaker does, on no day of its own, the other speaking once in between."""
+    opens = (f"{line.name} ", f"{line.name}: ")
+    if not last.text.startswith(opens) or not line.text.startswith(opens) or is_verbless(line.tail):
+        return False
     near = line.source - last.source == 2 and max(len(last.text), len(line.text)) < BRIEF
     return near and not any(dated(split_date(text)[0]) for text in (last.text, line.text))
 
