@@ -13,6 +13,7 @@ from dream.llm.batch import SHARE, Request
 from dream.llm.catalog import card
 from dream.llm.gateway import LiteLLMModel
 from dream.llm.model import Completion
+from dream.llm.shielded import shielded
 from dream.models import Usage
 from dream.settings import Settings
 from dream.text import mend_surrogates
@@ -48,6 +49,7 @@ class BatchDoor:
         self._name = model
         self._bare = model.partition("/")[2] or model
         self._gateway = LiteLLMModel(model, settings)
+        self._patterns = settings.redact_patterns
         self._common: dict[str, Any] = {
             "custom_llm_provider": provider(model),
             "timeout": settings.timeout,
@@ -104,7 +106,8 @@ class BatchDoor:
 
     def _line(self, request: Request) -> bytes:
         room = "max_completion_tokens" if self._bare.startswith(_RENAMED) else "max_tokens"
-        said = [{"role": one.role, "content": mend_surrogates(one.content)} for one in request.messages]
+        sent = shielded(request.messages, self._patterns)
+        said = [{"role": one.role, "content": mend_surrogates(one.content)} for one in sent]
         body = {"model": self._bare, "messages": said, room: request.max_tokens}
         row = {"custom_id": request.key, "method": "POST", "url": "/v1/chat/completions", "body": body}
         return json.dumps(row, ensure_ascii=False).encode("utf-8") + b"\n"

@@ -21,6 +21,7 @@ from dream.llm.faults import BilledAnswerUnusable, Fault, Overloaded, StreamWant
 from dream.llm.metered import prompt_tokens
 from dream.llm.model import ChatMessage, Completion, Json, Tool
 from dream.llm.retry import Pause, wait_before
+from dream.llm.shielded import shielded
 from dream.models import Usage
 from dream.settings import Settings
 
@@ -84,10 +85,11 @@ class LiteLLMModel:
     def complete(
         self, messages: Sequence[ChatMessage], *, tools: Sequence[Tool] = (), max_tokens: int | None = None
     ) -> Completion:
-        """Answer `messages`; faults that may pass are tried again `retries` times.
+        """Answer `messages`, which are sent without secrets; faults that may pass are tried again `retries` times.
 
         Raises ToolsUnsupported for a model that can't be given tools, from the second time on without asking it.
         """
+        messages = shielded(messages, self._settings.redact_patterns)
         if tools and self._tools_refused:
             raise ToolsUnsupported(str(self._tools_refused))
         room = min(max_tokens or self.max_output, self._card.max_output or self.window)

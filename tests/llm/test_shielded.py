@@ -1,0 +1,35 @@
+"""Nothing that is sent to a provider holds a secret, in an ordinary call or in a batch."""
+
+from __future__ import annotations
+
+from dream import prompts
+from dream.llm.batch import Request
+from dream.llm.batch_door import BatchDoor
+from dream.llm.model import ChatMessage, ToolCall
+from dream.llm.shielded import shielded
+from dream.redact import redact
+from dream.settings import Settings
+
+SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+
+def test_a_secret_goes_from_texts_and_from_the_arguments_of_calls() -> None:
+    call = ToolCall(
+        "1", "edit_file", {"old_text": f"- {SECRET}", "findings": [1, f"x {SECRET}"], "more": {"a": SECRET}}
+    )
+    sent = shielded([ChatMessage("tool", f"nearest: {SECRET} and ticket-77", (call,), "1")], ["ticket-[0-9]+"])
+    assert sent[0].content == "nearest: [REDACTED:github-token] and [REDACTED:custom]"
+    assert SECRET not in str(sent)
+    assert sent[0].tool_calls[0].arguments["findings"] == [1, "x [REDACTED:github-token]"]
+    assert shielded(sent, ["ticket-[0-9]+"]) == sent
+
+
+def test_a_batch_holds_none_either() -> None:
+    request = Request("key", (ChatMessage("user", f"my token is {SECRET}"),), 100)
+    assert SECRET.encode() not in BatchDoor("openai/gpt-5-mini", Settings())._line(request)
+
+
+def test_our_own_prompts_are_sent_as_they_are() -> None:
+    for name in ("consolidate", "phase1", "phase2"):
+        text = prompts._shipped(name)
+        assert redact(text)[0] == text
