@@ -57,6 +57,8 @@ def command(sha: str | None, limit: int | None, directory: Path | None, as_json:
         output.say("Nothing has changed yet. `dream run` makes the first change.")
     for change in changes:
         _line(change)
+    if any(change.model == "embedded" for change in changes) and show.model_line(settings) == show.SMALL:
+        output.say(f"Model: {show.SMALL}", dim=True, fold=True)
     _spent(workspace, settings)
 
 
@@ -84,7 +86,7 @@ def _show(shown: Shown) -> None:
     if body.strip():
         output.say(body.strip("\n"), fold=True)
     if change.model:
-        output.say(f"Model: {change.model}")
+        output.say(f"Model: {show.model_named(change.model)}", fold=True)
     if change.usage:
         output.say(f"Cost: {show.bill(change.usage)}")
     output.say()

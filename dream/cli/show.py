@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from dream.models import Diagnostic, Outcome, Usage
     from dream.nightly import NightReport
     from dream.reports import BatchReport, ConsolidateReport, RunReport
-    from dream.settings import Settings
+    from dream.settings import Job, Settings
 
+SMALL = "embedded: the small default, which needs no key. For a better one: DREAM_MODEL=openai/gpt-5-mini dream run"
 MOST_DIAGNOSTICS = 20  # shown of one command; the rest is counted
 MARKS = {"applied": ("+", "green"), "present": ("=", None), "held": ("?", "yellow"), "refused": ("!", "red")}
 
@@ -57,12 +58,13 @@ def _money(used: Usage) -> str:
 
 def model_line(settings: Settings) -> str:
     """Say which model works, and of the small default that it is one."""
-    names = dict.fromkeys(settings.model_for(job) for job in ("consolidator", "phase1", "phase2"))
-    if list(names) == ["embedded"]:
-        return (
-            "embedded: the small default, which needs no key. For a better one: DREAM_MODEL=openai/gpt-5-mini dream run"
-        )
-    return ", ".join(names)
+    jobs: tuple[Job, ...] = ("consolidator", "phase1", "phase2")
+    return model_named(", ".join(dict.fromkeys(settings.model_for(job) for job in jobs)))
+
+
+def model_named(names: str) -> str:
+    """Say of the small default that it is one, and how to name a better; another model's name says enough."""
+    return SMALL if names == "embedded" else names
 
 
 def consolidated(report: ConsolidateReport) -> None:
