@@ -59,3 +59,26 @@ def test_what_was_just_introduced_is_named_again() -> None:
 )
 def test_what_points_at_something_else_or_holds_only_today_is_no_line(text: str) -> None:
     assert said(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm not sure if this is the best way to do it.",
+        "I've heard that Redis is a good fit for caching.",
+        "I would appreciate any suggestions on error handling.",
+        "I'm running into some issues.",
+        "Here's an example of what I'm trying to do.",
+        "The average input latency.",
+        "Because I don't know the API.",
+    ],
+)
+def test_what_somebody_is_only_after_or_has_only_heard_is_no_line(text: str) -> None:
+    assert said(text) == []
+
+
+def test_a_version_is_whole_and_a_preference_in_passing_is_kept() -> None:
+    asked = (
+        "Can you show lazy loading, considering my preference for small bundles, given that I'm using Bootstrap 5.3.0?"
+    )
+    assert said(asked) == ["Is using Bootstrap 5.3.0 (8 May 2023)", "Prefers small bundles (8 May 2023)"]

@@ -31,6 +31,7 @@ _CUE = re.compile(
     re.I,
 )
 ONE = 120  # characters of a line that still states one thing
+LEAST = 2  # words that tell something in a line that another may hold whole
 _END = re.compile(
     r"\b(?:no longer|(?:not|n't) .{0,30}\banymore|(?<!n't )quit|stopped|gave up|sold|broke up|cancel\w*|ended)\b|不再|取消|放弃|戒了|卖了",
     re.I,
@@ -128,12 +129,13 @@ def _numbered_kind(before: str) -> str:
 
 def supersedes(new: str, old: str) -> bool:
     """Say whether `new`, said later, makes `old` untrue, so that one takes the other's place."""
+    whole = fuller(new, old)
     new, old = undated(new), undated(old)
     if new == old:
         return False
     left, right = content(new), content(old)
     same = overlap(left, right)
-    if _relation(new, old):
+    if whole or _relation(new, old):
         return True
     name = stem(about(new).lower())
     shared = [key for key in left if key in right and not key.isdigit() and left[key] >= 0.4 and key != name]
@@ -266,8 +268,23 @@ def _named_old(new: str, old: str, shared: list[str]) -> bool:
     return _found(_STATE, old) is not None or len(shared) >= 2
 
 
+def fuller(new: str, old: str) -> bool:
+    """Say whether `new` holds all that `old` tells and more: a state, or what happened as told on the same day."""
+    body, was = undated(new), undated(old)
+    if happened(was) and new[len(body) :] != old[len(was) :]:
+        return False
+    told, before = _telling(body), _telling(was)
+    return len(before) >= LEAST and before < told and about(body) == about(was)
+
+
+def _telling(text: str) -> set[str]:
+    return {key for key, weight in content(text).items() if weight >= 0.4}
+
+
 def same_fact(left: str, right: str) -> bool:
-    """Say whether two lines state the same thing with the same values."""
+    """Say whether two lines state the same thing with the same values, or the right one that and more."""
+    if fuller(right, left):
+        return True
     left, right = undated(left), undated(right)
     if left.casefold() == right.casefold():
         return True

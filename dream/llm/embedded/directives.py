@@ -9,7 +9,9 @@ from dream.llm.embedded.noise import is_injection, is_question
 _VERB = (
     r"(?:answer|reply|respond|speak|talk|write|explain|summari[sz]e|format|use|call|address|commit|push|merge|deploy|ask|"
     r"confirm|check|run|test|include|provide|give|show|keep|be|add|avoid|mention|cite|suggest|recommend|start|stop|"
-    r"delete|remove|touch|edit|change|modify|install|apologi[sz]e|send|translate|list|put|make|comment|remind|wait|skip)"
+    r"delete|remove|touch|edit|change|modify|install|apologi[sz]e|send|translate|list|put|make|comment|remind|wait|skip|report|"
+    r"return|document|log|prefer|consider|verify|double-check|validate|mark|name|link|sort|round|convert|save|back|quote|highlight|specify|state|note|"
+    r"describe|handle|ensure|search|warn|point out|offer|structure|start with|begin with|end with)"
 )
 _STANDING = re.compile(
     rf"^(?:please |pls |and |also |but |so |just )*(?:(?:always|never|don'?t ever|do not ever) {_VERB}\b"

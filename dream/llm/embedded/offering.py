@@ -171,7 +171,12 @@ def _add(out: list[Line], claim: str, factor: float, turn: _Turn, order: int, pl
         _advise(out, turn, deed, factor, order, place)
         return
     text = completed(text) if turn.name else text
-    if is_pleasantry(text) or is_question(text) or is_passing(text) or not (turn.name or stands(text)):
+    if (
+        is_pleasantry(text)
+        or is_question(text)
+        or is_passing(text)
+        or not (turn.name or (stands(claim) and stands(text)))
+    ):
         return
     if (turn.pasted or not turn.name) and not is_mine(claim) and (turn.pasted or len(text) > 160):
         return

@@ -25,8 +25,13 @@ _BREAK = re.compile(
 )
 _GIVEN = re.compile(
     r"\b(?:the fact that|given that|considering(?: the fact)?(?: that)?|since|because|now that|even though|"
-    r"knowing that|seeing as)\s+(?P<fact>(?:i|we|i've|i'm|my|our|it|he|she|they)\b[^?]{12,200}?)"
-    r"(?=,? (?:to (?:further|improve|help|make|ensure|get|better)|how |what |can |could |should |would |is that|do |and (?:how|what|should)\b)|[?.]|$)",
+    r"knowing that|seeing as)\s+(?P<fact>(?!my preference)(?:i|we|i've|i'm|my|our|it|he|she|they)\b[^?]{12,200}?)"
+    r"(?=,? (?:to (?:further|improve|help|make|ensure|get|better)|how |what |can |could |should |would |is that|do |and (?:how|what|should)\b)|[?]|\.(?!\d)|$)",
+    re.I,
+)
+# "Considering my preference for X" says that the user prefers X.
+_PREFERENCE = re.compile(
+    r"\b(?:considering|given|because of|due to|in line with|with|since I have) (?:my|a) (?:strong )?preference for (?P<what>[^,;?]{4,100}?)(?=,|;|\?|\.(?!\d)|$)",
     re.I,
 )
 _TASK = re.compile(
@@ -85,12 +90,13 @@ def stated(sentence: str, *, run_on: bool = False) -> list[tuple[str, float]]:
     found: list[tuple[str, float]] = []
     for index, clause in enumerate(clauses):
         asking = _ASKS.match(clause) is not None or (asks and index == len(clauses) - 1 and index == 0)
-        if not asking and not is_question(clause):
+        if not asking and not is_question(clause) and not _PREFERENCE.match(clause):
             counted = _counted(clause, clauses[:index])
             found += _values(counted) or [(counted, _factor(counted, run_on=run_on))]
     for match in _GIVEN.finditer(sentence):
         if not any(match["fact"] in text for text, _ in found):
             found.append((_ranged(match["fact"], sentence), 1.1))
+    found += [(f"I prefer {match['what']}", 1.2) for match in _PREFERENCE.finditer(sentence)]
     if asks and not found and (which := _WHICH.search(sentence)):
         found.append((f"{which['noun']} {which['rest']}", 1.2))
     return [(text.strip(" ,;-"), factor) for text, factor in found if factor]
