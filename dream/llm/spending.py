@@ -93,8 +93,8 @@ class Meter:
                 self._day_free += _tokens(usage)
             self._run_usd += usage.cost_usd or 0.0
             self._day_usd += usage.cost_usd or 0.0
-            if self._book is not None:
-                self._book(held.model, usage, self._now())
+        if self._book is not None:  # not under the lock: it waits for the disk, and other calls need not
+            self._book(held.model, usage, self._now())
 
     def release(self, held: Reservation) -> None:
         """Give back the room of a call that came to nothing."""

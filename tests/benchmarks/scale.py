@@ -28,6 +28,7 @@ ANSWER = json.dumps({
 }).encode()
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # or the answer waits 40 ms for the acknowledgement of its headers
     def do_POST(self):
         self.rfile.read(int(self.headers["Content-Length"]))
         time.sleep(%s)
@@ -51,8 +52,9 @@ def rows(folder: Path, sessions: int) -> Iterator[Row]:
     try:
         address = f"http://127.0.0.1:{server.stdout.readline().strip()}/v1"
         settings = Settings(model="openai/m", api_base=address, api_key="k", parallel=PARALLEL, timezone="UTC")
-        _consolidate(folder / "warm", 1, settings)  # LiteLLM is imported, the tokenizer loaded
-        taken = seconds(lambda: _consolidate(folder / "many", sessions, settings))
+        _consolidate(_talked(folder / "warm", 1), settings)  # LiteLLM is imported, the tokenizer loaded
+        workspace = _talked(folder / "many", sessions)
+        taken = seconds(lambda: _consolidate(workspace, settings))
     finally:
         server.kill()
     ideal = sessions / PARALLEL * LATENCY
@@ -60,7 +62,8 @@ def rows(folder: Path, sessions: int) -> Iterator[Row]:
     yield Row(name, taken, ideal, "s", taken / ideal, 1.1)
 
 
-def _consolidate(folder: Path, sessions: int, settings: Settings) -> None:
+def _talked(folder: Path, sessions: int) -> Workspace:
+    """Make a workspace with a folder of transcripts beside it."""
     workspace = Workspace.create(folder / "ws", now=NOW)
     chats = folder / "chats"
     chats.mkdir(parents=True)
@@ -70,6 +73,11 @@ def _consolidate(folder: Path, sessions: int, settings: Settings) -> None:
             for role in ("user", "assistant") * 5
         ]
         (chats / f"{number:05}.json").write_text(json.dumps(said), encoding="utf-8")
+    return workspace
+
+
+def _consolidate(workspace: Workspace, settings: Settings) -> None:
+    chats = workspace.root.parent / "chats"
     report = pipeline.consolidate(workspace, [chats], settings=settings, now=NOW)
-    assert report.sessions == sessions
+    assert report.sessions == len(list(chats.iterdir()))
     assert not report.raw
