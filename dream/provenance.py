@@ -107,14 +107,15 @@ def by_others(content: str, messages: Sequence[Message]) -> tuple[int, ...]:
     What the agent said counts with the user's words here: most of what a tool finds is worth keeping, once the agent
     has made something of it.
     """
+    by_us = [_of_ours(message) for message in messages]
+    if all(own == message.content for own, message in zip(by_us, messages, strict=True)):
+        return ()
     ours: set[str] = set()
     theirs: set[str] = set()
-    for message in messages:
-        theirs |= content_words(message.content)
-        if message.role == "user":
-            ours |= content_words(typed(message.content))
-        elif message.role == "assistant":
-            ours |= content_words(message.content)
+    for own, message in zip(by_us, messages, strict=True):
+        said = content_words(message.content)
+        theirs |= said
+        ours |= said if own == message.content else content_words(own)
     if theirs == ours:
         return ()
     return tuple(
@@ -131,6 +132,13 @@ def names_user(line: str, said: Set[str]) -> bool:
     """Tell whether a line only gives the user a name that is among the words they `said`: the rest is the summary's."""
     name, frames = _NAMES_USER.subn("", without_said_on(line))
     return frames > 0 and content_words(name) <= said
+
+
+def _of_ours(message: Message) -> str:
+    """Return the part of a message that the user or the agent said."""
+    if message.role == "user":
+        return typed(message.content)
+    return message.content if message.role == "assistant" else ""
 
 
 def by_user(content: str, messages: Sequence[Message]) -> tuple[int, ...]:

@@ -98,6 +98,7 @@ _DATES = tuple(
 _CLOCK = re.compile(r"(?<![\w:])(\d{1,2})(?::(\d\d))? ?([ap])\.?m\b\.?|(?<![\w:])(\d{1,2}):(\d\d)(?![\w:])")
 _SAID_ON = re.compile(r"\s*[(（][^()（）]{0,24}?\d[^()（）]{0,24}[)）]\s*[.。]?\s*$")
 _LIST_MARK = re.compile(r"^\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?")
+KEPT_CHARS = 500  # of a text whose words are kept for the next time: a line, not a message
 CJK = "぀-ヿ㐀-鿿豈-﫿가-힯"
 _IS_CJK = re.compile(f"[{CJK}]")
 _PIECE = re.compile(rf"[{CJK}]|@[\d-]+|(?:(?![{CJK}])[^\W_])+(?:[.,:/@'’&+#_-]+(?:(?![{CJK}])[^\W_])+)*[+#%]*|%")
@@ -128,12 +129,15 @@ def _table() -> dict[str, str]:
     return table
 
 
-@lru_cache(maxsize=16384)
 def words(text: str) -> tuple[str, ...]:
     """Return the words of `text` that carry what it says, in their order and in one form; CJK by the character.
 
     A negation is `NOT`, a day of the year `@05-18`, its year `@2026`, a time of day `t15:00`.
     """
+    return _line_words(text) if len(text) <= KEPT_CHARS else _words(text)
+
+
+def _words(text: str) -> tuple[str, ...]:
     plain = unicodedata.normalize("NFKC", _MARK.sub(" ", text)).casefold().replace("’", "'").replace("`", " ")
     plain = _uniform(_LIST_MARK.sub("", plain))
     found: list[str] = []
@@ -142,12 +146,14 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+_line_words = lru_cache(maxsize=16384)(_words)
+
+
 def content_words(text: str) -> frozenset[str]:
     """Return the distinct content words of `text`; CJK text as pairs of characters."""
-    return _content(text)
+    return _line_content(text) if len(text) <= KEPT_CHARS else _content(text)
 
 
-@lru_cache(maxsize=16384)
 def _content(text: str) -> frozenset[str]:
     found: set[str] = set()
     run: list[str] = []
@@ -162,6 +168,9 @@ def _content(text: str) -> frozenset[str]:
         if word:
             found.add(word)
     return frozenset(found)
+
+
+_line_content = lru_cache(maxsize=16384)(_content)
 
 
 def without_said_on(text: str) -> str:
@@ -217,17 +226,18 @@ def _time(found: re.Match[str]) -> str:
     return f" t{hour:02}:{found[2] or '00'} "
 
 
-def _read(piece: str) -> list[str]:
+@lru_cache(maxsize=32768)
+def _read(piece: str) -> tuple[str, ...]:
     if piece.startswith("@"):
-        return [piece]
+        return (piece,)
     if _IS_CJK.match(piece):
-        return [] if piece in _ZH_STOP else [piece]
+        return () if piece in _ZH_STOP else (piece,)
     if piece in STOP_WORDS:
-        return []
+        return ()
     if "-" in piece and piece.replace("-", "").isalpha() and piece not in _CANON:
-        return [word for part in piece.split("-") for word in _read(part)]
+        return tuple(word for part in piece.split("-") for word in _read(part))
     stem = _stem(piece)
-    return [_CANON.get(piece) or _CANON.get(stem) or stem]
+    return (_CANON.get(piece) or _CANON.get(stem) or stem,)
 
 
 def _stem(word: str) -> str:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, datetime
+from types import FrameType
 
 import pytest
 
+from dream import wording
 from dream.consolidate.attributed import attributed
 from dream.models import Entry, Message, NewEntry
-from dream.provenance import by_user
+from dream.provenance import by_others, by_user
 from dream.store.history_records import decode, encode, entry_of
 
 OWN = (
@@ -100,3 +105,37 @@ def test_a_name_that_the_user_gave_themselves_is_theirs_where_a_pasted_path_hold
     said = [Message("user", "Hi! I'm Ada, I work on Crumb"), Message("user", trace)]
     entry = attributed(NewEntry("summary", "- The user is called Ada\n- The user is called Mallory"), said)
     assert (entry.by_others, entry.by_paste) == ((2,), (2,))
+
+
+def functions_called(deed: Callable[[], object]) -> Counter[str]:
+    """Count the calls of Python functions in `deed`, by name."""
+    calls: Counter[str] = Counter()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            calls[frame.f_code.co_name] += 1
+
+    sys.setprofile(note)
+    try:
+        deed()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def test_where_only_the_user_and_the_agent_spoke_the_words_of_their_messages_are_not_read() -> None:
+    said = [Message("assistant" if at % 2 else "user", f"We talk of harbour {at}. " * 30) for at in range(20)]
+    entry = NewEntry("summary", "- Harbour 3 was talked of")
+
+    calls = functions_called(lambda: by_others(entry.content, said))
+
+    assert calls["_content"] == 0
+
+
+def test_the_words_of_a_whole_message_are_not_kept_in_memory() -> None:
+    before = wording._line_words.cache_info().currsize, wording._line_content.cache_info().currsize
+
+    for at in range(50):
+        wording.content_words(f"This is message number {at}, and it is a long one. " * 20)
+
+    assert (wording._line_words.cache_info().currsize, wording._line_content.cache_info().currsize) == before
