@@ -35,13 +35,14 @@ def sources(content: str, messages: Sequence[Message]) -> tuple[tuple[int, ...],
 
     What the user typed themselves anywhere in `messages` is theirs, whoever else says it.
     """
+    texts = [part for message in messages for part in _parts(message)]
+    if not any(source and text.strip() for source, text in texts):  # mostly so: no word need be read
+        return (), ()
     own: set[str] = set()
     for message in messages:
         if message.role == "user":
             own |= content_words(typed(message.content))
-    said = [(source, words) for message in messages for source, words in _passages(message)]
-    if not any(source for source, _ in said):
-        return (), ()
+    said = [(source, words) for source, text in texts for words in _windows(text)]
     found: dict[Source, list[int]] = {"tool": [], "paste": []}
     for number, line in enumerate(content.split("\n"), start=1):
         plain = without_said_on(line)
@@ -69,22 +70,24 @@ def marked(line: str, source: Source) -> str:
     return f"{plain.rstrip(' .。')}{mark}{' ' + day if day else ''}"
 
 
-def _passages(message: Message) -> Iterator[tuple[Source | None, frozenset[str]]]:
-    """Yield who said it (None: the agent) and the words, a sentence or two at a time."""
+def _parts(message: Message) -> Iterator[tuple[Source | None, str]]:
+    """Yield who said it (None: the agent) and what; of the user only what was pasted."""
     if message.role == "user":
         kept = {line.strip() for line in typed(message.content).split("\n")}
         rest = [line for line in message.content.split("\n") if line.strip() not in kept]
-        yield from (("paste", words) for words in _windows("\n".join([*rest, *quotations(message.content)])))
+        yield "paste", "\n".join([*rest, *quotations(message.content)])
     elif message.role in ("tool", "assistant"):
-        source: Source | None = "tool" if message.role == "tool" else None
-        yield from ((source, words) for words in _windows(message.content))
+        yield ("tool" if message.role == "tool" else None), message.content
 
 
 def _windows(text: str) -> Iterator[frozenset[str]]:
+    """Yield the words of `text`, a sentence or two at a time."""
     before: frozenset[str] = frozenset()
     for sentence in filter(None, _CUT.split(text)):
         for piece in _pieces(sentence.split()):
-            words = content_words(piece) | content_words(_JOINED.sub(" ", piece))
+            words = content_words(piece)
+            if _JOINED.search(piece):
+                words |= content_words(_JOINED.sub(" ", piece))
             if words:
                 yield before | words
                 before = words

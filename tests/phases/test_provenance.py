@@ -10,7 +10,7 @@ from types import FrameType
 
 import pytest
 
-from dream import wording
+from dream import secondhand, wording
 from dream.consolidate.attributed import attributed
 from dream.models import Entry, Message, NewEntry
 from dream.provenance import by_others, by_user
@@ -127,7 +127,7 @@ def test_where_only_the_user_and_the_agent_spoke_the_words_of_their_messages_are
     said = [Message("assistant" if at % 2 else "user", f"We talk of harbour {at}. " * 30) for at in range(20)]
     entry = NewEntry("summary", "- Harbour 3 was talked of")
 
-    calls = functions_called(lambda: by_others(entry.content, said))
+    calls = functions_called(lambda: (by_others(entry.content, said), secondhand.sources(entry.content, said)))
 
     assert calls["_content"] == 0
 
