@@ -75,9 +75,10 @@ def restore(
         if not dry_run:
             transaction.recover(workspace)
         # 2. Which change, what is there now, and what should be.
-        change = workspace.git.show(workspace.git.resolve(sha)).change
         present = {**handedits.read(workspace.root), **handedits.read_state(workspace.root)}
-        target, kept = _target(workspace.git, change, mode, present)
+        with workspace.git.reading():
+            change = workspace.git.show(workspace.git.resolve(sha)).change
+            target, kept = _target(workspace.git, change, mode, present)
         # 3. What goes away for good is remembered, so that no later dream writes it again.
         forgotten = _forgotten(present, target, change, now) if forget or mode == "only" else ()
         if forgotten:

@@ -17,10 +17,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from dream.errors import GitError
 from dream.store.files import reason
+
+if TYPE_CHECKING:
+    from dream.store.gitobjects import Objects
 
 DREAM = ("dream", "dream@localhost")
 PERSON = ("person", "person@localhost")
@@ -81,8 +84,11 @@ def check_installed() -> None:
 class Git:
     """Git commands on one git directory with one work tree. `started` counts the processes.
 
-    Without `git_dir` the commands run outside of any repository.
+    Without `git_dir` the commands run outside of any repository. `objects` is the process that reads objects, while
+    there is one.
     """
+
+    objects: Objects | None = None
 
     def __init__(self, work_tree: Path, git_dir: Path | None = None) -> None:
         self.work_tree = work_tree

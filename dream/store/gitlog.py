@@ -86,8 +86,7 @@ def resolve(git: Git, prefix: str) -> str:
         raise UnknownRevision(f"{prefix!r} is not a sha: only the digits 0-9 and a-f; `dream log` lists them.")
     if not 4 <= len(wanted) <= 40:
         raise UnknownRevision(f"{wanted!r} has {len(wanted)} characters; a sha is named by at least 4, at most 40.")
-    named = git.run("rev-parse", f"--disambiguate={wanted}").decode().split()
-    ours = [sha for sha in _commits_of_ours(git, named) if _is_reachable(git, sha)] if named else []
+    ours = [sha for sha in _commits_of_ours(git, wanted) if _is_reachable(git, sha)]
     if len(ours) > 1:
         candidates = ", ".join(sha[: len(wanted) + 4] for sha in sorted(ours))
         raise UnknownRevision(f"{wanted!r} names {len(ours)} changes ({candidates}); give more characters.")
@@ -128,17 +127,23 @@ def _change(fields: list[str], files: Mapping[str, LineCount]) -> Change | None:
     )
 
 
-def _commits_of_ours(git: Git, names: list[str]) -> list[str]:
-    """Return those of the objects that are commits with our mark."""
-    ours = []
+def _commits_of_ours(git: Git, prefix: str) -> list[str]:
+    """Return those of the objects whose name begins with `prefix` that are commits with our mark."""
     with reading(git) as objects:
-        for name in names:
+        found = objects.get(f"{prefix}^{{commit}}")
+        if found is not None and found[0].startswith(prefix):  # the only commit of that name; it is no branch's
+            return [found[0]] if _is_ours(found[2]) else []
+        ours = []
+        for name in git.run("rev-parse", f"--disambiguate={prefix}").decode().split():
             found = objects.get(name)
-            if found is not None and found[1] == "commit":
-                message = found[2].partition(b"\n\n")[2].decode("utf-8", "replace")
-                if kind_of(message, _trailer(message, "Dream-Kind")) is not None:
-                    ours.append(name)
-    return ours
+            if found is not None and found[1] == "commit" and _is_ours(found[2]):
+                ours.append(name)
+        return ours
+
+
+def _is_ours(commit: bytes) -> bool:
+    message = commit.partition(b"\n\n")[2].decode("utf-8", "replace")
+    return kind_of(message, _trailer(message, "Dream-Kind")) is not None
 
 
 def _trailer(message: str, name: str) -> str:

@@ -86,9 +86,16 @@ class Objects:
 
 @contextmanager
 def reading(git: Git) -> Iterator[Objects]:
-    """Open the objects of a repository for reading; one process, until the block ends."""
+    """Open the objects of a repository for reading; one process, until the block ends, for blocks within it too."""
+    if git.objects is not None:
+        yield git.objects
+        return
     with git.conversation("cat-file", "--batch") as (ask, answer):
-        yield Objects(ask, answer)
+        git.objects = Objects(ask, answer)
+        try:
+            yield git.objects
+        finally:
+            git.objects = None
 
 
 def blob_name(data: bytes, sha_length: int = 40) -> str:

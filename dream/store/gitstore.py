@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -53,6 +54,12 @@ class GitStore:
         """Return the sha of the newest commit, or None before the first."""
         printed = self.git.run("rev-parse", "--quiet", "--verify", "HEAD^{commit}", ok=(0, 1))
         return printed.decode().strip() or None
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Let all that is read in the block be read by one process."""
+        with reading(self.git):
+            yield
 
     def read(self, revision: str, path: str) -> bytes | None:
         """Return a file as it is in `revision` (a whole sha, or HEAD), or None where it isn't."""
