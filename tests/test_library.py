@@ -46,6 +46,16 @@ def test_one_path_or_several_may_be_named_as_strings_too(memory: Dream, tmp_path
     assert (first.messages, again.entries) == (1, None)
 
 
+def test_a_transcript_is_read_by_its_path_alone(tmp_path: Path) -> None:
+    chat = tmp_path / "chat.json"
+    chat.write_text(json.dumps([{"role": "user", "content": "I live in Porto."}]), encoding="utf-8")
+
+    ((key, message),) = dream.transcripts.read(str(chat))
+
+    assert key.startswith("openai:chat-")
+    assert message.content == "I live in Porto."
+
+
 def test_what_is_noted_is_dreamt_and_taken_back(memory: Dream) -> None:
     memory.note("I am allergic to walnuts", now=NOW)
     ran = memory.run(now=NOW)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from dream.errors import TranscriptError
 from dream.models import Diagnostic, Report
+from dream.settings import Settings
 from dream.transcripts import (
     chat_text,
     chatgpt,
@@ -42,12 +43,16 @@ class Unlike(ValueError):  # noqa: N818, what a file is
     """A file that is no longer in the format that it was in when `carried` was there."""
 
 
+def _nobody(diagnostic: Diagnostic) -> None:
+    """Nobody wants to know what can't be used."""
+
+
 def read(
     path: Path | str,
     *,
     format: str | None = None,  # noqa: A002, the word of the command line
-    zone: tzinfo,
-    report: Report,
+    zone: tzinfo | None = None,
+    report: Report = _nobody,
     tool_result_chars: int = 2_000,
     include_subagents: bool = False,
     carried: Carried | None = None,
@@ -56,14 +61,15 @@ def read(
 
     The file is a stream: what is held is one record, and 8 bytes a message by which repeated ones are known.
     The messages of one key come in order; their positions are counted from 0 for each key.
-    `format` is one of FORMATS; without it the content tells. Times without a zone are read in `zone`.
+    `format` is one of FORMATS; without it the content tells. Times without a zone are read in `zone`;
+    None is the machine's.
     `tool_result_chars` is what is kept of a tool's result. Sub-agents' and scheduled sessions are left out unless
     `include_subagents`. Of a file, reading begins where `carried` is, and `carried` is then where it ended.
     What can't be used is told to `report`. Raises TranscriptError, at once or at the first step, when nothing can be
     read: the file is missing, empty, binary or in no known format, or the directory has no transcripts.
     """
     path = Path(path)
-    options = Options(zone, report, tool_result_chars, include_subagents)
+    options = Options(zone or Settings().zone(), report, tool_result_chars, include_subagents)
     if format is not None and format not in FORMATS:
         raise TranscriptError(f"{format!r} is no known format; the formats are {', '.join(FORMATS)}.")
     if path.is_dir():
