@@ -30,14 +30,14 @@ def usual_kind(platform: str = sys.platform) -> Kind:
 _RUNNING = {"running", "degraded"}
 
 
-def job(workspace: Path, schedule: Cron, environ: Mapping[str, str]) -> Job:
+def job(workspace: Path, schedule: Cron, environ: Mapping[str, str], zone: str = "") -> Job:
     """Make the job for a workspace: this Python, by its absolute path, and a PATH that leads to git."""
     git = shutil.which("git", path=environ.get("PATH"))
     search = [str(Path(git).parent)] if git else []
     search += ["/usr/local/bin", "/usr/bin", "/bin"]
     home = Path(environ.get("HOME") or Path.home())
     program = (str(Path(sys.executable).absolute()), "-P", "-m", "dream")
-    return Job(program, workspace.absolute(), schedule, ":".join(dict.fromkeys(search)), home)
+    return Job(program, workspace.absolute(), schedule, ":".join(dict.fromkeys(search)), home, zone)
 
 
 def install(kind: Kind, wanted: Job) -> list[str]:

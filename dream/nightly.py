@@ -18,6 +18,7 @@ from dream.models import Usage
 from dream.reports import ConsolidateReport, RunReport
 from dream.settings import Settings
 from dream.store import night_stamp
+from dream.store.absent import absent
 from dream.store.lock import run_lock
 from dream.store.workspace import Workspace
 
@@ -77,6 +78,7 @@ def night(
 
         return between
 
+    missing = absent(workspace.root)
     with run_lock(workspace.private, "dream nightly", now=now):
         # 1. What the agents wrote since the last night becomes history.
         read = _consolidate(workspace, settings, now, environ, step(READING_SHARE, READ_ENOUGH))
@@ -87,7 +89,7 @@ def night(
             night_stamp.stamp(workspace.private, now)
     # 4. Whoever wants to know is told.
     report = NightReport(read, dreamt)
-    return replace(report, problems=tuple(_tell(report, settings, workspace)))
+    return replace(report, problems=(*missing, *_tell(report, settings, workspace)))
 
 
 def _consolidate(

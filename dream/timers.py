@@ -24,13 +24,17 @@ MOST_TIMES = 500  # launchd wants each time written out; a schedule with more is
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What to start, for which workspace, and when. Paths are absolute; `program` is a whole command line."""
+    """What to start, for which workspace, and when. Paths are absolute; `program` is a whole command line.
+
+    `zone` is the setting `timezone`, "" where there is none: of the three only systemd's timers can go by it.
+    """
 
     program: tuple[str, ...]
     workspace: Path
     cron: Cron
     search_path: str
     home: Path
+    zone: str = ""
 
     @property
     def name(self) -> str:
@@ -114,9 +118,18 @@ def _is_ours(line: str, job: Job) -> bool:
     return line.rstrip().endswith(job.mark)
 
 
-def calendar(cron: Cron) -> list[str]:
+def zone_note(kind: Kind, job: Job) -> str:
+    """Say which zone the times of the schedule are in."""
+    if not job.zone:
+        return "The times are in this machine's time zone."
+    if kind == "systemd":
+        return f"The times are in {job.zone}, the setting timezone."
+    return f"{kind} goes by this machine's time zone, not by the setting timezone = {job.zone}; systemd and serve do."
+
+
+def calendar(cron: Cron, zone: str = "") -> list[str]:
     """Write a schedule as systemd's calendar events (systemd.time(7)); two where either of two days is enough."""
-    clock = f"{_numbers(cron.hours)}:{_numbers(cron.minutes)}:00"
+    clock = f"{_numbers(cron.hours)}:{_numbers(cron.minutes)}:00" + (f" {zone}" if zone else "")
     months = "*" if len(cron.months) == 12 else _numbers(cron.months)
     days = "*" if cron.days is None else _numbers(cron.days)
     names = "" if cron.weekdays is None else ",".join(WEEKDAYS[day].capitalize() for day in cron.weekdays) + " "
@@ -148,7 +161,7 @@ def _systemd(job: Job) -> list[str]:
         workspace=_systemd_word(str(job.workspace)),
     )
     timer = Template(_shipped("systemd/dream.timer")).substitute(
-        name=job.name, label=label, calendar="\n".join(f"OnCalendar={event}" for event in calendar(job.cron))
+        name=job.name, label=label, calendar="\n".join(f"OnCalendar={event}" for event in calendar(job.cron, job.zone))
     )
     return [service, timer]
 

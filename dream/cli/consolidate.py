@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dream.cli import options, output, shapes, show
+from dream.cli import detached, options, output, shapes, show
 from dream.cli.group import DreamCommand
 from dream.cli.progress import progress
 from dream.errors import UsageError
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     help=f"The transcripts' format; default: told by content. One of {', '.join(FORMATS)}.",
 )
 @click.option("--hook", is_flag=True, help="Read a hook's JSON on standard input: its `transcript_path` is the PATH.")
+@click.option("--detach", is_flag=True, help="Work on in the background and return at once: agents end hooks soon.")
 @click.option("--idle", is_flag=True, help="Leave out what was written to within the last `idle_hours`.")
 @options.models
 @options.workspace
@@ -40,6 +41,7 @@ def command(
     paths: tuple[Path, ...],
     format_name: str | None,
     hook: bool,
+    detach: bool,
     idle: bool,
     model: str | None,
     pairs: tuple[str, ...],
@@ -57,7 +59,7 @@ def command(
       dream consolidate session.jsonl
       dream consolidate ~/.claude/projects --idle
       dream consolidate chat.json --format openai --json
-      dream consolidate --hook    # as Claude Code's SessionEnd hook
+      dream consolidate --hook --detach    # as Claude Code's SessionEnd hook
     """
     from dream import pipeline
     from dream.listing import Unread
@@ -65,6 +67,14 @@ def command(
     workspace = options.open_workspace(directory)
     settings = options.read_settings(workspace, model, pairs)
     named: tuple[Path | File, ...] = (*paths, *_of_hook()) if hook else paths
+    if hook and not named:
+        return _nothing(as_json)
+    if detach:
+        asked = [*([] if format_name is None else ["--format", format_name]), *(["--idle"] if idle else [])]
+        asked += [*([] if model is None else ["--model", model]), *(word for pair in pairs for word in ("--set", pair))]
+        arguments = ["consolidate", "--workspace", str(workspace.root), *asked, "--", *map(str, named)]
+        detached.start(arguments, workspace.private)
+        return 0
     if not named:
         named, idle = _configured(workspace, settings), True
     with progress("reading", quiet=as_json) as shown:
@@ -81,13 +91,30 @@ def command(
 
 
 def _of_hook() -> tuple[Path, ...]:
-    """Read which transcript a hook of Claude Code, or of an agent that does as it does, is about."""
+    """Read which transcript a hook of Claude Code, or of an agent that does as it does, is about.
+
+    Empty where the agent names none, or has not written it: a session that ended before anybody said anything.
+    """
     import orjson
 
     try:
-        return (Path(orjson.loads(sys.stdin.buffer.read())["transcript_path"]).expanduser(),)
+        named = orjson.loads(sys.stdin.buffer.read())["transcript_path"]
+        path = None if named is None else Path(named).expanduser().absolute()
+        return () if path is None or not path.exists() else (path,)
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError('--hook needs {"transcript_path": "…"} as JSON on standard input.') from error
+
+
+def _nothing(as_json: bool) -> int:
+    from dream.models import Usage
+    from dream.reports import ConsolidateReport
+
+    report = ConsolidateReport(0, 0, None, 0, Usage(), (), "the session has no transcript")
+    if as_json:
+        output.emit(shapes.consolidated(report))
+    else:
+        show.consolidated(report)
+    return 0
 
 
 def _configured(workspace: Workspace, settings: Settings) -> tuple[File, ...]:

@@ -58,6 +58,7 @@ def show(kind: Kind | None, schedule: str | None, directory: Path | None, as_jso
     for path, text in files.items():
         output.say(f"# {path}", bold=True)
         output.say(text.rstrip("\n"))
+    output.say(f"# {timers.zone_note(kind, job)}")
 
 
 @command.command("install", cls=DreamCommand)
@@ -69,10 +70,11 @@ def install(kind: Kind | None, schedule: str | None, directory: Path | None, as_
     Example:
       dream cron install
     """
-    from dream import installing
+    from dream import installing, timers
 
     kind, job = _job(kind, schedule, directory)
-    _told(kind, installing.install(kind, job), as_json=as_json)
+    note = [timers.zone_note(kind, job)] if job.zone else []
+    _told(kind, [*installing.install(kind, job), *note], as_json=as_json)
 
 
 @command.command("remove", cls=DreamCommand)
@@ -99,7 +101,7 @@ def _job(kind: Kind | None, schedule: str | None, directory: Path | None) -> tup
 
     workspace = options.open_workspace(directory)
     settings = options.read_settings(workspace)
-    job = installing.job(workspace.root, parse(schedule or settings.schedule), os.environ)
+    job = installing.job(workspace.root, parse(schedule or settings.schedule), os.environ, settings.timezone or "")
     return kind or installing.usual_kind(), job
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from dream.cli import options, output, show
 from dream.cli.group import DreamCommand
+
+if TYPE_CHECKING:
+    from dream.nightly import NightReport
 
 
 @click.command("serve", cls=DreamCommand)
@@ -38,6 +42,12 @@ def command(schedule: str | None, model: str | None, pairs: tuple[str, ...], dir
         lambda: options.read_settings(workspace, model, pairs),
         environ=os.environ,
         tell=lambda line: output.say(line, now=True),
-        told=lambda report: output.say(show.night_line(report), now=True),
+        told=_told,
     )
     server.serve()
+
+
+def _told(report: NightReport) -> None:
+    for problem in report.problems:
+        output.problem(problem)
+    output.say(show.night_line(report), now=True)

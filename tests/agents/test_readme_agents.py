@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from dream.store import runs
 from dream.store.workspace import Workspace
 from tests import readme
 from tests.cli.commands import environment
@@ -89,19 +91,51 @@ def hooks() -> dict[str, Any]:
     return {event: given[0]["hooks"][0]["command"] for event, given in found.items()}
 
 
+def ended(transcript: Path | None) -> str:
+    """What Claude Code hands to a SessionEnd hook (code.claude.com/docs/en/hooks)."""
+    event = {
+        "session_id": "0f3a4f6e-0f0a-4f4b-9c58-8d4f5f2b8f11",
+        "transcript_path": None if transcript is None else str(transcript),
+        "cwd": "/home/lena/project",
+        "permission_mode": "default",
+        "hook_event_name": "SessionEnd",
+        "reason": "prompt_input_exit",
+    }
+    return json.dumps(event)
+
+
+STARTED = json.dumps(
+    json.loads(ended(None)) | {"hook_event_name": "SessionStart", "source": "startup", "model": "claude-sonnet-4-5"}
+)
+
+
+def consolidations(root: Path) -> int:
+    return sum(record.command == "consolidate" for record in runs.last(root / ".dream", 9))
+
+
 def test_claude_code_s_hooks_put_a_session_into_history_and_memory_into_the_next(home: Path, programs: Path) -> None:
-    Workspace.create(home / "memory", now=NOW)
+    root = Workspace.create(home / "memory", now=NOW).root
     transcript = home / "a session.jsonl"
     transcript.write_text(row(1, "s1"))
-    event = {"session_id": "s1", "transcript_path": str(transcript), "hook_event_name": "SessionEnd", "reason": "exit"}
-    assert shell(hooks()["SessionStart"], home, programs, "{}").startswith("<dream-memory>")
-    shell(hooks()["SessionEnd"], home, programs, json.dumps(event))
-    shell(hooks()["SessionEnd"], home, programs, json.dumps(event))
-    assert shell(hooks()["SessionStart"], home, programs, "{}").count("town number 1") == 1
-    assert len(list(Workspace.open(home / "memory").history.after(0))) == 1
+    assert shell(hooks()["SessionStart"], home, programs, STARTED).startswith("<dream-memory>")
+    for times in (1, 2):
+        assert shell(hooks()["SessionEnd"], home, programs, ended(transcript)) == ""
+        deadline = time.monotonic() + 60
+        while consolidations(root) < times:  # the hook works on after it has returned
+            assert time.monotonic() < deadline, (root / ".dream" / "hook.log").read_text()
+            time.sleep(0.1)
+    assert shell(hooks()["SessionStart"], home, programs, STARTED).count("town number 1") == 1
+    assert len(list(Workspace.open(root).history.after(0))) == 1
 
 
-def test_a_hook_without_a_transcript_is_wrong_usage(home: Path, programs: Path) -> None:
+def test_a_session_that_ended_before_anybody_said_anything_is_no_failure(home: Path, programs: Path) -> None:
+    Workspace.create(home / "memory", now=NOW)
+    for transcript in (None, home / "not-written.jsonl"):
+        said = shell(hooks()["SessionEnd"], home, programs, ended(transcript))
+        assert said == "The session has no transcript.\n"
+
+
+def test_a_hook_that_says_nothing_of_a_transcript_is_wrong_usage(home: Path, programs: Path) -> None:
     Workspace.create(home / "memory", now=NOW)
     with pytest.raises(subprocess.CalledProcessError) as failed:
         shell(hooks()["SessionEnd"], home, programs, "{}")

@@ -66,6 +66,12 @@ def test_a_night_reads_and_dreams_and_the_next_one_has_nothing_to_do(workspace: 
     assert night_stamp.last(workspace.private) == NOW
 
 
+def test_a_night_says_which_memory_file_is_missing(workspace: Workspace, tmp_path: Path) -> None:
+    (workspace.root / "USER.md").unlink()
+    (problem,) = night(workspace, chats(tmp_path, 1)).problems
+    assert problem.startswith("USER.md is missing")
+
+
 def test_a_night_ends_at_its_bound_of_time_and_the_next_one_goes_on(workspace: Workspace, tmp_path: Path) -> None:
     settings = replace(chats(tmp_path, 30), max_minutes=30)
     report = night(workspace, settings, clock=Ticking())

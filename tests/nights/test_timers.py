@@ -5,6 +5,8 @@ from __future__ import annotations
 import plistlib
 import shutil
 import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -80,6 +82,29 @@ def test_a_schedule_is_written_as_systemd_reads_it(expression: str, expected: li
 def test_systemd_itself_understands_the_schedule(expression: str) -> None:
     for event in timers.calendar(parse(expression)):
         subprocess.run(["systemd-analyze", "calendar", event], check=True, capture_output=True)
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd on this machine")
+@pytest.mark.parametrize("zone", ["", "Asia/Tokyo"])
+def test_systemd_itself_takes_the_units(tmp_path: Path, zone: str) -> None:
+    wanted = replace(
+        job(str(tmp_path / "50% o'clock $HOME;")), program=(sys.executable, "-P", "-m", "dream"), zone=zone
+    )
+    paths = []
+    for path, text in timers.files("systemd", wanted).items():
+        paths.append(tmp_path / path.name)
+        paths[-1].write_text(text, encoding="utf-8")
+    said = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", *map(str, paths)], capture_output=True, text=True, check=False
+    )
+    assert (said.returncode, [line for line in said.stderr.splitlines() if wanted.name in line]) == (0, [])
+
+
+def test_only_systemd_goes_by_the_zone_of_the_settings() -> None:
+    wanted = replace(job("/home/lena/memory"), zone="Asia/Tokyo")
+    assert "OnCalendar=*-*-* 03:00:00 Asia/Tokyo\n" in "".join(timers.files("systemd", wanted).values())
+    assert "Asia/Tokyo, the setting" in timers.zone_note("systemd", wanted)
+    assert "not by the setting timezone = Asia/Tokyo" in timers.zone_note("crontab", wanted)
 
 
 def test_the_timer_makes_up_for_a_night_slept_through_and_percent_signs_are_literal() -> None:
