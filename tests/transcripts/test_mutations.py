@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from dream import transcripts
 from dream.errors import TranscriptError
 from dream.models import Diagnostic, Message
 from tests.transcripts import test_claude_code, test_formats, test_openai
+from tests.transcripts.reading import sample
 
 CODEX = [
     test_formats.codex("session_meta", id="s", source="cli"),
@@ -167,3 +168,30 @@ def test_any_bytes_at_all_never_raise_in_any_format(raw: bytes, data: st.DataObj
     own = [name for name in transcripts.FORMATS if name in SEEDS or name == "text"]
     start = data.draw(st.sampled_from([b"", b"[", b"{", b"User: ", b"PK\x03\x04", b"SQLite format 3\0", b"\xff\xfe"]))
     check(start + raw, data.draw(st.sampled_from(own)))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [name for name in SEEDS if name not in ("openai", "nanobot", "chatgpt")])
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+@given(data=st.data())
+def test_samples_of_real_files_never_raise_however_they_are_damaged(name: str, data: st.DataObject) -> None:
+    raw = sample(name).read_bytes()
+    for _ in range(data.draw(st.integers(1, 5))):
+        raw = data.draw(st.sampled_from([cut_off, put_in, taken_out]))(raw, data.draw)
+    check(raw, name)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", SEEDS)
+@settings(max_examples=1_500, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+@given(data=st.data())
+def test_many_more_fields_of_other_values_never_raise(name: str, data: st.DataObject) -> None:
+    value = json.loads(json.dumps(SEEDS[name]))
+    for _ in range(data.draw(st.integers(1, 6))):
+        path = data.draw(st.sampled_from(places(value)[1:] or [()]))
+        holder = value
+        for key in path[:-1]:
+            holder = holder[key]
+        if path:
+            holder[path[-1]] = data.draw(odd_values)
+    check(written(name, value), name)
