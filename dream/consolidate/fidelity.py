@@ -14,6 +14,8 @@ from dream.models import Message
 TAIL_CHARS = 400  # of all lines that are added: a help for the summary, not a second one
 TAIL_SHARE = 0.15  # of the summary, above this floor:
 TAIL_LEAST = 160  # characters; a line or two
+POOR = 1 / 3  # of what was said exactly; a summary that keeps less is none to trust
+POOR_CHARS = 1_200  # of the tail of such a summary: what the users said themselves stands in for it
 QUOTE_CHARS = 120  # of one quotation
 NAMED_WORDS = 5  # of a sentence; in a shorter one a name only addresses somebody
 PASTED_CHARS = 2_000  # a longer message holds pasted material, whose every number is nobody's fact
@@ -69,13 +71,15 @@ class _Quote:
 def completed(text: str, messages: Sequence[Message], zone: tzinfo) -> tuple[str, Kept]:
     """Return the summary `text` with a tail for the exact things of user `messages` that it lacks, and the measure.
 
-    The tail is at most `TAIL_CHARS` long and holds the users' own words, one quotation a line.
+    The tail holds the users' own words, one quotation a line. It is short, `TAIL_CHARS` at most, but where the
+    summary keeps less than `POOR` of what was said exactly: there it may be `POOR_CHARS` long.
     """
     shown = _flat(text)
     stated = list(_sentences(messages))
     said = {(thing.kind, thing.text.casefold()): thing for _, _, things in stated for thing in things}
     missing = {name for name, thing in said.items() if not thing.stands_in(shown)}
-    room = min(TAIL_CHARS, max(TAIL_LEAST, int(len(text) * TAIL_SHARE)))
+    poor = len(said) - len(missing) < POOR * len(said)
+    room = POOR_CHARS if poor else min(TAIL_CHARS, max(TAIL_LEAST, int(len(text) * TAIL_SHARE)))
     tail = _tail(messages, stated, missing, room, zone)
     whole = "\n".join([text, *tail])
     shown = _flat(whole)

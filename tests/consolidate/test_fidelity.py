@@ -7,7 +7,7 @@ from datetime import UTC
 import pytest
 
 from dream.consolidate.exact import exact
-from dream.consolidate.fidelity import TAIL_CHARS, Kept, completed
+from dream.consolidate.fidelity import POOR_CHARS, TAIL_CHARS, Kept, completed
 from dream.models import Message
 from tests.consolidate.conftest import SAID
 
@@ -69,11 +69,21 @@ def test_the_tail_is_short_and_takes_what_hurts_most_first() -> None:
         user(f"In the year {number} there was nothing that matters to anyone here.") for number in range(1900, 2000)
     ]
     messages.append(user("Always use /opt/tools/bin/run."))
-    text, kept = completed("- a fact\n" * 400, messages, UTC)
-    assert len(text) <= 9 * 400 + TAIL_CHARS
+    summary = "\n".join(f"- nothing in {number}" for number in range(1900, 1940))
+    text, kept = completed(summary, messages, UTC)
+    assert len(text) <= len(summary) + TAIL_CHARS
     assert "/opt/tools/bin/run" in text
     assert kept.said == 101
     assert kept.after > kept.before
+
+
+def test_where_the_summary_is_poor_the_users_words_stand_in_for_it() -> None:
+    messages = [user(f"The ledger service of team {at} listens on port {4000 + at} at night.") for at in range(8)]
+    text, kept = completed("- The user talked about several services.", messages, UTC)
+    assert (kept.before, kept.after) == (0, kept.said)
+    assert "listens on port 4000" in text
+    many = [user(f"The ledger service of team {at} listens on port {4000 + at} at night.") for at in range(400)]
+    assert len(completed("- a fact", many, UTC)[0]) <= len("- a fact") + POOR_CHARS
 
 
 def test_what_others_said_and_what_was_pasted_or_asked_is_not_added() -> None:
@@ -114,7 +124,7 @@ def test_a_long_chunk_is_checked_quickly() -> None:
     ]
     text, kept = completed("- a fact", messages, UTC)
     assert kept.said > 1_000
-    assert len(text) <= len("- a fact") + TAIL_CHARS
+    assert len(text) <= len("- a fact") + POOR_CHARS
 
 
 @pytest.mark.parametrize(
