@@ -236,7 +236,7 @@ def _read(piece: str) -> tuple[str, ...]:
         return ()
     if "-" in piece and piece.replace("-", "").isalpha() and piece not in _CANON:
         return tuple(word for part in piece.split("-") for word in _read(part))
-    stem = _stem(piece)
+    stem = piece if piece in _NO_STEM else _stem(piece)
     return (_CANON.get(piece) or _CANON.get(stem) or stem,)
 
 
@@ -260,4 +260,5 @@ def _stem(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("e") else word
 
 
+_NO_STEM = frozenset(("note", "noted", "notes", "noting"))  # cut short they would be a negation
 _CANON = _table()

@@ -18,7 +18,7 @@ from dream.phases.draft import Draft, Edit, added, gone
 from dream.phases.instructing import instructs, normative
 from dream.phases.markup import FlawName
 from dream.phases.naming import Told
-from dream.phases.similar import content_words, coverage, same_fact
+from dream.phases.similar import content_words, coverage, near_fact, same_fact
 from dream.settings import Settings
 
 LATE = timedelta(days=1)  # between a talk and its entry: what is read sooner comes in the order of the talks
@@ -151,6 +151,13 @@ def _rejected_fact(case: Case, protected: Protected, settings: Settings) -> Verd
         for fact in facts:
             if same_fact(fact.text, line):
                 return Verdict("refused", "rejected-fact", f"a person took this fact back on {fact.at:%Y-%m-%d}")
+    for line in case.added:
+        for fact in facts:
+            if near_fact(fact.text, line):
+                when = f"{fact.at:%Y-%m-%d}"
+                return Verdict(
+                    "held", "rejected-fact", f"much like what a person took back on {when}: {fact.text[:80]!r}"
+                )
     return None
 
 

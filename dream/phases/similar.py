@@ -21,6 +21,19 @@ _LIGHT = frozenset(
     roughly approximately certain specific particular person thing lot way old new time day
     """.split()  # noqa: SIM905 - a list of words is read better than a list of strings
 )
+# What says how somebody stands to something, and not to what.
+_RELATIONS = frozenset(
+    words(
+        """
+        like prefer love enjoy favour favourite preference choice want wish drink fond really likes keen appreciate
+        live reside home city town resident residence location located base living dwell inhabit
+        work employ employer employed job role position company hire serve
+        use used uses using run listen serve port-forward operate expose bind available set configure default
+        value setting own have possess hold keep called named name note noted fact info record known
+        confirmed reportedly probably likely
+        """
+    )
+) - {NOT}
 # Whether something is so, was so or is only meant to be: these must agree.
 _MOOD = frozenset(("former", "stop", "may", "want", "plan", "almost", "if", "unles", "except", "fail"))
 
@@ -61,6 +74,19 @@ def same_fact(one: str, other: str) -> bool:
         return False
     share = 1 - len(only_first or only_second) / len(longer)
     return share >= MORE and not _turned_round(one, other)
+
+
+def near_fact(one: str, other: str) -> bool:
+    """Tell whether two lines say some such thing of the same: alike but for the words that say how it stands to it.
+
+    "Likes green tea" and "Favourite tea: green tea", "Works at Globex" and "Employed by Globex"; not another tea, and
+    not another number or negation. For where a false alarm costs a look and no more.
+    """
+    first, second = _bag(without_said_on(one)), _bag(without_said_on(other))
+    if _marks(first, second) != _marks(second, first):
+        return False
+    left, right = _apart(first - second - _RELATIONS, second - first - _RELATIONS)
+    return not left and not right and bool((first & second) - _RELATIONS - _LIGHT)
 
 
 def states(line: str, fact: str) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dream.phases.similar import coverage, nearest, same_fact, states
+from dream.phases.similar import coverage, near_fact, nearest, same_fact, states
+from dream.wording import words
 
 
 @pytest.mark.parametrize(
@@ -48,3 +49,41 @@ def test_the_nearest_line_is_the_one_that_covers_most() -> None:
 
 def test_coverage_is_a_share() -> None:
     assert coverage("red green blue yellow", "green and blue") == 0.5
+
+
+@pytest.mark.parametrize(
+    ("taken_back", "line"),
+    [
+        ("Likes green tea", "Favourite tea: green tea"),
+        ("Likes green tea", "Note: likes green tea"),
+        ("Lives in Osaka", "Home: Osaka"),
+        ("Lives in Osaka", "Is an Osaka resident"),
+        ("The API runs on port 8080", "Port 8080 is used by the API"),
+        ("The API runs on port 8080", "The API listens on port 8080"),
+        ("Works at Globex as a data engineer", "Employed by Globex as data engineer"),
+        ("Prefers dark mode in the editor", "Uses dark mode in editor"),
+    ],
+)
+def test_a_fact_put_otherwise_is_near_it(taken_back: str, line: str) -> None:
+    assert near_fact(taken_back, line)
+
+
+@pytest.mark.parametrize(
+    ("taken_back", "line"),
+    [
+        ("Likes green tea", "Likes black tea"),
+        ("Works at Globex as a data engineer", "Works at Initech as a data engineer"),
+        ("Lives in Osaka", "Moved to Osaka"),
+        ("Lives in Osaka", "Does not live in Osaka"),
+        ("The API runs on port 8080", "The API runs on port 8081"),
+        ("Has two cats", "Has three cats"),
+        ("Uses Vim", "Uses Emacs"),
+        ("住在大阪", "住在神户"),
+    ],
+)
+def test_another_thing_number_or_negation_is_not_near(taken_back: str, line: str) -> None:
+    assert not near_fact(taken_back, line)
+
+
+def test_a_note_is_no_negation() -> None:
+    assert words("Note: likes tea") != words("not likes tea")

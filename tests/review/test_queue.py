@@ -95,6 +95,15 @@ def test_a_rejected_removal_of_a_dreamt_line_leaves_it_to_be_written_and_replace
     assert report.batches[0].outcomes[0].state == "applied"
 
 
+def test_what_is_much_like_a_rejected_fact_waits_for_the_person(workspace: Workspace) -> None:
+    dream(workspace, GREEN)
+    review.reject(workspace, [1], now=NOW)
+    report = dream(workspace, "[USER] Favourite tea: green tea {n}\n[USER] Likes black tea {n}", GUARDS)
+    assert [outcome.state for outcome in report.batches[0].outcomes] == ["held", "applied"]
+    assert [one.guard for one in workspace.pending()] == ["rejected-fact"]
+    assert "green" not in workspace.read_file("USER.md")
+
+
 def test_what_a_person_took_back_is_added_to_and_never_written_anew(workspace: Workspace) -> None:
     foreign = b'{"of": "a later version"}\n{"torn'
     (workspace.memory / ".rejected.jsonl").write_bytes(foreign)
