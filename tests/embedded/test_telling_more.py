@@ -4,6 +4,7 @@ import pytest
 
 from dream.llm.embedded.advising import advised
 from dream.llm.embedded.elliptic import completed, is_verbless
+from dream.llm.embedded.trimming import terse
 from tests.embedded.asking import dreamt, facts, summary
 
 
@@ -128,3 +129,17 @@ def test_what_hangs_on_the_sentence_before_stands_with_it() -> None:
     ]
     line = "Vera's uncle gave them a brass sextant; they keep it in the lantern room for visitors"
     assert line in [found.removesuffix(" (8 May 2023)") for found in summary(talk)]
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("I just really wanted to sail", "I wanted to sail"),
+        ("We actually sold the boat", "We sold the boat"),
+        ("It was just like home", "It was just like home"),
+        ("I'm not really a sailor", "I'm not really a sailor"),
+        ("We were just in time", "We were just in time"),
+    ],
+)
+def test_adverbs_that_only_lend_weight_are_left_out(said: str, written: str) -> None:
+    assert terse(said) == written

@@ -26,7 +26,7 @@ from dream.llm.embedded.splitting import facts_in
 from dream.llm.embedded.standing import stands
 from dream.llm.embedded.stated import stated
 from dream.llm.embedded.telling import names_something, tells
-from dream.llm.embedded.trimming import trimmed
+from dream.llm.embedded.trimming import terse, trimmed
 from dream.llm.embedded.wording import said_on, told, wants
 from dream.llm.embedded.words import content, likeness
 
@@ -170,7 +170,7 @@ def _add(out: list[Line], claim: str, factor: float, turn: _Turn, order: int, pl
     if turn.name and turn.wanted and (deed := advised(text)):
         _advise(out, turn, deed, factor, order, place)
         return
-    text = completed(text) if turn.name else text
+    text = terse(completed(text)) if turn.name else text
     if (
         is_pleasantry(text)
         or is_question(text)

@@ -31,6 +31,12 @@ _TAIL = re.compile(
     re.I,
 )
 
+_PADDING = re.compile(
+    r"\b(?<!not )(?<!n't )(?<!that )(?<!it )(?:(?:just|really|actually|totally|definitely|honestly|literally|basically|truly|simply|super|kinda|sorta)\b"
+    r"(?! (?:like|as|in|under|over|about|because|before|after|now|then|yesterday|last|this|for|enough|not|a\b|one|the)\b) )+(?=[a-z])",
+    re.I,
+)
+
 
 def trimmed(sentence: str, names: frozenset[str] = frozenset()) -> str:
     """Take off interjections, forms of address and lead-ins that carry nothing.
@@ -49,6 +55,11 @@ def trimmed(sentence: str, names: frozenset[str] = frozenset()) -> str:
     if called and any(name.startswith(called[1][:3]) for name in names):
         text = text[: called.start()] + text[called.end() :]
     return _TAIL.sub("", text).rstrip(" .!。！,，;；")
+
+
+def terse(text: str) -> str:
+    """Take out of a sentence the adverbs that only lend it weight: "I just really love it" is "I love it"."""
+    return _PADDING.sub("", text)
 
 
 def _called(text: str, names: frozenset[str]) -> str:
