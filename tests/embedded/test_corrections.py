@@ -65,3 +65,24 @@ def test_names_of_others_leave_the_users_own_name() -> None:
 def test_the_same_preference_again_changes_nothing() -> None:
     files = {"USER.md": "# User\n\n- Prefers spaces now, not tabs (1 May 2023)\n"}
     assert findings(files, "- Prefers spaces now, not tabs (8 May 2023)") == []
+
+
+def test_what_was_told_earlier_and_read_later_does_not_override_the_newer() -> None:
+    files = {"USER.md": "# User\n\n## Person\n- Moved to Ghent (8 May 2023)\n"}
+    assert findings(files, "- Lives in Turin (1 March 2023)") == []
+    assert findings(files, "- Lives in Turin (9 May 2023)") == [
+        "[USER-REMOVE] Moved to Ghent (8 May 2023) {1}",
+        "[USER] Lives in Turin (9 May 2023) {1}",
+    ]
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        ("- Lives in Turin (1 March 2023)", "- Moved to Ghent (8 May 2023)"),
+        ("- Moved to Ghent (8 May 2023)", "- Lives in Turin (1 March 2023)"),
+    ],
+)
+def test_in_one_dream_the_order_is_that_of_telling(entries: tuple[str, str]) -> None:
+    (line,) = findings({}, *entries)
+    assert line.startswith("[USER] Moved to Ghent (8 May 2023)")

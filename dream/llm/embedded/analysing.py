@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
-from dream.llm.embedded.changes import same_fact, supersedes, undated
+from dream.llm.embedded.changes import fuller, same_fact, supersedes, undated
 from dream.llm.embedded.claims import Claim, claims
 from dream.llm.embedded.fitting import SWAP, New, fitting
 from dream.llm.embedded.remaining import remainder
 from dream.llm.embedded.renewing import only_moves
 from dream.llm.embedded.routing import people, route, user_names
+from dream.llm.embedded.said_on import said_on_day
 from dream.llm.embedded.sections import LABELS, Dreamt, facts_of
 from dream.llm.embedded.words import content
 from dream.models import MemoryFile
@@ -83,6 +84,8 @@ def _settle(old: list[tuple[MemoryFile, str]], found: Sequence[Claim], names: se
     settled = []
     for new in news:
         gone = [n for n in index.near(new.text) if n not in confirmed and supersedes(new.text, index.lines[n][1])]
+        if any(_told_later(index.lines[n][1], new.text) for n in gone):
+            continue  # it was told before what stands there
         index.gone.update(gone)
         replaced = [index.lines[n] for n in gone]
         file = replaced[0][0] if replaced and new.file != "SOUL.md" else new.file
@@ -93,6 +96,12 @@ def _settle(old: list[tuple[MemoryFile, str]], found: Sequence[Claim], names: se
             settled.append(New(file, rests.pop(0)[1], new.cursors, tuple(replaced)))
         settled += [New(path, rest, new.cursors) for path, rest in rests]
     return settled
+
+
+def _told_later(old: str, new: str) -> bool:
+    """Say whether what stands in memory was told after what is new to it, and is not only a part of it."""
+    one, other = said_on_day(old), said_on_day(new)
+    return one is not None and other is not None and one > other and not fuller(new, old)
 
 
 def _latest(found: Sequence[Claim], names: set[str]) -> list[New]:

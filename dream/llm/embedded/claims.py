@@ -10,6 +10,7 @@ from datetime import date
 from dream.llm.embedded.directives import directive
 from dream.llm.embedded.noise import is_injection, is_passing, is_pleasantry, is_question, is_secret
 from dream.llm.embedded.offering import candidates
+from dream.llm.embedded.said_on import latest, said_on_day
 from dream.llm.embedded.sections import Dreamt, Said, bare, conversation, day
 from dream.llm.embedded.sentences import sentences
 from dream.llm.embedded.splitting import facts_in
@@ -40,8 +41,13 @@ class Claim:
 
 
 def claims(entries: Sequence[Dreamt]) -> list[Claim]:
-    """Return what entries claim, in their order."""
-    return [Claim(entry.cursor, text) for entry in entries for text in _lines(entry)]
+    """Return what entries claim in the order in which it was told: an old transcript may be read after newer ones."""
+    found: list[tuple[date, Claim]] = []
+    for entry in entries:
+        lines = _lines(entry)
+        told_then = latest(lines) or entry.day or date.min
+        found += [(said_on_day(text) or told_then, Claim(entry.cursor, text)) for text in lines]
+    return [claim for _, claim in sorted(found, key=lambda pair: pair[0])]
 
 
 def _lines(entry: Dreamt) -> list[str]:
