@@ -48,7 +48,7 @@ _LEAD = re.compile(
 )
 _WANTS = re.compile(
     r"^(?:(?:the )?user|[A-Z]\w{0,20}|用户) (?:wants|asked|asks|told|prefers|would like|expects|instructed|requested|likes)(?: that)? "
-    r"(?:the (?:agent|assistant|model|ai)|you|it|dream|answers|replies|responses)(?: to)? (?P<rest>.+)$"
+    r"(?:the (?:agent|assistant|model|ai)|you|dream|answers|replies|responses)(?: to)? (?P<rest>.+)$"
     r"|^(?:Der Nutzer|[A-ZÄÖÜ]\w{1,20}) wünscht: (?P<de>.+)$"
     r"|^.{1,20}?の希望[：:]\s*(?P<ja>.+)$"
     r"|^(?:用户|[\w·]{1,12}?)(?:要求|希望|想让|让)(?:助手|代理|智能体|AI|你)(?P<zh>.+)$",

@@ -13,6 +13,7 @@ from dream.llm.embedded.japanese import name_ja
 from dream.llm.embedded.person import third
 from dream.llm.embedded.routing import calls
 from dream.llm.embedded.salience import happens
+from dream.llm.embedded.weekdays import with_dates
 from dream.llm.embedded.words import CJK, has_cjk, has_kana, mostly_cjk
 
 _CALLED = re.compile(
@@ -32,6 +33,8 @@ def told(text: str, name: str, day: date | None) -> str:
     """
     happening = happens(text)
     german = is_german(text)
+    if day and not name:
+        text = with_dates(text, day)
     text = ("" if name else _own_name(text)) or third(anchor(text, day), name)
     return re.sub(r"\s+", " ", text) + said_on(text, day, needed=not name or happening, german=german)
 
