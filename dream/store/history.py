@@ -19,9 +19,10 @@ from dream.errors import HistoryError
 from dream.models import Diagnostic, Entry, NewEntry, Report
 from dream.store import history_legacy, history_of
 from dream.store.files import explained, read_bytes, reason
-from dream.store.history_archive import already_moved, archived, opened
+from dream.store.history_archive import already_moved, opened, size_of
 from dream.store.history_bytes import bisect, line_at, lines, lines_backwards, settled_end
 from dream.store.history_index import Index
+from dream.store.history_listing import Archive
 from dream.store.history_of import View
 from dream.store.history_records import BrokenRow, decode
 from dream.store.history_writer import StalePosition, Writer, count_archive, highest_given
@@ -54,8 +55,9 @@ class History:
         self._zone = zone
         self._report = report
         self._reported: set[tuple[str, int]] = set()
+        self._archive = Archive(self.archive_path, private)
         self._index = Index(private)
-        self._writer = Writer(directory, private, self._index, durable=durable, flaw=self._flaw)
+        self._writer = Writer(directory, private, self._archive, self._index, durable=durable, flaw=self._flaw)
 
     def append(self, new: Sequence[NewEntry], *, now: datetime) -> list[Entry]:
         """Append entries, all or none, with the next cursors; they are in history when this returns.
@@ -98,16 +100,15 @@ class History:
         with explained("read", self.path, HistoryError), self._view() as view:
             found = lines_backwards(view.descriptor, view.start, view.end)
             yield from self._decoded("history.jsonl", view.descriptor, found)
-            for file in reversed(view.files):
+            for file in reversed(view.archive.files):
                 with opened(self.archive_path / file.name) as descriptor:
-                    found = lines_backwards(descriptor, 0, file.size)
+                    found = lines_backwards(descriptor, 0, size_of(descriptor))
                     yield from self._decoded(f"archive/{file.name}", descriptor, found)
 
     def last_cursor(self) -> int:
         """Return the highest cursor ever given out; 0 when there was none."""
         with self._counted() as view:
-            last = max((file.last for file in view.files), default=0)
-            return max(self._index.now.highest, last, highest_given(self._directory))
+            return max(self._index.now.highest, view.archive.last, highest_given(self._directory))
 
     def position(self, session: str) -> int:
         """Return how many messages of `session` are in history: the highest span end, archive included."""
@@ -187,7 +188,7 @@ class History:
         """Hold the log for the block, its tail mended, and yield its files: the archive, oldest first, and the log."""
         with explained("rewritten", self.path, HistoryError), self._writer.lock:
             self._writer.ready(now)
-            yield [*(self.archive_path / file.name for file in archived(self.archive_path)), self.path]
+            yield [*(self.archive_path / file.name for file in self._archive.listing().files), self.path]
 
     def import_legacy(self, path: Path, *, now: datetime) -> list[Entry]:
         """Append the entries of an older HISTORY.md, once; the file stays. Returns what was imported now.
@@ -226,14 +227,14 @@ class History:
         try:
             with opened(self.path) as descriptor:
                 status = os.fstat(descriptor)
-                files = archived(self.archive_path)
-                start = already_moved(descriptor, status.st_size, self.archive_path, files)
+                archive = self._archive.listing()
+                start = already_moved(descriptor, status.st_size, self.archive_path, archive)
                 end = settled_end(descriptor, start, status.st_size)
-                yield View(descriptor, status.st_ino, start, end, files)
+                yield View(descriptor, status.st_ino, start, end, archive)
         except FileNotFoundError:
             if self.path.exists():
                 raise
-            yield View(-1, 0, 0, 0, archived(self.archive_path))
+            yield View(-1, 0, 0, 0, self._archive.listing())
 
     @contextmanager
     def _counted(self) -> Iterator[View]:
@@ -243,7 +244,7 @@ class History:
             yield view
 
     def _count(self, view: View) -> None:
-        count_archive(self._index, self.archive_path, view.files, self._flaw)
+        count_archive(self._index, self.archive_path, view.archive, self._flaw)
         self._index.refresh(
             view.descriptor,
             view.inode,
@@ -254,10 +255,10 @@ class History:
 
     def _entries(self, view: View, cursor: int, last: int | None = None) -> Iterator[Entry]:
         """Yield the entries above `cursor`; beyond `last` only as far as damaged order makes it necessary."""
-        for file in view.files:
+        for file in view.archive.files if view.archive.last > cursor else ():
             if file.last > cursor and (last is None or file.first <= last):
                 with opened(self.archive_path / file.name) as descriptor:
-                    found = self._decoded(f"archive/{file.name}", descriptor, lines(descriptor, 0, file.size))
+                    found = self._decoded(f"archive/{file.name}", descriptor, lines(descriptor, 0, size_of(descriptor)))
                     yield from (entry for entry in found if entry.cursor > cursor)
         offset, ordered = self._offset(view, cursor)
         for entry in self._decoded("history.jsonl", view.descriptor, lines(view.descriptor, offset, view.end)):

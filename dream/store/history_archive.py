@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from dream.store import faults
 from dream.store.files import replace_by_part
@@ -34,6 +35,15 @@ class Archived:
     last: int
     name: str
     size: int
+
+
+class Files(Protocol):
+    """The archive files, and the highest cursor in any of them: 0 where there are none."""
+
+    @property
+    def last(self) -> int: ...
+    @property
+    def files(self) -> list[Archived]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +83,19 @@ def opened(path: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def already_moved(descriptor: int, size: int, folder: Path, files: list[Archived]) -> int:
+def size_of(descriptor: int) -> int:
+    """Return the bytes of an open file."""
+    return os.fstat(descriptor).st_size
+
+
+def already_moved(descriptor: int, size: int, folder: Path, archive: Files) -> int:
     """Return how many bytes at the beginning of history an unfinished move has put in the archive."""
     position = 0
-    while files and position < size:
+    while archive.last and position < size:
         cursor = _first_cursor(descriptor, position, size)
-        for file in files:
+        if cursor > archive.last:
+            break
+        for file in archive.files:
             if file.first <= cursor <= file.last and _stands_at(descriptor, position, size, folder / file.name, file):
                 position += file.size
                 break

@@ -27,6 +27,7 @@ WITNESS = 64  # bytes before the covered end that must be as they were
 SAVE_AFTER = 1 << 18  # bytes caught up before the cache is worth writing
 
 Flaws = Callable[[int, str], None]
+Key = tuple[int, int]
 
 
 @dataclass(slots=True)
@@ -88,6 +89,8 @@ class Index:
         self._size = 0  # bytes of the cache itself: rewriting it may not cost more than what it saves
         self.now = Sums()
         self.archived: dict[str, int] = {}  # name → size of each archive file that is counted in
+        self.archived_key: Key | None = None  # of the directory whose files these are
+        self.counted: object = None  # the list of files that was counted in last
         self.archived_positions: dict[str, int] = {}
         self.archived_prefixes: dict[str, str] = {}
         self.archived_firsts: dict[str, str] = {}
@@ -127,9 +130,9 @@ class Index:
             scan(sums, descriptor, end, flaws)
         self.save_if_due()
 
-    def refresh_archive(self, files: Mapping[str, int], read: Callable[[str, Sums], None]) -> None:
+    def refresh_archive(self, files: Mapping[str, int], key: Key | None, read: Callable[[str, Sums], None]) -> None:
         """Count in the archive files that are new; start over when one has changed or gone."""
-        if files == self.archived:
+        if files == self.archived and key is None:
             return
         if any(files.get(name) != size for name, size in self.archived.items()):
             self._forget_archive()
@@ -140,8 +143,10 @@ class Index:
                 if end > self.archived_positions.get(session, 0):
                     self.archived_positions[session] = end
                     self.archived_prefixes[session] = sums.prefixes[session]
-            self.archived_firsts = sums.firsts | self.archived_firsts
+            for first, session in sums.firsts.items():
+                self.archived_firsts.setdefault(first, session)
             self.archived[name] = files[name]
+        self.archived_key = key
         self.save()
 
     def appended(self, inode: int, data: bytes, entries: Iterable[Entry], *, size: int) -> None:
@@ -173,6 +178,7 @@ class Index:
         self._forget_archive()
 
     def _forget_archive(self) -> None:
+        self.archived_key = self.counted = None
         self.archived, self.archived_positions, self.archived_prefixes, self.archived_firsts = {}, {}, {}, {}
 
     def _state(self) -> dict[str, Any]:
@@ -182,6 +188,7 @@ class Index:
             "version": VERSION,
             "history": sums,
             "archived": self.archived,
+            "archived_key": self.archived_key,
             "archived_positions": self.archived_positions,
             "archived_prefixes": self.archived_prefixes,
             "archived_firsts": self.archived_firsts,
@@ -197,7 +204,8 @@ class Index:
             sums = Sums(**state["history"])
             names = ("archived", "archived_positions", "archived_prefixes", "archived_firsts")
             found = [dict(state[name]) for name in names]
-            self.now = sums
+            key = state.get("archived_key")
+            self.now, self.archived_key = sums, (key[0], key[1]) if key else None
             self.archived, self.archived_positions, self.archived_prefixes, self.archived_firsts = found
             self._saved, self._size = sums.covered, len(data)
 

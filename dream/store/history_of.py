@@ -12,8 +12,9 @@ from pathlib import Path
 import orjson
 
 from dream.models import Entry
-from dream.store.history_archive import Archived, opened
+from dream.store.history_archive import opened, size_of
 from dream.store.history_bytes import lines, lines_backwards
+from dream.store.history_listing import Listing
 from dream.store.history_records import BrokenRow, decode, outline
 
 
@@ -25,21 +26,21 @@ class View:
     inode: int
     start: int
     end: int
-    files: list[Archived]
+    archive: Listing
 
     def lines(self, folder: Path) -> Iterator[bytes]:
         """Yield every line, those of the archive in `folder` first."""
-        for file in self.files:
+        for file in self.archive.files:
             with opened(folder / file.name) as descriptor:
-                yield from (line for _, line in lines(descriptor, 0, file.size))
+                yield from (line for _, line in lines(descriptor, 0, size_of(descriptor)))
         yield from (line for _, line in lines(self.descriptor, self.start, self.end))
 
     def lines_backwards(self, folder: Path) -> Iterator[bytes]:
         """Yield every line from the last to the first."""
         yield from (line for _, line in lines_backwards(self.descriptor, self.start, self.end))
-        for file in reversed(self.files):
+        for file in reversed(self.archive.files):
             with opened(folder / file.name) as descriptor:
-                yield from (line for _, line in lines_backwards(descriptor, 0, file.size))
+                yield from (line for _, line in lines_backwards(descriptor, 0, size_of(descriptor)))
 
 
 _SESSION = re.compile(rb'"session(?:_key)?"\s*:\s*("(?:[^"\\]|\\.)*")')

@@ -23,6 +23,7 @@ from dream.store import faults, history_archive, history_repair
 from dream.store.files import replace_by_part, sync_directory, write_all
 from dream.store.history_bytes import settled_end
 from dream.store.history_index import Index, Sums, scan
+from dream.store.history_listing import Archive, Listing
 from dream.store.history_records import HIGHEST, encode, entry_of
 from dream.store.lock import FileLock
 
@@ -39,13 +40,16 @@ class StalePosition(HistoryError):  # noqa: N818  # named as the tree in errors.
 class Writer:
     """Appends to, mends and archives one history file. Every method is called with `lock` held."""
 
-    def __init__(self, memory: Path, private: Path, index: Index, *, durable: bool, flaw: Flaw) -> None:
+    def __init__(
+        self, memory: Path, private: Path, archive: Archive, index: Index, *, durable: bool, flaw: Flaw
+    ) -> None:
         self.lock = FileLock(private / "history.lock")
         self.guard = threading.RLock()  # of the index, which readers catch up too
         self._memory = memory
         self._path = memory / "history.jsonl"
         self._name = str(self._path)
         self._archive = memory / "archive"
+        self._listed = archive
         self._index = index
         self._durable = durable
         self._flaw = flaw
@@ -129,17 +133,17 @@ class Writer:
 
     def _look(self, now: datetime) -> int:
         self._open()
-        files = history_archive.archived(self._archive)
+        archive = self._listed.listing()
         size = os.fstat(self._descriptor).st_size
-        moved = history_archive.already_moved(self._descriptor, size, self._archive, files)
+        moved = history_archive.already_moved(self._descriptor, size, self._archive, archive)
         if moved:  # a crash fell between the two steps of a move
             replace_by_part(self._path, self._descriptor, moved, size)
             self._open()
             size = os.fstat(self._descriptor).st_size
         size = self._mend_tail(size, now)
         with self.guard:
-            self._count(files, size)
-        given = (self._index.now.lost, highest_given(self._memory), *(file.last for file in files))
+            self._count(archive, size)
+        given = (self._index.now.lost, highest_given(self._memory), archive.last)
         self._floor = max(self._floor, *given)
         self._open_cursor()
         return size
@@ -181,8 +185,8 @@ class Writer:
             end += 1
         return end
 
-    def _count(self, files: list[history_archive.Archived], size: int) -> None:
-        count_archive(self._index, self._archive, files, self._flaw)
+    def _count(self, archive: Listing, size: int) -> None:
+        count_archive(self._index, self._archive, archive, self._flaw)
 
         def flaw(offset: int, why: str) -> None:
             self._flaw("history.jsonl", self._descriptor, offset, why)
@@ -254,7 +258,7 @@ def read_cursor(path: Path) -> int:
     return number if number < HIGHEST else 0
 
 
-def count_archive(index: Index, folder: Path, files: list[history_archive.Archived], flaw: Flaw) -> None:
+def count_archive(index: Index, folder: Path, archive: Listing, flaw: Flaw) -> None:
     """Let the index know the archive files that it has not counted yet; raises OSError."""
 
     def read(name: str, sums: Sums) -> None:
@@ -262,7 +266,10 @@ def count_archive(index: Index, folder: Path, files: list[history_archive.Archiv
             size = os.fstat(descriptor).st_size
             scan(sums, descriptor, size, lambda offset, why: flaw(f"archive/{name}", descriptor, offset, why))
 
-    index.refresh_archive({file.name: file.size for file in files}, read)
+    if index.counted is archive or (archive.key is not None and archive.key == index.archived_key):
+        return
+    index.refresh_archive({file.name: file.size for file in archive.files}, archive.key, read)
+    index.counted = archive
 
 
 def set_aside(path: Path, data: bytes, now: datetime) -> None:
