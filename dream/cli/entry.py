@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -59,6 +60,8 @@ def _finish(command: click.Command, program: str) -> None:
         output.problem("Stopped. What was committed stays; everything else is as it was.")
         status = INTERRUPTED
     output.close()
+    if status == INTERRUPTED:
+        os._exit(status)  # else Python waits for calls that are under way in threads
     sys.exit(status if isinstance(status, int) else 0)
 
 

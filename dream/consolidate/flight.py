@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -76,6 +77,20 @@ class Ground(Protocol):
         """Consolidate a talk from its beginning, one call after the other."""
 
 
+@contextmanager
+def _pool(threads: int) -> Iterator[ThreadPoolExecutor]:
+    """Open a pool, and wait in the end for what is under way; but who is interrupted waits for nothing."""
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="dream-consolidate")
+    waits = True
+    try:
+        yield pool
+    except (KeyboardInterrupt, GeneratorExit):
+        waits = False
+        raise
+    finally:
+        pool.shutdown(wait=waits, cancel_futures=not waits)
+
+
 class Flight:
     """One run over many talks with up to `parallel` calls at a time; `before` is called before each of them.
 
@@ -92,7 +107,7 @@ class Flight:
 
     def over(self, talks: Iterable[Talk]) -> Iterator[Consolidated]:
         """Consolidate `talks`; yield what was appended, in their order."""
-        with ThreadPoolExecutor(self._parallel, thread_name_prefix="dream-consolidate") as pool:
+        with _pool(self._parallel) as pool:
             try:
                 for talk in talks:
                     yield from self._take_off(talk, pool)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 from tests.cli.commands import command, dream, environment, on_a_terminal
+from tests.provider import Provider, hang
 
 ESCAPE = "\x1b["
 
@@ -81,3 +84,22 @@ def test_ctrl_c_ends_with_130_and_one_sentence(fresh: Path) -> None:
 
     assert status == 130
     assert told.strip().startswith("dream: Stopped.")
+
+
+def test_ctrl_c_waits_for_no_call_that_is_under_way(fresh: Path, tmp_path: Path) -> None:
+    talks = [tmp_path / f"{name}.json" for name in "abc"]
+    for talk in talks:
+        talk.write_text(json.dumps([{"role": "user", "content": f"I live in {talk.stem}."}]), encoding="utf-8")
+    with Provider([hang()]) as provider:
+        asking = {"DREAM_MODEL": "openai/scripted", "DREAM_API_BASE": provider.base, "DREAM_API_KEY": "none"}
+        process = subprocess.Popen(
+            command("consolidate", *talks, "-w", fresh), stderr=subprocess.PIPE, env=environment(asking), text=True
+        )
+        while len(provider.requests) < len(talks) and process.poll() is None:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        told = process.communicate(timeout=30)[1]  # far below the 120 seconds that a call may take
+
+    assert process.returncode == 130
+    assert told.strip().startswith("dream: Stopped.")
+    assert not (fresh / "memory" / "history.jsonl").exists()
