@@ -32,6 +32,7 @@ from dream.llm.embedded.words import content, likeness
 
 AGENTS = frozenset("assistant agent ai bot claude gpt chatgpt gemini copilot codex model system cursor dream".split())
 PASTED = 1_500  # characters of a message above which only what speaks of the speaker is taken
+LONG = 160  # characters of a sentence without a name, above which it must speak of the speaker
 WIDTH = 220  # characters of a line of memory that is still easy to read
 SAME = 0.6  # likeness of a line to the sentence that it was written from
 _SAID = re.compile(r" ?[(（][^()（）]{0,20}\d{4}[^()（）]{0,10}[)）]$")
@@ -171,19 +172,22 @@ def _add(out: list[Line], claim: str, factor: float, turn: _Turn, order: int, pl
         _advise(out, turn, deed, factor, order, place)
         return
     text = terse(completed(text)) if turn.name else text
-    if (
-        is_pleasantry(text)
-        or is_question(text)
-        or is_passing(text)
-        or not (turn.name or (stands(claim) and stands(text)))
-    ):
-        return
-    if (turn.pasted or not turn.name) and not is_mine(claim) and (turn.pasted or len(text) > 160):
+    if not _worth(claim, text, turn):
         return
     if not turn.name and is_plain(text):
         out.append(_line(turn, _told(turn, text), factor * salience(text), order + len(out), place))
     elif not _continues(out, text, factor, turn, order, place):
         _state(out, text, factor, turn, order, place)
+
+
+def _worth(claim: str, text: str, turn: _Turn) -> bool:
+    """Say whether a claim can become a line at all; `text` is the claim without what carries nothing."""
+    if is_pleasantry(text) or is_question(text) or is_passing(text):
+        return False
+    if (turn.pasted or not turn.name) and not is_mine(claim) and (turn.pasted or len(text) > LONG):
+        return False
+    answers = needs_question(text) and any(is_question(sentence) for sentence in turn.asked)
+    return turn.name != "" or answers or (stands(claim) and stands(text))
 
 
 def _continues(out: list[Line], text: str, factor: float, turn: _Turn, order: int, place: int) -> bool:
