@@ -15,6 +15,7 @@ from pathlib import Path
 
 from dream import pipeline, prompts
 from dream.dreaming import Models
+from dream.estimate import estimate
 from dream.eval import locomo, planted
 from dream.eval.conversation import Conversation
 from dream.eval.listening import shared
@@ -118,6 +119,7 @@ class Bill:
     peer: int
     peer_one_by_one: int
     nothing_new: tuple[int, int]  # of one more night: ours, the peer's
+    estimated: int  # of all dreams, each said the moment before
 
     @property
     def ours(self) -> int:
@@ -129,6 +131,7 @@ def dreamt(conversation: Conversation, folder: Path) -> Bill:
     workspace = Workspace.create(folder, now=conversation.sessions[0].at)
     files = {path: workspace.read_file(path) for path in MEMORY_FILES}
     nights: list[Night] = []
+    estimated = 0
     peers = [TwoPhase(count, dict(files), one_by_one=each) for each in (False, True)]
     for sitting in conversation.sessions:
         talk = prompts.conversation(sitting.key, 0, sitting.messages, UTC)
@@ -137,6 +140,8 @@ def dreamt(conversation: Conversation, folder: Path) -> Bill:
             continue
         now = (sitting.at + timedelta(days=1)).replace(hour=3, minute=0)
         workspace.history.append([NewEntry("summary", summary, sitting.key)], now=now)
+        likely = estimate(workspace, SETTINGS, now).likely
+        estimated += likely.input_tokens + likely.output_tokens
         nights.append(_night(workspace, Script(edits=False), now))
         analysis = "\n".join(sent.answer.text for sent in nights[-1].phase1)
         for peer in peers:
@@ -145,7 +150,7 @@ def dreamt(conversation: Conversation, folder: Path) -> Bill:
     workspace.history.append([NewEntry("summary", SMALL_TALK)], now=now)
     peers[0].dream(now.date(), [SMALL_TALK], "[SKIP]", {})
     nothing = _night(workspace, Script(edits=False, skip=True), now).used
-    return Bill(nights, used[0], used[1], (nothing, peers[0].used - used[0]))
+    return Bill(nights, used[0], used[1], (nothing, peers[0].used - used[0]), estimated)
 
 
 def _night(workspace: Workspace, phase1: Script, now: datetime) -> Night:
@@ -173,6 +178,7 @@ def rows(folder: Path, *, quick: bool) -> Iterator[Row]:
         yield _row(f"{name}: against the peer that edits one by one", bill, bill.peer_one_by_one, AIM)
         idle, theirs = bill.nothing_new
         yield Row(f"{name}: a night with nothing new, phase 2 passed by", idle, theirs, "tokens", idle / theirs, AIM)
+        yield Row(f"{name}: said by --estimate, against used", *_each(bill), "tokens", bill.estimated / bill.ours, 1.5)
         for saving, more in savings(bill).items():
             yield _row(f"{name}: against not {saving}", bill, bill.ours + more, 1.0)
         ours, other = cached(bill)
@@ -207,6 +213,10 @@ def _one_by_one(sent: Sent) -> int:
 def _row(name: str, bill: Bill, other: int, aim: float) -> Row:
     dreams = len(bill.nights)
     return Row(name, bill.ours / dreams, other / dreams, "tokens", bill.ours / other, aim)
+
+
+def _each(bill: Bill) -> tuple[float, float]:
+    return bill.estimated / len(bill.nights), bill.ours / len(bill.nights)
 
 
 def cached(bill: Bill) -> tuple[float, float]:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 from dream.models import NewEntry
+from dream.store.files import replace
 from dream.store.history import History
-from tests.benchmarks.measure import Row, pairs, python
+from tests.benchmarks.measure import Row, median, pairs, python, seconds
 from tests.benchmarks.peer import Log
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 TEXT = "- Moved to Tokyo on 2026-11-18 and works on the parser, with Mei as the designer. " * 3
-NEW = NewEntry("summary", TEXT, "claude-code:6f1e", None, 60, "openai/gpt-5-mini")
+TOKENS = 60  # of an entry
+BUDGET = 200_000  # tokens; the default of `history_tokens`
+NEW = NewEntry("summary", TEXT, "claude-code:6f1e", None, TOKENS, "openai/gpt-5-mini")
 TIMES = 500
 # A process of its own: this one has held the whole file, for the peer.
 _TAIL = """
@@ -33,6 +38,7 @@ def rows(folder: Path, sizes: tuple[int, ...]) -> Iterator[Row]:
     yield from _appends(folder)
     for size in sizes:
         yield from _reads(folder / str(size), size)
+        yield from _kept(folder / f"{size}-kept", size)
 
 
 def _appends(folder: Path) -> Iterator[Row]:
@@ -83,14 +89,49 @@ def _reads(folder: Path, size: int) -> Iterator[Row]:
     yield Row(f"append at {size:,}", ours * 1e4, other * 1e4, "µs", 1 / ratio, 5, True)
 
 
-def write(folder: Path, size: int) -> None:
-    """Write a history of `size` entries as `dream` would have."""
-    folder.mkdir(parents=True, exist_ok=True)
+def _kept(folder: Path, size: int) -> Iterator[Row]:
+    """Measure on a log within its budget of tokens, as use makes it: all but the newest lies in the archive."""
+    write(folder, size, archived=max(0, size - BUDGET // TOKENS))
+    settled = time.time() - 60  # its last move was not this second
+    with suppress(FileNotFoundError):
+        os.utime(folder / "archive", (settled, settled))
+
+    def opened() -> History:
+        return History(folder, private=folder / ".dream", durable=False)
+
+    opened().size()  # the index is made once
+    deeds: dict[str, Callable[[], object]] = {
+        "open and read the last 20": lambda: opened().last(20),
+        "open, count and ask a position": lambda: (log := opened(), log.size(), log.position("claude-code:7")),
+        "open and append": lambda: opened().append([NEW], now=NOW),
+        "read the last 100 of an open log": lambda: list(log.after(size - 100)),
+    }
+    log = opened()
+    log.append([NEW], now=NOW)
+    for name, deed in deeds.items():
+        taken = median(deed, 15) * 1e3
+        yield Row(f"{name}: {size:,}, most of them archived", taken, taken, "ms", taken, 10)
+    data = (folder / "history.jsonl").read_bytes()
+    other = seconds(lambda: [replace(folder / f"half-{part}", data[: len(data) // 2]) for part in (1, 2)]) * 1e3
+    taken = seconds(lambda: log.archive(size, log.size()[1] // 2, now=NOW)) * 1e3
+    yield Row(f"a move to the archive at {size:,}, against two files", taken, other, "ms", taken / other, 3)
+
+
+def write(folder: Path, size: int, archived: int = 0) -> None:
+    """Write a history of `size` entries as `dream` would have, the first `archived` in files of a tenth of a budget."""
+    (folder / "archive").mkdir(parents=True, exist_ok=True)
+    each = BUDGET // TOKENS // 10
+    for first in range(1, archived + 1, each):
+        last = min(first + each - 1, archived)
+        (folder / "archive" / f"history-{first}-{last}.jsonl").write_bytes(b"".join(map(_line, range(first, last + 1))))
     with (folder / "history.jsonl").open("wb") as file:
-        for number in range(1, size + 1):
-            file.write(
-                b'{"cursor":%d,"timestamp":"2026-11-21T03:00:07+00:00","kind":"summary","content":"%s",'
-                b'"session":"claude-code:%d","span":[%d,%d],"tokens":60,"model":"openai/gpt-5-mini"}\n'
-                % (number, TEXT.encode(), number % 1000, number // 1000, number // 1000 + 1)
-            )
+        file.writelines(_line(number) for number in range(archived + 1, size + 1))
     (folder / ".cursor").write_text(f"{size}\n", encoding="utf-8")
+
+
+def _line(number: int) -> bytes:
+    return (
+        b'{"cursor":%d,"timestamp":"2026-11-21T03:00:07+00:00","kind":"summary","content":"%s",'
+        b'"session":"claude-code:%d","span":[%d,%d],"tokens":%d,"model":"openai/gpt-5-mini"}\n'
+        % (number, TEXT.encode(), number % 1000, number // 1000, number // 1000 + 1, TOKENS)
+    )

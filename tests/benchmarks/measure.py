@@ -6,7 +6,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 
@@ -35,6 +35,12 @@ def seconds(deed: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
+def median(deed: Callable[[], object], rounds: int) -> float:
+    """Time `deed` after one warm-up; return the median in seconds."""
+    deed()
+    return statistics.median(seconds(deed) for _ in range(rounds))
+
+
 def pairs(ours: Callable[[], object], other: Callable[[], object], rounds: int = 7) -> tuple[float, float, float]:
     """Time both in turn, after one warm-up each; return their medians in seconds and the median of ours / other."""
     ours()
@@ -47,9 +53,9 @@ def pairs(ours: Callable[[], object], other: Callable[[], object], rounds: int =
     )
 
 
-def command(*arguments: str, directory: str | None = None) -> Callable[[], object]:
+def command(*arguments: str, environ: Mapping[str, str] | None = None) -> Callable[[], object]:
     """Return a deed that runs a whole process, quietly."""
-    return lambda: subprocess.run(arguments, cwd=directory, check=False, capture_output=True, stdin=subprocess.DEVNULL)
+    return lambda: subprocess.run(arguments, env=environ, check=False, capture_output=True, stdin=subprocess.DEVNULL)
 
 
 def python(code: str) -> str:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import random
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 from dream import pipeline
 from dream.settings import Settings
 from dream.store.workspace import Workspace
-from tests.benchmarks.measure import Row, seconds
+from tests.benchmarks.measure import Row, python, seconds
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 LATENCY = 0.2  # seconds
 PARALLEL = 8
+SYLLABLES = "ba be co da di fo ga ho ka le lo ma me ni no pa ra ro sa se si ta te to vi wa ze".split()  # noqa: SIM905
 # A process of its own, so that the provider's time is not ours.
 SERVER = """
 import json, sys, time
@@ -45,21 +49,89 @@ server.serve_forever()
 """
 
 
+# A process of its own, so that its memory is its own: sessions of 200 kB, written before it begins.
+LARGE = """
+import resource, time
+from pathlib import Path
+from dream import pipeline
+from dream.settings import Settings
+from dream.store.workspace import Workspace
+from tests.benchmarks.scale import NOW, settings
+folder = Path({folder!r})
+workspace, began = Workspace.open(folder / "ws"), time.process_time()
+report = pipeline.consolidate(workspace, [folder / "chats"], settings=settings({address!r}), now=NOW)
+assert report.sessions == {sessions} and not report.raw, report
+used = time.process_time() - began
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, used / report.usage.calls * 1e3)
+"""
+TURNS, WORDS = 200, 180  # messages of a long session, and words of each
+
+
+def settings(address: str) -> Settings:
+    """Return the settings under which all of this is measured: no bound of spending ends it."""
+    free = {"max_run_tokens": 0, "max_day_tokens": 0}
+    return Settings(model="openai/m", api_base=address, api_key="k", parallel=PARALLEL, timezone="UTC", **free)
+
+
 def rows(folder: Path, sessions: int) -> Iterator[Row]:
     """Measure in `folder`."""
-    server = subprocess.Popen([sys.executable, "-c", SERVER % LATENCY], stdout=subprocess.PIPE, text=True)
-    assert server.stdout is not None
-    try:
-        address = f"http://127.0.0.1:{server.stdout.readline().strip()}/v1"
-        settings = Settings(model="openai/m", api_base=address, api_key="k", parallel=PARALLEL, timezone="UTC")
-        _consolidate(_talked(folder / "warm", 1), settings)  # LiteLLM is imported, the tokenizer loaded
+    with _server(LATENCY) as address:
+        _consolidate(_talked(folder / "warm", 1), settings(address))  # LiteLLM is imported, the tokenizer loaded
         workspace = _talked(folder / "many", sessions)
-        taken = seconds(lambda: _consolidate(workspace, settings))
-    finally:
-        server.kill()
+        taken = seconds(lambda: _consolidate(workspace, settings(address)))
     ideal = sessions / PARALLEL * LATENCY
     name = f"{sessions:,} sessions consolidated, {PARALLEL} calls of {LATENCY * 1000:.0f} ms in flight"
     yield Row(name, taken, ideal, "s", taken / ideal, 1.1)
+    yield from _large(folder, sessions)
+
+
+def _large(folder: Path, sessions: int) -> Iterator[Row]:
+    """Weigh a process that consolidates long sessions, and one that consolidates a tenth of them."""
+    held = []
+    for number in (sessions // 10, sessions):
+        place = folder / f"long-{number}"
+        size = _talked_long(place, number)
+        with _server(0) as address:
+            said = python(LARGE.format(folder=str(place), sessions=number, address=address))
+        held.append(float(said.split()[0]))
+        shutil.rmtree(place)
+    cpu, room = float(said.split()[1]), LATENCY * 1e3 / PARALLEL
+    name = f"memory for {sessions:,} sessions, {size / 1e6:,.0f} MB, against a tenth of them"
+    yield Row(name, held[1], held[0], "MiB", held[1] / held[0], 1.2)
+    yield Row("processor time a call of 8,000 tokens, against what one core has", cpu, room, "ms", cpu / room, 1)
+
+
+@contextmanager
+def _server(latency: float) -> Iterator[str]:
+    """Start the provider, and yield its address."""
+    server = subprocess.Popen([sys.executable, "-c", SERVER % latency], stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    try:
+        yield f"http://127.0.0.1:{server.stdout.readline().strip()}/v1"
+    finally:
+        server.kill()
+        server.wait()
+
+
+def _talked_long(folder: Path, sessions: int) -> int:
+    """Make a workspace with long transcripts beside it; return their bytes."""
+    Workspace.create(folder / "ws", now=NOW)
+    chats = folder / "chats"
+    chats.mkdir(parents=True)
+    drawn = random.Random(7)
+    words = [f"{first}{second}" for first in SYLLABLES for second in SYLLABLES]
+    written = 0
+    for number in range(sessions):
+        said = [
+            {"role": ("user", "assistant")[turn % 2], "content": _sentences(drawn, words), "timestamp": 1_795_000_000}
+            for turn in range(TURNS)
+        ]
+        written += (chats / f"{number:05}.json").write_text(json.dumps(said), encoding="utf-8")
+    return written
+
+
+def _sentences(drawn: random.Random, words: list[str]) -> str:
+    return " ".join(" ".join(drawn.choices(words, k=12)).capitalize() + "." for _ in range(WORDS // 12))
 
 
 def _talked(folder: Path, sessions: int) -> Workspace:
@@ -76,8 +148,8 @@ def _talked(folder: Path, sessions: int) -> Workspace:
     return workspace
 
 
-def _consolidate(workspace: Workspace, settings: Settings) -> None:
+def _consolidate(workspace: Workspace, given: Settings) -> None:
     chats = workspace.root.parent / "chats"
-    report = pipeline.consolidate(workspace, [chats], settings=settings, now=NOW)
+    report = pipeline.consolidate(workspace, [chats], settings=given, now=NOW)
     assert report.sessions == len(list(chats.iterdir()))
     assert not report.raw

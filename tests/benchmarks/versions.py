@@ -22,6 +22,7 @@ from tests.scripted import ScriptedModel
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 SETTINGS = Settings(timezone="UTC")
 BEGAN = 1_700_000_000
+DREAMS = 10
 
 
 def rows(folder: Path, sizes: tuple[int, ...]) -> Iterator[Row]:
@@ -30,6 +31,7 @@ def rows(folder: Path, sizes: tuple[int, ...]) -> Iterator[Row]:
         workspace = grown(folder / str(size), size)
         yield _dream(workspace, size)
         yield from _reading(workspace, size)
+        yield from _disk(workspace, size)
 
 
 def grown(folder: Path, commits: int) -> Workspace:
@@ -67,6 +69,30 @@ def _dream(workspace: Workspace, size: int) -> Row:
         taken.append(time.perf_counter() - began)
     ours = statistics.median(taken[2:]) * 1e3
     return Row(f"one dream without its models, at {size:,} commits", ours, ours, "ms", ours, 100)
+
+
+def _disk(workspace: Workspace, size: int) -> Iterator[Row]:
+    """Weigh what a dream adds to the repository until `git gc` packs it, and all of it by the number of changes."""
+    _run(workspace, 1)
+    before = _weight(workspace)
+    _run(workspace, DREAMS)
+    loose = (_weight(workspace) - before) / DREAMS
+    subprocess.run(["git", "-C", str(workspace.root), "gc", "-q"], check=True)
+    packed = _weight(workspace) / (size + DREAMS)
+    yield Row(f"disk a dream takes until it is packed, at {size:,} commits", loose, loose, "KiB", loose, 40)
+    yield Row(f"disk a dream takes once packed, at {size:,} commits", packed, packed, "KiB", packed, 8)
+
+
+def _weight(workspace: Workspace) -> float:
+    """Return the KiB that the repository takes on disk, in whole blocks."""
+    return sum(path.lstat().st_blocks for path in (workspace.root / ".git").rglob("*")) / 2
+
+
+def _run(workspace: Workspace, dreams: int) -> None:
+    for number in range(dreams):
+        workspace.history.append([NewEntry("summary", f"- fact {number}")], now=NOW)
+        models = Models(ScriptedModel(f"[MEMORY] Quay {number} is open"), ScriptedModel("done"), Meter(SETTINGS))
+        pipeline.run(workspace, settings=SETTINGS, now=NOW, models=models)
 
 
 def _reading(workspace: Workspace, size: int) -> Iterator[Row]:
