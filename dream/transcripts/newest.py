@@ -17,12 +17,15 @@ _TIME = re.compile(rb'"(?:' + _NAMES + rb')"\s*:\s*("[^"\\]{8,40}"|\d{9,20}(?:\.
 def newest(name: str, zone: tzinfo, modified: int) -> datetime:
     """Return the last time that the file `name` tells; when it was `modified` (ns since the epoch) if it tells none."""
     try:
-        with open(name, "rb", buffering=0) as file:  # noqa: PTH123, a name as it was listed
-            size = os.fstat(file.fileno()).st_size
+        descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a named pipe would keep us waiting
+        try:
+            size = os.fstat(descriptor).st_size
             for start in dict.fromkeys((max(size - LOOK_BYTES, 0), 0)):
-                told = [_time(found, zone) for found in _TIME.findall(os.pread(file.fileno(), LOOK_BYTES, start))]
+                told = [_time(found, zone) for found in _TIME.findall(os.pread(descriptor, LOOK_BYTES, start))]
                 if known := [moment for moment in told if moment is not None]:
                     return max(known)
+        finally:
+            os.close(descriptor)
     except OSError:
         pass  # it is read all the same, and what is wrong with it is said then
     return datetime.fromtimestamp(modified / 1e9, UTC)

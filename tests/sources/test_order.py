@@ -6,10 +6,11 @@ import json
 import os
 from datetime import UTC, datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
-from dream import pipeline
+from dream import pipeline, transcripts
 from dream.settings import Settings
 from dream.store.workspace import Workspace
 
@@ -94,3 +95,25 @@ def test_what_is_read_later_but_was_said_earlier_takes_nothing_away(
     assert word in memory(workspace)
     assert [line for line in memory(workspace).splitlines() if line in kept] == kept
     print(memory(workspace))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"timestamp": "2026-11-18T09:00:00Z"}\n{"ts": 1}\n', "2026-11-18T09:00:00+00:00"),
+        ('{"timestamp": 1784874063547}\n', "2026-07-24T06:21:03.547000+00:00"),
+        ('{"created_at": "2026-11-18 09:00"}\n' + "x" * 200_000, "2026-11-18T00:00:00+00:00"),
+        ('{"time": "noon"}', "2026-01-02T00:00:00+00:00"),
+    ],
+)
+def test_the_newest_time_of_a_file_is_told_from_its_ends(tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "a.jsonl").write_text(text, encoding="utf-8")
+    modified = int(datetime(2026, 1, 2, tzinfo=UTC).timestamp() * 1e9)
+    assert transcripts.newest(str(tmp_path / "a.jsonl"), ZoneInfo("Asia/Tokyo"), modified).isoformat() == told
+
+
+def test_a_named_pipe_among_the_files_keeps_nobody_waiting(workspace: Workspace, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "chats" / "a.jsonl")
+    talk(tmp_path / "chats" / "b.jsonl", LATER, "I live in Rome.")
+    report = pipeline.consolidate(workspace, [tmp_path / "chats"], settings=SETTINGS, now=NOW)
+    assert (report.messages, len(report.diagnostics)) == (1, 1)
