@@ -1,7 +1,8 @@
 """ChatGPT's export: the zip as downloaded, or the `conversations.json` in it.
 
 Each conversation is a tree of which the branch that the person saw last is read. An export is made anew each
-time, so a person who edits an earlier question moves what follows it.
+time, so a person who edits an earlier question moves what follows it. It begins with the newest conversation; they are
+given in the order in which they ended, as far as MOST_HELD allows.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 
 from dream.errors import TranscriptError
 from dream.models import Message
-from dream.transcripts import fields
+from dream.transcripts import fields, times
 from dream.transcripts.fields import Json
 from dream.transcripts.parts import Call, line
 from dream.transcripts.places import Place
@@ -22,6 +23,8 @@ from dream.transcripts.turns import Options, Turns
 name = "chatgpt"
 grows = False  # an export is made anew each time
 places: tuple[Place, ...] = ()
+
+MOST_HELD = 1 << 25  # characters of conversations that are put in order at a time
 
 _MEMBER = re.compile(r"(?:.*/)?conversations(?:-\d+)?\.json")
 _SAID = ("text", "multimodal_text")
@@ -36,14 +39,31 @@ def recognises(head: Head) -> bool:
 
 
 def read(source: Source, options: Options) -> Iterator[Pair]:
-    """Yield the messages of each conversation, as the export orders them; the default id counts what has none."""
+    """Yield the messages of each conversation, the oldest first; the default id counts what has none."""
+    held: list[list[Pair]] = []
+    size = 0
     for number, record in enumerate(_conversations(source)):
         value = record.value
         session = fields.key(value, "conversation_id", "id") or f"{source.default_id}/{number}"
         turns = Turns(options)
-        for identity, said in _branch(value, source, record.line):
-            for message in _messages(said, identity, turns):
-                yield f"{name}:{session}", message
+        pairs = [
+            (f"{name}:{session}", message)
+            for identity, said in _branch(value, source, record.line)
+            for message in _messages(said, identity, turns)
+        ]
+        held.append(pairs)
+        size += sum(len(message.content) for _, message in pairs)
+        if size > MOST_HELD:
+            yield from _in_order(held)
+            held, size = [], 0
+    yield from _in_order(held)
+
+
+def _in_order(held: list[list[Pair]]) -> Iterator[Pair]:
+    """Yield conversations in the order of their last messages; one without times goes first."""
+    never = times.EPOCH
+    for pairs in sorted(held, key=lambda pairs: max((said.at for _, said in pairs if said.at), default=never)):
+        yield from pairs
 
 
 def _conversations(source: Source) -> Iterator[Record]:

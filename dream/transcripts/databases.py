@@ -28,14 +28,20 @@ def tables(path: Path) -> tuple[str, ...]:
         raise TranscriptError(f"{path} is a database that cannot be read ({error}); copy it again.") from error
 
 
-def rows(source: Source, table: str, order: Sequence[str]) -> Iterator[Json]:
-    """Yield the rows of a table, sorted by those columns of `order` that it has. A damaged rest is reported."""
+def rows(source: Source, table: str, order: Sequence[str], newest: tuple[str, str] | None = None) -> Iterator[Json]:
+    """Yield the rows of a table, sorted by those columns of `order` that it has. A damaged rest is reported.
+
+    `newest` names a column of groups and one of times: the group whose last time is the earliest comes first.
+    """
     import sqlite3
 
     try:
         with closing(_open(source.path)) as database:
             columns = [str(row[1]) for row in database.execute(f'PRAGMA table_info("{table}")')]
-            sort = ", ".join(f'"{column}"' for column in order if column in columns) or "rowid"
+            sorts = [f'"{column}"' for column in order if column in columns] or ["rowid"]
+            if newest and set(newest) <= set(columns):
+                sorts.insert(0, f'max("{newest[1]}") OVER (PARTITION BY "{newest[0]}")')
+            sort = ", ".join(sorts)
             for row in database.execute(f'SELECT * FROM "{table}" ORDER BY {sort}'):  # noqa: S608, our own names
                 yield dict(zip(columns, row, strict=True))
     except sqlite3.Error as error:

@@ -71,7 +71,7 @@ def _database(source: Source, options: Options) -> Iterator[tuple[str, Json]]:
         about = databases.rows(source, "sessions", ("id",))
         silent = {row.get("id") for row in about if row.get("source") in _SILENT}
     default = source.default_id
-    for row in databases.rows(source, "messages", ("session_id", "id")):
+    for row in databases.rows(source, "messages", ("session_id", "id"), newest=("session_id", "timestamp")):
         if row.get("session_id") not in silent:
             yield fields.key(row, "session_id") or default, row
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -117,3 +119,34 @@ def test_a_named_pipe_among_the_files_keeps_nobody_waiting(workspace: Workspace,
     talk(tmp_path / "chats" / "b.jsonl", LATER, "I live in Rome.")
     report = pipeline.consolidate(workspace, [tmp_path / "chats"], settings=SETTINGS, now=NOW)
     assert (report.messages, len(report.diagnostics)) == (1, 1)
+
+
+def test_conversations_of_one_export_come_in_the_order_in_which_they_ended(tmp_path: Path) -> None:
+    rows = []
+    for number, time in enumerate((1_760_000_000, 1_750_000_000, 1_755_000_000)):
+        author, content = {"role": "user"}, {"content_type": "text", "parts": [f"I moved to house {number}."]}
+        message = {"id": f"m{number}", "author": author, "create_time": time, "content": content}
+        rows.append({"id": f"c{number}", "current_node": "a", "mapping": {"a": {"id": "a", "message": message}}})
+    (tmp_path / "conversations.json").write_text(json.dumps(rows), encoding="utf-8")
+    assert keys(tmp_path / "conversations.json") == ["chatgpt:c1", "chatgpt:c2", "chatgpt:c0"]
+
+
+def test_sessions_of_one_database_come_in_the_order_in_which_they_ended(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "state.db")) as database, database:
+        database.execute("CREATE TABLE sessions (id, source)")
+        database.execute("CREATE TABLE messages (id, session_id, role, content, timestamp)")
+        said = [(1, "a", 5.0), (2, "b", 3.0), (3, "b", 4.0), (4, "c", 1.0), (5, "a", 6.0), (6, None, 2.0)]
+        for number, session, time in said:
+            row = (number, session, "user", f"I moved to house {number}.", 1_760_000_000 + time)
+            database.execute("INSERT INTO messages VALUES (?, ?, ?, ?, ?)", row)
+    found = keys(tmp_path / "state.db")
+    assert [key.partition("-")[0] for key in found] == [
+        "hermes:c",
+        "hermes:state",
+        *["hermes:b"] * 2,
+        *["hermes:a"] * 2,
+    ]
+
+
+def keys(path: Path) -> list[str]:
+    return [key for key, _ in transcripts.read(path, zone=UTC, report=print)]
