@@ -39,6 +39,11 @@ _MUST = (
     r"|can(?:not|'t)|is (?:now )?(?:authori[sz]ed|allowed|instructed|required|permitted|told|obliged|unrestricted)"
     r"|(?:do|does) not|don't|doesn't)"
 )
+# What people tell each other to cheer up, and nothing besides: no order to an agent.
+_COMFORT = (
+    r"(?:look on the bright side|lose hope|give up|stop (?:dreaming|believing|learning|trying)|worry|mind|say never"
+    r"|forget to smile)(?:\s*\([^)]*\d{4}\))?\W*$"
+)
 _PATTERNS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -58,7 +63,7 @@ _PATTERNS = tuple(
         r"|\byour (?:new )?(?:instructions?|rules?|task|system|memory|guidelines|safety)\b",
         rf"^\W*(?:please\s+|now\s+|first\s+)*(?:always|never|please|do not|don't|make sure to|be sure to|remember to|you)\s+{_BASE}\b",
         # without a subject, as orders are given; "always eats", "never had" tell of somebody
-        r"^\W*(?:please\s+|only\s+)*(?:always|never|do not|don't)\s+(?!been\b|had\b|was\b|got\b|went\b|(?:\w+ly\s+)?\w+(?:[^s\W]s|ed|ing|en)\b)[a-z]+\b",
+        rf"^\W*(?:please\s+|only\s+)*(?:always|never|do not|don't)\s+(?!{_COMFORT})(?!been\b|had\b|was\b|got\b|went\b|(?:\w+ly\s+)?\w+(?:[^s\W]s|ed|ing|en)\b)[a-z]+\b",
         rf"^\W*(?:please\s+)?(?:only\s+)?{_MANNER}\b(?!\s+(?:is|was|are|were|of|from|from the)\b|\s*:)",
         rf"^\W*(?:{_BASE}|push|merge|deploy|commit|proceed|continue)\b[^.]{{0,60}}\bwithout\s+(?:an?\s+|any\s+|the\s+)?(?:review|asking|confirm|permission|approval|consent|check|question|warning)",
         rf"\b(?:says?|said|states|reads|writes|wrote|tells?)\b[^.]{{0,24}}?[\s:,\"“'](?:always|never|must|{_MANNER}|ignore|delete|send|run)\s+\w+",

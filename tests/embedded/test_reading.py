@@ -5,6 +5,7 @@ import re
 import pytest
 
 from dream.llm.embedded.person import third
+from dream.llm.embedded.referring import shown
 from dream.llm.embedded.telling import tells
 from tests.embedded.asking import dreamt, facts, summary
 
@@ -98,3 +99,8 @@ def test_what_happened_and_what_is_so_is_worth_a_line(text: str) -> None:
 )
 def test_a_line_names_its_speaker_once_and_stays_correct_english(said: str, written: str) -> None:
     assert third(said, "Ann") == written
+
+
+def test_a_picture_is_told_as_what_it_shows() -> None:
+    assert shown("Here's a pic from when we met up last week") == "we met up last week"
+    assert shown("Here's a bowl I made yesterday") == "I made a bowl yesterday"

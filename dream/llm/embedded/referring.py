@@ -50,6 +50,8 @@ def shown(text: str) -> str:
     match = _SHOWN.match(text)
     if match is None or re.search(r"\b(?:peek|look|glimpse)\b", match["thing"]):
         return text
+    if re.search(r"\b(?:when|where|while)$", match["thing"]):  # a picture of what it shows
+        return f"{match['who']}{match['short'] or ''} {match['deed']}{match['rest']}"
     return f"{match['who']}{match['short'] or ''} {match['deed']} {match['thing']}{match['rest']}"
 
 
