@@ -10,6 +10,8 @@ from tests.embedded.asking import findings, said, summary
     [
         ("The launch is next Friday.", "The launch is on Friday 19 May 2023"),
         ("I'm a vegetarian.", "Is a vegetarian (8 May 2023)"),
+        ("Our dog Mochi is three years old.", "Our dog Mochi is three years old (8 May 2023)"),
+        ("My dog is called Rex.", "The user's dog is called Rex (8 May 2023)"),
         ("I'm vegan.", "Is vegan (8 May 2023)"),
         ("I'm left-handed.", "Is left-handed (8 May 2023)"),
         ("My name is Ada Brown.", "The user is called Ada Brown (8 May 2023)"),

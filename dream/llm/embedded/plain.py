@@ -25,6 +25,12 @@ _HABIT = re.compile(
     r"^I (?:really |also |absolutely |only |don't )?(?:love|like|hate|dislike|enjoy|prefer|play|speak|collect|study|teach|own|drive|use|"
     r"eat|drink|write|learn|live|work|come|grew up|have|take|run|cook|need) (?!it\b|this\b|that\b|these\b|those\b|them\b|how\b|when\b|what\b|your?\b)(?P<what>[^,;]{2,40})$"
 )
+# How old somebody of the family is, or what they are called: "Our dog Mochi is three years old".
+_FAMILY = re.compile(
+    r"^(?:my|our) (?:\w+ )?(?:wife|husband|partner|sons?|daughters?|kids?|children|twins|sister|brother|mother|mom|mum|father|dad|parents|dog|cat|horse|parrot|rabbit)"
+    r"(?:,? (?P<name>(?-i:[A-Z])\w+),?)? (?:is|are|turns?|was) (?P<what>(?:now |almost )?(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)(?: (?:years|months|weeks) old)?|(?:called|named) .{2,30})$",
+    re.I,
+)
 # What somebody or something that has a name is or does: "Leo is allergic to nuts", "Clara does the reviews now".
 _NAMED = re.compile(
     r"^(?P<who>[A-Z][a-z]{2,})(?: [A-Z][a-z]+)? (?:is|isn't|has|does|doesn't|plays|likes|loves|hates|prefers|wants|works|lives|owns|leads|"
@@ -52,7 +58,7 @@ _SET = re.compile(
 
 def is_plain(text: str) -> bool:
     """Say whether a trimmed sentence, as a user said it, is short but a fact: who they are, or when something is."""
-    if _CALLED.match(text):
+    if _CALLED.match(text) or _FAMILY.match(text):
         return True
     am = _AM.match(text)
     if am:
