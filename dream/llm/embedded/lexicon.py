@@ -39,13 +39,7 @@ started starting stay step stuff super support supportive sure take taken takes 
 thankful thanks thing things think thinking thought time times today together told took totally tough trip tried true
 try trying turn turned understand use used using usually want wanted wants way ways week weekend weeks went whole
 wonderful wondering work worked working world worth wow year years yesterday young blast awesome grateful appreciate
-able agree agreed allow allows allowed answer appear approach aspect assist attempt avoid basic basically behind capture
-case certain choose chosen clear clearly close closer common complete completed consider considering continue continued
-count decide depends discuss effect effort either ensure especially everybody exist expect explain explore extra figure
-figured final follow folks forward further future general generally given gotten handle include including kinds lead level
-likely manage mention mentioned middle missing nearly offer opinion option options order overall particular pay potential
-process provide question reason recent regular remain result seriously similar situation somewhere sort sound sounds spread
-stand stands stick suggest surely tend touch type usual view wait wanna whatever word words yet amazed hang happening journey absolutely truly highly certainly simply currently fully various several
+amazed hang happening journey absolutely truly highly certainly simply currently fully various several
 """)
 
 # Words of judgement, feeling and encouragement: content, but seldom what anybody asks for later.

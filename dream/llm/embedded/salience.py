@@ -73,13 +73,13 @@ def salience(text: str) -> float:
     """Return a factor around 1 for a trimmed sentence, before it is rewritten."""
     factor = 1.0
     if _STRONG.search(text):
-        factor *= 1.12
+        factor *= 1.25
     if _DATED.search(text):
-        factor *= 1.14
+        factor *= 1.3
     if _FEELING.match(text):
-        factor *= 0.87
+        factor *= 0.75
     if _VAGUE.search(text):
-        factor *= 0.84
+        factor *= 0.7
     if not _OWN.search(text) and not _NAMES.search(text):
-        factor *= 0.77
+        factor *= 0.6
     return factor
