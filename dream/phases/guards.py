@@ -6,7 +6,7 @@ is counted over the whole dream and not edit by edit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
@@ -20,6 +20,7 @@ from dream.phases.markup import FlawName
 from dream.phases.naming import Told
 from dream.phases.similar import content_words, coverage, near_fact, same_fact
 from dream.settings import Settings
+from dream.wording import without_said_on
 
 LATE = timedelta(days=1)  # between a talk and its entry: what is read sooner comes in the order of the talks
 LONGEST_LINE = 600  # characters of a line of memory; a longer one is a text, not a fact
@@ -162,16 +163,24 @@ def _rejected_fact(case: Case, protected: Protected, settings: Settings) -> Verd
 
 
 def _older(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
-    """What was said earlier takes no line away that rests on what was said later."""
+    """What was said earlier neither takes away what was said later, nor adds what that corrects."""
     if not case.cursors or not case.cursors <= protected.late.keys():
         return None
     said = max(protected.late[cursor] for cursor in case.cursors)
-    for line in case.gone:
-        later = protected.learnt(case.edit.file, line) if line.strip() else None
+    touched = [(case.edit.file, line) for line in case.gone if line.strip()]
+    for file, line in [*touched, *_speaking_of(case.added, protected)]:
+        later = protected.learnt(file, line)
         if later is not None and later > said:
             reason = f"it was said on {said:%Y-%m-%d}, and on {later:%Y-%m-%d} what stands there: {_shown(line)}"
             return Verdict("refused", "older", reason)
     return None
+
+
+def _speaking_of(lines: Iterable[str], protected: Protected) -> Iterator[tuple[MemoryFile, str]]:
+    """Yield the lines of the files that hold every word of one of `lines`: they say the same, or correct it."""
+    for fact in (without_said_on(line) for line in lines if markup.heading(line) is None):
+        for file, text in protected.before.items():
+            yield from ((file, line) for line in text.splitlines() if coverage(fact, line) == 1.0)
 
 
 def _kept_line(case: Case, protected: Protected, settings: Settings) -> Verdict | None:

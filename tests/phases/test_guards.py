@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -11,7 +11,7 @@ from dream.models import Entry, Finding, MemoryFile
 from dream.phases import markup
 from dream.phases.draft import Edit, EditError
 from dream.phases.editing import Editing
-from dream.phases.guards import LONGEST_LINE, Protected, said
+from dream.phases.guards import LONGEST_LINE, Protected, late, said
 from dream.phases.instructing import instructs
 from dream.settings import Settings
 
@@ -152,3 +152,35 @@ def test_ordinary_lines_pass(line: str) -> None:
 )
 def test_facts_are_no_instructions(line: str) -> None:
     assert not instructs(line)
+
+
+@pytest.mark.parametrize("learnt", [datetime(2026, 10, 18, tzinfo=UTC), datetime(2026, 1, 30, tzinfo=UTC), None])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("- Works as a pilot, no longer as a nurse", "- Works as a nurse"),
+        ("- Works as a pilot, no longer as a nurse", ""),
+        ("", "- Works as a nurse (2 May 2026)"),
+    ],
+)
+def test_what_was_said_earlier_gives_way_to_what_was_said_later(old: str, new: str, learnt: datetime | None) -> None:
+    said = datetime(2026, 5, 2, tzinfo=UTC)
+    before: dict[MemoryFile, str] = {
+        "SOUL.md": "",
+        "USER.md": "# User\n\n- Works as a pilot, no longer as a nurse\n",
+        "memory/MEMORY.md": "",
+    }
+    finding = Finding("USER.md", new or old, (1,), remove=not new)
+    protected = Protected(before, {}, (), late={1: said}, learnt=lambda file, line: learnt)
+    desk = Editing([finding], protected, Settings())
+    desk.edit(Edit("USER.md", old, new, (1,)))
+    (outcome,) = desk.outcomes()
+    assert (outcome.state == "refused") == (learnt is not None and learnt > said)
+    assert not outcome.reason or "it was said on 2026-05-02, and on 2026-10-18 what stands there" in outcome.reason
+
+
+def test_late_is_what_was_written_more_than_a_day_after_it_was_said() -> None:
+    now = datetime(2026, 11, 21, tzinfo=UTC)
+    times = [None, now - timedelta(hours=23), now - timedelta(days=40)]
+    entries = [Entry(number, now, "summary", "- a", said=time) for number, time in enumerate(times, start=1)]
+    assert late(entries) == {3: times[2]}

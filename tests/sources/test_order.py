@@ -96,7 +96,19 @@ def test_what_is_read_later_but_was_said_earlier_takes_nothing_away(
     dream(workspace)
     assert word in memory(workspace)
     assert [line for line in memory(workspace).splitlines() if line in kept] == kept
-    print(memory(workspace))
+
+
+@pytest.mark.parametrize(("earlier", "later", "word"), FACTS[1:])
+def test_what_a_later_line_corrects_already_is_not_added_again(
+    workspace: Workspace, tmp_path: Path, earlier: str, later: str, word: str
+) -> None:
+    consolidate(workspace, talk(tmp_path / "chats" / "a.jsonl", LATER, later))
+    dream(workspace)
+    before = memory(workspace)
+    consolidate(workspace, talk(tmp_path / "chats" / "b.jsonl", EARLIER, earlier))
+    dream(workspace)
+    assert word in before
+    assert memory(workspace) == before
 
 
 @pytest.mark.parametrize(
