@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,15 @@ class Row:
     def met(self) -> bool:
         """Whether the ratio is where it should be."""
         return self.ratio >= self.aim if self.at_least else self.ratio <= self.aim
+
+
+def peak() -> float:
+    """Return the most memory that this process has held, in MiB.
+
+    Not from getrusage(2), which begins with what the process held that started this one.
+    """
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
 def seconds(deed: Callable[[], object]) -> float:

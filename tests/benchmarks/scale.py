@@ -51,18 +51,19 @@ server.serve_forever()
 
 # A process of its own, so that its memory is its own: sessions of 200 kB, written before it begins.
 LARGE = """
-import resource, time
+import time
 from pathlib import Path
 from dream import pipeline
 from dream.settings import Settings
 from dream.store.workspace import Workspace
+from tests.benchmarks.measure import peak
 from tests.benchmarks.scale import NOW, settings
 folder = Path({folder!r})
 workspace, began = Workspace.open(folder / "ws"), time.process_time()
 report = pipeline.consolidate(workspace, [folder / "chats"], settings=settings({address!r}), now=NOW)
 assert report.sessions == {sessions} and not report.raw, report
 used = time.process_time() - began
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, used / report.usage.calls * 1e3)
+print(peak(), used / report.usage.calls * 1e3)
 """
 TURNS, WORDS = 200, 180  # messages of a long session, and words of each
 

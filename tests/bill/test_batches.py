@@ -288,3 +288,61 @@ def test_status_says_what_is_with_the_provider(workspace: Workspace, provider: P
     run(workspace, provider)
 
     assert "1 with the provider at half the price" in dream("status", "-w", workspace.root).out
+
+
+# Where a night may die between "these requests are to be sent" and "their answers are in history": before the step
+# named, in the night that submits (1) or in the one that collects (2).
+DEATHS = (
+    (1, "dream.llm.batch_door", "BatchDoor.submit"),
+    (1, "dream.store.batches", "Batches.submitted"),
+    (2, "dream.llm.batch_door", "BatchDoor.answers"),
+    (2, "dream.store.batches", "Batches.collected"),
+    (2, "dream.store.batches", "Batches.use"),
+    (2, "dream.llm.spending", "Meter.record"),
+    (2, "dream.store.history", "History.append"),
+    (2, "dream.store.runs", "append"),
+)
+NIGHT = """
+import importlib, os, signal
+from datetime import datetime, UTC
+from pathlib import Path
+from dream import pipeline
+from dream.settings import Settings
+from dream.store.workspace import Workspace
+*owner, name = {step!r}.split(".")
+place = importlib.import_module({module!r})
+for part in owner:
+    place = getattr(place, part)
+setattr(place, name, lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))
+given = Settings(model={model!r}, batch=True, timezone="UTC", api_base={base!r}, api_key="k", retries=0)
+pipeline.consolidate(Workspace.open(Path({root!r})), [Path({path!r})], settings=given,
+                     now=datetime(2026, 11, 21, 3, tzinfo=UTC))
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("night", "module", "step"), DEATHS, ids=[step for _, _, step in DEATHS])
+def test_whenever_a_night_dies_each_request_is_sent_once_and_each_answer_is_in_history_once(
+    workspace: Workspace, provider: Provider, tmp_path: Path, night: int, module: str, step: str
+) -> None:
+    provider.script(answer)
+    path = transcript(tmp_path / "t", "one", "I moved to Tokyo")
+    if night == 2:
+        consolidate(workspace, provider, path)
+        provider.batches.finish()
+    code = NIGHT.format(
+        step=step, module=module, model=NAME, base=provider.base, root=str(workspace.root), path=str(path)
+    )
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    died = subprocess.run([sys.executable, "-c", code], env=environ, check=False, capture_output=True, text=True)
+    assert died.returncode == -signal.SIGKILL, died.stderr
+
+    for _ in range(2):
+        consolidate(workspace, provider, path)
+        provider.batches.finish()
+    consolidate(workspace, provider, path)
+
+    assert (history(workspace), len(provider.batches.submitted)) == (["- I moved to Tokyo"], 1)
+    assert {request.path for request in provider.requests} == {"/v1/batch"}
+    # What was noted as used is never billed again: of a death in that very moment one answer is left out of the bill.
+    assert Bills(workspace.private).spent(datetime.now(UTC), UTC).month.calls == (step != "Meter.record")
