@@ -72,3 +72,8 @@ def test_the_users_own_words_at_the_end_of_a_summary_are_read_as_what_they_said(
 def test_a_change_of_one_half_leaves_the_other(new: str, old: str, renewed: str) -> None:
     assert supersedes(new, old)
     assert remainder(f"{new} (8 May 2023)", old) == (f"{renewed} (8 May 2023)" if renewed else "")
+
+
+def test_what_leaned_on_the_old_value_goes_with_it() -> None:
+    old = "Ines lives in Porto; It's the highlight of her life (2 May 2023)"
+    assert remainder("Ines moved to Ghent (8 May 2023)", old) == ""

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from dream.llm.embedded.moods import is_mood
 from dream.llm.embedded.person import third
 from dream.llm.embedded.referring import shown
 from dream.llm.embedded.telling import tells
@@ -104,3 +105,23 @@ def test_a_line_names_its_speaker_once_and_stays_correct_english(said: str, writ
 def test_a_picture_is_told_as_what_it_shows() -> None:
     assert shown("Here's a pic from when we met up last week") == "we met up last week"
     assert shown("Here's a bowl I made yesterday") == "I made a bowl yesterday"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I won't let anything hold me back",
+        "It'll be worth it",
+        "Life sure can be a roller coaster",
+        "Moments like this remind me why I'm chasing my dream",
+        "I'm rooting for you all the way",
+        "Tomorrow's gonna be an awesome night",
+    ],
+)
+def test_what_keeps_the_spirits_up_is_a_mood(text: str) -> None:
+    assert is_mood(text)
+
+
+@pytest.mark.parametrize("text", ["It's a blue bowl", "I won't quit my job at Bosch", "It'll be worth 300 euros"])
+def test_a_fact_in_like_words_is_none(text: str) -> None:
+    assert not is_mood(text)

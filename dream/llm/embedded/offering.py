@@ -15,6 +15,7 @@ from dream.llm.embedded.dates import anchor, dated
 from dream.llm.embedded.directives import directive
 from dream.llm.embedded.elliptic import completed
 from dream.llm.embedded.introducing import introduced
+from dream.llm.embedded.moods import is_mood
 from dream.llm.embedded.noise import is_injection, is_mine, is_passing, is_pleasantry, is_question, is_secret, is_thin
 from dream.llm.embedded.person import inner
 from dream.llm.embedded.plain import is_plain
@@ -182,7 +183,7 @@ def _add(out: list[Line], claim: str, factor: float, turn: _Turn, order: int, pl
 
 def _worth(claim: str, text: str, turn: _Turn) -> bool:
     """Say whether a claim can become a line at all; `text` is the claim without what carries nothing."""
-    if is_pleasantry(text) or is_question(text) or is_passing(text):
+    if is_pleasantry(text) or is_question(text) or is_passing(text) or is_mood(text):
         return False
     if (turn.pasted or not turn.name) and not is_mine(claim) and (turn.pasted or len(text) > LONG):
         return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from dream.llm.embedded.changes import JOB, PLACE, SUFFIX, supersedes, undated
+from dream.llm.embedded.referring import leans
 from dream.llm.embedded.renewing import renewed
 from dream.llm.embedded.subjects import about
 from dream.llm.embedded.words import content
@@ -33,6 +34,8 @@ def remainder(new: str, old: str) -> str:
             kept.append(rest if index == 0 else rest.removeprefix(name))
     if len(kept) == len(parts[::2]) and len(kept) > 1:
         return ""
+    while kept and not body.startswith(kept[0][:8]) and leans(kept[0].removeprefix(name)):
+        del kept[0]  # what it leaned on is gone
     joint = "，" if "，" in body else "; " if ";" in body else " and "
     text = joint.join(kept)
     if kept and not body.startswith(kept[0][:8]):
