@@ -66,6 +66,7 @@ def write_commit(
 def move_head(git: Git, new: str, old: str | None, reason: str) -> bool:
     """Point HEAD at `new` if it still is `old`; return False where someone moved it meanwhile.
 
+    Where git reports an error and HEAD is `new` all the same, it has moved.
     A lock that a dead process left on a ref is removed.
     """
     update = f"update HEAD {new} {old or '0' * len(new)}\ndelete {NEXT}\n".encode()
@@ -76,7 +77,10 @@ def move_head(git: Git, new: str, old: str | None, reason: str) -> bool:
         try:
             git.run(*arguments, stdin=update)
         except GitError as error:
-            if _was_moved(git, old):
+            now = _head(git)
+            if now == new:  # what failed came after it: the removal of a lock, the reflog
+                return True
+            if now != old:
                 return False
             _wait_for_lock(str(error), deadline, error)
         else:
@@ -114,9 +118,9 @@ def clear_locks(git_dir: Path, since: float) -> None:
             report.unlink(missing_ok=True)
 
 
-def _was_moved(git: Git, old: str | None) -> bool:
+def _head(git: Git) -> str | None:
     printed = git.run("rev-parse", "--quiet", "--verify", "HEAD^{commit}", ok=(0, 1))
-    return (printed.decode().strip() or None) != old
+    return printed.decode().strip() or None
 
 
 def _wait_for_lock(said: str, deadline: float, error: GitError) -> None:

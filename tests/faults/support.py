@@ -257,7 +257,7 @@ class Checker:
 
     def _leftovers(self) -> None:
         # A disk that refuses git the removal of its own lock leaves it; the next commit takes it away.
-        excused = OURS if self.gapless else OURS | {"HEAD.lock", "main.lock", "next.lock"}
+        excused = OURS if self.gapless else OURS | {"HEAD.lock", "main.lock", "next.lock", "packed-refs.lock"}
         found = [path for pattern in LEFTOVERS for path in self.root.rglob(pattern) if path.name not in excused]
         self._say(found, f"left over: {found}")
         with (self.root / ".dream/run.lock").open("a") as lock:

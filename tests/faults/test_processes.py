@@ -124,8 +124,9 @@ class Mayhem:
                 self.said += 1
         self._dream("consolidate", self._transcript)
 
-    def sleep(self, _: random.Random) -> None:
-        self._dream("run")
+    def sleep(self, chance: random.Random) -> None:
+        self._dream("run", "--max-batches", chance.randint(1, 3))  # what is noted meanwhile would never let it end
+        time.sleep(chance.random() * 0.2)
 
     def take_back(self, chance: random.Random) -> None:
         listed = git(self.root, "log", "--grep=^Dream-Kind: dream$", "--format=%H").split()

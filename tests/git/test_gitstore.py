@@ -162,7 +162,28 @@ def test_a_stale_index_lock_of_the_person_stops_no_dream(workspace: Workspace) -
     assert git(workspace.root, "status", "--porcelain") == ""
 
 
-@pytest.mark.parametrize("name", ["HEAD.lock", "refs/heads/main.lock"])
+def test_an_error_of_git_after_head_has_moved_is_no_reason_to_begin_anew(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    door = workspace.git.git
+    run = door.run
+
+    def failing(*arguments: str, **more: object) -> bytes:
+        printed = run(*arguments, **more)  # type: ignore[arg-type]
+        if "--stdin" in arguments and arguments[0] == "update-ref":
+            raise GitError("git update-ref failed: unable to unlink HEAD.lock: Input/output error")
+        return printed
+
+    monkeypatch.setattr(door, "run", failing)
+    add(workspace, "- x", 1)
+    monkeypatch.undo()
+    assert [change.kind for change in workspace.git.log()] == ["dream", "init"]
+    assert git(workspace.root, "status", "--porcelain") == ""
+    add(workspace, "- y", 2)
+    assert [change.kind for change in workspace.git.log()] == ["dream", "dream", "init"]
+
+
+@pytest.mark.parametrize("name", ["HEAD.lock", "refs/heads/main.lock", "packed-refs.lock"])
 def test_a_lock_that_a_dead_process_left_on_a_ref_is_taken_away(workspace: Workspace, name: str) -> None:
     lock = workspace.root / ".git" / name
     lock.touch()

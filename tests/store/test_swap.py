@@ -161,10 +161,10 @@ number = 0
 while time.monotonic() < end:
     number += 1
     save(path, f"theirs {number}".encode(), how)
-    print(number, flush=True)
     time.sleep(0.0003 * (number % 4))
     while path.read_bytes() == b"ours":
         save(path, f"theirs {number} again".encode(), how)
+print(number)
 """
 
 
