@@ -9,7 +9,7 @@ from dream.phases.similar import coverage
 
 SHORTEST = 8  # characters of a fact that can be taken for one of our header lines
 # What a prompt shows as an example: in quotation marks, or behind a [FILE] mark at a line's start.
-_EXAMPLE = re.compile(r"[\"“]([^\"”\n]+)[\"”]|^\[[A-Z-]+\] ([^{\n]+?)(?: \{\d+\})?$", re.MULTILINE)
+_EXAMPLE = re.compile(r"[\"“]([^\"”\n]+)[\"”]|^\[[A-Z-]+\] ([^{\n]+?)(?: \{[\d,]+\})?$", re.MULTILINE)
 SAID = 0.5  # of an example's words that the data must hold for it to be a fact of the data too
 
 

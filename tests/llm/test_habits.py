@@ -299,9 +299,10 @@ def test_no_summary_that_was_not_finished_as_text_counts(provider: Provider, rep
 @pytest.mark.parametrize(
     "echo",
     [
-        "[USER] one new or corrected fact {41}",
-        "[USER-REMOVE] the line of USER.md that is no longer true, copied {44}",
-        "[SOUL] … [SOUL-REMOVE] … [MEMORY] … [MEMORY-REMOVE] …",
+        "[USER] The user moved to Porto on 2031-05-02 {44}",
+        "[USER-REMOVE] Rents a flat in Lisbon {44}",
+        "[MEMORY] The ledger service listens on port 7391 {41,43}",
+        "[SOUL] Use no emoji",
         '[USER] "Is a vegetarian"',
         "[MEMORY] Ines draws the maps {1}",
         "[USER] 2026-11-20 03:00 summary",
