@@ -13,6 +13,7 @@ DreamError                      exit 1
 ├── ModelError                           a model call that ended without a usable answer
 │   ├── ModelUnavailable                 may pass by itself: network, rate limit, server fault
 │   ├── ModelRejected                    will not pass by itself: key, name, malformed request
+│   │   ├── ModelInaccessible            the key, the name or the account is at fault: no call can succeed
 │   │   └── ToolsUnsupported             the model cannot call tools
 │   ├── PromptTooLong                    more tokens than the model's window
 │   └── AnswerUnusable                   truncated, empty, refused or not in the agreed form
@@ -82,6 +83,10 @@ class ModelUnavailable(ModelError):
 
 class ModelRejected(ModelError):
     """The provider refused the request for a reason that a retry cannot change."""
+
+
+class ModelInaccessible(ModelRejected):
+    """The key, the model's name or the account is at fault: every call would end like this until a person acts."""
 
 
 class ToolsUnsupported(ModelRejected):

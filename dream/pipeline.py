@@ -54,6 +54,7 @@ def consolidate(
     directory that is unchanged since all of it went into history is not opened. `progress` is called before each file
     and model call, and may end it there by raising SpendingLimit.
     A transcript that cannot be read is a diagnostic as long as another can; else TranscriptError.
+    Raises ModelInaccessible where the key, the model's name or the account is at fault: what is read waits.
     At a spending bound it stops before the next model call; what is appended stays, and `reason` says so.
     """
     diagnostics: list[Diagnostic] = []

@@ -59,7 +59,8 @@ class Consolidator:
         What history holds is known by the messages' identities, so a session that was started anew, rewritten or
         cut loses nothing and is archived once. `messages` may be read again; an iterator is held in memory.
         Every entry is on disk when this returns or raises. Raises SpendingLimit before the call that
-        would pass a bound, and HistoryError.
+        would pass a bound, ModelInaccessible where the key, the model's name or the account is at fault (the
+        messages wait in their transcript, as long as that lasts), and HistoryError.
         """
         messages = list(messages) if isinstance(messages, Iterator) else messages
         return sum(self.steps(Talk(key, messages), now=now), Consolidated(key))
@@ -108,8 +109,9 @@ class Consolidator:
         """Consolidate the oldest messages of `session` if its prompt has reached the budget; None if it has not.
 
         To be called when a turn is over. `other_tokens` are those of the prompt that are not the session's:
-        system prompt, memory, tools. Messages that are added meanwhile stay as they are. Raises as
-        `consolidate` does, and first of all what went wrong in the background.
+        system prompt, memory, tools. Messages that are added meanwhile stay as they are. Raises SpendingLimit and
+        HistoryError, and first of all what went wrong in the background; whatever is wrong with the model, a live
+        session can't wait, and goes in as it was said.
         """
         self._background.raise_error(session.key)
         return self._given_up_if_due(session, now, other_tokens)
@@ -167,7 +169,7 @@ class Consolidator:
                 return done
             place = Place(session.key, old[0][0])
             try:
-                for step in self._run(self._begun(Talk(session.key, ()), place, iter(old), now), now):
+                for step in self._run(self._begun(Talk(session.key, ()), place, iter(old), now, can_wait=False), now):
                     done += step
             except StalePosition:  # another process was quicker; what it left is ours
                 if self._history.position(session.key) <= place.position:
@@ -185,9 +187,11 @@ class Consolidator:
             return None  # before a tokenizer is loaded for nothing
         place = Place(plan.key, plan.start, plan.prefix, plan.known)
         numbered = identity.without_summarised(self._history, talk.key, chain([first], plan.numbered))
-        return self._begun(talk, place, numbered, now)
+        return self._begun(talk, place, numbered, now, can_wait=True)
 
-    def _begun(self, talk: Talk, place: Place, numbered: Iterator[tuple[int, Message]], now: datetime) -> Line:
+    def _begun(
+        self, talk: Talk, place: Place, numbered: Iterator[tuple[int, Message]], now: datetime, *, can_wait: bool
+    ) -> Line:
         summariser = Summariser(
             self._model,
             self._settings,
@@ -195,6 +199,7 @@ class Consolidator:
             report=self._report,
             patience=self._patience,
             stuck=self._stuck,
+            can_wait=can_wait,
             known=known_lines(self._history.path.parent.parent, self._folder),
             now=now,
         )

@@ -14,7 +14,7 @@ from dream.consolidate.cut import Item
 from dream.consolidate.fidelity import Kept
 from dream.consolidate.patience import Patience
 from dream.consolidate.prepare import prepare, safe
-from dream.errors import AnswerUnusable, ModelError, PromptTooLong, SpendingLimit
+from dream.errors import AnswerUnusable, ModelError, ModelInaccessible, PromptTooLong, SpendingLimit
 from dream.llm.model import ChatMessage, Model
 from dream.models import Diagnostic, Message, NewEntry, Report, Usage
 from dream.settings import Settings
@@ -40,10 +40,11 @@ class Batch:
 class Summariser:
     """Summarises the chunks of one session with `model`; what the model did wrong is reported, never raised.
 
-    Only a SpendingLimit, raised before a call, gets through.
+    Only two things get through: a SpendingLimit, raised before a call, and, where the messages `can_wait` in their
+    transcript, a ModelInaccessible: until a person has mended the key or the name, no session is worth less.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a session's summaries need, by name
         self,
         model: Model,
         settings: Settings,
@@ -52,6 +53,7 @@ class Summariser:
         report: Report | None,
         patience: Patience,
         stuck: Stuck,
+        can_wait: bool,
         known: frozenset[str] = frozenset(),
         now: datetime,
     ) -> None:
@@ -62,6 +64,7 @@ class Summariser:
         self._report = report
         self._patience = patience
         self._stuck = stuck
+        self._can_wait = can_wait
         self._now = now
         self._told = False
         self._system = prompts.load("consolidate", folder, language=prompts.language(settings.language))
@@ -133,7 +136,7 @@ class Summariser:
                 yield replace(batch, entries=tuple(replace(entry, by_user=()) for entry in batch.entries))
 
     def _summary(self, key: str, items: Sequence[Item]) -> Batch:
-        """Ask for a summary of `items`, twice at the most; raises PromptTooLong."""
+        """Ask for a summary of `items`, twice at the most; raises PromptTooLong and ModelInaccessible."""
         if self._patience.lost(self._now):
             return self._raw(key, items, Usage(), "the model failed too often in a row and was not asked")
         conversation = self._conversation(key, items)
@@ -153,6 +156,8 @@ class Summariser:
             except PromptTooLong:
                 raise
             except ModelError as error:
+                if self._can_wait and isinstance(error, ModelInaccessible):
+                    raise
                 self._patience.failed(error, self._now)
                 return self._raw(key, items, usage, str(error))
         return self._raw(key, items, usage, f"the model's answer did not count twice: {wrong}")

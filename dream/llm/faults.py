@@ -10,7 +10,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dream.errors import AnswerUnusable, ModelError, ModelRejected, ModelUnavailable, PromptTooLong, ToolsUnsupported
+from dream.errors import (
+    AnswerUnusable,
+    ModelError,
+    ModelInaccessible,
+    ModelRejected,
+    ModelUnavailable,
+    PromptTooLong,
+    ToolsUnsupported,
+)
 from dream.llm.retry import retry_after
 from dream.models import Usage
 from dream.redact import redact
@@ -111,18 +119,18 @@ def _account(fault: Fault, text: str, quoted: str) -> ModelError | None:
     """Return the error where the key, the name or the account is at fault."""
     model = fault.model
     if _NO_KEY.search(text):
-        return ModelRejected(f"{model} needs a key: set DREAM_API_KEY or {_variable(fault)} in the environment.")
+        return ModelInaccessible(f"{model} needs a key: set DREAM_API_KEY or {_variable(fault)} in the environment.")
     if "provider not provided" in text:
-        return ModelRejected(
+        return ModelInaccessible(
             f"The model name {model!r} names no provider: write provider/name, such as openai/gpt-5-mini "
             "or ollama_chat/qwen3."
         )
     if fault.status in (401, 403):
-        return ModelRejected(
+        return ModelInaccessible(
             f"{model} refused the key ({fault.status}: {quoted}); check DREAM_API_KEY or {_variable(fault)}."
         )
     if fault.status == 402 or _NO_QUOTA.search(text):
-        return ModelRejected(f"The account for {model} has no credit or quota left ({quoted}).")
+        return ModelInaccessible(f"The account for {model} has no credit or quota left ({quoted}).")
     return None
 
 
@@ -149,7 +157,7 @@ def _by_status(fault: Fault, text: str, quoted: str) -> ModelError:
     if status in (409, 425) or (status or 0) >= 500:
         return Overloaded(f"{model} failed with status {status} ({quoted}){_asks(wait)}; try again later.", wait)
     if status == 404:
-        return ModelRejected(f"There is no model {model}{where} ({quoted}); check model and api_base.")
+        return ModelInaccessible(f"There is no model {model}{where} ({quoted}); check model and api_base.")
     return ModelRejected(f"{model} refused the request ({status or fault.kind}: {quoted}).")
 
 

@@ -13,7 +13,16 @@ import pytest
 from dream.consolidate.consolidator import Consolidator
 from dream.consolidate.flight import Talk
 from dream.consolidate.raw import RAW_CHARS
-from dream.errors import AnswerUnusable, HistoryError, ModelRejected, ModelUnavailable, PromptTooLong, SpendingLimit
+from dream.consolidate.session import Session
+from dream.errors import (
+    AnswerUnusable,
+    HistoryError,
+    ModelInaccessible,
+    ModelRejected,
+    ModelUnavailable,
+    PromptTooLong,
+    SpendingLimit,
+)
 from dream.llm.model import ChatMessage, Completion
 from dream.models import Diagnostic, Entry, Message, NewEntry, Usage
 from dream.settings import Settings
@@ -135,6 +144,22 @@ def test_without_a_summary_the_messages_themselves_are_kept(history: History, an
     assert done.entries[0].content == (
         "[RAW] 2 messages\n[0] 2026-11-18 09:12 user Mei: port 8081\n    and a second line\n[1] assistant: noted"
     )
+
+
+def test_a_transcript_waits_until_the_key_is_mended(history: History) -> None:
+    with pytest.raises(ModelInaccessible):
+        consolidator(history, ModelInaccessible("no key")).consolidate(KEY, conversation(2), now=NOW)
+    assert history.last_cursor() == 0
+    mended = consolidator(history, "- a fact").consolidate(KEY, conversation(2), now=NOW)
+    assert [entry.kind for entry in mended.entries] == ["summary"]
+
+
+def test_a_live_session_cannot_wait_for_a_key(history: History) -> None:
+    session = Session(KEY, history)
+    for message in conversation(2):
+        session.add(message.role, message.content, at=message.at)
+    done = consolidator(history, ModelInaccessible("no key")).archive(session, now=NOW)
+    assert (done.raw, [entry.kind for entry in done.entries]) == (1, ["raw"])
 
 
 def test_raw_entries_hold_every_message_in_full_and_stay_small(history: History) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dream import pipeline
-from dream.errors import AnswerUnusable
+from dream.errors import AnswerUnusable, ModelInaccessible
 from dream.llm.gateway import LiteLLMModel
 from dream.llm.model import ChatMessage, Completion
 from dream.models import Finding, MemoryFile
@@ -294,6 +294,24 @@ def test_no_summary_that_was_not_finished_as_text_counts(provider: Provider, rep
 
     assert (report.raw, report.usage.calls) == (1, 2)
     assert "I moved to Tokyo on 18 November." in workspace.history.last(1)[0].content
+
+
+@pytest.mark.parametrize("status", [401, 402, 403, 404])
+def test_a_wrong_key_or_name_leaves_transcripts_for_the_next_time(
+    provider: Provider, tmp_path: Path, status: int
+) -> None:
+    now = datetime(2026, 11, 21, 3, tzinfo=UTC)
+    workspace = Workspace.create(tmp_path / "ws", now=now)
+    path = tmp_path / "talk.jsonl"
+    path.write_text(json.dumps({"role": "user", "content": "I moved to Tokyo on 18 November."}) + "\n")
+    provider.script(fault(status, "no"))
+    settings = Settings(model="openai/scripted", api_base=provider.base, api_key="k", retries=0, timezone="UTC")
+    with pytest.raises(ModelInaccessible):
+        pipeline.consolidate(workspace, [path], settings=settings, now=now)
+    assert workspace.history.last_cursor() == 0
+
+    provider.script(text("- Moved to Tokyo on 2026-11-18"))
+    assert pipeline.consolidate(workspace, [path], settings=settings, now=now).messages == 1
 
 
 @pytest.mark.parametrize(
