@@ -37,10 +37,19 @@ def test_another_value_for_the_same_thing_takes_its_place(new: str, old: str) ->
         ("Finished chapter 9 of Emma", "Finished chapter 16 of Emma"),
         ("Bo likes tea now", "Ann hates tea"),
         ("The server listens on port 9238", "The server listens on port 8864"),
+        ("Owns boat number 2", "Owns boat number 1"),
+        ("Sold boat #2", "Owns boat #1"),
     ],
 )
 def test_another_fact_stands_beside_it(new: str, old: str) -> None:
     assert not supersedes(new, old)
+
+
+def test_things_that_a_number_tells_apart_are_all_kept() -> None:
+    notes = [f"I own boat number {n}" for n in (1, 2, 3)]
+    assert findings({}, *notes, kind="note") == [
+        f"[MEMORY] Owns boat number {n} (9 May 2023) {{{n}}}" for n in (1, 2, 3)
+    ]
 
 
 def test_the_users_own_words_at_the_end_of_a_summary_are_read_as_what_they_said() -> None:

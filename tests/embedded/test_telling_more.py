@@ -1,11 +1,15 @@
 """What people say in short is kept whole: the words that they leave out, answers, advice, and what goes on."""
 
+from datetime import date
+
 import pytest
 
 from dream.llm.embedded.advising import advised
 from dream.llm.embedded.elliptic import completed, is_verbless
 from dream.llm.embedded.trimming import terse
-from tests.embedded.asking import dreamt, facts, summary
+from tests.embedded.asking import dreamt, facts, findings, said, summary
+
+NOVEMBER = date(2026, 11, 13)
 
 
 @pytest.mark.parametrize(
@@ -143,3 +147,49 @@ def test_what_hangs_on_the_sentence_before_stands_with_it() -> None:
 )
 def test_adverbs_that_only_lend_weight_are_left_out(said: str, written: str) -> None:
     assert terse(said) == written
+
+
+@pytest.mark.parametrize(
+    ("said_then", "written"),
+    [
+        (
+            "Vera wants the charts as PDF by December 4. I'd like to use Pandoc for that.",
+            ["Vera wants the charts as PDF by December 4, 2026; the user would like to use Pandoc for that"],
+        ),
+        (
+            "We ship the charts as CSV. We use Polars for that.",
+            ["We ship the charts as CSV; we use Polars for that (13 November 2026)"],
+        ),
+        ("I'd like to use Pandoc for that.", []),
+    ],
+)
+def test_what_ends_with_a_pronoun_stands_with_what_it_means(said_then: str, written: list[str]) -> None:
+    assert said(said_then, day=NOVEMBER) == written
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("Hi, I'm Lena. I moved to Porto.", ["The user is called Lena (8 May 2023)", "Moved to Porto (8 May 2023)"]),
+        ("Hello! I am Lena Okafor.", ["The user is called Lena Okafor (8 May 2023)"]),
+        ("I'm Lena, nice to meet you!", ["The user is called Lena (8 May 2023)"]),
+        ("Hey, I'm Done!", []),
+        ("Hi, I'm confused.", []),
+    ],
+)
+def test_who_greets_with_a_name_is_called_so(text: str, written: list[str]) -> None:
+    assert said(text) == written
+
+
+@pytest.mark.parametrize(
+    ("text", "file"),
+    [
+        ("I now work from 8 to 16.", "USER"),
+        ("I work remotely from Tromsø.", "USER"),
+        ("The harbour office now works from 8 to 16.", "MEMORY"),
+        ("I now work on the harbour app.", "MEMORY"),
+    ],
+)
+def test_when_the_user_works_is_about_the_user(text: str, file: str) -> None:
+    (line,) = said(text)
+    assert findings({}, f"- {line}") == [f"[{file}] {line} {{1}}"]

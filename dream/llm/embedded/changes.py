@@ -64,6 +64,12 @@ _FROM_ZH = re.compile(
     rf"(?:从|把|不再?(?:喜欢)?[用喝吃玩看学养开穿抽听写做])(?P<old>[{CJK}]{{2,6}}?|[A-Za-z+#.]+)(?:换|改|搬|了|到|，|$)"
 )
 _NUMBERED = re.compile(r"\b(port|version|room|extension|floor|line|page) (?:number |no\.? |is |to )?$", re.I)
+# "Boat number 2" is another boat than number 1, where a room's or a version's number is a value of its own.
+_LABEL = re.compile(
+    r"\b(?!(?:port|version|room|extension|floor|line|page|phone|my|our|the)\b)(?P<thing>[a-z]+) (?:(?:number|no\.?|nr\.?) |#)"
+    r"(?P<n>\d{1,3})\b(?![:.,]?\d)",
+    re.I,
+)
 _NUMBER = re.compile(r"(?<![A-Za-z0-9_.])\d[\d.,]*(?<![.,])")
 _HOLDER = re.compile(
     r"^(?P<who>(?:[A-Z]\w+ ?)+) (?:does|leads|owns|manages|handles|runs|reviews|maintains|is (?:responsible for|in charge of|the|our)"
@@ -131,7 +137,7 @@ def supersedes(new: str, old: str) -> bool:
     """Say whether `new`, said later, makes `old` untrue, so that one takes the other's place."""
     whole = fuller(new, old)
     new, old = undated(new), undated(old)
-    if new == old:
+    if new == old or _of_another(new, old):
         return False
     left, right = content(new), content(old)
     same = overlap(left, right)
@@ -228,6 +234,19 @@ def _numbered(text: str) -> set[tuple[str, str]]:
     """Return the things that a line tells apart by number: "Sprint 2", "phase 3"."""
     dates = (*MONTHS, *WEEKDAYS)
     return {(stem(match[1].lower()), match[2]) for match in _THING.finditer(text) if match[1] not in dates}
+
+
+@lru_cache(maxsize=16384)
+def _labels(text: str) -> frozenset[tuple[str, str]]:
+    """Return the things of a kind that a line tells apart by their number: "boat number 2"."""
+    return frozenset((stem(match["thing"].lower()), match["n"]) for match in _LABEL.finditer(text))
+
+
+def _of_another(new: str, old: str) -> bool:
+    """Say whether both are about things of one kind that their numbers tell apart, and neither is said to be new."""
+    left, right = _labels(new), _labels(old)
+    kinds = {kind for kind, _ in left} & {kind for kind, _ in right}
+    return bool(kinds) and not left & right and not _found(_CUE, new)
 
 
 def _relation(new: str, old: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from dream.llm.embedded.directives import directive
+from dream.llm.embedded.directives import directive, with_whole_rules
 from dream.llm.embedded.noise import is_injection, is_passing, is_pleasantry, is_question, is_secret
 from dream.llm.embedded.offering import candidates
 from dream.llm.embedded.said_on import latest, said_on_day
@@ -84,7 +84,7 @@ def _fit(text: str) -> bool:
 def _noted(entry: Dreamt) -> list[str]:
     """Return what a note states: it was said on purpose, so that each of its sentences is kept if it can be."""
     found = []
-    for sentence in sentences(entry.text) or [" ".join(entry.text.split())]:
+    for sentence in with_whole_rules(sentences(entry.text)) or [" ".join(entry.text.split())]:
         if is_injection(sentence) or is_secret(sentence) or is_question(sentence) or not content(sentence):
             continue
         if wish := directive(sentence):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from dream.llm.embedded.noise import is_injection, is_question
 
@@ -36,6 +37,18 @@ _STANDING = re.compile(
     r"[^。]{0,30}(?:回答|回复|说话|交流|简短|简洁|提交|推送|询问|确认|表情|废话|道歉|中文|英文|英语|叫我|语气|以内|之内|控制|代码|示例|例子|格式|注释)",
     re.I,
 )
+# "Do not upload files; always ask": what always holds tells that what is forbidden before it is forbidden for good.
+_FORBIDS = re.compile(
+    rf"^(?:don'?t|do not|never) (?!worry|hesitate|be (?:afraid|shy)|know\b|think\b|feel\b|like\b|want\b)[a-z]+\b[^.!?]{{1,120}}?"
+    rf"(?:[;,:]| [-–—]+| and| but) (?:(?:and|but|so|instead|rather|please) )*(?:always|never) (?:\w+ )?{_VERB}\b",
+    re.I,
+)
+_FORBIDDEN = re.compile(r"^(?:please |pls )?(?:don'?t|do not|never) [a-z]+\b[^?]{2,160}$", re.I)
+# "Always ask first": of what, the sentence before tells.
+_ASKS_FIRST = re.compile(
+    r"^(?:please |pls |instead,? |but )*always (?:ask|check|confirm|check with|confirm with|ask for permission)(?: (?:me|us))?(?: (?:first|before|beforehand))?[.!]*$",
+    re.I,
+)
 _ONCE = re.compile(
     r"\b(?:this (?:file|function|test|line|time|one|code|section|message|paragraph|email|page)|above|below|here|now)\b|这个|这次|上面|下面",
     re.I,
@@ -64,7 +77,7 @@ def directive(sentence: str) -> str:
         return ""
     head = re.sub(r"^(?:(?:please|pls|and|also|but|so|just|ok|okay|hey|hi|well|remember to|remember|one more thing)\b[,:.]? *)+", "",
                   text, flags=re.I)  # fmt: skip
-    if not (_STANDING.match(text) or _STANDING.match(head)):
+    if not (_STANDING.match(text) or _STANDING.match(head) or _FORBIDS.match(head)):
         return ""
     standing = re.search(
         r"always|never|from now on|future|going forward|whenever|every time|每次|以后|总是|永远|一律", text, re.I
@@ -75,6 +88,17 @@ def directive(sentence: str) -> str:
     rest = re.sub(r"^i(?:'d| would) (?:like|prefer) (?:your |the )?", "", rest, flags=re.I)
     rest = re.sub(r"\bwhen(ever)? i ask\b", r"when\1 asked", rest, flags=re.I)
     return rest[:1].upper() + rest[1:]
+
+
+def with_whole_rules(sentences: Sequence[str]) -> list[str]:
+    """Put "Always ask first." to the sentence before that forbids what is to be asked for."""
+    found: list[str] = []
+    for sentence in sentences:
+        if found and _ASKS_FIRST.match(sentence) and _FORBIDDEN.match(found[-1]):
+            found[-1] = f"{found[-1].rstrip('.! ')}; {sentence[:1].lower()}{sentence[1:]}"
+        else:
+            found.append(sentence)
+    return found
 
 
 def wanted(line: str) -> str:

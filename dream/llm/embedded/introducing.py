@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from dream.llm.embedded.lexicon import COMMON, FEELING, STOP
+
 _IT = re.compile(r"^it(?P<short>'(?:s|ll|d))?(?= )", re.I)
 _HAS = re.compile(r" (?:been|got|become|made|had|helped|given|taken|\w+ed (?:me|us))\b")
 _SHORT = {"'s": " is", "'ll": " will", "'d": " would"}
@@ -17,6 +19,13 @@ _ONE = re.compile(
     r"(?P<who>(?!(?:The|This|That|It|My|Our|We|You|They|He|She|On|In|At|If|When|There|Here)\b)[A-Z][a-z]+|[Mm]y (?:\w+ )?(?:mother|mom|mum|father|dad|sister|brother|son|daughter|wife|husband|partner|boss|"
     r"friend|colleague|neighbou?r|aunt|uncle|cousin|grandm\w+|grandfather|doctor|teacher|dog|cat))(?='s| (?:is|was|has|will|[a-z]+s)\b)"
 )
+_GREETS = r"(?:hi|hello|hey|hiya|good (?:morning|afternoon|evening|day)|greetings)(?: (?:there|all|everyone|everybody|again|\w+))?"
+_PRESENTS = re.compile(
+    rf"^(?:(?P<greeting>{_GREETS})[,.!:;…\s-]+)?I(?:'m| am) (?P<name>(?-i:[A-Z][a-z])[\w'-]*(?: (?-i:[A-Z])[\w'-]+)?)"
+    r"(?P<meets>(?:,| -|!|\.) (?:so )?(?:nice|pleased|glad|happy|good|great) to meet [^.!]*)?[.!]*$",
+    re.I,
+)
+_GREETING = re.compile(rf"^{_GREETS}[.!,…\s]*$", re.I)
 _HE = re.compile(r"^(?:he|she)(?P<short>'s|'ll|'d)?(?= )|\bhim\b|\bher\b(?= (?:an?|the|about|for|to|with)\b|$)", re.I)
 
 
@@ -32,6 +41,15 @@ def introduced(text: str, before: str) -> str:
     has = match["short"] == "'s" and _HAS.match(rest)
     short = " has" if has else _SHORT.get((match["short"] or "").lower(), "")
     return thing[:1].upper() + thing[1:] + short + rest if thing else ""
+
+
+def presented(sentence: str, before: str) -> str:
+    """Return "My name is Lena" for "Hi, I'm Lena", or for "I'm Lena" after the greeting `before`; or ''."""
+    match = _PRESENTS.match(sentence.strip())
+    if match is None or not (match["greeting"] or match["meets"] or _GREETING.match(before.strip())):
+        return ""
+    first = match["name"].split()[0].lower()
+    return "" if first in STOP | COMMON | FEELING else f"My name is {match['name']}"
 
 
 def _person_for(text: str, before: str) -> str:

@@ -12,14 +12,14 @@ from dream.llm.embedded.answering import answered, belongs, needs_question
 from dream.llm.embedded.clauses import pruned
 from dream.llm.embedded.corrections import corrected
 from dream.llm.embedded.dates import anchor, dated
-from dream.llm.embedded.directives import directive
+from dream.llm.embedded.directives import directive, with_whole_rules
 from dream.llm.embedded.elliptic import completed
-from dream.llm.embedded.introducing import introduced
+from dream.llm.embedded.introducing import introduced, presented
 from dream.llm.embedded.moods import is_mood
 from dream.llm.embedded.noise import is_injection, is_mine, is_passing, is_pleasantry, is_question, is_secret, is_thin
-from dream.llm.embedded.person import inner
+from dream.llm.embedded.person import inner, third
 from dream.llm.embedded.plain import is_plain
-from dream.llm.embedded.referring import hangs, leans, referred, refers, shown
+from dream.llm.embedded.referring import hangs, hangs_at_end, is_wish, leans, referred, refers, shown
 from dream.llm.embedded.salience import happens, salience
 from dream.llm.embedded.sections import Said
 from dream.llm.embedded.sentences import sentences
@@ -96,7 +96,7 @@ def candidates(messages: Sequence[Said]) -> list[Line]:
     agent = any(message.role == "assistant" and not person(message) for message in messages)
     before: list[str] = []
     for index, message in enumerate(messages):
-        said = sentences(message.text)
+        said = with_whole_rules(sentences(message.text))
         if message.role == "user" and (pair := _correction(message, before, found)):
             found = [line for line in found if line.text != pair[0]]
             found.append(Line(len(found), pair[1], content(pair[1]), 2.0, index))
@@ -157,13 +157,19 @@ def _offered(turn: _Turn, order: int, out: list[Line]) -> list[Line]:
                 out.append(_line(turn, wants(wish, turn.name), 3.0, order + len(out), place))
             continue
         for claim, factor in stated(sentence, run_on=not turn.name):
-            for fact in [claim] if turn.name else facts_in(trimmed(claim, turn.names)):
+            for fact in [claim] if turn.name else _facts(turn, claim, place):
                 wish = "" if turn.name or turn.pasted or tainted or fact == claim else directive(fact)
                 if wish:
                     out.append(_line(turn, wants(wish, ""), 3.0, order + len(out), place))
                 else:
                     _add(out, fact, factor, turn, order, place)
     return out
+
+
+def _facts(turn: _Turn, claim: str, place: int) -> list[str]:
+    """Return what a claim of a user without a name states, each complete in itself."""
+    named = presented(claim, turn.said[place - 1] if place else "")
+    return [named] if named else facts_in(trimmed(claim, turn.names))
 
 
 def _add(out: list[Line], claim: str, factor: float, turn: _Turn, order: int, place: int) -> None:
@@ -174,6 +180,8 @@ def _add(out: list[Line], claim: str, factor: float, turn: _Turn, order: int, pl
         return
     text = terse(completed(text)) if turn.name else text
     if not _worth(claim, text, turn):
+        return
+    if not turn.name and hangs_at_end(text) and (_hung(out, text, factor, turn, place) or is_wish(text)):
         return
     if not turn.name and is_plain(text):
         out.append(_line(turn, _told(turn, text), factor * salience(text), order + len(out), place))
@@ -205,6 +213,19 @@ def _continues(out: list[Line], text: str, factor: float, turn: _Turn, order: in
             out[-1] = last.holds(said, factor * salience(text), place)
             return True
     return False
+
+
+def _hung(out: list[Line], text: str, factor: float, turn: _Turn, place: int) -> bool:
+    """Put a user's sentence that ends with "for that" to the line of the sentence before; False where it made none."""
+    last = out[-1] if out else None
+    if last is None or (last.source, last.place) != (turn.index, place - 1) or last.joined >= 2:
+        return False
+    said = anchor(text, turn.message.day)
+    said = third(said, "the user") if said[:1] == "I" else re.sub(r"^(?:We|Our)\b", lambda we: we[0].lower(), said)
+    if len(last.text) + len(said) >= WIDTH:
+        return False
+    out[-1] = last.holds(said, factor * salience(text), place)
+    return True
 
 
 def _before(out: Sequence[Line], turn: _Turn, place: int) -> Line | None:

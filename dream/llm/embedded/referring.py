@@ -29,6 +29,9 @@ _DETERMINED = re.compile(
     r"\b(?:your|that|this|those|these)\s+((?:[a-z][\w'-]*\s+)?[a-z][\w'-]*)(?=\s+(?:is|are|was|were|looks?|means?)\b|\s*[?.!,;]|'s\b|$)",
     re.I,
 )
+_ENDS = re.compile(r"^[^,;]*\b(?:for|with|about) (?:that|this)$", re.I)
+_INSIDE = re.compile(r"\b(?:and|but|because|since|so|when|if|which)\b", re.I)  # what "that" is may stand before these
+_WISH = re.compile(r"^(?:I(?:'d| would) (?:\w+ )?(?:like|love|prefer)|I (?:\w+ )?(?:want|wish|hope))\b", re.I)
 _PRONOUN = re.compile(r"^(?P<pronoun>it|they|these|those)(?P<short>'(?:s|re|ve|ll|d))?(?= )", re.I)
 _PICTURE = re.compile(
     r"^here(?:'s| is) (?:a|another|one) (?:pic|picture|photo|snapshot|shot) (?P<of>(?:of (?:my|our|me|us|the|a)|from|we took|I took)\b.*\w.*)$",
@@ -63,6 +66,16 @@ def leans(text: str) -> bool:
 def hangs(text: str) -> bool:
     """Say whether a sentence's object is a pronoun for what was said before it: "I painted it for him"."""
     return _HANGS.match(text) is not None
+
+
+def hangs_at_end(text: str) -> bool:
+    """Say whether a sentence ends with a pronoun for the whole of what was said before it: "I'd use Pandoc for that"."""
+    return _ENDS.match(text) is not None and _INSIDE.search(text) is None
+
+
+def is_wish(text: str) -> bool:
+    """Say whether a sentence is what its speaker would like."""
+    return _WISH.match(text) is not None
 
 
 def refers(question: str) -> bool:

@@ -53,6 +53,7 @@ _LIVES = re.compile(
     r"^(?:Doesn't|Don't|Never|Always|Usually|Only|No longer )?\s*(?:eats?|drinks?|takes?|speaks?|sleeps?|plays?|smokes?|wears?|cooks?|goes|runs?|trains?|"
     r"collects?|drives?|rides?|sings?|paints?|gardens?|Loves?|Likes?|Hates?|Dislikes?|Enjoys?|Prefers?|Plays?|Speaks?|Takes?|Drinks?|Eats?|"
     r"Goes|Collects?|Drives?|Rides?|Sings?|Wears?|Studies|Teaches|Knows|Cooks?|Sleeps?|Trains?|Can train|Has switched|Uses?)\b"
+    r"|^Works (?:from|until|till|between|part|full|half|remotely|nights|mornings|afternoons|evenings|weekends|shifts|\d)\b"
     r"|^(?:On|Every|In) (?:the )?\w+(?:day| mornings?| evenings?| weekends?)[\w ]*, the user \w+s\b|^(?:We )?usually\b"
     r"|^(?:Wohnt|Lebt|Arbeitet|Mag|Liebt|Hasst|Isst|Trinkt|Spricht|Lernt|Spielt|Bevorzugt|Hat (?:eine?|einen) |Ist (?:allergisch|verheiratet|Vegetarier\w*|Veganer\w*|\d))\b"
     r"|^(?:不[吃喝抽]|每[天周月]|在.{1,12}(?:当|做|工作|上班)|开始学|正在学|学了|学习|爱[吃喝]|从不|经常|不再用)"
@@ -62,6 +63,9 @@ _WORK = re.compile(
     r"endpoint|schema|tables?|deploy\w*|feature|script|query|module|library|framework|frontend|backend|docker|release|bug|ticket|port|"
     r"v?\d+\.\d+\S*)\b|项目|数据库|服务器|接口|部署|代码仓库|上线",
     re.I,
+)
+_ADVERB = re.compile(
+    r"^(?:Now|Currently|Nowadays|These days|At the moment|Also|Still|Recently|Mostly|Often|Sometimes),? (?:the user )?(?=[a-z]+s\b)"
 )
 _SAID_ON = re.compile(r"\s*[（(][^()（）]{0,40}(?:\d{4}|\d月)[^()（）]{0,20}[)）]$")
 _HOME = re.compile(
@@ -111,8 +115,10 @@ def route(line: str, names: set[str]) -> tuple[MemoryFile, str]:
         return ("USER.md" if _lasting(line, line[lead.end() :].strip()) else "memory/MEMORY.md"), line
     if _DECIDED.search(line) and not _HOME.match(line):
         return "memory/MEMORY.md", line
-    unnamed = _UNNAMED.match(line) is not None or (mostly_cjk(line) and "：" not in line[:12])
-    if (_HOME.match(line) and (unnamed or not names)) or (unnamed and _own(_SAID_ON.sub("", line))):
+    told = _ADVERB.sub("", line)
+    told = told[:1].upper() + told[1:]
+    unnamed = _UNNAMED.match(told) is not None or (mostly_cjk(line) and "：" not in line[:12])
+    if (_HOME.match(told) and (unnamed or not names)) or (unnamed and _own(_SAID_ON.sub("", told))):
         return "USER.md", line
     named = names or (lead and lead["name"][:1].isupper())
     once = dated(_SAID_ON.sub("", line)) and happened(line)

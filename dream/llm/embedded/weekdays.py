@@ -25,10 +25,15 @@ def with_dates(text: str, day: date) -> str:
     """Write the date beside the days of the week in a sentence that was said on `day`, where it is clear which is meant."""
     text = _OF_WEEK.sub(lambda match: _in_week(match, day), text)
     match = _ON.search(text)
-    if match is None or _OPEN.search(text[: match.start()]) or not _PAST.search(text[: match.start()]):
+    if match is None or not is_past(text[: match.start()]):
         return text
     back = (day.weekday() - _index(match["day"])) % 7 or 7
     return f"{text[: match.start()]}on {_spelled(day - timedelta(days=back))}{text[match.end() :]}"
+
+
+def is_past(clause: str) -> bool:
+    """Say whether the words before a day tell what was done on it, and no plan, rule or state."""
+    return _PAST.search(clause) is not None and _OPEN.search(clause) is None
 
 
 def _in_week(match: re.Match[str], day: date) -> str:

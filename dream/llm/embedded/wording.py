@@ -15,6 +15,7 @@ from dream.llm.embedded.routing import calls
 from dream.llm.embedded.salience import happens
 from dream.llm.embedded.weekdays import with_dates
 from dream.llm.embedded.words import CJK, has_cjk, has_kana, mostly_cjk
+from dream.llm.embedded.years import with_years
 
 _CALLED = re.compile(
     r"(?:(?:people|friends|everyone|everybody|they|you can|just) calls? me|my (?:full )?name(?:'s| is)|I'm called) ((?-i:[A-Z])\w+(?: (?-i:[A-Z])[\w.'-]+){0,3})$"
@@ -34,7 +35,7 @@ def told(text: str, name: str, day: date | None) -> str:
     happening = happens(text)
     german = is_german(text)
     if day and not name:
-        text = with_dates(text, day)
+        text = with_years(with_dates(text, day), day)
     text = ("" if name else _own_name(text)) or third(anchor(text, day), name)
     return re.sub(r"\s+", " ", text) + said_on(text, day, needed=not name or happening, german=german)
 

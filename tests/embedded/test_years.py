@@ -1,0 +1,50 @@
+"""A day of a month has its year where it is clear which one is meant."""
+
+from datetime import date
+
+import pytest
+
+from dream.llm.embedded.years import with_years
+from tests.embedded.asking import said
+
+NOVEMBER = date(2026, 11, 13)
+
+
+@pytest.mark.parametrize(
+    ("text", "dated"),
+    [
+        ("We moved the regatta to Wednesday, November 18", "We moved the regatta to Wednesday, November 18, 2026"),
+        ("The charts are due by the 4th of December", "The charts are due by the 4th of December 2026"),
+        ("We met the pilot on 2 October", "We met the pilot on 2 October 2026"),
+        ("The lock opens on 5 January", "The lock opens on 5 January 2027"),
+        ("I want to sail to Bergen on 4 August", "I want to sail to Bergen on 4 August 2027"),
+        ("The lock is shut because a boat sank on 4 August", "The lock is shut because a boat sank on 4 August 2026"),
+        ("On November 2 we launched the boat", "On November 2, 2026 we launched the boat"),
+        ("We decided to launch on November 20", "We decided to launch on November 20, 2026"),
+    ],
+)
+def test_what_was_done_has_the_year_of_the_last_such_day_and_all_else_of_the_next(text: str, dated: str) -> None:
+    assert with_years(text, NOVEMBER) == dated
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "My birthday is on December 4",
+        "The lock closes every December 24",
+        "The regatta runs from December 4 to 7",
+        "Booked a berth for 7 to 11 December",
+        "The regatta is on December 4, 2027",
+        "The regatta is on 4 December 2027",
+        "The lock opens on November 2",
+        "The letter is from 4 August",
+        "We moved the regatta to Friday, November 18",
+        "The lock opens on February 31",
+    ],
+)
+def test_a_day_of_every_year_of_a_known_or_of_no_clear_year_stays(text: str) -> None:
+    assert with_years(text, NOVEMBER) == text
+
+
+def test_what_a_user_says_is_written_with_the_year() -> None:
+    assert said("We moved the regatta to November 18.", day=NOVEMBER) == ["We moved the regatta to November 18, 2026"]
