@@ -175,6 +175,9 @@ def test_what_ends_with_a_pronoun_stands_with_what_it_means(said_then: str, writ
         ("I'm Lena, nice to meet you!", ["The user is called Lena (8 May 2023)"]),
         ("Hey, I'm Done!", []),
         ("Hi, I'm confused.", []),
+        ("I'm German.", ["Is German (8 May 2023)"]),
+        ("Hi, I'm French.", ["Is French (8 May 2023)"]),
+        ("I'm German and I live in Bonn.", ["Is German (8 May 2023)", "Lives in Bonn (8 May 2023)"]),
     ],
 )
 def test_who_greets_with_a_name_is_called_so(text: str, written: list[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dream.llm.embedded.lexicon import COMMON, FEELING, STOP
+from dream.llm.embedded.lexicon import BELONGING, COMMON, FEELING, STOP
 
 _IT = re.compile(r"^it(?P<short>'(?:s|ll|d))?(?= )", re.I)
 _HAS = re.compile(r" (?:been|got|become|made|had|helped|given|taken|\w+ed (?:me|us))\b")
@@ -49,7 +49,7 @@ def presented(sentence: str, before: str) -> str:
     if match is None or not (match["greeting"] or match["meets"] or _GREETING.match(before.strip())):
         return ""
     first = match["name"].split()[0].lower()
-    return "" if first in STOP | COMMON | FEELING else f"My name is {match['name']}"
+    return "" if first in STOP | COMMON | FEELING | BELONGING else f"My name is {match['name']}"
 
 
 def _person_for(text: str, before: str) -> str:

@@ -21,6 +21,19 @@ both few more most much many other another such own same s t re ve ll d m etc vi
 oh wow yeah yes yep hey hi hello okay ok well um hmm haha lol gonna wanna gotta kinda
 """)
 
+# What somebody is, and is not called: "I'm German".
+BELONGING = _set("""
+afghan albanian algerian american arab argentinian armenian asian australian austrian bangladeshi belgian bolivian bosnian
+brazilian british bulgarian cambodian canadian chilean chinese colombian croatian cuban cypriot czech danish dutch
+egyptian english eritrean estonian ethiopian european filipino finnish french georgian german ghanaian greek hungarian
+icelandic indian indonesian iranian iraqi irish israeli italian jamaican japanese jordanian kazakh kenyan korean kurdish
+latvian lebanese lithuanian malaysian maltese mexican moldovan mongolian moroccan nepalese nigerian norwegian pakistani
+palestinian peruvian polish portuguese romanian russian rwandan saudi scottish senegalese serbian singaporean slovak
+slovene slovenian somali spanish sudanese swedish swiss syrian taiwanese thai tunisian turkish ugandan ukrainian
+uruguayan venezuelan vietnamese welsh
+agnostic atheist baptist buddhist catholic hindu jewish lutheran methodist mormon muslim orthodox protestant quaker sikh
+adhd autistic dyslexic
+""")
 # Words so frequent in speech that they tell little about anybody.
 COMMON = _set("""
 about actually add afternoon again ago almost alone along amazing around ask asked awesome away back bad beautiful

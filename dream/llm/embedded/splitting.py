@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from dream.llm.embedded.german import facts_in_de, is_german
+from dream.llm.embedded.lexicon import BELONGING
 
 _STATE = r"(?:live|work|study|teach|play|speak|own|drive|use|prefer|like|love|hate|enjoy|run|have|write|collect|drink|eat|cook)"
 _VERB = (
@@ -48,7 +49,9 @@ def facts_in(sentence: str) -> list[str]:
     named = _NAMED.match(sentence)
     if named:
         rest = named["rest"] or f"I'm {named['what']}"
-        return [f"My name is {named['name'] or named['am']}", *facts_in(rest[:1].upper() + rest[1:])]
+        belongs = (named["am"] or "").lower() in BELONGING
+        first = f"I'm {named['am']}" if belongs else f"My name is {named['name'] or named['am']}"
+        return [first, *facts_in(rest[:1].upper() + rest[1:])]
     parts = [""]
     at = 0
     for joint in _JOINT.finditer(sentence):

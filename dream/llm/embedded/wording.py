@@ -10,6 +10,7 @@ from dream.llm.embedded.dates_de import spelled_de
 from dream.llm.embedded.dates_zh import spelled_zh
 from dream.llm.embedded.german import is_german
 from dream.llm.embedded.japanese import name_ja
+from dream.llm.embedded.lexicon import BELONGING
 from dream.llm.embedded.person import third
 from dream.llm.embedded.routing import calls
 from dream.llm.embedded.salience import happens
@@ -45,7 +46,7 @@ def _own_name(text: str) -> str:
     if name := name_ja(text):
         return f"ユーザーの名前は{name}"
     called = _CALLED.match(text)
-    if called is None:
+    if called is None or (called[2] and called[2].split()[0].lower() in BELONGING):
         return ""
     return f"Der Nutzer heißt {called[4]}" if called[4] else calls(called[1] or called[2] or called[3])
 
