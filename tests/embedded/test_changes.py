@@ -86,3 +86,16 @@ def test_a_change_of_one_half_leaves_the_other(new: str, old: str, renewed: str)
 def test_what_leaned_on_the_old_value_goes_with_it() -> None:
     old = "Ines lives in Porto; It's the highlight of her life (2 May 2023)"
     assert remainder("Ines moved to Ghent (8 May 2023)", old) == ""
+
+
+@pytest.mark.parametrize(
+    ("new", "moved"),
+    [
+        ("The user's deadline is April 15, 2024", False),
+        ("The user's deadline is 15 April", False),
+        ("The user's deadline is April 18, 2024", True),
+        ("The user's deadline is April 18", True),
+    ],
+)
+def test_a_day_with_its_year_is_the_same_day(new: str, moved: bool) -> None:
+    assert supersedes(new, "The user's deadline for the MVP is April 15") is moved

@@ -17,6 +17,7 @@ _DATE = re.compile(
     rf"\b(?:(?:{_MONTH}) \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?|\d{{1,2}}(?:st|nd|rd|th)? (?:of )?(?:{_MONTH})(?: \d{{4}})?|\d{{4}}-\d\d-\d\d)\b"
     r"|(?:\d{4}年)?\d{1,2}月\d{1,2}[日号]|(?:周|星期)[一二三四五六日天]"
 )
+_YEAR = re.compile(r",? (\d{4})$|^(\d{4})年")
 _CLOCK = re.compile(r"\b\d{1,2}(?::\d\d)? ?(?:am|pm|AM|PM)\b|\b\d{1,2}:\d\d\b")
 _VALUE = re.compile(
     rf"(?P<n>(?<![A-Za-z0-9_.])[$€£¥]?\d[\d,]*(?:\.\d+)*%?|\b(?:{'|'.join(k for k in NUMBERS if len(k) > 2)}|twice|once|dozen)\b)"
@@ -226,8 +227,22 @@ def _other_weekday(new: str, old: str, shared: list[str], same: float) -> bool:
 
 
 def _other_date(new: str, old: str) -> bool:
-    left, right = set(_DATE.findall(new)), set(_DATE.findall(old))
-    return bool(left and right) and not left & right and _numbered(new) == _numbered(old)
+    left, right = _days(new), _days(old)
+    same = any(day == other and (year == its or not (year and its)) for day, year in left for other, its in right)
+    return bool(left and right) and not same and _numbered(new) == _numbered(old)
+
+
+def _days(text: str) -> set[tuple[str, str]]:
+    """Return each (day, year) that a text names; the year is "" where it names none, for it may be left out."""
+    found = set()
+    for day in _DATE.findall(text):
+        bare = _YEAR.sub("", day)
+        month = re.search(_MONTH, bare, re.I)
+        number = re.search(r"\d+", bare)
+        year = _YEAR.search(day)
+        name = f"{month[0].lower()} {number[0]}" if month and number else bare
+        found.add((name, year[1] or year[2] if year else ""))
+    return found
 
 
 def _numbered(text: str) -> set[tuple[str, str]]:
