@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import threading
+import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -22,6 +23,7 @@ from dream.errors import Busy
 from dream.store.files import explained
 
 RUN_LOCK = "run.lock"
+LETTING_GO = 1.0  # seconds; a killed holder's child that has not come to exec yet still has its descriptor
 
 
 class FileLock:
@@ -110,7 +112,7 @@ class _RunLock:
         with explained("opened", self._path):
             self._descriptor = open_lock_file(self._path)
             try:
-                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self._lock()
             except BlockingIOError:
                 holder = _holder(self._descriptor)
                 self.forget()
@@ -118,6 +120,19 @@ class _RunLock:
             except OSError:
                 self.forget()
                 raise
+
+    def _lock(self) -> None:
+        """Lock at once or raise BlockingIOError; of a holder that is dead already, wait until the kernel is done."""
+        until = time.monotonic() + LETTING_GO
+        while True:
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > until or not _is_dead(self._descriptor):
+                    raise
+                time.sleep(LETTING_GO / 100)
+            else:
+                return
 
     def sign(self, command: str, now: datetime) -> None:
         """Write down who holds the lock; where the disk is full, it is held unsigned."""
@@ -149,6 +164,20 @@ def _holder(descriptor: int) -> str:
         return f"`{who['command']}` (process {who['pid']} on {who['host']}, since {since:%Y-%m-%d %H:%M:%S} UTC)"
     except (OSError, ValueError, KeyError, TypeError):
         return "Another run"
+
+
+def _is_dead(descriptor: int) -> bool:
+    """Tell whether the process that signed the lock file, on this host, has died."""
+    try:
+        who = orjson.loads(os.pread(descriptor, 4096, 0))
+        if who["host"] != os.uname().nodename:
+            return False
+        os.kill(who["pid"], 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    return False
 
 
 _ours: weakref.WeakSet[FileLock | _RunLock] = weakref.WeakSet()

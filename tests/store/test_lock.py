@@ -169,3 +169,40 @@ def test_a_waiting_lock_lets_threads_in_one_by_one(tmp_path: Path) -> None:
     lock.close()
 
     assert most == [1]
+
+
+# A holder that is killed while a child of its fork, which has the descriptor too, has not come to exec yet.
+ORPHAN = """
+import ctypes, os, sys, time
+from pathlib import Path
+from dream.store.lock import run_lock
+with run_lock(Path(sys.argv[1]), "dream run"):
+    if ctypes.CDLL(None).fork() == 0:  # as subprocess forks: without Python's hooks
+        print("held", flush=True)
+        time.sleep(float(sys.argv[2]))
+        os._exit(0)
+    os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.parametrize(("stays", "busy"), [(0.3, False), (30, True)])
+def test_a_dead_holders_child_is_given_a_moment_to_let_go(tmp_path: Path, stays: float, busy: bool) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", ORPHAN, str(tmp_path), str(stays)],
+        stdout=subprocess.PIPE,
+        cwd=Path(__file__).parents[2],
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"held\n"
+    process.wait()
+    try:
+        if busy:
+            with pytest.raises(Busy), run_lock(tmp_path, now=NOW):
+                pass
+        else:
+            with run_lock(tmp_path, now=NOW):
+                pass
+    finally:
+        os.killpg(process.pid, signal.SIGKILL) if busy else None
+        process.stdout.close()
