@@ -48,6 +48,21 @@ def rows(source: Source, table: str, order: Sequence[str], newest: tuple[str, st
         source.say(0, f"The table {table!r} could not be read to its end ({error}).")
 
 
+def groups(source: Source, table: str, by: str, newest: str) -> list[str]:
+    """Return the groups of a table's rows, by the column `by`; the one whose last `newest` is the earliest first.
+
+    Raises TranscriptError if the table can't be read.
+    """
+    import sqlite3
+
+    try:
+        with closing(_open(source.path)) as database:
+            found = database.execute(f'SELECT "{by}" FROM "{table}" GROUP BY "{by}" ORDER BY max("{newest}")')  # noqa: S608, our own names
+            return [str(group) for (group,) in found]
+    except sqlite3.Error as error:
+        raise TranscriptError(f"{source.path} is a database that cannot be read ({error}); copy it again.") from error
+
+
 def _open(path: Path) -> sqlite3.Connection:
     """Open read-only; where that needs a file beside it that can't be made, as it stands on disk."""
     import sqlite3

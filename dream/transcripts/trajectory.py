@@ -1,18 +1,20 @@
 """Formats that are read through the package `agent-trajectory`, an extra that needs Node.js 20.
 
-It takes a transcript as one string, so a file is held in memory, and one over MAX_BYTES is refused.
+It takes a transcript as one string, so a file is held in memory, and one over MAX_BYTES is refused; of Deep Agents'
+database it takes one thread at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
 from dream.errors import TranscriptError
-from dream.transcripts import fields
+from dream.models import Message
+from dream.transcripts import databases, fields
 from dream.transcripts.fields import Json
 from dream.transcripts.parts import call
 from dream.transcripts.places import Place
@@ -22,6 +24,7 @@ from dream.transcripts.turns import Options, Turns
 
 MAX_BYTES = 64 << 20
 EXTRA = "agent-trajectory"
+WHOLE = {"toolArguments": {"maxCharacters": None}, "toolResults": {"maxCharacters": None}}  # we cut them ourselves
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,32 +42,20 @@ class Foreign:
         return self.is_it(head)
 
     def read(self, source: Source, options: Options) -> Iterator[Pair]:
-        """Yield the messages of the session. Raises TranscriptError without the extra, or when it refuses."""
-        key = f"{self.name}:{_session(source)}"
-        turns = Turns(options)
-        for row in self._records(source):
-            who, at, content = row.get("role"), row.get("timestamp"), row.get("content")
-            if who == "tool":
-                messages = turns.result(content, answers=fields.key(row, "tool_call_id"), at=at)
-            elif who in ("user", "assistant"):
-                calls = [call(block) for block in fields.tables(row, "tool_calls")]
-                told = content.replace("[image]", "") if isinstance(content, str) else content
-                messages = turns.said(who, told, at=at, calls=calls)
-            else:
-                continue
-            for message in messages:
-                yield key, message
-
-    def _records(self, source: Source) -> list[Json]:
-        if self.name == "deepagents":
-            raise TranscriptError(
-                f"{source.path} is a Deep Agents database, which cannot be read yet; export it first."
-            )
+        """Yield the messages of each session. Raises TranscriptError without the extra, or when it refuses."""
         if find_spec("trajectory") is None:
-            raise TranscriptError(
-                f"{source.path} is in the format of {self.title}, which needs Node.js 20 and `pip install {EXTRA}`."
-            )
-        library: Any = import_module("trajectory")
+            needed = f"Node.js 20 and `pip install {self.extra}`"
+            raise TranscriptError(f"{source.path} is in the format of {self.title}, which needs {needed}.")
+        for session, rows in self._sessions(source, import_module("trajectory")):
+            for message in _messages(rows, Turns(options)):
+                yield f"{self.name}:{session}", message
+
+    @property
+    def extra(self) -> str:
+        """What pip has to install for it."""
+        return EXTRA
+
+    def _sessions(self, source: Source, library: Any) -> Iterator[tuple[str, list[Json]]]:
         with source.open() as file:
             raw = file.read(MAX_BYTES + 1)
         if len(raw) > MAX_BYTES:
@@ -74,14 +65,51 @@ class Foreign:
         told = raw.decode("utf-8", "replace")
         try:
             result = library.normalize_transcript(
-                source=self.name,
-                transcript=told,
-                bounds={"toolArguments": {"maxCharacters": None}, "toolResults": {"maxCharacters": None}},
-                source_context={"partial": True},
+                source=self.name, transcript=told, bounds=WHOLE, source_context={"partial": True}
             )
         except (library.TrajectoryRuntimeError, library.NormalizationError) as error:
-            raise TranscriptError(f"{source.path} cannot be read in the format of {self.title}: {error}") from error
-        return _told(result, source)
+            raise self._refused(source, error) from error
+        yield _session(source), _told(result, source)
+
+    def _refused(self, source: Source, error: Exception) -> TranscriptError:
+        return TranscriptError(f"{source.path} cannot be read in the format of {self.title}: {error}")
+
+
+class DeepAgents(Foreign):
+    """A LangGraph database of threads, each of them a session."""
+
+    @property
+    def extra(self) -> str:
+        """What pip has to install for it: LangGraph too, which alone understands what it stores."""
+        return f'"{EXTRA}[deepagents]"'
+
+    def _sessions(self, source: Source, library: Any) -> Iterator[tuple[str, list[Json]]]:
+        for number, thread in enumerate(databases.groups(source, "checkpoints", "thread_id", "checkpoint_id")):
+            try:
+                result = library.normalize_checkpoint(thread_id=thread, path=source.path, bounds=WHOLE)
+            except (library.TrajectoryRuntimeError, library.NormalizationError) as error:
+                if number == 0:  # mostly LangGraph is missing, for all of them
+                    raise self._refused(source, error) from error
+                source.say(0, f"Thread {thread} could not be read ({error}).")
+                continue
+            yield thread, _without_one_time(_told(result, source))
+
+
+def _messages(rows: Iterable[Json], turns: Turns) -> Iterator[Message]:
+    for row in rows:
+        who, at, content = row.get("role"), row.get("timestamp"), row.get("content")
+        if who == "tool":
+            yield from turns.result(content, answers=fields.key(row, "tool_call_id"), at=at)
+        elif who in ("user", "assistant"):
+            calls = [call(block) for block in fields.tables(row, "tool_calls")]
+            told = content.replace("[image]", "") if isinstance(content, str) else content
+            yield from turns.said(who, told, at=at, calls=calls)
+
+
+def _without_one_time(rows: list[Json]) -> list[Json]:
+    """Take out the times where all are one: that of the last checkpoint, and another when the thread goes on."""
+    times = {row["timestamp"] for row in rows if row.get("timestamp")}
+    return rows if len(times) > 1 else [{**row, "timestamp": None} for row in rows]
 
 
 def _told(result: Json, source: Source) -> list[Json]:
@@ -144,7 +172,7 @@ FOREIGN = (
         lambda head: isinstance(head.header.get("info"), dict) and any("parts" in row for row in head.records),
     ),
     Foreign("openhands", "OpenHands", _openhands),
-    Foreign(
+    DeepAgents(
         "deepagents",
         "Deep Agents",
         lambda head: head.shape == "sqlite" and "checkpoints" in head.names,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import sqlite3
 import zipfile
@@ -369,6 +370,54 @@ def test_a_format_of_the_extra_is_read_with_it_or_refused_in_a_sentence(name: st
     pairs, _ = read(path)
     assert {key.partition(":")[0] for key, _ in pairs} == {name}
     assert next(message.role for _, message in pairs) == "user"
+
+
+def checkpoints(path: Path, *said: str) -> Path:
+    """Let LangGraph write what was said into its database, as Deep Agents does: a thread each, and an answer each."""
+    sqlite = pytest.importorskip("langgraph.checkpoint.sqlite")
+    from langchain_core.messages import AIMessage, HumanMessage
+    from langgraph.graph import END, START, MessagesState, StateGraph
+
+    graph = StateGraph(MessagesState)
+    graph.add_node("agent", lambda _: {"messages": [AIMessage("Noted.")]})
+    graph.add_edge(START, "agent")
+    graph.add_edge("agent", END)
+    with sqlite.SqliteSaver.from_conn_string(str(path)) as saver:
+        app = graph.compile(checkpointer=saver)
+        for text in said:
+            thread = {"configurable": {"thread_id": text.partition(":")[0]}}
+            app.invoke({"messages": [HumanMessage(text)]}, thread)
+    return path
+
+
+def test_each_thread_of_a_deep_agents_database_is_a_session_that_goes_on(tmp_path: Path) -> None:
+    pytest.importorskip("trajectory")
+    path = checkpoints(tmp_path / "sessions.db", "b: I moved to Tokyo", "a: I like tea")
+    first, found = read(path)
+    assert [(key, message.role, message.content) for key, message in first] == [
+        ("deepagents:b", "user", "b: I moved to Tokyo"),
+        ("deepagents:b", "assistant", "Noted."),
+        ("deepagents:a", "user", "a: I like tea"),
+        ("deepagents:a", "assistant", "Noted."),
+    ]
+    assert not found
+    checkpoints(path, "b: and I like trains")
+    grown = [message for key, message in read(path)[0] if key == "deepagents:b"]
+    assert grown[:2] == [message for key, message in first if key == "deepagents:b"]
+    assert [message.content for message in grown[2:]] == ["b: and I like trains", "Noted."]
+
+
+def test_a_deep_agents_database_without_the_extra_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    if importlib.util.find_spec("trajectory"):
+        pytest.skip("the extra is installed")
+    path = tmp_path / "sessions.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE checkpoints (thread_id TEXT, checkpoint_id TEXT)")
+        database.commit()
+    with pytest.raises(
+        TranscriptError, match=r'Deep Agents, which needs .*`pip install "agent-trajectory\[deepagents\]"`'
+    ):
+        read(path)
 
 
 @pytest.mark.parametrize(("count", "told_as"), [(2, 2), (0, 0), (-1, 0), (9, 0), (True, 0), ("2", 0), (None, 0)])
