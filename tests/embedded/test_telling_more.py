@@ -188,11 +188,12 @@ def test_who_greets_with_a_name_is_called_so(text: str, written: list[str]) -> N
     ("text", "file"),
     [
         ("I now work from 8 to 16.", "USER"),
+        ("I'm German.", "USER"),
         ("I work remotely from Tromsø.", "USER"),
         ("The harbour office now works from 8 to 16.", "MEMORY"),
         ("I now work on the harbour app.", "MEMORY"),
     ],
 )
-def test_when_the_user_works_is_about_the_user(text: str, file: str) -> None:
+def test_what_the_user_is_and_when_they_work_is_about_the_user(text: str, file: str) -> None:
     (line,) = said(text)
     assert findings({}, f"- {line}") == [f"[{file}] {line} {{1}}"]

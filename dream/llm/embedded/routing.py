@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from dream.llm.embedded.dates import dated
 from dream.llm.embedded.directives import wanted
+from dream.llm.embedded.lexicon import BELONGING
 from dream.llm.embedded.salience import happened
 from dream.llm.embedded.words import mostly_cjk
 from dream.models import MemoryFile
@@ -45,6 +46,7 @@ _KIN = (
 _THEIRS = re.compile(
     rf"(?:The user's|Their|Our) (?:\w+ )?{_KIN}\b(?! (?:said|says|asked|told|went|came|is (?:visiting|coming)))"
     r"|(?:Is|Has|Was) (?:(?:an? )?(?:allergic|allergy|vegetarian|vegan|diabetic|married|single|divorced|born|learning|afraid|scared)|"
+    rf"(?:originally |half |part )?(?:{'|'.join(map(str.title, sorted(BELONGING)))})(?=$|[ ,;(])|"
     r"an allergy|the allergy|a (?:dog|cat|son|daughter|wife|husband|partner|sister|brother|twin)|\d{1,2}(?: |$)|left-handed|from)\b"
     r"|(?:(?:Der|Die|Das) )?(?:Frau|Mann|Freundin?|Mutter|Vater|Eltern|Schwester|Bruder|Sohn|Tochter|Kinder|Hund|Katze|Geburtstag)\b"
     r"|妻|丈夫|儿子|女儿|孩子|爸|妈|父|母|(?:养|有)了?一?[只条]"
