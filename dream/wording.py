@@ -154,6 +154,12 @@ def content_words(text: str) -> frozenset[str]:
     return _line_content(text) if len(text) <= KEPT_CHARS else _content(text)
 
 
+def coverage(fact: str, text: str) -> float:
+    """Return the share, 0 to 1, of the content words of `fact` that stand in `text`."""
+    wanted = content_words(fact)
+    return len(wanted & content_words(text)) / len(wanted) if wanted else 0.0
+
+
 def _content(text: str) -> frozenset[str]:
     found: set[str] = set()
     run: list[str] = []

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from dream.errors import AnswerUnusable
 from dream.llm.model import Completion
-from dream.wording import content_words
+from dream.wording import coverage
 
 NOTHING = "(nothing)"
 SLACK_TOKENS = 200  # a chunk of a few words may need more than its own length to be told in whole sentences
@@ -73,8 +73,7 @@ def _is_example(line: str, prompt: str, conversation: str) -> bool:
     fact = line.strip()
     if fact not in (own.strip() for own in prompt.splitlines()):
         return False
-    wanted = content_words(fact)
-    return len(wanted & content_words(conversation)) < SAID * len(wanted)
+    return coverage(fact, conversation) < SAID
 
 
 def _check_size(lines: list[str], conversation: str, most: int, count: Callable[[str], int]) -> None:

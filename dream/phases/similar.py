@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from difflib import SequenceMatcher
 from functools import lru_cache
 
-from dream.wording import MONTHS, NOT, content_words, is_cjk, is_hard, is_year, without_said_on, words
+from dream.wording import MONTHS, NOT, content_words, coverage, is_cjk, is_hard, is_year, without_said_on, words
 
 __all__ = ["content_words", "coverage", "nearest", "same_fact", "states"]
 
@@ -46,12 +46,6 @@ _NUMERALS = frozenset(
     """.split()  # noqa: SIM905 - as above
     for word in words(numeral)
 )
-
-
-def coverage(fact: str, text: str) -> float:
-    """Return the share, 0 to 1, of the content words of `fact` that stand in `text`."""
-    wanted = content_words(fact)
-    return len(wanted & content_words(text)) / len(wanted) if wanted else 0.0
 
 
 def same_fact(one: str, other: str) -> bool:

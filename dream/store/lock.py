@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import orjson
 
@@ -156,26 +157,36 @@ class _RunLock:
             self._descriptor = -1
 
 
+def _signature(descriptor: int) -> dict[str, Any]:
+    """Return what the holder signed the lock file with; empty where that can't be read."""
+    with suppress(OSError, ValueError):
+        who = orjson.loads(os.pread(descriptor, 4096, 0))
+        if isinstance(who, dict):
+            return who
+    return {}
+
+
 def _holder(descriptor: int) -> str:
     """Say who signed the lock file; "Another run" where that can't be read."""
+    who = _signature(descriptor)
     try:
-        who = orjson.loads(os.pread(descriptor, 4096, 0))
         since = datetime.fromisoformat(who["since"]).astimezone(UTC)
         return f"`{who['command']}` (process {who['pid']} on {who['host']}, since {since:%Y-%m-%d %H:%M:%S} UTC)"
-    except (OSError, ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError):
         return "Another run"
 
 
 def _is_dead(descriptor: int) -> bool:
     """Tell whether the process that signed the lock file, on this host, has died."""
+    who = _signature(descriptor)
+    pid = who.get("pid")
+    if who.get("host") != os.uname().nodename or not isinstance(pid, int) or pid <= 0:
+        return False
     try:
-        who = orjson.loads(os.pread(descriptor, 4096, 0))
-        if who["host"] != os.uname().nodename:
-            return False
-        os.kill(who["pid"], 0)
+        os.kill(pid, 0)
     except ProcessLookupError:
         return True
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, OverflowError):
         return False
     return False
 

@@ -34,6 +34,7 @@ uruguayan venezuelan vietnamese welsh
 agnostic atheist baptist buddhist catholic hindu jewish lutheran methodist mormon muslim orthodox protestant quaker sikh
 adhd autistic dyslexic
 """)
+
 # Words so frequent in speech that they tell little about anybody.
 COMMON = _set("""
 about actually add afternoon again ago almost alone along amazing around ask asked awesome away back bad beautiful
