@@ -11,9 +11,9 @@ from dream import restore as restores
 from dream.consolidate.consolidator import Consolidator
 from dream.llm.open import open_model
 from dream.models import Entry, Report
-from dream.opening import open_meter
 from dream.reports import ConsolidateReport, RunReport
 from dream.restore import Mode, Restored
+from dream.runs.opening import open_meter
 from dream.settings import Settings
 from dream.store.workspace import Workspace
 

@@ -14,20 +14,21 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dream import endings, listing
 from dream.consolidate.archive import Consolidated
 from dream.consolidate.consolidator import Consolidator
-from dream.dreaming import Dreamer, Models, brief
+from dream.dreaming.dreamer import Dreamer, Models, brief
 from dream.errors import DreamError, SpendingLimit
-from dream.feed import Feed
-from dream.listing import File
 from dream.llm.model import Model
 from dream.llm.open import open_model
 from dream.models import Diagnostic
-from dream.opening import half_price, open_meter, open_models
-from dream.records import consolidation_record, failure_recorded, run_record
 from dream.reports import BatchReport, ConsolidateReport, RunReport
+from dream.runs import endings
+from dream.runs.opening import half_price, open_meter, open_models
+from dream.runs.records import consolidation_record, failure_recorded, run_record
 from dream.settings import Settings
+from dream.sources import listing
+from dream.sources.feed import Feed
+from dream.sources.listing import File
 from dream.store import packing, runs, transaction
 from dream.store.files import sweep
 from dream.store.lock import run_lock

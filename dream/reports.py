@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from dream.consolidate.fidelity import Kept
 from dream.models import Diagnostic, Outcome, Proposal, Usage
-from dream.proposals import is_about
 
 RunOutcome = Literal["committed", "nothing", "held", "failed"]
 
@@ -79,19 +78,3 @@ class ConsolidateReport:
     reason: str = ""
     failed: bool = False
     kept: Kept = field(default_factory=Kept)
-
-
-def settled(batches: Sequence[BatchReport]) -> tuple[BatchReport, ...]:
-    """Return the dreams of one run as they ended: what one held and a later one wrote after all waits for nobody."""
-    ended: list[BatchReport] = []
-    for number, batch in enumerate(batches):
-        true = [proposal for later in batches[number:] for proposal in later.true]
-        outcomes = tuple(_settled(outcome, true) for outcome in batch.outcomes)
-        ended.append(replace(batch, outcomes=outcomes))
-    return tuple(ended)
-
-
-def _settled(outcome: Outcome, true: Sequence[Proposal]) -> Outcome:
-    if any(is_about(proposal, outcome) for proposal in true):
-        return replace(outcome, state="present", reason="held at first; a later dream of this run wrote it")
-    return outcome

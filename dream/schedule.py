@@ -22,10 +22,10 @@ from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.base import BaseTrigger
 
-from dream import nightly
 from dream.crontime import Cron, parse
 from dream.errors import Busy, DreamError
-from dream.nightly import NightReport
+from dream.nights import nightly
+from dream.nights.nightly import NightReport
 from dream.settings import Settings
 from dream.store import night_stamp
 from dream.store.workspace import Workspace

@@ -18,7 +18,7 @@ from dream.store.workspace import Workspace
 from dream.transcripts import FORMATS
 
 if TYPE_CHECKING:
-    from dream.listing import File
+    from dream.sources.listing import File
 
 
 @click.command("consolidate", cls=DreamCommand)
@@ -62,7 +62,7 @@ def command(
       dream consolidate --hook --detach    # as Claude Code's SessionEnd hook
     """
     from dream import pipeline
-    from dream.listing import Unread
+    from dream.sources.listing import Unread
 
     workspace = options.open_workspace(directory)
     settings = options.read_settings(workspace, model, pairs)
@@ -118,11 +118,11 @@ def _nothing(as_json: bool) -> int:
 
 
 def _configured(workspace: Workspace, settings: Settings) -> tuple[File, ...]:
-    from dream import sources
+    from dream.sources import configured
 
     if not settings.sources:
         raise UsageError(
             "No transcript is named and no `sources` are configured: name a PATH, "
             f'or write sources = ["claude-code"] into {workspace.root / "dream.toml"}.'
         )
-    return tuple(sources.paths(settings, workspace.root, home=Path.home(), environ=os.environ))
+    return tuple(configured.paths(settings, workspace.root, home=Path.home(), environ=os.environ))

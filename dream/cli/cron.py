@@ -11,7 +11,7 @@ import click
 
 from dream.cli import options, output
 from dream.cli.group import DreamCommand, DreamGroup
-from dream.timers import KINDS, Job, Kind
+from dream.nights.timers import KINDS, Job, Kind
 
 _kind = click.argument("kind", required=False, type=click.Choice(KINDS), metavar="[crontab|systemd|launchd]")
 _schedule = click.option("--schedule", metavar="CRON", help="When, instead of the setting `schedule`: '0 3 * * *'.")
@@ -48,7 +48,7 @@ def show(kind: Kind | None, schedule: str | None, directory: Path | None, as_jso
     Example:
       dream cron show systemd
     """
-    from dream import timers
+    from dream.nights import timers
 
     kind, job = _job(kind, schedule, directory)
     files = timers.files(kind, job)
@@ -70,7 +70,7 @@ def install(kind: Kind | None, schedule: str | None, directory: Path | None, as_
     Example:
       dream cron install
     """
-    from dream import installing, timers
+    from dream.nights import installing, timers
 
     kind, job = _job(kind, schedule, directory)
     note = [timers.zone_note(kind, job)] if job.zone else []
@@ -86,7 +86,7 @@ def remove(kind: Kind | None, schedule: str | None, directory: Path | None, as_j
     Example:
       dream cron remove
     """
-    from dream import installing
+    from dream.nights import installing
 
     named = kind
     kind, job = _job(kind, schedule, directory)
@@ -96,8 +96,8 @@ def remove(kind: Kind | None, schedule: str | None, directory: Path | None, as_j
 
 
 def _job(kind: Kind | None, schedule: str | None, directory: Path | None) -> tuple[Kind, Job]:
-    from dream import installing
     from dream.crontime import parse
+    from dream.nights import installing
 
     workspace = options.open_workspace(directory)
     settings = options.read_settings(workspace)

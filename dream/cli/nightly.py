@@ -30,7 +30,7 @@ def command(model: str | None, pairs: tuple[str, ...], directory: Path | None, a
       dream nightly --workspace ~/memory --json
       dream nightly --set max_minutes=30
     """
-    from dream import nightly
+    from dream.nights import nightly
 
     workspace = options.open_workspace(directory)
     settings = options.read_settings(workspace, model, pairs)

@@ -72,8 +72,8 @@ def command(
 
 def _estimate(workspace: Workspace, settings: Settings, max_batches: int | None, *, as_json: bool) -> int:
     """Say what a run will cost."""
-    from dream import estimate
     from dream.cli import shapes, show
+    from dream.runs import estimate
 
     found = estimate.estimate(workspace, settings, options.now(), max_batches)
     if as_json:

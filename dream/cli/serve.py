@@ -12,7 +12,7 @@ from dream.cli import options, output, show
 from dream.cli.group import DreamCommand
 
 if TYPE_CHECKING:
-    from dream.nightly import NightReport
+    from dream.nights.nightly import NightReport
 
 
 @click.command("serve", cls=DreamCommand)

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dream.demo import Played
-    from dream.estimate import Estimate
     from dream.health import Health
     from dream.models import Diagnostic, Outcome, Proposal, Usage
-    from dream.nightly import NightReport
+    from dream.nights.nightly import NightReport
     from dream.reports import BatchReport, ConsolidateReport, RunReport
     from dream.restore import Restored
+    from dream.runs.estimate import Estimate
     from dream.settings import Settings
     from dream.store.gitstore import Change, Shown
     from dream.store.runs import RunRecord

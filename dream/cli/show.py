@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from dream.cli import output
 
 if TYPE_CHECKING:
-    from dream.estimate import Estimate
     from dream.models import Diagnostic, Outcome, Usage
-    from dream.nightly import NightReport
+    from dream.nights.nightly import NightReport
     from dream.reports import BatchReport, ConsolidateReport, RunReport
+    from dream.runs.estimate import Estimate
     from dream.settings import Job, Settings
 
 SMALL = "embedded: the small default, which needs no key. For a better one: DREAM_MODEL=openai/gpt-5-mini dream run"

@@ -12,7 +12,7 @@ from dream.cli import options, output, show
 from dream.cli.group import DreamCommand, DreamGroup
 
 if TYPE_CHECKING:
-    from dream.sources import Found
+    from dream.sources.configured import Found
 
 _named = click.argument("names", nargs=-1, required=True, metavar="NAME|PATH|GLOB...")
 
@@ -36,11 +36,11 @@ def command(context: click.Context, directory: Path | None, as_json: bool) -> No
     """
     if context.invoked_subcommand is not None:
         return
-    from dream import sources
+    from dream.sources import configured
 
     workspace = options.open_workspace(directory)
     settings = options.read_settings(workspace)
-    found = sources.survey(settings, workspace.root, workspace.history, home=Path.home(), environ=os.environ)
+    found = configured.survey(settings, workspace.root, workspace.history, home=Path.home(), environ=os.environ)
     if as_json:
         output.emit([_shape(one) for one in found])
     else:
@@ -62,13 +62,13 @@ def add(names: tuple[str, ...], directory: Path | None, as_json: bool) -> None:
       dream sources add "~/chats/*.json"
       dream sources add "hermes @ Asia/Tokyo"
     """
-    from dream import settings_file, sources
+    from dream.sources import configured, settings_file
 
     workspace = options.open_workspace(directory)
     settings = options.read_settings(workspace)
     done = []
     for name in names:
-        files = sources.check(name, settings, workspace.root, home=Path.home(), environ=os.environ)
+        files = configured.check(name, settings, workspace.root, home=Path.home(), environ=os.environ)
         added = settings_file.add_source(workspace.root, name)
         done.append({"source": name, "added": added, "files": files})
         if not as_json:
@@ -88,7 +88,7 @@ def remove(names: tuple[str, ...], directory: Path | None, as_json: bool) -> Non
     Example:
       dream sources remove claude-code
     """
-    from dream import settings_file
+    from dream.sources import settings_file
 
     workspace = options.open_workspace(directory)
     done = []

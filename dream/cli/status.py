@@ -49,8 +49,8 @@ def command(check: bool, directory: Path | None, as_json: bool) -> int | None:
 
 
 def _scheduled(workspace: Workspace, settings: Settings) -> tuple[str, ...]:
-    from dream import installing
     from dream.crontime import parse
+    from dream.nights import installing
 
     return tuple(installing.installed(installing.job(workspace.root, parse(settings.schedule), os.environ)))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from dream import timers
 from dream.crontime import parse
 from dream.doctor.ailment import Ailment
 from dream.doctor.log import check_cursors, check_history
@@ -13,6 +12,7 @@ from dream.doctor.texts import check_files
 from dream.doctor.versions import check_versions
 from dream.errors import DreamError
 from dream.forget import UNDONE, unfinished
+from dream.nights import timers
 from dream.settings import Settings
 from dream.store import intent, transaction
 from dream.store.files import TEMPORARY, sweep

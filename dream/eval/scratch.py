@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dream import pipeline, transcripts
 from dream.consolidate.fidelity import Kept
-from dream.dreaming import Models
+from dream.dreaming.dreamer import Models
 from dream.errors import ModelError, SpendingLimit
 from dream.eval.conversation import Session
 from dream.eval.listening import JOBS, Asked, Listening

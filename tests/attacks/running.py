@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dream import pipeline, prompts
 from dream.consolidate.consolidator import Consolidator
-from dream.dreaming import Models
+from dream.dreaming.dreamer import Models
 from dream.llm.embedded import EmbeddedModel
 from dream.llm.model import ChatMessage, Completion, Model, ToolCall
 from dream.llm.spending import Meter

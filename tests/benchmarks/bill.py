@@ -14,8 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from dream import pipeline, prompts
-from dream.dreaming import Models
-from dream.estimate import estimate
+from dream.dreaming.dreamer import Models
 from dream.eval import locomo, planted
 from dream.eval.conversation import Conversation
 from dream.eval.listening import shared
@@ -26,6 +25,7 @@ from dream.llm.metered import prompt_tokens
 from dream.llm.model import ChatMessage, Completion, Tool
 from dream.llm.spending import Meter
 from dream.models import MEMORY_FILES, Finding, NewEntry
+from dream.runs.estimate import estimate
 from dream.settings import Settings
 from dream.store.workspace import Workspace
 from tests.benchmarks import editor

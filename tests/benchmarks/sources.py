@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dream import pipeline, sources
+from dream import pipeline
 from dream.settings import Settings
+from dream.sources import configured
 from dream.store.workspace import Workspace
 from tests.benchmarks.measure import Row, pairs, seconds
 
@@ -34,7 +35,7 @@ def _unchanged(folder: Path, files: int) -> Row:
 
     def ours() -> None:
         opened = Workspace.open(workspace.root)
-        found = sources.paths(SETTINGS, opened.root, home=folder, environ={})
+        found = configured.paths(SETTINGS, opened.root, home=folder, environ={})
         report = pipeline.consolidate(opened, found, settings=SETTINGS, now=NOW, idle=True)
         assert len(found) == files
         assert not report.messages

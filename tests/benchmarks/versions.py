@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dream import pipeline
-from dream.dreaming import Models
+from dream.dreaming.dreamer import Models
 from dream.llm.spending import Meter
 from dream.models import NewEntry
 from dream.restore import restore

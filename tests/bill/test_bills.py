@@ -13,11 +13,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from dream import opening
 from dream.errors import SpendingLimit
 from dream.llm.catalog import Card
 from dream.llm.spending import Meter
 from dream.models import Usage
+from dream.runs import opening
 from dream.settings import Settings
 from dream.store.bills import Bills, Spent
 from dream.store.workspace import Workspace
@@ -118,7 +118,7 @@ def test_what_a_killed_run_spent_is_counted(tmp_path: Path) -> None:
 import os, signal
 from datetime import UTC, datetime
 from pathlib import Path
-from dream import opening
+from dream.runs import opening
 from dream.llm.catalog import Card
 from dream.llm.spending import Meter
 from dream.models import Usage

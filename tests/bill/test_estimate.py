@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from dream import pipeline
-from dream.dreaming import Models
-from dream.estimate import Estimate, estimate
+from dream.dreaming.dreamer import Models
 from dream.llm.batch import SHARE
 from dream.llm.metered import prompt_tokens
 from dream.llm.spending import Meter
 from dream.models import NewEntry, Usage
+from dream.runs.estimate import Estimate, estimate
 from dream.settings import Settings
 from dream.store.workspace import Workspace
 from tests.benchmarks.bill import NAME, Script

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from dream.models import NewEntry
-from dream.nightly import NightReport
+from dream.nights.nightly import NightReport
 from dream.schedule import Server
 from dream.settings import Settings
 from dream.store import night_stamp

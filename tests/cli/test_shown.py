@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from dream import endings
 from dream.cli import show
 from dream.models import Diagnostic, Finding, Outcome, Proposal, Usage
 from dream.reports import BatchReport
+from dream.runs import endings
 from tests.cli.commands import dream
 from tests.cli.test_commands import chat
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dream import pipeline
-from dream.dreaming import Models
+from dream.dreaming.dreamer import Models
 from dream.llm.model import Json
 from dream.llm.spending import Meter
 from dream.models import NewEntry

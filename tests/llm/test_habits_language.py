@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dream import pipeline
-from dream.dreaming import Models
+from dream.dreaming.dreamer import Models
 from dream.llm.model import Completion
 from dream.llm.spending import Meter
 from dream.models import Entry, Finding, MemoryFile

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dream import pipeline, prompts
-from dream.dreaming import Models
+from dream.dreaming.dreamer import Models
 from dream.eval.listening import Asked, Listening, shared
 from dream.llm import tokens
 from dream.llm.model import ChatMessage, Completion

@@ -26,7 +26,7 @@ from pathlib import Path
 import pytest
 
 from dream import pipeline
-from dream.dreaming import Models
+from dream.dreaming.dreamer import Models
 from dream.errors import PromptTooLong, ToolsUnsupported
 from dream.eval import datasets
 from dream.eval.report import evaluate

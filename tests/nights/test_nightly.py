@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from dream import nightly
 from dream.errors import Busy
-from dream.nightly import NightReport
+from dream.nights import nightly
+from dream.nights.nightly import NightReport
 from dream.settings import Settings
 from dream.store import night_stamp, runs
 from dream.store.lock import run_lock

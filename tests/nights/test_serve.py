@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dream.nightly import NightReport
+from dream.nights.nightly import NightReport
 from dream.schedule import Server
 from dream.settings import Settings
 from dream.store import night_stamp

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from dream import timers
 from dream.crontime import parse
 from dream.errors import UsageError
-from dream.timers import Job
+from dream.nights import timers
+from dream.nights.timers import Job
 
 OTHERS = "MAILTO=me@example.org\n\n# backups\n0 1 * * * backup --all # dream\n"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dream import pipeline
-from dream.dreaming import Models
+from dream.dreaming.dreamer import Models
 from dream.errors import Busy, ModelUnavailable
 from dream.llm.model import Completion, ToolCall
 from dream.llm.spending import Meter

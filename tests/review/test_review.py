@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dream import pipeline, review
-from dream.dreaming import Models
+from dream.dreaming.dreamer import Models
 from dream.errors import UsageError, WorkspaceError
 from dream.llm.spending import Meter
 from dream.models import MEMORY_FILES, NewEntry, Proposal

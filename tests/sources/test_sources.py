@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dream import settings_file, sources
 from dream.errors import SettingsError
 from dream.settings import Settings
+from dream.sources import configured, settings_file
 from dream.store.workspace import Workspace
 from tests.cli.commands import dream
 from tests.sources.test_incremental import write
@@ -90,10 +90,10 @@ def test_any_list_of_sources_can_be_added_to_and_taken_from(
 
 
 def test_a_zone_stands_behind_the_source() -> None:
-    assert sources.split("hermes @ Asia/Tokyo") == ("hermes", ZoneInfo("Asia/Tokyo"))
-    assert sources.split("~/a@b/*.json") == ("~/a@b/*.json", None)
+    assert configured.split("hermes @ Asia/Tokyo") == ("hermes", ZoneInfo("Asia/Tokyo"))
+    assert configured.split("~/a@b/*.json") == ("~/a@b/*.json", None)
     with pytest.raises(SettingsError, match="'Mars/Base' is not a known time zone"):
-        sources.split("codex @ Mars/Base")
+        configured.split("codex @ Mars/Base")
 
 
 def test_naive_times_are_read_in_the_zone_of_their_source(workspace: Workspace, tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_naive_times_are_read_in_the_zone_of_their_source(workspace: Workspace, 
 
     (tmp_path / "chat.md").write_text("[2026-11-20 10:00] Ann: hi\n[2026-11-20 10:01] Bob: I moved to Rome.\n")
     asked = Settings(sources=(f"{tmp_path}/chat.md @ Asia/Tokyo",), timezone="UTC", consolidator_model="nobody/nothing")
-    found = sources.paths(asked, workspace.root, home=tmp_path, environ={})
+    found = configured.paths(asked, workspace.root, home=tmp_path, environ={})
     pipeline.consolidate(workspace, found, settings=Settings(timezone="UTC"), now=NOW)
     (file,) = found
     assert file.zone == ZoneInfo("Asia/Tokyo")

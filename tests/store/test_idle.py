@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dream import pipeline
-from dream.dreaming import Models
+from dream.dreaming.dreamer import Models
 from dream.llm.spending import Meter
 from dream.models import NewEntry
 from dream.settings import Settings

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import orjson
 
-from dream import pipeline, sources
+from dream import pipeline
 from dream.errors import DreamError, NightOver
 from dream.models import Usage
 from dream.reports import ConsolidateReport, RunReport
 from dream.settings import Settings
+from dream.sources import configured
 from dream.store import night_stamp
 from dream.store.absent import absent
 from dream.store.lock import run_lock
@@ -98,7 +99,7 @@ def _consolidate(
     if not settings.sources:
         return None
     try:
-        paths = sources.paths(settings, workspace.root, home=Path.home(), environ=environ)
+        paths = configured.paths(settings, workspace.root, home=Path.home(), environ=environ)
         if not paths:
             return ConsolidateReport(0, 0, None, 0, Usage(), (), "the configured sources hold no transcripts yet")
         bounded = _shared(settings, READING_SHARE)

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from dream import health, nightly
+from dream import health
 from dream.errors import Busy
-from dream.nightly import NightReport
+from dream.nights import nightly
+from dream.nights.nightly import NightReport
 from dream.settings import Settings
 from dream.store import night_stamp
 from dream.store.lock import run_lock

@@ -8,10 +8,11 @@ from datetime import datetime
 from functools import partial
 from itertools import islice
 
-from dream import changes, proposals, trace
-from dream.changes import Found
+from dream import trace
+from dream.dreaming import changes, proposals
+from dream.dreaming.changes import Found
+from dream.dreaming.landing import Landing
 from dream.errors import AnswerUnusable, ModelError, PromptTooLong
-from dream.landing import Landing
 from dream.llm.model import Model
 from dream.llm.spending import Meter
 from dream.models import MEMORY_FILES, Entry, Finding, Proposal

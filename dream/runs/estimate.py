@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from dream import prompts
-from dream.dreaming import brief
+from dream.dreaming.dreamer import brief
 from dream.llm.batch import SHARE, NoteTaker, Request
 from dream.llm.catalog import card
 from dream.llm.metered import prompt_tokens

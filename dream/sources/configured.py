@@ -8,10 +8,10 @@ from datetime import tzinfo
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from dream import listing
 from dream.errors import SettingsError, TranscriptError
-from dream.listing import File
 from dream.settings import Settings
+from dream.sources import listing
+from dream.sources.listing import File
 from dream.store.history import History
 from dream.store.seen import Seen
 from dream.transcripts import FORMATS, names

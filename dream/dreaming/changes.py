@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from dream import proposals
+from dream.dreaming import proposals
 from dream.errors import WorkspaceError
 from dream.models import MEMORY_FILES, MemoryFile, Proposal
 from dream.phases import budget

@@ -14,11 +14,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from dream.nightly import NightReport
+from dream.nights.nightly import NightReport
 from dream.schedule import Server
 from dream.settings import Settings
 from dream.store.workspace import Workspace
-from tests.nightly.world import FACT, Agents, Health
+from tests.nights.world import FACT, Agents, Health
 from tests.provider import Body, Provider, Reply
 
 ZONE = ZoneInfo("Europe/Berlin")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dream.consolidate.archive import Consolidated
 from dream.consolidate.fidelity import Kept
+from dream.dreaming.proposals import is_about
 from dream.errors import DreamError, NightOver, SpendingLimit
-from dream.models import Diagnostic, Usage
-from dream.reports import BatchReport, ConsolidateReport, RunReport, settled
+from dream.models import Diagnostic, Outcome, Proposal, Usage
+from dream.reports import BatchReport, ConsolidateReport, RunReport
 from dream.store import idle
 from dream.store.workspace import Workspace
 
@@ -39,7 +41,7 @@ def ran(
 
     A bound of time, or one of money after a dream that changed something, is no failure.
     """
-    batches = settled(dreams)
+    batches = _settled(dreams)
     changed, held = any(batch.files for batch in batches), sum(batch.held for batch in batches)
     bound = isinstance(failure, NightOver) or (isinstance(failure, SpendingLimit) and changed)
     if failure is not None and not bound:
@@ -52,6 +54,22 @@ def ran(
     else:
         reason = "; ".join(filter(None, (reason or ("" if changed else _nothing_new(batches)), waits)))
     return RunReport("committed" if changed else "held" if held else "nothing", batches, reason, usage)
+
+
+def _settled(batches: Sequence[BatchReport]) -> tuple[BatchReport, ...]:
+    """Return the dreams of one run as they ended: what one held and a later one wrote after all waits for nobody."""
+    ended: list[BatchReport] = []
+    for number, batch in enumerate(batches):
+        true = [proposal for later in batches[number:] for proposal in later.true]
+        outcomes = tuple(_as_ended(outcome, true) for outcome in batch.outcomes)
+        ended.append(replace(batch, outcomes=outcomes))
+    return tuple(ended)
+
+
+def _as_ended(outcome: Outcome, true: Sequence[Proposal]) -> Outcome:
+    if any(is_about(proposal, outcome) for proposal in true):
+        return replace(outcome, state="present", reason="held at first; a later dream of this run wrote it")
+    return outcome
 
 
 def _nothing_new(batches: Sequence[BatchReport]) -> str:

@@ -12,9 +12,9 @@ from dream import transcripts
 from dream.consolidate.flight import Talk
 from dream.consolidate.identity import Since
 from dream.errors import TranscriptError
-from dream.listing import File, Unread, bare, terms
 from dream.models import Diagnostic, Message, Report
 from dream.settings import Settings
+from dream.sources.listing import File, Unread, bare, terms
 from dream.store.bookmarks import Bookmark, Bookmarks
 from dream.store.history import History
 from dream.store.seen import Seen

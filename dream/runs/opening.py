@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from dream.consolidate.flight import Talk
-from dream.dreaming import Models
+from dream.dreaming.dreamer import Models
 from dream.llm.model import Model
 from dream.llm.open import open_model
 from dream.llm.spending import Meter
@@ -20,7 +20,7 @@ from dream.store.bills import Bills
 from dream.store.workspace import Workspace
 
 if TYPE_CHECKING:
-    from dream.batching import Night
+    from dream.runs.batching import Night
 
 
 def open_models(workspace: Workspace, settings: Settings, now: datetime) -> Models:
@@ -76,7 +76,7 @@ def half_price(
     if not settings.batch:
         yield Calls(model)
         return
-    from dream import batching
+    from dream.runs import batching
 
     if asks and batching.wanted(settings, job):
         with batching.Night(workspace, settings, job, meter, model, now) as night:

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dream import timers
 from dream.crontime import Cron
 from dream.errors import DreamError, UsageError
+from dream.nights import timers
+from dream.nights.timers import Job, Kind
 from dream.store.files import explained, replace
-from dream.timers import Job, Kind
 
 if TYPE_CHECKING:
     import subprocess

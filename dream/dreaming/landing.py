@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from dream import proposals
-from dream.changes import Found
+from dream.dreaming import proposals
+from dream.dreaming.changes import Found
 from dream.models import Outcome, Proposal
 from dream.phases.phase2 import Edited
 from dream.reports import BatchReport

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dream import installing, timers
 from dream.crontime import parse
 from dream.errors import DreamError
+from dream.nights import installing, timers
+from dream.nights.timers import Job
 from dream.store.workspace import Workspace
-from dream.timers import Job
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 OTHERS = "# mine\nMAILTO=lena@example.org\n5 4 * * * /usr/bin/backup --all   # dream of backups\n\n@reboot  true"

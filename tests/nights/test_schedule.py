@@ -16,7 +16,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from dream import nightly, notes
+from dream import notes
+from dream.nights import nightly
 from dream.schedule import Server
 from dream.settings import Settings
 from dream.store import night_stamp

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 
-from dream.dreaming import Models
+from dream.dreaming.dreamer import Models
 from dream.errors import DreamError
 from dream.reports import ConsolidateReport, RunReport
 from dream.settings import Settings

@@ -209,4 +209,4 @@ def _shipped(name: str) -> str:
     packaged = resources.files("dream") / "_cron" / name
     if packaged.is_file():
         return packaged.read_text(encoding="utf-8")
-    return (Path(__file__).parent.parent / "cron" / name).read_text(encoding="utf-8")
+    return (Path(__file__).parents[2] / "cron" / name).read_text(encoding="utf-8")
