@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from dream.models import Entry, MemoryFile
+from dream.store.choosing import chosen
 
 Count = Callable[[str], int]
 
@@ -29,8 +30,9 @@ def undreamt(newest_first: Iterable[Entry], dreamt: int, session: str | None = N
 def block(texts: Mapping[MemoryFile, str], newest_first: Iterable[Entry], tokens: int, count: Count) -> str:
     """Lay out the files and then recent history within `tokens`, whole lines and whole entries only.
 
-    A file that doesn't fit is cut at a line and says so. History is taken from the newest entry backwards as long
-    as it fits; an entry too long for all the room there is left out, so that it doesn't hide the others.
+    Of a file that doesn't fit, what tells most for its length is shown, in its order, and how much is not. History is
+    taken from the newest entry backwards as long as it fits; an entry too long for all the room there is left out, so
+    that it doesn't hide the others.
     Empty when there is nothing to say, or no room to say it.
     """
     room = tokens - count(f"{OPEN}\n{CLOSE}\n")
@@ -46,23 +48,13 @@ def block(texts: Mapping[MemoryFile, str], newest_first: Iterable[Entry], tokens
 
 
 def _file(name: MemoryFile, text: str, room: int, count: Count) -> str:
-    """Return a file under its name; cut at a line to `room`, "" where it is empty or there is no room."""
-    body = _plain(text).strip()
-    if not body:
-        return ""
-    section = f"## {name}\n\n{body}\n"
-    if count(section) < room:
-        return section
-    rows = body.splitlines()
-    low, high = 0, len(rows)  # the most lines that fit
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if count(_cut(name, rows, middle)) < room else (low, middle - 1)
-    return _cut(name, rows, low) if low else ""
+    """Return a file under its name, or what of it `room` holds; "" where it is empty or there is no room."""
+    body = chosen(_plain(text), lambda shown: count(_named(name, shown)) < room)
+    return _named(name, body) if body and count(_named(name, body)) < room else ""
 
 
-def _cut(name: MemoryFile, rows: list[str], kept: int) -> str:
-    return "\n".join((f"## {name}", "", *rows[:kept], f"({len(rows) - kept} more lines)", ""))
+def _named(name: MemoryFile, body: str) -> str:
+    return f"## {name}\n\n{body}"
 
 
 def _recent(newest_first: Iterable[Entry], room: int, count: Count) -> list[str]:
