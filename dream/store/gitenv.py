@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -84,16 +85,23 @@ def check_installed() -> None:
 class Git:
     """Git commands on one git directory with one work tree. `started` counts the processes.
 
-    Without `git_dir` the commands run outside of any repository. `objects` is the process that reads objects, while
-    there is one.
+    Without `git_dir` the commands run outside of any repository.
     """
-
-    objects: Objects | None = None
 
     def __init__(self, work_tree: Path, git_dir: Path | None = None) -> None:
         self.work_tree = work_tree
         self.git_dir = git_dir
         self.started = 0
+        self._open = threading.local()
+
+    @property
+    def objects(self) -> Objects | None:
+        """The process that reads objects, while there is one: each thread has its own, or answers would be mixed up."""
+        return getattr(self._open, "objects", None)
+
+    @objects.setter
+    def objects(self, objects: Objects | None) -> None:
+        self._open.objects = objects
 
     def run(self, *arguments: str, stdin: bytes = b"", ok: Sequence[int] = (0,)) -> bytes:
         """Run one command to its end and return what it printed.

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -35,6 +36,14 @@ def test_a_commit_carries_the_time_it_was_given(workspace: Workspace) -> None:
         "2020-02-03T04:05:06+09:00 2020-02-03T04:05:06+09:00 dream dream@localhost dream dream@localhost\n"
     )
     assert workspace.git.log(1)[0].time == now
+
+
+def test_threads_that_read_through_one_workspace_get_what_they_asked_for(workspace: Workspace) -> None:
+    add(workspace, "- likes tea", 1)
+    asked = ["USER.md", "SOUL.md", "memory/MEMORY.md", "memory/.dream_cursor"] * 25
+    expected = [workspace.git.read("HEAD", path) for path in asked]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(lambda path: workspace.git.read("HEAD", path), asked)) == expected
 
 
 def test_the_list_shows_what_git_shows(workspace: Workspace) -> None:
