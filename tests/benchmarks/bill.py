@@ -8,10 +8,11 @@ GPT-5's tokenizer over the whole prompt: messages, tool calls and the tools' des
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from dream import pipeline, prompts
 from dream.dreaming.dreamer import Models
@@ -21,15 +22,16 @@ from dream.eval.listening import shared
 from dream.llm import tokens
 from dream.llm.embedded.model import EmbeddedModel
 from dream.llm.embedded.sections import findings
-from dream.llm.metered import prompt_tokens
+from dream.llm.metered import MESSAGE_TOKENS, prompt_tokens
 from dream.llm.model import ChatMessage, Completion, Tool
 from dream.llm.spending import Meter
-from dream.models import MEMORY_FILES, Finding, NewEntry
+from dream.models import MEMORY_FILES, Finding, MemoryFile, NewEntry
 from dream.runs.estimate import estimate
 from dream.settings import Settings
 from dream.store.workspace import Workspace
-from tests.benchmarks import editor
+from tests.benchmarks import editor, nanobot
 from tests.benchmarks.measure import Row
+from tests.benchmarks.nanobot import Nanobot
 from tests.benchmarks.peer import TwoPhase
 
 NAME = "openai/gpt-5-mini"
@@ -120,19 +122,51 @@ class Bill:
     peer_one_by_one: int
     nothing_new: tuple[int, int]  # of one more night: ours, the peer's
     estimated: int  # of all dreams, each said the moment before
+    nanobot: tuple[int, int] | None = None  # what the real peer used for the same, and for nothing new
 
     @property
     def ours(self) -> int:
         return sum(night.used for night in self.nights)
 
 
-def dreamt(conversation: Conversation, folder: Path) -> Bill:
-    """Dream `conversation` night by night, on both sides."""
+class Itself:
+    """The real peer, dreaming in `workspace` on the same `files`; `used` counts the tokens sent and received."""
+
+    def __init__(self, real: Nanobot, workspace: Path, files: Mapping[MemoryFile, str]) -> None:
+        self.used = 0
+        self._real = real
+        self._workspace = workspace
+        for path, text in files.items():
+            (workspace / path).parent.mkdir(parents=True, exist_ok=True)
+            (workspace / path).write_text(text, encoding="utf-8")
+
+    def dream(self, now: datetime, entry: str, analysis: str, found: Mapping[int, Finding]) -> int:
+        """Dream one entry, of which phase 1 says `analysis`; return the tokens of it."""
+        made = nanobot.edits(found, self._workspace)
+        used = sum(_used(call) for call in self._real.dream(self._workspace, now, [entry], analysis, made))
+        self.used += used
+        return used
+
+
+def _used(call: Mapping[str, Any]) -> int:
+    """Count the tokens of one call of the real peer as ours are counted."""
+    parts = [str(message["content"] or "") for message in call["messages"]]
+    tools = [one["function"] for one in call["tools"]]
+    parts += [one["name"] + one["description"] + json.dumps(one["parameters"]) for one in tools]
+    asked = [one["function"] for message in call["messages"] for one in message.get("tool_calls") or ()]
+    said = [one["name"] + one["arguments"] for one in asked]
+    answer = call["content"] + "".join("edit_file" + json.dumps(one, ensure_ascii=False) for one in call["asked"])
+    return sum(map(count, [*parts, *said, answer])) + MESSAGE_TOKENS * (len(parts) + 1)
+
+
+def dreamt(conversation: Conversation, folder: Path, real: Nanobot | None = None) -> Bill:
+    """Dream `conversation` night by night, on both sides, and with the real peer where it can."""
     workspace = Workspace.create(folder, now=conversation.sessions[0].at)
     files = {path: workspace.read_file(path) for path in MEMORY_FILES}
     nights: list[Night] = []
     estimated = 0
     peers = [TwoPhase(count, dict(files), one_by_one=each) for each in (False, True)]
+    itself = Itself(real, folder.with_name(f"{folder.name}-nanobot"), files) if real and real.two_phase else None
     for sitting in conversation.sessions:
         talk = prompts.conversation(sitting.key, 0, sitting.messages, UTC)
         summary = EmbeddedModel().complete([ChatMessage("user", talk)]).text
@@ -146,11 +180,14 @@ def dreamt(conversation: Conversation, folder: Path) -> Bill:
         analysis = "\n".join(sent.answer.text for sent in nights[-1].phase1)
         for peer in peers:
             peer.dream(now.date(), [summary], analysis, _found(analysis))
+        if itself:
+            itself.dream(now, summary, analysis, _found(analysis))
     used = [peer.used for peer in peers]
     workspace.history.append([NewEntry("summary", SMALL_TALK)], now=now)
     peers[0].dream(now.date(), [SMALL_TALK], "[SKIP]", {})
     nothing = _night(workspace, Script(edits=False, skip=True), now).used
-    return Bill(nights, used[0], used[1], (nothing, peers[0].used - used[0]), estimated)
+    real_one = itself and (itself.used, itself.dream(now, SMALL_TALK, "[SKIP]", {}))
+    return Bill(nights, used[0], used[1], (nothing, peers[0].used - used[0]), estimated, real_one)
 
 
 def _night(workspace: Workspace, phase1: Script, now: datetime) -> Night:
@@ -168,16 +205,26 @@ def conversations() -> Iterator[tuple[str, Conversation]]:
             yield f"LoCoMo {one.name}", one
 
 
-def rows(folder: Path, *, quick: bool) -> Iterator[Row]:
+def rows(folder: Path, *, quick: bool, real: Nanobot | None) -> Iterator[Row]:
     """Measure in `folder`: the whole, then what every saving alone is worth, by switching it off."""
     for number, (name, conversation) in enumerate(conversations()):
         if quick and number:
             return
-        bill = dreamt(conversation, folder / str(number))
-        yield _row(f"tokens a dream, {name}, {len(bill.nights)} dreams", bill, bill.peer, AIM)
+        bill = dreamt(conversation, folder / str(number), real)
+        whole = _row(f"tokens a dream, {name}, {len(bill.nights)} dreams", bill, bill.peer, AIM)
+        itself, itself_idle = bill.nanobot or (None, None)
+        yield replace(whole, real=itself and itself / len(bill.nights))
         yield _row(f"{name}: against the peer that edits one by one", bill, bill.peer_one_by_one, AIM)
         idle, theirs = bill.nothing_new
-        yield Row(f"{name}: a night with nothing new, phase 2 passed by", idle, theirs, "tokens", idle / theirs, AIM)
+        yield Row(
+            f"{name}: a night with nothing new, phase 2 passed by",
+            idle,
+            theirs,
+            "tokens",
+            idle / theirs,
+            AIM,
+            real=itself_idle,
+        )
         yield Row(f"{name}: said by --estimate, against used", *_each(bill), "tokens", bill.estimated / bill.ours, 1.5)
         for saving, more in savings(bill).items():
             yield _row(f"{name}: against not {saving}", bill, bill.ours + more, 1.0)

@@ -13,7 +13,8 @@ from pathlib import Path
 from dream.models import NewEntry
 from dream.store.files import replace
 from dream.store.history import History
-from tests.benchmarks.measure import Row, median, pairs, python, seconds
+from tests.benchmarks.measure import Row, median, pairs, python, seconds, three
+from tests.benchmarks.nanobot import Nanobot
 from tests.benchmarks.peer import Log
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
@@ -22,6 +23,7 @@ TOKENS = 60  # of an entry
 BUDGET = 200_000  # tokens; the default of `history_tokens`
 NEW = NewEntry("summary", TEXT, "claude-code:6f1e", None, TOKENS, "openai/gpt-5-mini")
 TIMES = 500
+Deed = Callable[[], object]
 # A process of its own: this one has held the whole file, for the peer.
 _TAIL = """
 from pathlib import Path
@@ -34,21 +36,24 @@ print(peak())
 """
 
 
-def rows(folder: Path, sizes: tuple[int, ...]) -> Iterator[Row]:
-    """Measure in `folder`."""
-    yield from _appends(folder)
+def rows(folder: Path, sizes: tuple[int, ...], real: Nanobot | None) -> Iterator[Row]:
+    """Measure in `folder`, and `real` in turns with both."""
+    yield from _appends(folder, real)
     for size in sizes:
-        yield from _reads(folder / str(size), size)
+        yield from _reads(folder / str(size), size, real)
         yield from _kept(folder / f"{size}-kept", size)
 
 
-def _appends(folder: Path) -> Iterator[Row]:
+def _appends(folder: Path, real: Nanobot | None) -> Iterator[Row]:
     peer = Log(folder / "peer")
     quick = History(folder / "quick", private=folder / "quick" / ".dream", durable=False)
-    ours, other, ratio = pairs(
-        lambda: [quick.append([NEW], now=NOW) for _ in range(TIMES)], lambda: [peer.append(TEXT) for _ in range(TIMES)]
+    yield _appending(
+        "append, no fsync, against the peer",
+        lambda: [quick.append([NEW], now=NOW) for _ in range(TIMES)],
+        lambda: [peer.append(TEXT) for _ in range(TIMES)],
+        real and (lambda: real.append(folder / "nanobot", TEXT, TIMES)),
+        TIMES,
     )
-    yield Row("append, no fsync, against the peer", ours / TIMES * 1e6, other / TIMES * 1e6, "µs", 1 / ratio, 5, True)
     safe = History(folder / "safe", private=folder / "safe" / ".dream", durable=True)
     safe.append([NEW], now=NOW)
     line = (folder / "safe" / "history.jsonl").read_bytes()
@@ -64,30 +69,44 @@ def _appends(folder: Path) -> Iterator[Row]:
     os.close(bare)
 
 
-def _reads(folder: Path, size: int) -> Iterator[Row]:
+def _reads(workspace: Path, size: int, real: Nanobot | None) -> Iterator[Row]:
+    folder = workspace / "memory"
     write(folder, size)
     peer = Log(folder)
 
-    def tail() -> object:
-        return History(folder, private=folder / ".dream", durable=False).last(20)
+    def opened() -> History:
+        return History(folder, private=workspace / ".dream", durable=False)
 
-    rounds = 3 if size >= 100_000 else 7
-    ours, other, ratio = pairs(tail, lambda: peer.rows()[-20:], rounds)
-    yield Row(f"last 20 of {size:,}, opened anew", ours * 1e3, other * 1e3, "ms", ours * 1e3, 2)
-    ours, other, ratio = pairs(
-        lambda: list(History(folder, private=folder / ".dream", durable=False).after(size - 100)),
-        lambda: peer.after(size - 100),
-        rounds,
-    )
-    yield Row(f"100 after a cursor of {size:,}", ours * 1e3, other * 1e3, "ms", ours * 1e3, 5)
-    log = History(folder, private=folder / ".dream", durable=False)
-    log.append([NEW], now=NOW)
-    ours, other, ratio = pairs(
-        lambda: [log.append([NEW], now=NOW) for _ in range(100)], lambda: [peer.append(TEXT) for _ in range(100)], 5
+    def read(name: str, ours: Deed, other: Deed, cursor: int, last: int, aim: float) -> Row:
+        taken, theirs, _, itself = three(
+            ours, other, real and (lambda: real.after(workspace, cursor, last)), 3 if size >= 100_000 else 7
+        )
+        return Row(name, taken * 1e3, theirs * 1e3, "ms", taken * 1e3, aim, real=itself and itself * 1e3)
+
+    yield read(f"last 20 of {size:,}, opened anew", lambda: opened().last(20), lambda: peer.rows()[-20:], 0, 20, 2)
+    end = size - 100
+    yield read(
+        f"100 after a cursor of {size:,}", lambda: list(opened().after(end)), lambda: peer.after(end), end, 100, 5
     )
     held = float(python(_TAIL.format(folder=str(folder))))
-    yield Row(f"memory of reading the tail and the end of {size:,}", held, 0, "MiB", held, 60)
-    yield Row(f"append at {size:,}", ours * 1e4, other * 1e4, "µs", 1 / ratio, 5, True)
+    itself = real and real.peak()
+    yield Row(f"memory of reading the tail and the end of {size:,}", held, 0, "MiB", held, 60, real=itself)
+    log = opened()
+    log.append([NEW], now=NOW)
+    yield _appending(
+        f"append at {size:,}",
+        lambda: [log.append([NEW], now=NOW) for _ in range(100)],
+        lambda: [peer.append(TEXT) for _ in range(100)],
+        real and (lambda: real.append(workspace, TEXT, 100)),
+        100,
+    )
+
+
+def _appending(name: str, ours: Deed, other: Deed, real: Callable[[], float] | None, times: int) -> Row:
+    """Measure deeds that append `times`; the figures are of one append."""
+    each = 1e6 / times
+    taken, theirs, ratio, itself = three(ours, other, real)
+    return Row(name, taken * each, theirs * each, "µs", 1 / ratio, 5, at_least=True, real=itself and itself * each)
 
 
 def _kept(folder: Path, size: int) -> Iterator[Row]:

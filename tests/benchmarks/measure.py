@@ -13,7 +13,10 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table. `ours` and `other` are in `unit`; `ratio` is what the aim speaks of."""
+    """One line of the table. `ours` and `other` are in `unit`; `ratio` is what the aim speaks of.
+
+    `real` is what the real peer takes for the same, in `unit`, where it was asked.
+    """
 
     name: str
     ours: float
@@ -22,6 +25,7 @@ class Row:
     ratio: float
     aim: float
     at_least: bool = False
+    real: float | None = None
 
     @property
     def met(self) -> bool:
@@ -53,13 +57,25 @@ def median(deed: Callable[[], object], rounds: int) -> float:
 
 def pairs(ours: Callable[[], object], other: Callable[[], object], rounds: int = 7) -> tuple[float, float, float]:
     """Time both in turn, after one warm-up each; return their medians in seconds and the median of ours / other."""
+    return three(ours, other, None, rounds)[:3]
+
+
+def three(
+    ours: Callable[[], object], other: Callable[[], object], real: Callable[[], float] | None, rounds: int = 7
+) -> tuple[float, float, float, float | None]:
+    """Do what `pairs` does, and in the same turns `real`, which returns its own seconds; add the median of them."""
     ours()
     other()
-    taken = [(seconds(ours), seconds(other)) for _ in range(rounds)]
+    itself = [real()][:0] if real else []
+    taken = []
+    for _ in range(rounds):
+        taken.append((seconds(ours), seconds(other)))
+        itself += [real()] if real else []
     return (
         statistics.median(one for one, _ in taken),
         statistics.median(two for _, two in taken),
         statistics.median(one / two for one, two in taken),
+        statistics.median(itself) if itself else None,
     )
 
 

@@ -5,11 +5,10 @@ whole file.
 
 `TwoPhase`: a dream takes up to 20 entries, 4,000 characters of each, and sends the whole files, older lines of
 MEMORY.md marked with their age, in both phases; the entries stand before the files. Phase 2 is called whatever phase 1
-found. It is a tool loop in which each round sends again all that was said before: one read of each file that will be
-edited, all in a round; the edits, all in a round or, as was seen more often, each in one of its own; and a last round
-to say that it is done. No call ever fails, and its instructions and tools are taken to be no longer than ours (its own
-hold more: skills and how to write them), so that only what is sent, and how often, is compared. The smallest honest
-equivalent, that is: the real one sends more.
+found. It is a tool loop in which each round sends again all that was said before: the edits, all in a round or, as was
+seen more often, each in one of its own; and a last round to say that it is done. No file is read again, since both
+phases hold them all, and no call ever fails. Its instructions, tools and list of skills are as long as those of
+nanobot 0.2.1; `nanobot.py` runs that one itself, and a test compares the two.
 """
 
 from __future__ import annotations
@@ -20,16 +19,18 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
 
-from dream import prompts
 from dream.llm.metered import MESSAGE_TOKENS
 from dream.models import Finding, MemoryFile
 from dream.phases.draft import Edit, replaced
-from dream.phases.tools import TOOLS
 from tests.benchmarks import editor
 
 ENTRIES, CHARACTERS = 20, 4_000  # of one batch, and of each of its entries
 OLD = 14  # days, after which a line is marked
-TOOLS_USED = ("read_file", "edit_file")
+# What nanobot 0.2.1 sends whatever there is to dream, in GPT-5's tokens: the instructions of each phase; and in each
+# round of phase 2 its three tools, and the list of the skills that it ships with.
+INSTRUCTIONS1, INSTRUCTIONS2, TOOLS, SKILLS = 501, 450, 669, 366
+FIXED1 = INSTRUCTIONS1 + MESSAGE_TOKENS
+FIXED2 = INSTRUCTIONS2 + TOOLS + SKILLS + 4 * MESSAGE_TOKENS
 
 
 class Log:
@@ -79,30 +80,23 @@ class TwoPhase:
             self._phase2(day, analysis if last else "[SKIP]", findings if last else {})
 
     def _phase1(self, day: date, news: str, analysis: str) -> None:
-        system = prompts.load("phase1", language=prompts.language(None))
-        self._call([system, f"## Conversation History\n{news}\n{self._whole(day)}"], analysis)
+        self._call(FIXED1, [f"## Conversation History\n{news}\n{self._whole(day)}"], analysis)
 
     def _phase2(self, day: date, analysis: str, findings: Mapping[int, Finding]) -> None:
-        said = [prompts.load("phase2", language=prompts.language(None)), f"## Analysis\n{analysis}\n{self._whole(day)}"]
-        schemas = [t.name + t.description + json.dumps(dict(t.parameters)) for t in TOOLS if t.name in TOOLS_USED]
+        said = [f"## Analysis Result\n{analysis}\n{self._whole(day)}"]
         edits = editor.edits(findings, self.files)
-        touched = list(dict.fromkeys(file for file, *_ in edits))
-        if touched:
-            reads = "".join(json.dumps({"path": file}) for file in touched)
-            self._call([*said, *schemas], reads)
-            said += [reads, *(self.files[file] for file in touched)]
         for some in [[one] for one in edits] if self.one_by_one else [edits] if edits else []:
             asked = "".join(
                 json.dumps({"path": f, "old_text": o, "new_text": n}, ensure_ascii=False) for f, o, n, _ in some
             )
-            self._call([*said, *schemas], asked)
+            self._call(FIXED2, said, asked)
             said += [asked, *(f"Successfully edited {file}" for file, *_ in some)]
-        self._call([*said, *schemas], "Done.")
+        self._call(FIXED2, said, "Done.")
         for file, old, new, _ in edits:
             self.files[file] = replaced(self.files[file], Edit(file, old, new))
 
-    def _call(self, said: Sequence[str], answer: str) -> None:
-        self.used += sum(self.count(text) + MESSAGE_TOKENS for text in said) + self.count(answer)
+    def _call(self, fixed: int, said: Sequence[str], answer: str) -> None:
+        self.used += fixed + sum(self.count(text) + MESSAGE_TOKENS for text in said) + self.count(answer)
 
     def _whole(self, day: date) -> str:
         """Write the files out, the lines of MEMORY.md that have stood for long with their age."""
