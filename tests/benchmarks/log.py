@@ -30,7 +30,7 @@ from pathlib import Path
 from dream.store.history import History
 from tests.benchmarks.measure import peak
 folder = Path({folder!r})
-log = History(folder, private=folder / ".dream", durable=False)
+log = History(folder / "memory", private=folder / ".dream", durable=False)
 log.last(20), list(log.after(log.last_cursor() - 100)), log.size()
 print(peak())
 """
@@ -88,7 +88,7 @@ def _reads(workspace: Path, size: int, real: Nanobot | None) -> Iterator[Row]:
     yield read(
         f"100 after a cursor of {size:,}", lambda: list(opened().after(end)), lambda: peer.after(end), end, 100, 5
     )
-    held = float(python(_TAIL.format(folder=str(folder))))
+    held = float(python(_TAIL.format(folder=str(workspace))))
     itself = real and real.peak()
     yield Row(f"memory of reading the tail and the end of {size:,}", held, 0, "MiB", held, 60, real=itself)
     log = opened()
