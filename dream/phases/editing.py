@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from dream.models import Finding, MemoryFile, Outcome, State
 from dream.phases.draft import Draft, Edit, EditError, gone, lines, plain_ends
-from dream.phases.guards import LONGEST_LINE, Case, Protected, Verdict, check
+from dream.phases.guards import Case, Protected, Verdict, check
 from dream.phases.naming import with_sources
 from dream.phases.parting import parted
 from dream.phases.similar import content_words, contradicts, coverage, differs, nearest, states
@@ -23,6 +23,7 @@ _CLAIMS_PRESENT = (
     *("already", "present", "exist", "duplicate", "known", "stands", "there", "已", "重复", "重複", "既", "すでに"),
     *("記載", "이미", "schon", "bereits", "vorhanden", "doppelt", "déjà", "già", "duplic", "ya está", "já está", "уже"),
 )
+LONGEST_LINE = 600  # characters of a line of memory; a longer one is a text, not a fact
 ABOUT = 0.25  # of the words of a line that goes, which must stand in the findings or in what takes its place
 REMOVES = 0.6  # of a removal's words that a line must hold to be the one meant
 CLAIMED = 0.6  # of a fact's words that a line must hold where a model says that it stands there

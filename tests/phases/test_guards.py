@@ -10,8 +10,8 @@ import pytest
 from dream.models import Entry, Finding, MemoryFile
 from dream.phases import markup
 from dream.phases.draft import Edit, EditError
-from dream.phases.editing import Editing
-from dream.phases.guards import LONGEST_LINE, Protected, late, said
+from dream.phases.editing import LONGEST_LINE, Editing
+from dream.phases.guards.case import Protected, late, said
 from dream.phases.instructing import instructs
 from dream.settings import Settings
 

@@ -8,7 +8,7 @@ from dream.consolidate.attributed import attributed
 from dream.models import Entry, Finding, MemoryFile, Message, NewEntry
 from dream.phases.draft import Edit
 from dream.phases.editing import Editing
-from dream.phases.guards import Protected, others, said
+from dream.phases.guards.case import Protected, others, said
 from dream.phases.naming import told
 from dream.phases.similar import same_fact
 from dream.secondhand import marked, names_source, sources

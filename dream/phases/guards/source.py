@@ -1,0 +1,103 @@
+"""Who said it, and when: rules are the user's own, and no tool, page or earlier talk speaks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from dream import provenance
+from dream.models import MemoryFile
+from dream.phases import markup
+from dream.phases.guards.case import Case, Protected, Verdict, said_for, shown
+from dream.phases.instructing import instructs, normative
+from dream.phases.similar import coverage
+from dream.settings import Settings
+from dream.wording import without_said_on
+
+THEIRS = 0.6  # of a line's words that a line of others must hold
+TAKES_PLACE = 0.5  # of a SOUL line's words that a rule in the user's words must hold to take its place
+# Words of which an ordinary heading in SOUL.md is made; another one could be a rule itself.
+_HEADING_WORDS = frozenset(
+    """
+    soul rules rule style tone manner manners behaviour behavior language communication format formatting answers
+    preferences preference principles boundaries limits habits voice personality character identity values general
+    code coding git tools tool working work workflow safety writing names how i the agent and of my
+    灵魂 规则 风格 语气 语言 行为 偏好 沟通 格式 工作
+    """.split()  # noqa: SIM905 - a list of words is read better than a list of strings
+)
+
+
+def rule_source(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
+    """What becomes a rule in SOUL.md, or ends one, the user said themselves in a message of theirs."""
+    if case.edit.file != "SOUL.md":
+        return None
+    for line in case.added:
+        if not _is_plain_heading(line) and not _by_user(line, case, protected):
+            return Verdict("held", "rule-source", f"no message of the user's says {shown(line)}")
+    new = " ".join(case.added)
+    for line in case.gone:
+        replaced = bool(case.added) and coverage(line, new) >= TAKES_PLACE
+        if not replaced and not _taken_back(line, case, protected):
+            return Verdict("held", "rule-source", f"no message of the user's takes back {shown(line)}")
+    return None
+
+
+def instruction(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
+    """Outside SOUL.md no line may tell an agent what to do, unless the user said it."""
+    if case.edit.file == "SOUL.md":
+        return None
+    for line in case.added:
+        if instructs(line) and not _by_user(line, case, protected):
+            return Verdict("held", "instruction", f"it instructs the agent, and the user did not say it: {shown(line)}")
+    return None
+
+
+def third_party(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
+    """What only a tool's output or pasted text says is no fact about the user, and nothing that anybody must do."""
+    if case.edit.file == "SOUL.md":
+        return None
+    cursors = sorted(case.cursors)
+    theirs = [line for cursor in cursors for line in protected.others.get(cursor, ())]
+    if case.edit.file == "USER.md":  # there it does not help that the agent repeats it
+        theirs += [
+            line for cursor in cursors if cursor in protected.told for line, _ in protected.told[cursor].secondhand
+        ]
+    for line in case.added if theirs else ():
+        if not (case.edit.file == "USER.md" or normative(line)) or markup.heading(line) is not None:
+            continue
+        if any(coverage(line, other) >= THEIRS for other in theirs) and not _by_user(line, case, protected):
+            return Verdict("held", "third-party", f"only a tool's output or pasted text says {shown(line)}")
+    return None
+
+
+def older(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
+    """What was said earlier neither takes away what was said later, nor adds what that corrects."""
+    if not case.cursors or not case.cursors <= protected.late.keys():
+        return None
+    said = max(protected.late[cursor] for cursor in case.cursors)
+    touched = [(case.edit.file, line) for line in case.gone if line.strip()]
+    for file, line in [*touched, *_speaking_of(case.added, protected)]:
+        later = protected.learnt(file, line)
+        if later is not None and later > said:
+            reason = f"it was said on {said:%Y-%m-%d}, and on {later:%Y-%m-%d} what stands there: {shown(line)}"
+            return Verdict("refused", "older", reason)
+    return None
+
+
+def _speaking_of(lines: Iterable[str], protected: Protected) -> Iterator[tuple[MemoryFile, str]]:
+    """Yield the lines of the files that hold every word of one of `lines`: they say the same, or correct it."""
+    for fact in (without_said_on(line) for line in lines if markup.heading(line) is None):
+        for file, text in protected.before.items():
+            yield from ((file, line) for line in text.splitlines() if coverage(fact, line) == 1.0)
+
+
+def _by_user(line: str, case: Case, protected: Protected) -> bool:
+    return provenance.covered(line, provenance.own_lines(said_for(case, protected)))
+
+
+def _taken_back(line: str, case: Case, protected: Protected) -> bool:
+    return provenance.taken_back(line, provenance.own_lines(said_for(case, protected)))
+
+
+def _is_plain_heading(line: str) -> bool:
+    text = markup.heading(line)
+    return text is not None and set(text.casefold().replace("&", " ").split()) <= _HEADING_WORDS
