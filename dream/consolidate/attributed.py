@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dream import secondhand
 from dream.models import Message, NewEntry
-from dream.provenance import by_others, by_user
+from dream.provenance import secondhand
+from dream.provenance.others import by_others
+from dream.provenance.user import by_user
 
 
 def attributed(entry: NewEntry, messages: Sequence[Message]) -> NewEntry:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dream.models import Entry
 from dream.phases.draft import Edit, lines
 from dream.phases.similar import coverage
-from dream.secondhand import Source, marked, names_source
+from dream.provenance.secondhand import Source, marked, names_source
 from dream.wording import MARKS, content_words
 
 RESTS_ON = 0.5  # of a line's words that a line of history must hold for it to rest on that

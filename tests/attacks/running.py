@@ -19,7 +19,7 @@ from dream.phases.brief import Brief
 from dream.phases.draft import Draft, Edit, gone, lines
 from dream.phases.editing import Editing
 from dream.phases.guards import Protected, Verdict
-from dream.secondhand import names_source
+from dream.provenance.secondhand import names_source
 from dream.settings import Settings
 from dream.store.workspace import Workspace
 from dream.wording import without_said_on

@@ -11,7 +11,7 @@ from dream.phases.editing import Editing
 from dream.phases.guards.case import Protected, others, said
 from dream.phases.naming import told
 from dream.phases.similar import same_fact
-from dream.secondhand import marked, names_source, sources
+from dream.provenance.secondhand import marked, names_source, sources
 from dream.settings import Settings
 from dream.wording import MARKS
 from tests.attacks.running import NOW

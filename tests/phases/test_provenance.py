@@ -10,10 +10,12 @@ from types import FrameType
 
 import pytest
 
-from dream import secondhand, wording
+from dream import wording
 from dream.consolidate.attributed import attributed
 from dream.models import Entry, Message, NewEntry
-from dream.provenance import by_others, by_user
+from dream.provenance import secondhand
+from dream.provenance.others import by_others
+from dream.provenance.user import by_user
 from dream.store.history_records import decode, encode, entry_of
 
 OWN = (

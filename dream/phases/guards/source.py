@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from dream import provenance
 from dream.models import MemoryFile
 from dream.phases import markup
 from dream.phases.guards.case import Case, Protected, Verdict, said_for, shown
 from dream.phases.instructing import instructs, normative
 from dream.phases.similar import coverage
+from dream.provenance import user
 from dream.settings import Settings
 from dream.wording import without_said_on
 
@@ -91,11 +91,11 @@ def _speaking_of(lines: Iterable[str], protected: Protected) -> Iterator[tuple[M
 
 
 def _by_user(line: str, case: Case, protected: Protected) -> bool:
-    return provenance.covered(line, provenance.own_lines(said_for(case, protected)))
+    return user.covered(line, user.own_lines(said_for(case, protected)))
 
 
 def _taken_back(line: str, case: Case, protected: Protected) -> bool:
-    return provenance.taken_back(line, provenance.own_lines(said_for(case, protected)))
+    return user.taken_back(line, user.own_lines(said_for(case, protected)))
 
 
 def _is_plain_heading(line: str) -> bool:

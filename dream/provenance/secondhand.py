@@ -11,7 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from dream.models import Message
-from dream.provenance import MOSTLY, bare, names_user, quotations, typed
+from dream.provenance.line import bare, names_user
+from dream.provenance.message import quotations, typed
+from dream.provenance.others import MOSTLY
 from dream.wording import MARKS, content_words, is_cjk, without_said_on
 
 Source = Literal["tool", "paste"]
