@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 SUMMARY_TOKENS = 2_000  # of the summaries that go into the next prompt
 IMAGE_TOKENS = 1_000  # what providers count for a picture, at the most
 MARK_TOKENS = 4  # the provider's own marks round a message
+NAMED = ("role", "content", "name", "tool_call_id")  # what these cost is in the marks, or counted by itself
 
 
 class Session:
@@ -65,13 +66,16 @@ class Session:
         tool_calls: Sequence[Mapping[str, object]] | None = None,
         tool_call_id: str | None = None,
         at: datetime | None = None,
+        **more: object,
     ) -> Message:
         """Add a message in the chat-completions shape: `session.add(**message)`; `at` is now unless given.
 
-        `content` is text or a list of content blocks. What `chat` returns later is what was given here.
+        `content` is text or a list of content blocks; `more` are a provider's own fields, such as reasoning. What
+        `chat` returns later is what was given here, without fields that are None.
         """
         message = _message(role, content, name, tool_calls or (), tool_call_id, at or datetime.now(UTC))
         given = {"role": role, "content": content, "name": name, "tool_calls": tool_calls, "tool_call_id": tool_call_id}
+        given |= more
         sent = {field: value for field, value in given.items() if value is not None or field == "content"}
         with self._lock:
             self._messages.append(message)
@@ -174,6 +178,7 @@ def _plain(message: Message) -> dict[str, object]:
 def _size(sent: Mapping[str, object], count: Callable[[str], int]) -> int:
     content = sent["content"]
     text = content if isinstance(content, str) else "" if content is None else json.dumps(content, default=str)
-    calls = json.dumps(sent["tool_calls"], default=str) if sent.get("tool_calls") else ""
+    rest = {field: value for field, value in sent.items() if field not in NAMED and value}
+    more = json.dumps(rest, default=str) if rest else ""
     images = text.count("base64,") if not isinstance(content, str) else 0
-    return count(clean.images(text) + calls) + images * IMAGE_TOKENS
+    return count(clean.images(text) + more) + images * IMAGE_TOKENS

@@ -227,6 +227,15 @@ def test_chat_gives_back_what_was_added(history: History) -> None:
     assert tokens(session) < 2_000
 
 
+def test_a_provider_s_own_fields_are_given_back_and_counted(history: History) -> None:
+    session = Session("nano:1", history)
+    dumped = {"role": "assistant", "content": "42", "function_call": None, "reasoning_content": "hmm " * 500}
+    session.add(**dumped)  # type: ignore[arg-type]
+    assert session.chat() == [{name: value for name, value in dumped.items() if value is not None}]
+    assert [message.content for message in session.prompt()] == ["42"]
+    assert tokens(session) > 300
+
+
 def test_the_tokens_of_a_session_are_never_none(history: History) -> None:
     session = Session("nano:1", history)
     session.add("user", "<|endoftext|>" * 1_000)
