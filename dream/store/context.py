@@ -17,13 +17,16 @@ TAGS = re.compile(r"<(?=/?dream-memory\b)", re.IGNORECASE)
 RECENT = "## Recent history"
 
 
-def undreamt(newest_first: Iterable[Entry], dreamt: int, session: str | None = None) -> Iterator[Entry]:
-    """Yield the entries above cursor `dreamt` that say something, newest first."""
+def undreamt(
+    newest_first: Iterable[Entry], dreamt: int, session: str | None = None, beside: str = ""
+) -> Iterator[Entry]:
+    """Yield the entries above cursor `dreamt` that say something, newest first; not those that `beside` holds whole."""
+    held = set(beside.splitlines())
     for entry in newest_first:
         if entry.cursor <= dreamt:
             return
         ours = session is None or entry.session in (session, None)
-        if ours and entry.content:
+        if ours and entry.content and not held.issuperset(entry.content.splitlines()):
             yield entry
 
 

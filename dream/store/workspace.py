@@ -150,17 +150,18 @@ class Workspace:
         """Return the facts that a person took back."""
         return review_files.parse_rejected(read_bytes(self.root / review_files.REJECTED) or b"", self._report)
 
-    def context(self, tokens: int, *, session: str | None = None, count: Count | None = None) -> str:
+    def context(self, tokens: int, *, session: str | None = None, beside: str = "", count: Count | None = None) -> str:
         """Return memory for an agent's system prompt, at most `tokens` long by `count` (None: the estimate).
 
         The three files first, then what was not dreamt yet: the newest of it, in order. With `session`, only what
-        was said in that session or noted directly is shown of the latter.
+        was said in that session or noted directly is shown of the latter; never what stands in `beside`: a text, as
+        `Session.summary` gives it, that the same prompt holds.
         """
         from dream.store import context
         from dream.store.history_records import estimate
 
         texts = {file: self.read_file(file) for file in MEMORY_FILES}
-        undreamt = context.undreamt(self.history.backwards(), self.dream_cursor(), session)
+        undreamt = context.undreamt(self.history.backwards(), self.dream_cursor(), session, beside)
         return context.block(texts, undreamt, tokens, count or estimate)
 
     def make_private(self) -> None:

@@ -69,6 +69,17 @@ def test_of_other_sessions_nothing_is_shown() -> None:
     assert [one.content for one in undreamt(newest_first, 0)] == ["hers", "his", "noted", "old"]
 
 
+def test_what_the_prompt_holds_already_is_not_shown_twice() -> None:
+    newest_first = [
+        entry(3, "- moved to Kyoto\n- likes tea"),
+        entry(2, "- has a cat\n- likes tea"),
+        entry(1, "- likes tea"),
+    ]
+    summary = "- likes tea\n- moved to Kyoto"
+
+    assert [one.cursor for one in undreamt(newest_first, 0, beside=summary)] == [2]
+
+
 def test_what_holds_nothing_is_not_shown() -> None:
     assert list(undreamt([entry(2, ""), entry(1, "a")], 0)) == [entry(1, "a")]
 
