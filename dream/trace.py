@@ -14,6 +14,7 @@ from datetime import datetime
 from dream.models import MEMORY_FILES, MemoryFile
 from dream.phases.similar import coverage
 from dream.store.gitlog import Shown
+from dream.store.messages import ChangeKind
 from dream.store.workspace import Workspace
 
 KEPT = 0.5  # of a removed line's content words that stand in the new one: then the new one goes on from it
@@ -49,6 +50,7 @@ class _Step:
     """What one commit did: lines added and removed, by file, and its findings by file with their cursors."""
 
     sha: str
+    kind: ChangeKind
     added: Sequence[tuple[str, str]]
     removed: Sequence[tuple[str, str]]
     findings: Sequence[tuple[str, str, tuple[int, ...]]]
@@ -59,8 +61,12 @@ def origins(workspace: Workspace) -> list[Origin]:
 
     Reads commits from the newest back, and no further than there are lines to explain.
     """
-    wanted = [(file, line) for file in MEMORY_FILES for line in facts(workspace.read_file(file))]
-    traced = _trace(wanted, (_step(workspace.git.show(change.sha)) for change in workspace.git.log()))
+    return trace(workspace, [(file, line) for file in MEMORY_FILES for line in facts(workspace.read_file(file))])
+
+
+def trace(workspace: Workspace, wanted: Sequence[tuple[MemoryFile, str]]) -> list[Origin]:
+    """Trace lines of memory, each given with its file as it stands there; in the order given."""
+    traced = _trace(wanted, _steps(workspace))
     cursors = {cursor for found in traced.values() for cursor in found.entries}
     spans = _spans(workspace, cursors)
     return [
@@ -79,8 +85,7 @@ def origins(workspace: Workspace) -> list[Origin]:
 
 def said(workspace: Workspace, file: MemoryFile, line: str) -> datetime | None:
     """Tell when the last of what a line of memory rests on was said; None for a line that no dream wrote."""
-    steps = (_step(workspace.git.show(change.sha)) for change in workspace.git.log())
-    cursors = _trace([(file, line)], steps)[file, line].entries
+    cursors = _trace([(file, line)], _steps(workspace))[file, line].entries
     entries = workspace.history.between(min(cursors), max(cursors)) if cursors else []
     return max((entry.when for entry in entries if entry.cursor in cursors), default=None)
 
@@ -97,6 +102,10 @@ def _trace(wanted: Sequence[tuple[MemoryFile, str]], steps: Iterable[_Step]) -> 
     sought: dict[tuple[str, str], set[tuple[str, str]]] = {one: {one} for one in wanted}
     for step in steps:
         for place in [place for place in step.added if place in sought]:
+            if step.kind == "restore":  # it stood there before
+                for target in sought[place]:
+                    traced[target].commits.append(step.sha)
+                continue
             targets = sought.pop(place)
             earlier = _earlier(place, step.removed)
             for one in earlier:
@@ -127,6 +136,10 @@ def _explain(found: _Traced, place: tuple[str, str], step: _Step) -> None:
             found.entries.update(cursors)
 
 
+def _steps(workspace: Workspace) -> Iterator[_Step]:
+    return map(_step, workspace.git.each())
+
+
 def _step(shown: Shown) -> _Step:
     added: list[tuple[str, str]] = []
     removed: list[tuple[str, str]] = []
@@ -140,7 +153,7 @@ def _step(shown: Shown) -> _Step:
             added.append((file, row[1:]))
         elif row.startswith("-"):
             removed.append((file, row[1:]))
-    return _Step(shown.change.sha, added, removed, tuple(_findings(shown.body)))
+    return _Step(shown.change.sha, shown.change.kind, added, removed, tuple(_findings(shown.body)))
 
 
 def _findings(body: str) -> Iterator[tuple[str, str, tuple[int, ...]]]:

@@ -10,6 +10,7 @@ COMMANDS: dict[str, str] = {
     "run": "Dream until nothing is left: distil new history into the memory files.",
     "nightly": "Consolidate the configured sources, then dream: what cron calls.",
     "log": "List the changes of memory, newest first, or show one.",
+    "why": "Tell where a line of memory comes from: the changes that wrote it, and what was said.",
     "restore": "Put memory back as it was just before a change.",
     "review": "Show what is held for review, and accept or reject it.",
     "forget": "Take a fact or a secret out of files, history and every version, for good.",

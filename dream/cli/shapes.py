@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dream.settings import Settings
     from dream.store.gitstore import Change, Shown
     from dream.store.runs import RunRecord
+    from dream.why import Reason
 
 
 Shape = dict[str, object]
@@ -114,6 +115,30 @@ def change(made: Change) -> Shape:
 def shown(one: Shown) -> Shape:
     """Shape one commit in full."""
     return change(one.change) | {"body": one.body, "diff": one.diff}
+
+
+def reason(one: Reason) -> Shape:
+    """Shape where a line of memory comes from."""
+    return {
+        "file": one.origin.file,
+        "line": one.origin.line,
+        "changes": [
+            {"sha": made.sha, "time": made.time.isoformat(), "kind": made.kind, "subject": made.subject}
+            for made in one.changes
+        ],
+        "findings": list(one.origin.findings),
+        "entries": [
+            {
+                "cursor": source.entry.cursor,
+                "time": source.entry.when.isoformat(),
+                "kind": source.entry.kind,
+                "session": source.entry.session,
+                "span": list(source.entry.span) if source.entry.span else None,
+                "said": list(source.said),
+            }
+            for source in one.sources
+        ],
+    }
 
 
 def restored(done: Restored, *, dry_run: bool) -> Shape:

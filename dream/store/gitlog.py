@@ -17,6 +17,9 @@ from dream.store.messages import KINDS, ChangeKind, parse_entries, parse_usage
 _TRAILERS = ("Dream-Kind", "Dream-Entries", "Dream-Model", "Dream-Usage")
 _FIELDS = ["%H", "%P", "%cI", "%s", *(f"%(trailers:key={name},valueonly,separator=%x1d)" for name in _TRAILERS)]
 _FORMAT = "--format=%x1e" + "%x1f".join(_FIELDS) + "%x1f"
+_WHOLE = ("-z", f"{_FORMAT}%B%x1f", "--numstat", "--patch", *PLAIN)
+_RECORD = re.compile(rb"\x1e(?=[0-9a-f]{40}\x1f)")
+PAGE = 64  # changes read in full at a time
 # Ours carry the trailer; those of nanobot, from before a workspace was adopted, have only their subject.
 _OURS = ("--extended-regexp", f"--grep=^Dream-Kind: ({'|'.join(KINDS)})$", "--grep=^dream: ")
 
@@ -63,15 +66,25 @@ def log(git: Git, limit: int | None = None, after: str | None = None, kind: Chan
 
 def show(git: Git, sha: str) -> Shown:
     """Read one change. `sha` is whole and known to be ours."""
-    arguments = ["show", "-z", f"{_FORMAT}%B%x1f", "--numstat", "--patch", *PLAIN, "--end-of-options", sha, "--"]
-    printed = git.run(*arguments)
-    header, _, rest = printed.partition(b"\x1f\0")
-    fields = header.decode("utf-8", "replace").removeprefix("\x1e").split("\x1f")
-    diff = split(rest.lstrip(b"\n\0"))
-    change = _change(fields[:8], diff.files)
-    if change is None:
+    shown = _shown(git.run("show", *_WHOLE, "--end-of-options", sha, "--"))
+    if shown is None:
         raise UnknownRevision(f"{sha[:12]} was not made by dream; `dream log` lists what was.")
-    return Shown(change, _without_trailers(fields[8]), diff.text)
+    return shown
+
+
+def each(git: Git) -> Iterator[Shown]:
+    """Yield every change in full, newest first; read by the page, as far as somebody goes on asking."""
+    skip = 0
+    while True:
+        printed = git.run("log", *_WHOLE, f"--max-count={PAGE}", f"--skip={skip}", "--end-of-options", "HEAD", "--")
+        records = _RECORD.split(printed)[1:]
+        for record in records:
+            shown = _shown(record)
+            if shown is not None:
+                yield shown
+        if len(records) < PAGE:
+            return
+        skip += PAGE
 
 
 def patches(git: Git, path: str) -> bytes:
@@ -101,6 +114,14 @@ def kind_of(subject: str, trailer: str) -> ChangeKind | None:
         if trailer == kind:
             return kind
     return "dream" if subject.startswith("dream: ") and not trailer else None
+
+
+def _shown(printed: bytes) -> Shown | None:
+    header, _, rest = printed.partition(b"\x1f\0")
+    fields = header.decode("utf-8", "replace").removeprefix("\x1e").split("\x1f")
+    diff = split(rest.strip(b"\n\0"))
+    change = _change(fields[:8], diff.files)
+    return None if change is None else Shown(change, _without_trailers(fields[8]), diff.text)
 
 
 def _changes(printed: bytes) -> Iterator[Change | None]:

@@ -1,0 +1,85 @@
+"""`dream why`: where a line of memory comes from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dream.cli import options, output, shapes
+from dream.cli.group import TextCommand
+from dream.errors import UsageError
+
+if TYPE_CHECKING:
+    from dream.store.workspace import Workspace
+    from dream.why import Reason, Source
+
+SHORT = 10
+HAND = {"hand": "written by hand", "init": "stood there when dream began", "restore": "brought back"}
+
+
+@click.command("why", cls=TextCommand)
+@click.argument("words", nargs=-1, metavar="TEXT")
+@options.workspace
+@options.as_json
+def command(words: tuple[str, ...], directory: Path | None, as_json: bool) -> None:
+    """Tell where a line of memory comes from: the changes that wrote it, and what was said.
+
+    TEXT is a part of the line, or some of its words. Its earlier forms are followed too, oldest last, down to the
+    entries of history, their sessions and the positions of the messages.
+
+    \b
+    Examples:
+      dream why Lisbon
+      dream why "prefers short answers" --json
+    """
+    from dream.why import why
+
+    text = " ".join(words).strip()
+    if not text:
+        raise UsageError("Give a part of the line that you ask about: dream why Lisbon.")
+    workspace = options.open_workspace(directory)
+    found = why(workspace, text)
+    if as_json:
+        output.emit([shapes.reason(one) for one in found])
+        return
+    for number, one in enumerate(found):
+        if number:
+            output.say()
+        _tell(one)
+    if not found:
+        _absent(workspace, text)
+
+
+def _tell(one: Reason) -> None:
+    output.say(f"{one.origin.file}: {one.origin.line.strip().removeprefix('- ')}", bold=True, fold=True)
+    for change in one.changes:
+        what = HAND.get(change.kind, change.subject)
+        output.say(f"  {change.sha[:SHORT]}  {change.time.astimezone():%Y-%m-%d %H:%M}  {what}", fold=True)
+    if not one.changes:
+        output.say("  It was typed since the last change, and is not in a commit yet.")
+    for source in one.sources:
+        _source(source)
+
+
+def _source(source: Source) -> None:
+    entry = source.entry
+    parts = [f"  entry {entry.cursor}", f"{entry.when.astimezone():%Y-%m-%d %H:%M}"]
+    if entry.session:
+        first, last = entry.span or (0, 0)
+        parts.append(f"session {entry.session}" + (f", messages {first}–{last - 1}" if last > first else ""))
+    elif entry.kind == "note":
+        parts.append("noted directly")
+    output.say("  ".join(parts), dim=True, fold=True)
+    for row in source.said:
+        output.say(f"    {row}", fold=True)
+
+
+def _absent(workspace: Workspace, text: str) -> None:
+    """Say that memory does not say it, and whether it is about to."""
+    from dream.why import waiting
+
+    output.say("No line of memory says that.")
+    for entry in waiting(workspace, text):
+        output.say(f"Entry {entry.cursor} does; it has not been dreamt yet.")
