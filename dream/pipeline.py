@@ -16,23 +16,22 @@ from pathlib import Path
 
 from dream.consolidate.archive import Consolidated
 from dream.consolidate.consolidator import Consolidator
+from dream.consolidate.flight import Talk
 from dream.dreaming.dreamer import Dreamer, Models, brief
 from dream.errors import DreamError, SpendingLimit
 from dream.llm.model import Model
 from dream.llm.open import open_model
-from dream.models import Diagnostic
+from dream.models import Diagnostic, Report
 from dream.reports import BatchReport, ConsolidateReport, RunReport
 from dream.runs import endings
 from dream.runs.opening import half_price, open_meter, open_models
 from dream.runs.records import consolidation_record, failure_recorded, run_record
 from dream.settings import Settings
-from dream.sources import listing
 from dream.sources.feed import Feed
 from dream.sources.listing import File
 from dream.store import packing, runs, transaction
 from dream.store.files import sweep
 from dream.store.lock import run_lock
-from dream.store.seen import Seen
 from dream.store.workspace import Workspace
 
 Progress = Callable[[str], None]
@@ -59,31 +58,19 @@ def consolidate(
     At a spending bound it stops before the next model call; what is appended stays, and `reason` says so.
     """
     diagnostics: list[Diagnostic] = []
-    done: list[Consolidated] = []
-    waits, stopped = "", None
-    watch, history = progress or _nobody, workspace.history
+    watch = progress or _nobody
     with failure_recorded(workspace, settings, now):
         sweep(workspace.private)  # of what a killed or refused write left there
         # 1. The files to read: what is named, or has gone quiet, and is not in history as it stands.
-        listed = listing.files(paths, diagnostics.append, subagents=settings.include_subagents)
-        seen = Seen(history, listing.terms(settings, format))
-        found = listing.fresh(listing.quiet(listed, now, settings.idle_hours) if idle else listed, seen)
-        reader = Feed(settings, format, diagnostics.append, history=history, seen=seen, clock=_clock, progress=watch)
+        feed = Feed(workspace.history, settings, format, diagnostics.append, clock=_clock, progress=watch)
+        files = feed.find(paths, quiet_at=now if idle else None)
         # 2. Of each session, what history does not hold is summarised, or kept as it was said.
         try:
-            if found:
-                meter = open_meter(workspace, settings, now)
-                asked = model or open_model(settings, "consolidator", meter)
-                with half_price(workspace, settings, "consolidator", meter, asked, now) as calls:
-                    consolidator = _consolidator(workspace, calls.model, settings, diagnostics)
-                    talks = calls.ready(reader.talks(listing.in_order(found, settings)))
-                    done.extend(consolidator.sessions(talks, now=now, parallel=_parallel(settings), before=watch))
-                    waits = calls.sentence
-        except SpendingLimit as error:
-            stopped = error
+            talks = feed.talks(files) if files else None
+            done, waits, stopped = _summarised(workspace, talks, settings, now, watch, diagnostics.append, model)
         # 3. What is now in history as a whole is not opened again.
         finally:
-            reader.close(listed)
+            feed.close()
     # 4. Every run leaves a record.
     report = endings.consolidated(done, diagnostics, stopped, waits)
     runs.append(workspace.private, consolidation_record(report, settings.model_for("consolidator"), now, _clock()))
@@ -143,11 +130,33 @@ def _settle(workspace: Workspace, now: datetime) -> None:
     transaction.commit_hand_edits(workspace, now)
 
 
-def _consolidator(
-    workspace: Workspace, model: Model, settings: Settings, diagnostics: list[Diagnostic]
-) -> Consolidator:
-    folder, report = workspace.prompts, diagnostics.append
-    return Consolidator(workspace.history, model, settings, prompts_folder=folder, report=report)
+def _summarised(
+    workspace: Workspace,
+    talks: Iterator[Talk] | None,
+    settings: Settings,
+    now: datetime,
+    progress: Progress,
+    report: Report,
+    model: Model | None,
+) -> tuple[list[Consolidated], str, SpendingLimit | None]:
+    """Bring `talks` into history: what was appended, why something waits, and the bound that ended it early, if any.
+
+    Where there are none (None), no model is opened.
+    """
+    done: list[Consolidated] = []
+    if talks is None:
+        return done, "", None
+    try:
+        meter = open_meter(workspace, settings, now)
+        asked = model or open_model(settings, "consolidator", meter)
+        with half_price(workspace, settings, "consolidator", meter, asked, now) as calls:
+            folder = workspace.prompts
+            consolidator = Consolidator(workspace.history, calls.model, settings, prompts_folder=folder, report=report)
+            in_flight = 1 if settings.model_for("consolidator") == "embedded" else settings.parallel
+            done.extend(consolidator.sessions(calls.ready(talks), now=now, parallel=in_flight, before=progress))
+            return done, calls.sentence, None
+    except SpendingLimit as error:
+        return done, "", error
 
 
 def _dreams(dreamer: Dreamer, most: int | None, progress: Progress) -> Iterator[BatchReport]:
@@ -157,10 +166,6 @@ def _dreams(dreamer: Dreamer, most: int | None, progress: Progress) -> Iterator[
         if (report := dreamer.dream(batch)) is not None:
             most = None if most is None else most - 1
             yield report
-
-
-def _parallel(settings: Settings) -> int:
-    return 1 if settings.model_for("consolidator") == "embedded" else settings.parallel
 
 
 def _nobody(step: str) -> None:

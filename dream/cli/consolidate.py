@@ -18,6 +18,7 @@ from dream.store.workspace import Workspace
 from dream.transcripts import FORMATS
 
 if TYPE_CHECKING:
+    from dream.reports import ConsolidateReport
     from dream.sources.listing import File
 
 
@@ -62,18 +63,15 @@ def command(
       dream consolidate --hook --detach    # as Claude Code's SessionEnd hook
     """
     from dream import pipeline
-    from dream.sources.listing import Unread
 
     workspace = options.open_workspace(directory)
     settings = options.read_settings(workspace, model, pairs)
     named: tuple[Path | File, ...] = (*paths, *_of_hook()) if hook else paths
     if hook and not named:
-        return _nothing(as_json)
+        return _told(_nothing(), as_json=as_json)
     if detach:
-        asked = [*([] if format_name is None else ["--format", format_name]), *(["--idle"] if idle else [])]
-        asked += [*([] if model is None else ["--model", model]), *(word for pair in pairs for word in ("--set", pair))]
-        arguments = ["consolidate", "--workspace", str(workspace.root), *asked, "--", *map(str, named)]
-        detached.start(arguments, workspace.private)
+        asked = _flags(format_name, model, pairs, idle=idle)
+        detached.start(["consolidate", "-w", str(workspace.root), *asked, "--", *map(str, named)], workspace.private)
         return 0
     if not named:
         named, idle = _configured(workspace, settings), True
@@ -81,13 +79,14 @@ def command(
         report = pipeline.consolidate(
             workspace, named, settings=settings, now=options.now(), format=format_name, idle=idle, progress=shown
         )
-    if as_json:
-        output.emit(shapes.consolidated(report))
-        if report.failed:
-            output.problem(report.reason)
-    else:
-        show.consolidated(report)
-    return 1 if report.failed or any(isinstance(found, Unread) for found in report.diagnostics) else 0
+    return _told(report, as_json=as_json)
+
+
+def _flags(format_name: str | None, model: str | None, pairs: tuple[str, ...], *, idle: bool) -> list[str]:
+    """Say again, for another process, what was asked for."""
+    chosen = {"--format": format_name, "--model": model}
+    named = [word for flag, value in chosen.items() if value is not None for word in (flag, value)]
+    return [*named, *(word for pair in pairs for word in ("--set", pair)), *(["--idle"] if idle else [])]
 
 
 def _of_hook() -> tuple[Path, ...]:
@@ -105,16 +104,24 @@ def _of_hook() -> tuple[Path, ...]:
         raise UsageError('--hook needs {"transcript_path": "…"} as JSON on standard input.') from error
 
 
-def _nothing(as_json: bool) -> int:
+def _told(report: ConsolidateReport, *, as_json: bool) -> int:
+    """Print what was done and return the exit status: 1 too where a path that was named could not be read."""
+    from dream.sources.listing import Unread
+
+    if as_json:
+        output.emit(shapes.consolidated(report))
+        if report.failed:
+            output.problem(report.reason)
+    else:
+        show.consolidated(report)
+    return 1 if report.failed or any(isinstance(found, Unread) for found in report.diagnostics) else 0
+
+
+def _nothing() -> ConsolidateReport:
     from dream.models import Usage
     from dream.reports import ConsolidateReport
 
-    report = ConsolidateReport(0, 0, None, 0, Usage(), (), "the session has no transcript")
-    if as_json:
-        output.emit(shapes.consolidated(report))
-    else:
-        show.consolidated(report)
-    return 0
+    return ConsolidateReport(0, 0, None, 0, Usage(), (), "the session has no transcript")
 
 
 def _configured(workspace: Workspace, settings: Settings) -> tuple[File, ...]:

@@ -104,22 +104,7 @@ class Dreamer:
         except (AnswerUnusable, PromptTooLong) as error:
             return self._split_or_set_aside(batch, found, error, mark)
         # 3. Phase 2 edits the draft; guards check every edit. An error up to here leaves the workspace as it was.
-        rejected = self._workspace.rejected()
-        protected = Protected(
-            found.texts,
-            found.person_lines,
-            rejected,
-            said(batch),
-            others(batch),
-            told(batch),
-            late(batch),
-            partial(trace.said, self._workspace),
-        )
-        edited = (
-            phase2.edit(findings, protected, self._models.phase2, self._brief)
-            if findings
-            else Edited(Draft(found.texts), (), ())
-        )
+        edited = self._edit(batch, findings, found)
         # 4. Files, archive, review queue and cursor land in one commit, or not at all.
         last = self._numbers.last(found.pending) if edited.held else 0
         waiting = proposals.queued(edited.held, findings, found.pending, last, self._now)
@@ -149,6 +134,21 @@ class Dreamer:
         findings = phase1.analyse(told, found.texts, self._models.phase1, self._brief, leave_out)
         self._answered = True
         return findings
+
+    def _edit(self, batch: Sequence[Entry], findings: Sequence[Finding], found: Found) -> Edited:
+        if not findings:
+            return Edited(Draft(found.texts), (), ())
+        protected = Protected(
+            before=found.texts,
+            person_lines=found.person_lines,
+            rejected=self._workspace.rejected(),
+            said=said(batch),
+            others=others(batch),
+            told=told(batch),
+            late=late(batch),
+            learnt=partial(trace.said, self._workspace),
+        )
+        return phase2.edit(findings, protected, self._models.phase2, self._brief)
 
     def _commit(
         self,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
+from pathlib import Path
 
 from dream import transcripts
 from dream.consolidate.flight import Talk
@@ -14,7 +15,8 @@ from dream.consolidate.identity import Since
 from dream.errors import TranscriptError
 from dream.models import Diagnostic, Message, Report
 from dream.settings import Settings
-from dream.sources.listing import File, Unread, bare, terms
+from dream.sources import listing
+from dream.sources.listing import File, Unread, bare
 from dream.store.bookmarks import Bookmark, Bookmarks
 from dream.store.history import History
 from dream.store.seen import Seen
@@ -44,27 +46,40 @@ class _Reading:
 
 
 class Feed:
-    """Reads files as sessions, and notes in `seen` each file that history then holds as a whole.
+    """Reads files as sessions, and notes each file that `history` then holds as a whole.
 
-    `progress` is told of each file before it is opened. What can't be read is told to `report`.
+    `form` is the format of all files, None where their content tells. `progress` is told of each file before it is
+    opened. What can't be read is told to `report`.
     """
 
     def __init__(
         self,
+        history: History,
         settings: Settings,
         form: str | None,
         report: Report,
         *,
-        history: History,
-        seen: Seen,
         clock: Callable[[], datetime],
         progress: Callable[[str], None],
     ) -> None:
-        self._settings, self._form, self._report = settings, form, report
-        self._history, self._seen, self._clock, self._progress = history, seen, clock, progress
-        self._bookmarks = Bookmarks(history.private, f"{terms(settings, form)} {settings.tool_result_chars}")
+        self._history, self._settings, self._form, self._report = history, settings, form, report
+        self._clock, self._progress = clock, progress
+        self._seen = Seen(history, listing.terms(settings, form))
+        self._bookmarks = Bookmarks(history.private, f"{listing.terms(settings, form)} {settings.tool_result_chars}")
+        self._listed: list[File] = []
         self._read_any = False
         self._fault: TranscriptError | None = None
+
+    def find(self, paths: Iterable[Path | File], *, quiet_at: datetime | None = None) -> list[File]:
+        """List the files at `paths` that history does not hold as they stand, in the order of their last messages.
+
+        With `quiet_at`, those written to within `idle_hours` before it are left out. A path that holds no transcript
+        is told to `report` as long as another does; else TranscriptError.
+        """
+        self._listed = listing.files(paths, self._report, subagents=self._settings.include_subagents)
+        idle_hours = self._settings.idle_hours
+        wanted = self._listed if quiet_at is None else listing.quiet(self._listed, quiet_at, idle_hours)
+        return listing.in_order(listing.fresh(wanted, self._seen), self._settings)
 
     def talks(self, found: Iterable[File]) -> Iterator[Talk]:
         """Yield each session of the files; take its messages before the next one.
@@ -85,9 +100,9 @@ class Feed:
         if self._fault is not None and not self._read_any:
             raise self._fault
 
-    def close(self, listed: Iterable[File]) -> None:
-        """Write what was noted, without what is gone of all the files that were `listed`."""
-        for gone in self._seen.save(file.name for file in listed):
+    def close(self) -> None:
+        """Write what was noted, without the files that are gone."""
+        for gone in self._seen.save(file.name for file in self._listed):
             self._bookmarks.forget(gone)
 
     def _note(self, reading: _Reading) -> None:
