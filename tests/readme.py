@@ -37,15 +37,34 @@ def excerpt(output: str) -> str:
     return "\n…\n".join("\n".join(part) for part in parts) + "\n…\n"
 
 
+SECTIONS = ("Retention", "Evidence", "Change", "Planted facts", "Restraint")  # of an evaluation, that are shown
+
+
+def tables(output: str) -> str:
+    """Shorten an evaluation's output: the tables of `SECTIONS`, without the sentences that explain them."""
+    head, *sections = output.split("\n### ")
+    parts = [head.strip()]
+    for section in sections:
+        title, _, body = section.partition("\n")
+        if title in SECTIONS:
+            rows = [line for line in body.splitlines() if line.startswith("|")]
+            parts.append("\n".join((f"### {title}", "", *rows)))
+    return "\n\n".join(parts) + "\n"
+
+
 def update() -> None:
-    """Write the demo's present output into the README."""
-    code = "from dream.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code, "demo"], cwd=ROOT, capture_output=True, encoding="utf-8", check=True
-    )
-    head = "<!-- its output -->\n```text\n"
-    fresh = text().replace(head + block("its output"), head + excerpt(done.stdout))
+    """Write into the README what the demo and an evaluation print now."""
+    fresh = text()
+    for name, arguments, shorten in (("its output", ("demo",), excerpt), ("its tables", ("eval", "planted"), tables)):
+        head = f"<!-- {name} -->\n```text\n"
+        fresh = fresh.replace(head + block(name), head + shorten(_printed(*arguments)))
     (ROOT / "README.md").write_text(fresh, encoding="utf-8")
+
+
+def _printed(*arguments: str) -> str:
+    code = "from dream.cli import main; main()"
+    command = [sys.executable, "-c", code, *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=True).stdout
 
 
 if __name__ == "__main__":
