@@ -14,6 +14,18 @@ from tests.provider import Provider, hang
 ESCAPE = "\x1b["
 
 
+def begun(*words: object, **settings: str) -> subprocess.Popen[str]:
+    """Start a command that hears Ctrl-C, also where the tests themselves run in the background and don't."""
+    return subprocess.Popen(
+        command(*words),
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(settings),
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+
+
 def test_a_terminal_gets_colours_and_a_pipe_plain_text(dreamt: Path) -> None:
     sha = dream("log", "-w", dreamt, "--json").json[0]["sha"]
 
@@ -63,9 +75,7 @@ def test_what_memory_holds_cannot_steer_the_terminal(dreamt: Path) -> None:
 
 
 def test_ctrl_c_ends_with_130_and_one_sentence(fresh: Path) -> None:
-    process = subprocess.Popen(
-        command("note", "-", "-w", fresh), stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(), text=True
-    )
+    process = begun("note", "-", "-w", fresh)
     assert process.stdin is not None
     assert process.stderr is not None
     process.stdin.write("half")
@@ -77,6 +87,7 @@ def test_ctrl_c_ends_with_130_and_one_sentence(fresh: Path) -> None:
             break
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGINT)
+    process.kill()
 
     told = process.stderr.read()
     process.stdin.close()
@@ -92,9 +103,7 @@ def test_ctrl_c_waits_for_no_call_that_is_under_way(fresh: Path, tmp_path: Path)
         talk.write_text(json.dumps([{"role": "user", "content": f"I live in {talk.stem}."}]), encoding="utf-8")
     with Provider([hang()]) as provider:
         asking = {"DREAM_MODEL": "openai/scripted", "DREAM_API_BASE": provider.base, "DREAM_API_KEY": "none"}
-        process = subprocess.Popen(
-            command("consolidate", *talks, "-w", fresh), stderr=subprocess.PIPE, env=environment(asking), text=True
-        )
+        process = begun("consolidate", *talks, "-w", fresh, **asking)
         while len(provider.requests) < len(talks) and process.poll() is None:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
