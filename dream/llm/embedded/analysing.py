@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
-from dream.llm.embedded.changes import fuller, same_fact, supersedes, undated
+from dream.llm.embedded.changes import fuller, same_fact, supersedes
 from dream.llm.embedded.claims import Claim, claims
+from dream.llm.embedded.cues import undated
 from dream.llm.embedded.fitting import SWAP, New, fitting
 from dream.llm.embedded.remaining import remainder
 from dream.llm.embedded.renewing import only_moves

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from dream.llm.embedded.changes import undated
+from dream.llm.embedded.cues import undated
 from dream.llm.embedded.lexicon import MONTHS
 
 _SHORT = 80  # characters; a longer sentence says itself what it is about

@@ -10,6 +10,8 @@ _WORDS = frozenset(
     "nächsten nächste letzte wohne heiße mag als lieber wird wurde sind bei uns unter dem den des war unser unsere immer bitte "
     "arbeite jetzt beim zum zur aus nach seit kein keine".split()
 )
+# Words that no English sentence has.
+_SURE = frozenset("ich wir mein meine meinen meinem meiner unser unsere nicht und".split())
 _WORD = re.compile(r"[A-Za-zÄÖÜäöüß]+")
 _IRREGULAR = {
     "bin": "ist", "habe": "hat", "werde": "wird", "fahre": "fährt", "esse": "isst", "lese": "liest", "spreche": "spricht",
@@ -39,7 +41,7 @@ _PARTS = re.compile(r"(?:,? und|,) (?=(?P<verb>[a-zäöüß]+) )|, (?=(?:ich|wir
 def is_german(text: str) -> bool:
     """Say whether a text is German: by its small words."""
     found = {word.lower() for word in _WORD.findall(text)} & _WORDS
-    return len(found) >= 2 or "ich" in found or (len(found) == 1 and re.search("[äöüß]", text) is not None)
+    return len(found) >= 2 or bool(found & _SURE) or (len(found) == 1 and re.search("[äöüß]", text) is not None)
 
 
 def third_de(text: str, name: str) -> str:

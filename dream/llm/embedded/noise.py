@@ -45,7 +45,7 @@ _GREETING = re.compile(
     r"implementation|setup|script|draft|version|schema|file|have)|"
     r"let'?s|please|could|can|would|how|what|why|when(?! (?:i|we|my|our)\b)|who|where|which|is|are|do|does|did"
     r"|don'?t(?! (?:feel|know|think|want|get|see|believe)\b.*\b(?:i|i'm|my|me)\b)|remember to|just remember|"
-    r"您?好|谢谢|多谢|再见|早上好|晚上好|不客气|辛苦了|好的|哈哈|嗯|收到|没问题|请问|麻烦)(?:\b|(?<=[\u4e00-\u9fff]))",
+    r"您?好(?![きく])|谢谢|多谢|再见|早上好|晚上好|不客气|辛苦了|好的|哈哈|嗯|收到|没问题|请问|麻烦)(?:\b|(?<=[\u4e00-\u9fff]))",
     re.I,
 )
 _OTHER = re.compile(r"^(?:so |and |but |well,? )?(?:you(?:'re|'ve|'ll|'d|r)?|yours)\b|^(?:你|您)", re.I)
@@ -62,7 +62,7 @@ _WEATHER = re.compile(
 _ERROR = re.compile(
     r"\b(?:error|exception|traceback|stack trace|time[ds]? ?out|timeouts?|failed with|crashed|segfault|\w+Error|"
     r"status code|exit code|connection (?:refused|reset)|rate.?limit(?:ed)? (?:hit|again)|"
-    r"flak(?:y|ed)|hiccup|glitch|hangs|(?:is|gets|got) stuck|(?:fails|failed|failing) (?:again|on my machine))\b|报错|超时|错误|(?<!\d)50[0234](?!\d)",
+    r"flak(?:y|ed)|hiccup|glitch|hangs|(?:is|gets|got) stuck|(?:fails|failed|failing) (?:again|on my machine))\b|报错|超时|错误|(?<![\d.,])50[0234](?![\d.,]*\d)",
     re.I,
 )
 _LASTING = re.compile(
@@ -71,7 +71,7 @@ _LASTING = re.compile(
     re.I,
 )
 _DEFINITION = re.compile(
-    r"^(?:an? |the )?[A-Za-z][\w .+#/-]{0,40}? (?:is|are) (?:an? |the )?(?:[\w-]+[, ]+){0,6}?"
+    r"^(?:an? |the )?[A-Za-z][\w .+#/-]{0,40}? (?:is (?:\w+ly )?(?:an? |the |one of )|are )(?:(?!(?:of|for|in|on|at|to|with) )[\w-]+[, ]+){0,6}?"
     r"(?:language|framework|library|tool|protocol|platform|method|technique|concept|database|algorithm|standard|format|"
     r"command|function|module|service|system|process|approach|way to|type of|kind of|set of|collection of)\b"
     r"|是一种|是一个[^。]{0,12}(?:语言|框架|库|工具|协议|平台|算法)",

@@ -9,11 +9,14 @@ from dataclasses import dataclass, replace
 from dream.llm.embedded.addressing import addressed
 from dream.llm.embedded.advising import advised, asked_for
 from dream.llm.embedded.answering import answered, belongs, needs_question
+from dream.llm.embedded.changes import supersedes
 from dream.llm.embedded.clauses import pruned
 from dream.llm.embedded.corrections import corrected
 from dream.llm.embedded.dates import anchor, dated
 from dream.llm.embedded.directives import directive, with_whole_rules
 from dream.llm.embedded.elliptic import completed
+from dream.llm.embedded.frames import other_words
+from dream.llm.embedded.impersonal import passive
 from dream.llm.embedded.introducing import introduced, presented
 from dream.llm.embedded.moods import is_mood
 from dream.llm.embedded.noise import is_injection, is_mine, is_passing, is_pleasantry, is_question, is_secret, is_thin
@@ -26,10 +29,11 @@ from dream.llm.embedded.sentences import sentences
 from dream.llm.embedded.splitting import facts_in
 from dream.llm.embedded.standing import stands
 from dream.llm.embedded.stated import stated
+from dream.llm.embedded.taken_back import as_changed
 from dream.llm.embedded.telling import names_something, tells
 from dream.llm.embedded.trimming import terse, trimmed
 from dream.llm.embedded.wording import said_on, told, wants
-from dream.llm.embedded.words import content, likeness
+from dream.llm.embedded.words import content, has_cjk, likeness
 
 AGENTS = frozenset("assistant agent ai bot claude gpt chatgpt gemini copilot codex model system cursor dream".split())
 PASTED = 1_500  # characters of a message above which only what speaks of the speaker is taken
@@ -108,10 +112,20 @@ def candidates(messages: Sequence[Said]) -> list[Line]:
             long = sum(map(len, said)) > PASTED
             turn = _Turn(message, index, name, other, before[-3:], said, names, long, asked_for(before))
             for line in _offered(turn, len(found), [_carried(found.pop())] if _goes_on(found, turn) else []):
-                if line.content and not any(likeness(line.content, old.content) > 0.8 for old in found[-40:]):
+                if line.content and not any(_again(line, old) for old in found[-40:]):
                     found.append(line)
         before = said if len(message.text) < PASTED else []
     return found
+
+
+def _again(line: Line, before: Line) -> bool:
+    """Say whether a line tells what one before told, and no other value of it."""
+    alike = likeness(line.content, before.content) > 0.8
+    return (
+        alike
+        and not supersedes(line.text, before.text)
+        and not (has_cjk(line.text) and other_words(line.text, before.text))
+    )
 
 
 def _goes_on(found: Sequence[Line], turn: _Turn) -> bool:
@@ -169,7 +183,7 @@ def _offered(turn: _Turn, order: int, out: list[Line]) -> list[Line]:
 def _facts(turn: _Turn, claim: str, place: int) -> list[str]:
     """Return what a claim of a user without a name states, each complete in itself."""
     named = presented(claim, turn.said[place - 1] if place else "")
-    return [named] if named else facts_in(trimmed(claim, turn.names))
+    return [named] if named else [as_changed(fact, claim) for fact in facts_in(trimmed(claim, turn.names))]
 
 
 def _add(out: list[Line], claim: str, factor: float, turn: _Turn, order: int, place: int) -> None:
@@ -268,7 +282,7 @@ def _told(turn: _Turn, text: str) -> str:
 
 def _bare(claim: str, turn: _Turn, place: int) -> str:
     """Return a claim without what carries nothing, and with the thing that "it" is where the user just named it."""
-    text = shown(pruned(trimmed(claim, turn.names)))
+    text = passive(shown(pruned(trimmed(claim, turn.names))))
     if turn.name or not place:
         return text
     return introduced(text, trimmed(turn.said[place - 1])) or text

@@ -22,8 +22,13 @@ _LASTS = re.compile(
 _AM = re.compile(r"^I(?:'m| am) (?:now |also |actually )?(?P<noun>an? )?(?P<what>[\w-]+(?: [\w-]+)?)$")
 # What somebody likes, does or speaks as a habit, in few words: "I love sailing", "I play chess".
 _HABIT = re.compile(
-    r"^I (?:really |also |absolutely |only |don't )?(?:love|like|hate|dislike|enjoy|prefer|play|speak|collect|study|teach|own|drive|use|"
+    r"^I (?:really |also |absolutely |actually |now |still |only |no longer |don't )*(?:love|like|hate|dislike|enjoy|prefer|play|speak|collect|study|teach|own|drive|use|"
     r"eat|drink|write|learn|live|work|come|grew up|have|take|run|cook|need) (?!it\b|this\b|that\b|these\b|those\b|them\b|how\b|when\b|what\b|your?\b)(?P<what>[^,;]{2,40})$"
+)
+# What somebody has given up: "I quit smoking", "I sold the boat".
+_ENDED = re.compile(
+    r"^(?:I(?:'ve| have)?|[Ww]e(?:'ve| have)?) (?:finally |also |recently |now )?(?:quit|stopped|gave up|given up|cancell?ed|sold|dropped) "
+    r"(?!it\b|this\b|that\b|them\b|trying\b)(?P<what>[^,;]{4,40})$"
 )
 # How old somebody of the family is, or what they are called: "Our dog Mochi is three years old".
 _FAMILY = re.compile(
@@ -66,7 +71,7 @@ def is_plain(text: str) -> bool:
         if am["noun"]:
             return not any(word in COMMON or word in FEELING or word in STOP for word in words)
         return _LASTS.fullmatch(am["what"]) is not None
-    habit = _HABIT.match(text)
+    habit = _HABIT.match(text) or _ENDED.match(text)
     if habit:
         return any(weight >= PLAIN for weight in content(habit["what"]).values())
     other = _NAMED.match(text) or (_GOES.match(text) if len(text) < SHORT else None)

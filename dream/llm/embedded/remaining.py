@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
-from dream.llm.embedded.changes import JOB, PLACE, SUFFIX, supersedes, undated
+from dream.llm.embedded.changes import supersedes
+from dream.llm.embedded.cues import SUFFIX, undated
 from dream.llm.embedded.referring import leans
+from dream.llm.embedded.relations import JOB, PLACE
 from dream.llm.embedded.renewing import renewed
 from dream.llm.embedded.subjects import about
 from dream.llm.embedded.words import content

@@ -38,6 +38,8 @@ _MOVED = re.compile(
 )
 _DAY = re.compile(r"\d{4}年\d{1,2}月\d{1,2}日(?P<mark>（.曜日）)?")
 _WEEK = {letter: day for week in ("月火水木金土日", "一二三四五六天") for day, letter in enumerate(week)}
+_CALENDAR = re.compile(rf"{_DATE}|{'|'.join(WEEKDAYS)}|^\d", re.I)
+NAMES = 0.9  # weight of a word that names something
 _PLAIN = frozenset(map(stem, COMMON)) | {"user"}
 MORE = 1.2  # weight of the words that the old statement has beyond the new one
 REST = 6  # letters after the day: りました, 了
@@ -65,9 +67,16 @@ def _pair(new: str, old: str) -> str:
             continue
         was, now = re.sub(r"^(?:the|an?) ", "", match["old"]), re.sub(r"^(?:the|an?) ", "", match["new"])
         found = list(re.finditer(rf"(?<![A-Za-z0-9]){re.escape(was)}(?![A-Za-z0-9])(?: \d[\d.]*\b)?", old))
-        if len(found) == 1 and now.casefold() not in old.casefold():
+        known = _CALENDAR.search(was) is None or _shares(new, old, was, now)
+        if known and len(found) == 1 and now.casefold() not in old.casefold():
             return old[: found[0].start()] + now + old[found[0].end() :]
     return ""
+
+
+def _shares(new: str, old: str, was: str, now: str) -> bool:
+    """Say whether two statements tell of one thing beside the days: any of them may be on a Monday."""
+    days = content(was).keys() | content(now).keys()
+    return any(weight >= NAMES and key in content(old) and key not in days for key, weight in content(new).items())
 
 
 def _amount(new: str, old: str) -> str:

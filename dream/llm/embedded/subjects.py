@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from dream.llm.embedded.lexicon import STOP
-from dream.llm.embedded.words import CJK
+from dream.llm.embedded.words import CJK, has_cjk
 
 _ABOUT = re.compile(rf"^([A-Z][a-z]+)(?=:| [a-z']|'s )|^([{CJK}]{{2,4}})：")
 _KIN = re.compile(
@@ -14,6 +14,17 @@ _KIN = re.compile(
     r"girlfriend|boyfriend|mother|mom|mum|father|dad|parents?|son|daughter|child|kids?|baby|twin|friend|boss|manager|"
     r"colleague|coworker|neighbou?r|roommate|flatmate|cousin|aunt|uncle|niece|nephew|grandm\w+|grandpa|grandfather|"
     r"teacher|doctor|dog|cat|puppy|kitten|horse|parrot|rabbit)\b(?!'s)(?:,? (?P<name>(?!Is\b)[A-Z][a-z]+))?"
+)
+# A German verb in the third person; a name that ends like one has its own verb after it.
+_VERB_DE = re.compile(
+    r"^(?:[A-ZÄÖÜ][a-zäöüß]+t|Mag|Darf|Kann|Will|Wird|Muss) (?!(?!jetzt|seit|nicht|oft|erst)[a-zäöüß]+t\b)"
+)
+_KIN_CJK = re.compile(
+    r"^(?:用户的|ユーザーの|[一-龥]{2,4}的)?(?P<kin>妹妹|姐姐|哥哥|弟弟|妻子|老婆|丈夫|老公|儿子|女儿|孩子|爸爸|妈妈|父亲|母亲|爷爷|奶奶|朋友|同事|老板|男朋友|女朋友"
+    r"|妹(?=[はがの])|姉(?=[はがの])|兄(?=[はがの])|弟(?=[はがの])|妻(?=[はがの])|夫(?=[はがの])|父(?=[はがの])|母(?=[はがの])|息子|娘|友達|友人|同僚|上司|彼女(?=[はがの])|彼(?=[はがの])|両親|祖母|祖父)"
+)
+_KIN_DE = re.compile(
+    r"^(?:(?:Der|Die|Das) )?(?P<kin>Schwester|Bruder|Frau|Mann|Freundin|Freund|Mutter|Vater|Eltern|Sohn|Tochter|Kinder|Chefin|Chef|Oma|Opa|Tante|Onkel|Kollegin|Kollege)\b(?: des Nutzers)?(?: (?P<name>[A-ZÄÖÜ][a-zäöüß]+))?"
 )
 _ADVERBS = frozenset("now currently today recently just once still".split())
 
@@ -24,8 +35,11 @@ def about(line: str) -> str:
     kin = _KIN.match(line)
     if kin:
         return kin["name"] or f"{kin['whose'].lower()} {kin['kin']}"
+    kin = _KIN_CJK.match(line) if has_cjk(line) else _KIN_DE.match(line)
+    if kin:
+        return kin.groupdict().get("name") or kin["kin"]
     match = _ABOUT.match(line)
-    if match is None:
+    if match is None or _VERB_DE.match(line):
         return ""
     name = match[1] or match[2]
     verb = name.endswith(("s", "ed", "ing")) and ":" not in line[: len(name) + 1]

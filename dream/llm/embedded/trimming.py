@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _INTERJECTION = re.compile(
-    r"^(?:(?:oh|wow|yeah|yes|yep|yup|no|nope|nah|hey|hi|hello|well|so|and|but|also|plus|btw|by the way|haha\w*|lol|hmm+|um+|uh|wh?oa+|correction|ha(?:,? ha)*|更正(?:一下)?|wo+a+h+|(?:thankfully|luckily|fortunately|unfortunately|sadly|hopefully)(?=,)|since we (?:last |)(?:chatted|spoke|talked|met|caught up)(?: last)?(?=,)|(?:since )?(?:our|the) last (?:chat|talk|conversation)(?=,)|oops|whoops|oof|phew|ah ha ha|ha ha|ooh+|sorry|do|i do|"
+    r"^(?:(?:oh|wow|yeah|yes|yep|yup|no|nope|nah|hey|hi|hello|well|so|and|but|also|plus|btw|by the way|haha\w*|lol|hmm+|um+|uh|wh?oa+|correction|small correction|scrap that|forget that|i was wrong|i made a mistake|my mistake|that was wrong|i misspoke|korrektur|ha(?:,? ha)*|更正(?:一下)?|wo+a+h+|(?:thankfully|luckily|fortunately|unfortunately|sadly|hopefully)(?=,)|since we (?:last |)(?:chatted|spoke|talked|met|caught up)(?: last)?(?=,)|(?:since )?(?:our|the) last (?:chat|talk|conversation)(?=,)|oops|whoops|oof|phew|ah ha ha|ha ha|ooh+|sorry|do|i do|"
     r"ah+|aw+|ok|okay|sure|thanks(?: (?:so much|a lot|a bunch|again|for \w+(?: \w+){0,2}))?|thank you(?: so much)?|great|awesome|cool|"
     r"nice|totally|definitely|absolutely|exactly|of course|for sure|honestly|anyway|anyways|actually|yay|man|true|right|"
     r"agreed|indeed|congrats|congratulations|good question|guess what|speaking of which|in fact|as for me|"
