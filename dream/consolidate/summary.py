@@ -9,7 +9,6 @@ from dream.errors import AnswerUnusable
 from dream.llm.model import Completion
 from dream.wording import coverage
 
-NOTHING = "(nothing)"
 SLACK_TOKENS = 200  # a chunk of a few words may need more than its own length to be told in whole sentences
 ECHO_SHARE = 0.5  # of an answer's lines that are lines of the prompt's own making
 SAID = 0.5  # of an example's words that the conversation must hold for it to be a fact of the conversation too
