@@ -20,7 +20,7 @@ from dream.store.gitlog import Change
 from dream.store.gitobjects import STATE, applied, is_memory
 from dream.store.gitstore import GitStore
 from dream.store.lock import run_lock
-from dream.store.workspace import Workspace
+from dream.store.workspace import TEMPLATES, Workspace
 
 Mode = Literal["before", "only", "at"]
 
@@ -181,12 +181,13 @@ def _keep_hand_edits(
 def _forgotten(
     present: Mapping[str, bytes], target: Mapping[str, bytes], change: Change, now: datetime
 ) -> tuple[Rejected, ...]:
-    """Return the facts that stand in a memory file now and will not any more."""
+    """Return the facts that stand in a memory file now and will not any more; what all files begin with is none."""
+    began = {fact for data in TEMPLATES.values() for fact in _facts(data)}
     lost = []
     for path in sorted({*present, *target}):
         if not is_memory(path):
             continue
-        stays = set(_facts(target.get(path, b"")))
+        stays = began.union(_facts(target.get(path, b"")))
         gone = [fact for fact in _facts(present.get(path, b"")) if fact not in stays]
         lost += [Rejected(now, _home(path), fact, f"restore {change.sha[:10]}") for fact in gone]
     return tuple(dict.fromkeys(lost))

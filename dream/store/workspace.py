@@ -161,6 +161,7 @@ class Workspace:
         from dream.store.history_records import estimate
 
         texts = {file: self.read_file(file) for file in MEMORY_FILES}
+        texts = {file: text for file, text in texts.items() if not _only_began(file, text)}
         undreamt = context.undreamt(self.history.backwards(), self.dream_cursor(), session, beside)
         return context.block(texts, undreamt, tokens, count or estimate)
 
@@ -201,6 +202,12 @@ class Workspace:
     def _tell(self, file: str, text: str) -> None:
         if self._report is not None:
             self._report(Diagnostic(file, 0, text))
+
+
+def _only_began(file: MemoryFile, text: str) -> bool:
+    """Tell whether a file says no more than it did when the workspace was made."""
+    began = TEMPLATES[file].decode("utf-8").splitlines()
+    return all(line in began for line in text.splitlines() if line.strip())
 
 
 def _cursor(data: bytes) -> int | None:

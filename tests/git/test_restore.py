@@ -125,6 +125,17 @@ def test_only_works_on_the_very_first_change_of_a_file(workspace: Workspace) -> 
     assert read(workspace, "memory/archive/a.md") is None
 
 
+def test_what_all_files_begin_with_is_no_fact_that_a_person_took_back(tmp_path: Path) -> None:
+    workspace = Workspace.create(tmp_path / "w", now=NOW)
+    begun = workspace.git.head() or ""
+
+    done = restore(workspace, begun, mode="only", now=NOW)
+
+    assert done.sha is not None
+    assert done.forgotten == ()
+    assert workspace.rejected() == []
+
+
 def test_a_dry_run_shows_the_diff_and_changes_nothing_at_all(workspace: Workspace) -> None:
     sha = add(workspace, "- one", 1)
     type_line(workspace, "- typed")
