@@ -56,6 +56,7 @@ class Workspace:
 
         gitenv.check_installed()
         workspace = cls(places.absolute(directory), report=report)
+        workspace._check_directories()
         with explained("made", workspace.memory):
             workspace.memory.mkdir(parents=True, exist_ok=True)
         for file in MEMORY_FILES:
@@ -67,11 +68,12 @@ class Workspace:
 
     @classmethod
     def open(cls, directory: Path | str, *, report: Report | None = None) -> Workspace:
-        """Open the workspace in `directory`; raises WorkspaceError where there is none."""
+        """Open the workspace in `directory`; raises WorkspaceError where there is none, or memory/ is a link."""
         root = places.absolute(directory)
         if not places.is_workspace(root):
             raise WorkspaceError(f"{root} is no workspace; make one with `dream init {root}`.")
         workspace = cls(root, report=report)
+        workspace._check_directories()
         workspace.make_private()
         return workspace
 
@@ -170,6 +172,14 @@ class Workspace:
         ignore = self.private / ".gitignore"
         if not ignore.exists():
             replace(ignore, b"*\n")
+
+    def _check_directories(self) -> None:
+        """Refuse a link where git needs the directory itself: it would take the files in it for deleted."""
+        for directory in (self.memory, self.memory / "archive"):
+            if directory.is_symlink():
+                raise WorkspaceError(
+                    f"{directory} is a symbolic link; put the directory itself there, or link the whole workspace."
+                )
 
     def _import_legacy(self, now: datetime) -> None:
         """Import HISTORY.md and move the dreams' cursor past it, so that the old archive is not dreamt again."""

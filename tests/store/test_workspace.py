@@ -237,3 +237,34 @@ def test_a_workspace_in_which_nothing_was_learnt_yet_gives_a_prompt_nothing(tmp_
     assert workspace.context(1000) == (
         "<dream-memory>\n## USER.md\n\n# User\n\n## Person\n- Lives in Kyoto\n</dream-memory>\n"
     )
+
+
+@pytest.mark.parametrize("linked", ["memory", "memory/archive"])
+def test_a_link_in_place_of_a_directory_of_memory_is_refused(tmp_path: Path, linked: str) -> None:
+    workspace = made(tmp_path)
+    (workspace.root / linked).mkdir(exist_ok=True)
+    (workspace.root / linked).rename(tmp_path / "elsewhere")
+    (workspace.root / linked).symlink_to(tmp_path / "elsewhere")
+
+    for opening in (Workspace.open, Workspace.create):
+        with pytest.raises(WorkspaceError, match=f"{linked} is a symbolic link"):
+            opening(workspace.root)
+
+
+def test_a_link_that_leads_nowhere_is_named_too(tmp_path: Path) -> None:
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w" / "memory").symlink_to(tmp_path / "gone")
+
+    with pytest.raises(WorkspaceError, match="symbolic link"):
+        Workspace.create(tmp_path / "w", now=NOW)
+
+
+def test_a_link_to_the_whole_workspace_is_the_workspace(tmp_path: Path) -> None:
+    workspace = made(tmp_path)
+    (tmp_path / "link").symlink_to(workspace.root)
+
+    linked = Workspace.open(tmp_path / "link")
+
+    linked.history.append(facts(1), now=NOW)
+    assert cursors(workspace.history.last(2)) == [1]
+    assert linked.git.head() == workspace.git.head()
