@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -11,9 +12,11 @@ import click
 
 import dream
 from dream.cli import options, output
+from dream.cli.folding import NARROWEST
 from dream.cli.group import DreamCommand, LazyGroup
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells count
+CLICKS_NARROWEST = 52  # columns for which click lays out its help, also where there are fewer
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -50,7 +53,7 @@ def _finish(command: click.Command, program: str) -> None:
     """Run `command` on the process's arguments and exit: 0, what it returned, 2 for wrong usage, 130 for Ctrl-C."""
     output.prepare()
     try:
-        status = command.main(prog_name=program, standalone_mode=False)
+        status = command.main(prog_name=program, standalone_mode=False, terminal_width=_narrow())
     except click.ClickException as error:
         error.show()
         if "--json" in sys.argv:
@@ -63,6 +66,12 @@ def _finish(command: click.Command, program: str) -> None:
     if status == INTERRUPTED:
         os._exit(status)  # else Python waits for calls that are under way in threads
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _narrow() -> int | None:
+    """Return the width of a terminal that is narrower than click takes any to be; else None."""
+    columns = shutil.get_terminal_size().columns
+    return columns if NARROWEST <= columns < CLICKS_NARROWEST else None
 
 
 def _emit(error: click.ClickException) -> None:

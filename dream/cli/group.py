@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -52,6 +52,15 @@ class DreamGroup(DreamCommand, click.Group):
 
     command_class = DreamCommand
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; for an unknown one the nearest is named, or all."""
+        if args[0] not in self.commands and not args[0].startswith("-"):
+            all_of_them = " and ".join(f"`{ctx.command_path} {name}`" for name in self.commands)
+            raise _unknown(ctx, args[0], self.commands, f" There are {all_of_them}.")
+        return super().resolve_command(ctx, args)
+
 
 class LazyGroup(click.Group):
     """The group `dream`: a command's module is imported when the command is called."""
@@ -75,14 +84,18 @@ class LazyGroup(click.Group):
         if args[0] == "help":
             args = [*args[1:], "--help"]
         if args[0] not in COMMANDS and not args[0].startswith("-"):
-            from difflib import get_close_matches
-
-            near = get_close_matches(args[0], COMMANDS, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else " `dream --help` lists them."
-            raise click.UsageError(f"There is no command {args[0]!r}.{hint}", ctx)
+            raise _unknown(ctx, args[0], COMMANDS, " `dream --help` lists them.")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without loading them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def _unknown(ctx: click.Context, name: str, names: Iterable[str], otherwise: str) -> click.UsageError:
+    """Say that there is no such command, and which was meant if one is near."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, names, n=1)
+    return click.UsageError(f"There is no command {name!r}.{f' Did you mean {near[0]!r}?' if near else otherwise}", ctx)

@@ -33,12 +33,12 @@ def say(
 ) -> None:
     """Print one line, or several, for a person; coloured on a terminal only. With `now`, a pipe gets it at once.
 
-    With `fold`, what is longer than the terminal is wide is folded at spaces; not for what is to be copied from there.
+    With `fold`, what is longer than the terminal is wide is folded; not for what is to be copied from there.
     Control characters of what is shown never reach the terminal.
     """
     line = _safe(line)
-    if fold and sys.stdout.isatty():
-        line = folded(line, shutil.get_terminal_size().columns)
+    if fold:
+        line = _fitting(line, sys.stdout)
     if (colour or bold or dim) and colours(sys.stdout):
         line = click.style(line, fg=colour, bold=bold or None, dim=dim or None)
     _write(sys.stdout, line + "\n", now=now)
@@ -55,8 +55,8 @@ def emit(value: object) -> None:
 
 
 def problem(sentence: str) -> None:
-    """Print a problem or a remark on stderr."""
-    _write(sys.stderr, f"dream: {_safe(sentence)}\n")
+    """Print a problem or a remark on stderr, folded on a terminal."""
+    _write(sys.stderr, _fitting(f"dream: {_safe(sentence)}", sys.stderr) + "\n")
 
 
 def failure(sentence: str, *, as_json: bool, more: Mapping[str, object] | None = None) -> None:
@@ -86,6 +86,10 @@ def close() -> None:
             stream.flush()
         except BrokenPipeError:
             _silence(stream)
+
+
+def _fitting(line: str, stream: TextIO) -> str:
+    return folded(line, shutil.get_terminal_size().columns) if stream.isatty() else line
 
 
 def _safe(line: str) -> str:

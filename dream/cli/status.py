@@ -60,7 +60,7 @@ def _show(found: Health, workspace: Workspace, settings: Settings) -> None:
         for problem in found.problems:
             output.say(f"✗ {problem}", colour="red", bold=True, fold=True)
     else:
-        output.say(f"✓ {_well(found)}", colour="green", bold=True)
+        output.say(f"✓ {_well(found)}", colour="green", bold=True, fold=True)
     rows = [
         ("workspace", str(workspace.root)),
         ("model", show.model_line(settings)),
@@ -81,7 +81,7 @@ def _show(found: Health, workspace: Workspace, settings: Settings) -> None:
     output.say()
     for path, size in found.files.items():
         bounds = f"{size.lines:>4} of {size.max_lines} lines  {size.bytes:>6,} of {size.max_bytes:,} bytes"
-        output.say(f"{path:<18} {bounds}  ~{size.tokens:,} tokens")
+        output.say(f"{path:<18} {bounds}  ~{size.tokens:,} tokens", fold=True)
     if found.runs:
         output.say()
         for record in found.runs:

@@ -369,6 +369,8 @@ def test_wrong_usage_with_json_is_one_value_too(fresh: Path, line: list[str], mo
 
 def test_an_unknown_command_is_answered_with_the_nearest() -> None:
     assert "Did you mean 'restore'?" in dream("restor").err
+    assert "Did you mean 'install'?" in dream("cron", "instal").err
+    assert "There are `dream review accept` and `dream review reject`." in dream("review", "3").err
 
 
 def test_a_missing_transcript_is_one_sentence_that_names_it(fresh: Path) -> None:
