@@ -16,14 +16,13 @@ ESCAPE = "\x1b["
 
 def begun(*words: object, **settings: str) -> subprocess.Popen[str]:
     """Start a command that hears Ctrl-C, also where the tests themselves run in the background and don't."""
-    return subprocess.Popen(
-        command(*words),
-        stdin=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment(settings),
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # what is ignored would be so in the child too
+    try:
+        return subprocess.Popen(
+            command(*words), stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(settings), text=True
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_terminal_gets_colours_and_a_pipe_plain_text(dreamt: Path) -> None:
