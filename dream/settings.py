@@ -132,8 +132,10 @@ def load(
 
 
 def _from_file(path: Path) -> dict[str, object]:
+    if path.exists() and not path.is_file():
+        raise SettingsError(f"{path} is not an ordinary file; move it away.")
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:

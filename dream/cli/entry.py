@@ -50,7 +50,10 @@ def main_restore() -> None:
 
 
 def _finish(command: click.Command, program: str) -> None:
-    """Run `command` on the process's arguments and exit: 0, what it returned, 2 for wrong usage, 130 for Ctrl-C."""
+    """Run `command` on the process's arguments and exit: 0, what it returned, 2 for wrong usage, 130 for Ctrl-C.
+
+    What could not be printed makes a 0 a 1.
+    """
     output.prepare()
     try:
         status = command.main(prog_name=program, standalone_mode=False, terminal_width=_narrow())
@@ -62,10 +65,11 @@ def _finish(command: click.Command, program: str) -> None:
     except click.Abort:
         output.problem("Stopped. What was committed stays; everything else is as it was.")
         status = INTERRUPTED
-    output.close()
+    status = status if isinstance(status, int) else 0
+    status = status if output.close() else status or 1
     if status == INTERRUPTED:
         os._exit(status)  # else Python waits for calls that are under way in threads
-    sys.exit(status if isinstance(status, int) else 0)
+    sys.exit(status)
 
 
 def _narrow() -> int | None:

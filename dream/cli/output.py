@@ -7,7 +7,8 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TextIO
 
 import click
@@ -16,7 +17,12 @@ from dream.cli.folding import folded
 
 
 def prepare() -> None:
-    """Let any character be printed, whatever the terminal's encoding: what it lacks is escaped."""
+    """Let any character be printed, whatever the terminal's encoding: what it lacks is escaped.
+
+    Where the caller has closed stdout or stderr, what would be printed there goes nowhere.
+    """
+    sys.stdout = sys.stdout or _nowhere()
+    sys.stderr = sys.stderr or _nowhere()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -79,13 +85,14 @@ def colours(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def close() -> None:
-    """Flush what is left; a reader that has gone, as in `dream log | head -1`, is no error."""
+def close() -> bool:
+    """Flush what is left and tell whether all could be written, or was not wanted.
+
+    A reader that has gone, as in `dream log | head -1`, is no error; a full disk is one.
+    """
     for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except BrokenPipeError:
-            _silence(stream)
+        _attempt(stream, stream.flush)
+    return not _LOST
 
 
 def _fitting(line: str, stream: TextIO) -> str:
@@ -98,17 +105,34 @@ def _safe(line: str) -> str:
     return text.clean(line)
 
 
+_LOST: list[OSError] = []  # why something that was to be printed could not be written
+
+
 def _write(stream: TextIO, line: str, *, now: bool = False) -> None:
+    _attempt(stream, lambda: stream.write(line))
+    if now or stream.isatty():
+        _attempt(stream, stream.flush)
+
+
+def _attempt(stream: TextIO, deed: Callable[[], object]) -> None:
+    """Write or flush; after an error the rest goes nowhere, so that the command still ends its work."""
     try:
-        stream.write(line)
-        if now or stream.isatty():
-            stream.flush()
+        deed()
     except BrokenPipeError:
         _silence(stream)
+    except OSError as error:
+        from dream.store.files import reason
+
+        _silence(stream)
+        _LOST.append(error)
+        problem(f"What was to be printed could not be written ({reason(error)}); what was done stays done.")
+
+
+def _nowhere() -> TextIO:
+    return Path(os.devnull).open("w", encoding="utf-8")
 
 
 def _silence(stream: TextIO) -> None:
-    """Send the rest to nowhere, so that the command still ends its work and keeps its exit status."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)

@@ -46,9 +46,17 @@ def read_bytes(path: Path) -> bytes | None:
     """
     with explained("read", path):
         try:
-            return path.read_bytes()
+            with open(path, "rb", opener=_at_once) as file:
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    raise OSError(errno.EINVAL, "it is not an ordinary file; move it away")
+                return file.read()
         except FileNotFoundError:
             return None
+
+
+def _at_once(path: str, flags: int) -> int:
+    """Open without waiting: a named pipe would wait for somebody to write into it."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def read_text(path: Path) -> str:

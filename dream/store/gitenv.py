@@ -4,8 +4,8 @@ GitPython starts what changes the repository. What only reads it is started dire
 `dream log` would take twice the time if it had to import GitPython first.
 
 What must not leak in: system, global and XDG configuration, every inherited GIT_* variable (dream may be started
-from a git hook), hooks, signing, line-ending conversion, attributes, replacement objects, and the owner check,
-which git leaves out when the git directory is named outright.
+from a git hook), hooks, programs that the repository's own configuration names, signing, line-ending conversion,
+attributes, replacement objects, and the owner check, which git leaves out when the git directory is named outright.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ PERSON = ("person", "person@localhost")
 _CONFIGURATION = (
     "core.hooksPath=/dev/null",
     "core.attributesFile=/dev/null",
+    "core.fsmonitor=false",
     "core.autocrlf=false",
     "core.quotePath=false",
     "core.precomposeUnicode=false",

@@ -13,6 +13,7 @@ from typing import IO
 
 from dream.errors import GitError
 from dream.store import faults
+from dream.store.gitdiff import PLAIN
 from dream.store.gitenv import Git
 from dream.store.gitwrite import NEXT, patiently
 from dream.store.scrub import Needle, renamed
@@ -101,7 +102,7 @@ def holders(git: Git, needle: Needle) -> list[str]:
 def versions(git: Git, head: str, needle: Needle) -> tuple[int, int]:
     """Return how many commits up to `head` hold the texts in message or change, and how many there are."""
     held = total = 0
-    with git.conversation("log", "-z", "--format=%x1e%B", "--patch", "--text", head, "--") as (_, answers):
+    with git.conversation("log", "-z", "--format=%x1e%B", "--patch", *PLAIN, head, "--") as (_, answers):
         for record in _records(answers):
             total += 1
             held += bool(needle.count(record.replace(b"\n+", b"\n").replace(b"\n-", b"\n")))

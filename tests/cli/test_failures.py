@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from dream.cli import output
 from dream.transcripts import FORMATS
-from tests.cli.commands import dream
+from tests.cli.commands import command, dream, environment
 from tests.cli.test_commands import chat
 
 
@@ -37,6 +39,32 @@ def test_a_failed_night_is_told_on_stderr(fresh: Path) -> None:
 
     assert (done.status, done.out) == (1, "")
     assert "failed: " in done.err
+
+
+def test_what_a_full_disk_takes_of_the_output_is_told_and_no_success(fresh: Path) -> None:
+    dream("note", "I live in Kyoto", "-w", fresh)
+    line = shlex.join(command("run", "-w", fresh))
+
+    done = subprocess.run(
+        ["sh", "-c", f"{line} >/dev/full"], env=environment(), capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 1
+    assert done.stderr.startswith("dream: What was to be printed could not be written (the disk is full")
+    assert len(done.stderr.splitlines()) == 1
+    assert "Kyoto" in (fresh / "USER.md").read_text()
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&- <&-"])
+def test_a_command_works_with_its_output_closed(fresh: Path, closed: str) -> None:
+    line = shlex.join(command("note", "I live in Kyoto", "-w", fresh))
+
+    done = subprocess.run(
+        ["sh", "-c", f"{line} {closed}"], env=environment(), capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Kyoto" in (fresh / "memory" / "history.jsonl").read_text()
 
 
 @pytest.mark.parametrize(

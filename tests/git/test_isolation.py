@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from dream.forget import forget
 from dream.restore import restore
 from dream.store import transaction
 from dream.store.workspace import Workspace
@@ -110,6 +111,30 @@ def test_nothing_of_the_persons_configuration_leaks_in(hostile: Path) -> None:
     assert git(workspace.root, "log", "-1", "--format=%G?%an%cn") == "Ndreamdream\n"
     assert not list((workspace.root / ".git").glob("hooks/*"))
     assert (workspace.root / ".git" / "HEAD").read_text() == "ref: refs/heads/main\n"
+
+
+def test_no_program_that_the_workspaces_own_repository_names_is_run(tmp_path: Path) -> None:
+    workspace = make(tmp_path / "w")
+    ran = tmp_path / "ran"
+    ran.write_text("")
+    program = f"echo $0 >> {ran}; false"
+    named = ("core.fsmonitor", "core.pager", "core.editor", "diff.external", "diff.own.textconv", "diff.own.command")
+    for name in (*named, "filter.own.clean", "filter.own.smudge", "merge.own.driver", "gpg.program"):
+        git(workspace.root, "config", name, program)
+    git(workspace.root, "config", "commit.gpgSign", "true")
+    for attributes in (workspace.root / ".gitattributes", workspace.root / ".git" / "info" / "attributes"):
+        attributes.parent.mkdir(exist_ok=True)
+        attributes.write_text("*.md filter=own diff=own merge=own\n")
+    for hook in ("pre-commit", "post-commit", "reference-transaction", "post-index-change", "pre-auto-gc"):
+        path = workspace.root / ".git" / "hooks" / hook
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{program}\n")
+        path.chmod(0o755)
+
+    live(workspace)
+    assert forget(workspace, "typed", now=NOW).versions[0] > 0
+
+    assert ran.read_text() == ""
 
 
 def test_git_variables_of_a_calling_hook_lead_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

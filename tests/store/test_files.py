@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dream.errors import WorkspaceError
+from dream import settings
+from dream.errors import SettingsError, WorkspaceError
 from dream.store.files import check_plain, read_bytes, read_text, replace, sweep
 from tests.store.helpers_history import names
 
@@ -31,6 +32,16 @@ def test_a_replaced_file_keeps_its_mode(tmp_path: Path) -> None:
     replace(path, b"y")
 
     assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_named_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "USER.md")
+    os.mkfifo(tmp_path / "dream.toml")
+
+    with pytest.raises(WorkspaceError, match="not an ordinary file"):
+        read_bytes(tmp_path / "USER.md")
+    with pytest.raises(SettingsError, match="not an ordinary file"):
+        settings.load(tmp_path)
 
 
 def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
