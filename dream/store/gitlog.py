@@ -119,7 +119,7 @@ def kind_of(subject: str, trailer: str) -> ChangeKind | None:
 def _shown(printed: bytes) -> Shown | None:
     header, _, rest = printed.partition(b"\x1f\0")
     fields = header.decode("utf-8", "replace").removeprefix("\x1e").split("\x1f")
-    diff = split(rest.strip(b"\n\0"))
+    diff = split(rest.lstrip(b"\n\0").rstrip(b"\0"))
     change = _change(fields[:8], diff.files)
     return None if change is None else Shown(change, _without_trailers(fields[8]), diff.text)
 
