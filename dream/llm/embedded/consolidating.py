@@ -12,7 +12,7 @@ from dream.llm.embedded.routing import calls
 from dream.llm.embedded.sections import Said
 
 BRIEF = 110  # characters of a line that is joined with the next one of its speaker
-KEPT = 0.9  # part of what could be kept, in characters
+KEPT = 1.0  # part of what could be kept, in characters
 
 
 def consolidate(messages: Sequence[Said], limit: int) -> str:

@@ -33,6 +33,7 @@ _SURE = re.compile(
     r"(?:trying|hoping|planning|going|aiming|learning) to |working on |looking (?:for|into) |thinking (?:of|about) ",
     re.I,
 )
+_BEEN = re.compile(r"^been (?:(?:so|really|real|super|very|pretty|quite) )?(?:busy )?(?!being\b|amazing\b|exciting\b)\w+(?:ing|ed)\b", re.I)
 _NEGATED = re.compile(
     r"^(?P<verb>don't|didn't|haven't) (?P<rest>(?:feel|know|think|want|get|see|believe|been|had)\b.*)$", re.I | re.S
 )
@@ -43,6 +44,9 @@ def completed(text: str) -> str:
     negated = _NEGATED.match(text)
     if negated:
         return f"I {negated['verb'].lower()} {negated['rest']}"
+    been = _BEEN.match(text)
+    if been:
+        return f"I've {text[:1].lower()}{text[1:]}"
     doing = _DOING.match(text)
     if doing is None or doing["verb"].lower() in _NO_DEED | FEELING:
         return text

@@ -35,8 +35,9 @@ _GREETING = re.compile(
     r"good to (?:see|hear|know)|great to (?:see|hear|know)|nice to|lovely to|love (?:it|that|this)\b|way to go|well done|"
     r"(?:that|this|it)(?:'s|'ll| is| was| sounds| must| would| looks| seems) (?:\w+ ){0,3}"
     r"(?:awesome|great|amazing|wonderful|cool|nice|good|fantastic|lovely|beautiful|incredible|inspiring|terrible|tough|"
-    r"rough|hard|fun|perfect|sweet|right|true|exciting|interesting|adorable|cute|sad|understandable)\b[^,;]{0,40}$|"
-    r"got it|i see|sure thing|of course|absolutely|exactly$|totally$|definitely$|agreed|i agree|i understand|same here|me too|ah ha|oof|i'?m (?:so |really |truly )?(?:sorry|grateful for you)|(?:it|that|this|life)(?:'s| is| was) (?:a |an |all |such a )?(?:wild|crazy|tough|great|real)? ?(?:ride|journey|blast|thing|adventure)$|"
+    r"rough|hard|fun|perfect|sweet|right|true|exciting|interesting|adorable|cute|sad|understandable)\b"
+    r"(?! (?!to (?:see|hear|know|meet)\b)[^,;]*\b(?:my|our|i|we|me|us)\b)[^,;]{0,40}$|"
+    r"got it|i (?:see|agree|understand)(?=$|[,.;!]| (?:what|how|why|where|that|your?|you\w*|it|this|completely|totally)\b)|sure thing|of course|absolutely|exactly$|totally$|definitely$|agreed|same here|me too|ah ha|oof|i'?m (?:so |really |truly )?(?:sorry|grateful for you)|(?:it|that|this|life)(?:'s| is| was) (?:a |an |all |such a )?(?:wild|crazy|tough|great|real)? ?(?:ride|journey|blast|thing|adventure)$|"
     r"love (?:the|those|these|your|how|that|this)\b|(?:i'?ll|will) keep (?:you|ya) (?:posted|updated)|stay (?:safe|strong|tuned)|"
     r"(?:i )?bet (?:you|it|that)|(?:i )?(?:appreciate|love) (?:it|that|you|your|the (?:support|kind))|check (?:it|this|that|out)|"
     r"(?:that|this|those|these)(?: \w+)? (?:looks?|sounds?|seems?)|looks (?:like|so|great)|take (?:a look|it easy)|"
@@ -47,6 +48,10 @@ _GREETING = re.compile(
     r"|don'?t(?! (?:feel|know|think|want|get|see|believe)\b.*\b(?:i|i'm|my|me)\b)|remember to|just remember|"
     r"您?好(?![きく])|谢谢|多谢|再见|早上好|晚上好|不客气|辛苦了|好的|哈哈|嗯|收到|没问题|请问|麻烦)(?:\b|(?<=[\u4e00-\u9fff]))",
     re.I,
+)
+# "It was great to swim in the lake": what the speaker did.
+_DONE = re.compile(
+    r"^it(?:'s been| was| has been) (?:[\w-]+ ){1,3}to (?!hear|know|talk|chat|catch|(?:see|meet) you)[a-z]{2,}\b", re.I
 )
 _OTHER = re.compile(r"^(?:so |and |but |well,? )?(?:you(?:'re|'ve|'ll|'d|r)?|yours)\b|^(?:你|您)", re.I)
 # "Run the tests please": something to do now. "Please always …" is a wish, which is looked for before.
@@ -103,7 +108,7 @@ def is_question(text: str) -> bool:
 
 def is_pleasantry(text: str) -> bool:
     """Say whether a sentence greets, thanks, praises, asks a favour or is about the one spoken to."""
-    return any(pattern.match(text) for pattern in (_GREETING, _OTHER, _FAVOUR))
+    return not _DONE.match(text) and any(pattern.match(text) for pattern in (_GREETING, _OTHER, _FAVOUR))
 
 
 def is_mine(text: str) -> bool:

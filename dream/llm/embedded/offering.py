@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dream.llm.embedded.addressing import addressed
+from dream.llm.embedded.addressing import addressed, own_half
 from dream.llm.embedded.advising import advised, asked_for
 from dream.llm.embedded.answering import answered, belongs, needs_question
 from dream.llm.embedded.changes import supersedes
@@ -32,6 +32,7 @@ from dream.llm.embedded.stated import stated
 from dream.llm.embedded.taken_back import as_changed
 from dream.llm.embedded.telling import names_something, tells
 from dream.llm.embedded.trimming import terse, trimmed
+from dream.llm.embedded.views import view
 from dream.llm.embedded.wording import said_on, told, wants
 from dream.llm.embedded.words import content, has_cjk, likeness
 
@@ -255,7 +256,9 @@ def _state(out: list[Line], text: str, factor: float, turn: _Turn, order: int, p
         text = referred(text, list(reversed(turn.asked)) if place == 0 else [])
     elif turn.name and hangs(text) and (not last or last.source != turn.index) and not names_something(text):
         return
-    if text and not is_thin(text) and tells(text) and (text := addressed(text, turn.other)):
+    worth = 1.0 if tells(text) else view(text) if turn.name else 0.0
+    if text and worth and not is_thin(text) and (text := addressed(text, turn.other)):
+        factor *= worth
         tail = inner(anchor(text, turn.message.day)) if turn.name else ""
         line = _line(turn, _told(turn, text), factor * salience(text), order + len(out), place)
         out.append(replace(line, tail=tail))
@@ -283,6 +286,7 @@ def _told(turn: _Turn, text: str) -> str:
 def _bare(claim: str, turn: _Turn, place: int) -> str:
     """Return a claim without what carries nothing, and with the thing that "it" is where the user just named it."""
     text = passive(shown(pruned(trimmed(claim, turn.names))))
+    text = trimmed(own_half(text), turn.names) if turn.name else text
     if turn.name or not place:
         return text
     return introduced(text, trimmed(turn.said[place - 1])) or text

@@ -37,6 +37,11 @@ _PICTURE = re.compile(
     r"^here(?:'s| is) (?:a|another|one) (?:pic|picture|photo|snapshot|shot) (?P<of>(?:of (?:my|our|me|us|the|a)|from|we took|I took)\b.*\w.*)$",
     re.I,
 )
+_REMINDS = re.compile(
+    r"^(?:it|this|that)(?: really| always| totally| so)? reminds me of (?=(?:when|the time|the day) (?:i|we|my)\b"
+    r"|(?:the|an?|my|our) [^,;]*\b(?:i|we|my|our) (?:'d |used to )?\w+)",
+    re.I,
+)
 _REFERS = re.compile(r"\b(?:it|they|them|this|that|those|these|he|she|him|her|his|their|there)\b", re.I)
 _SHOWN = re.compile(
     r"^here(?:'s| is| are) (?P<thing>(?:a|an|the|some|my|our|one of)\b[^,;]*?) (?:that |which )?(?P<who>I|we)(?P<short>'\w+)? (?P<deed>(?:\w+ly |just |also )?\w+"
@@ -46,7 +51,10 @@ _SHOWN = re.compile(
 
 
 def shown(text: str) -> str:
-    """Turn "Here's a bowl I made yesterday" into "I made a bowl yesterday"."""
+    """Turn "Here's a bowl I made yesterday" into "I made a bowl yesterday", "It reminds me of the boat I had" into
+    "I remember the boat I had"."""
+    if _REMINDS.match(text):
+        return _REMINDS.sub("I remember ", text)
     picture = _PICTURE.match(text)
     if picture and sum(weight >= 0.9 for weight in content(picture["of"]).values()) >= 2:
         return f"I shared a picture {picture['of']}"

@@ -93,6 +93,12 @@ def instructs(text: str) -> bool:
     return _TELLS_TO_DO.match(text) is not None and not _ACTS.search(text)
 
 
+def is_hollow(text: str) -> bool:
+    """Say whether a sentence supposes, guesses, commands, speaks to somebody or is a fragment."""
+    patterns = (_SUPPOSES, _FRAGMENT, _GUESSES)
+    return any(pattern.match(text) for pattern in patterns) or instructs(text) or _SECOND.search(text) is not None
+
+
 def tells(text: str) -> bool:
     """Say whether a trimmed sentence, as it was said, is a statement that a person would write down."""
     if has_cjk(text) or _SUPPOSES.match(text):
@@ -110,7 +116,7 @@ def tells(text: str) -> bool:
         _EACH_OTHER.sub("", text) if weight >= 3 and _WE.match(text) else text
     ):
         return False
-    judged = _JUDGES.match(text)
+    judged = None if _WE.match(text) else _JUDGES.match(text)
     if judged and not _NAMED.search(judged["rest"]) and _only_judges(judged["rest"]):
         return False
     return firm or _theirs(text, weight)
