@@ -10,10 +10,11 @@ from datetime import date
 from dream.models import MemoryFile
 from dream.phases.draft import added
 from dream.settings import Settings
+from dream.worth import ranked
 
-TARGET = 0.9  # of the budget, so that the next fact does not move lines again
-POINTER_BYTES = 80  # at most, of the line that is left behind
-_MOVED = re.compile(r"^- (\d+) older lines are in (memory/archive/\S+\.md)\s*$")
+LINE = 40  # characters that a line costs beyond its own: a file is bound in lines as well as in bytes
+POINTER_LINES, POINTER_BYTES = 2, 110  # at most, of the line that is left behind, with the blank one before it
+_MOVED = re.compile(r"^- (\d+) older lines are in (memory/archive/\S+\.md)(?: to \S+\.md)?\s*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ def limits(file: MemoryFile, settings: Settings) -> tuple[int, int]:
 
 
 def fit(file: MemoryFile, before: str, text: str, keep: frozenset[str], settings: Settings, day: date) -> Fitted | None:
-    """Move the oldest lines of the largest section out of `text` until it fits; None when it fits as it is.
+    """Move out of `text` what tells least in its largest section until it fits; None when it fits as it is.
 
     Headings and lines in `keep` (a person's) stay where they are. List lines go before prose, and lines that this
     dream wrote only where they alone are too many.
@@ -45,7 +46,7 @@ def fit(file: MemoryFile, before: str, text: str, keep: frozenset[str], settings
     if _fits(here, (max_lines, max_bytes)):
         return None
     archive = f"memory/archive/{file.removeprefix('memory/').removesuffix('.md')}-{day:%Y-%m}.md"
-    room = min(max_lines * TARGET, max_lines - 2), min(max_bytes * TARGET, max_bytes - POINTER_BYTES)
+    room = max_lines - POINTER_LINES, max_bytes - POINTER_BYTES
     moved = _move(here, room, keep | set(added(before, text)))
     if _fits([line for line in here if not _may_go(line, keep)], room):
         moved += _move(here, room, keep)
@@ -61,32 +62,57 @@ def archived(earlier: str, fitted: Fitted, day: date) -> str:
     return f"{head.rstrip()}\n\n## {day.isoformat()}\n\n" + "\n".join(fitted.moved) + "\n"
 
 
-def _fits(here: Sequence[str], room: tuple[float, float]) -> bool:
-    return len(here) <= room[0] and sum(len(line.encode("utf-8")) for line in here) <= room[1]
+def _fits(here: Sequence[str], room: tuple[int, int]) -> bool:
+    return len(here) <= room[0] and _size(here) <= room[1]
 
 
-def _move(here: list[str], room: tuple[float, float], stay: Set[str], *, prose: bool = False) -> list[str]:
+def _size(here: Sequence[str]) -> int:
+    return sum(len(line.encode("utf-8")) for line in here)
+
+
+def _move(here: list[str], room: tuple[int, int], stay: Set[str], *, prose: bool = False) -> list[str]:
     """Take list items, or with `prose` any line, out of `here` until it fits, each with its indented further lines."""
-    moved: list[str] = []
-    while not _fits(here, room) and (place := _oldest(here, stay, prose=prose)) is not None:
-        end = place + 1
-        while end < len(here) and here[end].startswith((" ", "\t")) and _may_go(here[end], stay, item=False):
-            end += 1
-        moved += [line.rstrip() for line in here[place:end]]
-        del here[place:end]
+    sections = _sections(here, stay, prose=prose)
+    lines, size = len(here), _size(here)
+    gone: list[range] = []
+    while (lines > room[0] or size > room[1]) and any(sections):
+        gone.append(max(sections, key=len).pop())
+        lines, size = lines - len(gone[-1]), size - _size(here[gone[-1].start : gone[-1].stop])
+    moved = [here[place].rstrip() for item in sorted(gone, key=lambda item: item.start) for place in item]
+    here[:] = _without(here, gone)
     return moved
 
 
-def _oldest(here: list[str], stay: Set[str], *, prose: bool) -> int | None:
-    """Find the first line that may go, in the section that holds most of them."""
-    sections: dict[int, list[int]] = {}
-    section = -1
+def _without(here: Sequence[str], gone: Sequence[range]) -> list[str]:
+    places = {place for item in gone for place in item}
+    return [line for place, line in enumerate(here) if place not in places]
+
+
+def _sections(here: Sequence[str], stay: Set[str], *, prose: bool) -> list[list[range]]:
+    """Return the places of what may go from each section, what tells least last."""
+    sections: list[list[range]] = [[]]
     for place, line in enumerate(here):
         if line.startswith("#"):
-            section = place
+            sections.append([])
         elif _may_go(line, stay, item=None if prose else True):
-            sections.setdefault(section, []).append(place)
-    return max(sections.values(), key=len)[0] if sections else None
+            sections[-1].append(range(place, _end(here, place, stay)))
+    return [_best_first(here, section) for section in sections]
+
+
+def _end(here: Sequence[str], place: int, stay: Set[str]) -> int:
+    end = place + 1
+    while end < len(here) and here[end].startswith((" ", "\t")) and _may_go(here[end], stay, item=False):
+        end += 1
+    return end
+
+
+def _best_first(here: Sequence[str], items: Sequence[range]) -> list[range]:
+    """Return the places of what tells most first; of two that tell the same the later one."""
+    items = items[::-1]
+    inside = {place for item in items for place in item}
+    beside = [line for place, line in enumerate(here) if place not in inside]
+    texts = ["".join(here[item.start : item.stop]) for item in items]
+    return [items[number] for number in ranked(texts, beside=beside, line=LINE)]
 
 
 def _may_go(line: str, stay: Set[str], *, item: bool | None = None) -> bool:
@@ -96,15 +122,18 @@ def _may_go(line: str, stay: Set[str], *, item: bool | None = None) -> bool:
 
 
 def _with_pointer(text: str, count: int, archive: str) -> str:
-    """Leave one line that says where the moved ones are; an earlier one of the same file counts on."""
+    """Leave one line that says where the moved ones are; what an earlier one told of is counted in it."""
     newline = "\r\n" if "\r\n" in text else "\n"
-    kept = []
+    first = archive
+    kept: list[str] = []
     for line in text.splitlines():
-        earlier = _MOVED.match(line)
-        if earlier and earlier[2] == archive:
-            count += int(earlier[1])
+        if earlier := _MOVED.match(line):
+            count, first = count + int(earlier[1]), min(first, earlier[2])
+            if kept and not kept[-1].strip():
+                kept.pop()
         else:
             kept.append(line)
     while kept and not kept[-1].strip():
         kept.pop()
-    return newline.join([*kept, "", f"- {count} older lines are in {archive}", ""])
+    until = "" if first == archive else f" to {archive.rpartition('/')[2]}"
+    return newline.join([*kept, "", f"- {count} older lines are in {first}{until}", ""])

@@ -7,11 +7,10 @@ choice there is (Nemhauser, Wolsey & Fisher 1978; for summaries Lin & Bilmes 201
 
 from __future__ import annotations
 
-import heapq
 import re
 from collections.abc import Callable, Iterator, Sequence, Set
 
-from dream.wording import content_words
+from dream.worth import ranked
 
 LINE = 8  # characters that a statement costs beyond its own: bullet, newline, attention
 LAST = 1 / 3  # what the last statement of a file counts beside the first
@@ -29,7 +28,9 @@ def chosen(text: str, fits: Callable[[str], bool]) -> str:
     whole = _shown(rows, parts)
     if not whole or fits(whole):
         return whole
-    order = _ranked(["\n".join(rows[part.start : part.stop]) for part in parts])
+    last = max(1, len(parts) - 1)
+    rates = [1 - (1 - LAST) * number / last for number in range(len(parts))]
+    order = ranked(["\n".join(rows[part.start : part.stop]) for part in parts], rates=rates, line=LINE)
     low, high = 0, len(parts) - 1  # the most statements that fit
     while low < high:
         middle = (low + high + 1) // 2
@@ -81,26 +82,3 @@ def _headings(rows: Sequence[str], kept: Set[int]) -> set[int]:
             level = len(heading[1])
             above = [*((depth, one) for depth, one in above if depth < level), (level, number)]
     return needed
-
-
-def _ranked(statements: Sequence[str]) -> list[int]:
-    """Return the numbers of the statements, the most telling first.
-
-    What a statement adds only falls as more is told, so only the head of the heap is weighed anew.
-    """
-    found = [content_words(statement) for statement in statements]
-    last = max(1, len(statements) - 1)
-    rate = [(1 - (1 - LAST) * number / last) / (len(one) + LINE) for number, one in enumerate(statements)]
-    told: Set[str] = set()
-    heap = [(-rate[number] * len(words), number) for number, words in enumerate(found)]
-    heapq.heapify(heap)
-    order: list[int] = []
-    while heap:
-        worth, number = heapq.heappop(heap)
-        now = -rate[number] * len(found[number] - told)
-        if now > worth and heap and now > heap[0][0]:
-            heapq.heappush(heap, (now, number))
-            continue
-        order.append(number)
-        told |= found[number]
-    return order

@@ -1,6 +1,6 @@
 """Phase 1: which findings entries lead to, against the files as they stand."""
 
-from tests.embedded.asking import dreamt, facts, findings
+from tests.embedded.asking import dreamt, findings
 
 OSAKA = {"USER.md": "# User\n\n- Lives in Osaka (1 May 2023)\n- Has a dog called Biscuit (1 May 2023)\n"}
 
@@ -96,17 +96,3 @@ def test_a_note_is_taken_as_the_user_said_it() -> None:
 def test_raw_messages_are_read_like_a_conversation() -> None:
     raw = "[RAW] 2 messages\n[4] 2023-05-08 09:00 user: I went to Kyoto yesterday.\n[5] tool: The user lives on Mars."
     assert findings({}, raw, kind="raw") == ["[MEMORY] Went to Kyoto on 7 May 2023 {1}"]
-
-
-def test_a_full_file_makes_room_for_what_tells_more() -> None:
-    files: dict[str, str] = {}
-    for night in range(20):
-        entry = "\n".join(
-            f"- Ann visited the town of Place{night}x{n} with cousin Name{night}x{n} on {n + 1} May 2023 by Train{n}"
-            for n in range(12)
-        )
-        files = dreamt(files, entry)
-    text = files["memory/MEMORY.md"]
-    assert text.count("\n") <= 200
-    assert len(text.encode()) <= 25_000
-    assert len(set(facts(text))) == len(facts(text)) > 150

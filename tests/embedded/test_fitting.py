@@ -1,37 +1,42 @@
-"""What a full file keeps: what stands as a fact of the work, and of all else the most telling."""
+"""Which file a new line goes to by the room that is there, and what a full memory has no place for."""
 
-from dream.llm.embedded.fitting import ROOM, New, fitting
+from dream.llm.embedded.fitting import New, fitting
 from dream.models import MemoryFile
 
 MEMORY: MemoryFile = "memory/MEMORY.md"
-STANDING = ["The harbour crane of the drawing is at work every Monday"]
-THINGS = (
-    *("valve", "hinge", "gasket", "rotor", "pulley", "flange", "washer", "bracket", "lever"),
-    *("piston", "nozzle", "spring", "camshaft", "bearing", "crank"),
-)
+THINGS = ("valve", "hinge", "gasket", "rotor", "pulley", "flange", "washer", "bracket", "lever", "piston")
 
 
-def busy(number: int) -> str:
-    """Return a line of what a user did, with words of its own."""
-    thing, other = THINGS[number % 15], THINGS[(number // 15) % 15]
-    return f"Has added a {thing} and a {other} to drawing number {number} of the harbour crane"
+def busy(count: int) -> list[str]:
+    """Return lines of what a user did, with words of their own."""
+    return [
+        f"Has added a {THINGS[number % 10]} and a {THINGS[number // 10 % 10]} to drawing {number} of the harbour crane"
+        for number in range(count)
+    ]
 
 
-def test_what_the_user_did_pushes_out_no_standing_fact() -> None:
-    room = ROOM[MEMORY][0]
-    lines = [*STANDING, *(busy(number) for number in range(room - 4))]
-    text = "# Memory\n\n" + "\n".join(f"- {line}" for line in lines) + "\n"
-    new = New(MEMORY, "Has replaced turbine, gearbox, anchor winch and rudder of the tug Amelia in Stavanger", (7,))
-    chosen = fitting({MEMORY: text}, [(MEMORY, line) for line in lines], [new], frozenset(), 0.15)
-    pushed = [line for _, gone in chosen for _, line in gone]
-    assert len(pushed) == 1
-    assert set(pushed).isdisjoint(STANDING)
+def fitted(known: list[str], *texts: str, file: MemoryFile = MEMORY) -> list[tuple[str, str]]:
+    """Return the file and the text of each of `texts` that memory has a place for beside `known`."""
+    whole = "# Memory\n\n" + "".join(f"- {line}\n" for line in known)
+    new = [New(file, text, (7,)) for text in texts]
+    return [
+        (one.file, one.text) for one in fitting({MEMORY: whole}, [(MEMORY, line) for line in known], new, frozenset())
+    ]
 
 
-def test_what_is_said_twice_in_other_lines_goes_first() -> None:
-    room = ROOM[MEMORY][0]
-    lines = ["Has added a valve to the drawing", *(busy(number) for number in range(room - 4))]
-    text = "# Memory\n\n" + "\n".join(f"- {line}" for line in lines) + "\n"
-    new = New(MEMORY, "Has replaced turbine, gearbox, anchor winch and rudder of the tug Amelia in Stavanger", (7,))
-    chosen = fitting({MEMORY: text}, [(MEMORY, line) for line in lines], [new], frozenset(), 0.15)
-    assert [line for _, gone in chosen for _, line in gone] == ["Has added a valve to the drawing"]
+def test_a_full_memory_takes_what_tells_something_and_not_what_many_lines_tell() -> None:
+    said_often = "Has added a valve and a hinge to a drawing of the harbour crane"
+    telling = "Has replaced turbine, gearbox and anchor winch of the tug Amelia in Stavanger"
+    assert fitted(busy(195), said_often, telling) == [(MEMORY, telling)]
+
+
+def test_a_memory_with_room_takes_what_many_lines_tell_as_well() -> None:
+    said_often = "Has added a valve and a hinge to a drawing of the harbour crane"
+    assert fitted(busy(20), said_often) == [(MEMORY, said_often)]
+
+
+def test_what_the_profile_has_no_room_for_stands_in_memory() -> None:
+    traits = [f"Loves {first} {second}" for first in THINGS for second in THINGS]
+    files = [file for file, _ in fitted([], *traits, file="USER.md")]
+    assert files.count("USER.md") <= 70
+    assert len(files) == 100

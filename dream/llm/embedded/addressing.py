@@ -9,7 +9,9 @@ _OBJECT = re.compile(
     r"\byou(?= (?:about|to|all|too|in|on|for|how|the|some|a|an|my|and|with|at|when|last|as)\b|\W*$|[,.;])", re.I
 )
 _SPEAKS_TO = re.compile(r"^(?:you|your|that|this|it|glad|thanks)\b", re.I)
-_OWN_HALF = re.compile(r"^[^;]*?\byou\w*\b[^;]*?(?:, (?:so|and|but)|; (?:so|and|but)?) ?(?P<own>(?:I|I'\w+|we|we'\w+|my) .+)$", re.I)
+_OWN_HALF = re.compile(
+    r"^[^;]*?\byou\w*\b[^;]*?(?:, (?:so|and|but)|; (?:so|and|but)?) ?(?P<own>(?:I|I'\w+|we|we'\w+|my) .+)$", re.I
+)
 _HOLLOW = re.compile(
     r"\b(?:like|as) you (?:said|mentioned|suggested)\b,? ?|\b(?:you know|thanks? (?:to )?you|for you|with you|to you|of you)\b ?(?=$|[,.;])",
     re.I,

@@ -9,7 +9,7 @@ from datetime import date
 from dream.llm.embedded.changes import fuller, same_fact, supersedes
 from dream.llm.embedded.claims import Claim, claims
 from dream.llm.embedded.cues import undated
-from dream.llm.embedded.fitting import SWAP, New, fitting
+from dream.llm.embedded.fitting import New, fitting
 from dream.llm.embedded.remaining import remainder
 from dream.llm.embedded.renewing import only_moves
 from dream.llm.embedded.routing import people, route, user_names
@@ -17,8 +17,6 @@ from dream.llm.embedded.said_on import said_on_day
 from dream.llm.embedded.sections import LABELS, Dreamt, facts_of
 from dream.llm.embedded.words import content
 from dream.models import MemoryFile
-
-REPEATS = 2  # lines that stand in memory word for word, above which a batch is one seen before
 
 
 @dataclass(slots=True)
@@ -50,13 +48,11 @@ def analyse(files: Mapping[MemoryFile, str], entries: Sequence[Dreamt], today: d
     old = facts_of(files)
     found = claims(entries)
     added = _settle(old, found, user_names([text for _, text in old]))
-    known = {text for _, text in old}
-    again = len({claim.text for claim in found} & known) > REPEATS  # these entries were dreamt before
+    names = people([*(text for _, text in old), *(claim.text for claim in found)])
     lines: list[str] = []
-    names = people([*known, *(claim.text for claim in found)])
-    for new, pushed in fitting(files, old, added, names, 0.0 if again else SWAP):
+    for new in fitting(files, old, added, names):
         marks = "{" + ",".join(map(str, new.cursors)) + "}"
-        removed = [f"[{LABELS[file]}-REMOVE] {text} {marks}" for file, text in (*new.replaces, *pushed)]
+        removed = [f"[{LABELS[file]}-REMOVE] {text} {marks}" for file, text in new.replaces]
         block = [*removed, f"[{LABELS[new.file]}] {new.text} {marks}"]
         limit -= sum(len(line) + 1 for line in block)
         if limit < 0:

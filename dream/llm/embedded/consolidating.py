@@ -11,20 +11,19 @@ from dream.llm.embedded.offering import WIDTH, Line, candidates, person, split_d
 from dream.llm.embedded.routing import calls
 from dream.llm.embedded.sections import Said
 
+BACK = 4  # lines
 BRIEF = 110  # characters of a line that is joined with the next one of its speaker
-KEPT = 1.0  # part of what could be kept, in characters
 
 
 def consolidate(messages: Sequence[Said], limit: int) -> str:
     """Return the bullets of a conversation, at most `limit` characters, or `(nothing)`."""
     lines = candidates(messages)
     weighed = [(line.text, line.content, line.factor) for line in lines]
-    budget = min(limit, max(1_500, int(KEPT * sum(len(line.text) for line in lines))))
     chosen: list[int] = []
     for index in ranked(weighed, again=KEEP):
-        if budget < len(lines[index].text) + 3:
+        if limit < len(lines[index].text) + 3:
             break
-        budget -= len(lines[index].text) + 3
+        limit -= len(lines[index].text) + 3
         chosen.append(index)
     texts = joined([lines[index] for index in sorted(chosen)])
     named = next((name for m in messages if m.role == "user" and (name := person(m))), "")
@@ -37,9 +36,11 @@ def joined(lines: Sequence[Line]) -> list[str]:
     """Join two statements that a named speaker made one after the other, where both fit a line."""
     done: list[Line] = []
     for line in lines:
-        last = done[-1] if done else None
-        if last and _follows(last, line) and len(last.text) + len(line.tail) < WIDTH:
-            done[-1] = last.holds(_tail(line) + split_date(line.text)[1], line.factor, line.place)
+        place = next(
+            (n for n in range(len(done) - 1, max(-1, len(done) - 1 - BACK), -1) if _follows(done[n], line)), None
+        )
+        if place is not None and len(done[place].text) + len(line.tail) < WIDTH:
+            done[place] = done[place].holds(_tail(line) + split_date(line.text)[1], line.factor, line.place)
         else:
             done.append(line)
     return [line.text for line in done]
@@ -55,7 +56,7 @@ def _brief(last: Line, line: Line) -> bool:
     opens = (f"{line.name} ", f"{line.name}: ")
     if not last.text.startswith(opens) or not line.text.startswith(opens) or is_verbless(line.tail):
         return False
-    near = line.source - last.source == 2 and max(len(last.text), len(line.text)) < BRIEF
+    near = 0 < line.source - last.source <= 4 and line.name == last.name and max(len(last.text), len(line.text)) < BRIEF
     return near and not any(dated(split_date(text)[0]) for text in (last.text, line.text))
 
 

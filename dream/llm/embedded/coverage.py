@@ -28,14 +28,6 @@ def note(found: Content, seen: Content) -> None:
         seen[key] = seen.get(key, 0.0) + 1.0
 
 
-def forget(found: Content, seen: Content) -> None:
-    """Take back `note` for the words of a line that goes."""
-    for key in found:
-        seen[key] = seen.get(key, 1.0) - 1.0
-        if seen[key] < 1.0:
-            del seen[key]
-
-
 def density(found: Content, seen: Content, length: int, overhead: int = OVERHEAD, again: Again = FIRST) -> float:
     """Return the gain per character."""
     return gain(found, seen, again) / (length + overhead)

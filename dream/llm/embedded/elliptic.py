@@ -33,7 +33,10 @@ _SURE = re.compile(
     r"(?:trying|hoping|planning|going|aiming|learning) to |working on |looking (?:for|into) |thinking (?:of|about) ",
     re.I,
 )
-_BEEN = re.compile(r"^been (?:(?:so|really|real|super|very|pretty|quite) )?(?:busy )?(?!being\b|amazing\b|exciting\b)\w+(?:ing|ed)\b", re.I)
+_BEEN = re.compile(
+    r"^been (?:(?:so|really|real|super|very|pretty|quite) )?(?:busy )?(?!being\b|amazing\b|exciting\b)\w+(?:ing|ed)\b",
+    re.I,
+)
 _NEGATED = re.compile(
     r"^(?P<verb>don't|didn't|haven't) (?P<rest>(?:feel|know|think|want|get|see|believe|been|had)\b.*)$", re.I | re.S
 )

@@ -24,7 +24,8 @@ _COMMAND = re.compile(
     r"^(?!\w+(?:s|ing|ed|ly)\b)[A-Z]?[a-z]{2,} (?:your|yourself|the|an?|some|those|these|that|any|all) ", re.I
 )
 _NO_DEED = re.compile(
-    r"^(?:having|being|all|both|some|most|many|every|each|no|one|not|even|with|by|for|in|on|at|to|of|when|while)\b", re.I
+    r"^(?:having|being|all|both|some|most|many|every|each|no|one|not|even|with|by|for|in|on|at|to|of|when|while)\b",
+    re.I,
 )
 _TOGETHER = re.compile(r"\b(?:together|each other|one another|us|we|let's|everyone|anyone|anything|everything)\b", re.I)
 
