@@ -11,16 +11,18 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from dream.store import faults
 from dream.store.files import replace_by_part
 from dream.store.history_bytes import lines
-from dream.store.history_records import BrokenRow, outline
+from dream.store.history_index import Sums
+from dream.store.history_records import HIGHEST, BrokenRow, outline
 
 NAME = re.compile(r"history-(\d{1,19})-(\d{1,19})(?:\.(\d+))?\.jsonl")
 SLACK = 0.1  # a move goes this far below the budget, so that not every dream makes a file
@@ -37,6 +39,9 @@ class Archived:
     size: int
 
 
+Row = Sequence[Any]  # first and last cursor, name, bytes, and the inode: of one archive file
+
+
 class Files(Protocol):
     """The archive files, and the highest cursor in any of them: 0 where there are none."""
 
@@ -48,27 +53,37 @@ class Files(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """The part of history.jsonl that a move takes: bytes up to `end`, cursors, how many entries."""
+    """The part of history.jsonl that a move takes: bytes up to `end`, its cursors, and what it adds up to."""
 
-    end: int = 0
-    first: int = 0
-    last: int = 0
-    entries: int = 0
+    end: int
+    first: int
+    last: int
+    sums: Sums
 
 
-def archived(folder: Path) -> list[Archived]:
-    """List the archive files, oldest entries first; raises OSError."""
-    found = []
+def archived(folder: Path, known: Mapping[str, Row]) -> list[Row]:
+    """List the archive files, oldest entries first; raises OSError.
+
+    A file that is `known` by its name and still has its inode is as it was: nothing more is asked of it.
+    """
+    found: list[Row] = []
     try:
         entries = os.scandir(folder)
     except FileNotFoundError:
-        return []
+        return found
     with entries:
         for entry in entries:
-            match = NAME.fullmatch(entry.name)
-            if match:
-                found.append(Archived(int(match[1]), int(match[2]), entry.name, entry.stat().st_size))
-    return sorted(found)
+            row = known.get(entry.name)
+            if row is not None and row[-1] == entry.inode():
+                found.append(row)
+            elif match := NAME.fullmatch(entry.name):
+                found.append((int(match[1]), int(match[2]), entry.name, entry.stat().st_size, entry.inode()))
+    return ordered(found)
+
+
+def ordered(rows: Iterable[Row]) -> list[Row]:
+    """Sort archive files, oldest entries first."""
+    return sorted(rows, key=itemgetter(0, 1, 2))
 
 
 @contextmanager
@@ -107,26 +122,31 @@ def already_moved(descriptor: int, size: int, folder: Path, archive: Files) -> i
 def beginning(descriptor: int, end: int, *, dreamt: int, tokens: int, budget: int) -> Beginning:
     """Choose what to move: the oldest entries up to the first undreamt one, until `tokens` is within `budget`."""
     target = int(budget * (1 - SLACK))
-    chosen = Beginning()
+    sums, stop, first = Sums(), 0, HIGHEST
     for offset, line in lines(descriptor, 0, end):
         try:
             row = outline(line)
         except BrokenRow:
             continue  # it goes along with the next entry that goes
-        if row.cursor > dreamt or tokens <= target:
+        if row.cursor > dreamt or tokens - sums.tokens <= target:
             break
-        tokens -= row.tokens
-        first = min(chosen.first or row.cursor, row.cursor)
-        last = max(chosen.last, row.cursor)
-        chosen = Beginning(min(offset + len(line) + 1, end), first, last, chosen.entries + 1)
-    return chosen
+        stop = min(offset + len(line) + 1, end)
+        sums.add(row, offset, stop - offset)
+        first = min(first, row.cursor)
+    return Beginning(stop, first, sums.highest, sums)
 
 
-def move(descriptor: int, end: int, history: Path, folder: Path, part: Beginning) -> None:
-    """Put `part` in the archive and leave the rest, up to `end`; raises OSError, and then nothing is lost."""
-    replace_by_part(_free_name(folder, part), descriptor, 0, part.end)
+def move(descriptor: int, end: int, history: Path, folder: Path, part: Beginning) -> Row:
+    """Put `part` in the archive, leave the rest, up to `end`, and return the file that came.
+
+    Raises OSError, and then nothing is lost.
+    """
+    path = _free_name(folder, part)
+    replace_by_part(path, descriptor, 0, part.end)
+    status = path.stat()
     faults.checkpoint("between the steps of a move to the archive")
     replace_by_part(history, descriptor, part.end, end)
+    return part.first, part.last, path.name, status.st_size, status.st_ino
 
 
 def _free_name(folder: Path, part: Beginning) -> Path:

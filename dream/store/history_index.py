@@ -70,6 +70,22 @@ class Sums:
         self.before, self.ordered_from = self.highest, offset + length
         return False
 
+    def leave(self, part: Sums, end: int, inode: int) -> None:
+        """Become the sums of what stands behind byte `end` once it is a file of its own; `part` is what stood before.
+
+        What a session's newest entry said goes with that entry; its first message is remembered of the part.
+        """
+        self.inode, self.covered = inode, self.covered - end
+        self.witness = self.witness[-self.covered :] if self.covered else b""
+        self.entries -= part.entries
+        self.tokens -= part.tokens
+        self.before, self.ordered_from = (self.before, self.ordered_from - end) if self.ordered_from > end else (0, 0)
+        for session, position in part.positions.items():
+            if self.positions.get(session) == position:
+                del self.positions[session], self.prefixes[session]
+        for first in part.firsts:
+            self.firsts.pop(first, None)
+
     def matches(self, descriptor: int, inode: int, start: int, end: int) -> bool:
         """Tell whether these sums are a beginning of the open file as it stands."""
         if (self.inode, self.start) != (inode, start) or self.covered > end:
@@ -135,19 +151,30 @@ class Index:
         if files == self.archived and key is None:
             return
         if any(files.get(name) != size for name, size in self.archived.items()):
-            self._forget_archive()
+            self.forget()  # of history too: what it shares with a moved entry stands with the archive alone
         for name in files.keys() - self.archived.keys():
             sums = Sums()
             read(name, sums)
-            for session, end in sums.positions.items():
-                if end > self.archived_positions.get(session, 0):
-                    self.archived_positions[session] = end
-                    self.archived_prefixes[session] = sums.prefixes[session]
-            for first, session in sums.firsts.items():
-                self.archived_firsts.setdefault(first, session)
-            self.archived[name] = files[name]
+            self._archive(name, files[name], sums)
         self.archived_key = key
         self.save()
+
+    def moved(self, name: str, end: int, part: Sums, *, inode: int) -> None:
+        """Count the entries up to byte `end` of history, whose sums are `part`, as those of the archive file `name`.
+
+        History is the file `inode` from now on, and holds the rest.
+        """
+        self._archive(name, end, part)
+        self.now.leave(part, end, inode)
+
+    def _archive(self, name: str, size: int, sums: Sums) -> None:
+        for session, end in sums.positions.items():
+            if end > self.archived_positions.get(session, 0):
+                self.archived_positions[session] = end
+                self.archived_prefixes[session] = sums.prefixes[session]
+        for first, session in sums.firsts.items():
+            self.archived_firsts.setdefault(first, session)
+        self.archived[name] = size
 
     def appended(self, inode: int, data: bytes, entries: Iterable[Entry], *, size: int) -> None:
         """Count in what was just appended at `size`, behind all that is covered."""

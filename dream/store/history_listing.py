@@ -1,7 +1,8 @@
 """The list of archive files, which may be thousands: kept in memory and in .dream/ for as long as it must be right.
 
-A file that comes or goes changes the time of its directory. A list is kept only where that time was older than any
-clock's tick when the list was made: what came later then shows. An archive file changes in no other way.
+A file that comes or goes changes the time of its directory. A list is trusted only where that time was older than any
+clock's tick when the list was made: what came later then shows. An archive file changes in no other way, so that of a
+list that is out of date every file still stands that has its name and its inode.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ import orjson
 
 from dream.errors import WorkspaceError
 from dream.store.files import replace
-from dream.store.history_archive import Archived, archived
+from dream.store.history_archive import Archived, Row, archived, ordered
 
 FILE_NAME = "archive.json"
-VERSION = 1
+VERSION = 2
+COLUMNS = 5  # of a row
 TICK = 2_000_000_000  # ns: the coarsest clock of a file system (FAT)
 MANY = 100  # files from which reading the list is quicker than making it
 
@@ -33,7 +35,7 @@ class Listing:
     """The archive files at one moment. `key` is None where the next list may be another one unnoticed."""
 
     key: Key | None
-    rows: Sequence[tuple[int, int, str, int]]
+    rows: Sequence[Row]
 
     @property
     def last(self) -> int:
@@ -47,7 +49,12 @@ class Listing:
     @cached_property
     def files(self) -> list[Archived]:
         """The files, oldest entries first."""
-        return [Archived(*row) for row in self.rows]
+        return [Archived(*row[:4]) for row in self.rows]
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The bytes of each file."""
+        return {row[2]: row[3] for row in self.rows}
 
 
 class Archive:
@@ -63,17 +70,23 @@ class Archive:
         key = self._key()
         known = self._known or self._kept()
         if known is None or known.key != key:
-            known = self._made(key)
+            known = self._made(key, known.rows if known else ())
         self._known = known
         return known
 
-    def _made(self, key: Key) -> Listing:
+    def with_one_more(self, row: Row) -> Listing:
+        """Return the list as it was made last, and the file that has come since. The next is made anew."""
+        known = self._known
+        self._known = Listing(None, ordered([*known.rows, row])) if known else self.listing()
+        return self._known
+
+    def _made(self, key: Key, before: Sequence[Row]) -> Listing:
         settled = time.time_ns() - key[1] > TICK
-        files = archived(self.folder)
+        rows = archived(self.folder, {row[2]: row for row in before})
         trusted = settled and self._key() == key
-        listing = Listing(key if trusted else None, [(one.first, one.last, one.name, one.size) for one in files])
-        if trusted and len(files) >= MANY:
-            data = orjson.dumps({"version": VERSION, "key": key, "files": listing.rows})
+        listing = Listing(key if trusted else None, rows)
+        if trusted and len(rows) >= MANY:
+            data = orjson.dumps({"version": VERSION, "key": key, "files": rows})
             with suppress(WorkspaceError):  # it costs time later, and nothing else
                 replace(self._path, data, durable=False)
         return listing
@@ -82,8 +95,9 @@ class Archive:
         with suppress(OSError, ValueError, TypeError, KeyError):
             kept = orjson.loads(self._path.read_bytes())
             inode, moment = kept["key"]
-            if kept["version"] == VERSION:
-                return Listing((inode, moment), kept["files"])
+            rows: Sequence[Row] = kept["files"]
+            if kept["version"] == VERSION and all(len(row) == COLUMNS for row in rows):
+                return Listing((inode, moment), rows)
         return None
 
     def _key(self) -> Key:

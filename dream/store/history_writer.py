@@ -88,10 +88,20 @@ class Writer:
         if tokens <= budget:
             return 0
         part = history_archive.beginning(self._descriptor, size, dreamt=dreamt, tokens=tokens, budget=budget)
-        if part.entries:
-            history_archive.move(self._descriptor, size, self._path, self._archive, part)
-            self.ready(now)
-        return part.entries
+        if part.end:
+            row = history_archive.move(self._descriptor, size, self._path, self._archive, part)
+            self._moved(part, row, size)
+        return part.sums.entries
+
+    def _moved(self, part: history_archive.Beginning, row: history_archive.Row, size: int) -> None:
+        """Let the index follow a move out of the file of `size` bytes, without a second look at what it knows."""
+        before = self._inode
+        self._open()
+        with self.guard:
+            sums = self._index.now
+            if (sums.inode, sums.start, sums.covered) == (before, 0, size):  # else a reader of an older state was here
+                self._index.moved(row[2], part.end, part.sums, inode=self._inode)
+            self._count(self._listed.with_one_more(row), size - part.end)
 
     def repair(self, now: datetime) -> int:
         """Set aside what is no entry and renumber what stands out of order; return how many lines that were."""
@@ -268,7 +278,7 @@ def count_archive(index: Index, folder: Path, archive: Listing, flaw: Flaw) -> N
 
     if index.counted is archive or (archive.key is not None and archive.key == index.archived_key):
         return
-    index.refresh_archive({file.name: file.size for file in archive.files}, archive.key, read)
+    index.refresh_archive(archive.sizes, archive.key, read)
     index.counted = archive
 
 

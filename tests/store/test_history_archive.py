@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from dream.models import NewEntry
 from dream.store.history import History
 from tests.store.helpers_history import NOW, contents, cursors, fact, history, log
 
@@ -114,3 +119,57 @@ def test_another_object_appends_behind_a_move(tmp_path: Path) -> None:
 
     assert cursors(other.append([fact("102")], now=NOW)) == [102]
     assert cursors(list(one.after(98))) == [99, 100, 101, 102]
+
+
+SESSIONS = ("a", "a~00000001", "a~00000002", "b", "c")
+STEPS = st.lists(
+    st.tuples(st.sampled_from(SESSIONS), st.integers(1, 3), st.sampled_from([None, None, 10, 35, 90])),
+    min_size=1,
+    max_size=25,
+)
+
+
+def spoken(session: str, start: int, count: int) -> NewEntry:
+    """Make a summary of `count` messages of `session` from `start` on; two sessions begin with the same message."""
+    ids = "".join(
+        f"{'same' if session in 'bc' and not number else session[-4:]:x>4}{number:04}"
+        for number in range(start, start + count)
+    )
+    return NewEntry(
+        "summary", f"{session} from {start}", session, (start, start + count), 10, None, ids, f"{start + count:08}"
+    )
+
+
+@settings(max_examples=30, deadline=None)  # each waits for the disk
+@given(STEPS)
+def test_what_is_known_after_moves_is_what_a_new_reading_finds(steps: list[tuple[str, int, int | None]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        grown = history(Path(folder))
+        for session, count, budget in steps:
+            entry = spoken(session, grown.position(session), count)
+            grown.append([entry], now=NOW)
+            if budget is not None:
+                grown.archive(grown.last_cursor(), budget, now=NOW)
+        again = history(Path(folder))
+        rmtree(Path(folder) / ".dream")
+        new = history(Path(folder))
+
+        assert known(grown) == known(again) == known(new)
+        for file in (Path(folder) / "memory").glob("archive/history-*.jsonl"):
+            file.unlink()  # by a person: what was known of it goes too
+        rmtree(Path(folder) / ".dream")
+        assert known(grown) == known(again) == known(new) == known(history(Path(folder)))
+
+
+def known(log_: History) -> tuple[object, ...]:
+    """Return all that a log knows without being read whole."""
+    firsts = ["same0000", *(f"{session[-4:]:x>4}0000" for session in SESSIONS)]
+    return (
+        log_.size(),
+        log_.positions(),
+        log_.tails(SESSIONS),
+        log_.last_cursor(),
+        [log_.beginning_with(first) for first in firsts],
+        [log_.has_branches(session) for session in SESSIONS],
+        cursors(list(log_.after(3))),
+    )

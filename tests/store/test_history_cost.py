@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from pathlib import Path
 
 import pytest
@@ -14,20 +16,20 @@ from tests.store.helpers_history import NOW, facts, history
 OF_THE_SYSTEM = {"posix", "fcntl"}
 
 
-def system_calls(deed: Callable[[], object]) -> Counter[str]:
-    """Count the functions of the system that `deed` calls, by name."""
-    calls: Counter[str] = Counter()
+def calls(deed: Callable[[], object], modules: Container[str] = OF_THE_SYSTEM | {"orjson"}) -> Counter[str]:
+    """Count the functions of `modules`, written in C, that `deed` calls, by name."""
+    counted: Counter[str] = Counter()
 
     def note(_: object, event: str, function: object) -> None:
-        if event == "c_call" and getattr(function, "__module__", None) in OF_THE_SYSTEM:
-            calls[function.__name__] += 1  # type: ignore[attr-defined]
+        if event == "c_call" and getattr(function, "__module__", None) in modules:
+            counted[function.__name__] += 1  # type: ignore[attr-defined]
 
     sys.setprofile(note)
     try:
         deed()
     finally:
         sys.setprofile(None)
-    return Counter({name: count for name, count in calls.items() if name not in ("fspath", "getpid")})
+    return Counter({name: count for name, count in counted.items() if name not in ("fspath", "getpid")})
 
 
 @pytest.mark.parametrize("before", [1, 2_000])
@@ -39,7 +41,30 @@ def test_an_append_is_six_system_calls_whatever_its_size_and_whatever_lies_befor
     log = history(tmp_path, durable=durable)
     log.append(facts(before), now=NOW)
 
-    counted = system_calls(lambda: log.append(facts(entries), now=NOW))
+    counted = calls(lambda: log.append(facts(entries), now=NOW), OF_THE_SYSTEM)
 
     synced = {"fdatasync": 1} if durable else {}
     assert counted == {"flock": 2, "stat": 1, "write": 1, "pwrite": 1} | synced
+
+
+@pytest.mark.parametrize("files", [3, 60])
+@pytest.mark.parametrize("staying", [20, 900])
+def test_a_move_parses_what_moves_once_and_nothing_that_stays_and_lists_no_archive(
+    tmp_path: Path, files: int, staying: int
+) -> None:
+    log = history(tmp_path)
+    for _ in range(files):
+        log.append(facts(2), now=NOW)
+        log.archive(log.last_cursor(), 1, now=NOW)
+    log.append(facts(100 + staying), now=NOW)
+    cursor = log.last_cursor()
+    then = time.time() - 60
+    os.utime(tmp_path / "memory/archive", (then, then))  # the last move was not this second
+    log.size()
+
+    counted = calls(lambda: log.archive(cursor - staying, 1, now=NOW))
+
+    assert 100 <= counted["loads"] <= 110
+    assert counted["scandir"] == counted["listdir"] == 0
+    assert counted["stat"] + counted["fstat"] + counted["lstat"] < 20
+    assert log.size() == (staying, 10 * staying)

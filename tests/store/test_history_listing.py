@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from dream.store.files import replace
 from dream.store.history import History
 from tests.store.helpers_history import NOW, cursors, fact, history
 
@@ -93,6 +94,17 @@ def test_a_file_that_comes_or_goes_is_noticed(archived: Path) -> None:
     assert cursors(list(other.after(0))) == cursors(list(history(archived).after(0))) == before[gone:]
 
 
+def test_a_file_that_is_rewritten_under_its_name_is_noticed(archived: Path) -> None:
+    log = history(archived)
+    log.size()
+    first = min((archived / "memory/archive").glob("history-*.jsonl"), key=lambda path: int(path.name.split("-")[1]))
+    assert log.position("s0") == 1
+
+    replace(first, first.read_bytes().replace(b'"session":"s0","span":[0,1]', b'"session":"s0","span":[0,12]'))
+
+    assert log.position("s0") == history(archived).position("s0") == 12
+
+
 def test_a_list_made_within_a_tick_of_the_clock_is_not_kept(tmp_path: Path) -> None:
     log = history(tmp_path)
     log.append([fact("one"), fact("two")], now=NOW)
@@ -107,7 +119,17 @@ def test_a_list_made_within_a_tick_of_the_clock_is_not_kept(tmp_path: Path) -> N
     assert cursors(log.last(2)) == cursors(history(tmp_path).last(2)) == [2]
 
 
-@pytest.mark.parametrize("rubbish", [b"", b"[]", b'{"version":1}', b'{"version":1,"key":[0,0],"files":3}'])
+@pytest.mark.parametrize(
+    "rubbish",
+    [
+        b"",
+        b"[]",
+        b'{"version":2}',
+        b'{"version":2,"key":[0,0],"files":3}',
+        b'{"version":2,"key":[0,0],"files":[[1,2]]}',
+        b'{"version":1,"key":[0,0],"files":[[1,2,"history-1-2.jsonl",90]]}',
+    ],
+)
 def test_a_damaged_list_is_made_anew(archived: Path, rubbish: bytes) -> None:
     before = cursors(list(history(archived).after(0)))
 
