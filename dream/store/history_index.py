@@ -152,7 +152,7 @@ class Index:
             return
         if any(files.get(name) != size for name, size in self.archived.items()):
             self.forget()  # of history too: what it shares with a moved entry stands with the archive alone
-        for name in files.keys() - self.archived.keys():
+        for name in [name for name in files if name not in self.archived]:  # the oldest first, as in the log
             sums = Sums()
             read(name, sums)
             self._archive(name, files[name], sums)

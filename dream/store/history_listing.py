@@ -77,7 +77,10 @@ class Archive:
     def with_one_more(self, row: Row) -> Listing:
         """Return the list as it was made last, and the file that has come since. The next is made anew."""
         known = self._known
-        self._known = Listing(None, ordered([*known.rows, row])) if known else self.listing()
+        if known is None:
+            return self.listing()
+        rows = [*known.rows, row]
+        self._known = Listing(None, rows if row[0] > known.last else ordered(rows))
         return self._known
 
     def _made(self, key: Key, before: Sequence[Row]) -> Listing:

@@ -154,10 +154,12 @@ def decode(line: bytes, zone: tzinfo | None = None) -> Entry:
 def outline(line: bytes) -> Outline:
     """Read only what the index needs of a line; raises BrokenRow exactly where `decode` does."""
     row, flaw = _row(line)
-    span = _span(row)
-    ids, prefix = _identities(row, span)
-    first = ids[:DIGEST_CHARS] if span and span[0] == 0 else ""
-    return Outline(row["cursor"], _session(row), span[1] if span else 0, _tokens(row), flaw, prefix, first)
+    span = _span(row) if "span" in row else None
+    if span is None:
+        return Outline(row["cursor"], _session(row), 0, _tokens(row), flaw)
+    ids, prefix = _identities(row, span) if "ids" in row else ("", "")
+    first = ids[:DIGEST_CHARS] if span[0] == 0 else ""
+    return Outline(row["cursor"], _session(row), span[1], _tokens(row), flaw, prefix, first)
 
 
 def legible_cursor(line: bytes) -> int:
