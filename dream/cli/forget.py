@@ -16,7 +16,7 @@ SHORT = 10
 
 
 @click.command("forget", cls=TextCommand)
-@click.argument("what", metavar="TEXT|SHA")
+@click.argument("what", type=options.Text(), metavar="TEXT|SHA")
 @click.option("--text", "is_text", is_flag=True, help="It is a text, even if it looks like a sha.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show where it stands; change nothing.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
@@ -13,7 +12,7 @@ from dream.errors import UsageError
 
 
 @click.command("note", cls=TextCommand)
-@click.argument("words", nargs=-1, metavar="TEXT")
+@click.argument("words", nargs=-1, type=options.Text(), metavar="TEXT")
 @options.workspace
 @options.as_json
 def command(words: tuple[str, ...], directory: Path | None, as_json: bool) -> None:
@@ -29,7 +28,7 @@ def command(words: tuple[str, ...], directory: Path | None, as_json: bool) -> No
     """
     from dream import notes
 
-    text = sys.stdin.read() if words == ("-",) else " ".join(words)
+    text = options.standard_input() if words == ("-",) else " ".join(words)
     if not text.strip():
         raise UsageError('There is nothing to note: dream note "I am allergic to peanuts".')
     workspace = options.open_workspace(directory)

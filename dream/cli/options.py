@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +20,28 @@ if TYPE_CHECKING:
     from dream.store.workspace import Workspace
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Text(click.types.StringParamType):
+    """What a person says on the command line: UTF-8, also where the locale knows no more than ASCII."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Read the bytes behind what Python could not decode; it is wrong usage where they are not UTF-8."""
+        undecoded = any("\ud800" <= char <= "\udfff" for char in value)
+        try:
+            return os.fsencode(value).decode("utf-8") if undecoded else str(value)
+        except UnicodeError:
+            self.fail("it is not UTF-8 text.", param, ctx)
+
+
+def standard_input() -> str:
+    """Read standard input as UTF-8, whatever the locale; raises UsageError where it is something else."""
+    try:
+        return sys.stdin.buffer.read().decode("utf-8")
+    except UnicodeError as error:
+        raise UsageError("Standard input is not UTF-8 text.") from error
 
 
 def inherited(ctx: click.Context, parameter: click.Parameter, value: Any) -> Any:

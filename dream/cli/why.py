@@ -20,7 +20,7 @@ HAND = {"hand": "written by hand", "init": "stood there when dream began", "rest
 
 
 @click.command("why", cls=TextCommand)
-@click.argument("words", nargs=-1, metavar="TEXT")
+@click.argument("words", nargs=-1, type=options.Text(), metavar="TEXT")
 @options.workspace
 @options.as_json
 def command(words: tuple[str, ...], directory: Path | None, as_json: bool) -> None:

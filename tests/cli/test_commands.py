@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dream.cli.commands import COMMANDS
+from dream.store.workspace import Workspace
 from tests.cli.commands import command, dream, environment
 
 CHAT = [
@@ -412,3 +413,25 @@ def test_the_demo_shows_files_source_and_diff_with_nothing_configured(tmp_path: 
         assert expected in done.out
     assert "quenched" not in done.out
     assert len(dream("log", "-w", tmp_path / "demo", "--json").json) == 4
+
+
+ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+
+def test_a_text_is_utf_8_also_where_the_locale_knows_only_ascii(fresh: Path) -> None:
+    dream("note", "住在京都", "-w", fresh, **ASCII)
+    dream("note", "-", "-w", fresh, stdin="喜欢茶\n", **ASCII)
+
+    assert [entry.content for entry in Workspace.open(fresh).history.last(2)] == ["住在京都", "喜欢茶"]
+    assert "history.jsonl: 1 time" in dream("forget", "住在京都", "--dry-run", "-w", fresh, **ASCII).out
+
+
+@pytest.mark.parametrize("words", [["note", b"caf\xe9"], ["note", "-"]])
+def test_a_text_that_is_not_utf_8_is_wrong_usage(fresh: Path, words: list[str | bytes]) -> None:
+    line = [*command(), *words, "-w", str(fresh)]
+
+    done = subprocess.run(line, input=b"caf\xe9", capture_output=True, env=environment(), check=False)
+
+    assert done.returncode == 2
+    assert b"not UTF-8 text" in done.stderr
+    assert Workspace.open(fresh).history.last_cursor() == 0
