@@ -1,17 +1,21 @@
 """Chats written as plain text or Markdown.
 
 `User: …`, `**Assistant:** …` or headings `## User`, each with a date before, behind or none; also
-`[2026-11-20 10:00] Caroline: …`. The first line that names a speaker fixes which of these forms a file is in, so
-that a line in another form is part of what was said.
+`[2026-11-20 10:00] Caroline: …`, and `Caroline: …` where people talk. A line that is a date alone is the day of what
+comes behind it. The first line that names a speaker fixes which of these forms a file is in, so that a line in another
+form is part of what was said.
 """
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC
+from itertools import pairwise
 
+from dream.transcripts import times
 from dream.transcripts.places import Place
 from dream.transcripts.reader import Pair
 from dream.transcripts.scanning import CHUNK, MAX_RECORD
@@ -40,7 +44,18 @@ _FORMS = (
     re.compile(rf"(?=[A-Z]){_KNOWN}(?: said)?{_BEHIND}: *(?P<said>.*)$"),
     re.compile(rf"(?=[a-z]){_KNOWN}{_BEHIND}: *(?P<said>.*)$"),
 )
-_ISO_DAY = re.compile(rf"(?:#{{1,6}} *|Date: *|\*\*)?(?P<day>{_WHEN})(?:\*\*)?")
+_NAMED = re.compile(r"(?P<who>[^\W\d_][\w.'-]{0,24}(?: [^\W\d_][\w.'-]{0,24})?): +(?P<said>\S.*)$")
+_HEAD = re.compile(
+    r"(?i)#{1,6} *|\*\*|[=_]{2,}|\b(?:date|session|conversation|chat|day|part)\b(?: *\d{1,4}\b(?! ?[a-z]{3}))?[:,]?"
+)
+# What stands before a colon and speaks not: headers of mail and of documents, levels of logs.
+_LABELS = frozenset(
+    """
+    info warning warn error debug trace note notes todo fixme name date title from to cc subject re author tags status
+    version description summary example usage question answer q a input output result id key value type url http https
+    """.split()  # noqa: SIM905 - a list of words is read better than a list of strings
+)
+MOST_PEOPLE = 12  # in a chat of people's names without dates
 _ROLE = re.compile(r"(?i)(?:user|human|you|me|assistant|ai|bot|model|chatgpt|claude|gemini|gpt|agent)")
 
 
@@ -55,18 +70,37 @@ class _Spoken:
 
 
 def recognises(head: Head) -> bool:
-    """Two lines that name a speaker in the same form, or one that begins the file."""
+    """Two lines that name a speaker in the same form, or one that begins the file; people's names, if it is a talk."""
     if head.shape != "text":
         return False
-    lines = [line.rstrip("\r") for line in head.start.decode("utf-8", "replace").lstrip("\ufeff").split("\n")]
-    found = [(number, form) for number, line in enumerate(lines) if (form := _form(line)) is not None]
-    if not found:
+    lines = _split(head.start)
+    form = _form_of(lines)
+    if form is None:
         return False
-    form = found[0][1]
     speakers = [match for line in lines if (match := form.match(line))]
     known = any(_ROLE.fullmatch(match["who"].strip()) for match in speakers)
-    begins = not any(line.strip() for line in lines[: found[0][0]])
-    return (known and (begins or len(speakers) > 1)) or (form is _DATED and len(speakers) > 1)
+    begins = form.match(next((line for line in lines if line.strip()), "")) is not None
+    if (known and (begins or len(speakers) > 1)) or (form is _DATED and len(speakers) > 1):
+        return True
+    return _is_talk(lines, [match["who"].strip() for match in speakers])
+
+
+def _split(start: bytes) -> list[str]:
+    return [line.rstrip("\r") for line in start.decode("utf-8", "replace").lstrip("\ufeff").split("\n")]
+
+
+def _form_of(lines: Sequence[str]) -> re.Pattern[str] | None:
+    """Return the form that a text is in: that of the first line that names a speaker; else `Name: …`, if any is."""
+    first = next((form for line in lines if (form := _form(line))), None)
+    return first or (_NAMED if any(_NAMED.match(line) for line in lines) else None)
+
+
+def _is_talk(lines: Sequence[str], who: Sequence[str]) -> bool:
+    """Say whether people talk: a few names in turns, that nearly all of the text stands behind."""
+    others = sum(1 for line in lines if line.strip() and _day(line) is None) - len(who)
+    turns = sum(one != other for one, other in pairwise(who))
+    few = 2 <= len(set(who)) <= min(MOST_PEOPLE, len(who) // 2)
+    return few and 2 * turns >= len(who) and others <= len(who) and not _LABELS & {one.lower() for one in who}
 
 
 def read(source: Source, options: Options) -> Iterator[Pair]:
@@ -86,7 +120,8 @@ def read(source: Source, options: Options) -> Iterator[Pair]:
 
 
 def _spoken(source: Source) -> Iterator[_Spoken]:
-    form: re.Pattern[str] | None = None
+    with source.open() as file:
+        form = _form_of(_split(file.read(CHUNK)))
     day: str | None = None
     current: _Spoken | None = None
     for number, line in _lines(source):
@@ -98,8 +133,8 @@ def _spoken(source: Source) -> Iterator[_Spoken]:
             groups = match.groupdict()
             at = groups.get("before") or groups.get("behind") or groups.get("later") or day
             current = _Spoken(match["who"].strip(), at)
-        elif len(line) < 80 and (dated := _ISO_DAY.fullmatch(line.strip())):
-            day = dated["day"]
+        elif dated := _day(line):
+            day = dated
             continue
         if current is None:
             continue
@@ -121,6 +156,12 @@ def _lines(source: Source) -> Iterator[tuple[int, str]]:
                 warned = True
                 source.say(number, "The line holds bytes that are not UTF-8; they were replaced by �.")
             yield number, line.rstrip("\n").replace("\0", "")
+
+
+def _day(line: str) -> str | None:
+    """Return the time that a line tells and nothing else: `# 2026-11-20`, `Session 3: 1:56 pm on 8 May, 2023`."""
+    told = _HEAD.sub("", line).strip() if len(line) < 80 and re.search(r"\d{4}", line) else ""
+    return told if not told.isdigit() and times.parse(told, UTC) else None
 
 
 def _form(line: str) -> re.Pattern[str] | None:

@@ -1,7 +1,8 @@
 """Chat messages as OpenAI's API has them, and their kin.
 
 A JSON array of messages, `{"messages": […]}`, a list of such conversations, or JSON lines of either.
-A time may stand under `timestamp`, `created_at`, `time` or `date`; ShareGPT's `from`/`value` is understood.
+A time may stand under `timestamp`, `created_at`, `time` or `date`; a message without one has its conversation's, or
+the day that the system prompt says it is. ShareGPT's `from`/`value` is understood.
 """
 
 from __future__ import annotations
@@ -36,16 +37,19 @@ def read(source: Source, options: Options) -> Iterator[Pair]:
     """Yield the messages of each conversation in the file."""
     header, _ = source.header()
     default = fields.key(header, *_SESSIONS) or source.default_id
+    begun = fields.first(header, *_TIMES)
     state = source.carried
     for record in source.records():
         inner = _conversation(record.value)
         if inner is None:
             session = fields.key(record.value, *_SESSIONS[:-1]) or default
-            yield from _message(record.value, session, state.turns_of(session, options))
+            turns = state.turns_of(session, options)
+            turns.day = turns.day or begun
+            yield from _message(record.value, session, turns)
             continue
         session = fields.key(record.value, *_SESSIONS) or (f"{default}/{state.number}" if state.number else default)
         state.number += 1
-        own = Turns(options)
+        own = Turns(options, fields.first(record.value, *_TIMES))
         for value in inner:
             yield from _message(value, session, own)
 
@@ -67,6 +71,7 @@ def _is_message(record: Json) -> bool:
 def _message(record: Json, session: str, turns: Turns) -> Iterator[Pair]:
     who, person = role(fields.first(record, "role", "from", "speaker", "sender", "author"))
     if who is None:
+        turns.instructed(fields.first(record, "content", "text", "value"))
         return
     at, identity = fields.first(record, *_TIMES), fields.key(record, "id", "uuid", "message_id")
     content = fields.first(record, "content", "text", "value")

@@ -1,15 +1,33 @@
-"""Read the times that agents write: ISO 8601 and epoch seconds, milliseconds, micro- or nanoseconds."""
+"""Read the times that agents and people write: ISO 8601, epoch seconds to nanoseconds, `1:56 pm on 8 May, 2023`."""
 
 from __future__ import annotations
 
 import math
 import re
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # 11 digits of seconds reach the year 5138; what is larger counts in a smaller unit.
 _UNITS = ((1e11, 1.0), (1e14, 1e3), (1e17, 1e6), (1e20, 1e9))
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH = (
+    r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
+    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
+)
+_DAYS = (  # with the year, or it is no date
+    re.compile(rf"\b(?P<day>\d\d?)(?:st|nd|rd|th)?(?: of)? {_MONTH},? (?P<year>\d{{4}})\b", re.IGNORECASE),
+    re.compile(rf"\b{_MONTH} (?P<day>\d\d?)(?:st|nd|rd|th)?,? (?P<year>\d{{4}})\b", re.IGNORECASE),
+    re.compile(r"(?<!\d)(?P<year>\d{4})[-/](?P<number>\d\d)[-/](?P<day>\d\d)(?!\d)"),
+    re.compile(r"(?<!\d)(?P<year>\d{4}) ?年 ?(?P<number>\d\d?) ?月 ?(?P<day>\d\d?) ?日"),
+)
+_CLOCK = re.compile(
+    r"\b(?P<hour>\d\d?)(?::(?P<minute>\d\d)(?::\d\d)?)? ?(?P<half>[ap])\.?m\b\.?|\b(?P<h>\d\d?):(?P<m>\d\d)\b",
+    re.IGNORECASE,
+)
+_FILLING = re.compile(
+    r"\b(?:on|at|the|(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?)\b|[\s,.;()\[\]–—-]", re.IGNORECASE
+)
 _FORMATS = ("%Y/%m/%d %H:%M:%S", "%Y/%m/%d %H:%M", "%Y/%m/%d", "%d.%m.%Y %H:%M", "%d.%m.%Y", "%b %d, %Y %I:%M %p")
 
 
@@ -53,7 +71,45 @@ def _from_text(value: str) -> datetime | None:
             return datetime.strptime(value, form)  # noqa: DTZ007, the caller gives it the zone
         except ValueError:
             continue
-    return None
+    return _written(value)
+
+
+def day(text: str) -> date | None:
+    """Return the first day that `text` names with its year."""
+    found = min(
+        (match for form in _DAYS if (match := form.search(text))), key=lambda match: match.start(), default=None
+    )
+    return _day(found) if found else None
+
+
+def _written(value: str) -> datetime | None:
+    """Read a date in words with or without a time of day, and nothing else beside it."""
+    found = next((match for form in _DAYS if (match := form.search(value))), None)
+    if found is None or (on := _day(found)) is None:
+        return None
+    rest = f"{value[: found.start()]} {value[found.end() :]}"
+    clock = _CLOCK.search(rest)
+    beside = _CLOCK.sub("", rest, count=1)
+    if _FILLING.sub("", beside):
+        return None
+    return datetime.combine(on, _time(clock) if clock else time())
+
+
+def _day(found: re.Match[str]) -> date | None:
+    parts = found.groupdict()
+    month = int(parts["number"]) if "number" in parts else _MONTHS.index(parts["month"][:3].lower()) + 1
+    try:
+        return date(int(parts["year"]), month, int(parts["day"]))
+    except ValueError:
+        return None
+
+
+def _time(clock: re.Match[str]) -> time:
+    if clock["h"]:
+        hour, minute = int(clock["h"]), int(clock["m"])
+    else:
+        hour, minute = int(clock["hour"]) % 12 + (12 if clock["half"].lower() == "p" else 0), int(clock["minute"] or 0)
+    return time(hour, minute) if hour < 24 and minute < 60 else time()
 
 
 def _aware(moment: datetime | None, zone: tzinfo) -> datetime | None:

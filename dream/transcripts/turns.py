@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
@@ -14,6 +15,14 @@ from dream.transcripts.fields import Json
 
 WAITING = 1_000  # tool calls without an answer that are remembered; more in one session are none that matter
 
+PROMPT = 20_000  # characters of a system prompt that are read for the day
+WITHIN = 60  # characters behind its words in which the day stands
+_TODAY = re.compile(
+    r"\b(?:today(?:['’]s date)?(?: is|:)|(?:current|this|the|session|conversation|chat) (?:date|time|day)\b"
+    r"|(?:it is|now is|date|now) ?:|(?:conversation|session|chat|talk)(?: \w+)? (?:on|of|from|started)\b"
+    r"|今天是|当前日期)",
+    re.IGNORECASE,
+)
 _ROLES: dict[str, Role | None] = {
     **dict.fromkeys(("user", "human", "customer", "prompter", "input", "you", "me"), "user"),
     **dict.fromkeys(("assistant", "ai", "bot", "model", "gpt", "chatgpt", "gemini", "claude", "agent"), "assistant"),
@@ -53,17 +62,25 @@ class Turns:
     """
 
     options: Options
+    day: object = None  # of the conversation, as its record has it: the time of messages that have none
     _waiting: dict[str, str] = field(default_factory=dict)
     _named: int = 0
 
     def state(self) -> Json:
         """Return what is remembered, as JSON."""
-        return {"waiting": self._waiting, "named": self._named}
+        return {"waiting": self._waiting, "named": self._named} | ({"day": self.day} if self.day else {})
 
     @classmethod
     def of_state(cls, options: Options, state: Json) -> Self:
         """Return turns that remember what `state` says."""
-        return cls(options, dict(state["waiting"]), int(state["named"]))
+        return cls(options, state.get("day"), dict(state["waiting"]), int(state["named"]))
+
+    def instructed(self, prompt: object) -> None:
+        """Read a system prompt, of which nothing is kept, for the day that it says it is."""
+        text = parts.text(prompt)[:PROMPT]
+        found = times.day(text[said.start() :][:WITHIN]) if (said := _TODAY.search(text)) else None
+        if found:
+            self.day = found.isoformat()
 
     def said(
         self,
@@ -132,7 +149,7 @@ class Turns:
         answers: str | None,
     ) -> Message:
         """Make a message; `seed` is what it said as the file has it: no setting of ours changes its identity."""
-        when = times.parse(at, self.options.zone)
+        when = times.parse(at, self.options.zone) or times.parse(self.day, self.options.zone)
         return Message(who, content, when, name, identity or _digest(who, at, seed, answers), calls, answers)
 
 

@@ -106,3 +106,4 @@ definitely totally truly absolutely probably not soon then now first
 """)
 THIRD = {"am": "is", "'m": "is", "have": "has", "'ve": "has", "do": "does", "go": "goes", "'ll": "will", "'d": "would",
          "wanna": "wants to", "gotta": "has to", "don't": "doesn't", "haven't": "hasn't", "was": "was", "were": "was", "'re": "is"}  # fmt: skip
+AGENTS = frozenset("assistant agent ai bot claude gpt chatgpt gemini copilot codex model system cursor dream".split())

@@ -8,6 +8,7 @@ from dream.llm.embedded.analysing import analyse
 from dream.llm.embedded.consolidating import consolidate
 from dream.llm.embedded.editing import edit
 from dream.llm.embedded.sections import conversation, day, files, history, section
+from dream.llm.embedded.speakers import named
 from dream.llm.embedded.words import has_cjk
 from dream.llm.model import ChatMessage, Completion, Tool
 from dream.llm.tokens import estimate
@@ -54,7 +55,7 @@ class EmbeddedModel:
             return edit(data, findings, messages) if tools else UNKNOWN
         talk = section(data, "conversation")
         if talk is not None and not data.lstrip().startswith("<file"):
-            return consolidate(conversation(talk), _characters(limit, talk))
+            return consolidate(named(conversation(talk)), _characters(limit, talk))
         log = _last_section(data, "history")
         if log is not None:
             today = section(data, "today")

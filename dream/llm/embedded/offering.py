@@ -18,6 +18,7 @@ from dream.llm.embedded.elliptic import completed
 from dream.llm.embedded.frames import other_words
 from dream.llm.embedded.impersonal import passive
 from dream.llm.embedded.introducing import introduced, presented
+from dream.llm.embedded.lexicon import AGENTS
 from dream.llm.embedded.moods import is_mood
 from dream.llm.embedded.noise import is_injection, is_mine, is_passing, is_pleasantry, is_question, is_secret, is_thin
 from dream.llm.embedded.person import inner, third
@@ -36,7 +37,6 @@ from dream.llm.embedded.views import view
 from dream.llm.embedded.wording import said_on, told, wants
 from dream.llm.embedded.words import content, has_cjk, likeness
 
-AGENTS = frozenset("assistant agent ai bot claude gpt chatgpt gemini copilot codex model system cursor dream".split())
 PASTED = 1_500  # characters of a message above which only what speaks of the speaker is taken
 LONG = 160  # characters of a sentence without a name, above which it must speak of the speaker
 WIDTH = 220  # characters of a line of memory that is still easy to read
