@@ -48,7 +48,7 @@ def command(what: str, is_text: bool, dry_run: bool, yes: bool, directory: Path 
         _tell(preview, as_json=as_json)
         if dry_run or not preview.found:
             return None
-        if not click.confirm("Forget it for good?", err=True):
+        if not options.confirmed("Forget it for good?"):
             output.say("Nothing was changed.")
             return 1
     done = forget.forget(workspace, what, text=is_text, now=options.now())

@@ -44,6 +44,15 @@ def standard_input() -> str:
         raise UsageError("Standard input is not UTF-8 text.") from error
 
 
+def confirmed(question: str) -> bool:
+    """Ask a person on the terminal; where they end the command instead, what is said next stands in its own line."""
+    try:
+        return click.confirm(question, err=True)
+    except click.Abort:
+        click.echo(err=True)
+        raise
+
+
 def inherited(ctx: click.Context, parameter: click.Parameter, value: Any) -> Any:
     """Let what is said to a group hold for the command inside it: `dream -w DIR log`, `dream review --json`."""
     key = f"{__name__}{parameter.opts[-1]}"

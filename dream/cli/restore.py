@@ -60,7 +60,7 @@ def command(
         _show(preview, preview=True, as_json=as_json)
         if dry_run or not preview.diff.text:
             return None
-        if not click.confirm("Restore this?", err=True):
+        if not options.confirmed("Restore this?"):
             output.say("Nothing was changed.")
             return 1
     # 2. The restore.

@@ -57,6 +57,16 @@ def test_restore_asks_and_yes_means_yes(dreamt: Path) -> None:
     assert dream("log", "-w", dreamt, "--json").json[0]["kind"] == "restore"
 
 
+def test_leaving_a_question_says_so_in_a_line_of_its_own(dreamt: Path) -> None:
+    newest = dream("log", "-w", dreamt, "--json").json[0]["sha"]
+
+    done = on_a_terminal("restore", newest, "-w", dreamt, typed="\x04")
+
+    assert done.status == 130
+    assert done.out.splitlines()[-1].startswith("dream: Stopped.")
+    assert dream("log", "-w", dreamt, "--json").json[0]["sha"] == newest
+
+
 def test_yes_does_not_ask(dreamt: Path) -> None:
     newest = dream("log", "-w", dreamt, "--json").json[0]["sha"]
 
