@@ -31,7 +31,9 @@ STORE, RESTORE, TRANSACTION = "git/test_gitstore.py", "git/test_restore.py", "gi
 ISOLATION, MESSAGES = "git/test_isolation.py", "git/test_messages.py"
 CRASH, DISK, DOCTOR = "faults/test_crash.py", "faults/test_disk.py", "faults/test_doctor.py"
 RACES, MODEL, PERSON = "faults/test_processes.py", "faults/test_misbehaviour.py", "faults/test_person.py"
-SERVE, NIGHTLY, CRONTIME, TIMERS = (f"nights/test_{name}.py" for name in ("serve", "nightly", "crontime", "timers"))
+SERVE, SCHEDULE, NIGHT, CRONTIME, TIMERS = (
+    f"nights/test_{name}.py" for name in ("serve", "schedule", "night", "crontime", "timers")
+)
 COMMANDS, TOKENS, GATEWAY = "cli/test_commands.py", "llm/test_tokens.py", "llm/test_gateway.py"
 ANALYSING, LISTENING = "embedded/test_analysing.py", "embedded/test_consolidating.py"
 
@@ -187,18 +189,18 @@ TABLE: dict[str, str] = {
     "G25": f"{STORE}::test_state_and_history_do_not_show_as_untracked",
     "G26": f"{STORE}::test_loose_objects_are_packed_once_they_are_many",
     "G27": "faults/test_forget.py::test_nothing_of_a_secret_is_left_and_the_rest_is_as_it_was",
-    "S1": f"{SERVE}::test_a_restart_neither_forgets_nor_repeats_a_night",
+    "S1": f"{SCHEDULE}::test_a_restart_neither_forgets_nor_repeats_a_night",
     "S2": f"{SERVE}::test_serve_makes_up_for_the_night_it_missed",
-    "S3": f"{NIGHTLY}::test_a_failure_is_told_and_a_quiet_night_is_not",
+    "S3": f"{NIGHT}::test_whoever_wants_to_know_is_told_of_changes_and_of_failures",
     "S4": "= dream runs no jobs but nights of its own",
     "S5": f"{SERVE}::test_a_schedule_that_can_not_be_used_is_wrong_usage_at_once",
-    "S6": f"{NIGHTLY}::test_a_second_night_finds_nothing_new_and_calls_no_model",
+    "S6": f"{NIGHT}::test_a_night_reads_and_dreams_and_the_next_one_has_nothing_to_do",
     "S7": "nights/test_cron_command.py::test_install_status_and_remove_by_crontab",
     "S8": "nights/test_cron_command.py::test_install_status_and_remove_by_crontab",
     "S9": "= settings are read and never saved back",
-    "S10": f"{SERVE}::test_a_night_is_had_when_it_is_due_and_once",
-    "S11": f"{SERVE}::test_a_restart_neither_forgets_nor_repeats_a_night",
-    "S12": f"{NIGHTLY}::test_a_damaged_stamp_is_no_stamp",
+    "S10": f"{SCHEDULE}::test_a_night_is_had_once_at_its_time",
+    "S11": f"{SCHEDULE}::test_a_restart_neither_forgets_nor_repeats_a_night",
+    "S12": f"{NIGHT}::test_a_damaged_stamp_is_no_stamp",
     "S13": f"{CRONTIME}::test_a_time_that_comes_twice_in_autumn_is_had_once",
     "S14": "= no event loop of an agent is shared: a night is a process, `in_background` a thread",
     "Q1": f"{RUN}::test_what_is_over_the_budget_moves_to_the_archive",
@@ -223,7 +225,7 @@ TABLE: dict[str, str] = {
     "U5": "= an agent's tools don't reach the schedule: it is crontab's, systemd's or launchd's",
     "U6": f"{COMMANDS}::test_a_dry_restore_shows_the_diff_and_changes_nothing",
     "U7": f"{RUN}::test_a_failed_dream_changes_nothing",
-    "U8": f"{COMMANDS}::test_status_check_fails_after_a_run_that_failed {NIGHTLY}::test_every_night_leaves_a_record",
+    "U8": f"{COMMANDS}::test_status_check_fails_after_a_run_that_failed {NIGHT}::test_every_night_leaves_a_record",
     "U9": f"{COMMANDS}::test_held_edits_exit_with_3_and_review_decides_on_them "
     f"{COMMANDS}::test_a_dry_run_shows_the_diff_and_changes_nothing",
     "U10": f"{COMMANDS}::test_log_of_one_change_shows_findings_bill_and_diff",

@@ -1,0 +1,1 @@
+"""The one door to models: LiteLLM behind a gateway, the embedded model, tokens, spending, batches."""

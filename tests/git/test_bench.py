@@ -13,34 +13,16 @@ import pytest
 from dream.restore import restore
 from dream.store.authors import person_lines
 from dream.store.workspace import Workspace
-from tests.git.support import NOW, add, git, make, type_line
+from tests.benchmarks.versions import grown
+from tests.git.support import NOW, add, make, type_line
 
 COMMITS = 10_000
-BEGAN = 1_700_000_000
 
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    """A workspace with 10,000 changes, packed as `pack` would have them; one in a hundred is a person's."""
-    workspace = make(tmp_path_factory.mktemp("large") / "w")
-    lines: list[str] = []
-    stream = []
-    for number in range(1, COMMITS + 1):
-        lines = [*lines[-150:], f"- fact {number} of the user's long life\n"]
-        kind = "hand" if number % 100 == 0 else "dream"
-        message = f"{kind}: 1 file, +1 −0\n\nDream-Kind: {kind}\nDream-Entries: {number}-{number}\n".encode()
-        text = "".join(lines).encode()
-        stream += [
-            b"commit refs/heads/main\ncommitter dream <dream@localhost> %d +0000\n" % (BEGAN + number * 60),
-            b"data %d\n%s\n" % (len(message), message),
-            b"from refs/heads/main^0\n" if number == 1 else b"",
-            b"M 100644 inline USER.md\ndata %d\n%s\n" % (len(text), text),
-            b"M 100644 inline memory/.dream_cursor\ndata %d\n%d\n\n" % (len(str(number)) + 1, number),
-        ]
-    subprocess.run(["git", "fast-import", "--quiet"], input=b"".join(stream), cwd=workspace.root, check=True)
-    git(workspace.root, "reset", "--hard", "-q")
-    git(workspace.root, "gc", "-q")
-    return workspace
+    """A workspace with 10,000 changes, packed; one in a hundred is a person's."""
+    return grown(tmp_path_factory.mktemp("large") / "w", COMMITS)
 
 
 def median(deed: Callable[[], object], times: int = 9) -> float:

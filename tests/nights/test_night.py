@@ -18,7 +18,7 @@ from dream.errors import Busy
 from dream.nights import nightly
 from dream.nights.nightly import NightReport
 from dream.settings import Settings
-from dream.store import night_stamp
+from dream.store import night_stamp, runs
 from dream.store.lock import run_lock
 from dream.store.workspace import Workspace
 from tests.sources.test_incremental import row
@@ -67,6 +67,31 @@ def test_a_night_reads_and_dreams_and_the_next_one_has_nothing_to_do(workspace: 
     assert night_stamp.last(workspace.private) == NOW
 
 
+def test_a_conversation_still_going_on_waits_for_the_next_night(workspace: Workspace, tmp_path: Path) -> None:
+    settings = chats(tmp_path, 1)
+    minutes_ago = NOW.timestamp() - 300
+    os.utime(tmp_path / "chats" / "s00.jsonl", (minutes_ago, minutes_ago))
+
+    report = night(workspace, settings)
+
+    assert workspace.history.last_cursor() == 0
+    assert report.run.outcome == "nothing"
+
+
+def test_an_agent_by_name_is_looked_for_where_it_keeps_its_sessions(workspace: Workspace, home: Path) -> None:
+    sessions = home / ".claude" / "projects" / "-home-lena"
+    row = {"type": "user", "uuid": "u1", "sessionId": "s", "timestamp": "2026-11-20T18:00:00Z"}
+    sessions.mkdir(parents=True)
+    text = json.dumps({**row, "message": {"role": "user", "content": "I live in Kyoto."}}) + "\n"
+    (sessions / "s.jsonl").write_text(text, encoding="utf-8")
+    os.utime(sessions / "s.jsonl", (0, 0))
+
+    report = night(workspace, Settings(timezone="UTC", durable=False, sources=("claude-code",)))
+
+    assert report.consolidated is not None
+    assert report.consolidated.sessions == 1
+
+
 def test_a_night_says_which_memory_file_is_missing(workspace: Workspace, tmp_path: Path) -> None:
     (workspace.root / "USER.md").unlink()
     (problem,) = night(workspace, chats(tmp_path, 1)).problems
@@ -113,6 +138,7 @@ def test_a_source_that_is_wrong_is_a_failure_and_history_is_dreamt_all_the_same(
     report = night(workspace, Settings(sources=("nowhere/at/all.json",), durable=False, timezone="UTC"))
     assert report.consolidated
     assert (report.consolidated.failed, report.exit_status) == (True, 1)
+    assert "nowhere" in report.consolidated.reason
     assert workspace.dream_cursor() == 1
 
 
@@ -137,6 +163,19 @@ def test_two_nights_at_once_are_one(workspace: Workspace, tmp_path: Path) -> Non
     with run_lock(workspace.private, "dream nightly", now=NOW), pytest.raises(Busy, match="dream nightly"):
         night(workspace, chats(tmp_path, 1))
     assert night_stamp.last(workspace.private) is None
+
+
+def test_a_damaged_stamp_is_no_stamp(workspace: Workspace) -> None:
+    night_stamp.stamp(workspace.private, NOW)
+    (workspace.private / "nightly" / "last.json").write_bytes(b"{")
+
+    assert night_stamp.last(workspace.private) is None
+
+
+def test_every_night_leaves_a_record(workspace: Workspace, tmp_path: Path) -> None:
+    night(workspace, chats(tmp_path, 1))
+
+    assert [record.command for record in runs.last(workspace.private, 5)] == ["run", "consolidate"]
 
 
 def hook(tmp_path: Path, name: str) -> str:
@@ -168,6 +207,7 @@ def test_a_notification_that_fails_is_a_problem_of_the_night_and_nothing_else(
 ) -> None:
     report = night(workspace, replace(chats(tmp_path, 1), on_change=command))
     assert (report.exit_status, len(report.problems)) == (0, 1)
+    assert command in report.problems[0]
 
 
 def test_a_night_is_quick_when_there_is_nothing_to_do(workspace: Workspace, tmp_path: Path) -> None:

@@ -1,14 +1,7 @@
-"""When a night is due, and what `dream serve` does at signals."""
+"""When a night is due, and an early dream: the rule, by a clock that is moved."""
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import subprocess
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,7 +15,6 @@ from dream.schedule import Server
 from dream.settings import Settings
 from dream.store import night_stamp
 from dream.store.workspace import Workspace
-from tests.cli.commands import command, environment
 
 START = datetime(2026, 11, 20, 12, tzinfo=UTC)
 QUIET = Settings(timezone="UTC", durable=False)
@@ -76,6 +68,13 @@ def test_a_night_that_was_slept_through_is_made_up_for_once_after_a_restart_too(
     assert machine.nights == [datetime(2026, 11, 24, 13, 10, tzinfo=UTC)]
 
 
+def test_a_restart_neither_forgets_nor_repeats_a_night(machine: Machine) -> None:
+    for _ in range(24):  # started anew every other hour
+        machine.pass_hours(machine.serve(), 2)
+
+    assert machine.nights == [datetime(2026, 11, day, 3, tzinfo=UTC) for day in (21, 22)]
+
+
 def test_what_another_process_did_is_not_done_again(machine: Machine) -> None:
     server = machine.serve()
     machine.now = datetime(2026, 11, 21, 3, 0, 5, tzinfo=UTC)
@@ -113,6 +112,15 @@ def test_it_dreams_early_when_the_backlog_passes_its_size_and_then_rests(machine
     assert machine.workspace.dream_cursor() == 7
 
 
+def test_an_early_dream_that_fails_is_not_tried_at_every_look(machine: Machine) -> None:
+    machine.settings = replace(QUIET, early_tokens=20, max_call_tokens=10)
+    notes.note(machine.workspace, "Lena moved to Kyoto. " * 10, settings=QUIET, now=START)
+
+    machine.pass_hours(machine.serve(), 3)
+
+    assert machine.nights == [START + timedelta(minutes=10 + 60 * hours) for hours in range(3)]
+
+
 def test_a_bug_in_a_night_is_seen_and_not_repeated_at_every_look(machine: Machine) -> None:
     machine.settings = replace(QUIET, sources=(5,))  # type: ignore[arg-type]  # what no checked setting can be
     server = machine.serve()
@@ -120,57 +128,3 @@ def test_a_bug_in_a_night_is_seen_and_not_repeated_at_every_look(machine: Machin
     with pytest.raises(AttributeError):
         server.beat()
     machine.pass_hours(server, 2)  # would raise again
-
-
-@contextmanager
-def served(root: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(
-        command("serve", "-w", root, *arguments), stdout=subprocess.PIPE, text=True, env=environment()
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def line(process: subprocess.Popen[str]) -> str:
-    assert process.stdout
-    return process.stdout.readline()
-
-
-@pytest.mark.long
-def test_serve_reads_its_settings_anew_at_sighup_and_stops_cleanly_at_sigterm(tmp_path: Path) -> None:
-    workspace = Workspace.create(tmp_path / "ws", now=datetime.now(UTC))
-    with served(workspace.root, "--set", "timezone=UTC") as process:
-        assert "03:00 UTC" in line(process)
-        assert night_stamp.served(workspace.private) is not None
-        (workspace.root / "dream.toml").write_text('schedule = "45 5 * * *"\n')
-        process.send_signal(signal.SIGHUP)
-        assert line(process) == "The settings were read anew.\n"
-        assert "05:45 UTC" in line(process)
-        (workspace.root / "dream.toml").write_text('schedule = "never"\n')
-        process.send_signal(signal.SIGHUP)
-        assert "The settings stay as they were" in line(process)
-        process.send_signal(signal.SIGTERM)
-        assert line(process) == "Stopped.\n"
-        assert process.wait(20) == 0
-    assert night_stamp.served(workspace.private) is None
-
-
-@pytest.mark.long
-def test_a_night_that_is_due_is_had_at_the_start_and_killing_it_loses_nothing(tmp_path: Path) -> None:
-    now = datetime.now(UTC)
-    workspace = Workspace.create(tmp_path / "ws", now=now)
-    notes.note(workspace, "Lena likes tea.", settings=QUIET, now=now)
-    night_stamp.stamp(workspace.private, now - timedelta(days=2))
-    with served(workspace.root) as process:
-        line(process)
-        end = time.monotonic() + 30
-        while workspace.dream_cursor() == 0 and time.monotonic() < end:
-            time.sleep(0.05)
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-    assert workspace.dream_cursor() == 1
-    assert json.loads((workspace.private / "nightly" / "serving.json").read_bytes())["pid"] == process.pid
-    assert night_stamp.served(workspace.private) is None

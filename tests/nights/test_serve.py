@@ -1,7 +1,8 @@
-"""`dream serve` has the nights that are due: once, also after sleep and restart, and ends cleanly."""
+"""`dream serve` as a process: it has the nights that are due, hears signals, and ends cleanly."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -13,9 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from dream.nights.nightly import NightReport
-from dream.schedule import Server
-from dream.settings import Settings
 from dream.store import night_stamp
 from dream.store.workspace import Workspace
 from tests.cli.commands import command, dream, environment
@@ -23,94 +21,9 @@ from tests.cli.commands import command, dream, environment
 EVENING = datetime(2026, 11, 20, 20, tzinfo=UTC)
 
 
-class Clock:
-    """A clock that stands where it is put."""
-
-    def __init__(self, now: datetime) -> None:
-        self.now = now
-
-    def __call__(self) -> datetime:
-        return self.now
-
-
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
     return Workspace.create(tmp_path / "workspace", now=EVENING)
-
-
-def server(workspace: Workspace, clock: Clock, nights: list[NightReport], **settings: object) -> Server:
-    return Server(
-        workspace,
-        lambda: Settings(**{"timezone": "UTC", **settings}),  # type: ignore[arg-type]
-        environ=os.environ,
-        tell=lambda line: None,
-        told=nights.append,
-        clock=clock,
-    )
-
-
-def test_a_night_is_had_when_it_is_due_and_once(workspace: Workspace) -> None:
-    clock, nights = Clock(EVENING), list[NightReport]()
-    night_stamp.stamp(workspace.private, EVENING)
-    serving = server(workspace, clock, nights)
-
-    counts = []
-    for hours in (0, 6.9, 7, 7.1, 12, 30.9, 31):
-        clock.now = EVENING + timedelta(hours=hours)
-        serving.beat()
-        counts.append(len(nights))
-
-    assert counts == [0, 0, 1, 1, 1, 1, 2]
-
-
-def test_nights_that_were_slept_through_are_made_up_for_by_one(workspace: Workspace) -> None:
-    clock, nights = Clock(EVENING + timedelta(days=5)), list[NightReport]()
-    night_stamp.stamp(workspace.private, EVENING)
-
-    serving = server(workspace, clock, nights)
-    serving.beat()
-    serving.beat()
-
-    assert len(nights) == 1
-
-
-def test_a_restart_neither_forgets_nor_repeats_a_night(workspace: Workspace) -> None:
-    clock, nights = Clock(EVENING), list[NightReport]()
-    night_stamp.stamp(workspace.private, EVENING)
-    for hours in range(0, 48, 2):  # started anew every other hour
-        clock.now = EVENING + timedelta(hours=hours)
-        server(workspace, clock, nights).beat()
-
-    assert len(nights) == 2
-
-
-def test_the_night_on_which_the_clock_goes_back_is_had_once(workspace: Workspace) -> None:
-    start = datetime(2026, 10, 24, 20, tzinfo=UTC)
-    clock, nights = Clock(start), list[NightReport]()
-    night_stamp.stamp(workspace.private, start)
-    serving = server(workspace, clock, nights, timezone="Europe/Berlin", schedule="30 2 * * *")
-
-    for minutes in range(0, 12 * 60, 10):
-        clock.now = start + timedelta(minutes=minutes)
-        serving.beat()
-
-    assert len(nights) == 1
-
-
-def test_a_large_backlog_is_dreamt_early_and_a_failure_is_not_tried_every_minute(workspace: Workspace) -> None:
-    clock, nights = Clock(EVENING), list[NightReport]()
-    night_stamp.stamp(workspace.private, EVENING)
-    serving = server(workspace, clock, nights, early_tokens=20, max_call_tokens=10)
-    serving.beat()
-    quiet = len(nights)
-    dream("note", "I live in Kyoto. " * 30, "-w", workspace.root)
-
-    for minutes in (1, 2, 3, 70):
-        clock.now = EVENING + timedelta(minutes=minutes)
-        serving.beat()
-
-    assert (quiet, len(nights)) == (0, 2)
-    assert {report.run.outcome for report in nights} == {"failed"}
 
 
 @contextmanager
@@ -193,3 +106,17 @@ def test_a_schedule_that_can_not_be_used_is_wrong_usage_at_once(workspace: Works
 
     assert done.status == 2
     assert "no such day" in done.err
+
+
+@pytest.mark.long
+def test_a_night_that_is_due_is_had_at_the_start_and_killing_it_loses_nothing(workspace: Workspace) -> None:
+    now = datetime.now(UTC)
+    dream("note", "Lena likes tea.", "-w", workspace.root)
+    night_stamp.stamp(workspace.private, now - timedelta(days=2))
+    with serving(workspace.root) as process:
+        until(lambda: workspace.dream_cursor() == 1)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    assert workspace.dream_cursor() == 1
+    assert json.loads((workspace.private / "nightly" / "serving.json").read_bytes())["pid"] == process.pid
+    assert night_stamp.served(workspace.private) is None
