@@ -114,12 +114,13 @@ class Server:
                 self._tell(str(error))
             self._busy = str(error)
             return
-        except BaseException as error:
+        except DreamError as error:
             night_stamp.stamp(self._workspace.private, now)  # or every look at the clock would try again
-            if not isinstance(error, DreamError):
-                raise
             self._tell(f"The night failed, the next one tries again: {error}")
             return
+        except Exception:  # a bug: it is seen once a night, and not at every look
+            night_stamp.stamp(self._workspace.private, now)
+            raise
         self._busy = None
         self._told(report)
         self._announce()

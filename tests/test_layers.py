@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -88,3 +89,14 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         dream.nonsense  # noqa: B018
+
+
+def test_the_readme_names_every_module_where_it_is() -> None:
+    block = (
+        (ROOT / "README.md").read_text(encoding="utf-8").partition("```text\ndream/\n")[2].partition("\nprompts/")[0]
+    )
+    named = re.findall(r"(?<![\w`])[a-z_]+(?:\.py|/)(?= |$)", block, re.MULTILINE)
+    entries = [path for path in (ROOT / "dream").iterdir() if not path.name.startswith("_")]
+    there = [f"{path.name}/" if path.is_dir() else path.name for path in entries if path.suffix in (".py", "")]
+
+    assert sorted(named) == sorted(there)
