@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dream.wording import content_words, without_said_on
 
 DATED = 2.0  # what a day that a statement tells of counts beside 1 for any other word: when is asked as often as what
-AGAIN = (1.0, 0.12, 0.04)  # what a word counts that was told by no better statement, by one, by more
+AGAIN = (1.0, 0.25, 0.1)  # what a word counts that was told by no better statement, by one, by more
 _DAY = re.compile(r"@\d\d-\d\d")
 
 

@@ -83,6 +83,32 @@ def test_what_stands_behind_a_lead_in_is_kept(text: str, kept: str) -> None:
     assert told(text) == [kept]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Feels like just yesterday I planted this pear tree!",
+        "I got some great news to share!",
+        "I couldn't agree more.",
+        "Here's our latest one.",
+    ],
+)
+def test_what_only_leads_up_to_something_is_not_kept(text: str) -> None:
+    assert told(text) == []
+
+
+def test_what_is_needed_is_told_of_who_needs_it() -> None:
+    assert told("Need help with the accounts of the bakery.") == ["Ben needs help with the accounts of the bakery"]
+
+
+def test_a_smiley_ends_a_sentence() -> None:
+    assert told("Lovely ⛵ I sold the old dinghy.") == ["Ben sold the old dinghy (8 May 2023)"]
+
+
+def test_praise_of_what_was_shown_is_no_answer() -> None:
+    talk = [("user Ann", "How do you choose the wood for your tables?"), ("assistant Ben", "That one is cool.")]
+    assert summary(talk) == []
+
+
 def test_what_reminds_of_something_unnamed_is_not_kept() -> None:
     assert told("It reminds me of something from my childhood.") == []
 
@@ -117,4 +143,23 @@ def test_two_short_statements_of_one_sitting_share_a_line_though_the_other_spoke
     assert summary(talk)[1:] == [
         "Ann loves jazz clubs; grows leeks and kale",
         "Ben keeps bees behind the mill; sells honey on market days",
+    ]
+
+
+def test_a_statement_in_the_speaker_s_own_words_is_not_continued_as_if_it_had_the_name() -> None:
+    assert told("We raised a barn. I had to borrow three ladders.") == [
+        "Ben: We raised a barn; they had to borrow three ladders"
+    ]
+
+
+def test_a_view_and_a_deed_do_not_share_a_line() -> None:
+    talk = [
+        ("user Ann", "I love jazz clubs."),
+        ("assistant Ben", "Heather honey needs a cold cellar. How is the garden?"),
+        ("user Ann", "I grow leeks and kale."),
+        ("assistant Ben", "I sell candles on market days."),
+    ]
+    assert [line for line in summary(talk) if "Ben" in line] == [
+        "Ben: Heather honey needs a cold cellar",
+        "Ben sells candles on market days",
     ]

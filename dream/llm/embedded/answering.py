@@ -14,6 +14,7 @@ from dream.llm.embedded.words import content
 
 _TAG = re.compile(r", (?:right|huh|alright|ok|okay|eh|yeah|no|(?:is|are|do|does|did|was|were|has|have)n't \w+)$", re.I)
 _OPEN = re.compile(r"\b(?:wh\w+|how)\b", re.I)
+_SHOWN = re.compile(r"^(?:that|this|those|these) [a-z]+(?: [a-z]+)? (?:is|are|was|were|looks?|seems?)\b", re.I)
 LONGEST = 90  # characters of a question that goes along; of its answer 120
 
 
@@ -45,6 +46,6 @@ def answered(text: str, asked: Sequence[str], names: frozenset[str]) -> tuple[st
         return "", named
     if substance(question) < 1 or len(question) > LONGEST or len(text) > 120 or _TAG.search(question):
         return None
-    if not belongs(text) or (leaning and not tells(f"The thing {text.partition(' ')[2]}")):
+    if not belongs(text) or _SHOWN.match(text) or (leaning and not tells(f"The thing {text.partition(' ')[2]}")):
         return None
     return f"{question[:1].upper()}{question[1:]}?", text

@@ -11,8 +11,8 @@ from dream.llm.embedded.offering import WIDTH, Line, candidates, person, split_d
 from dream.llm.embedded.routing import calls
 from dream.llm.embedded.sections import Said
 
-BACK = 4  # lines
-BRIEF = 110  # characters of a line that is joined with the next one of its speaker
+BACK = 8  # lines
+BRIEF = 140  # characters of a line that is joined with the next one of its speaker
 
 
 def consolidate(messages: Sequence[Said], limit: int) -> str:
@@ -40,7 +40,8 @@ def joined(lines: Sequence[Line]) -> list[str]:
             (n for n in range(len(done) - 1, max(-1, len(done) - 1 - BACK), -1) if _follows(done[n], line)), None
         )
         if place is not None and len(done[place].text) + len(line.tail) < WIDTH:
-            done[place] = done[place].holds(_tail(line) + split_date(line.text)[1], line.factor, line.place)
+            tail = _tail(done[place], line) + split_date(line.text)[1]
+            done[place] = done[place].holds(tail, line.factor, line.place)
         else:
             done.append(line)
     return [line.text for line in done]
@@ -53,15 +54,16 @@ def _follows(last: Line, line: Line) -> bool:
 
 def _brief(last: Line, line: Line) -> bool:
     """Say whether both say in short what the speaker does, on no day of its own, the other speaking once in between."""
-    opens = (f"{line.name} ", f"{line.name}: ")
-    if not last.text.startswith(opens) or not line.text.startswith(opens) or is_verbless(line.tail):
+    forms = (f"{line.name} ", f"{line.name}: ")
+    if not any(last.text.startswith(form) and line.text.startswith(form) for form in forms) or is_verbless(line.tail):
         return False
-    near = 0 < line.source - last.source <= 4 and line.name == last.name and max(len(last.text), len(line.text)) < BRIEF
-    return near and not any(dated(split_date(text)[0]) for text in (last.text, line.text))
+    near = 0 < line.source - last.source <= 8 and line.name == last.name and max(len(last.text), len(line.text)) < BRIEF
+    days = [split_date(one.text)[1] or dated(one.text) for one in (last, line)]
+    return near and (not all(days) or not any(dated(split_date(one.text)[0]) for one in (last, line)))
 
 
-def _tail(line: Line) -> str:
-    """Return a statement as it follows another by the same speaker: without the name, where it begins with it."""
-    if line.text.startswith(f"{line.name} "):
+def _tail(last: Line, line: Line) -> str:
+    """Return a statement as it follows another by the same speaker: without the name, where both begin with it."""
+    if line.text.startswith(f"{line.name} ") and not last.text.startswith(f"{line.name}: "):
         return split_date(line.text)[0][len(line.name) + 1 :]
     return line.tail

@@ -37,6 +37,7 @@ _BEEN = re.compile(
     r"^been (?:(?:so|really|real|super|very|pretty|quite) )?(?:busy )?(?!being\b|amazing\b|exciting\b)\w+(?:ing|ed)\b",
     re.I,
 )
+_NEEDS = re.compile(r"^(?:need|want|wanted|needed|miss|missed) (?!to (?:know|see|hear)\b)\w", re.I)
 _NEGATED = re.compile(
     r"^(?P<verb>don't|didn't|haven't) (?P<rest>(?:feel|know|think|want|get|see|believe|been|had)\b.*)$", re.I | re.S
 )
@@ -47,9 +48,10 @@ def completed(text: str) -> str:
     negated = _NEGATED.match(text)
     if negated:
         return f"I {negated['verb'].lower()} {negated['rest']}"
-    been = _BEEN.match(text)
-    if been:
+    if _BEEN.match(text):
         return f"I've {text[:1].lower()}{text[1:]}"
+    if _NEEDS.match(text):
+        return f"I {text[:1].lower()}{text[1:]}"
     doing = _DOING.match(text)
     if doing is None or doing["verb"].lower() in _NO_DEED | FEELING:
         return text

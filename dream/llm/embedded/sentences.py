@@ -23,6 +23,9 @@ _MARKUP = re.compile(r"\*\*|__|`(?=[^`\n]*`)|(?<=[^`\n])`")
 _LINK = re.compile(r"!?\[([^\]\n]{0,200})\]\([^)\n]{0,500}\)")
 _ODD = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufffd\ud800-\udfff"
                   r"\U0001f000-\U0001faff\u2600-\u27bf\ufe0f]")  # fmt: skip
+_SMILEY = re.compile(
+    r"(?<=\w) ?[\U0001f300-\U0001faff\u2600-\u27bf]\ufe0f?(?= +[A-Z])"
+)  # ends a sentence as a full stop does
 _END = re.compile(
     r"(?<=[.!?…])[\"'”’)\]]*\s+(?=[\"'“‘(\[]?[^\W_])|(?<=[。！？；])\s*|\s+[-–—]{1,2}\s+(?=(?:I|we|my)\b)"
 )
@@ -46,7 +49,7 @@ def cleaned(text: str) -> str:
         text = _FENCE.sub("\n", text)
     if "<" in text:
         text = _TAG.sub("", _BLOCK.sub("\n", text))
-    text = _LINK.sub(r"\1", _ODD.sub("", text))
+    text = _LINK.sub(r"\1", _ODD.sub("", _SMILEY.sub(".", text)))
     return _MARKUP.sub("", text)
 
 

@@ -27,6 +27,8 @@ _SUPPOSES = re.compile(
     r"^(?:if|imagine|suppose|supposing|say|what if|let'?s say)\b(?=.*\b(?:would|could|might|had|were)\b|.*'d\b)|^(?:如果|假如|要是|假设|もし|wenn ich .*(?:würde|hätte|wäre))",
     re.I,
 )
+_HERE = re.compile(r"^here(?:'s| is| are| comes?) ", re.I)
+_IDIOM = re.compile(r"\b(?:feels?|felt|seems?|seemed) like (?:it was )?(?:just |only )*yesterday\b", re.I)
 _SECOND = re.compile(r"\b(?:you|you'\w+|your|yours|yourself|ya|u|ur)\b", re.I)
 _WE = re.compile(r"^(?:[^,]{0,40}, )?(?:we|our)\b", re.I)
 _ALL_OF_US = re.compile(
@@ -95,8 +97,8 @@ def instructs(text: str) -> bool:
 
 def is_hollow(text: str) -> bool:
     """Say whether a sentence supposes, guesses, commands, speaks to somebody or is a fragment."""
-    patterns = (_SUPPOSES, _FRAGMENT, _GUESSES)
-    return any(pattern.match(text) for pattern in patterns) or instructs(text) or _SECOND.search(text) is not None
+    opens = any(pattern.match(text) for pattern in (_SUPPOSES, _FRAGMENT, _GUESSES, _HERE))
+    return opens or instructs(text) or any(pattern.search(text) for pattern in (_SECOND, _IDIOM))
 
 
 def tells(text: str) -> bool:
@@ -106,7 +108,7 @@ def tells(text: str) -> bool:
     mine, firm, weight = _SELF.search(text) is not None, names_something(text), substance(text)
     if len(text.split()) < _SHORTEST or (weight < 1 and not firm) or _FRAGMENT.match(text):
         return False
-    if instructs(text):
+    if instructs(text) or _IDIOM.search(text) or _only_shows(text):
         return False
     if mine:
         return firm or _own(text, weight)
@@ -120,6 +122,11 @@ def tells(text: str) -> bool:
     if judged and not _NAMED.search(judged["rest"]) and _only_judges(judged["rest"]):
         return False
     return firm or _theirs(text, weight)
+
+
+def _only_shows(text: str) -> bool:
+    """Say whether a sentence holds something out and tells nothing of it: "Here's our new one"."""
+    return _HERE.match(text) is not None and substance(text) < 2 and not (_ACTS.search(text) or relative(text))
 
 
 def _theirs(text: str, weight: int) -> bool:
