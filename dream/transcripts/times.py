@@ -16,8 +16,8 @@ _MONTH = (
     r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
 )
 _DAYS = (  # with the year, or it is no date
-    re.compile(rf"\b(?P<day>\d\d?)(?:st|nd|rd|th)?(?: of)? {_MONTH},? (?P<year>\d{{4}})\b", re.IGNORECASE),
-    re.compile(rf"\b{_MONTH} (?P<day>\d\d?)(?:st|nd|rd|th)?,? (?P<year>\d{{4}})\b", re.IGNORECASE),
+    re.compile(rf"\b(?P<day>\d\d?)(?:st|nd|rd|th)?(?: of)?[ -]{_MONTH},?[ -](?P<year>\d{{4}})\b", re.IGNORECASE),
+    re.compile(rf"\b{_MONTH}[ -](?P<day>\d\d?)(?:st|nd|rd|th)?(?:,? |-)(?P<year>\d{{4}})\b", re.IGNORECASE),
     re.compile(r"(?<!\d)(?P<year>\d{4})[-/](?P<number>\d\d)[-/](?P<day>\d\d)(?!\d)"),
     re.compile(r"(?<!\d)(?P<year>\d{4}) ?年 ?(?P<number>\d\d?) ?月 ?(?P<day>\d\d?) ?日"),
 )

@@ -62,7 +62,7 @@ class Turns:
     """
 
     options: Options
-    day: object = None  # of the conversation, as its record has it: the time of messages that have none
+    day: object = None  # the last time told, of a message or of the conversation: that of messages without one
     _waiting: dict[str, str] = field(default_factory=dict)
     _named: int = 0
 
@@ -149,7 +149,11 @@ class Turns:
         answers: str | None,
     ) -> Message:
         """Make a message; `seed` is what it said as the file has it: no setting of ours changes its identity."""
-        when = times.parse(at, self.options.zone) or times.parse(self.day, self.options.zone)
+        when = times.parse(at, self.options.zone)
+        if when is None:
+            when = times.parse(self.day, self.options.zone)
+        else:
+            self.day = at
         return Message(who, content, when, name, identity or _digest(who, at, seed, answers), calls, answers)
 
 

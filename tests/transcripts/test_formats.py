@@ -179,8 +179,8 @@ def test_nanobot_reads_naive_times_and_leaves_out_commands(tmp_path: Path) -> No
     pairs, _ = read(path, zone=ZoneInfo("Asia/Tokyo"))
     assert [(key, m.role, m.content, m.at) for key, m in pairs] == [
         ("nanobot:telegram:42", "user", "I moved to Tokyo", at("2026-11-20T01:01:00.5")),
-        ("nanobot:telegram:42", "assistant", "→ ls()", None),
-        ("nanobot:telegram:42", "tool", "a", None),
+        ("nanobot:telegram:42", "assistant", "→ ls()", at("2026-11-20T01:01:00.5")),
+        ("nanobot:telegram:42", "tool", "a", at("2026-11-20T01:01:00.5")),
     ]
 
 

@@ -21,6 +21,8 @@ from tests.transcripts.reading import at, document, lines, read, told
         ("Monday, 8 May 2023 13:56", "2023-05-08T13:56"),
         ("Sept. 3rd, 2023 at 4 pm", "2023-09-03T16:00"),
         ("2023年5月8日", "2023-05-08"),
+        ("May-08-2023", "2023-05-08"),
+        ("8-May-2023", "2023-05-08"),
     ],
 )
 def test_a_date_in_words_is_a_time(written: str, meant: str) -> None:
@@ -55,11 +57,13 @@ def test_messages_without_times_are_of_the_day_that_the_system_prompt_tells(tmp_
         assert [message.at for _, message in read(path)[0]] == [at("2023-05-08")] * 2
 
 
-def test_a_time_of_its_own_goes_before_the_prompts_day(tmp_path: Path) -> None:
-    chat = [{"role": "system", "content": "Today is 8 May 2023."}, TALK[0] | {"timestamp": "2024-01-02"}, TALK[1]]
+def test_a_message_without_a_time_has_the_last_one_told(tmp_path: Path) -> None:
+    dated = TALK[0] | {"timestamp": "2024-01-02"}
+    chat = [{"role": "system", "content": "Today is 8 May 2023."}, TALK[0], dated, TALK[1]]
     assert [message.at for _, message in read(document(tmp_path / "a.json", chat))[0]] == [
-        at("2024-01-02"),
         at("2023-05-08"),
+        at("2024-01-02"),
+        at("2024-01-02"),
     ]
 
 
