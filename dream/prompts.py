@@ -1,8 +1,9 @@
 """Prompts are files; the data beside them is rendered here, in sections that text cannot forge.
 
-A prompt file is the system message. The user message holds data sections only: `<conversation>`, `<file>`,
-`<today>`, `<history>` and `<findings>`. Text that would open or close a section is defused with a
-backslash, and what came from a conversation is indented, so that a line of it never looks like ours.
+A prompt file is the system message up to its `$data`; what stands behind that follows the data, where a small model
+heeds it most. The data are sections of the user message: `<conversation>`, `<file>`, `<today>`, `<history>` and
+`<findings>`. Text that would open or close a section is defused with a backslash, and what came from a conversation
+is indented, so that a line of it never looks like ours.
 """
 
 from __future__ import annotations
@@ -21,13 +22,16 @@ MAX_PROMPT_CHARS = 32_000  # of a workspace's own prompt file; a larger one is a
 INDENT = "    "
 TAGS = {"SOUL.md": "SOUL", "USER.md": "USER", "memory/MEMORY.md": "MEMORY"}
 
+SLOT = "\N{SYMBOL FOR NULL}"  # stands for `$data` in a rendered prompt
+
 _SECTION = re.compile(r"<(?=/?(?:conversation|file|today|history|findings)\b)", re.IGNORECASE)
 
 
 def load(name: str, folder: Path | None = None, **variables: str) -> str:
     """Render the prompt `name`, from the workspace's `folder` if it has a file `<name>.md`, else the shipped one.
 
-    `$variable` stands for a value; one that is not given is a SettingsError that names it.
+    `$variable` stands for a value, `$data` for the place of the data (see `filled`). A variable that is not given is
+    a SettingsError that names it.
     """
     path = folder / f"{name}.md" if folder is not None else None
     if path is not None and path.is_file():
@@ -35,9 +39,9 @@ def load(name: str, folder: Path | None = None, **variables: str) -> str:
     else:
         text, origin = _shipped(name), f"the shipped prompt {name}.md"
     try:
-        return Template(text).substitute(variables)
+        return Template(text).substitute(variables, data=SLOT)
     except (KeyError, ValueError) as error:
-        known = ", ".join(sorted(variables)) or "none"
+        known = ", ".join(sorted((*variables, "data")))
         raise SettingsError(f"{origin} uses a variable that does not exist: {error}; known: {known}.") from error
 
 
@@ -56,6 +60,12 @@ def _shipped(name: str) -> str:
     if packaged.is_file():
         return packaged.read_text(encoding="utf-8")
     return (Path(__file__).parent.parent / "prompts" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def filled(prompt: str, data: str) -> tuple[str, str]:
+    """Return the system message and the user message: `data` where the prompt has its `$data`, else after it."""
+    system, _, closing = prompt.partition(SLOT)
+    return system.rstrip() + "\n", f"{data}\n\n{closing.strip()}" if closing.strip() else data
 
 
 def language(setting: str | None) -> str:

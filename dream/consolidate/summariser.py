@@ -67,7 +67,7 @@ class Summariser:
         self._can_wait = can_wait
         self._now = now
         self._told = False
-        self._system = prompts.load("consolidate", folder, language=prompts.language(settings.language))
+        self._prompt = prompts.load("consolidate", folder, language=prompts.language(settings.language))
         self._answer = max(1, min(model.max_output, settings.max_output_tokens, model.window // 4))
         self.budget = self._budget(settings)
 
@@ -75,7 +75,7 @@ class Summariser:
         window = int(self._model.window * WINDOW_SHARE)
         if settings.max_call_tokens:
             window = min(window, settings.max_call_tokens)
-        own = self._model.count(self._system) + self._answer + RETRY_TOKENS + TEMPLATE_TOKENS
+        own = self._model.count(self._prompt) + self._answer + RETRY_TOKENS + TEMPLATE_TOKENS
         return max(LEAST_TOKENS, min(CHUNK_TOKENS, window - own))
 
     def item(self, position: int, message: Message) -> Item:
@@ -140,7 +140,8 @@ class Summariser:
         if self._patience.lost(self._now):
             return self._raw(key, items, Usage(), "the model failed too often in a row and was not asked")
         conversation = self._conversation(key, items)
-        prompt = [ChatMessage("system", self._system), ChatMessage("user", conversation)]
+        system, user = prompts.filled(self._prompt, conversation)
+        prompt = [ChatMessage("system", system), ChatMessage("user", user)]
         usage, wrong = Usage(), AnswerUnusable("")
         for again in (False, True):
             try:
@@ -149,7 +150,7 @@ class Summariser:
                 self._patience.answered()
                 usage += completion.usage
                 clean = replace(completion, text=safe(completion.text, self._patterns))
-                text = summary.read(clean, conversation, self._answer, self._model.count, prompt=self._system)
+                text = summary.read(clean, conversation, self._answer, self._model.count, prompt=self._prompt)
                 return self._written(key, items, text, usage, completion.model)
             except AnswerUnusable as error:
                 wrong = error

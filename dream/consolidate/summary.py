@@ -68,11 +68,15 @@ def _bare(text: str) -> str:
 
 
 def _is_example(line: str, prompt: str, conversation: str) -> bool:
-    """Tell whether `line` is a list line of the prompt that the conversation does not bear out."""
+    """Tell whether `line` is one of the prompt, with whatever numbers, that the conversation does not bear out."""
     fact = line.strip()
-    if fact not in (own.strip() for own in prompt.splitlines()):
+    if _numberless(fact) not in (_numberless(own.strip()) for own in prompt.splitlines()):
         return False
     return coverage(fact, conversation) < SAID
+
+
+def _numberless(text: str) -> str:
+    return re.sub(r"\d+", "0", text)
 
 
 def _check_size(lines: list[str], conversation: str, most: int, count: Callable[[str], int]) -> None:

@@ -19,6 +19,11 @@ ENTRY_TOKENS = 16  # of the header line of one entry
 PAGE_TOKENS = 64  # of a long entry in one prompt at least, however small the window or the setting
 FILES_SHARE = 0.5  # of the room, at the most, for the present files
 FILES_TOKENS = 12_000  # and no more than this: the files' budgets are below it
+AGAIN = "Answer again: only lines that begin with [SOUL], [USER] or [MEMORY], of what the <history> tells, or [SKIP]."
+
+
+class OnlyEchoes(AnswerUnusable):
+    """The answer holds nothing but examples of the prompt."""
 
 
 def batches(entries: Iterable[Entry], model: Model, brief: Brief) -> Iterator[list[Entry]]:
@@ -83,17 +88,29 @@ def _ask(
         first = error
     again = [
         *messages,
-        ChatMessage("assistant", completion.text[:1000] or "(no answer)"),
-        ChatMessage("user", f"That cannot be used: {first}. Answer again, only in [FILE] lines or [SKIP]."),
+        ChatMessage("assistant", _shown(completion, first)),
+        ChatMessage("user", f"That cannot be used: {first}. {AGAIN}"),
     ]
     try:
-        return read(model.complete(again))
+        return _heeded(read(model.complete(again)), first)
     except AnswerUnusable as error:
         which = f"entries {cursors[0]}–{cursors[-1]}" if len(cursors) > 1 else f"entry {cursors[0]}"
         raise AnswerUnusable(
             f"{model.name} gave no usable analysis of {which}, twice: {error}; "
             "run again later or name another phase1_model."
         ) from error
+
+
+def _heeded(found: Analysis, wrong: AnswerUnusable) -> Analysis:
+    """Return the second answer, unless it is [SKIP] of a model that has just read its own examples for the history."""
+    if isinstance(wrong, OnlyEchoes) and not found.findings:
+        raise AnswerUnusable("first it only repeats the prompt, then it finds nothing")
+    return found
+
+
+def _shown(completion: Completion, wrong: AnswerUnusable) -> str:
+    """Return of an unusable answer what the model is shown of it: what it copied it would copy again."""
+    return "(no answer)" if isinstance(wrong, OnlyEchoes) else completion.text[:1000] or "(no answer)"
 
 
 def _safe(entry: Entry, brief: Brief) -> Entry:
@@ -119,7 +136,7 @@ def _without_echoes(
     data = "\n".join([*(entry.content for entry in page), *files.values()])
     kept = tuple(one for one in found.findings if not is_echo(one.text, prompt, headers, data))
     if found.findings and not kept:
-        raise AnswerUnusable("the answer only repeats the prompt")
+        raise OnlyEchoes("the answer only repeats the prompt")
     echoes = tuple(prompts.finding(one) for one in found.findings if one not in kept)
     return replace(found, findings=kept, unreadable=(*found.unreadable, *echoes))
 
@@ -131,7 +148,8 @@ def _prompt(page: Sequence[Entry], files: Mapping[MemoryFile, str], model: Model
     news = f"{prompts.today(brief.day)}\n{prompts.history(said, brief.zone)}"
     room = min(brief.room(model, system, news), FILES_TOKENS)
     shown = excerpt.fit(files, [entry.content for entry in page], room, model.count)
-    return [ChatMessage("system", system), ChatMessage("user", f"{prompts.files(shown)}\n{news}")]
+    system, user = prompts.filled(system, f"{prompts.files(shown)}\n{news}")
+    return [ChatMessage("system", system), ChatMessage("user", user)]
 
 
 def _system(brief: Brief) -> str:

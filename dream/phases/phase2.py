@@ -71,7 +71,8 @@ def _opening(editing: Editing, model: Model, brief: Brief) -> list[ChatMessage]:
     findings = prompts.findings(editing.findings)
     room = brief.room(model, system, findings)
     shown = excerpt.fit(_shown(editing, model), [finding.text for finding in editing.findings], room, model.count)
-    return [ChatMessage("system", system), ChatMessage("user", f"{prompts.files(shown)}\n{findings}")]
+    system, user = prompts.filled(system, f"{prompts.files(shown)}\n{findings}")
+    return [ChatMessage("system", system), ChatMessage("user", user)]
 
 
 def _shown(editing: Editing, model: Model) -> Mapping[MemoryFile, str]:

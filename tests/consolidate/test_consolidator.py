@@ -59,11 +59,11 @@ def test_a_short_session_becomes_one_summary(history: History) -> None:
     assert (entry.cursor, entry.at, entry.kind, entry.session, entry.span) == (1, NOW, "summary", KEY, (0, 2))
     assert (entry.content, entry.model) == ("- Caroline moved to Tokyo on 2026-11-17.", "scripted")
     assert (entry.tokens > 0, len(entry.ids), len(entry.prefix)) == (True, 16, 8)
-    assert model.calls[0].user == (
+    assert model.calls[0].user.startswith(
         '<conversation session="openai:talk" messages="0-1">\n'
         "[0] 2026-11-18 09:12 user Caroline: I moved to Tokyo yesterday\n"
         "[1] 2026-11-18 09:12 assistant: Lovely!\n"
-        "</conversation>"
+        "</conversation>\n\nNow write"
     )
     assert done.usage.calls == 1
     assert list(history.after(0)) == [entry]

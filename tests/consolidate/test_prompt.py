@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from dream import prompts
 
 
@@ -14,3 +16,15 @@ def test_the_prompt_names_its_answer_and_no_other_jobs_tags() -> None:
 
 def test_the_prompt_is_short() -> None:
     assert len(prompts.load("consolidate", language="x")) < 3_000
+
+
+def test_what_stands_behind_the_datas_place_is_said_after_the_data() -> None:
+    system, user = prompts.filled(prompts.load("consolidate", language="German"), "<conversation/>")
+    assert user.startswith("<conversation/>\n\nNow write the bullet lines")
+    assert "Write in German." in system
+    assert prompts.SLOT not in system + user
+
+
+def test_a_prompt_of_ones_own_may_name_no_place_for_the_data(tmp_path: Path) -> None:
+    (tmp_path / "phase1.md").write_text("Be brief. $language")
+    assert prompts.filled(prompts.load("phase1", tmp_path, language="German"), "DATA") == ("Be brief. German\n", "DATA")

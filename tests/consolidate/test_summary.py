@@ -88,6 +88,12 @@ def test_a_copied_example_of_the_prompt_is_left_out_of_a_summary() -> None:
     assert read(answer, "[0] user: Ada moved to Turin", 500, estimate, prompt=EXAMPLE) == "- Ada moved to Turin"
 
 
+def test_a_copied_example_with_a_number_of_this_conversation_is_one_too() -> None:
+    answer = Completion("- The ledger service listens on port 8080\n- Ada moved to Turin")
+    heard = "[0] user: Ada moved to Turin; use 8080"
+    assert read(answer, heard, 500, estimate, prompt=EXAMPLE) == "- Ada moved to Turin"
+
+
 def test_what_was_said_counts_also_where_it_is_the_prompts_example() -> None:
     said = "- The ledger service listens on port 7391"
     heard = "[0] user: our ledger service listens on port 7391"

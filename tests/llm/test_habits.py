@@ -318,8 +318,9 @@ def test_a_wrong_key_or_name_leaves_transcripts_for_the_next_time(
     "echo",
     [
         "[USER] The user moved to Porto on 2031-05-02 {44}",
-        "[USER-REMOVE] Rents a flat in Lisbon {44}",
+        "[USER] The user moved to Porto on 2026-11-19 {1}",
         "[MEMORY] The ledger service listens on port 7391 {41,43}",
+        "[MEMORY] The ledger service listens on port 8080 {1}",
         "[SOUL] Use no emoji",
         '[USER] "Is a vegetarian"',
         "[MEMORY] Ines draws the maps {1}",
@@ -332,6 +333,17 @@ def test_what_only_repeats_the_prompt_is_no_finding(provider: Provider, echo: st
     assert analysed(provider, text(f"{echo}\n[USER] Moved to Tokyo {{1}}")) == ("Moved to Tokyo",)
     with pytest.raises(AnswerUnusable, match="only repeats the prompt"):
         analysed(provider, text(echo))
+
+
+def test_a_skip_after_a_copied_example_passes_nothing_over(provider: Provider) -> None:
+    """Qwen2.5-Coder-1.5B copied the examples, was told so, and answered [SKIP] of six facts."""
+    provider.script(text("[SOUL] Use no emoji {41}"), text("[SKIP]"))
+    model = LiteLLMModel("openai/scripted", Settings(retries=0), api_base=provider.base, api_key="k")
+    with pytest.raises(AnswerUnusable, match="then it finds nothing"):
+        phase1.analyse([entry(1, "- Moved to Tokyo")], FILES, model, BRIEF)
+    asked = provider.bodies()[-1]["messages"]
+    assert asked[-2]["content"] == "(no answer)"
+    assert "[FILE]" not in asked[-1]["content"]
 
 
 def test_an_example_of_the_prompt_that_was_really_said_is_a_finding(provider: Provider) -> None:

@@ -25,7 +25,7 @@ QUIET = Settings(timezone="UTC", durable=False)
 TOWNS = ("Osaka", "Tokyo", "Kyoto", "Nara", "Kobe", "Sendai")
 
 
-@pytest.mark.parametrize(("name", "most"), [("consolidate", 600), ("phase1", 720), ("phase2", 350)])
+@pytest.mark.parametrize(("name", "most"), [("consolidate", 620), ("phase1", 820), ("phase2", 350)])
 def test_a_prompt_stays_as_short_as_it_is(name: str, most: int) -> None:
     text = prompts.load(name, language=prompts.language(None))
 
@@ -39,14 +39,14 @@ def test_the_tools_stay_as_short_as_they_are() -> None:
 
 
 def test_the_data_comes_after_everything_that_stays_the_same(tmp_path: Path) -> None:
-    """Figures of 2026-11-21: 94, 73 and 68 per cent of a prompt begin the one of the night before; margin 6.
+    """Figures of 2026-11-21: 92, 77 and 68 per cent of a prompt begin the one of the night before; margin 6.
 
     Memory is of an ordinary size, 60 lines, and each night adds a line to USER.md and one to MEMORY.md.
     """
     share = {job: shared(asked) for job, asked in nights(tmp_path, 6).items()}
 
-    assert (share["consolidator"] or 0) >= 0.88
-    assert (share["phase1"] or 0) >= 0.68
+    assert (share["consolidator"] or 0) >= 0.86
+    assert (share["phase1"] or 0) >= 0.71
     assert (share["phase2"] or 0) >= 0.62
 
 
