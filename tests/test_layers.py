@@ -92,11 +92,10 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 
 def test_the_readme_names_every_module_where_it_is() -> None:
-    block = (
-        (ROOT / "README.md").read_text(encoding="utf-8").partition("```text\ndream/\n")[2].partition("\nprompts/")[0]
-    )
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    block = readme.partition("```text\ndream/\n")[2].partition("\nprompts/")[0]
     named = re.findall(r"(?<![\w`])[a-z_]+(?:\.py|/)(?= |$)", block, re.MULTILINE)
-    entries = [path for path in (ROOT / "dream").iterdir() if not path.name.startswith("_")]
-    there = [f"{path.name}/" if path.is_dir() else path.name for path in entries if path.suffix in (".py", "")]
+    modules = [path.name for path in (ROOT / "dream").glob("[a-z]*.py")]
+    packages = [f"{path.parent.name}/" for path in (ROOT / "dream").glob("*/__init__.py")]
 
-    assert sorted(named) == sorted(there)
+    assert sorted(named) == sorted([*modules, *packages])
