@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from dream.consolidate.consolidator import Consolidator
@@ -35,8 +36,8 @@ MOST_BYTES = 50_000_000  # of their text
 TOLD = "at half the price; the provider answers within a day, and the next run goes on with it"
 
 
-class Night:
-    """The batches of one job in one run of one workspace; it holds their lock until it is closed."""
+class BatchedJob:
+    """One job of one run by a provider's batches; it holds the lock of the workspace's batches until it is closed."""
 
     def __init__(self, workspace: Workspace, settings: Settings, job: Job, meter: Meter, model: Model, now: datetime):
         self._workspace, self._settings, self._job, self._now = workspace, settings, job, now
@@ -50,7 +51,7 @@ class Night:
         self._waiting = 0
         self.notes: list[str] = []
 
-    def __enter__(self) -> Night:
+    def __enter__(self) -> BatchedJob:
         self._batches.lock.__enter__()
         try:
             self._batches.read()
@@ -83,7 +84,7 @@ class Night:
         """
         waiting: list[Talk] = []
         for talk in talks:
-            if self._settled(talk.key, self._rehearsed(lambda model, talk=talk: self._consolidate(talk, model))):  # type: ignore[misc]
+            if self._settled(talk.key, self._rehearsed(partial(self._consolidate, talk))):
                 yield talk
             else:
                 waiting.append(talk)

@@ -20,7 +20,7 @@ from dream.store.bills import Bills
 from dream.store.workspace import Workspace
 
 if TYPE_CHECKING:
-    from dream.runs.batching import Night
+    from dream.runs.batching import BatchedJob
 
 
 def open_models(workspace: Workspace, settings: Settings, now: datetime) -> Models:
@@ -68,7 +68,7 @@ def half_price(
     now: datetime,
     *,
     asks: bool = True,
-) -> Iterator[Calls | Night]:
+) -> Iterator[Calls | BatchedJob]:
     """Open the provider's batches for `job`, where the settings ask for them and there are any; else ordinary calls.
 
     Without `asks`, as in a dry run, nothing is handed to a provider.
@@ -79,7 +79,7 @@ def half_price(
     from dream.runs import batching
 
     if asks and batching.wanted(settings, job):
-        with batching.Night(workspace, settings, job, meter, model, now) as night:
+        with batching.BatchedJob(workspace, settings, job, meter, model, now) as night:
             yield night
     else:
         yield Calls(model, batching.why_not(settings, job))
