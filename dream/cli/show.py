@@ -133,9 +133,9 @@ def estimated(found: Estimate, settings: Settings) -> None:
         output.say("Nothing: all of history has been dreamt.")
         return
     what = f"{counted(found.dreams, 'dream')} of {span(found.entries)}"
-    output.say(f"{what} with {model_line(settings)}", bold=True)
-    output.say(f"at least  {bill(found.least)}: if they hold nothing new")
-    output.say(f"likely    {bill(found.likely)}: if memory changes as it usually does")
+    output.say(f"{what} with {model_line(settings)}", bold=True, fold=True)
+    output.say(f"at least  {bill(found.least)}: if they hold nothing new", fold=True)
+    output.say(f"likely    {bill(found.likely)}: if memory changes as it usually does", fold=True)
     output.say("No model was called and nothing was changed.", dim=True)
 
 
@@ -143,7 +143,8 @@ def batch(report: BatchReport, *, dry_run: bool = False) -> None:
     """Show one dream: its commit, what it changed or would change, and each finding."""
     changed = ", ".join(f"{path} +{added} −{removed}" for path, (added, removed) in report.files.items())
     name = report.commit[:8] if report.commit else "dry run" if dry_run else "no commit"
-    output.say(f"{name}  {span(report.entries)}  {changed or 'nothing to change'}", bold=True, fold=True)
+    otherwise = f"{report.held} held for review" if report.held else "nothing to change"
+    output.say(f"{name}  {span(report.entries)}  {changed or otherwise}", bold=True, fold=True)
     for settled in report.outcomes:
         finding(settled)
     for note in report.notes:
