@@ -116,7 +116,7 @@ def run(
         except DreamError as error:
             failure = error
         # 4. Every run leaves a record, also one that did nothing: it says why.
-        report = endings.ran(workspace, batches, failure, waits, models.meter.usage)
+        report = endings.ran(workspace, batches, failure, waits, models)
         if not dry_run:
             runs.append(workspace.private, run_record(report, models, now, _clock()))
         return report

@@ -40,7 +40,8 @@ class BatchReport:
 class RunReport:
     """All dreams of one run, how it ended, why in one sentence, and what it cost with its failed calls.
 
-    `exit_status` is the one that the failure asks for, 3 when something is held, else 0.
+    `exit_status` is the one that the failure asks for, 3 when something is held, else 0. `models` names those that
+    answered, also a fallback.
     """
 
     outcome: RunOutcome
@@ -48,6 +49,7 @@ class RunReport:
     reason: str
     usage: Usage = field(default_factory=Usage)
     failure_status: int = 1
+    models: str = ""
 
     @property
     def held(self) -> int:

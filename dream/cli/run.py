@@ -66,7 +66,7 @@ def command(
         if report.outcome == "failed":
             output.problem(report.reason)
     else:
-        show.ran(report, settings, dry_run=dry_run)
+        show.ran(report, dry_run=dry_run)
     return report.exit_status
 
 

@@ -106,7 +106,7 @@ def _told(found: Diagnostic) -> str:
     return str(found)
 
 
-def ran(report: RunReport, settings: Settings, *, dry_run: bool = False) -> None:
+def ran(report: RunReport, *, dry_run: bool = False) -> None:
     """Show what a run did, or would do, dream by dream, and why it ended; a failure on stderr."""
     for one in report.batches:
         batch(one, dry_run=dry_run)
@@ -117,7 +117,7 @@ def ran(report: RunReport, settings: Settings, *, dry_run: bool = False) -> None
     if dry_run:
         output.say(_would(report), bold=True, fold=True)
     if report.usage.calls:
-        output.say(f"Cost: {bill(report.usage)}. Model: {model_line(settings)}", dim=True, fold=True)
+        output.say(f"Cost: {bill(report.usage)}. Model: {model_named(report.models)}", dim=True, fold=True)
 
 
 def _would(report: RunReport) -> str:

@@ -67,7 +67,7 @@ def add(names: tuple[str, ...], directory: Path | None, as_json: bool) -> None:
     workspace = options.open_workspace(directory)
     settings = options.read_settings(workspace)
     done = []
-    for name in names:
+    for name in (_from_here(name, workspace.root) for name in names):
         files = configured.check(name, settings, workspace.root, home=Path.home(), environ=os.environ)
         added = settings_file.add_source(workspace.root, name)
         done.append({"source": name, "added": added, "files": files})
@@ -100,6 +100,23 @@ def remove(names: tuple[str, ...], directory: Path | None, as_json: bool) -> Non
     _told(done, as_json)
 
 
+def _from_here(name: str, root: Path) -> str:
+    """Make a path that is only there from where the command is given absolute: in dream.toml it counts from `root`."""
+    from dream.sources import configured
+    from dream.transcripts import FORMATS
+
+    path, _, zone = name.partition(configured.ZONE)
+    if not path or path in FORMATS or Path(path).expanduser().is_absolute() or _is_there(root, path):
+        return name
+    if not _is_there(Path(), path):
+        return name
+    return f"{Path(path).absolute()}{configured.ZONE}{zone}" if zone else str(Path(path).absolute())
+
+
+def _is_there(folder: Path, path: str) -> bool:
+    return (folder / path).exists() or any(folder.glob(path))
+
+
 def _told(done: list[dict[str, object]], as_json: bool) -> None:
     if as_json:
         output.emit(done)
@@ -124,7 +141,7 @@ def _show(found: list[Found]) -> None:
     width = max((len(one.name) for one in found), default=0)
     for one in found:
         mark, new = "✓" if one.configured else " ", f"{one.new:,} new" if one.new else "nothing new"
-        size = f"{one.bytes / 1e6:,.1f} MB"
+        size = f"{one.bytes / 1e6:,.1f} MB" if one.bytes >= 1e6 else f"{one.bytes / 1e3:,.0f} kB"
         row = f"{mark} {one.name:<{width}}  {show.counted(one.sessions, 'session'):>16}  {size:>10}  {new}"
         output.say(row, bold=one.configured, dim=not one.configured)
     if any(not one.configured for one in found):

@@ -38,10 +38,10 @@ class Models:
     phase2: Model
     meter: Meter
 
-    @property
-    def names(self) -> str:
-        """Name the models, each once."""
-        return ", ".join(dict.fromkeys((self.phase1.name, self.phase2.name)))
+    def names(self, mark: int = 0) -> str:
+        """Name the models that answered after `mark`, each once; where none did, those that are meant to."""
+        answered = self.meter.models(mark)
+        return ", ".join(answered or dict.fromkeys((self.phase1.name, self.phase2.name)))
 
 
 Cut = Callable[[list[Entry], Brief], list[Entry]]
@@ -170,7 +170,7 @@ class Dreamer:
             replace_file(self._workspace.root / changes.CURSOR, b"%d\n" % entries[1])
             return report
         self._numbers.given(waiting)
-        landing = Landing(report, found, edited, waiting, self._numbers, self._models.names, self._now, note)
+        landing = Landing(report, found, edited, waiting, self._numbers, self._models.names(mark), self._now, note)
         done = transaction.commit(
             self._workspace,
             change.files,

@@ -47,7 +47,7 @@ class Meter:
         self._now = now
         self._book = book
         self._lock = threading.Lock()
-        self._records: list[Usage] = []
+        self._records: list[tuple[str, Usage]] = []
         self._open: set[Reservation] = set()
         today = spent_today or Usage()
         self._run_tokens, self._run_usd = 0, 0.0
@@ -68,7 +68,12 @@ class Meter:
     def since(self, mark: int) -> Usage:
         """Sum up what was used after `mark`: one batch's bill, say."""
         with self._lock:
-            return sum(self._records[mark:], Usage())
+            return sum((usage for _, usage in self._records[mark:]), Usage())
+
+    def models(self, mark: int) -> tuple[str, ...]:
+        """Name the models that answered after `mark`, each once: fallbacks too."""
+        with self._lock:
+            return tuple(dict.fromkeys(model for model, _ in self._records[mark:]))
 
     def reserve(self, model: str, input_tokens: int, output_tokens: int, price: Card) -> Reservation:
         """Hold room for a call, or raise SpendingLimit that names the setting whose bound it would pass."""
@@ -85,7 +90,7 @@ class Meter:
         with self._lock:
             self._turn_day()
             self._open.discard(held)
-            self._records.append(usage)
+            self._records.append((held.model, usage))
             self._run_tokens += _tokens(usage)
             self._day_tokens += _tokens(usage)
             if held.model == FREE:

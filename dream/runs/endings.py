@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from dream.consolidate.archive import Consolidated
 from dream.consolidate.fidelity import Kept
+from dream.dreaming.dreamer import Models
 from dream.dreaming.proposals import is_about
 from dream.errors import DreamError, NightOver, SpendingLimit
 from dream.models import Diagnostic, Outcome, Proposal, Usage
@@ -35,17 +36,17 @@ def consolidated(
 
 
 def ran(
-    workspace: Workspace, dreams: Sequence[BatchReport], failure: DreamError | None, waits: str, usage: Usage
+    workspace: Workspace, dreams: Sequence[BatchReport], failure: DreamError | None, waits: str, models: Models
 ) -> RunReport:
-    """Sum up a run of dreams that `failure` ended, or not; `waits` says what waits for a provider.
+    """Sum up a run of dreams by `models` that `failure` ended, or not; `waits` says what waits for a provider.
 
     A bound of time, or one of money after a dream that changed something, is no failure.
     """
-    batches = _settled(dreams)
+    batches, usage, names = _settled(dreams), models.meter.usage, models.names()
     changed, held = any(batch.files for batch in batches), sum(batch.held for batch in batches)
     bound = isinstance(failure, NightOver) or (isinstance(failure, SpendingLimit) and changed)
     if failure is not None and not bound:
-        return RunReport("failed", batches, str(failure), usage, failure.exit_status)
+        return RunReport("failed", batches, str(failure), usage, failure.exit_status, names)
     reason = f"{held} held for review: `dream review` shows them" if held else ""
     if failure is not None:
         reason = str(failure) if changed or not held else reason
@@ -53,7 +54,7 @@ def ran(
         reason = waits or _why_nothing(workspace)
     else:
         reason = "; ".join(filter(None, (reason or ("" if changed else _nothing_new(batches)), waits)))
-    return RunReport("committed" if changed else "held" if held else "nothing", batches, reason, usage)
+    return RunReport("committed" if changed else "held" if held else "nothing", batches, reason, usage, models=names)
 
 
 def _settled(batches: Sequence[BatchReport]) -> tuple[BatchReport, ...]:

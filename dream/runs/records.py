@@ -56,5 +56,5 @@ def run_record(report: RunReport, models: Models, started: datetime, ended: date
         findings=dict(Counter(outcome.state for batch in report.batches for outcome in batch.outcomes)),
         usage=report.usage,
         commits=tuple(batch.commit for batch in report.batches if batch.commit),
-        model=models.names,
+        model=models.names(),
     )

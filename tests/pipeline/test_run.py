@@ -11,6 +11,7 @@ import pytest
 from dream import pipeline
 from dream.dreaming.dreamer import Models
 from dream.errors import Busy, ModelUnavailable
+from dream.llm.metered import MeteredModel
 from dream.llm.model import Completion, ToolCall
 from dream.llm.spending import Meter
 from dream.models import NewEntry
@@ -296,6 +297,19 @@ def test_every_run_leaves_a_record(workspace: Workspace) -> None:
     assert (record.command, record.outcome, record.entries) == ("run", "committed", (1, 1))
     assert dict(record.findings) == {"applied": 1}
     assert len(record.commits) == 1
+
+
+def test_a_dream_names_the_model_that_answered_not_the_one_that_was_down(workspace: Workspace) -> None:
+    add(workspace, "- moved to Tokyo")
+    meter = Meter(QUIET, now=lambda: NOW)
+    down = ScriptedModel(ModelUnavailable("big is down."), name="big")
+    phase1, phase2 = (
+        MeteredModel([down, ScriptedModel(answer, name="small")], meter) for answer in ("[USER] Lives in Tokyo", "done")
+    )
+    report = pipeline.run(workspace, settings=QUIET, now=NOW, models=Models(phase1, phase2, meter))
+    assert report.models == "small"
+    assert workspace.git.log(1)[0].model == "small"
+    assert runs.last(workspace.private, 1)[0].model == "small"
 
 
 def test_what_is_over_the_budget_moves_to_the_archive(workspace: Workspace) -> None:

@@ -130,3 +130,19 @@ def test_a_source_that_names_nothing_is_refused_and_dream_toml_stays(workspace: 
     assert done.status == 2
     assert "Agents known by name: claude-code" in done.err
     assert not (workspace.root / "dream.toml").exists()
+
+
+def test_a_path_named_from_where_one_stands_is_found_every_night(workspace: Workspace, tmp_path: Path) -> None:
+    here = tmp_path / "here"
+    (here / "[x] chats").mkdir(parents=True)
+    (here / "[x] chats" / "a.json").write_text('[{"role": "user", "content": "I moved to Rome."}]')
+
+    for named, stored in [
+        ("[x] chats/a.json", f"{here}/[x] chats/a.json"),
+        ("*/a.json @ Asia/Tokyo", f"{here}/*/a.json @ Asia/Tokyo"),
+    ]:
+        assert dream("sources", "add", named, "-w", workspace.root, cwd=here).err == ""
+        assert settings_file.sources(workspace.root)[-1] == stored
+    assert dream("sources", "add", "codex", "-w", workspace.root, cwd=here).status == 0
+    assert settings_file.sources(workspace.root)[-1] == "codex"
+    assert "1 new" in dream("sources", "-w", workspace.root, cwd=here).out
