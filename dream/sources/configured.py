@@ -60,7 +60,7 @@ def survey(settings: Settings, root: Path, history: History, *, home: Path, envi
         if not files and name not in configured:
             continue
         known = [seen.sessions(file.name) for file in files]
-        new = [file for file in files if not seen.holds(file.name, file.look)]
+        new = seen.unread(files)
         size = sum(file.look[0] for file in files)
         listed.append(Found(configured.get(name, name), name in configured, len(files), sum(known), size, len(new)))
     return listed

@@ -79,7 +79,7 @@ class Feed:
         self._listed = listing.files(paths, self._report, subagents=self._settings.include_subagents)
         idle_hours = self._settings.idle_hours
         wanted = self._listed if quiet_at is None else listing.quiet(self._listed, quiet_at, idle_hours)
-        return listing.in_order(listing.fresh(wanted, self._seen), self._settings)
+        return listing.in_order(self._seen.unread(wanted), self._settings)
 
     def talks(self, found: Iterable[File]) -> Iterator[Talk]:
         """Yield each session of the files; take its messages before the next one.
@@ -102,7 +102,7 @@ class Feed:
 
     def close(self) -> None:
         """Write what was noted, without the files that are gone."""
-        for gone in self._seen.save(file.name for file in self._listed):
+        for gone in self._seen.save({file.name for file in self._listed}):
             self._bookmarks.forget(gone)
 
     def _note(self, reading: _Reading) -> None:

@@ -11,7 +11,7 @@ from dream import __version__, transcripts
 from dream.errors import TranscriptError
 from dream.models import Diagnostic, Report
 from dream.settings import Settings
-from dream.store.seen import DATABASES, Look, Seen, look
+from dream.store.seen import DATABASES, Look, look
 
 
 class Unread(Diagnostic):
@@ -77,11 +77,6 @@ def quiet(found: Iterable[File], now: datetime, idle_hours: float) -> list[File]
     end = int(now.timestamp() * 1e9)
     start = end - int(idle_hours * 3600e9)
     return [file for file in found if not start < file.look[1] <= end or file.name.endswith(DATABASES)]
-
-
-def fresh(found: Iterable[File], seen: Seen) -> list[File]:
-    """Leave out the files that history holds as they stand; one that a person named is always read."""
-    return [file for file in found if file.named or not seen.holds(file.name, file.look)]
 
 
 def in_order(found: list[File], settings: Settings) -> list[File]:

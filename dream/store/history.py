@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, tzinfo
+from functools import cached_property
 from itertools import repeat
 from pathlib import Path
 from types import TracebackType
@@ -55,9 +56,17 @@ class History:
         self._zone = zone
         self._report = report
         self._reported: set[tuple[str, int]] = set()
+        self._durable = durable
         self._archive = Archive(self.archive_path, private)
-        self._index = Index(private)
-        self._writer = Writer(directory, private, self._archive, self._index, durable=durable, flaw=self._flaw)
+
+    @cached_property
+    def _index(self) -> Index:
+        """What history adds up to: read only by those who ask, for it holds every session there was."""
+        return Index(self.private)
+
+    @cached_property
+    def _writer(self) -> Writer:
+        return Writer(self._directory, self.private, self._archive, self._index, durable=self._durable, flaw=self._flaw)
 
     def append(self, new: Sequence[NewEntry], *, now: datetime) -> list[Entry]:
         """Append entries, all or none, with the next cursors; they are in history when this returns.
@@ -203,7 +212,8 @@ class History:
 
     def close(self) -> None:
         """Give descriptors back; the next use opens them again."""
-        self._writer.close()
+        if "_writer" in self.__dict__:
+            self._writer.close()
 
     def __enter__(self) -> History:
         return self

@@ -8,10 +8,12 @@ session's position is looked up.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 import orjson
 
@@ -20,12 +22,26 @@ from dream.store.files import replace
 from dream.store.history import History
 
 FILE_NAME = "sources.json"
-VERSION = 2
+VERSION = 3
 WITNESS = 64  # bytes of history before its end
 TICK = 2_000_000_000  # ns: the coarsest clock of a file system (FAT); a file this new may change and not look so
 DATABASES = (".db", ".sqlite")  # what their writers add stands in a second file at first
 
 Look = tuple[int, ...]
+
+
+class File(Protocol):
+    """A file in a list: its name, how it looked, and whether a person named it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def look(self) -> Look: ...
+    @property
+    def named(self) -> bool: ...
+
+
+F = TypeVar("F", bound=File)
 
 
 def look(path: str) -> Look:
@@ -49,30 +65,42 @@ def is_utf8(path: str) -> bool:
 
 
 class Seen:
-    """The cache beside `history`. What was read under other `terms` (settings, version) counts as not read."""
+    """The cache beside `history`. What was read under other `terms` (settings, version) counts as not read.
+
+    Its first line says how each file looked, column by column: thousands of small lists cost more to read than to
+    compare. Its second says how far each session of a file is in history, which is asked for only where history has
+    changed, or the cache will.
+    """
 
     def __init__(self, history: History, terms: str) -> None:
         self._path = history.private / FILE_NAME
         self._history = history
         self._terms = terms
-        self._files: dict[str, tuple[list[int], dict[str, int], str]] = {}
+        self._looks: dict[str, dict[str, Look]] = {terms: {}}  # by terms, then by file
+        self._written_ends = b"{}"
         self._changed = False
         with suppress(OSError, ValueError, TypeError, KeyError):
-            state = orjson.loads(self._path.read_bytes())
+            head, _, ends = self._path.read_bytes().partition(b"\n")
+            state = orjson.loads(head)
             if state["version"] == VERSION:
-                self._files = dict(state["files"])
+                self._looks |= _by_terms(state["groups"])
+                self._written_ends = ends
                 if not _still(history.path, state.get("history", ())):
                     self._check()
 
     def holds(self, path: str, now: Look) -> bool:
         """Tell whether all of the file, which looks as `now`, was in history, and still is."""
-        found = self._files.get(path)
-        return found is not None and found[0] == [*now] and found[2] == self._terms
+        return self._looks[self._terms].get(path) == now
+
+    def unread(self, files: Iterable[F]) -> list[F]:
+        """Return those of `files` that history does not hold as they look; one that a person named is among them."""
+        held = self._looks[self._terms].get
+        return [file for file in files if held(file.name) != file.look or file.named]
 
     def sessions(self, path: str) -> int:
         """Return how many sessions the file held when it was last read; 1 for one that was not."""
-        found = self._files.get(path)
-        return 1 if found is None else len(found[1])
+        found = self._ends.get(path)
+        return 1 if found is None else len(found)
 
     def note(self, path: str, before: Look, keys: Mapping[str, int], at: datetime) -> bool:
         """Note that history holds all of the file as it looked `before` it was read; `keys` are their positions.
@@ -83,37 +111,73 @@ class Seen:
         with suppress(OSError):
             age = int(at.timestamp() * 1e9) - max(before[1::3])
             if look(path) == before and not 0 <= age < TICK:
-                self._files[path] = (list(before), dict(keys), self._terms)
-                self._changed = True
+                self._forget([path])
+                self._looks[self._terms][path] = before
+                self._ends[path] = dict(keys)
                 return True
         return False
 
-    def save(self, listed: Iterable[str]) -> list[str]:
+    def save(self, listed: Set[str]) -> list[str]:
         """Write the cache, without the files that are gone, which are returned.
 
         One that can't be written costs time and nothing else; so does a file whose name is not UTF-8.
         """
-        missing = [path for path in self._files.keys() - set(listed) if not Path(path).exists()]
-        for path in missing:
-            del self._files[path]
-        if self._changed or missing:
-            named = {path: found for path, found in self._files.items() if is_utf8(path)}
+        missing = [path for files in self._looks.values() for path in files.keys() - listed if not Path(path).exists()]
+        self._forget(missing)
+        if self._changed:
             with suppress(OSError, WorkspaceError):
-                state = {"version": VERSION, "history": _mark(self._history.path), "files": named}
-                replace(self._path, orjson.dumps(state), durable=False)
+                head = {"version": VERSION, "history": _mark(self._history.path), "groups": self._groups()}
+                ends = {path: found for path, found in self._ends.items() if is_utf8(path)}
+                replace(self._path, orjson.dumps(head) + b"\n" + orjson.dumps(ends), durable=False)
         return missing
+
+    @cached_property
+    def _ends(self) -> dict[str, dict[str, int]]:
+        """How far each session of each file is in history, by file."""
+        with suppress(ValueError, TypeError):
+            return dict(orjson.loads(self._written_ends))
+        return {}
 
     def _check(self) -> None:
         """Drop the files of which history no longer holds all."""
         positions = self._history.positions()
-        lost = [
-            path
-            for path, (_, ends, _) in self._files.items()
-            if any(positions.get(key, 0) < end for key, end in ends.items())
-        ]
-        for path in lost:
-            del self._files[path]
+        held = {
+            path for path, ends in self._ends.items() if all(positions.get(key, 0) >= end for key, end in ends.items())
+        }
+        self._forget([path for files in self._looks.values() for path in files if path not in held])
         self._changed = True
+
+    def _forget(self, paths: Iterable[str]) -> None:
+        for path in paths:
+            for files in self._looks.values():
+                files.pop(path, None)
+            self._ends.pop(path, None)
+            self._changed = True
+
+    def _groups(self) -> list[dict[str, object]]:
+        """Write the looks as columns: of each terms, and of each length, since a database has a log beside it."""
+        groups: dict[tuple[str, int], list[tuple[str, Look]]] = {}
+        for terms, files in self._looks.items():
+            for path, found in files.items():
+                if is_utf8(path):
+                    groups.setdefault((terms, len(found)), []).append((path, found))
+        return [
+            {
+                "terms": terms,
+                "names": [path for path, _ in rows],
+                "looks": list(zip(*(row for _, row in rows), strict=True)),
+            }
+            for (terms, _), rows in groups.items()
+        ]
+
+
+def _by_terms(groups: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Look]]:
+    """Read what `Seen` writes. Raises ValueError, TypeError or KeyError for what is not that."""
+    found: dict[str, dict[str, Look]] = {}
+    for group in groups:
+        rows = zip(group["names"], zip(*group["looks"], strict=True), strict=True)
+        found.setdefault(group["terms"], {}).update(rows)
+    return found
 
 
 def _mark(path: Path) -> list[int | str]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import sys
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,6 +16,7 @@ import pytest
 from dream import pipeline
 from dream.reports import ConsolidateReport
 from dream.settings import Settings
+from dream.sources import configured
 from dream.store.workspace import Workspace
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
@@ -127,7 +131,8 @@ def test_deleted_files_leave_the_cache_and_history_as_it_is(workspace: Workspace
     opened(workspace, folder)
     gone.unlink()
     assert opened(workspace, folder) == []
-    assert list(json.loads((workspace.private / "sources.json").read_bytes())["files"]) == [str(folder / "b.jsonl")]
+    head, ends = map(json.loads, (workspace.private / "sources.json").read_bytes().splitlines())
+    assert [group["names"] for group in head["groups"]] == [list(ends)] == [[str(folder / "b.jsonl")]]
     assert len(list(workspace.history.after(0))) == 2
 
 
@@ -183,3 +188,52 @@ def test_subagents_are_read_when_they_are_asked_for(workspace: Workspace, folder
     asked = Settings(timezone="UTC", durable=False, include_subagents=True)
     pipeline.consolidate(workspace, [folder], settings=asked, now=NOW)
     assert list(workspace.history.positions()) == ["claude-code:s1", "claude-code:s1/a7"]
+
+
+def calls(deed: Callable[[], object]) -> Counter[str]:
+    """Count what `deed` calls: the functions written in C by name, and all of Python's together."""
+    counted: Counter[str] = Counter()
+
+    def note(_: object, event: str, function: object) -> None:
+        if event == "c_call":
+            counted[function.__name__] += 1  # type: ignore[attr-defined]
+        elif event == "call":
+            counted["Python"] += 1
+
+    sys.setprofile(note)
+    try:
+        deed()
+    finally:
+        sys.setprofile(None)
+    return counted
+
+
+def test_a_file_with_nothing_new_costs_one_look_and_ten_calls(workspace: Workspace, folder: Path) -> None:
+    settings = replace(QUIET, sources=(str(folder / "*.jsonl"),))
+
+    def night() -> None:
+        opened = Workspace.open(workspace.root)
+        found = configured.paths(settings, opened.root, home=folder, environ={})
+        pipeline.consolidate(opened, found, settings=settings, now=NOW, idle=True)
+
+    counted = []
+    for size in (20, 220):
+        for number in range(size):
+            write(folder / f"{number}.jsonl", number % 60, session=f"s{number}")
+        night()
+        counted.append(calls(night))
+    few, many = counted
+
+    assert many["stat"] - few["stat"] == 200
+    assert many["Python"] - few["Python"] <= 5.5 * 200
+    assert many.total() - few.total() <= 16 * 200
+    assert many["loads"] == few["loads"]
+
+
+def test_a_night_with_nothing_new_does_not_read_what_history_adds_up_to(workspace: Workspace, folder: Path) -> None:
+    write(folder / "a.jsonl", 1)
+    opened(workspace, folder)
+    another = Workspace.open(workspace.root)
+
+    assert opened(another, folder) == []
+    assert "_index" not in vars(another.history)
