@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,7 +96,7 @@ def _of_hook() -> tuple[Path, ...]:
     import orjson
 
     try:
-        named = orjson.loads(sys.stdin.buffer.read())["transcript_path"]
+        named = orjson.loads(options.standard_input())["transcript_path"]
         path = None if named is None else Path(named).expanduser().absolute()
         return () if path is None or not path.exists() else (path,)
     except (ValueError, KeyError, TypeError) as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
@@ -38,7 +37,7 @@ def command(what: str, is_text: bool, dry_run: bool, yes: bool, directory: Path 
     from dream import forget
 
     workspace = options.open_workspace(directory)
-    asks = not as_json and sys.stdin.isatty() and sys.stdout.isatty()
+    asks = not as_json and options.somebody_answers()
     if not (dry_run or yes or asks):
         raise UsageError(
             "Forgetting can't be taken back: look with --dry-run, and say --yes where there is no terminal."

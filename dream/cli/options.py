@@ -37,11 +37,18 @@ class Text(click.types.StringParamType):
 
 
 def standard_input() -> str:
-    """Read standard input as UTF-8, whatever the locale; raises UsageError where it is something else."""
+    """Read standard input as UTF-8, whatever the locale; raises UsageError where it is closed or something else."""
+    if sys.stdin is None:
+        raise UsageError("Standard input is closed.")
     try:
         return sys.stdin.buffer.read().decode("utf-8")
     except UnicodeError as error:
         raise UsageError("Standard input is not UTF-8 text.") from error
+
+
+def somebody_answers() -> bool:
+    """Tell whether a person can be asked: both ends are a terminal. Either may be closed, then it is None."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
 
 
 def confirmed(question: str) -> bool:
@@ -104,7 +111,7 @@ def open_workspace(directory: Path | None) -> Workspace:
 
     if directory is not None:
         return Workspace.open(directory, report=report)
-    return Workspace.find(Path.cwd(), os.environ, report=report)
+    return Workspace.find(Path(), os.environ, report=report)
 
 
 def read_settings(opened: Workspace, model: str | None = None, pairs: tuple[str, ...] = ()) -> Settings:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -55,7 +54,7 @@ def command(
     mode: Mode = "only" if only else "at" if at else "before"
     restoring = partial(restore, options.open_workspace(directory), sha, mode=mode, forget=forget)
     # 1. What would be undone, where that is asked for or a person is there to be asked.
-    if dry_run or (_asks(as_json) and not yes):
+    if dry_run or (options.somebody_answers() and not (yes or as_json)):
         preview = restoring(dry_run=True, now=options.now())
         _show(preview, preview=True, as_json=as_json)
         if dry_run or not preview.diff.text:
@@ -67,10 +66,6 @@ def command(
     done = restoring(now=options.now())
     _show(done, preview=False, as_json=as_json)
     return 3 if done.held else None
-
-
-def _asks(as_json: bool) -> bool:
-    return not as_json and sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def _show(restored: Restored, *, preview: bool, as_json: bool) -> None:

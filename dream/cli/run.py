@@ -87,7 +87,7 @@ def _idle(directory: Path | None, *, as_json: bool) -> bool:
     """Say so and leave a record where plainly nothing is to be dreamt; then nothing else has to be loaded."""
     from dream.store import idle, places
 
-    root = places.absolute(directory) if directory else places.find(Path.cwd(), os.environ)
+    root = places.absolute(directory) if directory else places.find(Path(), os.environ)
     configured = any(name.startswith("DREAM_") and name != places.VARIABLE for name in os.environ)
     if root is None or configured or (root / "dream.toml").exists():
         return False

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from dream.errors import WorkspaceError
+
 VARIABLE = "DREAM_WORKSPACE"
 # What a workspace is known by, beside its directory memory/.
 SIGNS = ("SOUL.md", "USER.md", "memory/MEMORY.md", "memory/history.jsonl", "memory/HISTORY.md")
@@ -36,5 +38,11 @@ def default(environ: Mapping[str, str]) -> Path:
 
 
 def absolute(path: Path | str) -> Path:
-    """Return `path` with `~` and the working directory filled in; links are kept."""
-    return Path(path).expanduser().absolute()
+    """Return `path` with `~` and the working directory filled in; links are kept.
+
+    Raises WorkspaceError where the working directory is needed and has been removed.
+    """
+    try:
+        return Path(path).expanduser().absolute()
+    except FileNotFoundError as error:
+        raise WorkspaceError("The directory you are in has been removed; change to another.") from error

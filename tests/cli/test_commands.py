@@ -436,3 +436,29 @@ def test_a_text_that_is_not_utf_8_is_wrong_usage(fresh: Path, words: list[str | 
     assert done.returncode == 2
     assert b"not UTF-8 text" in done.stderr
     assert Workspace.open(fresh).history.last_cursor() == 0
+
+
+def test_a_directory_that_was_removed_under_a_shell_is_one_sentence(fresh: Path, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    line = ["sh", "-c", f'mkdir {gone}; cd {gone}; rmdir {gone}; exec "$@"', "sh", *command()]
+
+    done = subprocess.run([*line, "run"], capture_output=True, text=True, env=environment(), check=False)
+    named = subprocess.run([*line, "log", "-w", str(fresh)], capture_output=True, env=environment(), check=False)
+
+    assert (done.returncode, done.stderr) == (
+        1,
+        "dream: The directory you are in has been removed; change to another.\n",
+    )
+    assert named.returncode == 0
+
+
+def test_a_closed_standard_input_is_no_answer_and_no_text(dreamt: Path) -> None:
+    def closed(*words: str) -> subprocess.CompletedProcess[str]:
+        line = ["sh", "-c", '"$@" <&-', "sh", *command(*words, "-w", dreamt)]
+        return subprocess.run(line, capture_output=True, text=True, env=environment(), check=False)
+
+    newest = dream("log", "-w", dreamt, "--json").json[0]["sha"]
+
+    assert (closed("note", "-").returncode, closed("note", "-").stderr) == (2, "dream: Standard input is closed.\n")
+    assert closed("consolidate", "--hook").stderr == "dream: Standard input is closed.\n"
+    assert closed("restore", newest).returncode == 0
