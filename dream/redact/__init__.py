@@ -49,6 +49,22 @@ _GIVEN = (
     r"[\"'`*\])]{0,3}[ \t]{0,3}(?P<by>=>|:=|={1,3}|:|：|\bis\b:?|\bwas\b|\bist\b|是|は|为)[ \t*]{0,4}"
     r"(?P<quote>[\"'`]?)(?P<value>[^\s\"'`<>]{4,64})"
 )
+# The same in a sentence: "the password for the wiki is now …", "changed my password to …", "use … as the password".
+_OF = (
+    r"(?:[ \t]+(?:for|of|to|on|at|für|fürs|von|vom|zum|zur|beim|de|del|para|pour|du)\b[^.!?;:\n\"'`]{1,40}?"
+    r"|,[^,.!?;:\n\"'`]{1,30},)?"
+)
+_TOLD = r"[ \t]+(?P<quote>[\"'`]?)(?P<value>[^\s\"'`<>]{6,64})"
+_SAID = (
+    rf"{_OF}[ \t]+(?:is|was|ist|war|lautet|heißt|es|era|est|è)"
+    rf"(?:[ \t]+(?:now|still|currently|jetzt|nun|ahora|maintenant))?{_TOLD}"
+)
+_CHANGED = rf"{_OF}[ \t]+(?:to|auf|in|a|por|à|en){_TOLD}"
+_CHANGE = r"(?i)\b(?:re)?set|chang|updat|änder|setz|cambi|modifi"
+_CHANGE_BEHIND = r"ändert|gesetzt"
+_VERB_CHARS = 40  # before the word, or behind the value, where the verb may stand
+_LEAST_TOLD = 6  # characters of a password in a sentence
+_AS = r"(?P<value>[^\s\"'`<>]{6,64})[\"'`]?[ \t]+as[ \t]+(?:[a-z-]+[ \t]+){0,3}$"
 _HEAD_CHARS = 64  # of a value: enough to judge it by, and keeps the time linear
 _TAIL = r"(?=[\s\"'`<>])"
 # What stands there in forms, code and examples instead of a secret.
@@ -168,6 +184,32 @@ def _assignments(text: str) -> Iterator[tuple[str, Span]]:
         yield ("password" if password else "secret"), (start, end)
 
 
+def _sentences(text: str) -> Iterator[tuple[str, Span]]:
+    """Find passwords that are told in a sentence; there only what holds letters and digits is taken for one."""
+    lower = text.replace("İ", "I").lower()
+    for word in _regex(_PASSWORDS).finditer(lower):
+        span = _told(text, word.start(), word.end())
+        value = _trimmed(text[slice(*span)], "").rstrip("!?")
+        if len(value) >= _LEAST_TOLD and _mixed(value) and _looks_secret(value, password=True, plain=False):
+            yield "password", (span[0], span[0] + len(value))
+
+
+def _told(text: str, start: int, end: int) -> Span:
+    """Return where the value of the word for a password at `start` to `end` is told; an empty span where it is not."""
+    said = _regex(_SAID).match(text, end)
+    if said is not None:
+        return said.span("value")
+    changed = _regex(_CHANGED).match(text, end)
+    if changed is not None:
+        before, behind = text[max(0, start - _VERB_CHARS) : start], text[changed.end() :][:_VERB_CHARS]
+        if _regex(_CHANGE).search(before) or _regex(_CHANGE_BEHIND).search(behind):
+            return changed.span("value")
+    first = max(0, start - 2 * _HEAD_CHARS)
+    before = text[first:start]
+    used = _regex(_AS).search(before) if " as " in before else None
+    return (first + used.start("value"), first + used.end("value")) if used else (0, 0)
+
+
 def _trimmed(value: str, quote: str) -> str:
     """Leave the sentence's own marks out of a value that is not in quotes."""
     return value if quote else value.rstrip(".,;:)]}，。；、）")
@@ -233,6 +275,7 @@ _FINDERS: tuple[Finder, ...] = (
     _key_blocks,
     *(functools.partial(_shaped, shape) for shape in SHAPES),
     _url_passwords,
+    _sentences,
     _headers,
     _basic_headers,
     _assignments,
