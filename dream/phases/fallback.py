@@ -8,6 +8,7 @@ from dream.models import Finding, MemoryFile
 from dream.phases.draft import Edit, EditError, lines
 from dream.phases.editing import Editing
 from dream.phases.similar import coverage, nearest, states
+from dream.titles import standing
 from dream.wording import without_said_on
 
 REMOVE_AT = 0.6  # share of a removal's content words that a line must hold to be the one meant
@@ -69,21 +70,23 @@ def _add(editing: Editing, number: int) -> None:
         beside = Edit(finding.file, line_near, f"{line_near}\n{fact}", (number,))
         if _attempt(editing, beside, number):
             return
-    title = _heading(finding.file, finding.text)
-    if here.count(title) == 1 and _attempt(editing, Edit(finding.file, title, f"{title}\n{fact}", (number,)), number):
-        return
+    title = standing(here, _section(finding.file, finding.text))
+    if title is not None and here.count(title) == 1:
+        below = Edit(finding.file, title, f"{title}\n{fact}", (number,))
+        if _attempt(editing, below, number):
+            return
     _attempt(editing, Edit(finding.file, "", fact, (number,)), number)
 
 
-def _heading(file: MemoryFile, text: str) -> str:
-    """Return the heading that a fact without a near line belongs under, told by plain words."""
+def _section(file: MemoryFile, text: str) -> str:
+    """Return the section that a fact without a near line belongs in, told by plain words."""
     if file == "SOUL.md":
-        return "## Rules"
+        return "Rules"
     if file == "USER.md":
-        return "## Preferences" if _LIKING.search(text) else "## Person"
-    kinds = ((_FIXED, "## Solutions"), (_DECIDED, "## Decisions"), (_DATED, "## Events"))
+        return "Preferences" if _LIKING.search(text) else "Person"
+    kinds = ((_FIXED, "Solutions"), (_DECIDED, "Decisions"), (_DATED, "Events"))
     fact = without_said_on(text)
-    return next((title for pattern, title in kinds if pattern.search(fact)), "## Facts")
+    return next((title for pattern, title in kinds if pattern.search(fact)), "Facts")
 
 
 def _attempt(editing: Editing, edit: Edit, number: int) -> bool:

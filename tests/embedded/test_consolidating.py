@@ -30,7 +30,7 @@ def test_a_chinese_statement_stays_chinese() -> None:
 
 def test_an_answer_without_content_takes_its_question_along() -> None:
     talk = [("assistant Ben", "What do you do for a living, Ann?"), ("user Ann", "Counseling!")]
-    assert summary(talk)[1:] == ['Ann, asked "What do you do for a living, Ann?": Counseling']
+    assert summary(talk)[1:] == ["Ann, asked what they do for a living: Counseling"]
 
 
 def test_a_question_states_what_it_takes_for_granted() -> None:

@@ -29,7 +29,7 @@ LINES = [
     "Vera, asked \"How's the stove?\": It's from 1911, and their neighbour Sigrid restored it in her workshop",
     "Vera painted a seascape on Sunday; It shows the storm that took our jetty (8 May 2023)",
     "Otto has been carving wooden puffins with their son",
-    'Otto, asked "What wood do you use?": Birch from our garden',
+    "Otto, asked what wood they use: Birch from our garden",
     "Otto's knee surgery is on Friday 19 May 2023",
     "Otto carved a puffin on 7 May 2023; they made it for Vera's daughter",
 ]

@@ -91,7 +91,7 @@ def test_a_list_is_told_with_the_question_that_it_answers() -> None:
     ]
     assert (
         summary(talk)[-1]
-        == 'Otto, asked "What have you been carving lately?": Lately, puffins and chess pieces (8 May 2023)'
+        == "Otto, asked what they have been carving lately: Lately, puffins and chess pieces (8 May 2023)"
     )
 
 

@@ -75,7 +75,7 @@ def test_a_user_who_works_with_an_agent_tells_no_views() -> None:
         ),
         (
             "It was great to sail round the island with the twins.",
-            "Ben: It was great to sail round the island with the twins (8 May 2023)",
+            "Ben found it great to sail round the island with the twins (8 May 2023)",
         ),
     ],
 )

@@ -7,7 +7,14 @@ import re
 from dream.llm.embedded.cues import says_changed, undated
 from dream.llm.embedded.ending import ends, names_old
 from dream.llm.embedded.frames import other_in_frame, other_words
-from dream.llm.embedded.relations import one_at_a_time, other_attitude, other_holder, renamed
+from dream.llm.embedded.relations import (
+    one_at_a_time,
+    one_home_one_job,
+    other_attitude,
+    other_count,
+    other_holder,
+    renamed,
+)
 from dream.llm.embedded.salience import happened
 from dream.llm.embedded.slots import other_in_slot
 from dream.llm.embedded.subjects import about
@@ -24,7 +31,7 @@ def supersedes(new: str, old: str) -> bool:
     new, old = undated(new), undated(old)
     if new == old or of_another(new, old):
         return False
-    if whole or one_at_a_time(new, old) or renamed(new, old):
+    if whole or one_at_a_time(new, old) or one_home_one_job(new, old) or renamed(new, old) or other_count(new, old):
         return True
     if _other_where_said(new, old) or other_version(new, old):
         return True

@@ -29,7 +29,7 @@ _SUBJECTLESS = re.compile(
     r"^(?:(?:Is|Was|Does|Did|Would|Could|Has|Had|Should|Do)(?:n't)?|Can(?:'t)?|Cannot|Will|Won't) (?!you\b|i\b|it\b)[^?]*$",
     re.I,
 )
-_QUOTED = re.compile(r'^(?:\S{1,40}, )?[Aa]sked "')
+_QUOTED = re.compile(r'^(?:\S{1,40}, )?[Aa]sked (?:"|wh\w+ |how |about )')
 
 
 @dataclass(frozen=True, slots=True)

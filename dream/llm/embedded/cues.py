@@ -8,10 +8,10 @@ from functools import lru_cache
 SUFFIX = re.compile(r"\s*[（(][^()（）]{0,40}(?:\d{4}|\d月)[^()（）]{0,20}[)）]$")
 CUE = re.compile(
     r"\b(?:now|actually|instead|no longer|not anymore|these days|nowadays|from now on|changed?|switch(?:ed|ing)?|moved?|moving|relocated|updat\w+|new|"
-    r"increas\w+|decreas\w+|reduced|lowered|dropped|fell|rose|rais\w+|mov(?:e|es|ing) to|grew|grown|improv\w+|extend\w+|shift\w+|slipped|postpon\w+|reschedul\w+|rebooked|push\w+|"
+    r"increas\w+|decreas\w+|reduced|lowered|dropped|fell|rose|passed|crossed|surpassed|promoted|rais\w+|mov(?:e|es|ing) to|grew|grown|improv\w+|extend\w+|shift\w+|slipped|postpon\w+|reschedul\w+|rebooked|push\w+|"
     r"delay\w+|correct\w+|revis\w+|adjust\w+|reach\w+|recently|total|latest|upgrad\w+|downgraded|bump\w+|brought|down to|up to|rather than|migrated|renamed|replaced|scrap(?:ped)? that|was wrong)\b"
     r"|\b(?:jetzt|nun|inzwischen|mittlerweile|neuerdings|ab sofort|nicht mehr|statt|verschoben|erhöht|gesenkt|gestiegen|gesunken|geändert|gewechselt|umgestiegen|umgezogen|gezogen|verlegt|neue[rsn]?)\b|\bkein\w* \w+ mehr\b"
-    r"|其实|改成|改为|改到|改[喝吃用学玩看]|换成|换到|换了|搬到|搬去|现在|如今|目前|不再|更新|推迟|提前|增加到|减少到|涨到|升到|降到|变成|新的|今は|今では|現在|変わ|変え|変更|延期|移行|切り替え|増え|減り|減っ|引っ越|になり",
+    r"|其实|改成|改为|改到|改[喝吃用学玩看]|换成|换到|换了|搬到|搬去|现在|如今|目前|不再|更新|推迟|提前|增加到|减少到|涨到|升到|降到|变成|新的|今は|今では|現在|変わ|変え|変更|延期|移行|切り替え|増え|上が|下が|減り|減っ|引っ越|になり",
     re.I,
 )
 NOW = re.compile(r"\bnow\b|\binstead of\b|\bno longer\b|\b(?:jetzt|nun)\b|现在|改成|改到|改为|不再|変わ|今は|今では")

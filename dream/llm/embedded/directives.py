@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from dream.llm.embedded.noise import is_injection, is_question
+from dream.llm.embedded.prohibitions import prohibition
 
 _VERB = (
     r"(?:answer|reply|respond|speak|talk|write|explain|summari[sz]e|format|use|call|address|commit|push|merge|deploy|ask|"
@@ -62,6 +63,7 @@ _LEAD = re.compile(
 _WANTS = re.compile(
     r"^(?:(?:the )?user|[A-Z]\w{0,20}|用户) (?:wants|asked|asks|told|prefers|would like|expects|instructed|requested|likes)(?: that)? "
     r"(?:the (?:agent|assistant|model|ai)|you|dream|answers|replies|responses)(?: to)? (?P<rest>.+)$"
+    r"|^(?:(?:the )?user|[A-Z]\w{0,20}) wants: (?P<said>.+)$"
     r"|^(?:Der Nutzer|[A-ZÄÖÜ]\w{1,20}) wünscht: (?P<de>.+)$"
     r"|^.{1,20}?の希望[：:]\s*(?P<ja>.+)$"
     r"|^(?:用户|[\w·]{1,12}?)(?:要求|希望|想让|让)(?:助手|代理|智能体|AI|你)(?P<zh>.+)$",
@@ -77,6 +79,8 @@ def directive(sentence: str) -> str:
         return ""
     head = re.sub(r"^(?:(?:please|pls|and|also|but|so|just|ok|okay|hey|hi|well|remember to|remember|one more thing)\b[,:.]? *)+", "",
                   text, flags=re.I)  # fmt: skip
+    if forbidden := prohibition(head):
+        return forbidden[:1].upper() + forbidden[1:]
     if not (_STANDING.match(text) or _STANDING.match(head) or _FORBIDS.match(head)):
         return ""
     standing = re.search(
@@ -106,7 +110,7 @@ def wanted(line: str) -> str:
     match = _WANTS.match(line)
     if match is None or is_injection(line):
         return ""
-    rest = _DATE.sub("", (match["rest"] or match["zh"] or match["ja"] or match["de"])).strip(" .。")
+    rest = _DATE.sub("", (match["rest"] or match["zh"] or match["ja"] or match["de"] or match["said"])).strip(" .。")
     if match["rest"] and re.match(r"(?:answers|replies|responses)\b", line.split(" ", 2)[-1], re.I):
         thing = line.split(" ", 3)[2]
         rest = (

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dream.llm.embedded.changes import same_fact, supersedes
-from dream.llm.embedded.headings import heading
+from dream.llm.embedded.headings import section_name
 from dream.llm.embedded.layout import TITLES, bullet, is_fact, place, ranks, section_of
 from dream.llm.embedded.routing import people
 from dream.llm.embedded.sections import FILES, bare, facts, files, findings
 from dream.llm.embedded.words import content, likeness, overlap
 from dream.llm.model import ChatMessage, Completion, Json, ToolCall
 from dream.models import Finding, MemoryFile
+from dream.titles import Language, heading, language, standing
 
 ALIKE = 0.45  # overlap of a removed line with the one that stands for it
 GIVE_UP = 2  # answers with errors after which what is still open is skipped
@@ -25,6 +26,7 @@ class _Plan:
     draft: dict[MemoryFile, str]
     prefix: str
     names: frozenset[str] = frozenset()
+    language: Language = "en"
     calls: list[ToolCall] = field(default_factory=list)
     edits: list[tuple[MemoryFile, str, str, list[int]]] = field(default_factory=list)
 
@@ -67,7 +69,7 @@ def edit(data: str, body: str, messages: Sequence[ChatMessage]) -> Completion:
     wanted = findings(body)
     settled, failed, errors = _so_far(draft, messages)
     known = [*(bare(line) for text in draft.values() for line in facts(text)), *(f.text for f in wanted.values())]
-    plan = _Plan(draft, f"call_{errors + 1}_", people(known))
+    plan = _Plan(draft, f"call_{errors + 1}_", people(known), language(known))
     if errors >= GIVE_UP:
         plan.skip(sorted(failed), "the edit was refused")
     elif failed:
@@ -186,13 +188,15 @@ def _weave(plan: _Plan, file: MemoryFile, fresh: Sequence[tuple[int, str]]) -> N
     new: dict[str, list[int]] = {} if plan.draft[file].strip() else {TITLES[file]: []}
     titles: dict[str, list[tuple[int, str]]] = {}
     for number, fact in fresh:
-        titles.setdefault(heading(file, fact, plan.names), []).append((number, fact))
-    for title, facts_ in titles.items():
-        if title not in (line.strip() for line in lines):
+        titles.setdefault(section_name(file, fact, plan.names), []).append((number, fact))
+    for name, facts_ in titles.items():
+        title = standing(lines, name)
+        if title is None:
+            title = heading(name, plan.language)
             lines += ["", title]
             new[title] = []
-        standing = [bare(lines[n]) for n in section_of(lines, title) if is_fact(lines[n])]
-        order = ranks([*standing, *(fact for _, fact in facts_)])
+        beside = [bare(lines[n]) for n in section_of(lines, title) if is_fact(lines[n])]
+        order = ranks([*beside, *(fact for _, fact in facts_)])
         for number, fact in sorted(facts_, key=lambda pair: order[pair[1]]):
             lines.insert(place(lines, title, fact, order), bullet(fact))
             new[bullet(fact)] = [number]

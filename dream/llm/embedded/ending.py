@@ -20,6 +20,11 @@ _END = re.compile(
     re.I,
 )
 _CLAUSE = re.compile(r"[,;，；、]|\b(?:and|but|so|because|und|aber)\b")
+_DONE = re.compile(
+    r"^(?:\w+ )?(?:has |have )?(?:now |just )?(?:finished|completed|got through) (?:reading |writing |watching |building )?(?P<what>[^,;]{3,60}?)(?=,|;| and |$)",
+    re.I,
+)
+_DOING = re.compile(r"^(?:\w+ )?(?:is|are) (?:now |still |currently )?(?:\w+ing|on) (?P<what>[^,;]{3,60})$", re.I)
 _WORDS_OF_END = frozenset(
     map(
         stem,
@@ -59,13 +64,15 @@ def names_old(new: str, old: str, shared: list[str]) -> bool:
         return False  # the old line had given it up as well
     if found(DATE, gone):
         return any(key not in content(gone) for key in shared)
-    if not has_cjk(gone) and content(gone).get(stem(gone.lower()), 0.0) < 0.9:
+    if not has_cjk(gone) and max(content(gone).values(), default=0.0) < 0.9:
         return False
     return found(_STATE, old) is not None or len(shared) >= 2
 
 
 def ends(new: str, old: str) -> bool:
     """Say whether `new` tells that what `old` tells as it is has ended."""
+    if _finished(new, old):
+        return True
     if len(new) >= ONE or not found(_END, new) or found(_END, old):
         return False
     told, ended = content(old), _ended(new)
@@ -74,6 +81,15 @@ def ends(new: str, old: str) -> bool:
         return True
     whole = ended and (ended.keys() <= told.keys() or told.keys() <= ended.keys())
     return bool(whole) and about(new) == about(old) and not happened(old) and overlap(ended, told) >= 0.5
+
+
+def _finished(new: str, old: str) -> bool:
+    """Say whether what somebody was doing is done: "Finished Walden" after "Is reading Walden"."""
+    done, doing = found(_DONE, new), found(_DOING, old)
+    if done is None or doing is None or about(new) != about(old):
+        return False
+    what = content(done["what"])
+    return bool(what) and what.keys() <= content(doing["what"]).keys()
 
 
 @lru_cache(maxsize=16384)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dream.llm.embedded.amounts import KINDS, NUMBER
+from dream.llm.embedded.amounts import CLOCK, NUMBER
 from dream.llm.embedded.cues import OVER, found, says_changed, timeless
 from dream.llm.embedded.lexicon import STOP
 from dream.llm.embedded.things import VERB, VERB_DE, slot
@@ -12,6 +12,7 @@ from dream.llm.embedded.words import CJK, has_cjk, stem
 
 _COUNTS = re.compile(r"\b(?:so far|in total|this (?:year|month|week)|up to now)\b", re.I)
 _TOKEN = re.compile(rf"[{CJK}]|[^\s{CJK}]+")
+_BY = frozenset("by on at in".split())
 _ONE_AT_A_TIME = frozenset(map(stem, "drives lives weighs wears earns pays fährt wohnt wiegt verdient".split()))
 _MANY = frozenset(
     map(stem, "likes loves hates knows speaks plays owns met visited bought read mag liebt spricht spielt".split())
@@ -33,7 +34,8 @@ def other_in_frame(new: str, old: str) -> bool:
         return False
     if _numeric(one) != _numeric(other) or (_numeric(one) and _counted(one) != _counted(other)):
         return False
-    return _is_frame(left[:head], left[len(left) - tail :], new)
+    timed = all(CLOCK.search(" ".join(part)) for part in (one, other))
+    return timed or _is_frame(left[:head], left[len(left) - tail :], new)
 
 
 def other_words(left: str, right: str) -> bool:
@@ -81,9 +83,4 @@ def _is_frame(before: list[str], after: list[str], line: str) -> bool:
     verb = stem(before[1 if before[0] in {"We", "Wir"} and len(before) > 1 else 0].lower())
     rest = [token for token in (*before[1:], *after) if token.lower() not in STOP - {"each", "every"}]
     plain = [token for token in rest if stem(token.lower()) != verb]
-    return (
-        bool(plain)
-        or (bool(after) and verb not in _MANY)
-        or verb in _ONE_AT_A_TIME
-        or bool(KINDS & {stem(token.lower()) for token in plain})
-    )
+    return bool(plain) or before[-1].lower() in _BY or (bool(after) and verb not in _MANY) or verb in _ONE_AT_A_TIME

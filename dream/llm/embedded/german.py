@@ -6,12 +6,13 @@ import re
 from functools import lru_cache
 
 _WORDS = frozenset(
-    "ich und ist nicht der das mein meine meinen meinem meiner wir habe haben hat für mit ein eine einen auf von zu im gestern heute letzten "
+    "gegen wohnt wohnen beginnt endet um uhr kostet ich und ist nicht der die das am mein meine meinen meinem meiner wir habe haben hat für mit ein eine einen auf von zu im gestern heute letzten "
     "nächsten nächste letzte wohne heiße mag als lieber wird wurde sind bei uns unter dem den des war unser unsere immer bitte "
     "arbeite jetzt beim zum zur aus nach seit kein keine".split()
 )
 # Words that no English sentence has.
 _SURE = frozenset("ich wir mein meine meinen meinem meiner unser unsere nicht und".split())
+_ENGLISH = frozenset("the of and is are to my i it we they with for this that in at on was has have".split())
 _WORD = re.compile(r"[A-Za-zÄÖÜäöüß]+")
 _IRREGULAR = {
     "bin": "ist", "habe": "hat", "werde": "wird", "fahre": "fährt", "esse": "isst", "lese": "liest", "spreche": "spricht",
@@ -29,7 +30,9 @@ _NEUTER = re.compile(
     r"(?:chen|lein|ment|um|zeug|rad|haus|tier|zimmer|Kind|Auto|Team|Büro|Handy|Projekt|Geld|Leben|Buch|Boot|Pferd|Baby|Hobby|Ziel|Konto|"
     r"Gehalt|essen|getränk|Lieblings\w*(?:essen|buch|spiel|lied))$"
 )
-_MY = re.compile(r"\b(?P<cap>[Mm])ein(?P<end>e[nmrs]?|) (?P<noun>[A-ZÄÖÜ][\wäöüß-]+)(?P<name> [A-ZÄÖÜ][a-zäöüß]+\b)?")
+_MY = re.compile(
+    r"\b(?P<cap>[Mm])ein(?P<end>e[nmrs]?|) (?P<adj>[a-zäöüß]+e[nmrs]? )?(?P<noun>[A-ZÄÖÜ][\wäöüß-]+)(?P<name> [A-ZÄÖÜ][a-zäöüß]+\b)?"
+)
 _ARTICLES = {"e": "die", "en": "den", "em": "dem", "er": "der", "es": "des"}
 _STARTS = re.compile(r"^Ich (?P<verb>[a-zäöüß]+)\b(?P<rest>.*)$", re.S | re.I)
 _INVERTED = re.compile(r"\b(?P<verb>[a-zäöüß]+) ich\b")
@@ -40,8 +43,11 @@ _PARTS = re.compile(r"(?:,? und|,) (?=(?P<verb>[a-zäöüß]+) )|, (?=(?:ich|wir
 @lru_cache(maxsize=16384)
 def is_german(text: str) -> bool:
     """Say whether a text is German: by its small words."""
-    found = {word.lower() for word in _WORD.findall(text)} & _WORDS
-    return len(found) >= 2 or bool(found & _SURE) or (len(found) == 1 and re.search("[äöüß]", text) is not None)
+    told = {word.lower() for word in _WORD.findall(text)}
+    found, other = told & _WORDS, told & _ENGLISH
+    if found & _SURE:
+        return True
+    return len(found) >= 2 > len(other) or (len(found) == 1 and re.search("[äöüß]", text) is not None)
 
 
 def third_de(text: str, name: str) -> str:
@@ -63,9 +69,14 @@ def _theirs(match: re.Match[str], name: str) -> str:
     noun, who = match["noun"], match["name"] or ""
     neuter = not match["end"] and _NEUTER.search(noun)
     article = "das" if neuter else _ARTICLES.get(match["end"], "der")
+    noun = re.sub("e[rs] $", "e ", match["adj"] or "") + noun
     if match.start() or match["cap"] == "m":
         return f"{article} {noun}{who}"
-    return f"{noun}{who}" if who else f"{article.capitalize()} {noun} {'von ' + name if name else 'des Nutzers'}"
+    return (
+        f"{noun}{who}"
+        if who and not match["adj"]
+        else f"{article.capitalize()} {noun} {'von ' + name if name else 'des Nutzers'}"
+    )
 
 
 def _he(verb: str) -> str:

@@ -1,4 +1,4 @@
-"""Under which heading a fact belongs in its file."""
+"""In which section of its file a fact belongs; titles.py says what each is called."""
 
 from __future__ import annotations
 
@@ -45,22 +45,22 @@ _SURROUNDINGS = re.compile(
 )
 
 
-def heading(file: MemoryFile, text: str, names: frozenset[str] = frozenset()) -> str:
-    """Return the heading that a fact belongs under; what is told of people's lives, also those of `names`, stands together."""
+def section_name(file: MemoryFile, text: str, names: frozenset[str] = frozenset()) -> str:
+    """Return the name of the section that a fact belongs in; what is told of people's lives, also those of `names`, stands together."""
     body = SAID_ON.sub("", text)
     if file == "SOUL.md":
-        return "## Rules" if _RULE.search(body) else "## Manner"
+        return "Rules" if _RULE.search(body) else "Manner"
     if file == "USER.md":
-        return "## Preferences" if _LIKING.search(body) else "## Plans" if _PLAN.search(body) else "## Person"
+        return "Preferences" if _LIKING.search(body) else "Plans" if _PLAN.search(body) else "Person"
     if tells_of(body, names) or _of_somebody(body):
-        return "## People"
+        return "People"
     if _SOLUTION.search(body):
-        return "## Solutions"
+        return "Solutions"
     if _DECISION.search(body):
-        return "## Decisions"
+        return "Decisions"
     if dated(body):
-        return "## Events"
-    return "## Environment" if _SURROUNDINGS.search(body) else "## Facts"
+        return "Events"
+    return "Environment" if _SURROUNDINGS.search(body) else "Facts"
 
 
 def _of_somebody(body: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dream.llm.embedded.words import content, mostly_cjk
+from dream.llm.embedded.words import content, has_cjk, mostly_cjk
 
 _INJECTION = re.compile(
     r"\b(?:ignore|disregard|forget|override|bypass)\b[^.]{0,30}\b(?:previous|prior|above|earlier|all|any|system|your)\b"
@@ -131,7 +131,7 @@ def is_passing(text: str) -> bool:
 def is_thin(text: str) -> bool:
     """Say whether a sentence has too little content to be understood alone."""
     found = content(text)
-    if mostly_cjk(text):
+    if has_cjk(text):
         return len(text) < 5 or not found
     strong = sum(weight >= 0.4 for weight in found.values())
     least = 1.0 if _DID.match(text) else 1.4

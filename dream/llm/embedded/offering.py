@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from dream.llm.embedded.addressing import addressed, own_half
 from dream.llm.embedded.advising import advised, asked_for
 from dream.llm.embedded.answering import answered, belongs, needs_question
+from dream.llm.embedded.asking import asked
 from dream.llm.embedded.changes import supersedes
 from dream.llm.embedded.clauses import pruned
 from dream.llm.embedded.corrections import corrected
@@ -23,6 +24,7 @@ from dream.llm.embedded.moods import is_mood
 from dream.llm.embedded.noise import is_injection, is_mine, is_passing, is_pleasantry, is_question, is_secret, is_thin
 from dream.llm.embedded.person import inner, third
 from dream.llm.embedded.plain import is_plain
+from dream.llm.embedded.pointing import points, unpointed
 from dream.llm.embedded.referring import hangs, hangs_at_end, is_wish, leans, referred, refers, shown
 from dream.llm.embedded.salience import happens, salience
 from dream.llm.embedded.sections import Said
@@ -257,11 +259,13 @@ def _state(out: list[Line], text: str, factor: float, turn: _Turn, order: int, p
     elif turn.name and hangs(text) and (not last or last.source != turn.index) and not names_something(text):
         return
     worth = 1.0 if tells(text) else view(text) if turn.name else 0.0
-    if text and worth and not is_thin(text) and (text := addressed(text, turn.other)):
-        factor *= worth
-        tail = inner(anchor(text, turn.message.day)) if turn.name else ""
-        line = _line(turn, _told(turn, text), factor * salience(text), order + len(out), place)
-        out.append(replace(line, tail=tail))
+    if not text or not worth or is_thin(text) or not (text := addressed(text, turn.other)):
+        return
+    telling = factor * worth * salience(text)
+    if points(text := unpointed(text)):
+        return
+    tail = inner(anchor(text, turn.message.day)) if turn.name else ""
+    out.append(replace(_line(turn, _told(turn, text), telling, order + len(out), place), tail=tail))
 
 
 def _advise(out: list[Line], turn: _Turn, deed: str, factor: float, order: int, place: int) -> None:
@@ -302,4 +306,4 @@ def _answer(text: str, turn: _Turn) -> str | None:
         return _told(turn, text)
     who = f"{turn.name}, asked" if turn.name else "The user, asked"
     said = inner(anchor(text, turn.message.day))
-    return f'{who} "{question}": {said}' + said_on(said, turn.message.day, needed=not turn.name or happens(text))
+    return f"{who} {asked(question)}: {said}" + said_on(said, turn.message.day, needed=not turn.name or happens(text))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from dream.llm.embedded.dates import relative
-from dream.llm.embedded.lexicon import COMMON, FEELING, MONTHS, STOP, WEEKDAYS
+from dream.llm.embedded.lexicon import COMMON, FEELING, MONTHS, NUMBERS, STOP, WEEKDAYS
 from dream.llm.embedded.words import content
 
 PLAIN = 0.9  # the weight from which a word names something: no commonplace, no feeling
@@ -53,6 +53,11 @@ _CALLED = re.compile(
     r"^(?:my (?:full )?name(?:'s| is)|I'm called|(?:people|friends|everybody|everyone|just) call me) (?-i:[A-Z])[\w' -]{1,40}$|^(?:我叫|我的名字[是叫])\S{2,8}$",
     re.I,
 )
+# What the value of a thing is: "The default language is French now", "Our sprint length is two weeks".
+_VALUE = re.compile(
+    r"^(?:[Tt]he|[Oo]ur|[Mm]y|[A-Z]\w+'s) (?P<thing>[\w' -]{2,50}?) (?:is|are|has|have|takes?|costs?|lasts?|weighs?) (?:now |about |only |called |named |still )*"
+    rf"(?:(?:[A-Z#@/~$€£\d]|https?:)\S*|{'|'.join(word for word in NUMBERS if len(word) > 2)})(?: \S+){{0,4}}$"
+)
 _DAY = re.compile(rf"\b(?:{'|'.join((*WEEKDAYS, *MONTHS))})\b|\b\d{{4}}-\d\d-\d\d\b")
 _SET = re.compile(
     r"^(?:the|our|my) (?P<thing>[\w' -]{2,50}?) (?:is|are|starts?|begins?|ends?|takes place|happens|is due|(?:was |is |has been )?(?:moved|moves|moving|shifts|slips|slipped|postponed|rescheduled) to)"
@@ -77,6 +82,9 @@ def is_plain(text: str) -> bool:
     other = _NAMED.match(text) or (_GOES.match(text) if len(text) < SHORT else None)
     if other and other["who"].lower().split()[0] not in STOP | COMMON | FEELING | _NOBODY:
         return any(weight >= PLAIN for weight in content(other["what"]).values())
+    valued = _VALUE.match(text)
+    if valued and any(weight >= PLAIN for weight in content(valued["thing"]).values()):
+        return True
     when = _SET.match(text)
     return when is not None and bool(content(when["thing"])) and _is_day(when["when"])
 

@@ -77,7 +77,7 @@ _HOME = re.compile(
 _CALLED = re.compile(r"^(?:The user is called|用户叫|Der Nutzer heißt|ユーザーの名前は) ?(?P<name>[^\s,.。（(]{1,40})")
 _LEAD = re.compile(r"^(?P<name>[^\s:：]{1,40}?)(?P<own>'s)?(?:[:：,]| (?=[a-z'])|(?='s ))")
 _SPEAKS = re.compile(
-    r"([A-Z][\w'-]{1,20}(?: [A-Z][\w'-]{1,20})?|[\u4e00-\u9fff]{2,4})(?::(?= )|：|, asked \")|The user is called (\S+)|(?:用户叫|ユーザーの名前は|Der Nutzer heißt )([^\s（(]+)"
+    r"([A-Z][\w'-]{1,20}(?: [A-Z][\w'-]{1,20})?|[\u4e00-\u9fff]{2,4})(?::(?= )|：|, asked (?=\"|(?:wh|how|about)\w*\b))|The user is called (\S+)|(?:用户叫|ユーザーの名前は|Der Nutzer heißt )([^\s（(]+)"
 )
 _UNNAMED = re.compile(
     r"^(?:[A-Z][a-z]+s(?:\b|')|Is |Has |Can |No longer |Only |On \w+ \w+s, the user |Doesn't |Does |Was |Had |The user|User|Moved |Relocated |We |We'|Our |Ich |Mein|Wir |Unser|Their |(?:Wohnt|Lebt|Arbeitet|Mag|Liebt|Hasst|Isst|Trinkt|Spricht|Lernt|Spielt|Bevorzugt|Hat|Ist) |Der Nutzer|(?:Freundin?|Frau|Mann|Schwester|Bruder|Hund|Katze) |ユーザー|用户|自己)"

@@ -10,7 +10,7 @@ from dream.llm.embedded.things import slot
 from dream.llm.embedded.words import content, has_cjk
 
 _BARE = re.compile(
-    r"^(?:is |are |was |were |been |has |have |be |set |moved |raised |lowered |changed |increased |reduced |extended |postponed |rescheduled |rebooked |shifted |pushed |slipped |scheduled |planned |due |upgraded |renamed )*(?:(?:up|down|back) )?(?P<where>to |at |on |in |by |for |from )?(?:now |about |around |only |over |the |an? )*",
+    r"^(?:is |are |was |were |been |has |have |be |set |moved |raised |lowered |changed |increased |reduced |extended |postponed |rescheduled |rebooked |shifted |pushed |slipped |scheduled |planned |due |upgraded |renamed |called |named )*(?:(?:up|down|back) )?(?P<where>to |at |on |in |by |for |from )?(?:now |about |around |only |over |the |an? )*",
     re.I,
 )
 _AMOUNT = re.compile(r"(?P<n>[$€£¥]?\d[\d.,]*\d|[$€£¥]?\d)\s?(?P<unit>%|[A-Za-zäöü€$]+|[一-龥ァ-ヶー]{1,3})?")
@@ -75,7 +75,10 @@ def _other_name(new: str, old: str) -> bool:
     left, right = _NAME.match(one), _NAME.match(other)
     if left and right:
         return True
-    return not left and not right and max(len(one.split()), len(other.split())) <= 3 and not _MODEST.match(one)
+    single = len(one.split()) == len(other.split()) == 1 and not _MODEST.match(one)
+    return single or (
+        not left and not right and max(len(one.split()), len(other.split())) <= 3 and not _MODEST.match(one)
+    )
 
 
 def _where(value: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from dream.llm.embedded.lexicon import STOP
+from dream.llm.embedded.lexicon import PAST, STOP
 from dream.llm.embedded.words import CJK, has_cjk
 
 _ABOUT = re.compile(rf"^([A-Z][a-z]+)(?=:| [a-z']|'s )|^([{CJK}]{{2,4}})：")
@@ -24,7 +24,7 @@ _KIN_CJK = re.compile(
     r"|妹(?=[はがの])|姉(?=[はがの])|兄(?=[はがの])|弟(?=[はがの])|妻(?=[はがの])|夫(?=[はがの])|父(?=[はがの])|母(?=[はがの])|息子|娘|友達|友人|同僚|上司|彼女(?=[はがの])|彼(?=[はがの])|両親|祖母|祖父)"
 )
 _KIN_DE = re.compile(
-    r"^(?:(?:Der|Die|Das) )?(?P<kin>Schwester|Bruder|Frau|Mann|Freundin|Freund|Mutter|Vater|Eltern|Sohn|Tochter|Kinder|Chefin|Chef|Oma|Opa|Tante|Onkel|Kollegin|Kollege)\b(?: des Nutzers)?(?: (?P<name>[A-ZÄÖÜ][a-zäöüß]+))?"
+    r"^(?:(?:Der|Die|Das) (?:neue )?)?(?P<kin>Schwester|Bruder|Frau|Mann|Freundin|Freund|Mutter|Vater|Eltern|Sohn|Tochter|Kinder|Chefin|Chef|Oma|Opa|Tante|Onkel|Kollegin|Kollege)\b(?: des Nutzers)?(?: (?P<name>[A-ZÄÖÜ][a-zäöüß]+))?"
 )
 _ADVERBS = frozenset("now currently today recently just once still".split())
 
@@ -42,6 +42,8 @@ def about(line: str) -> str:
     if match is None or _VERB_DE.match(line):
         return ""
     name = match[1] or match[2]
+    if name.lower() in PAST:
+        return ""
     verb = name.endswith(("s", "ed", "ing")) and ":" not in line[: len(name) + 1]
     return "" if verb or name.lower() in STOP or name.lower() in _ADVERBS else name
 

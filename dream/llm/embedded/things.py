@@ -34,14 +34,26 @@ _STATES_JA = re.compile(r"^(?P<thing>[^はがを、。]{1,20})(?P<verb>は|が|�
 _CHANGES = re.compile(
     r"^(?:(?:We|They|[A-Z]\w+)(?:'ve| have| has)? |Has |Have )?(?:just |recently |now |also |finally )*"
     r"(?P<verb>[Rr]aised|[Ii]ncreased|[Ll]owered|[Rr]educed|[Dd]ecreased|[Cc]hanged|[Ss]et|[Cc]ut|[Bb]umped|[Uu]pped|[Uu]pdated|[Uu]pgraded|[Ee]xtended|[Mm]oved|[Pp]ushed|[Pp]ostponed|[Rr]escheduled|[Rr]ebooked|[Ss]hifted|[Ss]witched|[Mm]igrated|[Rr]enamed|[Aa]djusted|[Ii]mproved|[Oo]ptimi[sz]ed|[Bb]rought|[Ss]caled|[Cc]orrected|[Dd]elayed)"
-    r" (?P<thing>(?:the|our|their|his|her|an?|[A-Z][\w.-]*'s|[A-Z][\w.-]*)(?: [\w'/.&-]+){0,7}?)(?: (?:up|down|back|out|over))?(?: from (?P<was>[^,;]+?))? to (?P<rest>.+)$"
+    r" (?P<thing>(?:the|our|their|his|her|an?|[A-Z][\w.-]*'s|[A-Z][\w.-]*)(?: [\w'/.&-]+){0,7}?|(?<=hanged )[a-z]+s|(?<=witched )[a-z]+s)(?: (?:up|down|back|out|over))?(?: from (?P<was>[^,;]+?))? to (?P<rest>.+)$"
 )
 _CHOICE = re.compile(
     r"^(?:(?:We|They|[A-Z]\w+)(?:'ve|'re| have| has)? |Has |Is )?(?:now |also )?(?:[Dd]ecided (?:to use|on)|[Uu]ses?|[Cc]hose|[Cc]hosen|[Ss]ettled on|[Gg]o(?:es|ing)? with|[Ww]ent with|[Pp]icked) "
     r"(?P<rest>[A-Z][\w.+#-]*(?: [A-Z0-9][\w.+#-]*)*) for (?P<thing>(?:the|our|their|my) [\w -]{2,40}?)(?: now)?$"
 )
+_HIRED = re.compile(
+    r"^(?:We have|We've got|We got|Has|Have|Got)(?: got)? an? new (?P<thing>[a-z]+(?: [a-z]+)?)(?:,| called| named|:) (?P<rest>[A-Z].*)$"
+)
+# "Is on the free plan", "Upgraded to the Pro plan".
+_KIND = re.compile(
+    r"^(?:(?:Is|We're|We are|Was) (?:still |now )?on|(?:We |Has |Have )?(?:[Uu]pgraded|[Dd]owngraded|[Ss]witched|[Mm]oved|[Cc]hanged) to) (?:the|an?) (?P<rest>[\w-]+) (?P<thing>[a-z]+)(?: now)?$"
+)
+# "The old bike" is another than the new one, and the first job than the one of now.
+_ORDER = frozenset("old first second third last former previous final".split())
+_PARTICLES = frozenset("back home out away here there".split())
+# Which way something goes tells it apart: the flight to Rome is not the one from Rome.
+_WAYS = frozenset("to from before after with without".split())
 _DETERMINERS = frozenset(
-    "the user's user our their my his her a an new current latest total overall old own average der die das des dem den unser unsere neue neuer neues von vom zur zum im of for with to in on at from by about and".split()
+    "the user's user our their my his her a an new current latest total overall own average der die das des dem den unser unsere neue neuer neues von vom zur zum im of for with to in on at from by about and".split()
 )
 _PREPOSITION = re.compile(
     r" (?:of|for|with|to|in|on|at|from|by|about|von|vom|für|mit|zur|zum|im|in|an|am|auf|bei|des|der) "
@@ -66,13 +78,17 @@ class Slot:
     marks: frozenset[str]
     names: frozenset[str]
     value: str
+    order: frozenset[str] = frozenset()
 
     def same(self, other: Slot) -> bool:
         """Say whether both are one thing, as far as one can see: the one that says more of it says nothing else."""
-        if self.noun != other.noun:
+        if self.noun != other.noun or self.order != other.order:
             return False
         marked = self.marks <= other.marks or other.marks <= self.marks
         return marked and (self.names <= other.names or other.names <= self.names)
+
+
+_ACTS = (_CHOICE, _HIRED, _KIND, _CHANGES)
 
 
 @lru_cache(maxsize=16384)
@@ -82,7 +98,7 @@ def slot(line: str) -> Slot | None:
         match = _STATES_JA.match(line) if has_kana(line) else _STATES_CJK.match(line)
         return _cjk(match) if match else None
     german = is_german(line) or _DER_DIE_DAS.match(line) is not None
-    acts = None if german else _CHOICE.match(line) or _CHANGES.match(line)
+    acts = None if german else next((match for form in _ACTS if (match := form.match(line))), None)
     match = acts or (_STATES_DE if german else _STATES).match(line)
     if match is None or (acts is None and _NO_THING.match(line)) or _INSIDE.search(match["thing"]):
         return None
@@ -96,15 +112,20 @@ def _named(thing: str, value: str, *, german: bool) -> Slot | None:
     if not told:
         return None
     front = _PREPOSITION.split(f" {thing} ", maxsplit=1)[0].split()
-    nouns = [word for word in front if word in told and (german or word[:1].islower() or word.isupper())]
+    nouns = [
+        word
+        for word in front
+        if word in told and word not in _PARTICLES and (german or word[:1].islower() or word.isupper())
+    ]
     noun = nouns[0 if german else -1] if nouns else told[-1]
     others = [word for word in told if word != noun]
     names = {word.lower() for word in others if _is_name(word)}
     return Slot(
         stem(noun.lower()),
-        frozenset(stem(word.lower()) for word in others if not _is_name(word)),
+        frozenset(stem(word.lower()) for word in others if not _is_name(word)) | _WAYS & set(words),
         frozenset(names),
         value,
+        _ORDER & {word.lower() for word in words},
     )
 
 

@@ -6,7 +6,7 @@ import re
 
 from dream.llm.embedded.amounts import KINDS, MONTH, NUMBER, WEEKDAY, days, labels, numbered, values
 from dream.llm.embedded.cues import NOW, found, says_changed
-from dream.llm.embedded.lexicon import COMMON, WEEKDAYS
+from dream.llm.embedded.lexicon import COMMON, PAST, WEEKDAYS
 from dream.llm.embedded.salience import happened
 from dream.llm.embedded.slots import names_thing, told_apart
 from dream.llm.embedded.subjects import apart
@@ -15,6 +15,13 @@ from dream.llm.embedded.words import content, has_cjk, overlap, stem
 _UPGRADE = re.compile(
     r"\b(?:upgraded|updated|downgraded|bumped|migrated|moved|switched|went|upgrade|aktualisiert)\b(?: [\w.-]+){0,3}? (?:to|auf) (?P<name>[A-Z][\w+#-]*) v?(?P<n>\d[\d.]*)\b"
 )
+# What somebody did once is another deed the next time: "Bought a new saw for 120 euros".
+_DEED = re.compile(
+    rf"(?:[A-Z][a-z]+ |We )?(?:{'|'.join(sorted(PAST - {'was', 'were', 'had', 'got'}))}|paid|ordered|booked|received|visited|finished|watched|attended|planted|cooked|baked)\b",
+    re.I,
+)
+_FROM = re.compile(r"\b(?:from|instead of|rather than|no longer|not)\b", re.I)
+SHORT = 80  # characters of a line in which a name is of what the line tells
 WHAT = 0.6  # of what a line with a day of the week tells beside the day, that another one tells too
 PLAIN = 1.0  # the weight of a word that is no name
 _APPOINTMENT = re.compile(
@@ -32,9 +39,10 @@ _ANY = frozenset(map(stem, ("runs", "listening", "served", "starts", "works", "n
 
 def other_value(new: str, old: str, shared: list[str]) -> bool:
     """Say whether both name another number of the same unit, in as many of the same words as make it likely."""
-    if told_apart(new, old):
+    if told_apart(new, old) or _of_others(new, old):
         return False
-    cue, left, right = says_changed(new), content(new), content(old)
+    left, right = content(new), content(old)
+    cue = says_changed(new) and not (_DEED.match(new) and _DEED.match(old))
     same, was = overlap(left, right), values(old)
     if (
         (names_thing(new, old) and _other_amount(values(new), was, shared, cue=cue, same=same))
@@ -46,6 +54,14 @@ def other_value(new: str, old: str, shared: list[str]) -> bool:
     if fixed and len(shared) >= 2 and same >= (0.3 if cue else 0.6) and _other_date(new, old):
         return True
     return _other_weekday(new, old, shared)
+
+
+def _of_others(new: str, old: str) -> bool:
+    """Say whether each names somebody or something that the other doesn't: "Owes Clara 25 euros"."""
+    if max(len(new), len(old)) > SHORT:
+        return False
+    left, right = ({key for key, weight in content(line).items() if weight > PLAIN} for line in (new, old))
+    return bool(left - right and right - left) and not found(_FROM, new)
 
 
 def _other_amount(

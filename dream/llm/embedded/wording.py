@@ -18,6 +18,11 @@ from dream.llm.embedded.years import with_years
 
 _CJK = re.compile(f"[{CJK}]")
 _LATIN = re.compile(r"[A-Za-z]{2,}")
+# A wish that is no bare imperative is told as it was said.
+_AS_SAID = re.compile(
+    r"(?:when\w*|if|while|before|after|unless|once|until|as long as|in|for|with|on|inside|during|outside|don't|do not|no|under|you|i|i'd|the|our|my|we|all|every)\b",
+    re.I,
+)
 _BARE_WISH = re.compile(r"(?:answers?|replies|responses|explanations?) (?:of|in|under|with|at|below|within)\b")
 
 
@@ -28,8 +33,8 @@ def told(text: str, name: str, day: date | None) -> str:
     """
     happening = happens(text)
     german = is_german(text)
-    if day and not name:
-        text = with_years(with_dates(text, day), day)
+    if day:
+        text = with_years(text if name else with_dates(text, day), day)
     text = ("" if name else own_name(text)) or third(anchor(text, day), name)
     return re.sub(r"\s+", " ", text) + said_on(text, day, needed=not name or happening, german=german)
 
@@ -52,5 +57,7 @@ def wants(wish: str, name: str) -> str:
     if is_german(wish):
         return f"{name or 'Der Nutzer'} wünscht: {wish}"
     wish = wish[:1].lower() + wish[1:]
+    if _AS_SAID.match(wish):
+        return f"{name or 'User'} wants: {wish}"
     to = "" if _BARE_WISH.match(wish) else "the agent to "
     return f"{name or 'User'} wants {to}{wish}"
