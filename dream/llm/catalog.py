@@ -29,7 +29,7 @@ class Card:
     cached_usd: float | None = None
 
     def cost(self, usage: Usage) -> float | None:
-        """Price `usage`, or None where the price is not known."""
+        """Price `usage` in dollars, or None where the price is not known."""
         if self.input_usd is None or self.output_usd is None:
             return None
         cached = min(usage.cached_tokens, usage.input_tokens)
