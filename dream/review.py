@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from difflib import SequenceMatcher
 
-from dream.errors import UsageError
-from dream.models import MEMORY_FILES, MemoryFile, Proposal, Rejected
+from dream.errors import AnswerUnusable, UsageError
+from dream.models import MEMORY_FILES, MemoryFile, Outcome, Proposal, Rejected
+from dream.phases import findings
 from dream.phases.draft import Edit, EditError, added, gone, lines, replaced
 from dream.store import files, handedits, messages, review_files, transaction
 from dream.store.gitdiff import Diff
@@ -144,8 +145,19 @@ def _commit(
     left = [proposal for proposal in workspace.pending() if proposal.id not in settled]
     names = ", ".join(str(proposal.id) for proposal in decided)
 
+    outcomes = [outcome for proposal in decided for outcome in _outcomes(proposal)] if word == "accepted" else []
+
     def message(difference: Diff) -> str:
-        return messages.build("dream", difference.files, note=f"({word} in review: {names})")
+        return messages.build("dream", difference.files, outcomes=outcomes, note=f"({word} in review: {names})")
 
     wanted = {**changes, review_files.PENDING: review_files.render_pending(left)}
     return transaction.commit(workspace, wanted, expected=found, message=message, now=now).sha
+
+
+def _outcomes(proposal: Proposal) -> list[Outcome]:
+    """Return the findings that an accepted edit settles, so that its lines can be traced like any other's."""
+    try:
+        found = findings.parse("\n".join(proposal.findings), proposal.entries).findings
+    except AnswerUnusable:  # a row that a person changed: the edit is what they decided on
+        return []
+    return [Outcome(finding, "applied", "held, then accepted by a person") for finding in found]

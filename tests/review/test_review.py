@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dream import pipeline, review
+from dream import pipeline, review, trace
 from dream.dreaming.dreamer import Models
 from dream.errors import UsageError, WorkspaceError
 from dream.llm.spending import Meter
@@ -73,6 +73,25 @@ def test_accepting_one_applies_that_one_and_the_others_go_on_waiting(workspace: 
     assert added == {"- Has a dog called Rex"}
     assert workspace.read_file("memory/MEMORY.md") == before["memory/MEMORY.md"]
     assert [one.id for one in workspace.pending()] == [1, 3]
+
+
+def test_an_accepted_line_is_traced_to_its_entry_like_any_other(workspace: Workspace) -> None:
+    dream(workspace, FACTS)
+
+    review.accept(workspace, [2], now=NOW)
+
+    (origin,) = [one for one in trace.origins(workspace) if one.entries]
+    assert (origin.line, origin.findings, origin.entries) == ("- Has a dog called Rex", ("Has a dog called Rex",), (1,))
+
+
+def test_an_accepted_edit_whose_row_a_person_changed_is_made_all_the_same(workspace: Workspace) -> None:
+    dream(workspace, "[USER] Likes green tea {n}")
+    pending = workspace.root / "memory/.pending.jsonl"
+    pending.write_text(pending.read_text().replace("[USER] Likes", "Likes"))
+
+    review.accept(workspace, [1], now=NOW)
+
+    assert "- Likes green tea" in workspace.read_file("USER.md")
 
 
 def test_a_proposal_shows_every_changed_line_and_no_other(workspace: Workspace) -> None:
