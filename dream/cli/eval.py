@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dream.cli import options, output
+from dream.cli import options, output, show
 from dream.cli.group import DreamCommand
 from dream.cli.progress import progress
 from dream.errors import UsageError
@@ -66,7 +66,8 @@ def command(
     if as_json:
         output.emit(tables.shape(found))
         return
-    output.say(f"{len(found.conversations)} conversations, {found.sessions} sessions, model: {found.model}", bold=True)
+    measured = f"{show.counted(len(found.conversations), 'conversation')}, {show.counted(found.sessions, 'session')}"
+    output.say(f"{measured}, model: {found.model}", bold=True)
     for table in tables.tables(found):
         _show(table)
 

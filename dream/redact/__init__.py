@@ -38,6 +38,11 @@ _IN_URL = r"(?<=:)//[^\s:@/\"'<>]{0,128}:(?P<value>[^\s@/\"'<>]{1,256})@"
 _BEARER = r"(?<=earer)[ \t]{1,3}(?P<value>[A-Za-z0-9._~+/-]{16,4000}={0,2})"
 _BASIC = r"(?<=asic)[ \t]{1,3}(?P<value>[A-Za-z0-9+/]{12,4000}={0,2})"
 
+# A payment card's number: in groups as it is printed, or beside the word for a card; the last digit must be right.
+_CARD = r"(?<![\w-])(?:[2-6]\d{3}(?:[ -]\d{4}){3}|3[47]\d{2}[ -]\d{6}[ -]\d{5}|[2-6]\d{15}|3[47]\d{13})(?![\w-])"
+_CARD_WORDS = r"(?i)card|karte|carte|tarjeta|visa|amex|卡|カード"
+_CARD_NEAR = 40  # characters before a number without groups in which that word stands
+
 # Words that a secret follows, searched in lower case, with the kind of the mark.
 _PASSWORDS = r"pass(?:word|wd|phrase|code)|\bpwd|密码|口令|パスワード|비밀번호|passwort|contraseña|mot de passe"
 _KEYS = (
@@ -165,6 +170,20 @@ def _basic_headers(text: str) -> Iterator[tuple[str, Span]]:
             yield "basic-auth", match.span("value")
 
 
+def _cards(text: str) -> Iterator[tuple[str, Span]]:
+    for match in _regex(_CARD).finditer(text):
+        digits = [int(mark) for mark in match[0] if mark.isdecimal()]
+        near = text[max(0, match.start() - _CARD_NEAR) : match.start()]
+        if _checks(digits) and (len(match[0]) > len(digits) or _regex(_CARD_WORDS).search(near)):
+            yield "payment-card", match.span()
+
+
+def _checks(digits: Sequence[int]) -> bool:
+    """Tell whether the last digit is the one that ISO/IEC 7812 (Luhn) asks for."""
+    doubled = [2 * digit - 9 * (digit > 4) for digit in digits[-2::-2]]
+    return sum(doubled) % 10 == -sum(digits[-1::-2]) % 10
+
+
 def _assignments(text: str) -> Iterator[tuple[str, Span]]:
     lower = text.replace("İ", "I").lower()  # the one letter that grows in lower case would shift every place
     for word in _regex(_WORDS).finditer(lower):
@@ -276,6 +295,7 @@ _FINDERS: tuple[Finder, ...] = (
     *(functools.partial(_shaped, shape) for shape in SHAPES),
     _url_passwords,
     _sentences,
+    _cards,
     _headers,
     _basic_headers,
     _assignments,
