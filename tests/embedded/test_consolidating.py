@@ -117,3 +117,21 @@ def test_a_standing_wish_about_the_agent_says_so(text: str, line: str) -> None:
 
 def test_nothing_is_said_of_nothing() -> None:
     assert summary([("user", "ok"), ("assistant", "Done.")]) == []
+
+
+def test_a_task_with_a_bound_is_kept_as_what_is_aimed_at() -> None:
+    text = (
+        "I'm trying to keep the weight of the kite under 900 grams by using thin bamboo rods, but I'm not sure how to "
+        "join them. Can you help me with the frame?"
+    )
+    assert said(text) == [
+        "Is trying to keep the weight of the kite under 900 grams by using thin bamboo rods (8 May 2023)"
+    ]
+
+
+def test_a_preference_that_is_only_mentioned_is_kept() -> None:
+    text = (
+        "I'm trying to plan the menu for the wedding without spoiling the evening, so I'd like to see some sketches, "
+        "as stated in my preference for simple seasonal dishes that don't keep the cooks up all night"
+    )
+    assert said(text) == ["Prefers simple seasonal dishes that don't keep the cooks up all night (8 May 2023)"]

@@ -31,7 +31,7 @@ _GIVEN = re.compile(
 )
 # "Considering my preference for X" says that the user prefers X.
 _PREFERENCE = re.compile(
-    r"\b(?:considering|given|because of|due to|in line with|with|since I have) (?:my|a) (?:strong )?preference for (?P<what>[^,;?]{4,100}?)(?=,|;|\?|\.(?!\d)|$)",
+    r"\b(?:my|since I have a|with a) (?:strong |stated |general |usual |clear )?preference for (?P<what>[^,;?]{4,140}?)(?=,|;|\?|\.(?!\d)|$)",
     re.I,
 )
 _TASK = re.compile(
@@ -65,7 +65,8 @@ _COUNTED = re.compile(
     r"\d[\d.,]*(?P<sign>%?) (?P<noun>(?!of\b|on\b|in\b)[a-z]+(?: (?!on\b|in\b|for\b|by\b|to\b|with\b|and\b|of\b)[a-z]+){0,2})"
 )
 _STAYS = re.compile(
-    r"\b(?:prefer|decided|chose|chosen|choose|deadline|moved|switched|instead|goal|aiming|target\w*|never|always)\b",
+    r"\b(?:prefer|decided|chose|chosen|choose|deadline|moved|switched|instead|goal|aiming|target\w*|never|always)\b"
+    r"|\b(?:keep|stay|limit|cap|fit|remain)\b[^,;?]{0,60}\b(?:under|below|within|at most|less than|no more than|up to) [$€£]?\d",
     re.I,
 )
 _LASTS = re.compile(
