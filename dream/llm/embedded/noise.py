@@ -35,7 +35,7 @@ _GREETING = re.compile(
     r"good to (?:see|hear|know)|great to (?:see|hear|know)|nice to|lovely to|love (?:it|that|this)\b|way to go|well done|"
     r"(?:that|this|it)(?:'s|'ll| is| was| sounds| must| would| looks| seems) (?:\w+ ){0,3}"
     r"(?:awesome|great|amazing|wonderful|cool|nice|good|fantastic|lovely|beautiful|incredible|inspiring|terrible|tough|"
-    r"rough|hard|fun|perfect|sweet|right|true|exciting|interesting|adorable|cute|sad|understandable)\b"
+    r"rough|hard|fun|perfect|sweet|right|true|exciting|interesting|adorable|cute|sad|understandable)\b(?! as an? \w)"
     r"(?! (?!to (?:see|hear|know|meet)\b)[^,;]*\b(?:my|our|i|we|me|us)\b)[^,;]{0,40}$|"
     r"got it|i (?:see|agree|understand)(?=$|[,.;!]| (?:what|how|why|where|that|your?|you\w*|it|this|completely|totally)\b)|i (?:couldn't|could not) agree more|(?:i(?:'ve)? )?(?:got|have|had) (?:some |such )?(?:great|good|big|exciting|awesome|amazing|bad|sad) news(?: to (?:share|tell))?$"
     r"|sure thing|of course|absolutely|exactly$|totally$|definitely$|agreed|same here|me too|ah ha|oof|i'?m (?:so |really |truly )?(?:sorry|grateful for you)|(?:it|that|this|life)(?:'s| is| was) (?:a |an |all |such a )?(?:wild|crazy|tough|great|real)? ?(?:ride|journey|blast|thing|adventure)$|"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from dream.llm.embedded.lexicon import PAST
 
@@ -59,6 +60,7 @@ def stands(text: str) -> bool:
     return _OF_A_THING.match(text) is not None and _WAS.search(text) is None
 
 
+@lru_cache(maxsize=16384)  # a line is compared with many others
 def happened(text: str) -> bool:
     """Say whether a sentence has a verb in the past."""
     return _HAPPENED.search(text) is not None
@@ -69,6 +71,7 @@ def happens(text: str) -> bool:
     return _HAPPENS.search(text) is not None and _LONG_AGO.search(text) is None
 
 
+@lru_cache(maxsize=16384)
 def salience(text: str) -> float:
     """Return a factor around 1 for a trimmed sentence, before it is rewritten."""
     factor = 1.0
