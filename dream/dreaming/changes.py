@@ -88,6 +88,7 @@ def compose(
         fitted = budget.fit(path, before, text, found.person_lines.get(path, frozenset()), settings, day)
         if fitted is not None:
             text = fitted.text
+        if fitted is not None and fitted.moved:
             archive = budget.archived(found.archives.get(fitted.archive, ""), fitted, day)
             files[fitted.archive] = archive.encode("utf-8")
             notes.append(f"{path} was over its budget: {len(fitted.moved)} older lines moved to {fitted.archive}")

@@ -14,6 +14,7 @@ from dream.worth import ranked
 
 LINE = 40  # characters that a line costs beyond its own: a file is bound in lines as well as in bytes
 POINTER_LINES, POINTER_BYTES = 2, 110  # at most, of the line that is left behind, with the blank one before it
+_HEADING = re.compile(r"(#{1,6})\s")
 _MOVED = re.compile(r"^- (\d+) older lines are in (memory/archive/\S+\.md)(?: to \S+\.md)?\s*$")
 
 
@@ -38,14 +39,18 @@ def limits(file: MemoryFile, settings: Settings) -> tuple[int, int]:
 def fit(file: MemoryFile, before: str, text: str, keep: frozenset[str], settings: Settings, day: date) -> Fitted | None:
     """Move out of `text` what tells least in its largest section until it fits; None when it fits as it is.
 
-    Headings and lines in `keep` (a person's) stay where they are. List lines go before prose, and lines that this
-    dream wrote only where they alone are too many.
+    Headings that nothing stands below go first, and nothing is moved where that is enough. Other headings and lines
+    in `keep` (a person's) stay where they are. List lines go before prose, and lines that this dream wrote only where
+    they alone are too many.
     """
     max_lines, max_bytes = limits(file, settings)
     here = text.splitlines(keepends=True)
     if _fits(here, (max_lines, max_bytes)):
         return None
     archive = f"memory/archive/{file.removeprefix('memory/').removesuffix('.md')}-{day:%Y-%m}.md"
+    here = _without_empty(here, keep)
+    if _fits(here, (max_lines, max_bytes)):
+        return Fitted("".join(here), (), archive)
     room = max_lines - POINTER_LINES, max_bytes - POINTER_BYTES
     moved = _move(here, room, keep | set(added(before, text)))
     if _fits([line for line in here if not _may_go(line, keep)], room):
@@ -60,6 +65,26 @@ def archived(earlier: str, fitted: Fitted, day: date) -> str:
     """Return the archive file's text with the moved lines added under the day."""
     head = earlier if earlier.strip() else "# Moved out of memory\n"
     return f"{head.rstrip()}\n\n## {day.isoformat()}\n\n" + "\n".join(fitted.moved) + "\n"
+
+
+def _without_empty(here: Sequence[str], keep: Set[str]) -> list[str]:
+    """Return the lines without the headings that nothing stands below, and without two blank lines in a row."""
+    kept: list[str] = []  # from the last line backwards
+    below = ""  # the nearest line that is not blank
+    for line in reversed(here):
+        level = _level(line)
+        if level > 1 and line.rstrip() not in keep and (not below or 0 < _level(below) <= level):
+            continue
+        kept.append(line)
+        below = line if line.strip() else below
+    kept.reverse()
+    return [line for line, before in zip(kept, ["", *kept], strict=False) if line.strip() or before.strip()]
+
+
+def _level(line: str) -> int:
+    """Return the level of a heading, 0 for any other line."""
+    match = _HEADING.match(line)
+    return len(match[1]) if match else 0
 
 
 def _fits(here: Sequence[str], room: tuple[int, int]) -> bool:

@@ -19,6 +19,9 @@ NOVEMBER = date(2026, 11, 13)
         ("Still working on the loft", "I'm still working on the loft"),
         ("Researching wind farms - it's been a dream", "I'm researching wind farms - it's been a dream"),
         ("Don't feel like I'm getting anywhere", "I don't feel like I'm getting anywhere"),
+        ("Started rowing to mend my back", "I started rowing to mend my back"),
+        ("Got the loom from my aunt", "I got the loom from my aunt"),
+        ("Need a bigger cellar", "I need a bigger cellar"),
     ],
 )
 def test_a_subject_left_out_is_put_back(said: str, whole: str) -> None:
@@ -34,6 +37,10 @@ def test_a_subject_left_out_is_put_back(said: str, whole: str) -> None:
         "Exciting but a bit cold",
         "Working together, we can fix the pier",
         "Don't forget the ropes",
+        "Excited to see the boats",
+        "Lost dogs come home",
+        "Used boats are cheap",
+        "Inspired by the sea, the house is blue",
     ],
 )
 def test_a_sentence_with_a_subject_stays_as_it_is(text: str) -> None:

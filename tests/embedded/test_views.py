@@ -27,6 +27,8 @@ def told(text: str) -> list[str]:
         ("Capture the light on those hills", 0),
         ("Together we can mend the whole pier", 0),
         ("Honey is nice", 0),
+        ("Rowing sounds like a fine sport", 0),
+        ("The red sail looks so fancy", 0),
         ("Your kettle looks like copper", 0),
     ],
 )
@@ -149,6 +151,19 @@ def test_two_short_statements_of_one_sitting_share_a_line_though_the_other_spoke
 def test_a_statement_in_the_speaker_s_own_words_is_not_continued_as_if_it_had_the_name() -> None:
     assert told("We raised a barn. I had to borrow three ladders.") == [
         "Ben: We raised a barn; they had to borrow three ladders"
+    ]
+
+
+def test_two_views_of_different_things_do_not_share_a_line() -> None:
+    talk = [
+        ("user Ann", "I love jazz clubs."),
+        ("assistant Ben", "Heather honey needs a cold cellar. How is the garden?"),
+        ("user Ann", "I grow leeks and kale."),
+        ("assistant Ben", "Copper kettles need much polish."),
+    ]
+    assert [line for line in summary(talk) if "Ben" in line] == [
+        "Ben: Heather honey needs a cold cellar",
+        "Ben: Copper kettles need much polish",
     ]
 
 

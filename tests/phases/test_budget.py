@@ -61,3 +61,18 @@ def test_a_line_of_a_person_stays_whatever_it_tells() -> None:
     fitted = fit(text, text, 13, keep=("- Saw a heron",))
     assert fitted is not None
     assert "- Saw a heron\n" in fitted.text
+
+
+def test_headings_that_nothing_stands_below_go_before_any_line() -> None:
+    text = "# Memory\n\n## Facts\n\n## Decisions\n\n### Old\n\n## Events\n\n" + seen(BIRDS) + "\n## Solutions\n"
+    fitted = fit(text, text, 18)
+    assert fitted is not None
+    assert fitted.moved == ()
+    assert fitted.text == "# Memory\n\n## Events\n\n" + seen(BIRDS) + "\n"
+
+
+def test_a_heading_of_a_person_and_one_with_a_section_below_stay() -> None:
+    text = "# Memory\n\n## Facts\n\n## Birds\n\n### Seen\n\n" + seen(BIRDS)
+    fitted = fit(text, text, 19, keep=("## Facts",))
+    assert fitted is not None
+    assert all(heading in fitted.text for heading in ("## Facts", "## Birds", "### Seen"))

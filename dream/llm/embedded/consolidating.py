@@ -10,6 +10,7 @@ from dream.llm.embedded.elliptic import is_verbless
 from dream.llm.embedded.offering import WIDTH, Line, candidates, person, split_date
 from dream.llm.embedded.routing import calls
 from dream.llm.embedded.sections import Said
+from dream.llm.embedded.words import content
 
 BACK = 8  # lines
 BRIEF = 140  # characters of a line that is joined with the next one of its speaker
@@ -54,8 +55,12 @@ def _follows(last: Line, line: Line) -> bool:
 
 def _brief(last: Line, line: Line) -> bool:
     """Say whether both say in short what the speaker does, on no day of its own, the other speaking once in between."""
-    forms = (f"{line.name} ", f"{line.name}: ")
-    if not any(last.text.startswith(form) and line.text.startswith(form) for form in forms) or is_verbless(line.tail):
+    quoted = f"{line.name}: "
+    if last.text.startswith(quoted) and line.text.startswith(quoted):
+        alike = last.content.keys() & line.content.keys() - content(line.name).keys()  # of the same thing
+    else:
+        alike = last.text.startswith(f"{line.name} ") and line.text.startswith(f"{line.name} ")
+    if not alike or is_verbless(line.tail):
         return False
     near = 0 < line.source - last.source <= 8 and line.name == last.name and max(len(last.text), len(line.text)) < BRIEF
     days = [split_date(one.text)[1] or dated(one.text) for one in (last, line)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dream.llm.embedded.lexicon import FEELING
+from dream.llm.embedded.lexicon import FEELING, PAST
 from dream.llm.embedded.salience import happened
 
 _ADVERB = r"(?:(?:still|just|also|currently|now|always|mostly|really|even|recently|lately|finally)\b,? )*"
@@ -37,6 +37,12 @@ _BEEN = re.compile(
     r"^been (?:(?:so|really|real|super|very|pretty|quite) )?(?:busy )?(?!being\b|amazing\b|exciting\b)\w+(?:ing|ed)\b",
     re.I,
 )
+_DEED = re.compile(
+    rf"^{_ADVERB}(?P<verb>(?!(?:was|were|had|did|made|said|cost|hit|kept|meant|felt)\b)[A-Za-z]{{3,}})"
+    r" (?:an?|the|my|our|some|up|out|back|this|that|two|three|(?!during|evening|morning)\w+ing|(?P<where>to|in|on|at|from))\b",
+    re.I,
+)
+_GOING = frozenset("started tried decided managed learned agreed moved switched signed".split())
 _NEEDS = re.compile(r"^(?:need|want|wanted|needed|miss|missed) (?!to (?:know|see|hear)\b)\w", re.I)
 _NEGATED = re.compile(
     r"^(?P<verb>don't|didn't|haven't) (?P<rest>(?:feel|know|think|want|get|see|believe|been|had)\b.*)$", re.I | re.S
@@ -50,7 +56,7 @@ def completed(text: str) -> str:
         return f"I {negated['verb'].lower()} {negated['rest']}"
     if _BEEN.match(text):
         return f"I've {text[:1].lower()}{text[1:]}"
-    if _NEEDS.match(text):
+    if _NEEDS.match(text) or _did(text):
         return f"I {text[:1].lower()}{text[1:]}"
     doing = _DOING.match(text)
     if doing is None or doing["verb"].lower() in _NO_DEED | FEELING:
@@ -60,6 +66,15 @@ def completed(text: str) -> str:
     if not sure and (_FINITE.search(clause) or _INFLECTED.search(clause)):
         return text
     return f"I'm {doing['adverb'].lower()}{doing['verb'].lower()} {doing['rest']}"
+
+
+def _did(text: str) -> bool:
+    """Say whether a sentence begins with what its speaker did: "Started rowing last week"."""
+    match = _DEED.match(text)
+    verb = match["verb"].lower() if match else ""
+    if match is None or verb in FEELING:
+        return False
+    return verb in PAST or verb in _GOING or (verb.endswith("ed") and match["where"] is None)
 
 
 def is_verbless(text: str) -> bool:

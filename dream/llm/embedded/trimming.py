@@ -23,6 +23,7 @@ _MATRIX = re.compile(
     r"|i (?:think|guess|believe|feel like|mean|suppose|just wanted to (?:say|mention))|(?:i )?(?:just )?want(?:ed)? to (?:tell you|let you know|say)(?: that)?(?=,? (?:i|i'\w+|my|we|we'\w+|our)\b)|(?:i )?(?:just )?want(?:ed)? to (?:tell you|let you know|say)|i (?:"
     r"should (?:mention|add|say)|must say|have to say|realized|noticed|forgot to mention)(?: that)?(?=,? (?:i|my|we|our|the|it)\b)"
     r"|(?:it|that) (?:just |really |sure )?(?:feels|felt|seems|looks) like(?= (?:[\w']+ ){0,3}(?:i|i'\w+|my|we|we'\w+|our)\b)"
+    r"|(?:that|this|which)(?:'s| is) why(?= (?:i|i'\w+|my|we|we'\w+|our)\b)|just(?= (?:yesterday|today|last|this (?:morning|week|month|year))\b)"
     r"|(?:just )?(?:to )?let you know(?: that)?|keep in mind that|it(?:'s| is) (?:worth|important) (?:noting|to note) that"
     r"|as (?:i|you know)[^,]{0,20},),?\s+",
     re.I,

@@ -19,7 +19,7 @@ CARRIED = 1.4  # weight of the words of a sentence about its speaker; a word of 
 _OWN = re.compile(r"\b(?:i|i'\w+|my|me|mine|myself)\b|^(?:[^,]{0,40}, )?(?:we|we'\w+|our)\b", re.I)
 _GUESS = re.compile(r"^(?:i )?(?:bet|hope|guess|wish|suppose|imagine|can (?:imagine|see|tell)|appreciate)\b", re.I)
 # "That bowl is gorgeous", "It's great to see": praise of what the other has just shown or said.
-_PRAISE = re.compile(r"^(?:that|this|these|those|it|it's|such|what|so|how|sounds?|looks?)\b", re.I)
+_PRAISE = re.compile(r"^(?:that|this|these|those|it|it's|what|so|how)\b|\b(?:looks?|sounds?|seems?|such)\b", re.I)
 _COMMAND = re.compile(
     r"^(?!\w+(?:s|ing|ed|ly)\b)[A-Z]?[a-z]{2,} (?:your|yourself|the|an?|some|those|these|that|any|all) ", re.I
 )
@@ -36,6 +36,6 @@ def view(text: str) -> float:
         return 0.0
     if _OWN.search(text):
         return OWN if sum(content(text).values()) >= CARRIED else 0.0
-    if _PRAISE.match(text) or _TOGETHER.search(text) or (_COMMAND.match(text) and not _NO_DEED.match(text)):
+    if _PRAISE.search(text) or _TOGETHER.search(text) or (_COMMAND.match(text) and not _NO_DEED.match(text)):
         return 0.0
     return OPINION if substance(text) >= 2 else 0.0
