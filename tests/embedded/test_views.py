@@ -159,11 +159,11 @@ def test_two_views_of_different_things_do_not_share_a_line() -> None:
         ("user Ann", "I love jazz clubs."),
         ("assistant Ben", "Heather honey needs a cold cellar. How is the garden?"),
         ("user Ann", "I grow leeks and kale."),
-        ("assistant Ben", "Copper kettles need much polish."),
+        ("assistant Ben", "Copper kettles take polish and patience."),
     ]
     assert [line for line in summary(talk) if "Ben" in line] == [
         "Ben: Heather honey needs a cold cellar",
-        "Ben: Copper kettles need much polish",
+        "Ben: Copper kettles take polish and patience",
     ]
 
 

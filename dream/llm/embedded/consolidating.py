@@ -57,7 +57,7 @@ def _brief(last: Line, line: Line) -> bool:
     """Say whether both say in short what the speaker does, on no day of its own, the other speaking once in between."""
     quoted = f"{line.name}: "
     if last.text.startswith(quoted) and line.text.startswith(quoted):
-        alike = last.content.keys() & line.content.keys() - content(line.name).keys()  # of the same thing
+        alike = bool(last.content.keys() & line.content.keys() - content(line.name).keys())  # of the same thing
     else:
         alike = last.text.startswith(f"{line.name} ") and line.text.startswith(f"{line.name} ")
     if not alike or is_verbless(line.tail):
