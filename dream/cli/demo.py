@@ -58,13 +58,13 @@ def _show(played: Played) -> None:
     sessions = sum(night.consolidated.sessions for night in played.nights)
     messages = sum(night.consolidated.messages for night in played.nights)
     said = f"{show.counted(sessions, 'session')}, {show.counted(messages, 'message')}, {played.tokens:,} tokens"
-    output.say(f"Twelve days of a developer and her coding assistant: {said}.", bold=True)
+    output.say(f"Twelve days of a developer and her coding assistant: {said}.", bold=True, fold=True)
     for night in played.nights:
         _night(night.at.strftime("%a %d %b"), night.consolidated.messages, night.run.batches)
     for name, text in played.files.items():
         output.say()
         output.say(f"──── {name} ────", bold=True)
-        output.say(text.rstrip("\n"))
+        output.say(text.rstrip("\n"), fold=True)
     output.say()
     output.say("──── what the last dream changed ────", bold=True)
     show.diff(played.diff)
@@ -91,4 +91,5 @@ def _night(day: str, messages: int, batches: tuple[BatchReport, ...]) -> None:
         changed = ", ".join(f"{path} +{added} −{removed}" for path, (added, removed) in batch.files.items())
         commit = batch.commit[:10] if batch.commit else "no commit "
         found = show.counted(len(batch.outcomes), "finding")
-        output.say(f"  {day}  {commit}  {show.counted(messages, 'message')} → {found} → {changed or 'nothing'}")
+        line = f"  {day}  {commit}  {show.counted(messages, 'message')} → {found} → {changed or 'nothing'}"
+        output.say(line, fold=True)

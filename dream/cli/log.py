@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -90,12 +89,4 @@ def _show(shown: Shown) -> None:
     if change.usage:
         output.say(f"Cost: {show.bill(change.usage)}")
     output.say()
-    show.diff(_without_cursor(shown.diff))
-
-
-def _without_cursor(diff: str) -> str:
-    """Leave out of a diff what a person need not see: the file that counts how far was dreamt."""
-    from dream.store.workspace import DREAM_CURSOR
-
-    parts = re.split(r"(?m)^(?=diff --git )", diff)
-    return "".join(part for part in parts if not part.startswith(f"diff --git a/{DREAM_CURSOR} "))
+    show.diff(shown.diff)

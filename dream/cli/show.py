@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -166,11 +167,19 @@ def finding(settled: Outcome) -> None:
 
 
 def diff(text: str) -> None:
-    """Show a diff, coloured on a terminal."""
-    for line in text.splitlines():
+    """Show a diff of memory, coloured on a terminal."""
+    for line in _without_cursor(text).splitlines():
         head = line.startswith(("+++", "---", "diff ", "index ", "@@"))
         colour = "cyan" if head else {"+": "green", "-": "red"}.get(line[:1])
         output.say(line, colour=colour, fold=True)
+
+
+def _without_cursor(diff: str) -> str:
+    """Leave out of a diff what a person need not see: the file that counts how far was dreamt."""
+    from dream.store.workspace import DREAM_CURSOR
+
+    parts = re.split(r"(?m)^(?=diff --git )", diff)
+    return "".join(part for part in parts if not part.startswith(f"diff --git a/{DREAM_CURSOR} "))
 
 
 def night_line(report: NightReport) -> str:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from dream.cli import show
+from dream.cli import folding, show
 from dream.models import Diagnostic, Finding, Outcome, Proposal, Usage
 from dream.reports import BatchReport
 from dream.runs import endings
-from tests.cli.commands import dream
+from tests.cli.commands import dream, on_a_terminal
 from tests.cli.test_commands import chat
 
 
@@ -54,6 +54,15 @@ def test_log_of_one_change_leaves_the_cursor_out_for_people(dreamt: Path) -> Non
     assert "diff --git a/" in shown
     assert ".dream_cursor" not in shown
     assert "memory/.dream_cursor" in json.loads(shaped.out)["diff"]
+
+
+def test_the_demo_shows_files_and_diff_in_whole_words_without_the_cursor(tmp_path: Path) -> None:
+    shown = on_a_terminal("demo", tmp_path / "d", COLUMNS="60", NO_COLOR="1").out
+
+    files, _, rest = shown.partition("──── what the last dream changed ────")
+    assert max(map(folding._width, files.rpartition("──── SOUL.md")[2].splitlines())) <= 60
+    assert "diff --git a/memory/MEMORY.md" in rest
+    assert ".dream_cursor" not in rest
 
 
 def test_a_failed_model_call_is_told_as_a_sentence_of_its_session() -> None:
