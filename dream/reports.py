@@ -9,6 +9,8 @@ from typing import Literal
 from dream.consolidate.fidelity import Kept
 from dream.models import Diagnostic, Outcome, Proposal, Usage
 
+NOTHING_NEW = "nothing new: history holds every message that was read"  # the reason of a consolidation
+
 RunOutcome = Literal["committed", "nothing", "held", "failed"]
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from dream.store.workspace import Workspace
+from tests.sources.test_incremental import write
 
 ROOT = Path(__file__).parent.parent
 HEAVY = {"litellm", "openai", "git", "apscheduler", "rich", "tiktoken"}
@@ -76,6 +77,28 @@ def test_what_is_quick_loads_nothing_heavy(tmp_path: Path, arguments: list[str])
     assert "dream.cli." + words[0] in loaded
     wanted = {"dream.redact"} if words[0] == "note" else set()
     assert loaded.isdisjoint((HEAVY | WORK) - wanted)
+
+
+# An idle night has looked at the sources, which are transcripts, and has committed what a person typed.
+IDLE = WORK - {"dream.transcripts", "dream.consolidate"} | {"dream.consolidate.consolidator", "dream.llm.open"}
+
+
+@pytest.mark.parametrize("arguments", [["run"], ["nightly"], ["nightly", "--json"]], ids=" ".join)
+@pytest.mark.parametrize("sources", [False, True])
+def test_a_run_with_nothing_to_do_loads_no_pipeline(tmp_path: Path, arguments: list[str], sources: bool) -> None:
+    root = tmp_path / "ws"
+    Workspace.create(root, now=datetime(2026, 11, 21, tzinfo=UTC))
+    if sources:
+        (tmp_path / "chats").mkdir()
+        write(tmp_path / "chats" / "a.jsonl", 1)
+        (root / "dream.toml").write_text(f'sources = ["{tmp_path}/chats"]\n', encoding="utf-8")
+        subprocess.run([sys.executable, "-m", "dream", "nightly", "-w", str(root)], cwd=ROOT, check=True)
+        subprocess.run([sys.executable, "-m", "dream", "run", "-w", str(root)], cwd=ROOT, check=True)
+
+    loaded = modules_after(call(*arguments, "-w", str(root)), whole=True)
+
+    assert "dream.cli." + arguments[0] in loaded
+    assert loaded.isdisjoint(HEAVY | (IDLE if sources else IDLE | {"dream.transcripts", "dream.store.history"}))
 
 
 def test_every_public_name_can_be_had() -> None:

@@ -48,15 +48,17 @@ def command(
     """
     if not (model or pairs or dry_run or estimate) and _idle(directory, as_json=as_json):
         return 0
-    from dream import pipeline
-    from dream.cli import shapes, show
-    from dream.cli.progress import progress
-
     workspace = options.open_workspace(directory)
     settings = options.read_settings(workspace, model, pairs)
     _warn(workspace.root)
     if estimate:
         return _estimate(workspace, settings, max_batches, as_json=as_json)
+    if not dry_run and _nothing(workspace, settings, as_json=as_json):
+        return 0
+    from dream import pipeline
+    from dream.cli import shapes, show
+    from dream.cli.progress import progress
+
     with progress("dreaming", quiet=as_json) as shown:
         report = pipeline.run(
             workspace, settings=settings, now=options.now(), max_batches=max_batches, dry_run=dry_run, progress=shown
@@ -95,11 +97,29 @@ def _idle(directory: Path | None, *, as_json: bool) -> bool:
     if reason is None or not idle.record(root, reason, options.now()):
         return False
     _warn(root)
+    _say(reason, as_json=as_json)
+    return True
+
+
+def _nothing(workspace: Workspace, settings: Settings, *, as_json: bool) -> bool:
+    """Say so where nothing is to be dreamt, of a workspace with settings; then the pipeline is not loaded."""
+    from dream.runs import nothing
+    from dream.store.lock import run_lock
+
+    with run_lock(workspace.private):
+        reason = nothing.why(workspace, settings, options.now())
+    if reason:
+        _say(reason, as_json=as_json)
+    return bool(reason)
+
+
+def _say(reason: str, *, as_json: bool) -> None:
+    from dream.store import idle
+
     if as_json:
         output.emit({"outcome": "nothing", "batches": [], "reason": reason, "usage": idle.USAGE})
     else:
         output.say(output.sentence(reason))
-    return True
 
 
 def _warn(root: Path) -> None:

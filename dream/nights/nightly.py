@@ -1,27 +1,34 @@
-"""One night: consolidate the configured sources, then dream, under one lock and within one bound of time."""
+"""One night: consolidate the configured sources, then dream, under one lock and within one bound of time.
+
+Most nights are idle, so that the pipeline is loaded only where there is something to read or to dream.
+"""
 
 from __future__ import annotations
 
 import shlex
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import orjson
 
-from dream import pipeline
 from dream.errors import DreamError, NightOver
 from dream.models import Usage
-from dream.reports import ConsolidateReport, RunReport
+from dream.reports import NOTHING_NEW, ConsolidateReport, RunReport
+from dream.runs import nothing
 from dream.settings import Settings
-from dream.sources import configured
 from dream.store import night_stamp
 from dream.store.absent import absent
+from dream.store.files import sweep
 from dream.store.lock import run_lock
 from dream.store.workspace import Workspace
+
+if TYPE_CHECKING:
+    from dream.sources.listing import File
 
 HOOK_SECONDS = 60  # a notification that takes longer is ended
 READING_SHARE = 0.5  # of a night's time and money, so that a pile of transcripts never leaves none to dream with
@@ -98,15 +105,42 @@ def _consolidate(
 ) -> ConsolidateReport | None:
     if not settings.sources:
         return None
+    from dream.sources import configured
+
     try:
         paths = configured.paths(settings, workspace.root, home=Path.home(), environ=environ)
         if not paths:
             return ConsolidateReport(0, 0, None, 0, Usage(), (), "the configured sources hold no transcripts yet")
+        if _all_is_read(workspace, paths, settings, now):
+            return ConsolidateReport(0, 0, None, 0, Usage(), (), NOTHING_NEW)
+        from dream import pipeline
+
         bounded = _shared(settings, READING_SHARE)
         return pipeline.consolidate(workspace, paths, settings=bounded, now=now, idle=True, progress=step)
     except DreamError as error:
         # Reading failed; what history holds already is dreamt all the same.
         return ConsolidateReport(0, 0, None, 0, Usage(), (), str(error), failed=True)
+
+
+def _all_is_read(workspace: Workspace, found: Sequence[File], settings: Settings, now: datetime) -> bool:
+    """Tell whether history holds the files that are quiet, as they stand, and leave the record that says so.
+
+    False where a cache is to be written too: the pipeline does that.
+    """
+    from dream.sources import listing
+    from dream.store import runs
+    from dream.store.seen import Seen
+
+    seen = Seen(workspace.history, listing.terms(settings, None))
+    if seen.unread(listing.quiet(found, now, settings.idle_hours)) or not seen.is_settled({one.name for one in found}):
+        return False
+    sweep(workspace.private)
+    model = settings.model_for("consolidator")
+    runs.append(
+        workspace.private,
+        runs.RunRecord(now, datetime.now(UTC), "consolidate", "nothing", NOTHING_NEW, model=model),
+    )
+    return True
 
 
 def _shared(settings: Settings, share: float) -> Settings:
@@ -137,6 +171,10 @@ def _left(settings: Settings, read: ConsolidateReport | None) -> Settings:
 
 def _dream(workspace: Workspace, settings: Settings, now: datetime, step: Progress) -> RunReport:
     try:
+        if why := nothing.why(workspace, settings, now):
+            return RunReport("nothing", (), why)
+        from dream import pipeline
+
         return pipeline.run(workspace, settings=settings, now=now, progress=step, locked=True)
     except DreamError as error:
         return RunReport("failed", (), str(error), failure_status=error.exit_status)

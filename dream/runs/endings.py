@@ -11,7 +11,7 @@ from dream.dreaming.dreamer import Models
 from dream.dreaming.proposals import is_about
 from dream.errors import DreamError, NightOver, SpendingLimit
 from dream.models import Diagnostic, Outcome, Proposal, Usage
-from dream.reports import BatchReport, ConsolidateReport, RunReport
+from dream.reports import NOTHING_NEW, BatchReport, ConsolidateReport, RunReport
 from dream.store import idle
 from dream.store.workspace import Workspace
 
@@ -21,7 +21,7 @@ def consolidated(
 ) -> ConsolidateReport:
     """Sum up a consolidation that was `stopped` at a bound, or not; `waits` says what waits for a provider."""
     entries = [entry.cursor for step in done for entry in step.entries]
-    nothing = "" if entries else "nothing new: history holds every message that was read"
+    nothing = "" if entries else NOTHING_NEW
     return ConsolidateReport(
         sessions=len({step.session for step in done if step.entries}),
         messages=sum(step.messages for step in done),

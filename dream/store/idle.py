@@ -21,13 +21,13 @@ USAGE = {"calls": 0, "input_tokens": 0, "output_tokens": 0, "cost_usd": 0.0, "ca
 UNDER_WAY = ("apply.json", "batches.jsonl", "attempts.json")
 
 
-def reason(root: Path) -> str | None:
-    """Say why there is nothing to dream; None where there may be something to do."""
+def reason(root: Path, *, locked: bool = False) -> str | None:
+    """Say why there is nothing to dream; None where there may be something to do. `locked`: the caller has the lock."""
     memory, private = root / "memory", root / ".dream"
     if not private.is_dir() or any((private / name).exists() for name in UNDER_WAY):
         return None
     try:
-        if not _is_free(private / "run.lock"):
+        if not locked and not _is_free(private / "run.lock"):
             return None
         newest, given = _newest(memory / "history.jsonl"), _cursor(memory / ".cursor")
         if newest == given == 0:

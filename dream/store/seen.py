@@ -97,6 +97,10 @@ class Seen:
         held = self._looks[self._terms].get
         return [file for file in files if held(file.name) != file.look or file.named]
 
+    def is_settled(self, listed: Set[str]) -> bool:
+        """Tell whether the cache stays as it is where the files `listed` are those that there are."""
+        return not self._changed and all(files.keys() <= listed for files in self._looks.values())
+
     def sessions(self, path: str) -> int:
         """Return how many sessions the file held when it was last read; 1 for one that was not."""
         found = self._ends.get(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -22,7 +23,15 @@ cli()
 
 
 ROUNDS = 15
-COMMANDS = {("run",): 1.5, ("status",): 2.0, ("log",): 2.0, ("review",): 2.0, ("note", "I like tea."): 2.5}
+COMMANDS = {
+    ("run",): 1.5,
+    ("nightly",): 2.0,
+    ("status",): 2.0,
+    ("log",): 2.0,
+    ("review",): 2.0,
+    ("note", "I like tea."): 2.5,
+}
+NAMES = {"run": "a run with nothing to do", "nightly": "a night with nothing to do"}
 
 
 def rows(folder: Path) -> Iterator[Row]:
@@ -43,5 +52,15 @@ def rows(folder: Path) -> Iterator[Row]:
     for words, aim in COMMANDS.items():
         deed = command(*dream, *words, "-w", str(workspace), environ=environ)
         ours, other, ratio = pairs(deed, shown, ROUNDS)
-        name = "a run with nothing to do" if words == ("run",) else f"dream {words[0]}"
+        name = NAMES.get(words[0], f"dream {words[0]}")
         yield Row(f"{name}, against dream --help", ours * 1e3, other * 1e3, "ms", ratio, aim)
+    (workspace / "dream.toml").write_text(f'sources = ["{folder}/chats"]\n', encoding="utf-8")
+    (folder / "chats").mkdir()
+    talk = {"role": "user", "content": "I moved to Kyoto."}
+    row = {"type": "user", "message": talk, "uuid": "u", "sessionId": "s", "timestamp": "2026-11-18T09:00:00Z"}
+    (folder / "chats" / "a.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    os.utime(folder / "chats" / "a.jsonl", (0, 0))
+    deed = command(*dream, "nightly", "-w", str(workspace), environ=environ)
+    deed()
+    ours, other, ratio = pairs(deed, shown, ROUNDS)
+    yield Row("the same with sources, against dream --help", ours * 1e3, other * 1e3, "ms", ratio, 2.5)

@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from dream import health
+from dream import health, pipeline
 from dream.errors import Busy
 from dream.nights import nightly
 from dream.nights.nightly import NightReport
 from dream.settings import Settings
+from dream.sources import configured
 from dream.store import night_stamp, runs
 from dream.store.lock import run_lock
 from dream.store.workspace import Workspace
@@ -216,3 +217,49 @@ def test_a_night_is_quick_when_there_is_nothing_to_do(workspace: Workspace, tmp_
     start = time.perf_counter()
     night(workspace, settings)
     assert time.perf_counter() - start < 1.0
+
+
+def test_an_idle_night_is_told_and_recorded_as_the_pipeline_would(workspace: Workspace, tmp_path: Path) -> None:
+    settings = chats(tmp_path, 3)
+    night(workspace, settings)
+    idle = night(workspace, settings)
+    short = runs.last(workspace.private, 2)
+
+    full = (
+        pipeline.consolidate(
+            workspace,
+            configured.paths(settings, workspace.root, home=tmp_path, environ={}),
+            settings=settings,
+            now=NOW,
+            idle=True,
+        ),
+        pipeline.run(workspace, settings=settings, now=NOW),
+    )
+    long = runs.last(workspace.private, 2)
+
+    assert (idle.consolidated, replace(idle.run, models="embedded")) == full
+    assert [(one.command, one.outcome, one.reason, one.usage) for one in short] == [
+        (one.command, one.outcome, one.reason, one.usage) for one in long
+    ]
+
+
+def test_an_idle_night_commits_what_a_person_typed(workspace: Workspace, tmp_path: Path) -> None:
+    settings = chats(tmp_path, 1)
+    night(workspace, settings)
+    with (workspace.root / "USER.md").open("a", encoding="utf-8") as file:
+        file.write("- Likes tea\n")
+
+    report = night(workspace, settings)
+
+    assert report.run.outcome == "nothing"
+    assert [change.kind for change in workspace.git.log(1)] == ["hand"]
+
+
+def test_a_night_after_a_transcript_went_forgets_it(workspace: Workspace, tmp_path: Path) -> None:
+    settings = chats(tmp_path, 2)
+    night(workspace, settings)
+    (tmp_path / "chats" / "s00.jsonl").unlink()
+
+    night(workspace, settings)
+
+    assert b"s00.jsonl" not in (workspace.private / "sources.json").read_bytes()
