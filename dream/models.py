@@ -169,6 +169,18 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """How many of the exact things that users said are in the summary, before and after the tail was added."""
+
+    said: int = 0
+    before: int = 0
+    after: int = 0
+
+    def __add__(self, other: Kept) -> Kept:
+        return Kept(self.said + other.said, self.before + other.before, self.after + other.after)
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnostic:
     """Something in a file that could not be used as it stands. `line` counts from 1; 0 is the whole file."""
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dream.consolidate.fidelity import Kept
-from dream.models import Diagnostic, Outcome, Proposal, Usage
+from dream.models import Diagnostic, Kept, Outcome, Proposal, Usage
 
 NOTHING_NEW = "nothing new: history holds every message that was read"  # the reason of a consolidation
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from dream.consolidate import identity
-from dream.consolidate.fidelity import Kept
-from dream.models import Entry, NewEntry, Usage
+from dream.models import Entry, Kept, NewEntry, Usage
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

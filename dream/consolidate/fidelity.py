@@ -9,7 +9,7 @@ from datetime import tzinfo
 
 from dream.consolidate.exact import Exact, exact
 from dream.consolidate.passing import in_passing, without_quotations
-from dream.models import Message
+from dream.models import Kept, Message
 
 TAIL_CHARS = 400  # of all lines that are added: a help for the summary, not a second one
 TAIL_SHARE = 0.15  # of the summary, above this floor:
@@ -41,18 +41,6 @@ _WORD = re.compile(r"[^\W\d_]{5,}|[\u3400-\u9fff]{2}")
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 
 _Stated = tuple[int, str, list[Exact]]  # a message's place, one sentence of it, and the exact things in that
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """How many of the exact things that users said are in the summary, before and after the tail was added."""
-
-    said: int = 0
-    before: int = 0
-    after: int = 0
-
-    def __add__(self, other: Kept) -> Kept:
-        return Kept(self.said + other.said, self.before + other.before, self.after + other.after)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,11 @@ from dream import prompts
 from dream.consolidate import cut, fidelity, raw, summary
 from dream.consolidate.attributed import attributed
 from dream.consolidate.cut import Item
-from dream.consolidate.fidelity import Kept
 from dream.consolidate.patience import Patience
 from dream.consolidate.prepare import prepare, safe
 from dream.errors import AnswerUnusable, ModelError, ModelInaccessible, PromptTooLong, SpendingLimit
 from dream.llm.model import ChatMessage, Model
-from dream.models import Diagnostic, Message, NewEntry, Report, Usage
+from dream.models import Diagnostic, Kept, Message, NewEntry, Report, Usage
 from dream.settings import Settings
 from dream.store.stuck import Stuck
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dream.consolidate.fidelity import Kept
 from dream.eval.listening import JOBS, Asked, shared
 from dream.eval.remembered import Remembered
-from dream.models import Usage
+from dream.models import Kept, Usage
 from dream.settings import Job
 
 

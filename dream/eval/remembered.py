@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dream.consolidate.fidelity import Kept
 from dream.eval.conversation import Conversation
 from dream.eval.scratch import Night, Scratch, Tell
 from dream.eval.words import CHARS, cut
-from dream.models import MemoryFile
+from dream.models import Kept, MemoryFile
 from dream.trace import Origin, origins
 
 

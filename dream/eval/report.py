@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from dream.consolidate.fidelity import Kept
 from dream.eval import bill, change, evidence, form, restraint, retention, stability
 from dream.eval.bill import Bill
 from dream.eval.change import Changed
@@ -23,6 +22,7 @@ from dream.eval.scratch import Scratch, Tell
 from dream.eval.stability import Stability, Survival
 from dream.eval.words import cut
 from dream.llm.spending import Meter
+from dream.models import Kept
 from dream.settings import Settings
 
 SIZES = (2_000, 4_500, 6_100)

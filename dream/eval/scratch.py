@@ -10,14 +10,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from dream import pipeline, transcripts
-from dream.consolidate.fidelity import Kept
 from dream.dreaming.dreamer import Models
 from dream.errors import ModelError, SpendingLimit
 from dream.eval.conversation import Session
 from dream.eval.listening import JOBS, Asked, Listening
 from dream.llm.open import open_model
 from dream.llm.spending import Meter
-from dream.models import MEMORY_FILES, Diagnostic, MemoryFile, Usage
+from dream.models import MEMORY_FILES, Diagnostic, Kept, MemoryFile, Usage
 from dream.reports import ConsolidateReport, RunReport
 from dream.settings import Settings
 from dream.store.workspace import Workspace

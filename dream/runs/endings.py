@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dream.consolidate.archive import Consolidated
-from dream.consolidate.fidelity import Kept
 from dream.dreaming.dreamer import Models
 from dream.dreaming.proposals import is_about
 from dream.errors import DreamError, NightOver, SpendingLimit
-from dream.models import Diagnostic, Outcome, Proposal, Usage
+from dream.models import Diagnostic, Kept, Outcome, Proposal, Usage
 from dream.reports import NOTHING_NEW, BatchReport, ConsolidateReport, RunReport
 from dream.store import idle
 from dream.store.workspace import Workspace

@@ -6,13 +6,16 @@ systems that don't know it, `exchange` answers False and the caller takes the sl
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import fcntl
 import os
 import sys
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ctypes
 
 AT_FDCWD = -100
 RENAME_EXCHANGE = 2  # linux/fs.h, and the same number for RENAME_SWAP in macOS's stdio.h
@@ -24,6 +27,8 @@ def exchange(one: Path, other: Path) -> bool:
 
     Raises OSError for every other fault, in which case nothing has changed.
     """
+    import ctypes  # a tenth of what an idle night loads, and it swaps nothing
+
     libc = _libc()
     first, second = os.fsencode(one), os.fsencode(other)
     if sys.platform == "linux" and hasattr(libc, "renameat2"):
@@ -42,6 +47,8 @@ def exchange(one: Path, other: Path) -> bool:
 
 @cache
 def _libc() -> ctypes.CDLL:
+    import ctypes
+
     return ctypes.CDLL(None, use_errno=True)
 
 

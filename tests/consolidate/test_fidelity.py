@@ -7,8 +7,8 @@ from datetime import UTC
 import pytest
 
 from dream.consolidate.exact import exact
-from dream.consolidate.fidelity import POOR_CHARS, TAIL_CHARS, Kept, completed
-from dream.models import Message
+from dream.consolidate.fidelity import POOR_CHARS, TAIL_CHARS, completed
+from dream.models import Kept, Message
 from tests.consolidate.conftest import SAID
 
 
