@@ -2,6 +2,7 @@
 
 from dream.llm.embedded.fitting import New, fitting
 from dream.models import MemoryFile
+from tests.embedded.asking import findings
 
 MEMORY: MemoryFile = "memory/MEMORY.md"
 THINGS = ("valve", "hinge", "gasket", "rotor", "pulley", "flange", "washer", "bracket", "lever", "piston")
@@ -40,3 +41,13 @@ def test_what_the_profile_has_no_room_for_stands_in_memory() -> None:
     files = [file for file, _ in fitted([], *traits, file="USER.md")]
     assert files.count("USER.md") <= 70
     assert len(files) == 100
+
+
+def test_a_file_that_a_person_filled_far_beyond_its_room_still_takes_a_new_fact() -> None:
+    theirs = "# Memory\n" + "".join(
+        f"- Shelf {number} holds the atlas of year {1500 + number}\n" for number in range(1_500)
+    )
+
+    assert findings({"memory/MEMORY.md": theirs}, "- The heron lives in Graz") == [
+        "[MEMORY] The heron lives in Graz {1}"
+    ]

@@ -62,7 +62,8 @@ def fitting(
 
 
 def _fullness(text: str) -> float:
-    return max(text.count("\n") / MEMORY_LINES, _size(text) / MEMORY_BYTES)
+    """Return the share of MEMORY.md's room that is taken; what a person wrote beyond it asks no more of a line."""
+    return min(1.0, max(text.count("\n") / MEMORY_LINES, _size(text) / MEMORY_BYTES))
 
 
 def _factor(new: New, names: frozenset[str]) -> float:
