@@ -7,6 +7,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from datetime import date
 
+from dream.lasting import lasting
 from dream.models import MemoryFile
 from dream.phases.draft import added
 from dream.settings import Settings
@@ -40,8 +41,8 @@ def fit(file: MemoryFile, before: str, text: str, keep: frozenset[str], settings
     """Move out of `text` what tells least in its largest section until it fits; None when it fits as it is.
 
     Headings that nothing stands below go first, and nothing is moved where that is enough. Other headings and lines
-    in `keep` (a person's) stay where they are. List lines go before prose, and lines that this dream wrote only where
-    they alone are too many.
+    in `keep` (a person's) stay where they are. List lines go before prose, lines that this dream wrote only where
+    they alone are too many, and what lasting.py tells (who the user is, decisions, values) last.
     """
     max_lines, max_bytes = limits(file, settings)
     here = text.splitlines(keepends=True)
@@ -52,8 +53,10 @@ def fit(file: MemoryFile, before: str, text: str, keep: frozenset[str], settings
     if _fits(here, (max_lines, max_bytes)):
         return Fitted("".join(here), (), archive)
     room = max_lines - POINTER_LINES, max_bytes - POINTER_BYTES
-    moved = _move(here, room, keep | set(added(before, text)))
+    last = keep | {line.rstrip() for line in here if lasting(line)}
+    moved = _move(here, room, last | set(added(before, text)))
     if _fits([line for line in here if not _may_go(line, keep)], room):
+        moved += _move(here, room, last)
         moved += _move(here, room, keep)
         moved += _move(here, room, keep, prose=True)
     if not moved:

@@ -76,3 +76,24 @@ def test_a_heading_of_a_person_and_one_with_a_section_below_stay() -> None:
     fitted = fit(text, text, 19, keep=("## Facts",))
     assert fitted is not None
     assert all(heading in fitted.text for heading in ("## Facts", "## Birds", "### Seen"))
+
+
+def test_who_the_user_is_and_how_things_are_set_goes_last() -> None:
+    """Each of these lines tells less for its length than a bird does."""
+    stay = [
+        "- The user is called Bird",
+        "- We meet the heron every Monday",
+        "- We decided to see the heron at the hide",
+        "- The hide at mile 3 is at mile 4",
+    ]
+    text = "# Memory\n\n" + "\n".join(stay) + "\n" + seen(BIRDS) + "- Saw a heron near the hide\n"
+    fitted = fit("# Memory\n\n" + "\n".join(stay) + "\n", text, 10)
+    assert fitted is not None
+    assert [line for line in stay if line not in fitted.text.split("\n")] == []
+
+
+def test_of_what_lasts_alone_the_least_goes_too() -> None:
+    text = "# Memory\n\n" + "".join(f"- The {bird} is at mile {number}\n" for number, bird in enumerate(BIRDS))
+    fitted = fit(text, text, 10)
+    assert fitted is not None
+    assert len(fitted.text.splitlines()) == 10
