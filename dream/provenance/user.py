@@ -37,6 +37,14 @@ _SOFT_WORDS = frozenset(
     "please pls alway always agent assistant ai bot claude kindly hey hi hello thank thanks ok okay must should".split()  # noqa: SIM905
 )
 
+# What somebody only imagines is nothing they said of themselves; "if I ask, I'd like you to …" is a wish.
+_SUPPOSED = re.compile(
+    r"\b(?:if|imagine|suppose)\b[^.!?\n]*?\bi\b[^.!?\n]*?\b(?:i|we)(?:'d|\u2019d| would| could| might)\b"
+    r"(?! (?:like|want|prefer|love|need|expect))[^.!?\n]*"
+    r"|(?:如果|假如|要是)我[^。！？\n]*?我(?:会|就)[^。！？\n]*",
+    re.IGNORECASE,
+)
+
 Passage = tuple[tuple[str, ...], ...]  # the words of some clauses that follow each other
 
 
@@ -87,7 +95,7 @@ def passages(texts: Iterable[str]) -> list[Passage]:
     """Cut texts into passages, a few clauses of words each."""
     found = []
     for text in texts:
-        clauses = tuple(tokens for clause in _CLAUSE.split(text) if (tokens := _words(clause)))
+        clauses = tuple(tokens for clause in _CLAUSE.split(_SUPPOSED.sub("", text)) if (tokens := _words(clause)))
         if clauses:
             found.append(clauses)
     return found
