@@ -101,6 +101,10 @@ class AnswerUnusable(ModelError):
     """The model's answer was truncated, empty, a refusal, or not in the agreed form."""
 
 
+class AnswerCut(AnswerUnusable):
+    """The answer was cut off at its length limit: there is more to say than one answer holds."""
+
+
 class SpendingLimit(DreamError):
     """A bound on tokens or money was reached before the next call was made."""
 

@@ -98,7 +98,7 @@ _DATES = tuple(
 _CLOCK = re.compile(r"(?<![\w:])(\d{1,2})(?::(\d\d))? ?([ap])\.?m\b\.?|(?<![\w:])(\d{1,2}):(\d\d)(?![\w:])")
 _SAID_ON = re.compile(r"\s*[(（][^()（）]{0,24}?\d[^()（）]{0,24}[)）]\s*[.。]?\s*$")
 _LIST_MARK = re.compile(r"^\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?")
-KEPT_CHARS = 500  # of a text whose words are kept for the next time: a line, not a message
+KEPT_CHARS = 500  # a line; its words are kept for the next time, those of a longer text only for a while
 CJK = "぀-ヿ㐀-鿿豈-﫿가-힯"
 _IS_CJK = re.compile(f"[{CJK}]")
 _PIECE = re.compile(rf"[{CJK}]|@[\d-]+|(?:(?![{CJK}])[^\W_])+(?:[.,:/@'’&+#_-]+(?:(?![{CJK}])[^\W_])+)*[+#%]*|%")
@@ -151,7 +151,7 @@ _line_words = lru_cache(maxsize=16384)(_words)
 
 def content_words(text: str) -> frozenset[str]:
     """Return the distinct content words of `text`; CJK text as pairs of characters."""
-    return _line_content(text) if len(text) <= KEPT_CHARS else _content(text)
+    return _line_content(text) if len(text) <= KEPT_CHARS else _long_content(text)
 
 
 def coverage(fact: str, text: str) -> float:
@@ -177,6 +177,7 @@ def _content(text: str) -> frozenset[str]:
 
 
 _line_content = lru_cache(maxsize=16384)(_content)
+_long_content = lru_cache(maxsize=64)(_content)  # a file, an entry: each finding of a dream is held against them
 
 
 def without_said_on(text: str) -> str:

@@ -12,7 +12,7 @@ from dream import trace
 from dream.dreaming import changes, proposals
 from dream.dreaming.changes import Found
 from dream.dreaming.landing import Landing
-from dream.errors import AnswerUnusable, ModelError, PromptTooLong
+from dream.errors import AnswerCut, AnswerUnusable, ModelError, PromptTooLong
 from dream.llm.model import Model
 from dream.llm.spending import Meter
 from dream.models import MEMORY_FILES, Entry, Finding, Proposal
@@ -196,8 +196,13 @@ class Dreamer:
     def _split_or_set_aside(
         self, batch: Sequence[Entry], found: Found, error: ModelError, mark: int
     ) -> BatchReport | None:
-        """After an analysis that could not be used: raise, or split the batch, or set a lone entry aside."""
+        """After an analysis that could not be used: raise, or split the batch, or set a lone entry aside.
+
+        A batch that has more to tell than one answer holds is split at once; another night would not help it.
+        """
         private, limit = self._workspace.private, self._settings.max_attempts
+        if isinstance(error, AnswerCut) and len(batch) > 1:
+            limit = 1
         if self._dry_run:
             raise error
         noted = attempts.read(private).failed(batch[0].cursor, batch[-1].cursor, len(batch), limit)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from dream import prompts
-from dream.errors import AnswerUnusable
+from dream.errors import AnswerCut, AnswerUnusable
 from dream.llm.model import ChatMessage, Completion, Model
 from dream.models import Entry, Finding, MemoryFile
 from dream.phases import excerpt, structured
@@ -95,7 +95,7 @@ def _ask(
         return _heeded(read(model.complete(again)), first)
     except AnswerUnusable as error:
         which = f"entries {cursors[0]}–{cursors[-1]}" if len(cursors) > 1 else f"entry {cursors[0]}"
-        raise AnswerUnusable(
+        raise type(error)(
             f"{model.name} gave no usable analysis of {which}, twice: {error}; "
             "run again later or name another phase1_model."
         ) from error
@@ -120,7 +120,7 @@ def _safe(entry: Entry, brief: Brief) -> Entry:
 
 def _read(completion: Completion, cursors: Sequence[int], brief: Brief) -> Analysis:
     if completion.finish == "length":
-        raise AnswerUnusable("the answer was cut off at its length limit")
+        raise AnswerCut("the answer was cut off at its length limit")
     if completion.finish == "refusal":
         raise AnswerUnusable("the model refused")
     if completion.tool_calls:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from dream import pipeline
 from dream.dreaming.dreamer import Models
 from dream.errors import Busy, ModelUnavailable
 from dream.llm.metered import MeteredModel
-from dream.llm.model import Completion, ToolCall
+from dream.llm.model import ChatMessage, Completion, ToolCall
 from dream.llm.spending import Meter
 from dream.models import NewEntry
 from dream.phases import budget
@@ -281,6 +282,22 @@ def test_a_batch_that_fails_three_times_is_split_and_the_poison_is_set_aside(wor
     assert outcomes == ["failed", "failed", "held"]
     assert workspace.dream_cursor() == 5
     assert [(item.file, item.entries, item.guard) for item in workspace.pending()] == [(None, (3,), "entry")]
+
+
+def test_a_batch_that_has_more_to_tell_than_an_answer_holds_is_split_at_once(workspace: Workspace) -> None:
+    facts = ("Likes tea", "Has a dog", "Rows on Sundays")
+    add(workspace, *(f"- {fact}" for fact in facts))
+
+    def answer(messages: Sequence[ChatMessage]) -> Completion:
+        history = messages[1].content.rpartition("\n<history>\n")[2]
+        told = [f"[USER] {fact} {{{cursor}}}" for cursor, fact in enumerate(facts, 1) if fact in history]
+        return Completion(told[0], finish="length" if len(told) > 1 else "stop")
+
+    report = run(workspace, answer)
+
+    assert report.outcome == "committed"
+    assert workspace.dream_cursor() == 3
+    assert all(f"- {fact}\n" in workspace.read_file("USER.md") for fact in facts)
 
 
 def test_a_model_that_answers_nothing_usable_sets_nothing_aside_in_a_hurry(workspace: Workspace) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
 
 from dream.llm.embedded.changes import fuller, same_fact, supersedes
 from dream.llm.embedded.claims import Claim, claims
@@ -43,8 +42,8 @@ class _Index:
         return [index for index in best if index not in self.gone]
 
 
-def analyse(files: Mapping[MemoryFile, str], entries: Sequence[Dreamt], today: date | None, limit: int) -> str:
-    """Return the finding lines of a batch, at most `limit` characters, or `[SKIP]`."""
+def analyse(files: Mapping[MemoryFile, str], entries: Sequence[Dreamt]) -> str:
+    """Return the finding lines of a batch, or `[SKIP]`."""
     old = facts_of(files)
     found = claims(entries)
     added = _settle(old, found, user_names([text for _, text in old]))
@@ -53,11 +52,7 @@ def analyse(files: Mapping[MemoryFile, str], entries: Sequence[Dreamt], today: d
     for new in fitting(files, old, added, names):
         marks = "{" + ",".join(map(str, new.cursors)) + "}"
         removed = [f"[{LABELS[file]}-REMOVE] {text} {marks}" for file, text in new.replaces]
-        block = [*removed, f"[{LABELS[new.file]}] {new.text} {marks}"]
-        limit -= sum(len(line) + 1 for line in block)
-        if limit < 0:
-            break
-        lines += block
+        lines += [*removed, f"[{LABELS[new.file]}] {new.text} {marks}"]
     return "\n".join(lines) or "[SKIP]"
 
 

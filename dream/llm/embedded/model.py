@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dream.llm.embedded.analysing import analyse
 from dream.llm.embedded.consolidating import consolidate
 from dream.llm.embedded.editing import edit
-from dream.llm.embedded.sections import conversation, day, files, history, section
+from dream.llm.embedded.sections import conversation, files, history, section
 from dream.llm.embedded.speakers import named
 from dream.llm.embedded.words import has_cjk
 from dream.llm.model import ChatMessage, Completion, Tool
@@ -25,7 +25,7 @@ class EmbeddedModel:
 
     name = "embedded"
     window = 32_768
-    max_output = 8_192
+    max_output = 16_384  # as much as a batch is long: each statement of it may be a finding
 
     def count(self, text: str) -> int:
         """Estimate the tokens of a text."""
@@ -58,14 +58,18 @@ class EmbeddedModel:
             return consolidate(named(conversation(talk)), _characters(limit, talk))
         log = _last_section(data, "history")
         if log is not None:
-            today = section(data, "today")
-            return analyse(files(data), history(log), day(today), _characters(limit, log))
+            return _whole(analyse(files(data), history(log)), _characters(limit, log))
         return UNKNOWN
 
 
 def _last_section(data: str, tag: str) -> str | None:
     start = data.find(f"\n<{tag}>")
     return section(data[max(start, 0) :], tag)
+
+
+def _whole(answer: str, limit: int) -> Completion:
+    """Return an answer of which every line counts: cut where it is too long, and it says so."""
+    return Completion(answer) if len(answer) <= limit else Completion(answer[:limit], finish="length")
 
 
 def _characters(tokens: int, sample: str) -> int:
