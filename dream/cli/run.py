@@ -12,6 +12,7 @@ from dream.cli import options, output
 from dream.cli.group import DreamingCommand
 
 if TYPE_CHECKING:
+    from dream.reports import RunReport
     from dream.settings import Settings
     from dream.store.workspace import Workspace
 
@@ -56,20 +57,25 @@ def command(
     if not dry_run and _nothing(workspace, settings, as_json=as_json):
         return 0
     from dream import pipeline
-    from dream.cli import shapes, show
     from dream.cli.progress import progress
 
     with progress("dreaming", quiet=as_json) as shown:
         report = pipeline.run(
             workspace, settings=settings, now=options.now(), max_batches=max_batches, dry_run=dry_run, progress=shown
         )
+    _tell(report, dry_run=dry_run, as_json=as_json)
+    return report.exit_status
+
+
+def _tell(report: RunReport, *, dry_run: bool, as_json: bool) -> None:
+    from dream.cli import shapes, show
+
     if as_json:
         output.emit(shapes.ran(report) | ({"dry_run": True} if dry_run else {}))
         if report.outcome == "failed":
             output.problem(report.reason)
     else:
         show.ran(report, dry_run=dry_run)
-    return report.exit_status
 
 
 def _estimate(workspace: Workspace, settings: Settings, max_batches: int | None, *, as_json: bool) -> int:
