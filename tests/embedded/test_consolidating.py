@@ -135,3 +135,7 @@ def test_a_preference_that_is_only_mentioned_is_kept() -> None:
         "as stated in my preference for simple seasonal dishes that don't keep the cooks up all night"
     )
     assert said(text) == ["Prefers simple seasonal dishes that don't keep the cooks up all night (8 May 2023)"]
+
+
+def test_what_somebody_knows_of_themselves_is_told_as_it_is() -> None:
+    assert said("I know I've never rowed on the open sea.") == ["Has never rowed on the open sea (8 May 2023)"]

@@ -178,3 +178,25 @@ def test_a_view_and_a_deed_do_not_share_a_line() -> None:
         "Ben: Heather honey needs a cold cellar",
         "Ben sells candles on market days",
     ]
+
+
+@pytest.mark.parametrize(
+    "text", ["I'll stay motivated until the race", "I'll be proud of my boat", "I'll feel fulfilled on my farm"]
+)
+def test_how_a_user_will_feel_is_not_kept(text: str) -> None:
+    assert said(text) == []
+
+
+@pytest.mark.parametrize("text", ["I'll be 40 in May", "I'll stay in Bergen until June", "I'll be working from home"])
+def test_where_and_what_a_user_will_be_is_kept(text: str) -> None:
+    assert len(said(text)) == 1
+
+
+def test_a_value_is_told_of_what_has_it() -> None:
+    asks = ", can you help me with the drawing of it?"
+    assert said(f"I'm trying to see how my time in the harbour race improved to 12 minutes{asks}") == [
+        "The user's time in the harbour race improved to 12 minutes (8 May 2023)"
+    ]
+    assert said(f"I'm trying to improve my kiln.py by adding a slow ramp with a max of 3 steps{asks}") == []
+    assert said(f"I'm trying to see how my time in the harbour race improved from 12 minutes{asks}") == []
+    assert said("My project's scope and timeline.") == []

@@ -37,6 +37,7 @@ _BEEN = re.compile(
     r"^been (?:(?:so|really|real|super|very|pretty|quite) )?(?:busy )?(?!being\b|amazing\b|exciting\b)\w+(?:ing|ed)\b",
     re.I,
 )
+_LABEL = re.compile(r"^(?:my|our) \w+'s \w+(?:,? (?:and|or) \w+)+$", re.I)
 _DEED = re.compile(
     rf"^{_ADVERB}(?P<verb>(?!(?:was|were|had|did|made|said|cost|hit|kept|meant|felt)\b)[A-Za-z]{{3,}})"
     r" (?:an?|the|my|our|some|up|out|back|this|that|two|three|(?!during|evening|morning)\w+ing|(?P<where>to|in|on|at|from))\b",
@@ -80,3 +81,8 @@ def _did(text: str) -> bool:
 def is_verbless(text: str) -> bool:
     """Say whether a short sentence has no verb: "Mostly birch and oak"."""
     return len(text.split()) <= 14 and _VERB.search(text) is None and not happened(text)
+
+
+def is_label(text: str) -> bool:
+    """Say whether a text only names things of something: "My boat's mast and sails"."""
+    return _LABEL.match(text) is not None

@@ -15,7 +15,7 @@ from dream.llm.embedded.clauses import pruned
 from dream.llm.embedded.corrections import corrected
 from dream.llm.embedded.dates import anchor, dated
 from dream.llm.embedded.directives import directive, with_whole_rules
-from dream.llm.embedded.elliptic import completed
+from dream.llm.embedded.elliptic import completed, is_label
 from dream.llm.embedded.frames import other_words
 from dream.llm.embedded.impersonal import passive
 from dream.llm.embedded.introducing import introduced, presented
@@ -33,7 +33,7 @@ from dream.llm.embedded.splitting import facts_in
 from dream.llm.embedded.standing import stands
 from dream.llm.embedded.stated import stated
 from dream.llm.embedded.taken_back import as_changed
-from dream.llm.embedded.telling import names_something, tells
+from dream.llm.embedded.telling import names_something, promises_mood, tells
 from dream.llm.embedded.trimming import terse, trimmed
 from dream.llm.embedded.views import view
 from dream.llm.embedded.wording import said_on, told, wants
@@ -211,6 +211,8 @@ def _worth(claim: str, text: str, turn: _Turn) -> bool:
     if is_pleasantry(text) or is_question(text) or is_passing(text) or is_mood(text):
         return False
     if (turn.pasted or not turn.name) and not is_mine(claim) and (turn.pasted or len(text) > LONG):
+        return False
+    if not turn.name and (is_label(text) or promises_mood(text)):
         return False
     answers = needs_question(text) and any(is_question(sentence) for sentence in turn.asked)
     return turn.name != "" or answers or (stands(claim) and stands(text))

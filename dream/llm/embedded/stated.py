@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from dream.llm.embedded.noise import is_question
+from dream.llm.embedded.salience import happened
 
 _AUX = r"(?:can|could|would|will|should|do|does|did|is|are|was|were|am|have|has|shall|may)"
 _PRONOUN = r"(?:i|you|we|it|that|this|there|they|he|she|the|my|your|some|any|one|these|those)"
@@ -46,8 +47,9 @@ _REASON = re.compile(r"(?:especially |and |so )?(?:considering|given|with|after|
 _NOUN = r"(?P<noun>(?:my|our|the|their) (?:(?!to |(?<!with )(?<!of )(?<!for )(?<!in )(?:my|our|the|their) )[\w'/.-]+ ){0,9}?[\w'/.-]+)"
 _VALUE = r"(?:[$€£]?\d|(?:January|February|March|April|May|June|July|August|September|October|November|December) \d|(?:two|three|four|five|six|seven|eight|nine|ten)\b)"
 _OF = re.compile(
-    rf"{_NOUN} (?:of|to|from|at|on|by) (?P<value>(?:about |around |over |under |only )?{_VALUE}(?:[^,;?]|,(?= ?\d)){{0,60}}?)(?=,(?! ?\d)|;|\?|$| (?:but|and|to|with|by|for|so|in|because|might)\b)"
+    rf"{_NOUN} (?P<joint>of|to|from|at|on|by) (?P<value>(?:about |around |over |under |only )?{_VALUE}(?:[^,;?]|,(?= ?\d)){{0,60}}?)(?=,(?! ?\d)|;|\?|$| (?:but|and|to|with|by|for|so|in|because|might)\b)"
 )
+_DETOUR = re.compile(r"\b(?:by|with|without|using)\b")  # the value is of what stands behind it
 _WHICH = re.compile(
     rf"{_NOUN}, which (?P<rest>(?:has|have|is|was|are|were|had|now|recently|currently)\b[^,;?]{{3,120}})"
 )
@@ -111,8 +113,16 @@ def _values(clause: str) -> list[tuple[str, float]]:
             return [(f"{which['noun']} {which['rest']}", 1.2)]
         return [(clause, 1.0)] if which is None or len(clause) < 160 else [(f"{which['noun']} {which['rest']}", 1.2)]
     found = [(f"{match['noun']} {match['rest']}", 1.2) for match in _WHICH.finditer(clause)]
-    found += [(f"{match['noun']} is {match['value']}", 1.2) for match in _OF.finditer(clause)]
-    return found
+    return found + [(value, 1.2) for match in _OF.finditer(clause) if (value := _valued(match))]
+
+
+def _valued(match: re.Match[str]) -> str:
+    """Return what has the value or comes to it, "my score improved to 70%"; '' where it had it, or is of another thing."""
+    noun = match["noun"]
+    moves = happened(noun.rpartition(" ")[2])
+    if _DETOUR.search(noun) or (moves and match["joint"] == "from"):
+        return ""
+    return f"{noun} {match['joint'] if moves else 'is'} {match['value']}"
 
 
 def _ranged(fact: str, sentence: str) -> str:

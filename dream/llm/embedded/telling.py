@@ -70,8 +70,15 @@ _FEELS = re.compile(
     r"super|pretty|also|definitely|kinda|a bit|even|more|still|been))* (?P<state>\w+)\b",
     re.I,
 )
+_WILL_FEEL = re.compile(
+    r"^i(?:'ll| will| should)(?: \w+ly| also| definitely)? (?P<how>be|feel|stay|remain) (?:so |more |very |really )?(?P<state>\w+)\b(?! (?:at|in) [A-Z])",
+    re.I,
+)
 _DOING = re.compile(r"^i'm (?:still |just |also |really |now |currently )*(?!feeling\b|being\b)\w+ing\b", re.I)
 _INTENSELY = frozenset("so such very really too pretty quite super truly totally more".split())
+_SPIRITS = FEELING | frozenset(
+    "proud happy glad grateful thankful excited patient persistent disciplined ready fine".split()
+)
 _SHORTEST = 3  # words
 _DEEDS = frozenset(
     "moved started tried spent made used took found got gave kept talked worked working trying planning wanted want need "
@@ -93,6 +100,14 @@ def names_something(text: str) -> bool:
 def instructs(text: str) -> bool:
     """Say whether a sentence is an imperative."""
     return _TELLS_TO_DO.match(text) is not None and not _ACTS.search(text)
+
+
+def promises_mood(text: str) -> bool:
+    """Say whether a sentence only says how its speaker will feel: "I'll stay motivated", "I'll be proud of it"."""
+    match = _WILL_FEEL.match(text)
+    if match is None or any(ch.isdigit() for ch in text):
+        return False
+    return match["how"].lower() == "feel" or match["state"].lower() in _SPIRITS
 
 
 def is_hollow(text: str) -> bool:

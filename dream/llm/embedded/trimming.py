@@ -20,6 +20,7 @@ _VOCATIVE = re.compile(r", ([A-Z][a-z]{1,14})(?=[.!]+$)")
 _MATRIX = re.compile(
     r"^(?:i(?:'m| am) (?:just |so |really |kinda |kind of |a bit |pretty |sort of |also )*(?:worried|concerned|afraid|curious|"
     r"thinking|wondering|sure|glad|happy|pleased|excited|proud|aware)(?: (?:that|about the fact that))(?= )"
+    r"|i know(?: that)?(?= (?:i|i'\w+|my|we|we'\w+|our)\b)"
     r"|i (?:think|guess|believe|feel like|mean|suppose|just wanted to (?:say|mention))|(?:i )?(?:just )?want(?:ed)? to (?:tell you|let you know|say)(?: that)?(?=,? (?:i|i'\w+|my|we|we'\w+|our)\b)|(?:i )?(?:just )?want(?:ed)? to (?:tell you|let you know|say)|i (?:"
     r"should (?:mention|add|say)|must say|have to say|realized|noticed|forgot to mention)(?: that)?(?=,? (?:i|my|we|our|the|it)\b)"
     r"|(?:it|that) (?:just |really |sure )?(?:feels|felt|seems|looks) like(?= (?:[\w']+ ){0,3}(?:i|i'\w+|my|we|we'\w+|our)\b)"
