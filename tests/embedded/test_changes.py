@@ -4,7 +4,7 @@ import pytest
 
 from dream.llm.embedded.changes import supersedes
 from dream.llm.embedded.remaining import remainder
-from tests.embedded.asking import findings
+from tests.embedded.asking import findings, said
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,13 @@ def test_another_value_for_the_same_thing_takes_its_place(new: str, old: str) ->
         ("Bo likes tea now", "Ann hates tea"),
         ("The server listens on port 9238", "The server listens on port 8864"),
         ("Owns boat number 2", "Owns boat number 1"),
+        (
+            "Has improved their score to 90% after completing 12 sewing problems",
+            "Has completed 15 problems with 95% accuracy",
+        ),
+        ("Has improved the average API response time to 220ms", "The API timeout of Plover is 379 ms"),
+        ("The standup is every Wednesday now instead of Monday", "We deploy Plover every Monday"),
+        ("The user is called Petra", "The user is called Ingrid"),
         ("Sold boat #2", "Owns boat #1"),
     ],
 )
@@ -99,3 +106,8 @@ def test_what_leaned_on_the_old_value_goes_with_it() -> None:
 )
 def test_a_day_with_its_year_is_the_same_day(new: str, moved: bool) -> None:
     assert supersedes(new, "The user's deadline for the MVP is April 15") is moved
+
+
+def test_what_grew_is_told_with_both_values() -> None:
+    talk = "I'm trying to understand how my accuracy in sewing problems improved from 70% to 90%, can you help me?"
+    assert said(talk) == ["The user's accuracy in sewing problems improved from 70% to 90% (8 May 2023)"]

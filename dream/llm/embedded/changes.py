@@ -18,7 +18,7 @@ from dream.llm.embedded.relations import (
 from dream.llm.embedded.salience import happened
 from dream.llm.embedded.slots import other_in_slot
 from dream.llm.embedded.subjects import about
-from dream.llm.embedded.valued import of_another, other_value, other_version
+from dream.llm.embedded.valued import of_another, other_value, other_version, outgrown
 from dream.llm.embedded.words import content, has_cjk, likeness, stem
 
 _PARTS = re.compile(r"[;；] ?")
@@ -29,7 +29,7 @@ def supersedes(new: str, old: str) -> bool:
     """Say whether `new`, said later, makes `old` untrue, so that one takes the other's place."""
     whole = fuller(new, old)
     new, old = undated(new), undated(old)
-    if new == old or of_another(new, old):
+    if new == old or of_another(new, old) or outgrown(new, old):
         return False
     if whole or one_at_a_time(new, old) or one_home_one_job(new, old) or renamed(new, old) or other_count(new, old):
         return True
@@ -58,7 +58,7 @@ def _other_where_said(new: str, old: str) -> bool:
 def fuller(new: str, old: str) -> bool:
     """Say whether `new` holds all that `old` tells and more: a state, or what happened as told on the same day."""
     body, was = undated(new), undated(old)
-    if happened(was) and new[len(body) :] != old[len(was) :]:
+    if happened(was) and not was.startswith("Has ") and new[len(body) :] != old[len(was) :]:
         return False
     told, before = _telling(body), _telling(was)
     return len(before) >= LEAST and before < told and about(body) == about(was)

@@ -50,6 +50,7 @@ _OF = re.compile(
     rf"{_NOUN} (?P<joint>of|to|from|at|on|by) (?P<value>(?:about |around |over |under |only )?{_VALUE}(?:[^,;?]|,(?= ?\d)){{0,60}}?)(?=,(?! ?\d)|;|\?|$| (?:but|and|to|with|by|for|so|in|because|might)\b)"
 )
 _DETOUR = re.compile(r"\b(?:by|with|without|using)\b")  # the value is of what stands behind it
+_GROWN = re.compile(r"[^,;?]*? from \S+ to [^\s,;?]+")
 _WHICH = re.compile(
     rf"{_NOUN}, which (?P<rest>(?:has|have|is|was|are|were|had|now|recently|currently)\b[^,;?]{{3,120}})"
 )
@@ -117,11 +118,14 @@ def _values(clause: str) -> list[tuple[str, float]]:
 
 
 def _valued(match: re.Match[str]) -> str:
-    """Return what has the value or comes to it, "my score improved to 70%"; '' where it had it, or is of another thing."""
+    """Return what has the value or comes to it, "my score improved from 60% to 70%"; '' where it only had it, or is of another thing."""
     noun = match["noun"]
     moves = happened(noun.rpartition(" ")[2])
-    if _DETOUR.search(noun) or (moves and match["joint"] == "from"):
+    if _DETOUR.search(noun):
         return ""
+    if moves and match["joint"] == "from":
+        grown = _GROWN.match(match.string[match.start("noun") :])
+        return grown[0] if grown else ""
     return f"{noun} {match['joint'] if moves else 'is'} {match['value']}"
 
 

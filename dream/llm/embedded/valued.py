@@ -1,16 +1,16 @@
-"""Say whether two lines tell the same with another number or another day in it."""
+"""Say whether two lines tell the same with another number in it."""
 
 from __future__ import annotations
 
 import re
 
-from dream.llm.embedded.amounts import KINDS, MONTH, NUMBER, WEEKDAY, days, labels, numbered, values
-from dream.llm.embedded.cues import NOW, found, says_changed
-from dream.llm.embedded.lexicon import COMMON, PAST, WEEKDAYS
+from dream.llm.embedded.amounts import KINDS, NUMBER, labels, numbered, values
+from dream.llm.embedded.cues import found, says_changed
+from dream.llm.embedded.lexicon import COMMON, MONTHS, PAST
+from dream.llm.embedded.rescheduled import other_day
 from dream.llm.embedded.salience import happened
 from dream.llm.embedded.slots import names_thing, told_apart
-from dream.llm.embedded.subjects import apart
-from dream.llm.embedded.words import content, has_cjk, overlap, stem
+from dream.llm.embedded.words import content, overlap, stem
 
 _UPGRADE = re.compile(
     r"\b(?:upgraded|updated|downgraded|bumped|migrated|moved|switched|went|upgrade|aktualisiert)\b(?: [\w.-]+){0,3}? (?:to|auf) (?P<name>[A-Z][\w+#-]*) v?(?P<n>\d[\d.]*)\b"
@@ -21,39 +21,28 @@ _DEED = re.compile(
     re.I,
 )
 _FROM = re.compile(r"\b(?:from|instead of|rather than|no longer|not)\b", re.I)
+# What only grows: "Has completed 15 problems".
+_DONE = re.compile(
+    r"\b(?:complet(?:ed|ing)|finish(?:ed|ing)|solv(?:ed|ing)|read|written|learn(?:ed|t|ing)|watched|visited|collected) (?:about |over |only )?(?P<n>\d{1,9}) (?:[a-z-]+ ){0,3}?(?P<unit>[a-z]+s)\b",
+    re.I,
+)
 SHORT = 80  # characters of a line in which a name is of what the line tells
-WHAT = 0.6  # of what a line with a day of the week tells beside the day, that another one tells too
 PLAIN = 1.0  # the weight of a word that is no name
-_APPOINTMENT = re.compile(
-    r"\b(?:calls?|meetings?|deadline|appointment|interview|session|exam|review|flight|launch|release|due|scheduled|delivery|demo|party|wedding|trip|visit)\b"
-    r"|会议|截止|预约|面试|考试|航班|演示|上线|发布",
-    re.I,
-)
-_PLANNED = re.compile(
-    rf"^(?:the |our |their |the user's )?(?P<thing>[\w' -]{{3,50}}?) (?:is|are|starts?|takes place|is due|is planned|is scheduled|(?:was |is |has )?(?:been )?"
-    rf"(?:mov\w+|shift\w*|slip\w*|postponed|rescheduled|delayed))(?: now)?(?: on| in| at| by| for| to)* (?:the )?(?P<when>[^,;]*(?:{MONTH}|{'|'.join(WEEKDAYS)})[^,;]*)",
-    re.I,
-)
 _ANY = frozenset(map(stem, ("runs", "listening", "served", "starts", "works", "needs", "server", "service")))
 
 
 def other_value(new: str, old: str, shared: list[str]) -> bool:
-    """Say whether both name another number of the same unit, in as many of the same words as make it likely."""
+    """Say whether both name another number of the same unit, or another day, in as many of the same words as make it likely."""
     if told_apart(new, old) or _of_others(new, old):
         return False
     left, right = content(new), content(old)
     cue = says_changed(new) and not (_DEED.match(new) and _DEED.match(old))
     same, was = overlap(left, right), values(old)
-    if (
-        (names_thing(new, old) and _other_amount(values(new), was, shared, cue=cue, same=same))
-        or _other_number(new, old, shared)
-        or _other_time(new, old)
+    if (names_thing(new, old) and _other_amount(values(new), was, shared, cue=cue, same=same)) or _other_number(
+        new, old, shared
     ):
         return True
-    fixed = {stem(word.lower()) for word in _APPOINTMENT.findall(new)} & set(left) & set(right)
-    if fixed and len(shared) >= 2 and same >= (0.3 if cue else 0.6) and _other_date(new, old):
-        return True
-    return _other_weekday(new, old, shared)
+    return other_day(new, old, shared)
 
 
 def _of_others(new: str, old: str) -> bool:
@@ -90,31 +79,12 @@ def _other_number(new: str, old: str, shared: list[str]) -> bool:
     return bool(named) and not happened(new) and numbered(new) == numbered(old)
 
 
-def _other_time(new: str, old: str) -> bool:
-    """Say whether one thing that is planned was moved to another day."""
-    one, other = found(_PLANNED, new), found(_PLANNED, old)
-    if one is None or other is None or not says_changed(new) or numbered(new) != numbered(old):
+def outgrown(new: str, old: str) -> bool:
+    """Say whether `new` tells of fewer done than `old` did: what was done by then, told again, and no change."""
+    one, other = found(_DONE, new), found(_DONE, old)
+    if one is None or other is None or stem(one["unit"].lower()) != stem(other["unit"].lower()):
         return False
-    things = content(one["thing"]), content(other["thing"])
-    alike = overlap(*things) >= 0.8 and any(key in things[1] and weight >= 0.9 for key, weight in things[0].items())
-    return alike and one["when"].lower() != other["when"].lower()
-
-
-def _other_weekday(new: str, old: str, shared: list[str]) -> bool:
-    """Say whether what happens on one day of the week now happens on another."""
-    left, right = set(WEEKDAY.findall(new)), set(WEEKDAY.findall(old))
-    if not (right and left - right and found(NOW, new)) or apart(new, old):
-        return False
-    days_ = {stem(day.lower()) for day in left | right}
-    rest = [{key: weight for key, weight in content(line).items() if key not in days_} for line in (new, old)]
-    told = any(key not in days_ and rest[0][key] <= PLAIN for key in shared)  # beside names
-    return told and overlap(*rest) >= (WHAT / 2 if has_cjk(new) else WHAT)
-
-
-def _other_date(new: str, old: str) -> bool:
-    left, right = days(new), days(old)
-    same = any(day == other and (year == its or not (year and its)) for day, year in left for other, its in right)
-    return bool(left and right) and not same and numbered(new) == numbered(old)
+    return int(one["n"]) < int(other["n"])
 
 
 def of_another(new: str, old: str) -> bool:
@@ -127,7 +97,7 @@ def of_another(new: str, old: str) -> bool:
 def other_version(new: str, old: str) -> bool:
     """Say whether `new` tells of an upgrade of what `old` names with another version: "upgraded to Postgres 16"."""
     match = found(_UPGRADE, new)
-    if match is None or match["name"] in MONTH:
+    if match is None or match["name"] in MONTHS:
         return False
     was = re.search(rf"\b{re.escape(match['name'])} v?(\d[\d.]*)\b", old)
     return was is not None and was[1].rstrip(".") != match["n"].rstrip(".") and f"{match['name']} {was[1]}" not in new
