@@ -79,6 +79,8 @@ class Writer:
         with self.guard:
             index.appended(self._inode, data, entries, size=size)
         self._floor = floor + last
+        if self._durable:
+            self._sync(size)
         return entries
 
     def archive(self, dreamt: int, budget: int, now: datetime) -> int:
@@ -192,6 +194,8 @@ class Writer:
             os.ftruncate(self._descriptor, end)
         elif size and os.pread(self._descriptor, 1, size - 1) != b"\n":
             self._write(b"\n", size)
+            if self._durable:
+                self._sync(size)
             end += 1
         return end
 
@@ -214,20 +218,31 @@ class Writer:
     def _write(self, data: bytes, size: int, cursor: int = 0) -> None:
         """Append `data` to the file of `size` bytes, or cut it back to that and raise the OSError.
 
-        `.cursor` is written before the sync, so that one journal commit of the file system serves both.
+        Where it is to be durable, the disk has begun with it when this returns: what is done until `_sync` takes no
+        time of its own. `.cursor` is written before that, so that one journal commit of the file system serves both.
         """
         try:
             faults.checkpoint("before an append")
             written = os.write(self._descriptor, data)
             if written < len(data):  # mostly a full disk: the rest learns the reason
                 write_all(self._descriptor, data[written:])
+            if self._durable:
+                begin_writing(self._descriptor, size, len(data))
             if cursor:
                 self._write_cursor(cursor)
             faults.checkpoint("after an append")
-            if self._durable:
-                sync_data(self._descriptor)
         except OSError:
             os.ftruncate(self._descriptor, size)
+            raise
+
+    def _sync(self, size: int) -> None:
+        """Wait until the disk has what was appended to the file of `size` bytes, or cut it back and raise OSError."""
+        try:
+            sync_data(self._descriptor)
+        except OSError:
+            os.ftruncate(self._descriptor, size)
+            with self.guard:
+                self._index.now = Sums()  # it has counted what is gone
             raise
 
     def _open_cursor(self) -> None:
@@ -248,6 +263,15 @@ class Writer:
             os.pwrite(self._cursor_descriptor, b"%d\n" % cursor, 0)
         except OSError:
             pass
+
+
+def begin_writing(descriptor: int, start: int, length: int) -> None:
+    """Let the system begin to bring these bytes to the disk, where it can be asked; Linux begins at once."""
+    if hasattr(os, "posix_fadvise"):
+        try:  # noqa: SIM105  # the hot path, as above
+            os.posix_fadvise(descriptor, start, length, os.POSIX_FADV_DONTNEED)
+        except OSError:
+            pass  # a hint; whether they come there is told by the sync
 
 
 def highest_given(memory: Path) -> int:

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Container
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
@@ -35,7 +36,7 @@ def calls(deed: Callable[[], object], modules: Container[str] = OF_THE_SYSTEM | 
 @pytest.mark.parametrize("before", [1, 2_000])
 @pytest.mark.parametrize("entries", [1, 50])
 @pytest.mark.parametrize("durable", [False, True])
-def test_an_append_is_six_system_calls_whatever_its_size_and_whatever_lies_before(
+def test_an_append_is_seven_system_calls_whatever_its_size_and_whatever_lies_before(
     tmp_path: Path, before: int, entries: int, durable: bool
 ) -> None:
     log = history(tmp_path, durable=durable)
@@ -43,7 +44,7 @@ def test_an_append_is_six_system_calls_whatever_its_size_and_whatever_lies_befor
 
     counted = calls(lambda: log.append(facts(entries), now=NOW), OF_THE_SYSTEM)
 
-    synced = {"fdatasync": 1} if durable else {}
+    synced = {"posix_fadvise": 1, "fdatasync": 1} if durable else {}
     assert counted == {"flock": 2, "stat": 1, "write": 1, "pwrite": 1} | synced
 
 
@@ -68,3 +69,22 @@ def test_a_move_parses_what_moves_once_and_nothing_that_stays_and_lists_no_archi
     assert counted["scandir"] == counted["listdir"] == 0
     assert counted["stat"] + counted["fstat"] + counted["lstat"] < 20
     assert log.size() == (staying, 10 * staying)
+
+
+def test_while_the_disk_is_at_work_a_durable_append_does_what_is_left(tmp_path: Path) -> None:
+    log = history(tmp_path, durable=True)
+    log.append(facts(1), now=NOW)
+    order: list[str] = []
+
+    def note(frame: FrameType, event: str, function: object) -> None:
+        name = function.__name__ if event == "c_call" else frame.f_code.co_name if event == "call" else ""  # type: ignore[attr-defined]
+        if name in ("write", "posix_fadvise", "pwrite", "appended", "fdatasync"):
+            order.append(name)
+
+    sys.setprofile(note)
+    try:
+        log.append(facts(1), now=NOW)
+    finally:
+        sys.setprofile(None)
+
+    assert order == ["write", "posix_fadvise", "pwrite", "appended", "fdatasync"]
