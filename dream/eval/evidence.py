@@ -83,9 +83,15 @@ def _by_message(one: Remembered, origins: Sequence[Origin]) -> Iterator[str]:
         candidates = list(dict.fromkeys(_messages(one.messages, origin)))
         for statement in _STATEMENT.split(_DATE.sub("", origin.line)):
             wanted = content(statement)
-            scored = [(len(wanted & said.get(name, frozenset())) / len(wanted), name) for name in candidates if wanted]
-            best = max((score for score, _ in scored), default=0.0)
-            yield from (name for score, name in scored if score == best >= NEAR)
+            scored = [(*_nearness(wanted, said.get(name, frozenset())), name) for name in candidates if wanted]
+            best = max((score[:2] for score in scored), default=(0.0, 0.0))
+            yield from (name for *score, name in scored if tuple(score) == best and best[0] >= NEAR)
+
+
+def _nearness(statement: frozenset[str], message: frozenset[str]) -> tuple[float, float]:
+    """Return the share of a statement's words that stand in a message; then, of as much, the shorter one is nearer."""
+    shared = len(statement & message)
+    return shared / len(statement), shared / max(1, len(message))
 
 
 def _messages(messages: Mapping[tuple[str, int], str], origin: Origin) -> Iterator[str]:
