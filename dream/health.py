@@ -78,6 +78,8 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: tup
     serving = night_stamp.served(workspace.private)
     next_run = serving or (parse(settings.schedule).after(now, zone) if scheduled else None)
     # 3. What is not as it should be.
+    if not workspace.git.exists:
+        problems.append("there are no versions of this workspace, or no longer: `dream doctor --repair` makes them")
     problems += _failed(recorded)
     problems += _missed(workspace, settings, now, zone) if next_run else []
     problems += _idle(recorded, now, zone) if backlog else []

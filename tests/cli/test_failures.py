@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -156,6 +157,17 @@ def test_a_file_with_nothing_of_the_named_format_is_an_error(fresh: Path, tmp_pa
 
     assert (done.status, done.out) == (1, "")
     assert f"plain.txt holds nothing in the format {name}" in done.err
+
+
+def test_versions_that_went_away_are_told_by_status_and_made_anew_by_doctor(dreamt: Path) -> None:
+    shutil.rmtree(dreamt / ".git")  # as `git clean -fdx` takes `.dream` away in another repository
+
+    told = dream("status", "--check", "-w", dreamt)
+    assert told.status == 1
+    assert "there are no versions of this workspace" in told.out + told.err
+
+    assert dream("doctor", "--repair", "-w", dreamt).status == 0
+    assert dream("status", "--check", "-w", dreamt).status == 0
 
 
 @pytest.mark.parametrize("deed", ["missing", "empty"])
