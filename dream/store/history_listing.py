@@ -63,25 +63,25 @@ class Archive:
     def __init__(self, folder: Path, private: Path) -> None:
         self.folder = folder
         self._path = private / FILE_NAME
-        self._known: Listing | None = None
+        self.known: Listing | None = None  # the list as it was made last
 
     def listing(self) -> Listing:
         """List the files as they are; raises OSError."""
         key = self._key()
-        known = self._known or self._kept()
+        known = self.known or self._kept()
         if known is None or known.key != key:
             known = self._made(key, known.rows if known else ())
-        self._known = known
+        self.known = known
         return known
 
     def with_one_more(self, row: Row) -> Listing:
         """Return the list as it was made last, and the file that has come since. The next is made anew."""
-        known = self._known
+        known = self.known
         if known is None:
             return self.listing()
         rows = [*known.rows, row]
-        self._known = Listing(None, rows if row[0] > known.last else ordered(rows))
-        return self._known
+        self.known = Listing(None, rows if row[0] > known.last else ordered(rows))
+        return self.known
 
     def _made(self, key: Key, before: Sequence[Row]) -> Listing:
         settled = time.time_ns() - key[1] > TICK

@@ -101,9 +101,16 @@ class Writer:
         self._open()
         with self.guard:
             sums = self._index.now
-            if (sums.inode, sums.start, sums.covered) == (before, 0, size):  # else a reader of an older state was here
+            followed = (sums.inode, sums.start, sums.covered) == (before, 0, size)
+            if followed:  # else a reader of an older state was here
                 self._index.moved(row[2], part.end, part.sums, inode=self._inode)
-            self._count(self._listed.with_one_more(row), size - part.end)
+            known = self._listed.known
+            listing = self._listed.with_one_more(row)
+            if followed and known is not None and self._index.counted is known:
+                self._index.counted, self._index.archived_key = listing, None
+                self._index.save()
+            else:
+                self._count(listing, size - part.end)
 
     def repair(self, now: datetime) -> int:
         """Set aside what is no entry and renumber what stands out of order; return how many lines that were."""
