@@ -98,7 +98,8 @@ def test_an_unusable_analysis_fails_the_run_and_changes_nothing(root: Path, prov
     done = called(root, "run", "--json")
     assert (done.status, done.json["outcome"]) == (1, "failed")
     assert case.reason in done.json["reason"], done.json["reason"]
-    assert len(provider.requests) <= 2
+    tries = 3 if case.name == "truncated" else 1  # cut off, the batch of three is halved twice at once
+    assert len(provider.requests) <= 2 * tries
     assert state(root) == before
     assert TYPED in git(root, "show", "HEAD:SOUL.md")  # what the person typed is committed all the same
     assert git(root, "rev-parse", "HEAD~1") == head
