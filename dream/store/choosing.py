@@ -1,8 +1,7 @@
 """What of a memory file is shown where the whole doesn't fit into a prompt. Pure.
 
-A statement is worth the words that no statement before it told, for its length; what stands first in its file counts
-for more, since people and models write so. Each takes the best that is left, which is within 1 − 1/e of the best
-choice there is (Nemhauser, Wolsey & Fisher 1978; for summaries Lin & Bilmes 2011).
+The statements that tell most for their length, as worth.py ranks them; what stands first in its file counts for more,
+since people and models write so.
 """
 
 from __future__ import annotations
@@ -40,7 +39,8 @@ def chosen(text: str, fits: Callable[[str], bool]) -> str:
 
 def _some(rows: Sequence[str], parts: Sequence[range], kept: Sequence[int]) -> str:
     left = len(parts) - len(kept)
-    return f"{_shown(rows, [parts[number] for number in sorted(kept)])}({left} more lines)\n"
+    more = "1 more line" if left == 1 else f"{left} more lines"
+    return f"{_shown(rows, [parts[number] for number in sorted(kept)])}({more})\n"
 
 
 def _statements(rows: Sequence[str]) -> Iterator[range]:
