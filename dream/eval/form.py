@@ -1,6 +1,6 @@
 """Form: does memory read like memory? Counted by signs that a person would stumble over; no model judges style.
 
-A sign is no proof: "you" may stand in a quotation. But a memory that gains retention and signs has become a heap.
+A sign is no proof. But a memory that gains retention and signs has become a heap.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dream.trace import facts
 
 _YEAR = re.compile(r"\b(?:19|20)\d{2}\b|\d{4}年")
 _MARK = re.compile(r"^\s*[-*]\s+")
+_QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”")  # speaks to whoever was asked
 _SPEAKER = re.compile(r"^[A-Z][\w'’-]*(?: [A-Z][\w'’-]*)?: ")
 SIGNS: dict[str, re.Pattern[str]] = {
     "speaks to somebody (you, your)": re.compile(r"\b(?:you|your|you're|you've)\b|[你您]", re.IGNORECASE),
@@ -53,7 +54,7 @@ def measure(remembered: Sequence[Remembered]) -> Form:
 
 
 def _shows(name: str, line: str) -> bool:
-    said = _SPEAKER.sub("", line)
+    said = _SPEAKER.sub("", _QUOTED.sub("", line) if name == _ANYWHERE else line)
     found = SIGNS[name].search(said) if name == _ANYWHERE else SIGNS[name].match(said)
     return found is not None
 

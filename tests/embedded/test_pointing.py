@@ -40,8 +40,8 @@ def test_what_can_only_point_back_is_seen(text: str) -> None:
         ("Do you need a new mast?", "whether they need a new mast"),
         ("What are you doing with your old boat?", "what they are doing with their old boat"),
         ("Could you tell me more about the trip?", "about the trip"),
-        ("What made you sell the boat?", '"What made them sell the boat?"'),
-        ("Did you reach the island, Vera?", '"Did they reach the island?"'),
+        ("What made you sell the boat?", '"What made you sell the boat?"'),
+        ("Did you reach the island, Vera?", '"Did you reach the island, Vera?"'),
         ("Which islands?", '"Which islands?"'),
     ],
 )

@@ -111,14 +111,14 @@ def test_short_statements_one_after_the_other_share_a_line_unless_they_have_a_da
     talk = [
         ("user Vera", "I collect barometers from old ships."),
         ("assistant Otto", "That's great, Vera!"),
-        ("user Vera", "I restore sextants in Tromsø."),
+        ("user Vera", "I restore barometers and sextants in Tromsø."),
         ("assistant Otto", "Good for you!"),
         ("user Vera", "My cousin repairs clocks."),
         ("assistant Otto", "Oh, nice!"),
         ("user Vera", "I sold a barometer yesterday."),
     ]
     assert summary(talk)[1:] == [
-        "Vera collects barometers from old ships; restores sextants in Tromsø",
+        "Vera collects barometers from old ships; restores barometers and sextants in Tromsø",
         "Vera's cousin repairs clocks",
         "Vera sold a barometer on 7 May 2023",
     ]

@@ -4,7 +4,7 @@ import pytest
 
 from dream.llm.embedded.addressing import own_half
 from dream.llm.embedded.noise import is_pleasantry
-from dream.llm.embedded.views import OPINION, OWN, view
+from dream.llm.embedded.views import OWN, view
 from tests.embedded.asking import said, summary
 
 
@@ -19,7 +19,7 @@ def told(text: str) -> list[str]:
         ("I'm passionate about old maps", OWN),
         ("Baking keeps my mind calm", OWN),
         ("The people at the harbour have become like family to me", OWN),
-        ("Heather honey needs a cold cellar", OPINION),
+        ("Heather honey needs a cold cellar", 0),
         ("I bet the twins are proud", 0),
         ("I hope the harvest is good", 0),
         ("That kettle is gorgeous", 0),
@@ -135,16 +135,17 @@ def test_what_the_speaker_did_is_no_pleasantry(text: str) -> None:
     assert not is_pleasantry(text)
 
 
-def test_two_short_statements_of_one_sitting_share_a_line_though_the_other_spoke_in_between() -> None:
+def test_short_statements_of_one_thing_share_a_line_though_the_other_spoke_in_between() -> None:
     talk = [
         ("user Ann", "I love jazz clubs."),
         ("assistant Ben", "I keep bees behind the mill. How is the garden?"),
         ("user Ann", "I grow leeks and kale."),
-        ("assistant Ben", "I sell honey on market days."),
+        ("assistant Ben", "I sell what the bees make on market days."),
     ]
     assert summary(talk)[1:] == [
-        "Ann loves jazz clubs; grows leeks and kale",
-        "Ben keeps bees behind the mill; sells honey on market days",
+        "Ann loves jazz clubs",
+        "Ben keeps bees behind the mill; sells what the bees make on market days",
+        "Ann grows leeks and kale",
     ]
 
 
@@ -154,30 +155,21 @@ def test_a_statement_in_the_speaker_s_own_words_is_not_continued_as_if_it_had_th
     ]
 
 
-def test_two_views_of_different_things_do_not_share_a_line() -> None:
+def test_statements_of_different_things_do_not_share_a_line() -> None:
     talk = [
         ("user Ann", "I love jazz clubs."),
-        ("assistant Ben", "Heather honey needs a cold cellar. How is the garden?"),
-        ("user Ann", "I grow leeks and kale."),
-        ("assistant Ben", "Copper kettles take polish and patience."),
-    ]
-    assert [line for line in summary(talk) if "Ben" in line] == [
-        "Ben: Heather honey needs a cold cellar",
-        "Ben: Copper kettles take polish and patience",
-    ]
-
-
-def test_a_view_and_a_deed_do_not_share_a_line() -> None:
-    talk = [
-        ("user Ann", "I love jazz clubs."),
-        ("assistant Ben", "Heather honey needs a cold cellar. How is the garden?"),
+        ("assistant Ben", "We stack the copper kettles behind the mill. How is the garden?"),
         ("user Ann", "I grow leeks and kale."),
         ("assistant Ben", "I sell candles on market days."),
     ]
     assert [line for line in summary(talk) if "Ben" in line] == [
-        "Ben: Heather honey needs a cold cellar",
+        "Ben: We stack the copper kettles behind the mill",
         "Ben sells candles on market days",
     ]
+
+
+def test_what_somebody_thinks_of_the_world_is_small_talk() -> None:
+    assert told("Heather honey needs a cold cellar. Copper kettles take polish and patience.") == []
 
 
 @pytest.mark.parametrize(

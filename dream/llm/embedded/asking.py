@@ -25,7 +25,8 @@ _OWN = ((re.compile(r"\byour\b", re.I), "their"), (re.compile(r"\byours\b", re.I
 
 
 def asked(question: str) -> str:
-    """Return what somebody was asked, as it follows "asked": `how long they have been married`; else the question itself in quotes."""
+    """Return what somebody was asked, as it follows "asked": `how long they have been married`; else in quotes, as it was."""
+    quoted = f'"{question}"'
     question = _CALLED.sub("", question)
     if tell := _TELL.match(question.rstrip("?？ ")):
         return f"about {_third(tell['what'])}"
@@ -33,10 +34,10 @@ def asked(question: str) -> str:
     what = match["what"][:1].lower() + match["what"][1:] if match else "whether"
     match = match or _CLOSED.match(question.rstrip("?？ "))
     if match is None or ("," in match["rest"] and what == "whether"):
-        return f'"{_third(question)}"'
+        return quoted
     aux = _SHORT.get((match.groupdict().get("short") or "").lower(), (match["aux"] or "").lower())
     if aux == "did":
-        return f'"{_third(question)}"'
+        return quoted
     verb = "" if aux == "do" else f" {aux}"
     return f"{what} they{verb}{_third(match['rest'])}"
 

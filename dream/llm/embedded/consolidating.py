@@ -54,12 +54,11 @@ def _follows(last: Line, line: Line) -> bool:
 
 
 def _brief(last: Line, line: Line) -> bool:
-    """Say whether both say in short what the speaker does, on no day of its own, the other speaking once in between."""
+    """Say whether both tell in short of one thing, on no day of its own, others speaking in between."""
     quoted = f"{line.name}: "
-    if last.text.startswith(quoted) and line.text.startswith(quoted):
-        alike = bool(last.content.keys() & line.content.keys() - content(line.name).keys())  # of the same thing
-    else:
-        alike = last.text.startswith(f"{line.name} ") and line.text.startswith(f"{line.name} ")
+    form = quoted if last.text.startswith(quoted) else f"{line.name} "
+    of_one_thing = last.content.keys() & line.content.keys() - content(line.name).keys()
+    alike = bool(of_one_thing) and last.text.startswith(form) and line.text.startswith(form)
     if not alike or is_verbless(line.tail):
         return False
     near = 0 < line.source - last.source <= 8 and line.name == last.name and max(len(last.text), len(line.text)) < BRIEF
