@@ -168,6 +168,12 @@ def test_statements_of_different_things_do_not_share_a_line() -> None:
     ]
 
 
+def test_who_did_it_is_named_where_the_line_tells_of_something_else() -> None:
+    assert told("This necklace is a gift from my grandma in Sweden. It was great to sail round the island.") == [
+        "The necklace is a gift from Ben's grandma in Sweden; Ben found it great to sail round the island"
+    ]
+
+
 def test_what_somebody_thinks_of_the_world_is_small_talk() -> None:
     assert told("Heather honey needs a cold cellar. Copper kettles take polish and patience.") == []
 

@@ -67,7 +67,9 @@ def _brief(last: Line, line: Line) -> bool:
 
 
 def _tail(last: Line, line: Line) -> str:
-    """Return a statement as it follows another by the same speaker: without the name, where both begin with it."""
-    if line.text.startswith(f"{line.name} ") and not last.text.startswith(f"{line.name}: "):
-        return split_date(line.text)[0][len(line.name) + 1 :]
-    return line.tail
+    """Return a statement as it follows another by the same speaker: without the name, where both tell of who bears it."""
+    told = f"{line.name} "
+    if not line.text.startswith(told) or last.text.startswith(f"{line.name}: "):
+        return line.tail
+    whole = split_date(line.text)[0]
+    return whole[len(told) :] if f", {told}" in f", {last.text}" else whole
