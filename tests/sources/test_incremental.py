@@ -221,7 +221,8 @@ def test_a_file_with_nothing_new_costs_one_look_and_ten_calls(workspace: Workspa
         for number in range(size):
             write(folder / f"{number}.jsonl", number % 60, session=f"s{number}")
         night()
-        counted.append(calls(night))
+        again = (calls(night) for _ in range(3))  # what is done once in a process belongs to no file
+        counted.append(min(again, key=Counter.total))
     few, many = counted
 
     assert many["stat"] - few["stat"] == 200
