@@ -35,11 +35,11 @@ def why(workspace: Workspace, text: str) -> list[Reason]:
     """Explain the lines of memory that say `text`: that hold it, or else all of its words. None is an empty list."""
     found = trace(workspace, _saying(workspace, text))
     shas = {sha for origin in found for sha in origin.commits}
-    changes = {change.sha: change for change in (workspace.git.log() if shas else []) if change.sha in shas}
+    changes = {sha: workspace.git.show(sha).change for sha in shas}
     return [
         Reason(
             origin,
-            tuple(changes[sha] for sha in origin.commits if sha in changes),
+            tuple(changes[sha] for sha in origin.commits),
             tuple(Source(entry, _nearest(entry, origin.line)) for entry in _entries(workspace, origin.entries)),
         )
         for origin in found

@@ -11,6 +11,8 @@ import unicodedata
 from functools import lru_cache
 from itertools import pairwise
 
+from dream.vocabulary import MONTH, MONTHS
+
 NOT = "¬"
 # What stands in a line of memory that nobody in the conversation vouches for; it says nothing of the fact itself.
 MARKS = {
@@ -79,11 +81,6 @@ _IRREGULAR = (
     "children child;people person;wives wife;mice mouse;became become;felt feel;brought bring;broke break;broken break;"
     "fell fall;flew fly;slept sleep;spent spend;understood understand;wore wear;swam swim;sang sing;studies study"
 )
-MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()  # noqa: SIM905 - as above
-_MONTH = (
-    r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
-    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
-)
 _YEAR = r"(?:,? (?P<year>\d{4}))?(?!\w)"
 _DATES = tuple(
     re.compile(pattern)
@@ -91,8 +88,8 @@ _DATES = tuple(
         r"(?<!\d)(?P<year>\d{4})[-/.](?P<number>\d{1,2})[-/.](?P<day>\d{1,2})(?!\d)",
         r"(?<!\d)(?P<day>\d{1,2})\.(?P<number>\d{1,2})\.(?P<year>\d{4})(?!\d)",
         r"(?:(?P<year>\d{4}) ?年 ?)?(?P<number>\d{1,2}) ?月 ?(?P<day>\d{1,2}) ?[日号號]",
-        rf"(?<!\w){_MONTH} (?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:]){_YEAR}",
-        rf"(?<!\w)(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {_MONTH}{_YEAR}",
+        rf"(?<!\w){MONTH} (?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:]){_YEAR}",
+        rf"(?<!\w)(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {MONTH}{_YEAR}",
     )
 )
 _CLOCK = re.compile(r"(?<![\w:])(\d{1,2})(?::(\d\d))? ?([ap])\.?m\b\.?|(?<![\w:])(\d{1,2}):(\d\d)(?![\w:])")

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from difflib import SequenceMatcher
 from functools import lru_cache
 
-from dream.wording import MONTHS, NOT, content_words, coverage, is_cjk, is_hard, is_year, without_said_on, words
+from dream.vocabulary import MONTHS
+from dream.wording import NOT, content_words, coverage, is_cjk, is_hard, is_year, without_said_on, words
 
 __all__ = ["content_words", "coverage", "nearest", "same_fact", "states"]
 

@@ -20,14 +20,13 @@ import orjson
 from dream.errors import HistoryError
 from dream.models import Entry, NewEntry
 from dream.store import faults, history_archive, history_repair
-from dream.store.files import replace_by_part, sync_directory, write_all
+from dream.store.files import begin_writing, replace_by_part, sync_data, sync_directory, write_all
 from dream.store.history_bytes import settled_end
 from dream.store.history_index import Index, Sums, scan
 from dream.store.history_listing import Archive, Listing
 from dream.store.history_records import HIGHEST, encode, entry_of
 from dream.store.lock import FileLock
 
-sync_data = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
 SET_ASIDE = "set-aside.jsonl"
 
 Flaw = Callable[[str, int, int, str], None]
@@ -270,15 +269,6 @@ class Writer:
             os.pwrite(self._cursor_descriptor, b"%d\n" % cursor, 0)
         except OSError:
             pass
-
-
-def begin_writing(descriptor: int, start: int, length: int) -> None:
-    """Let the system begin to bring these bytes to the disk, where it can be asked; Linux begins at once."""
-    if hasattr(os, "posix_fadvise"):
-        try:  # noqa: SIM105  # the hot path, as above
-            os.posix_fadvise(descriptor, start, length, os.POSIX_FADV_DONTNEED)
-        except OSError:
-            pass  # a hint; whether they come there is told by the sync
 
 
 def highest_given(memory: Path) -> int:

@@ -21,6 +21,7 @@ from dream.transcripts.reader import Pair
 from dream.transcripts.scanning import CHUNK, MAX_RECORD
 from dream.transcripts.source import Head, Source
 from dream.transcripts.turns import Options, Turns, role
+from dream.vocabulary import LABELS
 
 name = "text"
 grows = False  # what is added to a text may belong to its last message
@@ -47,13 +48,6 @@ _FORMS = (
 _NAMED = re.compile(r"(?P<who>[^\W\d_][\w.'-]{0,24}(?: [^\W\d_][\w.'-]{0,24})?): +(?P<said>\S.*)$")
 _HEAD = re.compile(
     r"(?i)#{1,6} *|\*\*|[=_]{2,}|\b(?:date|session|conversation|chat|day|part)\b(?: *\d{1,4}\b(?! ?[a-z]{3}))?[:,]?"
-)
-# What stands before a colon and speaks not: headers of mail and of documents, levels of logs.
-_LABELS = frozenset(
-    """
-    info warning warn error debug trace note notes todo fixme name date title from to cc subject re author tags status
-    version description summary example usage question answer q a input output result id key value type url http https
-    """.split()  # noqa: SIM905 - a list of words is read better than a list of strings
 )
 MOST_PEOPLE = 12  # in a chat of people's names without dates
 _ROLE = re.compile(r"(?i)(?:user|human|you|me|assistant|ai|bot|model|chatgpt|claude|gemini|gpt|agent)")
@@ -100,7 +94,7 @@ def _is_talk(lines: Sequence[str], who: Sequence[str]) -> bool:
     others = sum(1 for line in lines if line.strip() and _day(line) is None) - len(who)
     turns = sum(one != other for one, other in pairwise(who))
     few = 2 <= len(set(who)) <= min(MOST_PEOPLE, len(who) // 2)
-    return few and 2 * turns >= len(who) and others <= len(who) and not _LABELS & {one.lower() for one in who}
+    return few and 2 * turns >= len(who) and others <= len(who) and not LABELS & {one.lower() for one in who}
 
 
 def read(source: Source, options: Options) -> Iterator[Pair]:

@@ -6,18 +6,15 @@ import math
 import re
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
+from dream.vocabulary import MONTH, MONTHS
+
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # 11 digits of seconds reach the year 5138; what is larger counts in a smaller unit.
 _UNITS = ((1e11, 1.0), (1e14, 1e3), (1e17, 1e6), (1e20, 1e9))
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_MONTH = (
-    r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
-    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
-)
 _DAYS = (  # with the year, or it is no date
-    re.compile(rf"\b(?P<day>\d\d?)(?:st|nd|rd|th)?(?: of)?[ -]{_MONTH},?[ -](?P<year>\d{{4}})\b", re.IGNORECASE),
-    re.compile(rf"\b{_MONTH}[ -](?P<day>\d\d?)(?:st|nd|rd|th)?(?:,? |-)(?P<year>\d{{4}})\b", re.IGNORECASE),
+    re.compile(rf"\b(?P<day>\d\d?)(?:st|nd|rd|th)?(?: of)?[ -]{MONTH},?[ -](?P<year>\d{{4}})\b", re.IGNORECASE),
+    re.compile(rf"\b{MONTH}[ -](?P<day>\d\d?)(?:st|nd|rd|th)?(?:,? |-)(?P<year>\d{{4}})\b", re.IGNORECASE),
     re.compile(r"(?<!\d)(?P<year>\d{4})[-/](?P<number>\d\d)[-/](?P<day>\d\d)(?!\d)"),
     re.compile(r"(?<!\d)(?P<year>\d{4}) ?年 ?(?P<number>\d\d?) ?月 ?(?P<day>\d\d?) ?日"),
 )
@@ -97,7 +94,7 @@ def _written(value: str) -> datetime | None:
 
 def _day(found: re.Match[str]) -> date | None:
     parts = found.groupdict()
-    month = int(parts["number"]) if "number" in parts else _MONTHS.index(parts["month"][:3].lower()) + 1
+    month = int(parts["number"]) if "number" in parts else MONTHS.index(parts["month"][:3].lower()) + 1
     try:
         return date(int(parts["year"]), month, int(parts["day"]))
     except ValueError:

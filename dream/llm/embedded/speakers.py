@@ -9,17 +9,11 @@ from dataclasses import replace
 from dream.llm.embedded.lexicon import AGENTS
 from dream.llm.embedded.sections import Said
 from dream.llm.embedded.words import CJK
+from dream.vocabulary import LABELS
 
 MOST = 0.8  # of a role's messages that begin with a name: then names stand there
 _PREFIX = re.compile(
     rf"(?P<name>[A-ZÀ-Þ][\w’'-]{{1,24}}(?: [A-ZÀ-Þ][\w’'.-]{{0,24}})?|[{CJK}]{{2,6}})(?:: +|：\s*)(?=\S)"
-)
-_LABELS = frozenset(
-    """
-    answer bug context error example fix fixed goal hint idea info input instructions issue message notice note output
-    plan please problem question quote re reminder reply request result role solution step subject summary system task
-    text tip title todo topic update user warning 问题 回答 注意 总结 任务 答案 背景 要求 说明 例如
-    """.split()
 )
 
 
@@ -42,7 +36,7 @@ def _speaker(message: Said) -> re.Match[str] | None:
     if message.name and message.name.lower() not in AGENTS | {"user", "me", "human"}:
         return None
     match = _PREFIX.match(message.text)
-    return match if match and match["name"].lower() not in _LABELS | AGENTS else None
+    return match if match and match["name"].lower() not in LABELS | AGENTS else None
 
 
 def _all_but_few(messages: Sequence[Said], found: Set[int], role: str) -> bool:
