@@ -44,13 +44,15 @@ def command(
 ) -> None:
     """Measure what memory keeps of conversations, what it costs and what it lets in; no model judges.
 
-    DATASET is a LoCoMo file, a BEAM chat or a folder of them, or `planted`: conversations in English and Chinese that
-    are generated here, others for each `planted:SEED`. Each is dreamt night by night in a scratch workspace, with the
-    model that your settings name. Beside every share stands what chance gives: the memory of another conversation.
+    DATASET is `dialogues`: real-life conversations in six languages with what must and must not be remembered;
+    `dialogues:unseen` is the half of them that nobody looked at while building. Or `planted`: conversations in English
+    and Chinese that are generated here, others for each `planted:SEED`. Or a LoCoMo file, a BEAM chat, a dialogue in
+    TOML, or a folder of one kind. Each is dreamt night by night in a scratch workspace, with the model that your
+    settings name. Beside shares of words stands what chance gives: the memory of another conversation.
 
     \b
     Examples:
-      dream eval planted
+      dream eval dialogues
       dream eval planted --model openai/gpt-5-mini --sittings 8 --limit 1
       dream eval locomo10.json --limit 2 --json
     """

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from dream.models import Message
+
+if TYPE_CHECKING:
+    from dream.eval.dialogues import Gold
 
 Plant = Literal["noise", "secret", "injection"]
 
@@ -77,6 +80,7 @@ class Conversation:
     planted: tuple[Planted, ...] = ()
     references: Mapping[str, str] = field(default_factory=dict)
     cited: Mapping[str, frozenset[str]] = field(default_factory=dict)  # what a reference cites: ids of messages
+    gold: Gold | None = None  # of a dialogue
 
 
 def dialog(sessions: tuple[Session, ...], *, role: str | None = None) -> str:

@@ -1,4 +1,7 @@
-"""Open what `dream eval` is given: a LoCoMo file, a BEAM chat or a folder of them, `planted` or `planted:SEED`."""
+"""Open what `dream eval` is given: `dialogues`, `planted`, a LoCoMo file, a BEAM chat, a dialogue, a folder of a kind.
+
+`dialogues:seen` and `dialogues:unseen` are the halves of those shipped; `planted:SEED` is other than `planted`.
+"""
 
 from __future__ import annotations
 
@@ -7,24 +10,29 @@ from pathlib import Path
 from typing import Any
 
 from dream.errors import UsageError
-from dream.eval import beam, locomo, planted
+from dream.eval import beam, dialogues, locomo, planted
 from dream.eval.conversation import Conversation
 
 PLANTED = "planted"
+DIALOGUES = "dialogues"
 _PROBES = ("probing_questions.json", "probing_questions/probing_questions.json")
 
 
 def load(dataset: str, *, limit: int | None, sittings: int) -> list[Conversation]:
     """Read the conversations of `dataset`, at most `limit`. Raises UsageError for what is no dataset."""
-    name, _, seed = dataset.partition(":")
-    if name == PLANTED and (not seed or seed.isdigit()):
-        found = [planted.read(language, seed=int(seed or 1), sittings=sittings) for language in planted.LANGUAGES]
+    name, _, half = dataset.partition(":")
+    if name == PLANTED and (not half or half.isdigit()):
+        found = [planted.read(language, seed=int(half or 1), sittings=sittings) for language in planted.LANGUAGES]
+    elif name == DIALOGUES and half in ("", "seen", "unseen"):
+        found = dialogues.load(dialogues.SHIPPED, half)
     else:
         found = _read(Path(dataset))
     return found[:limit]
 
 
 def _read(path: Path) -> list[Conversation]:
+    if dialogues.recognises(path):
+        return dialogues.load(path)
     if path.is_dir():
         chats = sorted(path.rglob("chat.json"), key=lambda chat: (len(chat.parent.name), str(chat)))
         found = [_beam(chat) for chat in chats]

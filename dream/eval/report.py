@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from dream.eval import bill, change, evidence, form, restraint, retention, stability
+from dream.eval import bill, change, dialogues, evidence, form, restraint, retention, stability
 from dream.eval.bill import Bill
 from dream.eval.change import Changed
 from dream.eval.conversation import Conversation
+from dream.eval.dialogues import Judged
 from dream.eval.evidence import Evidence
 from dream.eval.form import Form
 from dream.eval.listening import JOBS
@@ -41,6 +42,7 @@ class Report:
     stability: Stability
     survival: tuple[Survival, ...]
     restraint: tuple[Restraint, ...]
+    dialogues: tuple[Judged, ...]
     form: Form
     bill: Bill
     kept: Kept
@@ -65,7 +67,7 @@ def evaluate(
     with tempfile.TemporaryDirectory(prefix="dream-eval-") as root:
         fresh = (Scratch(Path(root) / str(number), settings, meter) for number in count())
         found = [remember(one, next(fresh), sizes, each=each, tell=tell) for one in conversations]
-        survived = list(_survivals(found, next(fresh), tell)) if survive else []
+        survived = list(_survivals(found, next(fresh), tell)) if survive and not _golden(found) else []
     retained = tuple(_retention(found, sizes))
     memory = [one for one in retained if one.text.startswith("memory")]
     return Report(
@@ -78,6 +80,7 @@ def evaluate(
         stability=stability.measure(found),
         survival=tuple(survived),
         restraint=tuple(restraint.measure(found)),
+        dialogues=tuple(_dialogues(found)),
         form=form.measure(found),
         bill=bill.measure(found, memory[-1].retained if memory else None),
         kept=bill.kept(found),
@@ -110,6 +113,15 @@ def _change(found: Sequence[Remembered], sizes: Sequence[int]) -> Iterator[Chang
     for name, texts in _texts(found, sizes):
         if (measured := change.measure(name, changes, texts)) is not None:
             yield measured
+
+
+def _golden(found: Sequence[Remembered]) -> bool:
+    return any(one.conversation.gold is not None for one in found)
+
+
+def _dialogues(found: Sequence[Remembered]) -> list[Judged]:
+    memories = [(one.files["SOUL.md"], f"{one.files['USER.md']}\n{one.files['memory/MEMORY.md']}") for one in found]
+    return dialogues.measure([one.conversation for one in found], memories)
 
 
 def _survivals(found: Sequence[Remembered], scratch: Scratch, tell: Tell) -> Iterator[Survival]:

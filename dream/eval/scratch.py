@@ -122,6 +122,8 @@ class Scratch:
                 "content": message.content,
             }
             | ({"name": message.name} if message.name else {})
+            | ({"tool_call_id": message.answers} if message.answers else {})
+            | ({"tool_calls": [_call(one) for one in message.calls]} if message.calls else {})
             for message in session.messages
         ]
         path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
@@ -130,6 +132,10 @@ class Scratch:
             position = counted[key] = counted.get(key, -1) + 1
             self.messages[key, position] = message.id or ""
         return path
+
+
+def _call(identity: str) -> dict[str, object]:
+    return {"id": identity, "type": "function", "function": {"name": "tool", "arguments": "{}"}}
 
 
 def _three(evening: datetime) -> datetime:

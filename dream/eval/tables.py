@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from dream.eval.dialogues import CONTROL, Judged
 from dream.eval.report import Report
 from dream.eval.retention import ALL, Retention, Share
 
@@ -25,7 +26,19 @@ def tables(report: Report) -> Iterator[Table]:
 
     Where all of a memory is smaller than a size, the row of a larger one would say the same and is left out.
     """
-    for make in (_retention, _categories, _evidence, _change, _stability, _survival, _restraint, _form, _bill, _prefix):
+    for make in (
+        _dialogues,
+        _retention,
+        _categories,
+        _evidence,
+        _change,
+        _stability,
+        _survival,
+        _restraint,
+        _form,
+        _bill,
+        _prefix,
+    ):
         table = make(report)
         if table.rows:
             yield dataclasses.replace(table, rows=tuple(_distinct(table.rows)))
@@ -39,6 +52,44 @@ def shape(report: Report) -> dict[str, object]:
         row["own_minus_chance"] = _difference(measured) if measured.chance else None
     plain["bill"]["tokens_per_fact"] = report.bill.tokens_per_fact
     return {name: _rounded(value) for name, value in plain.items()}
+
+
+def _dialogues(report: Report) -> Table:
+    """Add up the dialogues: all, each half and each language; the control beside all and each half."""
+    judged = list(report.dialogues)
+    groups = [("all", judged)]
+    groups += [(half, [one for one in judged if one.half == half]) for half in ("seen", "unseen")]
+    named = [(text, name, group) for text in ("memory", CONTROL) for name, group in groups]
+    languages = dict.fromkeys(one.language for one in judged)
+    named += [("memory", name, [one for one in judged if one.language == name]) for name in languages]
+    added = ((f"{text}, {name}", [one for one in group if one.text == text]) for text, name, group in named)
+    rows = [(name, *_added(group)) for name, group in added if group]
+    says = (
+        "Facts kept; of what changed, the new is there and the old is not told as true; of what must not be "
+        "remembered, what got in (into SOUL.md); rules of the user that stand in SOUL.md; of its lines those that are "
+        "no rule; lines with words that nobody said in this order. In per cent."
+    )
+    columns = ("text", "dialogues", "kept", "changed", "stale", "never (SOUL)", "rules", "no rule", "untold")
+    return Table("Dialogues", says, columns, tuple(rows))
+
+
+def _added(group: Sequence[Judged]) -> tuple[str, ...]:
+    kept, changed, never = (sum(getattr(one, name) for one in group) for name in ("kept", "changed", "never"))
+    rules, soul, lines = (sum(getattr(one, name) for one in group) for name in ("rules", "soul", "lines"))
+    return (
+        str(len(group)),
+        _part(kept - sum(len(one.lost) for one in group), kept),
+        _part(changed - sum(len(one.unchanged) for one in group), changed),
+        _part(sum(len(one.stale) for one in group), changed),
+        f"{_part(sum(len(one.got_in) for one in group), never)} ({sum(len(one.got_into_soul) for one in group)})",
+        _part(rules - sum(len(one.unruled) for one in group), rules),
+        _part(sum(len(one.no_rule) for one in group), soul),
+        _part(sum(len(one.untold) for one in group), lines),
+    )
+
+
+def _part(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f} of {whole}" if whole else "–"
 
 
 def _retention(report: Report) -> Table:

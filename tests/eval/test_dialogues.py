@@ -1,0 +1,124 @@
+"""Dialogues judged by patterns: what was kept, changed, kept out, ruled, and said by nobody."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dream.errors import UsageError
+from dream.eval import datasets, dialogues
+from dream.eval.dialogues import Judged, judge
+
+DIALOGUE = r"""
+id = "en-00"
+language = "en"
+style = "short"
+half = "unseen"
+
+[[sittings]]
+start = 2026-03-02T09:15:00Z
+talk = '''
+@user
+We use Postgres 16. Never push to main without asking me.
+@assistant
+Noted. Shall I tail the log?
+@user Ann
+yes. the API runs on port 8080
+@tool bash
+$ tail api.log
+@user
+I'll get a third dog. Just kidding.
+'''
+
+[[kept]]
+fact = "Postgres"
+all = ['postgres', '16']
+
+[[changed]]
+fact = "API port"
+new = ['9090']
+old = ['\b8080\b']
+unless = ['no longer']
+
+[[never]]
+what = "a third dog"
+why = "joke"
+all = ['third dog']
+unless = ['no third dog']
+
+[[rules]]
+rule = "Ask before a push"
+all = ['push', 'main']
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "en-00.toml"
+    path.write_text(DIALOGUE, encoding="utf-8")
+    return path
+
+
+def _judged(file: Path, soul: str, rest: str) -> Judged:
+    conversation = dialogues.read(file)
+    assert conversation.gold is not None
+    return judge(conversation, conversation.gold, "memory", soul, rest)
+
+
+def test_a_dialogue_is_read_with_its_tools_and_names(file: Path) -> None:
+    (session,) = dialogues.read(file).sessions
+    assert [(one.role, one.name) for one in session.messages] == [
+        ("user", None),
+        ("assistant", None),
+        ("user", "Ann"),
+        ("assistant", None),
+        ("tool", "bash"),
+        ("user", None),
+    ]
+    assert session.messages[3].calls == (session.messages[4].answers,)
+
+
+def test_a_good_memory_has_nothing_against_it(file: Path) -> None:
+    judged = _judged(
+        file,
+        "- Never push to main without asking me\n",
+        '- "We use Postgres 16" (2 March 2026)\n- The API runs on 9090 (earlier, 2 March 2026: port 8080)\n',
+    )
+    assert (judged.lost, judged.unchanged, judged.stale, judged.got_in, judged.unruled, judged.no_rule) == ((),) * 6
+
+
+def test_each_fault_is_named(file: Path) -> None:
+    judged = _judged(
+        file, "- Be funny\n", "- the API runs on port 8080\n- will get a third dog\n- Deploys to Mars on 1 May 2026\n"
+    )
+    assert judged.lost == ("Postgres",)
+    assert judged.unchanged == judged.stale == ("API port",)
+    assert judged.got_in == ("a third dog",)
+    assert judged.unruled == ("Ask before a push",)
+    assert judged.no_rule == ("- Be funny",)
+    assert judged.untold == ("- Be funny", "- will get a third dog", "- Deploys to Mars on 1 May 2026")
+
+
+def test_what_is_told_as_past_is_not_stale(file: Path) -> None:
+    assert _judged(file, "", "- The API is no longer on 8080\n- It is on 9090\n").unchanged == ()
+    assert _judged(file, "", "- The API moved from 8080 to 9090\n").unchanged == ()
+
+
+def test_brackets_day_and_speaker_are_not_words_that_nobody_said(file: Path) -> None:
+    lines = "- Ann: the API [of harbor-sync] runs on port 8080 (2 March 2026)\n- We use Postgres 16 [a database]\n"
+    assert _judged(file, "", lines).untold == ()
+
+
+def test_a_folder_of_dialogues_is_a_dataset_and_a_broken_one_is_named(file: Path) -> None:
+    assert [one.name for one in datasets.load(str(file.parent), limit=None, sittings=4)] == ["en-00"]
+    assert dialogues.load(file.parent, "seen") == []
+    file.write_text("id = 'x'", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"en-00\.toml is no dialogue"):
+        datasets.load(str(file), limit=None, sittings=4)
+
+
+def test_the_control_quotes_what_is_no_question(file: Path) -> None:
+    soul, rest = dialogues.control(dialogues.read(file))
+    assert soul == "- Never push to main without asking me."
+    assert "- We use Postgres 16." in rest.splitlines()
