@@ -2,6 +2,29 @@
 
 from __future__ import annotations
 
-from dream.cli.entry import main, main_log, main_restore
+import os
 
-__all__ = ["main", "main_log", "main_restore"]
+from dream.cli import detached
+
+
+def main() -> None:
+    """Run `dream`; a hook that is to work on in the background returns before anything else is loaded."""
+    if detached.hook_left(os.environ):
+        return
+    from dream.cli import entry
+
+    entry.main()
+
+
+def main_log() -> None:
+    """Run `dream-log`, the same as `dream log`."""
+    from dream.cli import entry
+
+    entry.main_log()
+
+
+def main_restore() -> None:
+    """Run `dream-restore`, the same as `dream restore`."""
+    from dream.cli import entry
+
+    entry.main_restore()

@@ -68,9 +68,7 @@ def command(
     named: tuple[Path | File, ...] = (*paths, *_of_hook()) if hook else paths
     if hook and not named:
         return _told(_nothing(), as_json=as_json)
-    if detach:
-        asked = _flags(format_name, model, pairs, idle=idle)
-        detached.start(["consolidate", "-w", str(workspace.root), *asked, "--", *map(str, named)], workspace.private)
+    if detach and not detached.leave(workspace.private):
         return 0
     if not named:
         named, idle = _configured(workspace, settings), True
@@ -79,13 +77,6 @@ def command(
             workspace, named, settings=settings, now=options.now(), format=format_name, idle=idle, progress=shown
         )
     return _told(report, as_json=as_json)
-
-
-def _flags(format_name: str | None, model: str | None, pairs: tuple[str, ...], *, idle: bool) -> list[str]:
-    """Say again, for another process, what was asked for."""
-    chosen = {"--format": format_name, "--model": model}
-    named = [word for flag, value in chosen.items() if value is not None for word in (flag, value)]
-    return [*named, *(word for pair in pairs for word in ("--set", pair)), *(["--idle"] if idle else [])]
 
 
 def _of_hook() -> tuple[Path, ...]:
