@@ -21,13 +21,27 @@ def check_versions(workspace: Workspace, now: datetime, *, repair: bool) -> Iter
             Workspace.create(workspace.root, now=now)
         yield Ailment(".git", "there are no versions of this workspace", f"{REPAIR} makes them", repair)
         return
-    yield from _locks(workspace, repair=repair)
+    try:
+        locks = list(_locks(workspace, repair=repair))
+    except GitError as error:  # it leads elsewhere: git is not started on it
+        yield _reach(workspace, str(error), repair=repair)
+        return
+    yield from locks
     try:
         workspace.git.fsck()
     except GitError as error:
         yield _damage(workspace, str(error), now, repair=repair)
     else:
         yield from _index(workspace, repair=repair)
+
+
+def _reach(workspace: Workspace, said: str, *, repair: bool) -> Ailment:
+    """Write the configuration of our own hidden repository anew, beside what stood there; a person's is theirs."""
+    own = workspace.private / "git"
+    if repair and gitrepair.rewrite_configuration(workspace.git, own):
+        return Ailment(_name(workspace, own), said, mended=True)
+    cure = f"{REPAIR}, where only its configuration is strange; else mend it by hand, if you know where it comes from"
+    return Ailment(_name(workspace, own if own.exists() else workspace.root / ".git"), said, cure)
 
 
 def _locks(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from dream.errors import WorkspaceError
+from dream.errors import DreamError, WorkspaceError
 from dream.store import faults
 
 TEMPORARY = ".dream-tmp"  # the suffix of files that `replace` writes beside their goal
@@ -18,7 +18,7 @@ sync_data = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
 
 
 @contextmanager
-def explained(deed: str, path: Path, error: type[WorkspaceError] = WorkspaceError) -> Iterator[None]:
+def explained(deed: str, path: Path, error: type[DreamError] = WorkspaceError) -> Iterator[None]:
     """Turn an OSError inside into a sentence: "`path` cannot be `deed`: reason."."""
     try:
         yield

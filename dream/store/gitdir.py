@@ -2,6 +2,9 @@
 
 `.git` is used when it carries our mark, when there is none and no repository around, or when it is a repository of
 a nanobot workspace that holds nothing but memory. In every other case it is somebody's, and stays as it is.
+
+A mark can be copied: a workspace that was sent may bring a git directory along. So before git looks into one, `check`
+does: what would lead git out of it, or to a program that no switch silences, is refused by name.
 """
 
 from __future__ import annotations
@@ -9,20 +12,31 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import stat
+from contextlib import suppress
 from pathlib import Path
 
 from dream.errors import GitError, WorkspaceError
 from dream.store import faults
+from dream.store.files import explained, read_bytes
 from dream.store.gitenv import Git
 
 _MARK = re.compile(r"^\s*\[dream\]\s*$", re.MULTILINE)
-_CONFIG = """[core]
+CONFIG = """[core]
 \trepositoryformatversion = 0
 \tfilemode = false
 \tbare = false
 [dream]
 \tversion = 1
 """
+# Keys that git would obey whatever `gitenv` says: configuration from elsewhere, objects from elsewhere, a file of any
+# kind read at length, a program of `git gc`. A section or key stands in the file as it is, in any case of letters, so
+# that a search of the bytes misses none; what else it finds is sorted out by git itself.
+_REACHING = re.compile(
+    r"include(if\..*)?\.path|extensions\.partialclone|remote\..*\.(promisor|partialclonefilter)"
+    r"|core\.alternaterefs(command|prefixes)|fsck\.skiplist|gc\.recentobjectshook|mailmap\.(file|blob)"
+)
+_SUSPECT = re.compile(rb"(?i)include|partialclone|promisor|alternaterefs|skiplist|recentobjectshook|mailmap")
 # What lies in a workspace and is not versioned. In info/exclude, because .gitignore files are the person's.
 _EXCLUDE = """# dream
 /.dream/
@@ -44,6 +58,50 @@ def find(root: Path, private: Path) -> Path | None:
         if _is_marked(directory):
             return directory
     return None
+
+
+def check(root: Path, git_dir: Path) -> None:
+    """Raise GitError where the git directory would lead git out of itself, or to a program; starts none.
+
+    Links and files that are not ordinary ones, objects borrowed from elsewhere, configuration that reaches out. In
+    .dream/git nothing but what dream wrote there is configuration.
+    """
+    with explained("read", git_dir, GitError):
+        inside = (Path(place) for name in ("refs", "logs") for place, _, _ in os.walk(git_dir / name))
+        for folder in (git_dir, git_dir / "objects", *inside):
+            _check_entries(folder)
+    for name in ("commondir", "objects/info/alternates"):
+        if os.path.lexists(git_dir / name):
+            raise GitError(f"{git_dir / name} leads to another repository; clone it whole and use the clone.")
+    for name in ("config", "config.worktree"):
+        _check_configuration(root, git_dir / name, is_ours=not is_at_root(root, git_dir))
+
+
+def _check_entries(folder: Path) -> None:
+    """Refuse links, through which git would write elsewhere, and what it would wait for; hooks are never run."""
+    with suppress(FileNotFoundError), os.scandir(folder) as entries:
+        for entry in entries:
+            plain = entry.is_dir(follow_symlinks=False) or entry.is_file(follow_symlinks=False)
+            if not plain and entry.name != "hooks" and not stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode):
+                raise GitError(
+                    f"{entry.path} is a link or no ordinary file; move it away, git's own file belongs there."
+                )
+
+
+def _check_configuration(root: Path, path: Path, *, is_ours: bool) -> None:
+    text = read_bytes(path) or b""
+    if is_ours:
+        strange = {line.strip() for line in text.splitlines()} - {line.strip() for line in CONFIG.encode().splitlines()}
+        if strange:
+            shown = ", ".join(sorted(line.decode("utf-8", "replace") for line in strange))
+            raise GitError(f"{path} is dream's own and holds what dream did not write: {shown}.")
+    elif _SUSPECT.search(text):
+        listed = Git(root).run("config", "--file", str(path), "--no-includes", "--name-only", "--list", "-z")
+        reaching = [key for key in listed.decode("utf-8", "replace").split("\0") if _REACHING.fullmatch(key.lower())]
+        if reaching:
+            raise GitError(
+                f"{path} sets {reaching[0]}, which leads git out of this repository; such a repository is not used."
+            )
 
 
 def make(root: Path, private: Path) -> Path:
@@ -72,8 +130,8 @@ def _is_marked(directory: Path) -> bool:
     if directory.is_symlink() or not (directory / "HEAD").is_file():
         return False
     try:
-        return bool(_MARK.search((directory / "config").read_text(encoding="utf-8", errors="replace")))
-    except OSError:
+        return bool(_MARK.search((read_bytes(directory / "config") or b"").decode("utf-8", "replace")))
+    except WorkspaceError:
         return False
 
 
@@ -89,6 +147,7 @@ def _is_adoptable(root: Path, own: Path) -> bool:
         return False
     git = Git(root, own)
     try:
+        check(root, own)
         branch = git.run("symbolic-ref", "--quiet", "HEAD", ok=(0, 1)).strip()
         staged = git.run("ls-files", "-z", "--cached").decode("utf-8", "replace")
         has_commit = git.run("rev-parse", "--quiet", "--verify", "HEAD^{commit}", ok=(0, 1)).strip()
@@ -121,7 +180,7 @@ def _create(root: Path, private: Path, own: Path) -> Path:
     (fresh / "HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
     (fresh / "info").mkdir(exist_ok=True)
     (fresh / "info" / "exclude").write_text(_EXCLUDE, encoding="utf-8")
-    (fresh / "config").write_text(_CONFIG, encoding="utf-8")
+    (fresh / "config").write_text(CONFIG, encoding="utf-8")
     faults.checkpoint("git directory made")
     try:
         fresh.rename(own)

@@ -4,8 +4,13 @@ GitPython starts what changes the repository. What only reads it is started dire
 `dream log` would take twice the time if it had to import GitPython first.
 
 What must not leak in: system, global and XDG configuration, every inherited GIT_* variable (dream may be started
-from a git hook), hooks, programs that the repository's own configuration names, signing, line-ending conversion,
-attributes, replacement objects, and the owner check, which git leaves out when the git directory is named outright.
+from a git hook), hooks, programs and places that the repository's own configuration names, signing, line-ending
+conversion, attributes, replacement objects, grafts, and the owner check, which git leaves out when the git directory
+is named outright.
+
+Nothing is ever fetched: a repository may say that an object it lacks is to be had elsewhere, and name the program
+that brings it. Three switches forbid that, for not every git knows each. Of all that `git help -c` lists, what a
+switch can't silence is refused by `gitdir.check` before the first process starts.
 """
 
 from __future__ import annotations
@@ -30,17 +35,25 @@ DREAM = ("dream", "dream@localhost")
 PERSON = ("person", "person@localhost")
 
 _CONFIGURATION = (
+    "advice.graftFileDeprecated=false",  # of the graft file below, which is nobody's
     "core.hooksPath=/dev/null",
     "core.attributesFile=/dev/null",
     "core.fsmonitor=false",
     "core.autocrlf=false",
     "core.quotePath=false",
     "core.precomposeUnicode=false",
+    "core.preferSymlinkRefs=false",
     "core.fsync=objects,loose-object,reference",
     "commit.gpgSign=false",
+    "diff.ignoreSubmodules=all",
+    "diff.orderFile=/dev/null",
+    "diff.submodule=short",
     "i18n.logOutputEncoding=UTF-8",
+    "log.mailmap=false",
     "log.showSignature=false",
     "log.showRoot=true",
+    "protocol.allow=never",
+    "submodule.recurse=false",
     "color.ui=false",
     "gc.autoDetach=false",
 )
@@ -50,8 +63,12 @@ _ENVIRONMENT = {
     "GIT_CONFIG_SYSTEM": os.devnull,
     "GIT_ATTR_NOSYSTEM": "1",
     "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ALLOW_PROTOCOL": "",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_PAGER": "cat",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_GRAFT_FILE": os.devnull,
     "GIT_LITERAL_PATHSPECS": "1",
     "GIT_AUTHOR_NAME": DREAM[0],
     "GIT_AUTHOR_EMAIL": DREAM[1],

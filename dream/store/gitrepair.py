@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dream.errors import GitError
-from dream.store import handedits
-from dream.store.files import explained
+from dream.store import gitdir, handedits
+from dream.store.files import explained, read_bytes, replace
 from dream.store.gitobjects import blob_name
 from dream.store.gitstore import GitStore
 
@@ -34,6 +34,21 @@ def rewrite_objects(store: GitStore) -> bool:
     except GitError:
         return False
     return True
+
+
+def rewrite_configuration(store: GitStore, own: Path) -> bool:
+    """Put dream's own configuration into the hidden git directory `own`; tells whether git may look into it then.
+
+    What stood there is kept beside it, as config-set-aside, which git doesn't read.
+    """
+    if gitdir.find(store.root, store.private) != own:
+        return False
+    replace(own / "config-set-aside", read_bytes(own / "config") or b"")
+    replace(own / "config", gitdir.CONFIG.encode())
+    try:
+        return store.git is not None
+    except GitError:
+        return False
 
 
 def is_readable(store: GitStore) -> bool:

@@ -35,10 +35,11 @@ class GitStore:
 
     @cached_property
     def git(self) -> Git:
-        """The door to git on our directory. Raises GitError where there is no repository yet."""
+        """The door to git on our directory. Raises GitError where there is none yet, or one that leads elsewhere."""
         found = gitdir.find(self.root, self.private)
         if found is None:
             raise GitError(f"{self.root} has no versions yet; `dream init` makes the first.")
+        gitdir.check(self.root, found)
         return Git(self.root, found)
 
     @property
@@ -48,7 +49,9 @@ class GitStore:
 
     def ensure(self) -> None:
         """Find our repository, adopt the one of a nanobot workspace, or make one."""
-        self.__dict__["git"] = Git(self.root, gitdir.make(self.root, self.private))
+        made = gitdir.make(self.root, self.private)
+        gitdir.check(self.root, made)
+        self.__dict__["git"] = Git(self.root, made)
 
     def head(self) -> str | None:
         """Return the sha of the newest commit, or None before the first."""

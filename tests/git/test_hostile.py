@@ -1,0 +1,202 @@
+"""A workspace that somebody sent: nothing that its repository names is started, whatever command reads it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from dream.cli.entry import dream_group
+from dream.errors import GitError
+from dream.store.gitenv import Git
+from dream.store.workspace import Workspace
+from tests.git.support import add, git, make
+
+COMMANDS = (
+    ("log",),
+    ("log", "SHA"),
+    ("why", "two"),
+    ("status",),
+    ("context",),
+    ("doctor",),
+    ("run",),
+    ("nightly",),
+    ("restore", "SHA", "--yes"),
+    ("forget", "one", "--yes"),
+    ("doctor", "--repair"),
+    ("init",),
+)
+
+
+@pytest.fixture(scope="module")
+def _sent(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with its versions under .dream/, some dreams old."""
+    outer = tmp_path_factory.mktemp("sent")
+    git(outer, "init", "-q", "-b", "main")
+    workspace = make(outer / "w")
+    for cursor, line in enumerate(("- one", "- two", "- three"), 1):
+        add(workspace, line, cursor)
+    return workspace.root
+
+
+@pytest.fixture
+def sent(_sent: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(_sent, tmp_path / "sent"))
+
+
+@pytest.fixture
+def canary(tmp_path: Path) -> Path:
+    """A program that leaves a trace."""
+    program = tmp_path / "canary"
+    program.write_text(f'#!/bin/sh\necho "$0 $*" >> {tmp_path}/ran\nexit 1\n')
+    program.chmod(0o755)
+    return program
+
+
+def lose_an_object(git_dir: Path) -> str:
+    """Take away a blob of an older version, so that git asks for it elsewhere; return the commit that holds it."""
+    commit = git(git_dir, "--git-dir", str(git_dir), "rev-parse", "HEAD~1").strip()
+    blob = git(git_dir, "--git-dir", str(git_dir), "rev-parse", f"{commit}:USER.md").strip()
+    (git_dir / "objects" / blob[:2] / blob[2:]).unlink()
+    return commit
+
+
+def by_uploadpack(git_dir: Path, canary: Path) -> None:
+    for name, value in (
+        ("core.repositoryFormatVersion", "1"),
+        ("extensions.partialClone", "evil"),
+        ("remote.evil.url", str(git_dir)),
+        ("remote.evil.uploadpack", str(canary)),
+        ("remote.evil.promisor", "true"),
+    ):
+        git(git_dir, "config", "--file", str(git_dir / "config"), name, value)
+
+
+def by_ssh(git_dir: Path, canary: Path) -> None:
+    for name, value in (
+        ("remote.evil.url", "ssh://nowhere.invalid/x"),
+        ("remote.evil.promisor", "true"),
+        ("core.sshCommand", str(canary)),
+        ("core.gitProxy", str(canary)),
+        ("credential.helper", f"!{canary}"),
+        ("core.askPass", str(canary)),
+    ):
+        git(git_dir, "config", "--file", str(git_dir / "config"), name, value)
+
+
+def by_an_include(git_dir: Path, canary: Path) -> None:
+    by_uploadpack(git_dir, canary)
+    (git_dir / "config").rename(git_dir / "more")
+    (git_dir / "config").write_text("[dream]\n\tversion = 1\n[include]\n\tpath = more\n")
+
+
+def by_the_worktrees_configuration(git_dir: Path, canary: Path) -> None:
+    by_uploadpack(git_dir, canary)
+    (git_dir / "config").rename(git_dir / "config.worktree")
+    text = "[core]\n\trepositoryFormatVersion = 1\n[extensions]\n\tworktreeConfig = true\n[dream]\n\tversion = 1\n"
+    (git_dir / "config").write_text(text)
+
+
+def by_programs_for_everything(git_dir: Path, canary: Path) -> None:
+    names = (
+        "alias.log alias.show core.alternateRefsCommand core.editor core.fsmonitor core.pager diff.external"
+        " diff.x.command diff.x.textconv filter.x.clean filter.x.process filter.x.smudge gc.recentObjectsHook"
+        " gpg.program gpg.ssh.defaultKeyCommand gpg.ssh.program interactive.diffFilter merge.x.driver pager.diff"
+        " pager.log pager.show sequence.editor trailer.x.cmd trailer.x.command uploadpack.packObjectsHook"
+    )
+    for name in names.split():
+        program = f"!{canary}" if name.startswith("alias") else str(canary)
+        git(git_dir, "config", "--file", str(git_dir / "config"), name, program)
+    for name, value in (("diff.submodule", "log"), ("submodule.recurse", "true"), ("filter.x.required", "true")):
+        git(git_dir, "config", "--file", str(git_dir / "config"), name, value)
+    (git_dir / "info").mkdir(exist_ok=True)
+    (git_dir / "hooks").mkdir(exist_ok=True)
+    for place in (git_dir / "info" / "attributes", git_dir.parent / ".gitattributes"):
+        place.write_text("* filter=x diff=x merge=x\n")
+    for hook in ("pre-auto-gc", "reference-transaction", "post-index-change", "pre-commit"):
+        shutil.copy(canary, git_dir / "hooks" / hook)
+
+
+WAYS = [by_uploadpack, by_ssh, by_an_include, by_the_worktrees_configuration, by_programs_for_everything]
+Way = Callable[[Path, Path], None]
+
+
+def at_the_root(root: Path) -> Path:
+    """Make the versions those of the workspace's own .git, as an archive would bring it."""
+    shutil.move(root / ".dream" / "git", root / ".git")
+    return root / ".git"
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("at_root", [False, True])
+def test_no_command_starts_what_a_repository_that_was_sent_names(
+    sent: Path, canary: Path, way: Way, *, at_root: bool
+) -> None:
+    git_dir = at_the_root(sent) if at_root else sent / ".dream" / "git"
+    sha = lose_an_object(git_dir)
+    way(git_dir, canary)
+    for words in COMMANDS:
+        line = [sha if word == "SHA" else word for word in words]
+        CliRunner().invoke(dream_group, [*line, "-w", str(sent)])
+    assert not canary.with_name("ran").exists(), canary.with_name("ran").read_text()
+
+
+@pytest.mark.parametrize("way", [by_uploadpack, by_ssh])
+def test_git_itself_is_told_to_fetch_nothing(sent: Path, canary: Path, way: Way) -> None:
+    git_dir = sent / ".dream" / "git"
+    sha = lose_an_object(git_dir)
+    way(git_dir, canary)
+    for words in (("show", sha), ("fsck",), ("gc", "--prune=now"), ("rev-list", "--objects", "HEAD")):
+        with suppress(GitError):
+            Git(sent, git_dir).run(*words)
+    assert not canary.with_name("ran").exists()
+
+
+def refused(root: Path) -> str:
+    with pytest.raises(GitError) as error:
+        Workspace.open(root).git.log()
+    return str(error.value)
+
+
+def test_what_leads_git_elsewhere_is_refused_by_name(sent: Path, canary: Path) -> None:
+    git_dir = at_the_root(sent)
+    by_uploadpack(git_dir, canary)
+    assert refused(sent).startswith(f"{git_dir}/config sets extensions.partialclone, ")
+    (git_dir / "config").write_text('[dream]\n\tversion = 1\n[remote "promisor"]\n\turl = include\n')
+    assert Workspace.open(sent).git.log()
+    (git_dir / "objects/info").mkdir(exist_ok=True)
+    (git_dir / "objects/info/alternates").write_text("/elsewhere\n")
+    assert refused(sent).startswith(f"{git_dir}/objects/info/alternates leads to another repository; ")
+
+
+@pytest.mark.parametrize("name", ["logs", "refs/heads", "objects/17", "packed-refs", "index"])
+def test_a_link_within_the_repository_is_not_written_through(sent: Path, tmp_path: Path, name: str) -> None:
+    git_dir = at_the_root(sent)
+    place = git_dir / name
+    if place.is_dir():
+        shutil.rmtree(place)
+    place.unlink(missing_ok=True)
+    (tmp_path / "elsewhere").mkdir()
+    place.symlink_to(tmp_path / "elsewhere")
+    assert refused(sent).startswith(f"{place} is a link or no ordinary file; ")
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_a_pipe_within_the_repository_is_not_waited_for(sent: Path) -> None:
+    os.mkfifo(sent / ".dream/git/packed-refs")
+    assert "packed-refs is a link or no ordinary file" in refused(sent)
+
+
+def test_the_doctor_names_what_is_strange_in_our_own_repository_and_writes_it_anew(sent: Path) -> None:
+    with (sent / ".dream/git/config").open("a") as config:
+        config.write('[remote "evil"]\n\tpromisor = true\n')
+    found = CliRunner().invoke(dream_group, ["doctor", "-w", str(sent)])
+    assert 'holds what dream did not write: [remote "evil"], promisor = true.' in found.output
+    assert CliRunner().invoke(dream_group, ["doctor", "--repair", "-w", str(sent)]).exit_code == 0
+    assert "evil" in (sent / ".dream/git/config-set-aside").read_text()
+    assert len(Workspace.open(sent).git.log()) == 4
