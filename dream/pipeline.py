@@ -8,7 +8,7 @@ commit of files and cursor together, or changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,6 +17,7 @@ from pathlib import Path
 from dream.consolidate.archive import Consolidated
 from dream.consolidate.consolidator import Consolidator
 from dream.consolidate.flight import Talk
+from dream.consolidate.session import Session
 from dream.dreaming.dreamer import Dreamer, Models, brief
 from dream.errors import DreamError, SpendingLimit
 from dream.llm.model import Model
@@ -31,6 +32,7 @@ from dream.sources.feed import Feed
 from dream.sources.listing import File
 from dream.store import packing, runs, transaction
 from dream.store.files import sweep
+from dream.store.live import left_behind, quiet_at
 from dream.store.lock import run_lock
 from dream.store.workspace import Workspace
 
@@ -67,7 +69,8 @@ def consolidate(
         # 2. Of each session, what history does not hold is summarised, or kept as it was said.
         try:
             talks = feed.talks(files) if files else None
-            done, waits, stopped = _summarised(workspace, talks, settings, now, watch, diagnostics.append, model)
+            left = left_behind(workspace.private, quiet_at(now, settings)) if idle else []
+            done, waits, stopped = _summarised(workspace, talks, left, settings, now, watch, diagnostics.append, model)
         # 3. What is now in history as a whole is not opened again.
         finally:
             feed.close()
@@ -133,18 +136,20 @@ def _settle(workspace: Workspace, now: datetime) -> None:
 def _summarised(
     workspace: Workspace,
     talks: Iterator[Talk] | None,
+    left: Sequence[str],
     settings: Settings,
     now: datetime,
     progress: Progress,
     report: Report,
     model: Model | None,
 ) -> tuple[list[Consolidated], str, SpendingLimit | None]:
-    """Bring `talks` into history: what was appended, why something waits, and the bound that ended it early, if any.
+    """Bring `talks` into history, and the sessions that stopped agents have `left` behind.
 
-    Where there are none (None), no model is opened.
+    Return what was appended, why something waits, and the bound that ended it early, if any. Where there is nothing to
+    bring, no model is opened.
     """
     done: list[Consolidated] = []
-    if talks is None:
+    if talks is None and not left:
         return done, "", None
     try:
         meter = open_meter(workspace, settings, now)
@@ -153,7 +158,12 @@ def _summarised(
             folder = workspace.prompts
             consolidator = Consolidator(workspace.history, calls.model, settings, prompts_folder=folder, report=report)
             in_flight = 1 if settings.model_for("consolidator") == "embedded" else settings.parallel
-            done.extend(consolidator.sessions(calls.ready(talks), now=now, parallel=in_flight, before=progress))
+            ready = calls.ready(talks) if talks is not None else ()
+            done.extend(consolidator.sessions(ready, now=now, parallel=in_flight, before=progress))
+            at_once = Consolidator(workspace.history, asked, settings, prompts_folder=folder, report=report)
+            for key in left:
+                progress(f"consolidating {key}")
+                done.append(at_once.archive(Session(key, workspace.history), now=now, can_wait=True))
             return done, calls.sentence, None
     except SpendingLimit as error:
         return done, "", error

@@ -116,11 +116,14 @@ class Consolidator:
         self._background.raise_error(session.key)
         return self._given_up_if_due(session, now, other_tokens)
 
-    def archive(self, session: Session, *, now: datetime | None = None) -> Consolidated:
-        """Consolidate all of `session`: what `/new` does. It is in history when this returns."""
+    def archive(self, session: Session, *, now: datetime | None = None, can_wait: bool = False) -> Consolidated:
+        """Consolidate all of `session`: what `/new` does. It is in history when this returns.
+
+        With `can_wait` nobody waits for it: it raises ModelInaccessible instead of keeping it as it was said.
+        """
         self._background.raise_error(session.key)
         with session.consolidating:
-            return self._given_up(session, None, now)
+            return self._given_up(session, None, now, can_wait=can_wait)
 
     def in_background(
         self, session: Session, *, now: datetime | None = None, other_tokens: int = 0
@@ -160,7 +163,9 @@ class Consolidator:
         size = cut.live_cut(items, free - fixed, int(free * settings.session_target_ratio) - fixed)
         return items[size - 1].position + 1 if size else None
 
-    def _given_up(self, session: Session, end: int | None, now: datetime | None) -> Consolidated:
+    def _given_up(
+        self, session: Session, end: int | None, now: datetime | None, *, can_wait: bool = False
+    ) -> Consolidated:
         chars = self._settings.tool_result_chars
         now, done = now or datetime.now(UTC), Consolidated(session.key)
         while True:
@@ -169,12 +174,15 @@ class Consolidator:
                 return done
             place = Place(session.key, old[0][0])
             try:
-                for step in self._run(self._begun(Talk(session.key, ()), place, iter(old), now, can_wait=False), now):
+                for step in self._run(
+                    self._begun(Talk(session.key, ()), place, iter(old), now, can_wait=can_wait), now
+                ):
                     done += step
             except StalePosition:  # another process was quicker; what it left is ours
                 if self._history.position(session.key) <= place.position:
                     raise
             else:
+                session.settle()
                 return done
 
     def _line(self, talk: Talk, now: datetime) -> Line | None:

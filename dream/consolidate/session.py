@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import takewhile
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from dream.consolidate.cut import Item
 from dream.llm import tokens
 from dream.models import Message
+from dream.store.live import LiveFile, Said
 from dream.transcripts import clean, parts
 from dream.transcripts.turns import role as known_role
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 SUMMARY_TOKENS = 2_000  # of the summaries that go into the next prompt
 IMAGE_TOKENS = 1_000  # what providers count for a picture, at the most
 MARK_TOKENS = 4  # the provider's own marks round a message
+STOPPED = "[no result: the agent was stopped]"
 NAMED = ("role", "content", "name", "tool_call_id")  # what these cost is in the marks, or counted by itself
 
 
@@ -30,6 +32,8 @@ class Session:
     `messages` are those that the agent still has, oldest first; the first of them stands at position
     `start` of the session. Left out, that is 0 if they are at least as many as history holds of this
     session, else they are taken as following on what history holds; so none is ever passed over.
+    Without `messages` the session goes on where an agent of this key was stopped: what was added to it and is not in
+    history yet is there again, for `add` has it on disk when it returns.
     """
 
     def __init__(
@@ -41,10 +45,13 @@ class Session:
         self._lock = threading.RLock()
         self._messages = list(messages)
         self._sent: list[dict[str, object]] = [_plain(message) for message in self._messages]
+        self._live = LiveFile(history.private, key, durable=history.durable)
         self._tokens: dict[tuple[str, int], int] = {}
         self._summed = (0, 0, "")  # at which position, of how many tokens, and what it was
         held = history.position(key)
         self._start = start if start is not None else 0 if len(self._messages) >= held else held
+        if start is None and not self._messages:
+            self._take_up(held)
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -78,9 +85,34 @@ class Session:
         given |= more
         sent = {field: value for field, value in given.items() if value is not None or field == "content"}
         with self._lock:
+            said = Said(self._start + len(self._messages), message.at or datetime.now(UTC), sent)
+            self._live.append(said, self._unheld())
             self._messages.append(message)
             self._sent.append(sent)
         return message
+
+    def settle(self) -> None:
+        """Take what history holds by now out of the session's file on disk."""
+        with self._lock:
+            self._live.keep(self._unheld())
+
+    def _take_up(self, held: int) -> None:
+        """Go on with what an agent that was stopped left; a call that got no result there gets none any more."""
+        left = [said for said in self._live.read() if said.position >= held]
+        if not left:
+            return
+        self._start = left[0].position
+        for said in left:
+            self._messages.append(_of_chat(said))
+            self._sent.append(said.sent)
+        for identity in _unanswered(self._messages):
+            self.add("tool", STOPPED, tool_call_id=identity)
+
+    def _unheld(self) -> Iterator[Said]:
+        done = self.consolidated
+        for position, (message, sent) in enumerate(zip(self._messages, self._sent, strict=True), start=self._start):
+            if position >= done:
+                yield Said(position, message.at or datetime.now(UTC), sent)
 
     def prompt(self) -> list[Message]:
         """Return what is not yet consolidated, after the system messages that the session opens with."""
@@ -145,6 +177,20 @@ class Session:
         if (model, position) not in self._tokens:
             self._tokens[model, position] = MARK_TOKENS + _size(sent, count)
         return self._tokens[model, position]
+
+
+def _of_chat(said: Said) -> Message:
+    known = {name: said.sent.get(name) for name in ("name", "tool_calls", "tool_call_id")}
+    calls = known["tool_calls"] if isinstance(known["tool_calls"], list) else []
+    name, answers = (value if isinstance(value := known[key], str) else None for key in ("name", "tool_call_id"))
+    return _message(str(said.sent.get("role")), said.sent.get("content"), name, calls, answers, said.at)
+
+
+def _unanswered(messages: Sequence[Message]) -> list[str]:
+    """Return the calls of the last turn that no message answers: a provider takes no such conversation."""
+    answered = {message.answers for message in messages}
+    last = next((message for message in reversed(messages) if message.role != "tool"), None)
+    return [call for call in (last.calls if last else ()) if call not in answered]
 
 
 def _message(

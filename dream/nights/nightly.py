@@ -24,6 +24,7 @@ from dream.settings import Settings
 from dream.store import night_stamp
 from dream.store.absent import absent
 from dream.store.files import sweep
+from dream.store.live import left_behind, quiet_at
 from dream.store.lock import run_lock
 from dream.store.workspace import Workspace
 
@@ -103,15 +104,16 @@ def night(
 def _consolidate(
     workspace: Workspace, settings: Settings, now: datetime, environ: Mapping[str, str], step: Progress
 ) -> ConsolidateReport | None:
-    if not settings.sources:
+    left = left_behind(workspace.private, quiet_at(now, settings))
+    if not settings.sources and not left:
         return None
     from dream.sources import configured
 
     try:
         paths = configured.paths(settings, workspace.root, home=Path.home(), environ=environ)
-        if not paths:
+        if not paths and not left:
             return ConsolidateReport(0, 0, None, 0, Usage(), (), "the configured sources hold no transcripts yet")
-        if _all_is_read(workspace, paths, settings, now):
+        if not left and _all_is_read(workspace, paths, settings, now):
             return ConsolidateReport(0, 0, None, 0, Usage(), (), NOTHING_NEW)
         from dream import pipeline
 

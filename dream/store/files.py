@@ -192,11 +192,12 @@ def sweep(directory: Path) -> None:
     with suppress(FileNotFoundError, NotADirectoryError):
         for leftover in directory.glob(f".*{TEMPORARY}"):
             process = leftover.name.removesuffix(TEMPORARY).rpartition(".")[2].partition("-")[0]
-            if process.isdecimal() and not _alive(int(process)):
+            if process.isdecimal() and not alive(int(process)):
                 leftover.unlink(missing_ok=True)
 
 
-def _alive(process: int) -> bool:
+def alive(process: int) -> bool:
+    """Return whether a process of this number runs."""
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):

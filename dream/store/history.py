@@ -56,7 +56,7 @@ class History:
         self._zone = zone
         self._report = report
         self._reported: set[tuple[str, int]] = set()
-        self._durable = durable
+        self.durable = durable
         self._archive = Archive(self.archive_path, private)
 
     @cached_property
@@ -66,7 +66,7 @@ class History:
 
     @cached_property
     def _writer(self) -> Writer:
-        return Writer(self._directory, self.private, self._archive, self._index, durable=self._durable, flaw=self._flaw)
+        return Writer(self._directory, self.private, self._archive, self._index, durable=self.durable, flaw=self._flaw)
 
     def append(self, new: Sequence[NewEntry], *, now: datetime) -> list[Entry]:
         """Append entries, all or none, with the next cursors; they are in history when this returns.

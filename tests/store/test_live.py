@@ -1,0 +1,97 @@
+"""A live session outlives its agent: what was added is on disk, is taken up at the next start, and then goes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from dream import Dream, Session, Workspace, pipeline
+from dream.nights import nightly
+from dream.store.live import left_behind
+
+NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
+AGENT = """
+import sys
+from dream import Session, Workspace
+session = Session("shell:main", Workspace.create("memory").history)
+session.add("user", "I am allergic to penicillin.", at=None)
+session.add("assistant", None, tool_calls=[{"id": "c1", "type": "function",
+    "function": {"name": "note", "arguments": "{}"}}])
+print("said", flush=True)
+sys.stdin.read()
+"""
+
+
+def killed_agent(root: Path) -> Workspace:
+    """Let an agent say two things and kill it."""
+    agent = subprocess.Popen(
+        [sys.executable, "-c", AGENT], cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert agent.stdout is not None
+    assert agent.stdout.readline() == "said\n"
+    agent.send_signal(signal.SIGKILL)
+    agent.communicate()
+    return Workspace.open(root / "memory")
+
+
+def live_files(workspace: Workspace) -> list[Path]:
+    return sorted((workspace.private / "live").glob("*"))
+
+
+def test_what_a_killed_agent_was_told_is_there_at_its_next_start(tmp_path: Path) -> None:
+    workspace = killed_agent(tmp_path)
+    session = Session("shell:main", workspace.history)
+    assert session.chat()[0] == {"role": "user", "content": "I am allergic to penicillin."}
+    assert session.chat()[-1]["tool_call_id"] == "c1"  # a call without a result is refused by providers
+    session.add("user", "Where were we?")
+    assert len(Session("shell:main", workspace.history).chat()) == 4
+
+
+def test_the_file_is_gone_when_history_holds_it_all(tmp_path: Path) -> None:
+    workspace = killed_agent(tmp_path)
+    with Dream(workspace).consolidator() as consolidator:
+        consolidator.archive(Session("shell:main", workspace.history))
+    assert live_files(workspace) == []
+    assert Session("shell:main", workspace.history).chat() == []
+    assert "penicillin" in "".join(entry.content for entry in workspace.history.after(0))
+
+
+def test_a_line_cut_short_by_a_kill_is_passed_over_and_nothing_else(tmp_path: Path) -> None:
+    workspace = Workspace.create(tmp_path, now=NOW)
+    Session("a", workspace.history).add("user", "one")
+    (file,) = live_files(workspace)
+    file.write_bytes(file.read_bytes() + b'{"position": 1, "sent": {"ro')
+    again = Session("a", workspace.history)
+    again.add("user", "two")
+    assert [one["content"] for one in Session("a", workspace.history).chat()] == ["one", "two"]
+
+
+def test_a_night_brings_into_history_what_an_agent_left_that_never_came_back(tmp_path: Path) -> None:
+    workspace = killed_agent(tmp_path)
+    settings = workspace.settings()
+    assert left_behind(workspace.private, datetime.now(UTC) - timedelta(hours=1)) == []  # it may come back
+    later = datetime.now(UTC) + timedelta(hours=9)
+    nightly.night(workspace, settings=settings, now=later, environ=os.environ)
+    assert live_files(workspace) == []
+    assert "penicillin" in workspace.read_file("USER.md")
+
+
+def test_a_living_agent_keeps_its_session(tmp_path: Path) -> None:
+    workspace = Workspace.create(tmp_path, now=NOW)
+    session = Session("a", workspace.history)
+    session.add("user", "I live in Oslo.")
+    later = datetime.now(UTC) + timedelta(hours=9)
+    pipeline.consolidate(workspace, [], settings=workspace.settings(), now=later, idle=True)
+    assert len(session.chat()) == 1
+
+
+def test_what_is_forgotten_leaves_the_session_s_file_too(tmp_path: Path) -> None:
+    from dream.forget import forget
+
+    workspace = killed_agent(tmp_path)
+    forget(workspace, "allergic to penicillin", now=NOW)
+    assert b"penicillin" not in live_files(workspace)[0].read_bytes()
