@@ -4,6 +4,7 @@ DreamError                      exit 1
 ├── UsageError                  exit 2   a flag, argument or setting that cannot be used
 │   └── SettingsError                    an unknown or unusable setting
 ├── Busy                        exit 4   another run holds the workspace
+├── Untrusted                            a workspace of others whose settings reach beyond it
 ├── WorkspaceError                       no workspace, or a memory file that cannot be read
 │   └── HistoryError                     the history log cannot be read or written
 ├── TranscriptError                      a transcript that cannot be read at all
@@ -47,6 +48,10 @@ class Busy(DreamError):
     """Another process holds the workspace's run lock."""
 
     exit_status = 4
+
+
+class Untrusted(DreamError):
+    """The workspace was not made or adopted by this user on this machine, and its settings reach beyond it."""
 
 
 class WorkspaceError(DreamError):

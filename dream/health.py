@@ -10,7 +10,7 @@ from dream.crontime import parse
 from dream.errors import WorkspaceError
 from dream.llm import tokens
 from dream.models import MEMORY_FILES, MemoryFile, Usage
-from dream.settings import Settings
+from dream.settings import Settings, reaching
 from dream.store import night_stamp, runs
 from dream.store.absent import absent
 from dream.store.batches import Batches
@@ -80,6 +80,7 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: tup
     # 3. What is not as it should be.
     if not workspace.git.exists:
         problems.append("there are no versions of this workspace, or no longer: `dream doctor --repair` makes them")
+    problems += _untrusted(workspace)
     problems += _failed(recorded)
     problems += _missed(workspace, settings, now, zone) if next_run else []
     problems += _idle(recorded, now, zone) if backlog else []
@@ -112,6 +113,14 @@ def _files(workspace: Workspace, settings: Settings, problems: list[str]) -> dic
         except WorkspaceError as error:
             problems.append(str(error))
     return files
+
+
+def _untrusted(workspace: Workspace) -> list[str]:
+    """Tell which settings do not count because the workspace came from elsewhere."""
+    named = reaching(workspace.root)
+    if not named or workspace.is_trusted:
+        return []
+    return [f"not trusted on this machine, so its own {', '.join(named)} does not count: `dream trust` shows it"]
 
 
 def _failed(recorded: Sequence[RunRecord]) -> list[str]:

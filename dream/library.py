@@ -14,7 +14,7 @@ from dream.models import Entry, Report
 from dream.reports import ConsolidateReport, RunReport
 from dream.restore import Mode, Restored
 from dream.runs.opening import open_meter
-from dream.settings import Settings
+from dream.settings import CALLING, Settings
 from dream.store.workspace import Workspace
 
 
@@ -27,7 +27,7 @@ class Dream:
 
     def __init__(self, workspace: Workspace, settings: Settings | None = None) -> None:
         self.workspace = workspace
-        self.settings = settings or workspace.settings()
+        self.settings = settings or workspace.settings(using=CALLING)
 
     def consolidator(self, *, report: Report | None = None) -> Consolidator:
         """Make the Consolidator for live sessions in this workspace; one is enough for all of them.

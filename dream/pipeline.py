@@ -128,7 +128,7 @@ def run(
 def _settle(workspace: Workspace, now: datetime) -> None:
     """Bring files and versions together; nanobot's workspace, which has no versions of ours, is adopted."""
     if not workspace.git.exists:
-        Workspace.create(workspace.root, now=now)
+        workspace.complete(now)
     transaction.recover(workspace)
     transaction.commit_hand_edits(workspace, now)
 

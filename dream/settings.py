@@ -6,23 +6,42 @@ Each limit is a field with its unit and its reason. Nothing else in `dream` read
 from __future__ import annotations
 
 import os
+import shlex
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Literal, get_args, get_origin
 
-from dream.errors import SettingsError
+from dream import trust
+from dream.errors import SettingsError, Untrusted
 
 Job = Literal["consolidator", "phase1", "phase2"]
 
 PREFIX = "DREAM_"
 FILE_NAME = "dream.toml"
+EMBEDDED = "embedded"  # the model inside this package
+SHIPPED_PROMPTS = ("consolidate", "phase1", "phase2")
 # Environment variables of ours that are not settings: where the workspace is, and shell completion.
 NOT_SETTINGS = {"DREAM_WORKSPACE", "DREAM_COMPLETE"}
 NIGHTLY = "0 3 * * *"
+
+# What sends, starts or reads beyond the workspace. Of a workspace's own files it counts only where that is trusted.
+PROMPTS = "prompts/"  # not a setting, but it decides what a model is told
+CALLING = (
+    "model",
+    "consolidator_model",
+    "phase1_model",
+    "phase2_model",
+    "fallbacks",
+    "api_base",
+    "api_key",
+    "redact_patterns",  # one that is slow on purpose stops whatever reads a text
+    PROMPTS,
+)
+REACHING = (*CALLING, "sources", "on_change", "on_failure")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,22 +132,70 @@ def load(
     *,
     flags: Mapping[str, object] | None = None,
     environ: Mapping[str, str] | None = None,
+    using: Collection[str] = REACHING,
 ) -> Settings:
     """Read the settings of `workspace` and check them.
 
-    `flags` are the command line's, by setting name; a None among them is not given.
+    `flags` are the command line's, by setting name; a None among them is not given. In a workspace that is not
+    trusted, what of its own files reaches beyond it does not count; `using` names what the caller goes by, and where
+    such a thing is among that, Untrusted is raised.
     Raises SettingsError that names the setting and where it stands.
     """
-    values: dict[str, object] = {}
-    if workspace is not None:
-        values |= _from_file(workspace / FILE_NAME)
-    values |= _from_environment(os.environ if environ is None else environ)
+    environ = os.environ if environ is None else environ
+    own = {} if workspace is None else _from_file(workspace / FILE_NAME)
+    given = _from_environment(environ)
     for name, value in (flags or {}).items():
         if value is not None:
-            values[name] = _checked(name, value, "the command line")
-    settings = Settings(**values)  # type: ignore[arg-type]
+            given[name] = _checked(name, value, "the command line")
+    if workspace is not None:
+        reaching = _reaching(workspace, own, given)
+        if reaching and not is_trusted(workspace, environ):
+            _refuse(workspace, [name for name in reaching if name in using], environ)
+            own = {name: value for name, value in own.items() if name not in reaching}
+    settings = Settings(**own | given)  # type: ignore[arg-type]
     _check_together(settings)
     return settings
+
+
+def reaching(
+    workspace: Path, *, flags: Mapping[str, object] | None = None, environ: Mapping[str, str] | None = None
+) -> dict[str, object]:
+    """Return what of the workspace's own files reaches beyond it, by name; not what flags or environment overrule."""
+    given = {name: value for name, value in (flags or {}).items() if value is not None}
+    given |= _from_environment(os.environ if environ is None else environ)
+    return _reaching(workspace, _from_file(workspace / FILE_NAME), given)
+
+
+def is_trusted(workspace: Path, environ: Mapping[str, str] | None = None) -> bool:
+    """Return whether the workspace was made, adopted or accepted by this user on this machine."""
+    return trust.is_trusted(workspace, trust.state_directory(os.environ if environ is None else environ))
+
+
+def _reaching(workspace: Path, own: Mapping[str, object], given: Collection[str]) -> dict[str, object]:
+    found = {name: own[name] for name in REACHING if name in own and name not in given}
+    found = {name: value for name, value in found.items() if value and _leaves(value)}
+    files = tuple(f"{name}.md" for name in SHIPPED_PROMPTS if (workspace / PROMPTS / f"{name}.md").exists())
+    return found | ({PROMPTS: files} if files else {})
+
+
+def _leaves(value: object) -> bool:
+    """Tell whether a value names anything but the model inside this package."""
+    return any(one != EMBEDDED for one in (value if isinstance(value, tuple) else (value,)))
+
+
+def _refuse(workspace: Path, named: list[str], environ: Mapping[str, str]) -> None:
+    if not named:
+        return
+    before = trust.noted_at(workspace, trust.state_directory(environ))
+    moved = f" (it was at {before} when it was trusted)" if before else ""
+    raise Untrusted(
+        f"{workspace} is not trusted on this machine{moved}, so what its own files say of {_listed(named)} does not "
+        f"count; see what it would do, and accept it: dream trust -w {shlex.quote(str(workspace))}"
+    )
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _from_file(path: Path) -> dict[str, object]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dream import settings
+from dream import Workspace, settings
 from dream.cli.commands import COMMANDS
 from tests import readme
 from tests.cli.commands import dream, environment
@@ -54,6 +54,7 @@ def test_every_setting_stands_in_the_readme_with_its_default() -> None:
 
 
 def test_the_settings_shown_can_be_used(tmp_path: Path) -> None:
+    Workspace.create(tmp_path)
     for block in readme.blocks("toml"):
         (tmp_path / "dream.toml").write_text(block, encoding="utf-8")
 

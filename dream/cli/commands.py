@@ -18,6 +18,7 @@ COMMANDS: dict[str, str] = {
     "note": "Put a fact into history now.",
     "status": "Tell whether it works: backlog, sizes, spending, last runs, next run.",
     "doctor": "Check everything on disk, and mend what can be mended without loss.",
+    "trust": "Show what an untrusted workspace's settings would do, and accept it.",
     "serve": "Stay and dream on a cron schedule.",
     "cron": "Let crontab, systemd or launchd dream every night.",
     "eval": "Measure what memory keeps of conversations, what it costs and what it lets in; no model judges.",

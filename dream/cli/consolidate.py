@@ -12,7 +12,7 @@ from dream.cli import detached, options, output, shapes, show
 from dream.cli.group import DreamCommand
 from dream.cli.progress import progress
 from dream.errors import UsageError
-from dream.settings import Settings
+from dream.settings import CALLING, Settings
 from dream.store.workspace import Workspace
 from dream.transcripts import FORMATS
 
@@ -64,7 +64,8 @@ def command(
     from dream import pipeline
 
     workspace = options.open_workspace(directory)
-    settings = options.read_settings(workspace, model, pairs)
+    using = CALLING if hook or paths else (*CALLING, "sources")
+    settings = options.read_settings(workspace, model, pairs, using=using)
     named: tuple[Path | File, ...] = (*paths, *_of_hook()) if hook else paths
     if hook and not named:
         return _told(_nothing(), as_json=as_json)

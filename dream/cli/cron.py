@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import click
 from dream.cli import options, output
 from dream.cli.group import DreamCommand, DreamGroup
 from dream.nights.timers import KINDS, Job, Kind
+from dream.settings import REACHING
 
 _kind = click.argument("kind", required=False, type=click.Choice(KINDS), metavar="[crontab|systemd|launchd]")
 _schedule = click.option("--schedule", metavar="CRON", help="When, instead of the setting `schedule`: '0 3 * * *'.")
@@ -72,7 +73,7 @@ def install(kind: Kind | None, schedule: str | None, directory: Path | None, as_
     """
     from dream.nights import installing, timers
 
-    kind, job = _job(kind, schedule, directory)
+    kind, job = _job(kind, schedule, directory, using=REACHING)
     note = [timers.zone_note(kind, job)] if job.zone else []
     _told(kind, [*installing.install(kind, job), *note], as_json=as_json)
 
@@ -95,12 +96,14 @@ def remove(kind: Kind | None, schedule: str | None, directory: Path | None, as_j
         _told(one, installing.remove(one, job), as_json=as_json and one == kinds[-1])
 
 
-def _job(kind: Kind | None, schedule: str | None, directory: Path | None) -> tuple[Kind, Job]:
+def _job(
+    kind: Kind | None, schedule: str | None, directory: Path | None, using: Collection[str] = ()
+) -> tuple[Kind, Job]:
     from dream.crontime import parse
     from dream.nights import installing
 
     workspace = options.open_workspace(directory)
-    settings = options.read_settings(workspace)
+    settings = options.read_settings(workspace, using=using)
     job = installing.job(workspace.root, parse(schedule or settings.schedule), os.environ, settings.timezone or "")
     return kind or installing.usual_kind(), job
 

@@ -28,7 +28,7 @@ def command(repair: bool, directory: Path | None, as_json: bool) -> int | None:
     from dream import doctor
 
     workspace = options.open_workspace(directory)
-    found = doctor.examine(workspace, options.read_settings(workspace), now=options.now(), repair=repair)
+    found = doctor.examine(workspace, options.read_settings(workspace, using=()), now=options.now(), repair=repair)
     if as_json:
         output.emit([{"file": one.file, "text": one.text, "cure": one.cure, "mended": one.mended} for one in found])
     elif not found:

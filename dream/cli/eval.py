@@ -77,10 +77,11 @@ def command(
 def _settings(directory: Path | None, model: str | None, pairs: tuple[str, ...]) -> Settings:
     """Read the settings: flags, environment and, of a workspace that is named, dream.toml; times are in the datasets'
     UTC."""
-    from dream import settings
+    from dream.settings import CALLING, load
 
     root = options.open_workspace(directory).root if directory else None
-    return settings.load(root, flags={"timezone": "UTC", "durable": False} | options.flags(model, pairs))
+    flags = {"timezone": "UTC", "durable": False} | options.flags(model, pairs)
+    return load(root, flags=flags, using=CALLING)
 
 
 def _sizes(tokens: str | None) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ import click
 
 from dream.cli import options, output, show
 from dream.cli.group import DreamCommand
+from dream.settings import reaching
 from dream.store.workspace import Workspace
 
 
@@ -30,9 +31,11 @@ def command(directory: Path | None, named: Path | None, as_json: bool) -> None:
       dream init ~/.nanobot/workspace
     """
     workspace = Workspace.create(directory or named or Workspace.default(os.environ), now=options.now())
+    if not workspace.is_trusted and (reached := reaching(workspace.root, environ={})):
+        output.problem(f"What lay there already of {', '.join(reached)} counts once you have accepted it: dream trust")
     if as_json:
         output.emit({"workspace": str(workspace.root), "commit": workspace.git.head()})
         return
     output.say(f"The workspace is {workspace.root}.", bold=True)
     output.say("Next: dream consolidate TRANSCRIPT, then dream run.")
-    output.say(f"Model: {show.model_line(options.read_settings(workspace))}", fold=True)
+    output.say(f"Model: {show.model_line(options.read_settings(workspace, using=()))}", fold=True)

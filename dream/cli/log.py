@@ -51,7 +51,7 @@ def command(sha: str | None, limit: int | None, directory: Path | None, as_json:
     if as_json:
         output.emit([shapes.change(change) for change in changes])
         return
-    settings = options.read_settings(workspace)
+    settings = options.read_settings(workspace, using=())
     if not changes:
         output.say("Nothing has changed yet. `dream run` makes the first change.")
     for change in changes:

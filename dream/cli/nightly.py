@@ -10,6 +10,7 @@ import click
 from dream.cli import options, output, shapes, show
 from dream.cli.group import DreamingCommand
 from dream.cli.progress import progress
+from dream.settings import REACHING
 
 
 @click.command("nightly", cls=DreamingCommand)
@@ -33,7 +34,7 @@ def command(model: str | None, pairs: tuple[str, ...], directory: Path | None, a
     from dream.nights import nightly
 
     workspace = options.open_workspace(directory)
-    settings = options.read_settings(workspace, model, pairs)
+    settings = options.read_settings(workspace, model, pairs, using=REACHING)
     with progress("the night begins", quiet=as_json) as shown:
         report = nightly.night(workspace, settings=settings, now=options.now(), environ=os.environ, progress=shown)
     if as_json:

@@ -32,7 +32,9 @@ def command(words: tuple[str, ...], directory: Path | None, as_json: bool) -> No
     if not text.strip():
         raise UsageError('There is nothing to note: dream note "I am allergic to peanuts".')
     workspace = options.open_workspace(directory)
-    entry = notes.note(workspace, text, settings=options.read_settings(workspace), now=options.now())
+    entry = notes.note(
+        workspace, text, settings=options.read_settings(workspace, using=("redact_patterns",)), now=options.now()
+    )
     if as_json:
         output.emit({"cursor": entry.cursor})
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -114,11 +114,15 @@ def open_workspace(directory: Path | None) -> Workspace:
     return Workspace.find(Path(), os.environ, report=report)
 
 
-def read_settings(opened: Workspace, model: str | None = None, pairs: tuple[str, ...] = ()) -> Settings:
-    """Read the settings of `opened`, with those of the command line before all others."""
-    from dream.settings import load
+def read_settings(
+    opened: Workspace, model: str | None = None, pairs: tuple[str, ...] = (), *, using: Collection[str]
+) -> Settings:
+    """Read the settings of `opened`, with those of the command line before all others.
 
-    return load(opened.root, flags=flags(model, pairs))
+    `using` names what the command goes by of that which sends, starts or reads beyond the workspace: none of it for a
+    command that only reads memory. Raises Untrusted where an untrusted workspace's own files name such a thing.
+    """
+    return opened.settings(flags=flags(model, pairs), using=using)
 
 
 def flags(model: str | None, pairs: tuple[str, ...]) -> dict[str, object]:

@@ -49,8 +49,10 @@ def command(
     """
     if not (model or pairs or dry_run or estimate) and _idle(directory, as_json=as_json):
         return 0
+    from dream.settings import CALLING
+
     workspace = options.open_workspace(directory)
-    settings = options.read_settings(workspace, model, pairs)
+    settings = options.read_settings(workspace, model, pairs, using=CALLING)
     _warn(workspace.root)
     if estimate:
         return _estimate(workspace, settings, max_batches, as_json=as_json)

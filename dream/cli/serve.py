@@ -10,6 +10,7 @@ import click
 
 from dream.cli import options, output, show
 from dream.cli.group import DreamCommand
+from dream.settings import REACHING
 
 if TYPE_CHECKING:
     from dream.nights.nightly import NightReport
@@ -39,7 +40,7 @@ def command(schedule: str | None, model: str | None, pairs: tuple[str, ...], dir
         pairs = (*pairs, f"schedule={schedule}")
     server = schedules.Server(
         workspace,
-        lambda: options.read_settings(workspace, model, pairs),
+        lambda: options.read_settings(workspace, model, pairs, using=REACHING),
         environ=os.environ,
         tell=lambda line: output.say(line, now=True),
         told=_told,

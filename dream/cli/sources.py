@@ -10,6 +10,7 @@ import click
 
 from dream.cli import options, output, show
 from dream.cli.group import DreamCommand, DreamGroup
+from dream.settings import REACHING
 
 if TYPE_CHECKING:
     from dream.sources.configured import Found
@@ -39,7 +40,7 @@ def command(context: click.Context, directory: Path | None, as_json: bool) -> No
     from dream.sources import configured
 
     workspace = options.open_workspace(directory)
-    settings = options.read_settings(workspace)
+    settings = options.read_settings(workspace, using=())
     found = configured.survey(settings, workspace.root, workspace.history, home=Path.home(), environ=os.environ)
     if as_json:
         output.emit([_shape(one) for one in found])
@@ -65,7 +66,9 @@ def add(names: tuple[str, ...], directory: Path | None, as_json: bool) -> None:
     from dream.sources import configured, settings_file
 
     workspace = options.open_workspace(directory)
-    settings = options.read_settings(workspace)
+    settings = options.read_settings(workspace, using=REACHING)
+    if not workspace.is_trusted:  # nothing of others reaches beyond it: what is added here is the person's own
+        workspace.trust()
     done = []
     for name in (_from_here(name, workspace.root) for name in names):
         files = configured.check(name, settings, workspace.root, home=Path.home(), environ=os.environ)

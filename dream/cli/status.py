@@ -37,7 +37,7 @@ def command(check: bool, directory: Path | None, as_json: bool) -> int | None:
     from dream.store.absent import absent
 
     workspace = options.open_workspace(directory)
-    settings = options.read_settings(workspace)
+    settings = options.read_settings(workspace, using=())
     found = health.read(workspace, settings, options.now(), _scheduled(workspace, settings))
     for sentence in absent(workspace.root):
         output.problem(sentence)

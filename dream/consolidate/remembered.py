@@ -8,11 +8,11 @@ from pathlib import Path
 
 from dream import prompts
 from dream.models import MEMORY_FILES
+from dream.settings import SHIPPED_PROMPTS
 from dream.store import files
 
 LEAST = 2  # facts in a row, line for line as memory has them; one alone may be the user's own wording
 PROMPT_LINE = 40  # characters of a line of a prompt that nobody types by chance
-PROMPTS = ("consolidate", "phase1", "phase2")
 
 _SECTIONS = re.compile(
     r"<history>\s*\n\[\d+\].*?(?:</history>|\Z)|<findings>\s*\n\d+\. \[.*?(?:</findings>|\Z)"
@@ -37,7 +37,7 @@ def known_lines(root: Path, prompts_folder: Path | None) -> frozenset[str]:
     """
     texts = [(files.read_bytes(root / name) or b"").decode("utf-8", "replace") for name in MEMORY_FILES]
     known = {line.strip() for text in texts for line in text.splitlines()}
-    for name in PROMPTS:
+    for name in SHIPPED_PROMPTS:
         text = prompts.load(name, prompts_folder, language="")
         known.update(line.strip() for line in text.splitlines() if len(line) >= PROMPT_LINE)
     return frozenset(known - {""})

@@ -18,7 +18,7 @@ def check_versions(workspace: Workspace, now: datetime, *, repair: bool) -> Iter
     """Check the repository; `repair` makes one that is missing, takes stale locks away, and writes damaged objects."""
     if not workspace.git.exists:
         if repair:
-            Workspace.create(workspace.root, now=now)
+            workspace.complete(now)
         yield Ailment(".git", "there are no versions of this workspace", f"{REPAIR} makes them", repair)
         return
     try:
@@ -86,7 +86,7 @@ def _damage(workspace: Workspace, said: str, now: datetime, *, repair: bool) -> 
             where, f"an older version is damaged: {said}", "the newest is whole; a backup may have the object"
         )
     kept = gitrepair.put_away(directory, workspace.private, now)
-    Workspace.create(workspace.root, now=now)
+    workspace.complete(now)
     return Ailment(
         where, f"{said}; versions begin anew, the damaged ones are kept in {_name(workspace, kept)}", mended=True
     )

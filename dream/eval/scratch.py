@@ -57,7 +57,8 @@ class Scratch:
     def __post_init__(self) -> None:
         (self.root / "ws").mkdir(parents=True)
         (self.root / "ws" / "dream.toml").write_text(_TOML.replace("\\\n", "\n"), encoding="utf-8")
-        self.workspace = Workspace.create(self.root / "ws", now=datetime(2000, 1, 1, tzinfo=UTC))
+        self.workspace = Workspace(self.root / "ws")
+        self.workspace.complete(datetime(2000, 1, 1, tzinfo=UTC))
 
     def night(self, sessions: Sequence[Session]) -> Night:
         """Consolidate `sessions` and dream, at three in the morning after the last of them.

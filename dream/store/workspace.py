@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dream import trust
 from dream.errors import GitError, WorkspaceError
 from dream.models import MEMORY_FILES, Diagnostic, MemoryFile, Proposal, Rejected, Report
-from dream.settings import Settings, load
+from dream.settings import PROMPTS, REACHING, Settings, is_trusted, load, reaching
 from dream.store import places, review_files
 from dream.store.files import check_plain, explained, read_bytes, read_text, replace
 
@@ -41,7 +43,6 @@ class Workspace:
         self.root = root = Path(root)
         self.memory = root / "memory"
         self.private = root / ".dream"
-        self.prompts = root / "prompts"
         self._report = report
 
     @classmethod
@@ -49,22 +50,31 @@ class Workspace:
         """Make a workspace in `directory`, or adopt nanobot's, with its first commit at `now`; what is there stays.
 
         An older HISTORY.md is imported into history as already dreamt. Doing it again changes nothing.
+        From then on it is trusted, unless settings that reach beyond it lay there already: see `trust`.
         Raises GitError where git is not installed, before anything is made.
         """
-        now = now or datetime.now(UTC)
+        workspace = cls(places.absolute(directory), report=report)
+        workspace.complete(now or datetime.now(UTC))
+        if not workspace.is_trusted and not reaching(workspace.root, environ={}):
+            try:
+                workspace.trust()
+            except WorkspaceError as fault:
+                workspace._tell(str(trust.MARK), str(fault))
+        return workspace
+
+    def complete(self, now: datetime) -> None:
+        """Make what is missing of the workspace, its first commit too; what is there stays."""
         from dream.store import beginning, gitenv
 
         gitenv.check_installed()
-        workspace = cls(places.absolute(directory), report=report)
-        workspace._check_directories()
-        with explained("made", workspace.memory):
-            workspace.memory.mkdir(parents=True, exist_ok=True)
+        self._check_directories()
+        with explained("made", self.memory):
+            self.memory.mkdir(parents=True, exist_ok=True)
         for file in MEMORY_FILES:
-            check_plain(workspace.root / file)
-        workspace.make_private()
-        workspace._import_legacy(now)
-        beginning.begin(workspace, TEMPLATES, now)
-        return workspace
+            check_plain(self.root / file)
+        self.make_private()
+        self._import_legacy(now)
+        beginning.begin(self, TEMPLATES, now)
 
     @classmethod
     def open(cls, directory: Path | str, *, report: Report | None = None) -> Workspace:
@@ -100,7 +110,7 @@ class Workspace:
         """The log of this workspace."""
         from dream.store.history import History
 
-        settings = self.settings()
+        settings = self.settings(using=())
         return History(
             self.memory,
             private=self.private,
@@ -116,9 +126,32 @@ class Workspace:
 
         return GitStore(self.root, self.private)
 
-    def settings(self) -> Settings:
-        """Read the settings: environment, then dream.toml, then defaults. Raises SettingsError."""
-        return load(self.root)
+    @property
+    def prompts(self) -> Path | None:
+        """The folder whose files replace the shipped prompts; None where the workspace is not trusted."""
+        folder = self.root / PROMPTS
+        return folder if folder.is_dir() and self.is_trusted else None
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether this user has made, adopted or accepted the workspace on this machine."""
+        return is_trusted(self.root)
+
+    def trust(self) -> None:
+        """Accept what the workspace's own files say, now and later; noted in the user's state directory.
+
+        Raises WorkspaceError where that cannot be written.
+        """
+        self.make_private()
+        replace(self.root / trust.MARK, trust.note(self.root, trust.state_directory(os.environ)))
+
+    def settings(self, *, flags: Mapping[str, object] | None = None, using: Collection[str] = REACHING) -> Settings:
+        """Read the settings: flags, then environment, then dream.toml, then defaults. Raises SettingsError.
+
+        Raises Untrusted where, of what the caller goes by, a workspace that is not trusted names something itself;
+        what is not in `using` is left out then.
+        """
+        return load(self.root, flags=flags, using=using)
 
     def read_file(self, name: MemoryFile) -> str:
         """Return the text of a memory file as it stands; "" where it is missing.
