@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from dream.models import Entry, MemoryFile
 from dream.store.choosing import chosen
+from dream.wording import content_words, without_said_on
 
 Count = Callable[[str], int]
 
@@ -15,6 +16,7 @@ OPEN = "<dream-memory>"
 CLOSE = "</dream-memory>"
 TAGS = re.compile(r"<(?=/?dream-memory\b)", re.IGNORECASE)
 RECENT = "## Recent history"
+SPARE = 0.1  # of a line's content words may be missing in what says the same
 
 
 def undreamt(
@@ -28,6 +30,17 @@ def undreamt(
         ours = session is None or entry.session in (session, None)
         if ours and entry.content and not held.issuperset(entry.content.splitlines()):
             yield entry
+
+
+def unsaid(text: str, beside: str) -> str:
+    """Return a memory file without the list lines that a line of `beside` says too, in nearly the same words."""
+    said = [content_words(line) for line in beside.splitlines()]
+    return "\n".join(row for row in text.split("\n") if not (row.startswith("- ") and _said(row, said)))
+
+
+def _said(row: str, said: Iterable[frozenset[str]]) -> bool:
+    wanted = content_words(without_said_on(row))
+    return bool(wanted) and any(len(wanted - one) <= SPARE * len(wanted) for one in said)
 
 
 def block(texts: Mapping[MemoryFile, str], newest_first: Iterable[Entry], tokens: int, count: Count) -> str:

@@ -189,14 +189,16 @@ class Workspace:
         """Return memory for an agent's system prompt, at most `tokens` long by `count` (None: the estimate).
 
         The three files first, then what was not dreamt yet: the newest of it, in order. With `session`, only what
-        was said in that session or noted directly is shown of the latter; never what stands in `beside`: a text, as
-        `Session.summary` gives it, that the same prompt holds.
+        was said in that session or noted directly is shown of the latter. What stands in `beside`, a text that the
+        same prompt holds, as `Session.summary` gives it, is not shown twice; rules of SOUL.md always are.
         """
         from dream.store import context
         from dream.store.history_records import estimate
 
         texts = {file: self.read_file(file) for file in MEMORY_FILES}
         texts = {file: text for file, text in texts.items() if not _only_began(file, text)}
+        if beside:
+            texts |= {file: context.unsaid(text, beside) for file, text in texts.items() if file != "SOUL.md"}
         undreamt = context.undreamt(self.history.backwards(), self.dream_cursor(), session, beside)
         return context.block(texts, undreamt, tokens, count or estimate)
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dream.models import Entry, MemoryFile
-from dream.store.context import block, undreamt
+from dream.store.context import block, undreamt, unsaid
 from dream.store.history_records import estimate
 from tests.store.helpers_history import NOW
 
@@ -78,6 +78,12 @@ def test_what_the_prompt_holds_already_is_not_shown_twice() -> None:
     summary = "- likes tea\n- moved to Kyoto"
 
     assert [one.cursor for one in undreamt(newest_first, 0, beside=summary)] == [2]
+
+
+def test_what_is_dreamt_and_stands_in_the_summary_is_not_shown_twice() -> None:
+    memory = "# User\n\n## Person\n- Moved to Kyoto (2 March 2026)\n- Has 2 cats\n"
+    summary = "- The user moved to Kyoto\n- The user has 3 cats"
+    assert unsaid(memory, summary) == "# User\n\n## Person\n- Has 2 cats\n"
 
 
 def test_what_holds_nothing_is_not_shown() -> None:
