@@ -18,7 +18,7 @@ from dream.store import runs
 from dream.store.workspace import Workspace
 from tests import readme
 from tests.cli.commands import environment
-from tests.provider import Body, Provider, Reply, text
+from tests.provider import Body, Provider, Reply, fault, text
 from tests.sources.test_incremental import row
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
@@ -84,6 +84,42 @@ def test_the_agent_loop_remembers_across_conversations_and_keeps_its_prefix(tmp_
     assert len(max(prompts, key=len)) < 2 * len(given)  # and they do leave it
     history = Workspace.open(tmp_path / "memory").history
     assert history.position("shell:main") == 2 * (len(lines) - 1)  # what was said last, too
+
+
+@pytest.mark.long
+def test_the_agent_loop_survives_a_provider_s_fault_and_a_kill(tmp_path: Path, provider: Provider) -> None:
+    provider.script(lambda body: fault(400) if "sister" in body["messages"][-1]["content"] else answer(body))
+    more = {
+        "MODEL": "openai/scripted",
+        "OPENAI_API_BASE": provider.base,
+        "OPENAI_API_KEY": "sk-1",
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    }
+
+    def agent(lines: list[str], answers: int) -> None:
+        """Say `lines`, and kill the agent when it has answered."""
+        started = subprocess.Popen(
+            [sys.executable, "-c", readme.block("agent loop")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=tmp_path,
+            env=environment(more),
+            text=True,
+        )
+        assert started.stdin is not None
+        assert started.stdout is not None
+        started.stdin.write("".join(f"{line}\n" for line in lines))
+        started.stdin.flush()
+        for _ in range(answers):
+            started.stdout.readline()
+        started.kill()
+        started.communicate()
+
+    agent(["I moved to Kyoto.", "My sister Ines is a baker.", "What did I say?"], answers=2)
+    agent(["And where do I live?"], answers=1)
+    said = [message["content"] for message in provider.bodies()[-1]["messages"]]
+    assert {"I moved to Kyoto.", "My sister Ines is a baker.", "And where do I live?"} <= set(said)
 
 
 def hooks() -> dict[str, Any]:
