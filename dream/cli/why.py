@@ -64,16 +64,12 @@ def _tell(one: Reason) -> None:
 
 
 def _source(source: Source) -> None:
+    """Show what was said first, then where: the positions of the messages stand in `--json`."""
     entry = source.entry
-    parts = [f"  entry {entry.cursor}", f"{entry.when.astimezone():%Y-%m-%d %H:%M}"]
-    if entry.session:
-        first, last = entry.span or (0, 0)
-        parts.append(f"session {entry.session}" + (f", messages {first}–{last - 1}" if last > first else ""))
-    elif entry.kind == "note":
-        parts.append("noted directly")
-    output.say("  ".join(parts), dim=True, fold=True)
     for row in source.said:
         output.say(f"    {row}", fold=True)
+    told = "noted directly" if entry.kind == "note" else f"said in {entry.session}" if entry.session else "said"
+    output.say(f"      {told}, {entry.when.astimezone():%Y-%m-%d %H:%M} (history entry {entry.cursor})", dim=True)
 
 
 def _absent(workspace: Workspace, text: str) -> None:

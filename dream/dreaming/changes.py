@@ -13,6 +13,7 @@ from dream.phases import budget
 from dream.phases.draft import Draft, added
 from dream.settings import Settings
 from dream.store import authors, handedits
+from dream.store.messages import Moved
 from dream.store.review_files import PENDING, parse_pending, render_pending
 from dream.store.workspace import Workspace
 
@@ -61,13 +62,14 @@ class Change:
     """What a dream wants on disk, by path, and what there is to say about it.
 
     `content` is False when nothing but the cursor would change; then there is no commit. `true` are the proposals
-    that leave the review queue, because nothing is left of them to do.
+    that leave the review queue, because nothing is left of them to do; `moved` is what left a file for the archive.
     """
 
     files: Mapping[str, bytes | None]
     content: bool
     notes: tuple[str, ...]
     true: tuple[Proposal, ...] = ()
+    moved: tuple[Moved, ...] = ()
 
 
 def compose(
@@ -81,6 +83,7 @@ def compose(
     """Compose the change of one dream: the draft within its budgets, new proposals, and the cursor."""
     files: dict[str, bytes | None] = {}
     notes: list[str] = []
+    moved: list[Moved] = []
     for path in MEMORY_FILES:
         before, text = found.texts[path], draft.texts[path]
         if text == before:
@@ -91,6 +94,7 @@ def compose(
         if fitted is not None and fitted.moved:
             archive = budget.archived(found.archives.get(fitted.archive, ""), fitted, day)
             files[fitted.archive] = archive.encode("utf-8")
+            moved.append(Moved(path, fitted.archive, fitted.moved))
             notes.append(f"{path} was over its budget: {len(fitted.moved)} older lines moved to {fitted.archive}")
         files[path] = text.encode("utf-8")
     true = proposals.come_true(found.pending, draft.texts)
@@ -98,7 +102,7 @@ def compose(
         files[PENDING] = render_pending([*(item for item in found.pending if item not in true), *new])
     content = bool(files)
     files[CURSOR] = b"%d\n" % cursor
-    return Change(files, content, tuple(notes), tuple(true))
+    return Change(files, content, tuple(notes), tuple(true), tuple(moved))
 
 
 def _text(data: bytes | None, path: str) -> str:

@@ -170,7 +170,8 @@ class Dreamer:
             replace_file(self._workspace.root / changes.CURSOR, b"%d\n" % entries[1])
             return report
         self._numbers.given(waiting)
-        landing = Landing(report, found, edited, waiting, self._numbers, self._models.names(mark), self._now, note)
+        names = self._models.names(mark)
+        landing = Landing(report, found, edited, waiting, self._numbers, names, self._now, note, change.moved)
         done = transaction.commit(
             self._workspace,
             change.files,

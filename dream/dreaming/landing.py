@@ -13,6 +13,7 @@ from dream.phases.phase2 import Edited
 from dream.reports import BatchReport
 from dream.store import messages
 from dream.store.gitdiff import Diff
+from dream.store.messages import Moved
 from dream.store.proposal_numbers import ProposalNumbers
 from dream.store.review_files import PENDING, render_pending
 from dream.store.transaction import Held
@@ -34,6 +35,7 @@ class Landing:
     model: str
     now: datetime
     note: str
+    moved: Sequence[Moved] = ()
 
     def hold(self, stopped: Sequence[Held]) -> Mapping[str, bytes | None]:
         """Queue the edits of files that a person saved meanwhile and that would not merge: theirs stays."""
@@ -57,6 +59,7 @@ class Landing:
             model=self.model,
             usage=self.report.usage,
             note=self.note,
+            moved=self.moved,
         )
 
 

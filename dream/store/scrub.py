@@ -14,9 +14,10 @@ from typing import Any
 
 import orjson
 
+from dream.store import messages
 from dream.store.history_records import estimate
 
-MARK = "[forgotten]"
+MARK = messages.FORGOTTEN
 SHORTEST = 4  # characters; a shorter text stands in too many lines that mean something else
 
 _DATE = re.compile(r"\s*\([^()\n]{1,40}\)\s*$")
@@ -60,8 +61,12 @@ class Needle:
         return b"".join([*done, self._prose(b"".join(prose))])
 
     def message(self, text: str) -> str:
-        """Return a commit message without the texts; its lines stay, for a finding's state is told there."""
-        return self._text.sub(MARK, text)
+        """Return a commit message without the texts, nor a part of one in its subject; its lines stay.
+
+        A finding's state is told there.
+        """
+        scrubbed = self._text.sub(MARK, text)
+        return messages.forgotten(scrubbed) if scrubbed != text else text
 
     def _prose(self, data: bytes) -> bytes:
         return _bytes(self._anywhere.sub(MARK, self._line.sub("", _text(data))))

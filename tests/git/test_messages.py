@@ -5,6 +5,7 @@ from __future__ import annotations
 from dream.models import Finding, Outcome, Usage
 from dream.store import messages
 from dream.store.gitdiff import LineCount
+from dream.store.scrub import Needle
 
 FILES = {"USER.md": LineCount(4, 0), "memory/MEMORY.md": LineCount(1, 1), "memory/.dream_cursor": LineCount(1, 1)}
 
@@ -17,13 +18,46 @@ def test_the_subject_counts_the_files_that_a_person_reads() -> None:
     )
 
 
+def test_a_dream_is_named_for_what_it_applied_rules_first_in_a_few_words() -> None:
+    findings = [
+        Finding("USER.md", "“I moved to Lisbon [7–8 November 2026]” (13 November 2026)", (1,)),
+        Finding("SOUL.md", "Never run a migration without asking me first, whatever the tests say", (1,)),
+        Finding("memory/MEMORY.md", "Lives in Porto", (1,), remove=True),
+    ]
+    applied = [Outcome(finding, "applied") for finding in findings]
+    assert messages.subject("dream", FILES, (41, 60), outcomes=applied) == (
+        "dream: Never run a migration without asking me first…; +1 more (entries 41–60)"
+    )
+    assert messages.subject("dream", FILES, (41, 60), outcomes=applied[:1]) == (
+        "dream: I moved to Lisbon (entries 41–60)"
+    )
+    assert messages.subject("dream", FILES, outcomes=applied[2:]) == "dream: removed: Lives in Porto"
+
+
+def test_what_moved_to_the_archive_stands_in_the_body() -> None:
+    moved = messages.Moved("memory/MEMORY.md", "memory/archive/MEMORY-2026-11.md", ("- went swimming",))
+    text = messages.build("dream", FILES, moved=[moved])
+    assert (
+        "Moved from memory/MEMORY.md to memory/archive/MEMORY-2026-11.md, for it was over its budget:\n"
+        "    - went swimming\n"
+    ) in text
+
+
+def test_of_a_forgotten_finding_not_even_its_beginning_stays_in_the_subject() -> None:
+    outcome = Outcome(Finding("USER.md", "Has an account at Bank of Oslo, of which nobody else knows", (1,)), "applied")
+    text = messages.build("dream", FILES, entries=(3, 4), outcomes=[outcome, outcome])
+    scrubbed = Needle(["Has an account at Bank of Oslo, of which nobody else knows"]).message(text)
+    assert scrubbed.splitlines()[0] == "dream: [forgotten]; +1 more (entries 3–4)"
+    assert "Oslo" not in scrubbed
+
+
 def test_findings_stand_labelled_between_subject_and_trailers() -> None:
     outcome = Outcome(Finding("USER.md", "moved to Tokyo", (41, 44)), "applied")
     held = Outcome(Finding("memory/MEMORY.md", "old fact", (44,), remove=True), "held", "a person wrote the line")
     usage = Usage(2, 100, 20, 0.0123)
     text = messages.build("dream", FILES, entries=(41, 60), outcomes=[outcome, held], model="m/x", usage=usage)
     assert text == (
-        "dream: 2 files, +5 −1 (entries 41–60)\n\n"
+        "dream: moved to Tokyo (entries 41–60)\n\n"
         "Findings:\n"
         "    applied: [USER] moved to Tokyo {41,44}\n"
         "    held (a person wrote the line): [MEMORY-REMOVE] old fact {44}\n\n"
