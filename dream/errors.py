@@ -8,6 +8,8 @@ DreamError                      exit 1
 ├── WorkspaceError                       no workspace, or a memory file that cannot be read
 │   └── HistoryError                     the history log cannot be read or written
 ├── TranscriptError                      a transcript that cannot be read at all
+│   ├── NoTranscript                     a file that is none: it is empty, or in no format that is known
+│   └── ReaderMissing                    a transcript whose reader is not installed
 ├── GitError                             git is missing or refused
 │   ├── UnknownRevision                  a sha that names no change of ours
 │   └── Conflict                         both sides changed the same lines
@@ -64,6 +66,18 @@ class HistoryError(WorkspaceError):
 
 class TranscriptError(DreamError):
     """A transcript cannot be read at all; broken parts of a readable one are diagnostics instead."""
+
+
+class NoTranscript(TranscriptError):
+    """A file is no transcript: it is empty, binary, or in no format that is known."""
+
+
+class ReaderMissing(TranscriptError):
+    """A transcript is in a format whose reader is not installed; `title` and `needs` say which, and what to do."""
+
+    def __init__(self, sentence: str, title: str, needs: str) -> None:
+        super().__init__(sentence)
+        self.title, self.needs = title, needs
 
 
 class GitError(DreamError):

@@ -60,8 +60,10 @@ def consolidate(
     At a spending bound it stops before the next model call; what is appended stays, and `reason` says so.
     """
     diagnostics: list[Diagnostic] = []
-    watch = progress or _nobody
-    with failure_recorded(workspace, settings, now):
+    watch, paths = progress or _nobody, list(paths)
+    with failure_recorded(
+        workspace, settings, now, attended=all(isinstance(path, Path) or path.named for path in paths)
+    ):
         sweep(workspace.private)  # of what a killed or refused write left there
         # 1. The files to read: what is named, or has gone quiet, and is not in history as it stands.
         feed = Feed(workspace.history, settings, format, diagnostics.append, clock=_clock, progress=watch)
@@ -75,7 +77,7 @@ def consolidate(
         finally:
             feed.close()
     # 4. Every run leaves a record.
-    report = endings.consolidated(done, diagnostics, stopped, waits)
+    report = endings.consolidated(done, diagnostics, stopped, waits, feed.left_out(subagents=not done))
     runs.append(workspace.private, consolidation_record(report, settings.model_for("consolidator"), now, _clock()))
     return report
 

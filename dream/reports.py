@@ -66,6 +66,35 @@ class RunReport:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """How many files were not read, and why, where nothing is wrong with them.
+
+    `busy` were written to within the last `hours`; `subagents` are sub-agents'; of the files that were read, `silent`
+    held no message, mostly because all in them was a sub-agent's or a scheduled one's.
+    """
+
+    busy: int = 0
+    subagents: int = 0
+    silent: int = 0
+    hours: float = 0.0
+
+    def sentence(self, *, appended: bool) -> str:
+        """Say why a consolidation ended without more: what waits, and where nothing was appended, what never will."""
+        parts = []
+        if self.busy:
+            what = "1 transcript waits, it was" if self.busy == 1 else f"{self.busy:,} transcripts wait, they were"
+            parts.append(f"{what} written to within the last {self.hours:g} hours (idle_hours)")
+        if not appended and self.subagents:
+            parts.append(f"sub-agents' transcripts are left out, {self.subagents:,} here (include_subagents)")
+        if not appended and self.silent:
+            what = "1 transcript holds" if self.silent == 1 else f"{self.silent:,} transcripts hold"
+            parts.append(f"{what} nothing that a person and an agent said")
+        if not parts:
+            return "" if appended else NOTHING_NEW
+        return "; ".join(parts if appended else ("nothing new", *parts))
+
+
+@dataclass(frozen=True, slots=True)
 class ConsolidateReport:
     """What was read and appended: sessions with something new, messages, first and last cursor, raw entries.
 

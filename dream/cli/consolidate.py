@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +14,7 @@ import click
 from dream.cli import detached, options, output, shapes, show
 from dream.cli.group import DreamCommand
 from dream.cli.progress import progress
-from dream.errors import UsageError
+from dream.errors import TranscriptError, UsageError
 from dream.settings import CALLING, Settings
 from dream.store.workspace import Workspace
 from dream.transcripts import FORMATS
@@ -19,6 +22,8 @@ from dream.transcripts import FORMATS
 if TYPE_CHECKING:
     from dream.reports import ConsolidateReport
     from dream.sources.listing import File
+
+PIPED = "stdin"  # the id of a session that comes on standard input and has none of its own
 
 
 @click.command("consolidate", cls=DreamCommand)
@@ -50,14 +55,16 @@ def command(
 ) -> int:
     """Read transcripts and append to history what is new in them.
 
-    A PATH is a transcript or a directory of them, in any of the formats that --format names. All of it is read, and
-    only what history does not hold yet is summarised, so that the same PATH can be named again.
+    A PATH is a transcript, a directory of them, or `-` for standard input, in any of the formats that --format names;
+    or the name of an agent, for all that it has on this machine. All of it is read, and only what history does not
+    hold yet is summarised, so that the same PATH can be named again.
     Without a PATH the `sources` of dream.toml are read: what has been quiet for `idle_hours`.
 
     \b
     Examples:
       dream consolidate session.jsonl
-      dream consolidate ~/.claude/projects --idle
+      dream consolidate claude-code --idle
+      pbpaste | dream consolidate -
       dream consolidate chat.json --format openai --json
       dream consolidate --hook --detach    # as Claude Code's SessionEnd hook
     """
@@ -66,39 +73,80 @@ def command(
     workspace = options.open_workspace(directory)
     using = CALLING if hook or paths else (*CALLING, "sources")
     settings = options.read_settings(workspace, model, pairs, using=using)
-    named: tuple[Path | File, ...] = (*paths, *_of_hook()) if hook else paths
+    said = options.standard_bytes() if Path("-") in paths and not hook else None
+    named = _of_hook() if hook else []
     if hook and not named:
         return _told(_nothing(), as_json=as_json)
     if detach and not detached.leave(workspace.private):
         return 0
-    if not named:
-        named, idle = _configured(workspace, settings), True
-    with progress("reading", quiet=as_json) as shown:
-        report = pipeline.consolidate(
-            workspace, named, settings=settings, now=options.now(), format=format_name, idle=idle, progress=shown
-        )
-    return _told(report, as_json=as_json)
+    with nullcontext() if said is None else _piped(said, workspace.private) as piped:
+        named += [file for path in paths for file in _named(path, piped, workspace, settings)]
+        if not named:
+            named, idle = _configured(workspace, settings), True
+        with progress("reading", quiet=as_json) as shown:
+            report = pipeline.consolidate(
+                workspace, named, settings=settings, now=options.now(), format=format_name, idle=idle, progress=shown
+            )
+    return _told(report, as_json=as_json, piped=piped)
 
 
-def _of_hook() -> tuple[Path, ...]:
+@contextmanager
+def _piped(said: bytes, private: Path) -> Iterator[File]:
+    """Keep what came on standard input while it is read; what a kill leaves of it, the next command removes."""
+    from dream.sources import listing
+    from dream.store import files
+
+    path = files.temporary_name(private / PIPED)
+    with files.explained("written", path):
+        files.write_beside(path, said, path, durable=False)
+    try:
+        yield next(listing.listed([str(path)], named=str(path)))._replace(session=PIPED)
+    except TranscriptError as error:
+        raise TranscriptError(str(error).replace(str(path), "Standard input")) from error
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _named(path: Path, piped: File | None, workspace: Workspace, settings: Settings) -> list[Path | File]:
+    """Find what is to be read where a person says `path`: standard input, that path, else an agent's transcripts."""
+    if piped is not None and path == Path("-"):
+        return [piped]
+    if str(path) not in FORMATS or path.exists():
+        return [path]
+    from dream.sources import configured
+
+    found = configured.paths(
+        replace(settings, sources=(str(path),)), workspace.root, home=Path.home(), environ=os.environ
+    )
+    if not found:
+        raise TranscriptError(f"{path} has no transcripts on this machine; name the path of some.")
+    return list(found)
+
+
+def _of_hook() -> list[Path | File]:
     """Read which transcript a hook of Claude Code, or of an agent that does as it does, is about.
 
     Empty where the agent names none, or has not written it: a session that ended before anybody said anything.
     """
     import orjson
 
+    from dream.sources import listing
+
     try:
         named = orjson.loads(options.standard_input())["transcript_path"]
         path = None if named is None else Path(named).expanduser().absolute()
-        return () if path is None or not path.exists() else (path,)
+        return [] if path is None else list(listing.listed([str(path)]))
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError('--hook needs {"transcript_path": "…"} as JSON on standard input.') from error
 
 
-def _told(report: ConsolidateReport, *, as_json: bool) -> int:
+def _told(report: ConsolidateReport, *, as_json: bool, piped: File | None = None) -> int:
     """Print what was done and return the exit status: 1 too where a path that was named could not be read."""
     from dream.sources.listing import Unread
 
+    if piped is not None:
+        named = (replace(one, file="-") if one.file == piped.name else one for one in report.diagnostics)
+        report = replace(report, diagnostics=tuple(named))
     if as_json:
         output.emit(shapes.consolidated(report))
         if report.failed:
@@ -115,7 +163,7 @@ def _nothing() -> ConsolidateReport:
     return ConsolidateReport(0, 0, None, 0, Usage(), (), "the session has no transcript")
 
 
-def _configured(workspace: Workspace, settings: Settings) -> tuple[File, ...]:
+def _configured(workspace: Workspace, settings: Settings) -> list[Path | File]:
     from dream.sources import configured
 
     if not settings.sources:
@@ -123,4 +171,4 @@ def _configured(workspace: Workspace, settings: Settings) -> tuple[File, ...]:
             "No transcript is named and no `sources` are configured: name a PATH, "
             f'or write sources = ["claude-code"] into {workspace.root / "dream.toml"}.'
         )
-    return tuple(configured.paths(settings, workspace.root, home=Path.home(), environ=os.environ))
+    return list(configured.paths(settings, workspace.root, home=Path.home(), environ=os.environ))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -19,16 +20,17 @@ def command(words: tuple[str, ...], directory: Path | None, as_json: bool) -> No
     """Put a fact into history now.
 
     The next dream weighs it like everything else that was said, and writes it where it belongs.
-    TEXT `-` reads standard input.
+    TEXT `-`, or none behind a pipe, reads standard input.
 
     \b
     Examples:
       dream note "I am allergic to peanuts"
-      git log -1 --format=%B | dream note -
+      git log -1 --format=%B | dream note
     """
     from dream import notes
 
-    text = options.standard_input() if words == ("-",) else " ".join(words)
+    piped = words == ("-",) or (not words and sys.stdin is not None and not sys.stdin.isatty())
+    text = options.standard_input() if piped else " ".join(words)
     if not text.strip():
         raise UsageError('There is nothing to note: dream note "I am allergic to peanuts".')
     workspace = options.open_workspace(directory)

@@ -36,12 +36,17 @@ class Text(click.types.StringParamType):
             self.fail("it is not UTF-8 text.", param, ctx)
 
 
-def standard_input() -> str:
-    """Read standard input as UTF-8, whatever the locale; raises UsageError where it is closed or something else."""
+def standard_bytes() -> bytes:
+    """Read standard input; raises UsageError where it is closed."""
     if sys.stdin is None:
         raise UsageError("Standard input is closed.")
+    return sys.stdin.buffer.read()
+
+
+def standard_input() -> str:
+    """Read standard input as UTF-8, whatever the locale; raises UsageError where it is closed or something else."""
     try:
-        return sys.stdin.buffer.read().decode("utf-8")
+        return standard_bytes().decode("utf-8")
     except UnicodeError as error:
         raise UsageError("Standard input is not UTF-8 text.") from error
 

@@ -77,6 +77,8 @@ def add(names: tuple[str, ...], directory: Path | None, as_json: bool) -> None:
         if not as_json:
             there = show.counted(files, "file")
             output.say(f"Added {name}: {there} at present." if added else f"{name} is a source already.")
+        if needs := configured.needs(name):
+            output.problem(f"{name} cannot be read yet and will be passed over; it needs {needs}.")
     _told(done, as_json)
 
 

@@ -18,7 +18,7 @@ import orjson
 
 from dream.errors import DreamError, NightOver
 from dream.models import Usage
-from dream.reports import NOTHING_NEW, ConsolidateReport, RunReport
+from dream.reports import ConsolidateReport, LeftOut, RunReport
 from dream.runs import nothing
 from dream.settings import Settings
 from dream.store import night_stamp
@@ -113,8 +113,8 @@ def _consolidate(
         paths = configured.paths(settings, workspace.root, home=Path.home(), environ=environ)
         if not paths and not left:
             return ConsolidateReport(0, 0, None, 0, Usage(), (), "the configured sources hold no transcripts yet")
-        if not left and _all_is_read(workspace, paths, settings, now):
-            return ConsolidateReport(0, 0, None, 0, Usage(), (), NOTHING_NEW)
+        if not left and (why := _all_is_read(workspace, paths, settings, now)):
+            return ConsolidateReport(0, 0, None, 0, Usage(), (), why)
         from dream import pipeline
 
         bounded = _shared(settings, READING_SHARE)
@@ -124,25 +124,27 @@ def _consolidate(
         return ConsolidateReport(0, 0, None, 0, Usage(), (), str(error), failed=True)
 
 
-def _all_is_read(workspace: Workspace, found: Sequence[File], settings: Settings, now: datetime) -> bool:
-    """Tell whether history holds the files that are quiet, as they stand, and leave the record that says so.
+def _all_is_read(workspace: Workspace, found: Sequence[File], settings: Settings, now: datetime) -> str | None:
+    """Say why nothing is to be read where history holds the files that are quiet, as they stand; leave a record of it.
 
-    False where a cache is to be written too: the pipeline does that.
+    None where a cache is to be written too: the pipeline does that.
     """
     from dream.sources import listing
     from dream.store import runs
     from dream.store.seen import Seen
 
     seen = Seen(workspace.history, listing.terms(settings, None))
-    if seen.unread(listing.quiet(found, now, settings.idle_hours)) or not seen.is_settled({one.name for one in found}):
-        return False
+    unread = seen.unread(found)
+    if listing.quiet(unread, now, settings.idle_hours) or not seen.is_settled({one.name for one in found}):
+        return None
+    why = LeftOut(busy=len(unread), hours=settings.idle_hours).sentence(appended=False)
     sweep(workspace.private)
     model = settings.model_for("consolidator")
     runs.append(
         workspace.private,
-        runs.RunRecord(now, datetime.now(UTC), "consolidate", "nothing", NOTHING_NEW, model=model),
+        runs.RunRecord(now, datetime.now(UTC), "consolidate", "nothing", why, model=model),
     )
-    return True
+    return why
 
 
 def _shared(settings: Settings, share: float) -> Settings:

@@ -10,17 +10,20 @@ from dream.dreaming.dreamer import Models
 from dream.dreaming.proposals import is_about
 from dream.errors import DreamError, NightOver, SpendingLimit
 from dream.models import Diagnostic, Kept, Outcome, Proposal, Usage
-from dream.reports import NOTHING_NEW, BatchReport, ConsolidateReport, RunReport
+from dream.reports import BatchReport, ConsolidateReport, LeftOut, RunReport
 from dream.store import idle
 from dream.store.workspace import Workspace
 
 
 def consolidated(
-    done: Sequence[Consolidated], diagnostics: Sequence[Diagnostic], stopped: SpendingLimit | None, waits: str
+    done: Sequence[Consolidated],
+    diagnostics: Sequence[Diagnostic],
+    stopped: SpendingLimit | None,
+    waits: str,
+    left_out: LeftOut,
 ) -> ConsolidateReport:
     """Sum up a consolidation that was `stopped` at a bound, or not; `waits` says what waits for a provider."""
     entries = [entry.cursor for step in done for entry in step.entries]
-    nothing = "" if entries else NOTHING_NEW
     return ConsolidateReport(
         sessions=len({step.session for step in done if step.entries}),
         messages=sum(step.messages for step in done),
@@ -28,7 +31,7 @@ def consolidated(
         raw=sum(step.raw for step in done),
         usage=sum((step.usage for step in done), Usage()),
         diagnostics=tuple(diagnostics),
-        reason=str(stopped or "") or waits or nothing,
+        reason=str(stopped or "") or waits or left_out.sentence(appended=bool(entries)),
         failed=stopped is not None and not isinstance(stopped, NightOver),
         kept=sum((step.kept for step in done), Kept()),
     )

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 
 from dream.dreaming.dreamer import Models
-from dream.errors import DreamError
+from dream.errors import DreamError, TranscriptError
 from dream.reports import ConsolidateReport, RunReport
 from dream.settings import Settings
 from dream.store import runs
@@ -31,11 +31,18 @@ def consolidation_record(report: ConsolidateReport, model: str, started: datetim
 
 
 @contextmanager
-def failure_recorded(workspace: Workspace, settings: Settings, started: datetime) -> Iterator[None]:
-    """Leave a record of a consolidation that ends in a DreamError, and raise that on."""
+def failure_recorded(
+    workspace: Workspace, settings: Settings, started: datetime, *, attended: bool = False
+) -> Iterator[None]:
+    """Leave a record of a consolidation that ends in a DreamError, and raise that on.
+
+    With `attended`, a person named what is read: that there is none is told to them, and no fault of the workspace.
+    """
     try:
         yield
     except DreamError as error:
+        if attended and isinstance(error, TranscriptError):
+            raise
         ended, model = datetime.now(UTC), settings.model_for("consolidator")
         with suppress(DreamError):  # the first error is the one to be told
             runs.append(workspace.private, RunRecord(started, ended, "consolidate", "failed", str(error), model=model))

@@ -15,6 +15,7 @@ from dream.sources.listing import File
 from dream.store.history import History
 from dream.store.seen import Seen
 from dream.transcripts import FORMATS, names
+from dream.transcripts.trajectory import Foreign
 
 ZONE = " @ "  # between a source and the zone of its naive times: "hermes @ Asia/Tokyo"
 
@@ -69,6 +70,12 @@ def survey(settings: Settings, root: Path, history: History, *, home: Path, envi
 def check(source: str, settings: Settings, root: Path, *, home: Path, environ: Mapping[str, str]) -> int:
     """Return how many files `source` names at present. Raises SettingsError when it can't be one."""
     return len(_files(source, settings, root, home, environ))
+
+
+def needs(source: str) -> str:
+    """Say what has to be installed before `source` can be read, and how; "" where all is there."""
+    reader = FORMATS.get(split(source)[0])
+    return reader.needs() if isinstance(reader, Foreign) else ""
 
 
 def split(source: str) -> tuple[str, tzinfo | None]:

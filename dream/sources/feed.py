@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
@@ -12,8 +14,9 @@ from pathlib import Path
 from dream import transcripts
 from dream.consolidate.flight import Talk
 from dream.consolidate.identity import Since
-from dream.errors import TranscriptError
+from dream.errors import NoTranscript, ReaderMissing, TranscriptError
 from dream.models import Diagnostic, Message, Report
+from dream.reports import LeftOut
 from dream.settings import Settings
 from dream.sources import listing
 from dream.sources.listing import File, Unread, bare
@@ -24,6 +27,8 @@ from dream.transcripts import carried, sniffing
 from dream.transcripts.carried import Carried
 from dream.transcripts.formats import Unlike
 from dream.transcripts.reader import Pair
+
+MOST_STRAYS = 3  # named of the files that lie among transcripts and are none
 
 
 @dataclass(slots=True)
@@ -67,6 +72,10 @@ class Feed:
         self._seen = Seen(history, listing.terms(settings, form))
         self._bookmarks = Bookmarks(history.private, f"{listing.terms(settings, form)} {settings.tool_result_chars}")
         self._listed: list[File] = []
+        self._named: list[Path] = []
+        self._left_out = LeftOut(hours=settings.idle_hours)
+        self._strays: list[tuple[str, str]] = []
+        self._unreadable: Counter[tuple[str, str]] = Counter()
         self._read_any = False
         self._fault: TranscriptError | None = None
 
@@ -76,10 +85,13 @@ class Feed:
         With `quiet_at`, those written to within `idle_hours` before it are left out. A path that holds no transcript
         is told to `report` as long as another does; else TranscriptError.
         """
+        paths = list(paths)
+        self._named = [path for path in paths if isinstance(path, Path)]
         self._listed = listing.files(paths, self._report, subagents=self._settings.include_subagents)
-        idle_hours = self._settings.idle_hours
-        wanted = self._listed if quiet_at is None else listing.quiet(self._listed, quiet_at, idle_hours)
-        return listing.in_order(self._seen.unread(wanted), self._settings)
+        unread = self._seen.unread(self._listed)
+        wanted = unread if quiet_at is None else listing.quiet(unread, quiet_at, self._settings.idle_hours)
+        self._left_out = replace(self._left_out, busy=len(unread) - len(wanted))
+        return listing.in_order(wanted, self._settings)
 
     def talks(self, found: Iterable[File]) -> Iterator[Talk]:
         """Yield each session of the files; take its messages before the next one.
@@ -96,9 +108,39 @@ class Feed:
             except TranscriptError as error:
                 self._failed(reading, error)
             self._read_any = self._read_any or reading.fault is None
+            if reading.whole and not reading.keys:
+                self._left_out = replace(self._left_out, silent=self._left_out.silent + 1)
             self._note(reading)
+        self._tell_apart()
         if self._fault is not None and not self._read_any:
             raise self._fault
+
+    def left_out(self, *, subagents: bool) -> LeftOut:
+        """Tell what was not read although nothing is wrong with it.
+
+        With `subagents`, sub-agents' files are counted too: those in a folder that a person named, and at the first
+        reading those of the sources.
+        """
+        if not subagents or self._settings.include_subagents:
+            return self._left_out
+        folders = self._named
+        if not folders and not self._history.path.exists():
+            folders = list({file.path.parent for file in self._listed})
+        return replace(self._left_out, subagents=listing.of_subagents(folders))
+
+    def _tell_apart(self) -> None:
+        """Report in a line each what lies among transcripts and is none, and what needs a reader that is not there."""
+        for (title, needs), count in self._unreadable.items():
+            files = "1 transcript is" if count == 1 else f"{count:,} transcripts are"
+            self._report(Diagnostic(title, 0, f"{files} passed over, which need {needs}"))
+        if len(self._strays) == 1:
+            self._report(Diagnostic(self._strays[0][0], 0, self._strays[0][1]))
+        elif self._strays:
+            first = ", ".join(Path(name).name for name, _ in self._strays[:MOST_STRAYS])
+            rest = len(self._strays) - MOST_STRAYS
+            names = f"{first} and {rest:,} more" if rest > 0 else first
+            folder = os.path.commonpath([Path(name).parent for name, _ in self._strays])
+            self._report(Diagnostic(folder, 0, f"{len(self._strays):,} files are no transcripts: {names}"))
 
     def close(self) -> None:
         """Write what was noted, without the files that are gone."""
@@ -107,7 +149,10 @@ class Feed:
 
     def _note(self, reading: _Reading) -> None:
         """Note a file that is now in history as a whole, or in which there is nothing to read."""
-        hopeless = reading.fault is not None and not isinstance(reading.fault.__cause__, OSError)
+        mendable = isinstance(reading.fault, ReaderMissing) or isinstance(
+            getattr(reading.fault, "__cause__", None), OSError
+        )
+        hopeless = reading.fault is not None and not mendable
         if not (reading.whole and not reading.open and reading.fault is None) and not (hopeless and not reading.keys):
             return
         ends = self._history.tails(reading.keys)
@@ -213,14 +258,22 @@ class Feed:
             tool_result_chars=self._settings.tool_result_chars,
             include_subagents=self._settings.include_subagents,
             carried=at,
+            session=file.session,
         )
 
     def _failed(self, reading: _Reading, error: TranscriptError) -> None:
         if reading.fault is None:
             reading.fault = error
             self._fault = self._fault or error
-            kind = Unread if reading.file.named else Diagnostic
-            self._report(kind(reading.file.name, 0, bare(reading.file.name, error)))
+            told = bare(reading.file.name, error)
+            if reading.file.named:
+                self._report(Unread(reading.file.name, 0, told))
+            elif isinstance(error, ReaderMissing):
+                self._unreadable[error.title, error.needs] += 1
+            elif isinstance(error, NoTranscript):
+                self._strays.append((reading.file.name, told.partition("; name one with --format")[0]))
+            else:
+                self._report(Diagnostic(reading.file.name, 0, told))
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import NamedTuple
@@ -23,13 +24,15 @@ class Unread(Diagnostic):
 class File(NamedTuple):  # a dataclass takes three times as long to make, and there are thousands
     """A transcript file: how it looked when it was listed, and whether a person named it itself.
 
-    `zone` is that of its naive times; None is the settings'.
+    `zone` is that of its naive times; None is the settings'. `session` is the id of a session that has none of its own,
+    where the file's name is not to be it.
     """
 
     name: str
     look: Look
     named: bool = False
     zone: tzinfo | None = None
+    session: str = ""
 
     @property
     def path(self) -> Path:
@@ -85,6 +88,15 @@ def in_order(found: list[File], settings: Settings) -> list[File]:
         return found
     zone = settings.zone()
     return sorted(found, key=lambda file: transcripts.newest(file.name, file.zone or zone, file.look[1]))
+
+
+def of_subagents(paths: Iterable[Path]) -> int:
+    """Count the transcripts at `paths` that are passed over because they are sub-agents'."""
+    count = 0
+    for path in paths:
+        with suppress(TranscriptError):
+            count += len(set(transcripts.names(path, subagents=True)).difference(transcripts.names(path)))
+    return count
 
 
 def terms(settings: Settings, form: str | None) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import tzinfo
 from pathlib import Path
 
-from dream.errors import TranscriptError
+from dream.errors import NoTranscript, TranscriptError
 from dream.models import Diagnostic, Report
 from dream.settings import Settings
 from dream.transcripts import (
@@ -56,6 +56,7 @@ def read(
     tool_result_chars: int = 2_000,
     include_subagents: bool = False,
     carried: Carried | None = None,
+    session: str = "",
 ) -> Iterator[Pair]:
     """Yield (session key, message) for each message of a transcript, or of all transcripts in a directory.
 
@@ -64,7 +65,8 @@ def read(
     `format` is one of FORMATS; without it the content tells. Times without a zone are read in `zone`;
     None is the machine's.
     `tool_result_chars` is what is kept of a tool's result. Sub-agents' and scheduled sessions are left out unless
-    `include_subagents`. Of a file, reading begins where `carried` is, and `carried` is then where it ended.
+    `include_subagents`. Of a file, reading begins where `carried` is, and `carried` is then where it ended; `session`
+    is the id of a session of its where the format has none, in place of one made from the file's name.
     What can't be used is told to `report`. Raises TranscriptError, at once or at the first step, when nothing can be
     read: the file is missing, empty, binary or in no known format, or the directory has no transcripts.
     """
@@ -74,7 +76,7 @@ def read(
         raise TranscriptError(f"{format!r} is no known format; the formats are {', '.join(FORMATS)}.")
     if path.is_dir():
         return _directory(path, format, options)
-    return _file(path, format, options, carried or Carried())
+    return _file(path, format, options, carried or Carried(), session)
 
 
 def recognise(source: Source) -> Reader:
@@ -85,12 +87,12 @@ def recognise(source: Source) -> Reader:
             return reader
     bare = bool(head.records) or head.shape == "array"
     if bare and not head.header and all(record.get("messages") == [] for record in head.records):
-        raise TranscriptError(f"{source.path} holds no messages; there is nothing to read in it.")
+        raise NoTranscript(f"{source.path} holds no messages; there is nothing to read in it.")
     formats = ", ".join(FORMATS)
-    raise TranscriptError(f"{source.path} is in no format that is known; name one with --format ({formats}).")
+    raise NoTranscript(f"{source.path} is in no format that is known; name one with --format ({formats}).")
 
 
-def _file(path: Path, name: str | None, options: Options, carried: Carried) -> Iterator[Pair]:
+def _file(path: Path, name: str | None, options: Options, carried: Carried, session: str = "") -> Iterator[Pair]:
     if carried.records >= HEAD_RECORDS:  # nothing that follows changes what the file is
         source, reader = Source(path, "lines", "utf-8", 0, options.report), FORMATS[carried.format]
     else:
@@ -102,7 +104,7 @@ def _file(path: Path, name: str | None, options: Options, carried: Carried) -> I
     carried.format = form
     for line, text in carried.said:
         options.report(Diagnostic(str(path), line, text))
-    return _read(reader, replace(source, carried=carried), options)
+    return _read(reader, replace(source, carried=carried, session=session), options)
 
 
 def _opened(path: Path, name: str | None, options: Options) -> tuple[Source, Reader]:

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO
 
-from dream.errors import TranscriptError
+from dream.errors import NoTranscript, TranscriptError
 from dream.models import Diagnostic, Report
 from dream.transcripts import databases, parsing, scanning
 from dream.transcripts.carried import Carried
@@ -42,9 +42,9 @@ def open_source(path: Path, report: Report) -> Source:
     encoding, skip = _encoding(start)
     told = start[skip:].decode(encoding, "replace").encode("utf-8", "replace") if encoding != "utf-8" else start[skip:]
     if not told.strip(b" \t\r\n\x00") and len(start) < HEAD_BYTES:
-        raise TranscriptError(f"{path} is empty; there is nothing to read in it.")
+        raise NoTranscript(f"{path} is empty; there is nothing to read in it.")
     if b"\0" in told and not _is_object(told.lstrip().partition(b"\n")[0]):
-        raise TranscriptError(f"{path} is a binary file, not a transcript; name a JSON, JSONL or text file.")
+        raise NoTranscript(f"{path} is a binary file, not a transcript; name a JSON, JSONL or text file.")
     source = Source(path, "text", encoding, skip, report)
     return replace(source, shape=_shape(source))
 

@@ -54,7 +54,8 @@ class Head:
 class Source:
     """A transcript's file. Every method opens it anew and reads it as a stream.
 
-    `default_id` is the id of a session whose format has none: the file's stem and 8 hex digits of its absolute path.
+    `default_id` is the id of a session whose format has none: `session`, else the file's stem and 8 hex digits of its
+    absolute path.
     `carried` is what is known of the lines before those that are read, and goes along while they are.
     """
 
@@ -64,11 +65,14 @@ class Source:
     skip: int  # bytes of the byte order mark
     report: Report
     carried: Carried = field(default_factory=Carried, repr=False, compare=False)
+    session: str = ""
     _header: list[tuple[Json, frozenset[str]]] = field(default_factory=list, repr=False, compare=False)  # once read
 
     @property
     def default_id(self) -> str:
         """Return an id that is the same as long as the file stays where it is."""
+        if self.session:
+            return self.session
         digest = sha256(str(self.path.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:8]
         stem = str(self.path.stem).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         return f"{stem}-{digest}"

@@ -6,13 +6,16 @@ database it takes one thread at a time.
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
-from dream.errors import TranscriptError
+from dream.errors import ReaderMissing, TranscriptError
 from dream.models import Message
 from dream.transcripts import databases, fields
 from dream.transcripts.fields import Json
@@ -43,9 +46,9 @@ class Foreign:
 
     def read(self, source: Source, options: Options) -> Iterator[Pair]:
         """Yield the messages of each session. Raises TranscriptError without the extra, or when it refuses."""
-        if find_spec("trajectory") is None:
-            needed = f"Node.js 20 and `pip install {self.extra}`"
-            raise TranscriptError(f"{source.path} is in the format of {self.title}, which needs {needed}.")
+        if needs := self.needs():
+            sentence = f"{source.path} is in the format of {self.title}, which needs {needs}."
+            raise ReaderMissing(sentence, self.title, needs)
         for session, rows in self._sessions(source, import_module("trajectory")):
             for message in _messages(rows, Turns(options)):
                 yield f"{self.name}:{session}", message
@@ -54,6 +57,13 @@ class Foreign:
     def extra(self) -> str:
         """What pip has to install for it."""
         return EXTRA
+
+    def needs(self) -> str:
+        """Say what has to be installed before it can be read, and how; "" where all is there."""
+        missing = [] if shutil.which("node") else ["Node.js 20"]
+        if find_spec("trajectory") is None:
+            missing.append(f"`{_installer()} {self.extra}`")
+        return " and ".join(missing)
 
     def _sessions(self, source: Source, library: Any) -> Iterator[tuple[str, list[Json]]]:
         with source.open() as file:
@@ -73,6 +83,16 @@ class Foreign:
 
     def _refused(self, source: Source, error: Exception) -> TranscriptError:
         return TranscriptError(f"{source.path} cannot be read in the format of {self.title}: {error}")
+
+
+def _installer() -> str:
+    """Return the command that installs a package beside this `dream`, however that was installed itself."""
+    place = Path(sys.prefix)
+    if (place / "pipx_metadata.json").exists():
+        return f"pipx inject {place.name}"
+    if (place / "uv-receipt.toml").exists() or find_spec("pip") is None:
+        return f"uv pip install --python {sys.executable}"
+    return f"{sys.executable} -m pip install"
 
 
 class DeepAgents(Foreign):
