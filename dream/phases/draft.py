@@ -6,6 +6,7 @@ import difflib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from dream.models import MEMORY_FILES, MemoryFile
 
@@ -82,7 +83,8 @@ def _replaced(text: str, edit: Edit) -> str:
     return _without_hole(after, start, newline) if new == "" else after
 
 
-def gone(before: str, after: str) -> list[str]:
+@lru_cache(maxsize=32)  # each of a dozen guards asks it of the same two texts
+def gone(before: str, after: str) -> tuple[str, ...]:
     """List the lines of `before` (not blank) that are not in `after`, counting repeats."""
     left = Counter(lines(after))
     missing = []
@@ -91,17 +93,18 @@ def gone(before: str, after: str) -> list[str]:
             left[line] -= 1
         else:
             missing.append(line)
-    return missing
+    return tuple(missing)
 
 
-def added(before: str, after: str) -> list[str]:
+def added(before: str, after: str) -> tuple[str, ...]:
     """List the lines of `after` (not blank) that were not in `before`, counting repeats."""
     return gone(after, before)
 
 
-def lines(text: str) -> list[str]:
+@lru_cache(maxsize=32)
+def lines(text: str) -> tuple[str, ...]:
     """List the lines of `text` that are not blank, without trailing white space."""
-    return [line.rstrip() for line in text.splitlines() if line.strip()]
+    return tuple(line.rstrip() for line in text.splitlines() if line.strip())
 
 
 def _appended(text: str, new: str, newline: str, file: MemoryFile) -> str:

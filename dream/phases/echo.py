@@ -13,17 +13,22 @@ _EXAMPLE = re.compile(r"[\"“]([^\"”\n]+)[\"”]|^\[[A-Z-]+\] ([^{\n]+?)(?: \
 SAID = 0.5  # of an example's words that the data must hold for it to be a fact of the data too
 
 
-def is_echo(fact: str, prompt: str, headers: Sequence[str], data: str) -> bool:
-    """Tell whether `fact` is an example or a placeholder of `prompt`, or one of our `headers` over the data.
+def echoes(facts: Sequence[str], prompt: str, headers: Sequence[str], data: str) -> list[bool]:
+    """Tell of each fact whether it is an example or a placeholder of `prompt`, or one of our `headers` over the data.
 
     An example with other numbers or dates in it is one too. What the data bears out is a fact: some user is a
     vegetarian.
     """
-    bare = _bare(fact)
-    if len(bare) >= SHORTEST and any(bare in _bare(header) for header in headers):
-        return True
-    examples = {_bare(example) for pair in _EXAMPLE.findall(prompt) for example in pair}
-    return _numberless(bare) in map(_numberless, examples) and coverage(fact, data) < SAID
+    ours = "\n".join(map(_bare, headers))
+    examples = {_numberless(_bare(example)) for pair in _EXAMPLE.findall(prompt) for example in pair}
+
+    def is_echo(fact: str) -> bool:
+        bare = _bare(fact)
+        if len(bare) >= SHORTEST and bare in ours:
+            return True
+        return _numberless(bare) in examples and coverage(fact, data) < SAID
+
+    return [is_echo(fact) for fact in facts]
 
 
 def _numberless(text: str) -> str:

@@ -114,31 +114,35 @@ class Editing:
 
     def unsettled(self) -> list[int]:
         """List the numbers of the findings that neither an edit in the draft nor a decision settles."""
-        return [number for number in range(1, len(self.findings) + 1) if self._state(number) is None]
+        return [number for number, state in enumerate(self._states(), start=1) if state is None]
 
     def outcomes(self) -> tuple[Outcome, ...]:
         """Return what became of each finding, in order; one that nothing settled is refused as undone."""
         ended = []
-        for number, finding in enumerate(self.findings, start=1):
-            state, reason = self._state(number) or ("refused", "no edit of it stands in the draft")
+        for finding, found in zip(self.findings, self._states(), strict=True):
+            state, reason = found or ("refused", "no edit of it stands in the draft")
             ended.append(Outcome(finding, state, reason))
         return tuple(ended)
 
-    def _state(self, number: int) -> tuple[State, str] | None:
-        finding = self.findings[number - 1]
+    def _states(self) -> list[tuple[State, str] | None]:
+        """Return of each finding what an edit in the draft or a decision has made of it, if any has."""
+        edits: dict[int, list[Edit]] = {}
         for edit in self.draft.edits:
-            if number in edit.findings and self._stands(finding, edit):
-                return "applied", ""
-        return self._decided.get(number)
+            for number in edit.findings:
+                edits.setdefault(number, []).append(edit)
+        return [
+            ("applied", "")
+            if any(self._stands(finding, edit) for edit in edits.get(number, ()))
+            else self._decided.get(number)
+            for number, finding in enumerate(self.findings, start=1)
+        ]
 
     def _stands(self, finding: Finding, edit: Edit) -> bool:
         """Tell whether `edit`'s effect is in the draft and has to do with `finding`."""
-        here = set(lines(self.draft.texts[edit.file]))
-        missing = set(gone(self._protected.before[edit.file], self.draft.texts[edit.file]))
-        left = [line for line in lines(edit.new_text) if line in here or any(line in longer for longer in here)]
+        text = self.draft.texts[edit.file]
         if finding.remove:
-            return edit.old_text != "" and bool(missing)
-        return bool(left) and (
+            return edit.old_text != "" and bool(gone(self._protected.before[edit.file], text))
+        return any(line in text for line in lines(edit.new_text)) and (
             coverage(finding.text, edit.new_text) >= 0.25 or coverage(edit.new_text, finding.text) >= 0.5
         )
 

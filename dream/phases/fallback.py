@@ -46,9 +46,10 @@ def _remove(editing: Editing, number: int, additions: list[int]) -> None:
 def _successor(editing: Editing, removal: Finding, line: str, additions: list[int]) -> int | None:
     """Find the added fact that takes the removed line's place: same file, same entries, most of its words."""
     best, chosen = REPLACE_AT, None
+    unsettled = set(editing.unsettled())
     for number in additions:
         fact = editing.findings[number - 1]
-        if number not in editing.unsettled() or fact.file != removal.file:
+        if number not in unsettled or fact.file != removal.file:
             continue
         if set(fact.entries) & set(removal.entries) and (score := coverage(line, fact.text)) >= best:
             best, chosen = score, number

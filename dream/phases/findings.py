@@ -5,17 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
-from dream.errors import AnswerUnusable
+from dream.errors import AnswerCut, AnswerUnusable
 from dream.models import Finding, MemoryFile
 from dream.text import clean
 
+MAX_FINDINGS = 1_000  # read of one answer: more than twice what the three files may hold in all
+MAX_UNREADABLE = 100  # lines that are told of, of those that are no finding
+MAX_CITED = 200  # cursors and ranges that one finding may name
 FILES: dict[str, MemoryFile] = {"SOUL": "SOUL.md", "USER": "USER.md", "MEMORY": "memory/MEMORY.md"}
 
 _LIST_MARK = r"\s*(?:[-*•]\s+|\d+[.)]\s+)?"
 _FINDING = re.compile(_LIST_MARK + r"\*{0,2}\[(SOUL|USER|MEMORY)(?:\.md)?(-REMOVE)?\]\*{0,2}[:\s]*(.*)", re.IGNORECASE)
 _SKIP = re.compile(_LIST_MARK + r"\*{0,2}\[SKIP\]", re.IGNORECASE)
-_CURSORS = re.compile(r"\s*\{\s*([\d\s,;–-]+)\}\s*[.*]*\s*$")
+_CURSORS = re.compile(r"[\d\s,;–-]+")
 _RANGE = re.compile(r"(\d+)\s*[–-]\s*(\d+)|(\d+)")
 
 
@@ -31,7 +35,7 @@ def parse(answer: str, cursors: Sequence[int]) -> Analysis:
     """Read the findings of `answer`, which was given the entries `cursors`.
 
     A finding that names none of those entries rests on all of them.
-    Raises AnswerUnusable when there is neither a finding nor `[SKIP]`.
+    Raises AnswerUnusable when there is neither a finding nor `[SKIP]`, and AnswerCut for more than MAX_FINDINGS.
     """
     findings: dict[tuple[MemoryFile, bool, str], Finding] = {}
     unreadable: list[str] = []
@@ -43,7 +47,9 @@ def parse(answer: str, cursors: Sequence[int]) -> Analysis:
             skipped = True
         elif (found := _finding(line, cursors)) is not None:
             findings.setdefault((found.file, found.remove, found.text.casefold()), found)
-        else:
+            if len(findings) > MAX_FINDINGS:
+                raise AnswerCut(f"the answer holds more than {MAX_FINDINGS:,} findings")
+        elif len(unreadable) < MAX_UNREADABLE:
             unreadable.append(line.strip()[:200])
     if not findings and not skipped:
         shown = f"; it begins {unreadable[0][:80]!r}" if unreadable else ""
@@ -56,23 +62,27 @@ def _finding(line: str, cursors: Sequence[int]) -> Finding | None:
     if match is None:
         return None
     file, remove, text = FILES[match[1].upper()], match[2] is not None, match[3]
-    named: list[int] = []
-    if cited := _CURSORS.search(text):
-        text = text[: cited.start()]
-        named = _numbers(cited[1])
+    text, named = _cited(text)
     text = " ".join(clean(text).split()).strip()
     if not text:
         return None
-    known = set(cursors)
-    resting = tuple(sorted({cursor for cursor in named if cursor in known})) or tuple(sorted(known))
+    resting = tuple(sorted({cursor for cursor in cursors if any(low <= cursor <= high for low, high in named)}))
+    resting = resting or tuple(sorted(set(cursors)))
     return Finding(file=file, text=text, entries=resting, remove=remove)
 
 
-def _numbers(text: str) -> list[int]:
-    numbers: list[int] = []
-    for low, high, single in _RANGE.findall(text):
-        if single:
-            numbers.append(int(single[:18]))
-        elif int(low[:18]) <= int(high[:18]) <= int(low[:18]) + 10_000:
-            numbers.extend(range(int(low), int(high) + 1))
-    return numbers
+def _cited(text: str) -> tuple[str, list[tuple[int, int]]]:
+    """Part a fact from the cursors in braces at its end."""
+    fact, brace, inside = text.rstrip().rstrip(".*").rstrip().rpartition("{")
+    if not brace or not inside.endswith("}") or not _CURSORS.fullmatch(inside, endpos=len(inside) - 1):
+        return text, []
+    return fact, _ranges(inside)
+
+
+def _ranges(text: str) -> list[tuple[int, int]]:
+    """Read cursors and ranges of them, each as its first and last."""
+    found = []
+    for low, high, single in islice(_RANGE.findall(text), MAX_CITED):
+        first, last = (single, single) if single else (low, high)
+        found.append((int(first[:18]), int(last[:18])))
+    return found

@@ -11,7 +11,7 @@ from dream.llm.model import ChatMessage, Completion, Model
 from dream.models import Entry, Finding, MemoryFile
 from dream.phases import excerpt, structured
 from dream.phases.brief import Brief
-from dream.phases.echo import is_echo
+from dream.phases.echo import echoes
 from dream.phases.findings import Analysis, parse
 from dream.redact import redact
 
@@ -134,11 +134,12 @@ def _without_echoes(
     """Drop findings that only repeat the prompt; an answer of nothing else can't be used."""
     headers = [prompts.entry(entry, brief.zone).partition("\n")[0] for entry in page]
     data = "\n".join([*(entry.content for entry in page), *files.values()])
-    kept = tuple(one for one in found.findings if not is_echo(one.text, prompt, headers, data))
+    repeated = echoes([one.text for one in found.findings], prompt, headers, data)
+    kept = tuple(one for one, again in zip(found.findings, repeated, strict=True) if not again)
     if found.findings and not kept:
         raise OnlyEchoes("the answer only repeats the prompt")
-    echoes = tuple(prompts.finding(one) for one in found.findings if one not in kept)
-    return replace(found, findings=kept, unreadable=(*found.unreadable, *echoes))
+    left = tuple(prompts.finding(one) for one, again in zip(found.findings, repeated, strict=True) if again)
+    return replace(found, findings=kept, unreadable=(*found.unreadable, *left))
 
 
 def _prompt(page: Sequence[Entry], files: Mapping[MemoryFile, str], model: Model, brief: Brief) -> list[ChatMessage]:

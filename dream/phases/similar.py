@@ -15,6 +15,7 @@ MORE = 0.6  # share of the longer statement's words that the shorter one must ho
 FEW = 0.2  # of a fact's words that a line may lack, where it holds no others instead
 SPELLINGS = 0.2  # of them may be one word in two spellings, or light
 SPELT = 0.84  # likeness of two words that are one in two spellings
+SPELT_CHARS = 5  # shorter words have one spelling
 # What may be said of the same fact or left out, without its being another one.
 _LIGHT = frozenset(
     """
@@ -87,10 +88,11 @@ def near_fact(one: str, other: str) -> bool:
 def states(line: str, fact: str) -> bool:
     """Tell whether `line` already says `fact`: all of its words; or nearly all, and none of its own instead."""
     wanted, here = _bag(fact), _bag(line)
-    if not wanted or not here:
+    if not wanted or not here or not _hard(wanted) <= here:
         return False
-    marks = frozenset(word for word in wanted if is_hard(word))
-    if not marks <= here or (NOT in wanted) != (NOT in here) or wanted & _MOOD != here & _MOOD:
+    if (NOT in wanted) != (NOT in here) or wanted & _MOOD != here & _MOOD:
+        return False
+    if _lacks(wanted - here - _LIGHT, here - wanted) > FEW * len(wanted):
         return False
     missing, instead = _apart(wanted - here, here - wanted)
     return (not missing or (not instead and len(missing) / len(wanted) <= FEW)) and not _turned_round(line, fact)
@@ -130,6 +132,11 @@ def _bag(text: str) -> frozenset[str]:
     return frozenset(words(text))
 
 
+@lru_cache(maxsize=4096)
+def _hard(bag: frozenset[str]) -> frozenset[str]:
+    return frozenset(word for word in bag if is_hard(word))
+
+
 def _marks(these: frozenset[str], those: frozenset[str]) -> frozenset[str]:
     """Return what must agree; a year only where both name one."""
     years = any(is_year(word) for word in these) and any(is_year(word) for word in those)
@@ -148,8 +155,14 @@ def _apart(first: frozenset[str], second: frozenset[str]) -> tuple[set[str], set
     return left, right
 
 
+def _lacks(missing: frozenset[str], instead: frozenset[str]) -> int:
+    """Count the words that no other spelling of them can stand for: told quickly, before spellings are compared."""
+    starts = {word[0] for word in instead if len(word) >= SPELT_CHARS}
+    return sum(len(word) < SPELT_CHARS or word[0] not in starts for word in missing)
+
+
 def _spelt_alike(one: str, other: str) -> bool:
-    if min(len(one), len(other)) < 5 or one[0] != other[0] or is_hard(one) or is_hard(other):
+    if min(len(one), len(other)) < SPELT_CHARS or one[0] != other[0] or is_hard(one) or is_hard(other):
         return False
     return SequenceMatcher(None, one, other).ratio() >= SPELT
 

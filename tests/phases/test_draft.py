@@ -84,8 +84,8 @@ def test_memory_md_is_understood_without_its_folder() -> None:
 
 
 def test_lines_gone_and_added_count_repeats() -> None:
-    assert gone("a\na\nb\n", "a\nc\n") == ["a", "b"]
-    assert added("a\na\nb\n", "a\nc\n") == ["c"]
+    assert gone("a\na\nb\n", "a\nc\n") == ("a", "b")
+    assert added("a\na\nb\n", "a\nc\n") == ("c",)
 
 
 @given(

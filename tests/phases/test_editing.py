@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -193,3 +194,15 @@ def test_the_carriage_returns_of_a_file_are_kept_without_a_note() -> None:
 
     assert desk.notes == []
     assert desk.draft.texts["USER.md"] == USER.replace("Osaka", "Tokyo").replace("\n", "\r\n")
+
+
+def test_many_findings_are_settled_without_comparing_each_with_all_at_length() -> None:
+    facts = [
+        finding(f"Trip {number} went to {number:x} with {number * 7} bags", remove=number % 3 == 0)
+        for number in range(600)
+    ]
+    desk = editing(*facts)
+    begun = time.process_time()
+    fallback.settle(desk)
+    assert states(desk).count("applied") == 400
+    assert time.process_time() - begun < 4

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dream.errors import AnswerUnusable
+from dream.errors import AnswerCut, AnswerUnusable
 from dream.models import Finding
 from dream.phases.findings import parse
 
@@ -83,3 +85,19 @@ def test_no_answer_makes_the_parser_fail_in_another_way(answer: str, cursors: li
     except AnswerUnusable:
         return
     assert all(set(finding.entries) <= set(cursors) and finding.text for finding in analysis.findings)
+
+
+def test_an_answer_of_more_findings_than_memory_holds_counts_as_cut_off() -> None:
+    begun = time.process_time()
+    with pytest.raises(AnswerCut, match="more than 1,000 findings"):
+        parse("".join(f"[USER] fact {number} {{1}}\n" for number in range(20_000)), [1])
+    assert time.process_time() - begun < 2
+
+
+@pytest.mark.parametrize(
+    "tail", [" " * 100_000, "{" + "1-9," * 50_000 + "}", "{1-" + "9" * 10_000 + "}", "{" * 100_000]
+)
+def test_a_line_made_to_be_slow_is_not(tail: str) -> None:
+    begun = time.process_time()
+    assert parse(f"[USER] likes tea {tail}x\n[USER] has a cat {tail}", [1, 2]).findings
+    assert time.process_time() - begun < 1

@@ -57,12 +57,12 @@ class Case:
         return frozenset(cursor for finding in self.findings for cursor in finding.entries)
 
     @property
-    def added(self) -> list[str]:
+    def added(self) -> tuple[str, ...]:
         """The lines that the edit puts into its file."""
         return added(self.now.texts[self.edit.file], self.then.texts[self.edit.file])
 
     @property
-    def gone(self) -> list[str]:
+    def gone(self) -> tuple[str, ...]:
         """The lines that the edit takes out of its file."""
         return gone(self.now.texts[self.edit.file], self.then.texts[self.edit.file])
 
