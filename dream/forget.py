@@ -21,6 +21,7 @@ from dream.errors import UnknownRevision, UsageError
 from dream.store import authors, faults, files, gitrewrite, transaction
 from dream.store.gitobjects import changed, is_memory
 from dream.store.gitrewrite import Names
+from dream.store.history_repair import Sealing
 from dream.store.lock import run_lock
 from dream.store.scrub import SHORTEST, Needle, renamed
 from dream.store.workspace import TEMPLATES, Workspace
@@ -172,8 +173,12 @@ def _is_ours(undone: Path, needle: Needle) -> bool:
 
 def _rewrite_history(workspace: Workspace, needle: Needle, now: datetime) -> None:
     with workspace.history.rewriting(now=now) as paths:
+        sealing = Sealing()
         for path in paths:
-            _scrub(path, needle)
+            data = _read(path)
+            clean = sealing.sealed(data, needle.scrub(data))
+            if clean != data:
+                files.replace(path, clean)
 
 
 def _rewrite_files(workspace: Workspace, needle: Needle) -> None:

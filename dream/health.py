@@ -9,7 +9,7 @@ from datetime import datetime, timedelta, tzinfo
 from dream.crontime import parse
 from dream.errors import WorkspaceError
 from dream.llm import tokens
-from dream.models import MEMORY_FILES, MemoryFile, Usage
+from dream.models import MEMORY_FILES, Diagnostic, MemoryFile, Usage
 from dream.settings import Settings, reaching
 from dream.store import night_stamp, runs
 from dream.store.absent import absent
@@ -19,6 +19,7 @@ from dream.store.runs import RunRecord
 from dream.store.workspace import Workspace
 
 RUNS = 5  # shown of the run record
+DAMAGE = 3  # places in the log that are named; the doctor names more
 LOOKED_AT = 30  # of the run record, for the last one of each command
 WORDS = {"consolidate": "consolidation"}
 LATE_NIGHT = timedelta(hours=12)  # a machine that slept through the night makes up for it by then
@@ -81,6 +82,7 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: tup
     if not workspace.git.exists:
         problems.append("there are no versions of this workspace, or no longer: `dream doctor --repair` makes them")
     problems += _untrusted(workspace)
+    problems += _damaged(history.flaws())
     problems += _failed(recorded)
     problems += _missed(workspace, settings, now, zone) if next_run else []
     problems += _idle(recorded, now, zone) if backlog else []
@@ -121,6 +123,13 @@ def _untrusted(workspace: Workspace) -> list[str]:
     if not named or workspace.is_trusted:
         return []
     return [f"not trusted on this machine, so its own {', '.join(named)} does not count: `dream trust` shows it"]
+
+
+def _damaged(flaws: Sequence[Diagnostic]) -> list[str]:
+    """Tell what is gone from the log, or damaged in it: the first of it, and how much more."""
+    told = [str(flaw).removesuffix(".") for flaw in flaws[:DAMAGE]]
+    more = len(flaws) - len(told)
+    return [*told, *([f"{more} more places of history are damaged: `dream doctor` names them"] if more else [])]
 
 
 def _failed(recorded: Sequence[RunRecord]) -> list[str]:

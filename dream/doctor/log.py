@@ -16,19 +16,27 @@ from dream.store.history_writer import read_cursor
 from dream.store.workspace import DREAM_CURSOR, Workspace
 
 CHUNK = 1 << 20
+KEPT = "passed over and kept"
 _LOG = "memory/history.jsonl"
 
 
 def check_history(workspace: Workspace, now: datetime, *, repair: bool) -> Iterator[Ailment]:
-    """Name every line that is not as it should be; `repair` sets aside, renumbers, and writes down what can be read."""
+    """Name every line that is not as it should be, and what is gone.
+
+    `repair` sets aside, renumbers, writes down what can be read, and notes what is gone as lost.
+    """
     found = list(_flaws(workspace))
     crlf = _has_crlf(workspace.root / _LOG)
     if repair and (found or crlf):
         workspace.history.repair(now=now)
+    left = {one.text for one in _flaws(workspace)} if repair and found else set()
     for one in found:
         where = f"line {one.line}: " if one.line else ""
-        mended = repair and one.file == _LOG
-        yield Ailment(one.file, where + one.text, f"{REPAIR}; until then it is passed over and kept", mended)
+        lost = "missing" in one.text
+        cure = f"look in a backup for it; {REPAIR} notes it as lost" if lost else f"{REPAIR}; until then it is {KEPT}"
+        mended = repair and one.text not in left
+        noted = "; noted in memory/archive/lost.jsonl" if lost and mended else ""
+        yield Ailment(one.file, where + one.text + noted, cure, mended)
     if crlf:
         yield Ailment(_LOG, "has lines that end in CRLF", REPAIR, repair)
 
@@ -54,12 +62,11 @@ def check_cursors(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
 
 
 def _flaws(workspace: Workspace) -> Iterator[Diagnostic]:
-    """Read all of history and what is held, and yield what was reported meanwhile."""
+    """Read all of history and what is held, and yield what is wrong with it."""
     found: dict[Diagnostic, None] = {}
     watched = Workspace(workspace.root, report=lambda diagnostic: found.update({diagnostic: None}))
     try:
-        for _ in watched.history.after(0):
-            pass
+        found.update(dict.fromkeys(watched.history.flaws()))
         watched.pending()
         watched.rejected()
     except DreamError as error:

@@ -18,11 +18,12 @@ from types import TracebackType
 
 from dream.errors import HistoryError
 from dream.models import Diagnostic, Entry, NewEntry, Report
-from dream.store import history_legacy, history_of
+from dream.store import history_legacy, history_of, history_repair
 from dream.store.files import explained, read_bytes, reason
 from dream.store.history_archive import already_moved, opened, size_of
 from dream.store.history_bytes import bisect, line_at, lines, lines_backwards, settled_end
-from dream.store.history_index import Index
+from dream.store.history_chain import Chain, Range, accepted, missing
+from dream.store.history_index import Index, Sums
 from dream.store.history_listing import Archive
 from dream.store.history_of import View
 from dream.store.history_records import BrokenRow, decode
@@ -58,6 +59,7 @@ class History:
         self._reported: set[tuple[str, int]] = set()
         self.durable = durable
         self._archive = Archive(self.archive_path, private)
+        self._given = -1  # the highest cursor given out before the log was read first; -1 where that is not known
 
     @cached_property
     def _index(self) -> Index:
@@ -183,11 +185,46 @@ class History:
         with explained("archived", self.path, HistoryError), self._writer.lock:
             return self._writer.archive(dreamt, budget_tokens, now)
 
+    def flaws(self) -> list[Diagnostic]:
+        """Read every byte of the log and its archive, and say what is damaged, changed or gone; [] where nothing is.
+
+        Gone is what a cursor was given out for (`.cursor`, `.dream_cursor` and the names of archive files say so too)
+        and no line has any more. At most MOST_REPORTS are told.
+        """
+        found: list[Diagnostic] = []
+
+        def tell(name: str, descriptor: int, start: int, end: int) -> None:
+            for flaw in history_repair.flaws(descriptor, start, end, chain, self._lost):
+                if len(found) >= MOST_REPORTS:
+                    return
+                found.append(Diagnostic(f"memory/{name}", line_at(descriptor, flaw.offset), flaw.text))
+
+        # What was given out first: an append beside this writes to the log before it writes to `.cursor`.
+        given, chain = highest_given(self._directory), Chain()
+        with explained("read", self.path, HistoryError), self._view() as view:
+            for file in view.archive.files:
+                with opened(self.archive_path / file.name) as descriptor:
+                    tell(f"archive/{file.name}", descriptor, 0, size_of(descriptor))
+            tell("history.jsonl", view.descriptor, view.start, view.end)
+            if said := missing(chain.highest + 1, max(given, view.archive.last), self._lost()):
+                found.append(Diagnostic("memory/history.jsonl", 0, f"{said} at its end"))
+        return found[:MOST_REPORTS]
+
+    def accept_losses(self, *, now: datetime) -> None:
+        """Take the log of another program as it is found: what is missing now is not named later.
+
+        A log that has checksums is no other program's, and stays as it is.
+        """
+        with explained("read", self.path, HistoryError), self._writer.lock:
+            if self.path.exists() and not self._sums().chain.sealed:
+                self._writer.accept(now)
+
     def repair(self, *, now: datetime) -> int:
         """Mend the log without loss; return how many lines were mended.
 
-        What is no entry, or repeats an earlier line, moves to archive/set-aside.jsonl; what stands out of order gets
-        a new cursor at the end, so that the next dream reads it. Reads the whole log.
+        What is no entry, is not as it was written, or repeats an earlier line, moves to archive/set-aside.jsonl; what
+        stands out of order gets a new cursor at the end, so that the next dream reads it. What is gone is noted in
+        archive/lost.jsonl. Reads the whole log.
         """
         with explained("repaired", self.path, HistoryError), self._writer.lock:
             return self._writer.repair(now)
@@ -232,8 +269,17 @@ class History:
         except OSError as fault:
             raise HistoryError(f"{self.path} cannot be appended to: {reason(fault)}; nothing was added.") from fault
 
+    def _sums(self) -> Sums:
+        with self._counted():
+            return self._index.now
+
+    def _lost(self) -> list[Range]:
+        return accepted(self.archive_path)
+
     @contextmanager
     def _view(self) -> Iterator[View]:
+        if self._given < 0 and self._report is not None:
+            self._given = highest_given(self._directory)
         try:
             with opened(self.path) as descriptor:
                 status = os.fstat(descriptor)
@@ -254,14 +300,15 @@ class History:
             yield view
 
     def _count(self, view: View) -> None:
-        count_archive(self._index, self.archive_path, view.archive, self._flaw)
-        self._index.refresh(
-            view.descriptor,
-            view.inode,
-            view.start,
-            view.end,
-            lambda offset, why: self._flaw("history.jsonl", view.descriptor, offset, why),
-        )
+        count_archive(self._index, self.archive_path, view.archive, self._flaw, self._lost)
+
+        def flaw(offset: int, why: str) -> None:
+            self._flaw("history.jsonl", view.descriptor, offset, why)
+
+        self._index.refresh(view.descriptor, view.inode, view.start, view.end, flaw, self._lost)
+        seen, given = self._index.now.chain.highest, max(self._given, view.archive.last)
+        if seen < given and self._report is not None and (said := missing(seen + 1, given, self._lost())):
+            flaw(view.end, said)
 
     def _entries(self, view: View, cursor: int, last: int | None = None) -> Iterator[Entry]:
         """Yield the entries above `cursor`; beyond `last` only as far as damaged order makes it necessary."""

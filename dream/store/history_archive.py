@@ -21,6 +21,7 @@ from typing import Any, Protocol
 from dream.store import faults
 from dream.store.files import replace_by_part
 from dream.store.history_bytes import lines
+from dream.store.history_chain import Chain
 from dream.store.history_index import Sums
 from dream.store.history_records import HIGHEST, BrokenRow, outline
 
@@ -119,17 +120,26 @@ def already_moved(descriptor: int, size: int, folder: Path, archive: Files) -> i
     return position
 
 
-def beginning(descriptor: int, end: int, *, dreamt: int, tokens: int, budget: int) -> Beginning:
-    """Choose what to move: the oldest entries up to the first undreamt one, until `tokens` is within `budget`."""
+def beginning(descriptor: int, end: int, chain: Chain, *, dreamt: int, tokens: int, budget: int) -> Beginning:
+    """Choose what to move: the oldest entries up to the first undreamt one, until `tokens` is within `budget`.
+
+    `chain` ends where history begins, and is followed to the end of what moves.
+    """
     target = int(budget * (1 - SLACK))
-    sums, stop, first = Sums(), 0, HIGHEST
+    sums, stop, first = Sums(chain=chain), 0, HIGHEST
+    odd: list[bytes] = []
     for offset, line in lines(descriptor, 0, end):
         try:
             row = outline(line)
         except BrokenRow:
-            continue  # it goes along with the next entry that goes
+            odd.append(line)  # it goes along with the next entry that goes
+            continue
         if row.cursor > dreamt or tokens - sums.tokens <= target:
             break
+        for one in odd:
+            chain.damaged(one)
+        odd.clear()
+        chain.follow(line, row.cursor, tuple)
         stop = min(offset + len(line) + 1, end)
         sums.add(row, offset, stop - offset)
         first = min(first, row.cursor)

@@ -19,10 +19,11 @@ from dream.errors import WorkspaceError
 from dream.models import Entry
 from dream.store.files import replace
 from dream.store.history_bytes import lines
-from dream.store.history_records import DERIVED, BrokenRow, Outline, legible_cursor, outline, outlined
+from dream.store.history_chain import Chain, Lost
+from dream.store.history_records import DERIVED, OWN, BrokenRow, Outline, legible_cursor, outline, outlined
 
 FILE_NAME = "positions.json"
-VERSION = 3
+VERSION = 4
 WITNESS = 64  # bytes before the covered end that must be as they were
 SAVE_AFTER = 1 << 18  # bytes caught up before the cache is worth writing
 
@@ -48,6 +49,7 @@ class Sums:
     lost: int = 0
     entries: int = 0
     tokens: int = 0
+    chain: Chain = field(default_factory=Chain)
     positions: dict[str, int] = field(default_factory=dict)
     prefixes: dict[str, str] = field(default_factory=dict)  # session → digest of its messages up to its position
     # Digest of a session's first message → session; and a key with "~" behind it → a key that was derived from it.
@@ -110,6 +112,7 @@ class Index:
         self.archived_positions: dict[str, int] = {}
         self.archived_prefixes: dict[str, str] = {}
         self.archived_firsts: dict[str, str] = {}
+        self.archived_chain = Chain()  # to the end of the archive, where history goes on
         self._load()
 
     def position(self, session: str) -> int:
@@ -136,14 +139,15 @@ class Index:
             merged[session] = max(end, merged.get(session, 0))
         return merged
 
-    def refresh(self, descriptor: int, inode: int, start: int, end: int, flaws: Flaws) -> None:
+    def refresh(self, descriptor: int, inode: int, start: int, end: int, flaws: Flaws, lost: Lost) -> None:
         """Catch up with the open history file between `start` and `end`, where its sound part ends."""
         sums = self.now
         if not sums.matches(descriptor, inode, start, end):
-            sums = self.now = Sums(inode=inode, start=start, covered=start, ordered_from=start)
+            chain = self.archived_chain.copy()
+            sums = self.now = Sums(inode=inode, start=start, covered=start, ordered_from=start, chain=chain)
             self._saved = 0
         if sums.covered < end:
-            scan(sums, descriptor, end, flaws)
+            scan(sums, descriptor, end, flaws, lost)
         self.save_if_due()
 
     def refresh_archive(self, files: Mapping[str, int], key: Key | None, read: Callable[[str, Sums], None]) -> None:
@@ -153,7 +157,7 @@ class Index:
         if any(files.get(name) != size for name, size in self.archived.items()):
             self.forget()  # of history too: what it shares with a moved entry stands with the archive alone
         for name in [name for name in files if name not in self.archived]:  # the oldest first, as in the log
-            sums = Sums()
+            sums = Sums(chain=self.archived_chain.copy())
             read(name, sums)
             self._archive(name, files[name], sums)
         self.archived_key = key
@@ -175,6 +179,7 @@ class Index:
         for first, session in sums.firsts.items():
             self.archived_firsts.setdefault(first, session)
         self.archived[name] = size
+        self.archived_chain = sums.chain
 
     def appended(self, inode: int, data: bytes, entries: Iterable[Entry], *, size: int) -> None:
         """Count in what was just appended at `size`, behind all that is covered."""
@@ -184,6 +189,7 @@ class Index:
             sums.add(outlined(entry), size, len(data))
         sums.covered = size + len(data)
         sums.witness = data[-WITNESS:]
+        sums.chain.stands_at(sums.highest, data[OWN].decode())
         if sums.covered > self._saved + SAVE_AFTER:
             self.save_if_due()
 
@@ -206,6 +212,7 @@ class Index:
 
     def _forget_archive(self) -> None:
         self.archived_key = self.counted = None
+        self.archived_chain = Chain()
         self.archived, self.archived_positions, self.archived_prefixes, self.archived_firsts = {}, {}, {}, {}
 
     def _state(self) -> dict[str, Any]:
@@ -219,6 +226,7 @@ class Index:
             "archived_positions": self.archived_positions,
             "archived_prefixes": self.archived_prefixes,
             "archived_firsts": self.archived_firsts,
+            "archived_chain": self.archived_chain,
         }
 
     def _load(self) -> None:
@@ -228,17 +236,23 @@ class Index:
             if state["version"] != VERSION:
                 return
             state["history"]["witness"] = bytes.fromhex(state["history"]["witness"])
-            sums = Sums(**state["history"])
+            state["history"]["chain"] = Chain(**state["history"]["chain"])
+            sums, chain = Sums(**state["history"]), Chain(**state["archived_chain"])
             names = ("archived", "archived_positions", "archived_prefixes", "archived_firsts")
             found = [dict(state[name]) for name in names]
             key = state.get("archived_key")
             self.now, self.archived_key = sums, (key[0], key[1]) if key else None
+            self.archived_chain = chain
             self.archived, self.archived_positions, self.archived_prefixes, self.archived_firsts = found
             self._saved, self._size = sums.covered, len(data)
 
 
-def scan(sums: Sums, descriptor: int, end: int, flaws: Flaws) -> None:
-    """Add to `sums` the entries from where it ends to `end`; `flaws` gets (offset, why) of every odd line."""
+def scan(sums: Sums, descriptor: int, end: int, flaws: Flaws, lost: Lost) -> None:
+    """Add to `sums` the entries from where it ends to `end`.
+
+    `flaws` gets (offset, why) of every odd line and of every loss that is not among the `lost`, which are asked for
+    where one shows.
+    """
     for offset, line in lines(descriptor, sums.covered, end):
         if not line.strip():
             continue
@@ -246,12 +260,20 @@ def scan(sums: Sums, descriptor: int, end: int, flaws: Flaws) -> None:
             row = outline(line)
         except BrokenRow as fault:
             sums.lost = max(sums.lost, legible_cursor(line))
+            sums.chain.damaged(line)
             flaws(offset, str(fault))
             continue
         if row.flaw:
             flaws(offset, row.flaw)
         if not sums.add(row, offset, len(line) + 1):
-            flaws(offset, f"entry {row.cursor} comes after entry {sums.highest}; `dream doctor --repair` renumbers it")
+            flaws(offset, out_of_order(row.cursor, sums.highest))
+        if said := sums.chain.follow(line, row.cursor, lost):
+            flaws(offset, said)
     sums.covered = end
     kept = min(WITNESS, end - sums.start)
     sums.witness = os.pread(descriptor, kept, end - kept)
+
+
+def out_of_order(cursor: int, highest: int) -> str:
+    """Say that an entry's cursor does not rise."""
+    return f"entry {cursor} comes after entry {highest}; `dream doctor --repair` renumbers it"

@@ -11,9 +11,11 @@ import errno
 import os
 import stat
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -21,10 +23,12 @@ from dream.errors import HistoryError
 from dream.models import Entry, NewEntry
 from dream.store import faults, history_archive, history_repair
 from dream.store.files import begin_writing, replace_by_part, sync_data, sync_directory, write_all
+from dream.store.history_archive import size_of
 from dream.store.history_bytes import settled_end
+from dream.store.history_chain import LOST, Chain, Lost, Range, accepted, missing
 from dream.store.history_index import Index, Sums, scan
 from dream.store.history_listing import Archive, Listing
-from dream.store.history_records import HIGHEST, encode, entry_of
+from dream.store.history_records import HIGHEST, OWN, encode, entry_of
 from dream.store.lock import FileLock
 
 SET_ASIDE = "set-aside.jsonl"
@@ -67,19 +71,27 @@ class Writer:
             raise HistoryError(f"{self._path} holds a cursor too high to go on; take that line out.")
         entries: list[Entry] = []
         lines: list[bytes] = []
+        before = index.now.chain.last.encode()
         for number, (one, at) in enumerate(zip(new, times, strict=False), 1):
             if one.span is not None and one.session is not None:
                 self._refuse_stale(one.session, one.span)
             entry = entry_of(one, floor + number, at)
             entries.append(entry)
-            lines.append(encode(entry, more=last - number))
+            line = encode(entry, more=last - number, before=before)
+            lines.append(line)
+            before = line[OWN]
         data = b"".join(lines)
         self._write(data, size, floor + last)
         with self.guard:
             index.appended(self._inode, data, entries, size=size)
         self._floor = floor + last
         if self._durable:
-            self._sync(size)
+            try:
+                self._sync(size)
+            except OSError:  # nobody gets these cursors any more
+                with suppress(OSError):
+                    self._note_lost(floor + 1, floor + last, now)
+                raise
         return entries
 
     def archive(self, dreamt: int, budget: int, now: datetime) -> int:
@@ -88,7 +100,8 @@ class Writer:
         tokens = self._index.now.tokens
         if tokens <= budget:
             return 0
-        part = history_archive.beginning(self._descriptor, size, dreamt=dreamt, tokens=tokens, budget=budget)
+        chain = self._index.archived_chain.copy()
+        part = history_archive.beginning(self._descriptor, size, chain, dreamt=dreamt, tokens=tokens, budget=budget)
         if part.end:
             row = history_archive.move(self._descriptor, size, self._path, self._archive, part)
             self._moved(part, row, size)
@@ -112,18 +125,55 @@ class Writer:
                 self._count(listing, size - part.end)
 
     def repair(self, now: datetime) -> int:
-        """Set aside what is no entry and renumber what stands out of order; return how many lines that were."""
-        size = self.ready(now)
-        damage = history_repair.find(self._descriptor, size)
-        if len(damage):
-            highest = max(self._floor, self._index.now.highest)
+        """Set aside what is no entry and renumber what stands out of order; return how many lines that were.
 
-            def keep(line: bytes) -> None:
-                set_aside(self._archive / SET_ASIDE, line, now)
+        Checksums continue the line before again, and what is gone is noted as lost.
+        """
+        self.ready(now)
+        mended, chain = 0, Chain()
 
-            self._floor = history_repair.rewrite(self._descriptor, size, self._path, damage, highest, keep)
-            self.ready(now)
-        return len(damage)
+        def keep(line: bytes) -> None:
+            set_aside(self._archive / SET_ASIDE, line, now)
+
+        late = history_repair.Late(max(self._floor, self._index.now.highest))
+        for path in self._files():
+            late.last = path == self._path
+            with history_archive.opened(path) as descriptor:
+                size = size_of(descriptor)
+                followed = chain.copy()
+                damage = history_repair.find(descriptor, size, followed)
+                if len(damage) or damage.unlinked or (late.last and late.lines):
+                    history_repair.rewrite(descriptor, size, path, damage, chain, late, keep)
+                    mended += len(damage)
+                else:
+                    chain = followed
+        self._floor = late.highest + len(late.lines)
+        self.ready(now)
+        self.accept(now)
+        return mended
+
+    def accept(self, now: datetime) -> None:
+        """Note every entry that is missing now as lost, so that it is not named again."""
+        self.ready(now)
+        chain, gaps = Chain(), []
+        for path in self._files():
+            with history_archive.opened(path) as descriptor:
+                found = history_repair.flaws(descriptor, 0, size_of(descriptor), chain, self._lost)
+                gaps += [flaw.missing for flaw in found if flaw.missing]
+        if missing(chain.highest + 1, self._floor, self._lost()):
+            gaps.append((chain.highest + 1, self._floor))
+        for first, last in gaps:
+            self._note_lost(first, last, now)
+
+    def _note_lost(self, first: int, last: int, now: datetime) -> None:
+        at = now.astimezone(UTC).isoformat(timespec="seconds")
+        _keep(self._archive / LOST, {"timestamp": at, "first": first, "last": last})
+
+    def _files(self) -> list[Path]:
+        return [*(self._archive / file.name for file in self._listed.listing().files), self._path]
+
+    def _lost(self) -> list[Range]:
+        return accepted(self._archive)
 
     def ready(self, now: datetime) -> int:
         """Make the file fit to append to and the index cover it; return its size."""
@@ -161,8 +211,11 @@ class Writer:
         size = self._mend_tail(size, now)
         with self.guard:
             self._count(archive, size)
-        given = (self._index.now.lost, highest_given(self._memory), archive.last)
-        self._floor = max(self._floor, *given)
+        given = max(self._floor, highest_given(self._memory), archive.last)
+        seen = self._index.now.chain.highest
+        if given > seen and (said := missing(seen + 1, given, self._lost())):
+            self._flaw("history.jsonl", self._descriptor, size, said)
+        self._floor = max(self._floor, self._index.now.lost, given)
         self._open_cursor()
         return size
 
@@ -206,12 +259,12 @@ class Writer:
         return end
 
     def _count(self, archive: Listing, size: int) -> None:
-        count_archive(self._index, self._archive, archive, self._flaw)
+        count_archive(self._index, self._archive, archive, self._flaw, self._lost)
 
         def flaw(offset: int, why: str) -> None:
             self._flaw("history.jsonl", self._descriptor, offset, why)
 
-        self._index.refresh(self._descriptor, self._inode, 0, size, flaw)
+        self._index.refresh(self._descriptor, self._inode, 0, size, flaw, self._lost)
 
     def _refuse_stale(self, session: str, span: tuple[int, int]) -> None:
         position = self._index.position(session)
@@ -258,8 +311,7 @@ class Writer:
             self._cursor_descriptor = -1
         self._cursor_descriptor = os.open(self._memory / ".cursor", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         given = max(self._floor, self._index.now.highest)
-        text = b"%d\n" % given
-        if os.pread(self._cursor_descriptor, 32, 0) != text and given:
+        if given and os.pread(self._cursor_descriptor, 32, 0).strip() != b"%d" % given:
             os.ftruncate(self._cursor_descriptor, 0)
             self._write_cursor(given)
 
@@ -289,13 +341,13 @@ def read_cursor(path: Path) -> int:
     return number if number < HIGHEST else 0
 
 
-def count_archive(index: Index, folder: Path, archive: Listing, flaw: Flaw) -> None:
+def count_archive(index: Index, folder: Path, archive: Listing, flaw: Flaw, lost: Lost) -> None:
     """Let the index know the archive files that it has not counted yet; raises OSError."""
 
     def read(name: str, sums: Sums) -> None:
         with history_archive.opened(folder / name) as descriptor:
             size = os.fstat(descriptor).st_size
-            scan(sums, descriptor, size, lambda offset, why: flaw(f"archive/{name}", descriptor, offset, why))
+            scan(sums, descriptor, size, lambda offset, why: flaw(f"archive/{name}", descriptor, offset, why), lost)
 
     if index.counted is archive or (archive.key is not None and archive.key == index.archived_key):
         return
@@ -310,6 +362,10 @@ def set_aside(path: Path, data: bytes, now: datetime) -> None:
         row["text"] = data.decode("utf-8")
     except UnicodeDecodeError:
         row["base64"] = base64.b64encode(data).decode("ascii")
+    _keep(path, row)
+
+
+def _keep(path: Path, row: Mapping[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:

@@ -24,7 +24,7 @@ _DATE = re.compile(r"\s*\([^()\n]{1,40}\)\s*$")
 _GAP = r"(?:\s|\\n|\\r|\\t)+"
 # A proposal or a rejected fact that holds the text in one of these fields is about nothing else.
 _WHOLE_ROWS = ({"old_text", "new_text"}, {"text", "source"})
-_KEPT = {"session"}  # how far a session is consolidated hangs on its key
+_KEPT = {"session", "checksum"}  # how far a session is consolidated hangs on its key
 
 
 class Needle:

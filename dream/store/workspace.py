@@ -72,7 +72,10 @@ class Workspace:
             self.memory.mkdir(parents=True, exist_ok=True)
         for file in MEMORY_FILES:
             check_plain(self.root / file)
+        adopted = not self.private.exists()
         self.make_private()
+        if adopted:
+            self.history.accept_losses(now=now)
         self._import_legacy(now)
         beginning.begin(self, TEMPLATES, now)
 

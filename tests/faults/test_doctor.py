@@ -202,6 +202,41 @@ def test_damage_is_named_and_mended_without_loss(sound: Path, tmp_path: Path, ca
     assert (again.status, again.json) == (0, [])
 
 
+def without_line(number: int) -> Harm:
+    def harm(root: Path) -> None:
+        lines = (root / LOG).read_bytes().splitlines(keepends=True)
+        del lines[number]
+        (root / LOG).write_bytes(b"".join(lines))
+
+    return harm
+
+
+LOSSES = {
+    "the log is removed": (gone(LOG), "the entries 1–4 are missing"),
+    "the log is emptied": (written(LOG, b""), "the entries 1–4 are missing"),
+    "its first line is cut out": (without_line(0), "entry 1 is missing"),
+    "a line is cut out": (without_line(1), "entry 2 is missing"),
+    "its last line is cut out": (without_line(-1), "entry 4 is missing"),
+    "a line is changed": (replaced(LOG, b'"content":"', b'"content":"not '), "not as it was written"),
+    "a line holds NULs": (replaced(LOG, b'"content":"', b'"content":"\0\0\0'), "NUL bytes"),
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_loss_is_named_by_each_command_until_it_is_accepted(sound: Path, tmp_path: Path, loss: str) -> None:
+    root = copy(sound, tmp_path / "w")
+    harm, says = LOSSES[loss]
+    harm(root)
+
+    assert says in called(root, "note", "we go on").err
+    for command in (["doctor"], ["status", "--check"]):
+        found = called(root, *command)
+        assert (found.status, says in found.out) == (1, True), found.out
+
+    assert called(root, "doctor", "--repair").status == 0
+    assert (called(root, "doctor").status, called(root, "status", "--check").status) == (0, 0)
+
+
 @pytest.mark.parametrize("case", [case for case in CASES if case.mends], ids=lambda case: case.name.replace(" ", "-"))
 @pytest.mark.long
 def test_work_goes_on_after_the_repair(sound: Path, tmp_path: Path, case: Case) -> None:

@@ -98,6 +98,22 @@ def test_a_fact_s_own_line_goes_and_its_neighbours_keep_every_byte(pattern: Path
     Checker(root).check()
 
 
+def test_what_is_forgotten_is_no_damage_and_what_was_damaged_stays_named(pattern: Path, tmp_path: Path) -> None:
+    root = copy(pattern, tmp_path / "w")
+    log = root / "memory/history.jsonl"
+    ran(root, "note", "Keeps bees in Braga")
+    ran(root, "note", "and a dog")
+    assert ran(root, "status", "--check").status == 0
+
+    assert ran(root, "forget", "bees in Braga", "--yes").status == 0
+    assert ran(root, "status", "--check").status == 0
+
+    log.write_bytes(log.read_bytes().replace(b"and a dog", b"and a cat"))
+    assert ran(root, "forget", "Keeps", "--yes").status == 0
+    assert dream(root, "status", "--check").status == 1
+    assert "not as it was written" in dream(root, "doctor").out
+
+
 def test_a_sha_stands_for_the_lines_that_its_change_added(pattern: Path, tmp_path: Path) -> None:
     root = copy(pattern, tmp_path / "w")
     oldest = ran(root, "log", "--json").json[-2]["sha"]

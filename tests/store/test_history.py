@@ -35,6 +35,7 @@ def test_a_line_has_the_promised_fields(tmp_path: Path) -> None:
         "session": "claude-code:6f1e",
         "span": [118, 164],
         "tokens": 11,
+        "checksum": "00000000-96df85fa",
     }
 
 
