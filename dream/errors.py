@@ -29,6 +29,11 @@ What is not foreseen here is a bug and crashes.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dream.models import Usage
+
 
 class DreamError(Exception):
     """Base of all errors raised on purpose; `exit_status` is what the command line returns."""
@@ -93,7 +98,9 @@ class Conflict(GitError):
 
 
 class ModelError(DreamError):
-    """A model call ended without a usable answer."""
+    """A model call ended without a usable answer; `usage` is what it is billed for all the same, None for nothing."""
+
+    usage: Usage | None = None
 
 
 class ModelUnavailable(ModelError):

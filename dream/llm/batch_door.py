@@ -21,6 +21,7 @@ from dream.text import mend_surrogates
 # Those whose files and batches LiteLLM speaks in one form. Its create_batch knows no Anthropic (1.105, November 2026).
 PROVIDERS = ("openai", "azure")
 WINDOW: Literal["24h"] = "24h"  # the only one there is
+MAX_FILE_BYTES = 200_000_000  # of a batch's answers: the provider's own bound of a batch
 # Models that refuse max_tokens, which LiteLLM renames in ordinary calls only.
 _RENAMED = ("gpt-5", "o1", "o3", "o4")
 
@@ -98,7 +99,9 @@ class BatchDoor:
 
     def answers(self, output: str) -> Iterator[tuple[str, Completion]]:
         """Read the answers of a batch that is over, by request; what failed is not among them."""
-        content = self._gateway.through(lambda litellm: litellm.file_content(file_id=output, **self._common))
+        content = self._gateway.through(
+            lambda litellm: litellm.file_content(file_id=output, **self._common), most=MAX_FILE_BYTES
+        )
         for line in bytes(content.content).splitlines():
             found = self._read(line)
             if found is not None:

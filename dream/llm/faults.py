@@ -20,36 +20,31 @@ from dream.errors import (
     ToolsUnsupported,
 )
 from dream.llm.retry import retry_after
-from dream.models import Usage
 from dream.redact import redact
 
 # What is quoted of a provider's own text. LiteLLM can put the whole prompt into it.
 QUOTED_CHARS = 300
 
 
-class BilledAnswerUnusable(AnswerUnusable):
-    """An answer that came, and is billed, but can't be used."""
-
-    def __init__(self, text: str, usage: Usage) -> None:
-        super().__init__(text)
-        self.usage = usage
-
-
 class Overloaded(ModelUnavailable):
-    """A fault that may pass; `wait` is the seconds that the provider asked for, if it did."""
+    """A fault that may pass; `wait` is the seconds that the provider asked for, if it did.
 
-    def __init__(self, text: str, wait: float | None = None) -> None:
+    `taken`: the provider took the prompt, and bills it, though no answer of use came.
+    """
+
+    def __init__(self, text: str, wait: float | None = None, *, taken: bool = False) -> None:
         super().__init__(text)
         self.wait = wait
+        self.taken = taken
 
 
 class StreamWanted(ModelRejected):
     """The provider answers this model only in a stream."""
 
 
-def usage_of(error: ModelError) -> Usage | None:
-    """Return what a failed call is billed for, or None where no answer came."""
-    return error.usage if isinstance(error, BilledAnswerUnusable) else None
+def was_taken(error: ModelError) -> bool:
+    """Tell whether the provider took the prompt before the call failed: it is billed then."""
+    return isinstance(error, AnswerUnusable) or (isinstance(error, Overloaded) and error.taken)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +80,7 @@ _NO_CONNECTION = re.compile(
     r"|name or service not known|nodename nor servname|temporary failure in name|getaddrinfo"
     r"|server disconnected|connection reset|connection aborted|network is unreachable|no route to host|ssl"
 )
+_CUT_OFF = re.compile(r"server disconnected|peer closed|incomplete (chunked )?read|connection (reset|aborted)")
 _NOT_JSON = re.compile(r"expecting value|received response|unable to get json|not valid json|jsondecodeerror")
 _NO_TOOLS = re.compile(
     r"(does|do|did)(n't| not) support.{0,20}(tool|function)|tool(s| use| calling).{0,30}not (supported|enabled)"
@@ -145,12 +141,15 @@ def _by_status(fault: Fault, text: str, quoted: str) -> ModelError:
     where = f" at {fault.api_base}" if fault.api_base else ""
     wait = retry_after(fault.headers or {})
     if fault.kind == "Timeout" or status == 408:
-        return Overloaded(f"{model} did not answer in time; raise timeout, or try again later.", wait)
+        return Overloaded(f"{model} did not answer in time; raise timeout, or try again later.", wait, taken=True)
     if _NO_CONNECTION.search(text) and status in (500, None):
-        return Overloaded(f"{model} could not be reached{where} ({quoted}); check api_base and the network.", wait)
+        sentence = f"{model} could not be reached{where} ({quoted}); check api_base and the network."
+        return Overloaded(sentence, wait, taken=_CUT_OFF.search(text) is not None)
     if _NOT_JSON.search(text):
         return Overloaded(
-            f"What answers{where} for {model} is no model server: its answer is not JSON; check api_base.", wait
+            f"What answers{where} for {model} is no model server: its answer is not JSON; check api_base.",
+            wait,
+            taken=True,
         )
     if status == 429:
         return Overloaded(f"{model} limits the rate of calls ({quoted}){_asks(wait)}; try again later.", wait)

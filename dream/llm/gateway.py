@@ -13,21 +13,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from dream.errors import ModelRejected, ToolsUnsupported
-from dream.llm import tokens, wire
+from dream.errors import AnswerUnusable, ModelError, ModelInaccessible, ModelRejected, ToolsUnsupported
+from dream.llm import tokens, watching, wire
 from dream.llm.answers import RawAnswer, read_answer
 from dream.llm.catalog import UNKNOWN_WINDOW, card
-from dream.llm.faults import BilledAnswerUnusable, Fault, Overloaded, StreamWanted, translate
+from dream.llm.faults import Fault, Overloaded, StreamWanted, quote, translate, was_taken
 from dream.llm.metered import prompt_tokens
 from dream.llm.model import ChatMessage, Completion, Json, Tool
 from dream.llm.retry import Pause, wait_before
 from dream.llm.shielded import shielded
+from dream.llm.watching import Watch
 from dream.models import Usage
 from dream.settings import Settings
 
 _T = TypeVar("_T")
 
 MAX_ANSWER_CHARS = 1_000_000  # an answer above this is not one: no max_output_tokens in use comes near it
+FAR_ABOVE = 4  # times the tokens that were allowed: tokenizers differ by less than that
 GRACE = 1.0  # seconds after `timeout` in which LiteLLM's own time-out may still speak
 
 _SCHEMA_REFUSED = re.compile(r"response_?format|json_?schema|structured|grammar", re.IGNORECASE)
@@ -108,35 +110,47 @@ class LiteLLMModel:
             return self._persist(messages, tools, room)
 
     def _persist(self, messages: Sequence[ChatMessage], tools: Sequence[Tool], room: int) -> Completion:
-        attempt = 0
+        attempt, lost = 0, Usage()  # what was billed of tries that came to nothing
         if (rest := self._pause.left(time.monotonic())) > 0:
             self._sleep(rest)
         while True:
             attempt += 1
             try:
-                return self._once(messages, tools, room)
-            except Overloaded as error:
-                wait = wait_before(attempt, error.wait)
+                done = self._once(messages, tools, room)
+                return replace(done, usage=done.usage + lost) if lost.calls else done
+            except ModelError as error:
+                if was_taken(error):
+                    lost += error.usage or self._priced(Usage(1, prompt_tokens(self, messages, tools), 0))
+                error.usage = lost if lost.calls else None
+                wait = wait_before(attempt, error.wait) if isinstance(error, Overloaded) else None
                 if attempt > self._settings.retries or wait is None:
                     raise
-                self._pause.last(time.monotonic() + wait)
-                self._sleep(wait)
+            self._pause.last(time.monotonic() + wait)
+            self._sleep(wait)
 
     def _once(self, messages: Sequence[ChatMessage], tools: Sequence[Tool], room: int) -> Completion:
         response = self._call(self._request(messages, tools, room))
         usage = self._priced(wire.usage(response), response)
         if response is None or not response.choices:
-            raise BilledAnswerUnusable(f"{self._name} answered without a choice.", usage)
+            raise self._unusable("answered without a choice", usage)
         raw = wire.raw_answer(response.choices[0])
-        size = len(raw.content or "") + sum(len(str(call.arguments or "")) for call in raw.calls)
-        if size > MAX_ANSWER_CHARS:
-            raise BilledAnswerUnusable(f"{self._name} answered with {size:,} characters; none so long is read.", usage)
-        answer = read_answer(raw, [tool.name for tool in tools])
+        said = [raw.content or "", *(str(call.arguments or "") for call in raw.calls)]
         if not usage.input_tokens and not usage.output_tokens:
             usage = self._counted(messages, tools, raw)
+        if (size := sum(map(len, said))) > MAX_ANSWER_CHARS:
+            raise self._unusable(f"answered with {size:,} characters; none so long is read", usage)
+        if size > room and (told := sum(map(self.count, said))) > FAR_ABOVE * room:
+            raise self._unusable(f"answered with {told:,} tokens where {room:,} were allowed", usage)
+        answer = read_answer(raw, [tool.name for tool in tools])
         if answer.failed:
-            raise BilledAnswerUnusable(f"{self._name} broke its answer off ({answer.failed}).", usage)
+            raise self._unusable(f"broke its answer off ({answer.failed})", usage)
         return Completion(answer.text, answer.tool_calls, answer.finish, usage, self._name)
+
+    def _unusable(self, what: str, usage: Usage) -> AnswerUnusable:
+        """Make the error for an answer that came and is billed, but can't be used."""
+        error = AnswerUnusable(f"{self._name} {what}.")
+        error.usage = usage if usage.input_tokens or usage.output_tokens else None
+        return error
 
     def _request(self, messages: Sequence[ChatMessage], tools: Sequence[Tool], room: int) -> dict[str, Any]:
         request: dict[str, Any] = {
@@ -166,20 +180,35 @@ class LiteLLMModel:
             lambda litellm: _answered(litellm, request, streamed=self._streams), tools_sent="tools" in request
         )
 
-    def through(self, ask: Callable[[Any], _T], *, tools_sent: bool = False) -> _T:
-        """Let `ask` use LiteLLM, within the time-out; what it raises is said in our own words."""
+    def through(
+        self, ask: Callable[[Any], _T], *, tools_sent: bool = False, most: int = watching.MAX_ANSWER_BYTES
+    ) -> _T:
+        """Let `ask` use LiteLLM, within the time-out, and receive `most` bytes; errors are said in our own words."""
         litellm = _litellm()
         import httpx
         import openai
 
+        watch = Watch(most)
         try:
-            return _within(self._settings.timeout + GRACE, lambda: ask(litellm))
+            return _within(self._settings.timeout + GRACE, lambda: ask(litellm), watch)
         except concurrent.futures.TimeoutError as error:
             raise translate(Fault(self._name, "", 408, "Timeout")) from error
         except (openai.OpenAIError, httpx.HTTPError, OSError) as error:
-            raise translate(self._fault(error), tools_sent=tools_sent) from error
+            raise (self._ended(watch) or translate(self._fault(error), tools_sent=tools_sent)) from error
         except ImportError as error:
             raise translate(Fault(self._name, f"a Python package is missing: {error}", 400)) from error
+
+    def _ended(self, watch: Watch) -> ModelError | None:
+        """Return the error for a call that was ended from here."""
+        where = f" at {self._api_base}" if self._api_base else ""
+        if watch.elsewhere:
+            return ModelInaccessible(
+                f"{self._name}{where} redirects to {quote(watch.elsewhere)}; no prompt is sent on to another host. "
+                "If it is the right one, name it as api_base."
+            )
+        if watch.too_large:
+            return AnswerUnusable(f"{self._name}{where} answered with more than {watch.most:,} bytes; none is read.")
+        return None
 
     def _fault(self, error: Exception) -> Fault:
         headers = getattr(error, "litellm_response_headers", None)
@@ -216,18 +245,23 @@ def _answered(litellm: Any, request: dict[str, Any], *, streamed: bool) -> Any:
     return litellm.stream_chunk_builder(chunks) if stream.received_finish_reason else None
 
 
-def _within(seconds: float, work: Callable[[], _T]) -> _T:
+def _within(seconds: float, work: Callable[[], _T], watch: Watch) -> _T:
     """Run `work` and wait at most `seconds` for it: a server that sends a byte now and then passes any other limit."""
     future: concurrent.futures.Future[_T] = concurrent.futures.Future()
 
     def run() -> None:
         try:
-            future.set_result(work())
+            with watching.watched(watch):
+                future.set_result(work())
         except BaseException as error:  # noqa: BLE001 — handed over to the caller's thread, which raises it
             future.set_exception(error)
 
     threading.Thread(target=run, name="dream-model-call", daemon=True).start()
-    return future.result(timeout=seconds)
+    try:
+        return future.result(timeout=seconds)
+    except concurrent.futures.TimeoutError:
+        watch.given_up = True
+        raise
 
 
 def _litellm() -> Any:
@@ -238,6 +272,7 @@ def _litellm() -> Any:
 
     litellm.suppress_debug_info = True  # it prints advice on stdout otherwise
     litellm.disable_hf_tokenizer_download = True  # 24 s of retries for names such as llama-2
+    watching.install()
     # What they warn of is about their own code, and would stand on our user's stderr.
     warnings.filterwarnings("ignore", module=r"(pydantic|litellm|openai|httpx|aiohttp)(\.|$)")
     return litellm

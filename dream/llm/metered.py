@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from dream.errors import ModelError, ModelUnavailable, PromptTooLong
 from dream.llm.catalog import card
-from dream.llm.faults import usage_of
 from dream.llm.model import ChatMessage, Completion, Model, Tool
 from dream.llm.spending import Meter
 
@@ -67,9 +66,8 @@ class MeteredModel:
         try:
             completion = model.complete(messages, tools=tools, max_tokens=room)
         except ModelError as error:
-            used = usage_of(error)
-            if used is not None:  # it answered, and that is billed, though the answer is of no use
-                self._meter.record(held, used)
+            if error.usage is not None:  # the prompt was taken, and is billed, though nothing of use came back
+                self._meter.record(held, error.usage)
             raise
         else:
             self._meter.record(held, completion.usage)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import socket
 import subprocess
 import sys
@@ -9,9 +11,18 @@ import time
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
-from dream.errors import AnswerUnusable, ModelError, ModelRejected, ModelUnavailable, PromptTooLong, ToolsUnsupported
+from dream.errors import (
+    AnswerUnusable,
+    ModelError,
+    ModelInaccessible,
+    ModelRejected,
+    ModelUnavailable,
+    PromptTooLong,
+    ToolsUnsupported,
+)
 from dream.llm.gateway import LiteLLMModel
 from dream.llm.model import ChatMessage, Completion, Tool, ToolCall
 from dream.models import Usage
@@ -183,8 +194,76 @@ def test_cost_and_cached_tokens_are_read_where_the_price_is_known(provider: Prov
 def test_an_answer_of_ten_megabytes_is_not_read(provider: Provider) -> None:
     provider.script(text("x" * 10_000_000))
 
-    with pytest.raises(AnswerUnusable, match="10,000,000 characters"):
+    with pytest.raises(AnswerUnusable, match="more than 8,000,000 bytes") as caught:
         ask(provider)
+    assert caught.value.usage is not None
+    assert caught.value.usage.input_tokens > 5
+
+
+def test_a_packed_answer_is_bounded_by_what_comes_out_of_it(provider: Provider) -> None:
+    packed = gzip.compress(b" " * 100_000_000)
+    provider.script(Reply(packed, headers={"Content-Encoding": "gzip"}))
+    with pytest.raises(AnswerUnusable, match="more than 8,000,000 bytes"):
+        ask(provider)
+
+    whole = gzip.compress(json.dumps(text("Hi!").body).encode())
+    provider.script(Reply(whole, headers={"Content-Encoding": "gzip"}))
+    assert ask(provider).text == "Hi!"
+
+
+def test_an_answer_far_above_what_was_allowed_is_refused_and_billed(provider: Provider) -> None:
+    provider.script(text("one two " * 5_000))
+
+    with pytest.raises(AnswerUnusable, match=r"10,0\d\d tokens where 1,000 were allowed") as caught:
+        ask(provider, max_output_tokens=1_000)
+    assert caught.value.usage == Usage(1, 10, 5, None)
+    provider.script(text("one two " * 900))
+    assert ask(provider, max_output_tokens=1_000).finish == "stop"
+
+
+@pytest.mark.parametrize("name", ["openai/scripted", "anthropic/scripted", "ollama_chat/scripted", "gemini/scripted"])
+@pytest.mark.parametrize("status", [302, 307, 308])
+def test_no_prompt_is_sent_on_to_another_host(provider: Provider, name: str, status: int) -> None:
+    with Provider([text("Mine now.")]) as thief:
+        away = thief.base.replace("127.0.0.1", "localhost")
+        provider.script(Reply({}, status=status, headers={"Location": f"{away}/chat/completions"}))
+
+        with pytest.raises(ModelInaccessible, match="redirects to http://localhost"):
+            ask(provider, name=name)
+    assert thief.requests == []
+    assert len(provider.requests) == 1
+
+
+def test_a_redirect_on_the_same_server_is_followed(provider: Provider) -> None:
+    provider.script(Reply({}, status=307, headers={"Location": f"{provider.base}/elsewhere"}), text("Hi!"))
+
+    assert ask(provider).text == "Hi!"
+
+
+def test_the_calls_of_others_in_the_process_are_not_watched(provider: Provider) -> None:
+    provider.script(text("Hi!"))
+    ask(provider)
+    provider.script(text("x" * 9_000_000))
+
+    assert len(httpx.post(provider.base, json={}).content) > 9_000_000
+
+
+def test_each_try_that_the_provider_took_is_billed(provider: Provider) -> None:
+    provider.script(hang(), garbage(), fault(500), text("Hi!"))
+
+    done = ask(provider, retries=3, timeout=0.3)
+
+    prompt = done.usage.input_tokens - 10
+    assert done.usage.calls == 3
+    assert 10 < prompt < 60
+    provider.script(hang())
+    with pytest.raises(ModelUnavailable) as caught:
+        ask(provider, retries=1, timeout=0.3)
+    assert caught.value.usage == Usage(2, prompt, 0, None)
+    provider.script(fault(429))
+    with pytest.raises(ModelUnavailable) as caught:
+        ask(provider, retries=1)
+    assert caught.value.usage is None
 
 
 @pytest.mark.parametrize("status", [429, 500, 503, 529, 409])

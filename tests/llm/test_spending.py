@@ -10,7 +10,6 @@ import pytest
 
 from dream.errors import AnswerUnusable, ModelRejected, ModelUnavailable, PromptTooLong, SpendingLimit
 from dream.llm.catalog import Card
-from dream.llm.faults import BilledAnswerUnusable
 from dream.llm.metered import MeteredModel
 from dream.llm.model import ChatMessage, Completion, Tool, ToolCall
 from dream.llm.open import open_model
@@ -162,7 +161,9 @@ def test_nothing_is_sent_once_a_bound_is_reached() -> None:
 
 def test_an_unusable_answer_is_billed_all_the_same() -> None:
     run = meter()
-    model = ScriptedModel(BilledAnswerUnusable("empty", Usage(1, 30, 1, 0.1)))
+    empty = AnswerUnusable("empty")
+    empty.usage = Usage(1, 30, 1, 0.1)
+    model = ScriptedModel(empty)
 
     with pytest.raises(AnswerUnusable):
         wrapped(model, run=run).complete(HELLO)
