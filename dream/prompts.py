@@ -15,6 +15,7 @@ from importlib import resources
 from pathlib import Path
 from string import Template
 
+from dream.door import contents
 from dream.errors import SettingsError
 from dream.models import Entry, Finding, MemoryFile, Message
 
@@ -34,9 +35,8 @@ def load(name: str, folder: Path | None = None, **variables: str) -> str:
     a SettingsError that names it.
     """
     path = folder / f"{name}.md" if folder is not None else None
-    if path is not None and path.is_file():
-        text, origin = _own(path), str(path)
-    else:
+    text, origin = _own(path) if path is not None else None, str(path)
+    if text is None:
         text, origin = _shipped(name), f"the shipped prompt {name}.md"
     try:
         return Template(text).substitute(variables, data=SLOT)
@@ -45,9 +45,12 @@ def load(name: str, folder: Path | None = None, **variables: str) -> str:
         raise SettingsError(f"{origin} uses a variable that does not exist: {error}; known: {known}.") from error
 
 
-def _own(path: Path) -> str:
+def _own(path: Path) -> str | None:
+    """Return a workspace's own prompt, None where it has none; raises SettingsError for what can't be used."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = contents(path).decode("utf-8-sig")
+    except FileNotFoundError:
+        return None
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path} cannot be read as a prompt: {error}.") from error
     if len(text) > MAX_PROMPT_CHARS:

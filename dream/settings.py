@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal, get_args, get_origin
 
 from dream import trust
+from dream.door import contents
 from dream.errors import SettingsError, Untrusted
 
 Job = Literal["consolidator", "phase1", "phase2"]
@@ -199,10 +200,8 @@ def _listed(names: list[str]) -> str:
 
 
 def _from_file(path: Path) -> dict[str, object]:
-    if path.exists() and not path.is_file():
-        raise SettingsError(f"{path} is not an ordinary file; move it away.")
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = contents(path).decode("utf-8-sig")
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:

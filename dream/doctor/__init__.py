@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
+from pathlib import Path
 
 from dream.crontime import parse
-from dream.doctor.ailment import Ailment
+from dream.doctor.ailment import REPAIR, Ailment
 from dream.doctor.log import check_cursors, check_history
 from dream.doctor.texts import check_files
 from dream.doctor.versions import check_versions
+from dream.door import OTHERS
 from dream.errors import DreamError
 from dream.forget import UNDONE, unfinished
 from dream.nights import timers
 from dream.settings import Settings
-from dream.store import intent, transaction
+from dream.store import gitdir, intent, transaction
 from dream.store.files import TEMPORARY, sweep
+from dream.store.gitobjects import FILES
 from dream.store.lock import run_lock
 from dream.store.workspace import Workspace
 
 __all__ = ["Ailment", "examine"]
+
+SHOWN = 4  # files that one ailment names; of more it says how many
 
 
 def examine(workspace: Workspace, settings: Settings, *, now: datetime, repair: bool = False) -> list[Ailment]:
@@ -44,6 +51,7 @@ def _all(workspace: Workspace, settings: Settings, now: datetime, *, repair: boo
     yield from check_files(workspace, settings, now, repair=repair)
     yield from _queue(workspace)
     yield from _leftovers(workspace, repair=repair)
+    yield from _open_to_all(workspace, repair=repair)
     yield from _schedule(settings)
 
 
@@ -76,6 +84,39 @@ def _leftovers(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
             text = "was left half-written by a process that was killed"
             cure = "dream doctor --repair removes it, unless its process still lives"
             yield Ailment(str(path.relative_to(workspace.root)), text, cure, not path.exists())
+
+
+def _open_to_all(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
+    """Name what everybody may read, as adopted workspaces and older versions have it.
+
+    What stands in a directory that is closed to them nobody reaches; what is open to a group a person has opened.
+    """
+    found = list(_reachable(workspace))
+    if found:
+        shown = [str(path.relative_to(workspace.root)) for path in found]
+        for path in found if repair else ():
+            path.chmod(stat.S_IMODE(path.lstat().st_mode) & ~OTHERS)
+        more = f" and {len(shown) - SHOWN} more" if len(shown) > SHOWN else ""
+        text = "can be read or changed by everybody on this machine"
+        yield Ailment(", ".join(shown[:SHOWN]) + more, text, f"{REPAIR} leaves them to you alone", repair)
+
+
+def _reachable(workspace: Workspace) -> Iterator[Path]:
+    """Yield the files and directories of ours that everybody may read, write or enter; of git only the outermost."""
+    if not workspace.root.stat().st_mode & stat.S_IXOTH:
+        return
+    waiting = [workspace.root / name for name in (*FILES, "dream.toml", "prompts", "memory", ".dream")]
+    if git_dir := gitdir.find(workspace.root, workspace.private):
+        waiting.append(git_dir)
+    while waiting:
+        path = waiting.pop(0)
+        with suppress(FileNotFoundError):
+            mode = path.lstat().st_mode
+            if stat.S_ISLNK(mode) or not mode & stat.S_IRWXO:
+                continue
+            yield path
+            if stat.S_ISDIR(mode) and path.name not in (".git", "git"):
+                waiting += sorted(path.iterdir())
 
 
 def _schedule(settings: Settings) -> Iterator[Ailment]:

@@ -92,7 +92,7 @@ def _torn(path: Path) -> Diagnostic | None:
 
 def _has_crlf(path: Path) -> bool:
     try:
-        with path.open("rb") as log:
+        with opened(path) as descriptor, open(descriptor, "rb", closefd=False) as log:
             before = b""
             while chunk := log.read(CHUNK):
                 if b"\r\n" in before[-1:] + chunk:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dream.door import contents
 from dream.models import MEMORY_FILES
 
 
@@ -12,7 +13,7 @@ def absent(root: Path) -> list[str]:
     told = []
     for name in MEMORY_FILES:
         try:
-            if not (root / name).read_bytes().strip():
+            if not contents(root / name).strip():
                 told.append(f"{name} is empty; where that was not meant, `dream log` shows what to restore.")
         except FileNotFoundError:
             told.append(f"{name} is missing; where that was not meant, `dream log` shows what to restore.")

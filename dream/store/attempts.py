@@ -11,6 +11,7 @@ from pathlib import Path
 
 import orjson
 
+from dream.door import contents
 from dream.store.files import replace
 
 FILE_NAME = "attempts.json"
@@ -47,7 +48,7 @@ class Attempts:
 def read(private: Path) -> Attempts:
     """Read the failures noted in `private`; none where the note is missing or damaged."""
     try:
-        noted = orjson.loads((private / FILE_NAME).read_bytes())
+        noted = orjson.loads(contents(private / FILE_NAME))
         return Attempts(*(int(noted[name]) for name in ("first", "last", "failures", "size")))
     except (OSError, ValueError, TypeError, KeyError):
         return Attempts()

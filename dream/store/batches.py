@@ -108,8 +108,6 @@ class Batches:
 
     def collected(self, batch: Batch, answers: Mapping[str, object]) -> None:
         """Keep the answers, by request."""
-        with explained("written", self._folder):
-            self._folder.mkdir(parents=True, exist_ok=True)
         files.replace(self._folder / f"{batch.tag}.json", orjson.dumps(answers))
         self._note({"tag": batch.tag, "state": "collected"})
 

@@ -44,7 +44,6 @@ class Bills:
         path = self._folder / f"{at.astimezone(UTC):%Y-%m}.jsonl"
         row = {"at": at.astimezone(UTC).isoformat(timespec="seconds"), "model": model} | asdict(usage)
         with explained("written", path):
-            self._folder.mkdir(parents=True, exist_ok=True)
             lines.append(path, orjson.dumps(row), durable=usage.cost_usd != 0)
 
     def spent(self, now: datetime, zone: tzinfo) -> Spent:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import orjson
 
+from dream.door import contents
 from dream.errors import WorkspaceError
 from dream.store.files import replace
 
@@ -49,7 +50,7 @@ class Bookmarks:
     def of(self, name: str) -> Bookmark | None:
         """Return the bookmark of the file `name`; None where there is none, or the file begins with other bytes."""
         with suppress(OSError, ValueError, TypeError, KeyError):
-            head, _, state = self._path(name).read_bytes().partition(b"\n")
+            head, _, state = contents(self._path(name)).partition(b"\n")
             row = orjson.loads(head)
             if row["terms"] == self._terms and row["name"] == name and row["witness"] == _witness(name, row["offset"]):
                 ends = {key: (int(position), str(prefix)) for key, (position, prefix) in row["ends"].items()}
@@ -63,7 +64,6 @@ class Bookmarks:
         with suppress(OSError, TypeError, WorkspaceError):  # TypeError: a name that is not UTF-8
             row = {"name": name, "terms": self._terms, "offset": bookmark.offset}
             row |= {"witness": _witness(name, bookmark.offset), "ends": bookmark.ends}
-            self._folder.mkdir(parents=True, exist_ok=True)
             replace(self._path(name), orjson.dumps(row) + b"\n" + bookmark.state, durable=False)
 
     def forget(self, name: str) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from dream.door import contents, make_folder, open_file
 from dream.errors import DreamError, WorkspaceError
 from dream.store import faults
 
@@ -43,21 +44,13 @@ def reason(fault: OSError) -> str:
 def read_bytes(path: Path) -> bytes | None:
     """Return the bytes of the file, or None where there is none.
 
-    Raises WorkspaceError for a directory, a special file, or what the system refuses.
+    Raises WorkspaceError for a link, a directory, a special file, another user's, or what the system refuses.
     """
     with explained("read", path):
         try:
-            with open(path, "rb", opener=_at_once) as file:
-                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                    raise OSError(errno.EINVAL, "it is not an ordinary file; move it away")
-                return file.read()
+            return contents(path)
         except FileNotFoundError:
             return None
-
-
-def _at_once(path: str, flags: int) -> int:
-    """Open without waiting: a named pipe would wait for somebody to write into it."""
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def read_text(path: Path) -> str:
@@ -106,7 +99,7 @@ def replace(path: Path, data: bytes, *, durable: bool = True) -> None:
     Raises WorkspaceError, and then the old file stands.
     """
     with explained("written", path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         temporary = write_beside(path, data, temporary_name(path), durable=durable)
         put_in_place(temporary, path, durable=durable)
 
@@ -116,9 +109,9 @@ def replace_by_part(path: Path, source: int, start: int, end: int) -> None:
 
     Memory stays flat. Raises OSError.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     temporary = temporary_name(path)
-    descriptor = _create(temporary, like=path)
+    descriptor = create(temporary, like=path)
     try:
         while start < end:
             start += _copy(source, descriptor, start, end)
@@ -150,7 +143,7 @@ def begin_writing(descriptor: int, start: int, length: int) -> None:
 
 def write_beside(path: Path, data: bytes, temporary: Path, *, durable: bool = True) -> Path:
     """Write `data` to `temporary`, with the mode and owner of `path`; raises OSError and leaves nothing then."""
-    descriptor = _create(temporary, like=path)
+    descriptor = create(temporary, like=path)
     try:
         write_all(descriptor, data)
         if durable:
@@ -207,8 +200,9 @@ def alive(process: int) -> bool:
     return True
 
 
-def _create(temporary: Path, *, like: Path) -> int:
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+def create(temporary: Path, *, like: Path) -> int:
+    """Make a file, 0600 or with the mode and owner of the file `like`; raises OSError where there is one."""
+    descriptor = open_file(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     with suppress(OSError):  # a first version has no model, and the owner is only root's to give
         status = like.lstat()
         if stat.S_ISREG(status.st_mode):

@@ -16,9 +16,10 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
+from dream.door import make_folder
 from dream.errors import GitError, WorkspaceError
 from dream.store import faults
-from dream.store.files import explained, read_bytes
+from dream.store.files import explained, read_bytes, replace
 from dream.store.gitenv import Git
 
 _MARK = re.compile(r"^\s*\[dream\]\s*$", re.MULTILINE)
@@ -67,7 +68,7 @@ def check(root: Path, git_dir: Path) -> None:
     .dream/git nothing but what dream wrote there is configuration.
     """
     with explained("read", git_dir, GitError):
-        inside = (Path(place) for name in ("refs", "logs") for place, _, _ in os.walk(git_dir / name))
+        inside = (Path(place) for name in ("refs", "logs", "info") for place, _, _ in os.walk(git_dir / name))
         for folder in (git_dir, git_dir / "objects", *inside):
             _check_entries(folder)
     for name in ("commondir", "objects/info/alternates"):
@@ -106,7 +107,8 @@ def _check_configuration(root: Path, path: Path, *, is_ours: bool) -> None:
 
 def make(root: Path, private: Path) -> Path:
     """Find, adopt or create the git directory; it is whole, or not there, at every instant."""
-    private.mkdir(parents=True, exist_ok=True)
+    with explained("made", private):
+        make_folder(private)
     _keep_out(private)
     found = find(root, private)
     if found is not None:
@@ -162,11 +164,10 @@ def _is_adoptable(root: Path, own: Path) -> bool:
 
 def _adopt(root: Path, own: Path) -> Path:
     exclude = own / "info" / "exclude"
-    exclude.parent.mkdir(exist_ok=True)
-    before = exclude.read_text(encoding="utf-8", errors="surrogateescape") if exclude.exists() else ""
+    before = (read_bytes(exclude) or b"").decode("utf-8", "surrogateescape")
     if _EXCLUDE not in before:
         gap = "" if before.endswith("\n") or not before else "\n"
-        exclude.write_text(before + gap + _EXCLUDE, encoding="utf-8", errors="surrogateescape")
+        replace(exclude, (before + gap + _EXCLUDE).encode("utf-8", "surrogateescape"))
     git = Git(root, own)
     git.run("config", "core.fileMode", "false")
     git.run("config", "dream.version", "1")  # the mark comes last: what is marked is whole
@@ -177,10 +178,8 @@ def _create(root: Path, private: Path, own: Path) -> Path:
     fresh = private / "git.new"
     shutil.rmtree(fresh, ignore_errors=True)
     Git(root).run("init", "--quiet", "--bare", "--template=", str(fresh))
-    (fresh / "HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
-    (fresh / "info").mkdir(exist_ok=True)
-    (fresh / "info" / "exclude").write_text(_EXCLUDE, encoding="utf-8")
-    (fresh / "config").write_text(CONFIG, encoding="utf-8")
+    for name, text in (("HEAD", "ref: refs/heads/main\n"), ("info/exclude", _EXCLUDE), ("config", CONFIG)):
+        replace(fresh / name, text.encode())
     faults.checkpoint("git directory made")
     try:
         fresh.rename(own)
@@ -193,8 +192,5 @@ def _create(root: Path, private: Path, own: Path) -> Path:
 def _keep_out(private: Path) -> None:
     """Keep .dream/ out of every repository around it."""
     ignore = private / ".gitignore"
-    try:
-        if not ignore.exists():
-            ignore.write_text("*\n", encoding="utf-8")
-    except OSError as error:
-        raise WorkspaceError(f"{ignore} cannot be written: {error.strerror}.") from error
+    if not ignore.exists():
+        replace(ignore, b"*\n")

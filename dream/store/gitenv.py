@@ -25,6 +25,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from dream.door import OTHERS
 from dream.errors import GitError
 from dream.store.files import reason
 
@@ -169,6 +170,7 @@ def _read(command: Sequence[str], own: dict[str, str], directory: Path) -> subpr
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        umask=OTHERS,
     )
 
 
@@ -177,7 +179,11 @@ def _change(command: Sequence[str], own: dict[str, str], directory: Path) -> Any
     door = library.Git(str(directory))
     try:
         return door.execute(
-            [*_shield(own), door.GIT_PYTHON_GIT_EXECUTABLE, *command], env=own, istream=subprocess.PIPE, as_process=True
+            [*_shield(own), door.GIT_PYTHON_GIT_EXECUTABLE, *command],
+            env=own,
+            istream=subprocess.PIPE,
+            as_process=True,
+            umask=OTHERS,
         )
     except library.GitCommandNotFound as error:
         raise FileNotFoundError(str(error)) from error

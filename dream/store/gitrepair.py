@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+from dream.door import make_folder
 from dream.errors import GitError
 from dream.store import gitdir, handedits
 from dream.store.files import explained, read_bytes, replace
@@ -26,7 +27,7 @@ def rewrite_objects(store: GitStore) -> bool:
             continue
         loose = directory / "objects" / name[:2] / name[2:]
         if loose.exists():  # git takes what is there for good, and would not write it again
-            (directory / ASIDE).mkdir(exist_ok=True)
+            make_folder(directory / ASIDE)
             loose.rename(directory / ASIDE / name)
             store.git.run("hash-object", "-w", "--stdin", stdin=data)
     try:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dream.errors import GitError
 from dream.store import gitdir, gitindex, gitlog, gitwrite, merging
-from dream.store.files import explained
+from dream.store.files import explained, replace
 from dream.store.gitdiff import Diff, compare
 from dream.store.gitenv import DREAM, Git
 from dream.store.gitlog import Change, Shown
@@ -128,7 +128,7 @@ class GitStore:
         """
         if files and self._has_index() and not gitindex.refresh(self.git, files, len(sha)):
             with explained("written", self._behind):
-                self._behind.touch()
+                replace(self._behind, b"", durable=False)
 
     @property
     def has_index_behind(self) -> bool:

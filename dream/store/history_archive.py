@@ -7,10 +7,8 @@ of an archive file, which every reader passes over and the next writer cuts off.
 
 from __future__ import annotations
 
-import errno
 import os
 import re
-import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +16,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, Protocol
 
+from dream.door import open_file
 from dream.store import faults
 from dream.store.files import replace_by_part
 from dream.store.history_bytes import lines
@@ -90,10 +89,8 @@ def ordered(rows: Iterable[Row]) -> list[Row]:
 @contextmanager
 def opened(path: Path) -> Iterator[int]:
     """Open a file for reading as a descriptor; raises OSError."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a FIFO must not make us wait
+    descriptor = open_file(path)
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "it is not an ordinary file; move it away")
         yield descriptor
     finally:
         os.close(descriptor)

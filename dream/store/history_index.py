@@ -15,6 +15,7 @@ from typing import Any
 
 import orjson
 
+from dream.door import contents
 from dream.errors import WorkspaceError
 from dream.models import Entry
 from dream.store.files import replace
@@ -231,7 +232,7 @@ class Index:
 
     def _load(self) -> None:
         with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
-            data = self._path.read_bytes()
+            data = contents(self._path)
             state = orjson.loads(data)
             if state["version"] != VERSION:
                 return

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import orjson
 
+from dream.door import contents
 from dream.errors import WorkspaceError
 from dream.store.files import replace
 from dream.store.history_archive import Archived, Row, archived, ordered
@@ -96,7 +97,7 @@ class Archive:
 
     def _kept(self) -> Listing | None:
         with suppress(OSError, ValueError, TypeError, KeyError):
-            kept = orjson.loads(self._path.read_bytes())
+            kept = orjson.loads(contents(self._path))
             inode, moment = kept["key"]
             rows: Sequence[Row] = kept["files"]
             if kept["version"] == VERSION and all(len(row) == COLUMNS for row in rows):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import orjson
 
-from dream.store.files import put_in_place, temporary_name, write_all
+from dream.store.files import create, put_in_place, temporary_name, write_all
 from dream.store.history_bytes import lines
 from dream.store.history_chain import Chain, Lost, Range
 from dream.store.history_index import out_of_order
@@ -140,7 +140,7 @@ def rewrite(descriptor: int, size: int, path: Path, damage: Damage, chain: Chain
     Entries out of order go to `late`, in their old order, and stand at the end of the log's last file.
     """
     temporary = temporary_name(path)
-    goal = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    goal = create(temporary, like=path)
 
     def write(line: bytes, cursor: int) -> None:
         chained = _chained(line, chain)

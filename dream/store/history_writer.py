@@ -7,9 +7,7 @@ as nobody else has touched the file since; else the file's tail is looked at fir
 from __future__ import annotations
 
 import base64
-import errno
 import os
-import stat
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -19,6 +17,7 @@ from typing import Any
 
 import orjson
 
+from dream.door import contents, make_folder, open_file
 from dream.errors import HistoryError
 from dream.models import Entry, NewEntry
 from dream.store import faults, history_archive, history_repair
@@ -228,14 +227,9 @@ class Writer:
         if self._descriptor >= 0 and inode == self._inode:
             return
         self._close_history()
-        self._memory.mkdir(parents=True, exist_ok=True)
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
-        self._descriptor = os.open(self._path, flags, 0o666)
-        status = os.fstat(self._descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            self._close_history()
-            raise OSError(errno.EINVAL, "it is not an ordinary file; move it away")
-        self._inode = status.st_ino
+        make_folder(self._memory)
+        self._descriptor = open_file(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+        self._inode = os.fstat(self._descriptor).st_ino
         if not inode and self._durable:
             sync_directory(self._memory)
 
@@ -309,7 +303,7 @@ class Writer:
         if self._cursor_descriptor >= 0:
             os.close(self._cursor_descriptor)
             self._cursor_descriptor = -1
-        self._cursor_descriptor = os.open(self._memory / ".cursor", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        self._cursor_descriptor = open_file(self._memory / ".cursor", os.O_RDWR | os.O_CREAT)
         given = max(self._floor, self._index.now.highest)
         if given and os.pread(self._cursor_descriptor, 32, 0).strip() != b"%d" % given:
             os.ftruncate(self._cursor_descriptor, 0)
@@ -334,7 +328,7 @@ def highest_given(memory: Path) -> int:
 def read_cursor(path: Path) -> int:
     """Return the cursor in a file of one number; 0 where there is none or it is no cursor."""
     try:
-        text = path.read_bytes().strip()
+        text = contents(path).strip()
     except OSError:
         return 0
     number = int(text) if text.isdigit() and len(text) < 20 else 0
@@ -366,8 +360,8 @@ def set_aside(path: Path, data: bytes, now: datetime) -> None:
 
 
 def _keep(path: Path, row: Mapping[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    make_folder(path.parent)
+    descriptor = open_file(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     try:
         write_all(descriptor, orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
         os.fsync(descriptor)

@@ -13,6 +13,8 @@ import os
 from datetime import datetime
 from pathlib import Path
 
+from dream.door import contents, open_file
+
 TAIL = 1 << 16  # bytes of the log that are looked at; a longer last entry is left to the pipeline
 LARGEST = 1 << 19  # bytes of the run record; a larger one is left to the pipeline, which turns it over
 DREAMT = "no entry after {}: all of history has been dreamt"
@@ -53,7 +55,7 @@ def record(root: Path, why: str, now: datetime) -> bool:
         "model": "",
     }
     try:
-        descriptor = os.open(root / ".dream" / "runs.jsonl", os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        descriptor = open_file(root / ".dream" / "runs.jsonl", os.O_RDWR | os.O_APPEND | os.O_CREAT)
     except OSError:
         return False
     try:
@@ -71,7 +73,7 @@ def record(root: Path, why: str, now: datetime) -> bool:
 def _newest(path: Path) -> int:
     """Return the cursor of the last entry, 0 of an empty log; raises ValueError where the last line is none."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = open_file(path)
     except FileNotFoundError:
         return 0
     try:
@@ -89,7 +91,7 @@ def _newest(path: Path) -> int:
 
 def _cursor(path: Path) -> int:
     try:
-        return int(path.read_bytes())
+        return int(contents(path))
     except FileNotFoundError:
         return 0
 
@@ -97,7 +99,7 @@ def _cursor(path: Path) -> int:
 def _is_free(path: Path) -> bool:
     """Tell whether nobody holds the run lock at this moment."""
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        descriptor = open_file(path, os.O_RDWR)
     except FileNotFoundError:
         return True
     try:

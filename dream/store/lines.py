@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from dream.door import make_folder, open_file
 from dream.store.files import write_all
 
 
 def append(path: Path, line: bytes, *, durable: bool = True) -> None:
     """Add `line` and its end; on disk when this returns, if `durable`. Raises OSError."""
-    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    make_folder(path.parent)
+    descriptor = open_file(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
     try:
         size = os.fstat(descriptor).st_size
         torn = size and os.pread(descriptor, 1, size - 1) != b"\n"

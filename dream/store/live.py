@@ -17,6 +17,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from dream.door import open_file
 from dream.settings import Settings
 from dream.store import files
 
@@ -51,8 +52,8 @@ class LiveFile:
         if not self._ours:
             self.keep([*earlier, said])
             return
-        descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW)
         with files.explained("written", self.path):
+            descriptor = open_file(self.path, os.O_WRONLY | os.O_APPEND)
             try:
                 files.write_all(descriptor, _line(said))
                 if self._durable:

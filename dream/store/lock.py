@@ -20,6 +20,7 @@ from typing import Any
 
 import orjson
 
+from dream.door import make_folder, open_file
 from dream.errors import Busy
 from dream.store.files import explained
 
@@ -81,8 +82,8 @@ class FileLock:
 
 def open_lock_file(path: Path) -> int:
     """Open or create the file to lock; raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    make_folder(path.parent)
+    return open_file(path, os.O_RDWR | os.O_CREAT)
 
 
 @contextmanager

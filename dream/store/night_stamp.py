@@ -8,6 +8,7 @@ from pathlib import Path
 
 import orjson
 
+from dream.door import contents
 from dream.store import files
 
 FOLDER = "nightly"
@@ -17,15 +18,13 @@ SERVING = "serving.json"
 
 def stamp(private: Path, now: datetime) -> None:
     """Note that a night was had at `now`."""
-    folder = private / FOLDER
-    folder.mkdir(parents=True, exist_ok=True)
-    files.replace(folder / STAMP, orjson.dumps({"at": now.astimezone(UTC).isoformat()}))
+    files.replace(private / FOLDER / STAMP, orjson.dumps({"at": now.astimezone(UTC).isoformat()}))
 
 
 def last(private: Path) -> datetime | None:
     """Tell when the last night was; None when there was none, or its stamp is damaged."""
     try:
-        at = datetime.fromisoformat(orjson.loads((private / FOLDER / STAMP).read_bytes())["at"])
+        at = datetime.fromisoformat(orjson.loads(contents(private / FOLDER / STAMP))["at"])
     except (OSError, ValueError, TypeError, KeyError):
         return None
     return at if at.tzinfo else at.replace(tzinfo=UTC)
@@ -33,9 +32,7 @@ def last(private: Path) -> datetime | None:
 
 def serving(private: Path, process: int, next_run: datetime) -> None:
     """Note which process serves the workspace and when its next night is, for `status`."""
-    folder = private / FOLDER
-    folder.mkdir(parents=True, exist_ok=True)
-    files.replace(folder / SERVING, orjson.dumps({"pid": process, "next_run": next_run.isoformat()}))
+    files.replace(private / FOLDER / SERVING, orjson.dumps({"pid": process, "next_run": next_run.isoformat()}))
 
 
 def not_serving(private: Path) -> None:
@@ -46,7 +43,7 @@ def not_serving(private: Path) -> None:
 def served(private: Path) -> datetime | None:
     """Tell when the process that serves the workspace has its next night; None where none does."""
     try:
-        note = orjson.loads((private / FOLDER / SERVING).read_bytes())
+        note = orjson.loads(contents(private / FOLDER / SERVING))
         os.kill(int(note["pid"]), 0)
         return datetime.fromisoformat(note["next_run"])
     except (OSError, ValueError, TypeError, KeyError):

@@ -12,7 +12,8 @@ from typing import Any
 import orjson
 
 from dream.models import State, Usage
-from dream.store.files import explained, sync_directory, write_all
+from dream.store import lines
+from dream.store.files import explained, sync_directory
 from dream.store.history_archive import opened
 from dream.store.history_bytes import lines_backwards
 from dream.store.lock import FileLock
@@ -49,14 +50,7 @@ def append(private: Path, record: RunRecord) -> None:
         if path.exists() and path.stat().st_size + len(data) > LARGEST:
             path.replace(private / OLDER)
             sync_directory(private)
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        try:
-            size = os.fstat(descriptor).st_size
-            torn = size and os.pread(descriptor, 1, size - 1) != b"\n"
-            write_all(descriptor, b"\n" + data if torn else data)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        lines.append(path, data)
 
 
 def last(private: Path, count: int = 1) -> list[RunRecord]:

@@ -17,9 +17,11 @@ from typing import Any, Protocol, TypeVar
 
 import orjson
 
+from dream.door import contents
 from dream.errors import WorkspaceError
 from dream.store.files import replace
 from dream.store.history import History
+from dream.store.history_archive import opened
 
 FILE_NAME = "sources.json"
 VERSION = 3
@@ -80,7 +82,7 @@ class Seen:
         self._written_ends = b"{}"
         self._changed = False
         with suppress(OSError, ValueError, TypeError, KeyError):
-            head, _, ends = self._path.read_bytes().partition(b"\n")
+            head, _, ends = contents(self._path).partition(b"\n")
             state = orjson.loads(head)
             if state["version"] == VERSION:
                 self._looks |= _by_terms(state["groups"])
@@ -186,18 +188,17 @@ def _by_terms(groups: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Look]]
 
 def _mark(path: Path) -> list[int | str]:
     """Return what tells whether history still begins with all that it holds now. Raises OSError."""
-    with path.open("rb", buffering=0) as file:
-        status = os.fstat(file.fileno())
+    with opened(path) as file:
+        status = os.fstat(file)
         start = max(status.st_size - WITNESS, 0)
-        return [status.st_ino, status.st_size, os.pread(file.fileno(), WITNESS, start).hex()]
+        return [status.st_ino, status.st_size, os.pread(file, WITNESS, start).hex()]
 
 
 def _still(path: Path, mark: Sequence[int | str]) -> bool:
     """Tell whether history still begins with what it held at `mark`."""
     with suppress(OSError, ValueError, TypeError, LookupError):
         inode, size, witness = int(mark[0]), int(mark[1]), bytes.fromhex(str(mark[2]))
-        with path.open("rb", buffering=0) as file:
+        with opened(path) as file:
             start = max(size - WITNESS, 0)
-            same = os.pread(file.fileno(), size - start, start) == witness
-            return same and os.fstat(file.fileno()).st_ino == inode
+            return os.pread(file, size - start, start) == witness and os.fstat(file).st_ino == inode
     return False

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import orjson
 
+from dream.door import contents
 from dream.store.files import replace
 
 FILE_NAME = "stuck.json"
@@ -40,7 +41,7 @@ class Stuck:
 
     def _read(self) -> dict[str, int]:
         try:
-            noted = orjson.loads(self._path.read_bytes())
+            noted = orjson.loads(contents(self._path))
         except (OSError, ValueError):
             return {}
         return noted if isinstance(noted, dict) else {}

@@ -12,6 +12,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from dream.door import make_folder
 from dream.errors import WorkspaceError
 from dream.store import faults
 from dream.store.exchange import being_written, exchange
@@ -33,7 +34,7 @@ def swap(path: Path, expected: bytes | None, new: bytes | None) -> bytes | None:
     """
     aside = path.with_name(f".{path.name}{ASIDE}")
     with explained("written", path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         sweep(path.parent)  # an orphan may be a second name of the file
         _finish_interrupted(path, aside, expected, new)
         check_plain(path)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dream import trust
+from dream.door import check_folder, make_folder
 from dream.errors import GitError, WorkspaceError
 from dream.models import MEMORY_FILES, Diagnostic, MemoryFile, Proposal, Rejected, Report
 from dream.settings import PROMPTS, REACHING, Settings, is_trusted, load, reaching
@@ -69,7 +71,7 @@ class Workspace:
         gitenv.check_installed()
         self._check_directories()
         with explained("made", self.memory):
-            self.memory.mkdir(parents=True, exist_ok=True)
+            make_folder(self.memory)
         for file in MEMORY_FILES:
             check_plain(self.root / file)
         adopted = not self.private.exists()
@@ -212,12 +214,18 @@ class Workspace:
             replace(ignore, b"*\n")
 
     def _check_directories(self) -> None:
-        """Refuse a link where git needs the directory itself: it would take the files in it for deleted."""
-        for directory in (self.memory, self.memory / "archive"):
+        """Refuse a link where a directory belongs, or anywhere in .dream: what is written would go elsewhere."""
+        for directory in (self.memory, self.memory / "archive", self.root / PROMPTS, self.private):
             if directory.is_symlink():
                 raise WorkspaceError(
                     f"{directory} is a symbolic link; put the directory itself there, or link the whole workspace."
                 )
+            with explained("used", directory), suppress(FileNotFoundError, NotADirectoryError):
+                check_folder(directory)
+        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(self.private) as entries:
+            for entry in entries:
+                if entry.is_symlink():
+                    raise WorkspaceError(f"{entry.path} is a symbolic link; take it away, dream makes its own.")
 
     def _import_legacy(self, now: datetime) -> None:
         """Import HISTORY.md and move the dreams' cursor past it, so that the old archive is not dreamt again."""

@@ -1,0 +1,240 @@
+"""One door for all files of a workspace: no link is followed, nothing is waited for, and what is made is private."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from dream import door
+from dream.cli.entry import dream_group
+from dream.models import NewEntry
+from dream.store.workspace import Workspace
+from tests.git.support import NOW, add, make
+
+KEY = (
+    "memory/history.jsonl",
+    "memory/.cursor",
+    "memory/.pending.jsonl",
+    ".dream/run.lock",
+    ".dream/bills/2026-11.jsonl",
+)
+# Every file and directory that dream reads or writes; what it makes by itself and what a person or a clone may bring.
+FILES = (
+    "SOUL.md",
+    "USER.md",
+    "memory/MEMORY.md",
+    "dream.toml",
+    "prompts/phase1.md",
+    "memory/history.jsonl",
+    "memory/.cursor",
+    "memory/.dream_cursor",
+    "memory/.pending.jsonl",
+    "memory/.rejected.jsonl",
+    "memory/archive/set-aside.jsonl",
+    ".dream/.gitignore",
+    ".dream/run.lock",
+    ".dream/runs.lock",
+    ".dream/history.lock",
+    ".dream/runs.jsonl",
+    ".dream/attempts.json",
+    ".dream/apply.json",
+    ".dream/history-index.json",
+    ".dream/forgetting.json",
+    ".dream/proposal-numbers",
+    ".dream/nightly/last.json",
+    ".dream/bills/2026-11.jsonl",
+    ".git/config",
+    ".git/info/exclude",
+    ".git/logs/HEAD",
+)
+FOLDERS = (
+    "memory",
+    "memory/archive",
+    ".dream",
+    ".dream/nightly",
+    ".dream/bills",
+    ".dream/bookmarks",
+    "prompts",
+    ".git",
+)
+HEALTHY = "✓ Everything on disk is as it should be.\n"
+COMMANDS = (
+    ("note", "I moved to Lisbon"),
+    ("run",),
+    ("nightly",),
+    ("status",),
+    ("context",),
+    ("review",),
+    ("forget", "one", "--yes"),
+    ("doctor",),
+    ("doctor", "--repair"),
+    ("init",),
+)
+
+
+@pytest.fixture(scope="module")
+def _made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    workspace = make(tmp_path_factory.mktemp("made") / "w")
+    add(workspace, "- one", 1)
+    workspace.history.append([NewEntry("- I live in Porto.", "note")], now=NOW)
+    with (workspace.root / "memory/history.jsonl").open("a") as log:
+        log.write("{not whole\n")
+    return workspace.root
+
+
+@pytest.fixture
+def root(_made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(_made, tmp_path / "w", symlinks=True))
+
+
+def every_command(root: Path) -> list[Result]:
+    results = [CliRunner().invoke(dream_group, [*words, "-w", str(root)]) for words in COMMANDS]
+    for result in results:  # an error is a sentence, never a traceback
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return results
+
+
+def of_all(names: tuple[str, ...], key: tuple[str, ...]) -> list[object]:
+    """The names as parameters of a test; all but `key` only where there is time."""
+    return [pytest.param(name, marks=() if name in key else pytest.mark.long) for name in names]
+
+
+def seen(folder: Path) -> dict[str, tuple[int, bytes]]:
+    return {
+        str(path): (path.stat().st_mode, path.read_bytes() if path.is_file() else b"") for path in folder.rglob("*")
+    }
+
+
+@pytest.mark.parametrize("name", of_all(FILES, KEY))
+def test_no_command_writes_through_a_link(root: Path, tmp_path: Path, name: str) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    place, target = root / name, elsewhere / "target"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(place.read_bytes() if place.exists() else b"")
+    place.unlink(missing_ok=True)
+    place.symlink_to(target)
+    before = seen(elsewhere)
+    every_command(root)
+    assert seen(elsewhere) == before
+
+
+@pytest.mark.parametrize("name", of_all(FILES, KEY[1:2]))
+def test_no_command_makes_what_a_link_names(root: Path, tmp_path: Path, name: str) -> None:
+    (root / name).parent.mkdir(parents=True, exist_ok=True)
+    (root / name).unlink(missing_ok=True)
+    (root / name).symlink_to(tmp_path / "nothing")
+    every_command(root)
+    assert not (tmp_path / "nothing").exists()
+
+
+@pytest.mark.parametrize("name", of_all(FOLDERS, (".dream", ".dream/bills")))
+def test_no_command_writes_into_a_linked_directory(root: Path, tmp_path: Path, name: str) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    place = root / name
+    place.mkdir(exist_ok=True)
+    shutil.move(place, elsewhere)
+    place.symlink_to(elsewhere)
+    before = seen(elsewhere)
+    every_command(root)
+    assert seen(elsewhere) == before
+
+
+@pytest.mark.parametrize("name", of_all(FILES, KEY[:2]))
+def test_a_named_pipe_is_not_waited_for(root: Path, name: str) -> None:
+    (root / name).parent.mkdir(parents=True, exist_ok=True)
+    (root / name).unlink(missing_ok=True)
+    os.mkfifo(root / name)
+    code = "import sys; from tests.store.test_doors import every_command; from pathlib import Path"
+    code += "; every_command(Path(sys.argv[1]))"
+    subprocess.run([sys.executable, "-c", code, str(root)], check=True, timeout=60, capture_output=True)
+
+
+def test_what_is_made_is_its_owners_alone(root: Path, tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        workspace = make(tmp_path / "own")
+        add(workspace, "- one", 1)
+        for words in (("note", "I moved to Lisbon"), ("run",), ("nightly",), ("doctor", "--repair")):
+            CliRunner().invoke(dream_group, [*words, "-w", str(workspace.root)])
+        workspace.git.git.run("gc", "--quiet")
+    finally:
+        os.umask(before)
+    paths = [workspace.root, *workspace.root.rglob("*")]
+    assert len(paths) > 40
+    assert [path for path in paths if path.stat().st_mode & door.OTHERS] == []
+
+
+def test_what_a_person_opened_stays_open(root: Path) -> None:
+    for name in ("USER.md", "memory/history.jsonl", "memory/.dream_cursor"):
+        (root / name).chmod(0o644)
+    workspace = Workspace.open(root)
+    add(workspace, "- two", 2)
+    workspace.history.append([NewEntry("- x", "note")], now=NOW)
+    for name in ("USER.md", "memory/history.jsonl", "memory/.dream_cursor"):
+        assert stat.S_IMODE((root / name).stat().st_mode) == 0o644
+
+
+def test_another_users_file_is_not_taken_for_ours() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files away")
+    with tempfile.TemporaryDirectory() as folder:
+        theirs = Path(folder) / "theirs"
+        theirs.write_text("x")
+        theirs.chmod(0o666)
+        os.chown(theirs, 12345, 12345)
+        Path(folder).chmod(0o755)
+        assert door.contents(theirs) == b"x"  # root works on everybody's
+        os.seteuid(54321)
+        try:
+            with pytest.raises(PermissionError, match="belongs to another user"):
+                door.contents(theirs)
+        finally:
+            os.seteuid(0)
+
+
+def doctor(root: Path, *more: str) -> str:
+    return CliRunner().invoke(dream_group, ["doctor", *more, "-w", str(root)], env={"COLUMNS": "200"}).output
+
+
+def adopted(root: Path) -> Path:
+    """A workspace as nanobot leaves it under the usual mask."""
+    for folder in (root, root / "memory", root / "memory/archive"):
+        folder.mkdir()
+        folder.chmod(0o755)
+    for name in ("SOUL.md", "USER.md", "memory/MEMORY.md", "memory/history.jsonl"):
+        (root / name).write_text("")
+        (root / name).chmod(0o644)
+    return make(root).root
+
+
+def test_the_doctor_names_and_closes_what_everybody_may_read(tmp_path: Path) -> None:
+    root = adopted(tmp_path / "w")
+    shown = "SOUL.md, USER.md, memory/MEMORY.md, memory and 3 more: can be read or changed by everybody on this machine"
+    assert f"✗ {shown}\n" in doctor(root)
+    assert f"✓ mended: {shown}\n" in doctor(root, "--repair")
+    assert [path for path in root.rglob("*") if path.stat().st_mode & door.OTHERS] == []
+    assert doctor(root) == HEALTHY
+
+
+def test_what_is_open_to_a_group_or_closed_off_above_is_a_persons_affair(tmp_path: Path) -> None:
+    root = adopted(tmp_path / "w")
+    root.chmod(0o750)
+    assert doctor(root) == HEALTHY
+
+
+def test_an_append_opens_nothing_anew(root: Path) -> None:
+    log = Workspace.open(root).history
+    log.append([NewEntry("- x", "note")], now=NOW)
+    opened: list[str] = []
+    sys.addaudithook(lambda event, _: opened.append(event) if event == "open" else None)
+    log.append([NewEntry("- y", "note")], now=NOW)
+    assert opened == []
