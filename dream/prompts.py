@@ -101,6 +101,8 @@ def message(position: int, item: Message, zone: tzinfo) -> str:
     when = f"{item.at.astimezone(zone):%Y-%m-%d %H:%M} " if item.at else ""
     name = f" {_attribute(item.name)}" if item.name else ""
     text = defuse(item.content).splitlines() or [""]
+    if item.content.endswith("\n"):  # a part of a message, which the next one goes on with in a line of its own
+        text.append("")
     return "\n".join([f"[{position}] {when}{item.role}{name}: {text[0]}", *(INDENT + line for line in text[1:])])
 
 

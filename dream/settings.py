@@ -77,7 +77,7 @@ class Settings:
     sources: tuple[str, ...] = ()  # transcripts that `nightly` reads: a format's name, a path or a glob
     include_subagents: bool = False  # sessions of sub-agents and schedulers, in which no person speaks
     parallel: int = 4  # model calls at a time while transcripts are consolidated; the embedded model takes one
-    tool_result_chars: int = 2_000  # a tool's result is cut in its middle to this
+    tool_result_chars: int = 2_000  # a tool's result is cut in its middle to this for a summary; `[RAW]` has all of it
 
     # History.
     history_tokens: int = 200_000  # above this the oldest dreamt entries move to memory/archive/

@@ -244,5 +244,7 @@ class _Ground:
 
 def _live(message: Message, chars: int) -> Message:
     """Cut a tool's result in its middle, as the readers of transcripts do; a live session counts by position alone."""
-    content = parts.cut(message.content, chars) if message.role == "tool" else message.content
-    return dataclasses.replace(message, content=content, id=None)
+    if message.role != "tool" or len(message.content) <= chars:
+        return dataclasses.replace(message, id=None)
+    content, whole = parts.cut(message.content, chars), message.whole or message.content
+    return dataclasses.replace(message, content=content, whole=whole, id=None)

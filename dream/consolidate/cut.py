@@ -13,6 +13,7 @@ from itertools import accumulate
 
 from dream.models import Message
 
+HELD_CHARS = 16 << 20  # of what messages say in full beyond their content, which is held until they are summarised
 BREAKS = ("\n\n", "\n", "。", ". ", " ")  # where a long text is split, the best first
 
 
@@ -49,18 +50,20 @@ def ids(items: Sequence[Item]) -> str:
 def chunks(items: Iterable[Item], budget: int) -> Iterator[list[Item]]:
     """Cut `items` into consecutive chunks of at most `budget` tokens; only a single item may hold more.
 
-    Reads ahead by one budget, which decides whether a call finds its result within reach; so memory
-    holds two budgets and one message, however long the session.
+    Reads ahead by one budget, which decides whether a call finds its result within reach; so memory holds two
+    budgets, HELD_CHARS of what they shorten and one message, however long the session.
     """
     ahead: list[Item] = []
-    tokens = 0
+    tokens = held = 0
     for item in items:
         ahead.append(item)
         tokens += item.tokens
-        while tokens > 2 * budget:
+        held += len(item.message.whole)
+        while tokens > 2 * budget or held > HELD_CHARS:
             size = cut(ahead, budget)
             yield ahead[:size]
             tokens -= sum(done.tokens for done in ahead[:size])
+            held -= sum(len(done.message.whole) for done in ahead[:size])
             ahead = ahead[size:]
     while ahead:
         size = cut(ahead, budget)
@@ -103,7 +106,7 @@ def live_cut(items: Sequence[Item], budget: int, target: int) -> int:
 def parts(item: Item, budget: int, tokens: Callable[[Message], int]) -> list[Item]:
     """Split a message into as many parts as it takes for each to fit `budget`; joined, they are its text."""
     texts = split(item.message.content, budget, lambda text: tokens(replace(item.message, content=text)))
-    messages = [replace(item.message, content=text) for text in texts]
+    messages = [replace(item.message, content=text, whole="") for text in texts]
     return [
         Item(item.position, message, tokens(message), item.last and number == len(messages))
         for number, message in enumerate(messages, start=1)

@@ -22,15 +22,21 @@ def prepare(message: Message, patterns: Sequence[str], known: frozenset[str] = f
 
     System messages, recalled memory (`<dream-memory>` and the like, and passages of the lines that are `known` to
     be memory's), inline images and control characters go; secrets are replaced by their mark. A role that is none
-    of ours becomes the nearest.
+    of ours becomes the nearest. What it says in full, where `content` is shorter, is left as it is for `whole`.
     """
     if message.role not in _SPEAKERS:
         nearest, name = role(message.role)
         if nearest is None:
-            return replace(message, content="")
+            return replace(message, content="", whole="")
         message = replace(message, role=nearest, name=message.name or name)
-    content = without_remembered(said(message.content), known)
-    return replace(message, content=safe(content, patterns), name=_name(message.name))
+    content = safe(without_remembered(said(message.content), known), patterns)
+    return replace(message, content=content, whole=message.whole if content else "", name=_name(message.name))
+
+
+def whole(message: Message, patterns: Sequence[str], known: frozenset[str] = frozenset()) -> Message:
+    """Return a message that `prepare` returned with all that it says as its content, prepared likewise."""
+    content = safe(without_remembered(said(message.whole), known), patterns)
+    return replace(message, content=content or message.content, whole="")
 
 
 def safe(text: str, patterns: Sequence[str]) -> str:

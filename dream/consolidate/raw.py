@@ -1,24 +1,48 @@
-"""`[RAW]`: the messages themselves, where no summary can be had; in full, over as many entries as they need."""
+"""`[RAW]`: the messages themselves, where no summary can be had; in full, over as many entries as they need.
+
+In full are the text, all arguments of a tool call and all of a tool's result. Not in it is what nobody said (system
+prompts, thinking, images, blocks that an agent or a memory put in), secrets, and characters that can't be seen; a line
+ends with `\\n`, however it did, and white space at a message's ends is gone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import tzinfo
 from itertools import chain
 
 from dream import prompts
 from dream.consolidate.attributed import attributed
 from dream.consolidate.cut import Item, ids, parts, span
-from dream.models import NewEntry
+from dream.models import Message, NewEntry
 
 RAW_CHARS = 16_000  # of one entry: a page that a prompt can hold beside others
 
 
-def entries(key: str, items: Sequence[Item], zone: tzinfo, count: Callable[[str], int]) -> list[NewEntry]:
-    """Return entries that hold `items` in full, in the form of a prompt's conversation; their spans partition it."""
-    messages = [item.message for item in items]
-    made = [_entry(key, group, zone, count) for group in _groups(items, zone)]
-    return [attributed(entry, messages) for entry in made]
+def entries(
+    key: str,
+    items: Sequence[Item],
+    zone: tzinfo,
+    count: Callable[[str], int],
+    whole: Callable[[Message], Message],
+) -> list[NewEntry]:
+    """Return entries that hold `items` in full, in the form of a prompt's conversation; their spans partition it.
+
+    `whole` gives a message whose content is shorter than what it says with all of it as its content.
+    """
+    full = [replace(item, message=whole(item.message)) if item.message.whole else item for item in items]
+    groups = _groups(full, zone)
+    return [attributed(_entry(key, group, zone, count), _beside(items, group)) for group in groups]
+
+
+def _beside(items: Sequence[Item], group: Sequence[Item]) -> list[Message]:
+    """Return what was said as those who look for the speaker of a line need it: of long results, what the page has."""
+    here: dict[int, list[Message]] = {}
+    for piece in group:
+        here.setdefault(piece.position, []).append(piece.message)
+    asked = (here.get(item.position) if item.message.whole else None for item in items)
+    return [one for item, found in zip(items, asked, strict=True) for one in found or [item.message]]
 
 
 def _groups(items: Sequence[Item], zone: tzinfo) -> list[list[Item]]:

@@ -208,10 +208,15 @@ def _message(
     answers = tool_call_id or next((result.answers for result in found.results if result.answers), None)
     if found.results and not found.text:
         who = "tool"
-    said = [found.text, *(call.line for call in calls), *(result.content for result in found.results)]
-    text = clean.surrogates("\n".join(part for part in said if part))
+    results = [result.content for result in found.results]
+    text = _joined(found.text, *(call.line for call in calls), *results)
+    whole = _joined(found.text, *(call.whole for call in calls), *results)
     ids = tuple(call.id for call in calls if call.id)
-    return Message(who or "system", text, at, name or person, None, ids, answers)
+    return Message(who or "system", text, at, name or person, None, ids, answers, whole="" if whole == text else whole)
+
+
+def _joined(*said: str) -> str:
+    return clean.surrogates("\n".join(part for part in said if part))
 
 
 def _plain(message: Message) -> dict[str, object]:

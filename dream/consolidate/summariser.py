@@ -12,7 +12,7 @@ from dream.consolidate import cut, fidelity, raw, summary
 from dream.consolidate.attributed import attributed
 from dream.consolidate.cut import Item
 from dream.consolidate.patience import Patience
-from dream.consolidate.prepare import prepare, safe
+from dream.consolidate.prepare import prepare, safe, whole
 from dream.errors import AnswerUnusable, ModelError, ModelInaccessible, PromptTooLong, SpendingLimit
 from dream.llm.model import ChatMessage, Model
 from dream.models import Diagnostic, Kept, Message, NewEntry, Report, Usage
@@ -102,7 +102,7 @@ class Summariser:
     def _long(self, key: str, items: Sequence[Item], halvings: int) -> Batch:
         """Summarise one message in parts; where a spending bound stops that twice, keep it as it was said."""
         try:
-            batch = _joined(self._in_parts(key, items[0], self.budget, halvings))
+            batch = self._parted(key, items, self.budget, halvings)
         except SpendingLimit as error:
             if not self._stuck.again(key, items[0].position):
                 raise
@@ -122,11 +122,23 @@ class Summariser:
     def _halves(self, key: str, items: Sequence[Item], halvings: int) -> Iterator[Batch]:
         half = max(1, sum(item.tokens for item in items) // 2)
         if len(items) == 1:
-            yield _joined(self._in_parts(key, items[0], half, halvings))
+            yield self._parted(key, items, half, halvings)
             return
         size = min(cut.cut(items, half), len(items) - 1)
         yield from self._batches(key, items[:size], halvings)
         yield from self._batches(key, items[size:], halvings)
+
+    def _parted(self, key: str, items: Sequence[Item], budget: int, halvings: int) -> Batch:
+        """Summarise one message in parts; one that says more than its content, and failed in part, is kept whole."""
+        batch = _joined(self._in_parts(key, items[0], budget, halvings))
+        if not items[0].message.whole or all(entry.kind != "raw" for entry in batch.entries):
+            return batch
+        return replace(batch, entries=tuple(replace(entry, by_user=()) for entry in self._kept(key, items)))
+
+    def _kept(self, key: str, items: Sequence[Item]) -> list[NewEntry]:
+        return raw.entries(
+            key, items, self._zone, self._model.count, lambda message: whole(message, self._patterns, self._known)
+        )
 
     def _in_parts(self, key: str, item: Item, budget: int, halvings: int) -> Iterator[Batch]:
         for part in cut.parts(item, budget, lambda message: self._tokens(item.position, message)):
@@ -178,7 +190,7 @@ class Summariser:
             which = f"messages {first}–{last}" + (" and all that follow" if lost else "")
             self._report(Diagnostic(key, 0, f"{which} are kept as they were said: {reason}"))
         self._told = lost
-        return Batch(tuple(raw.entries(key, items, self._zone, self._model.count)), usage)
+        return Batch(tuple(self._kept(key, items)), usage)
 
     def _conversation(self, key: str, items: Sequence[Item]) -> str:
         told = [item for item in items if item.message.content]

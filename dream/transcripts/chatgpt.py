@@ -14,7 +14,7 @@ from dream.errors import TranscriptError
 from dream.models import Message
 from dream.transcripts import fields, times
 from dream.transcripts.fields import Json
-from dream.transcripts.parts import Call, line
+from dream.transcripts.parts import call
 from dream.transcripts.places import Place
 from dream.transcripts.reader import Pair
 from dream.transcripts.source import Head, Record, Source, records_in
@@ -132,7 +132,7 @@ def _messages(said: Json, identity: str, turns: Turns) -> Iterator[Message]:
             yield from turns.result(told, answers=None, at=at, identity=identity, name=fields.text(author, "name"))
     elif who == "assistant" and isinstance(to, str) and to != "all":
         shown = told[0] if isinstance(told, list) and told else told
-        asked = Call(identity, to, line(to, shown))
+        asked = call({"id": identity, "name": to, "input": shown})
         yield from turns.said("assistant", "", at=at, identity=identity, calls=[asked])
     elif who in ("user", "assistant") and kind in _SAID:
         yield from turns.said(who, told, at=at, identity=identity)

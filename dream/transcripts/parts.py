@@ -26,11 +26,12 @@ _RESULTS = {"tool_result", "toolResult", "tool-result", "function_call_output", 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A tool call: its id if it has one, the tool's name, and the call as one short line."""
+    """A tool call: its id if it has one, the tool's name, the call as one short line, and with all its arguments."""
 
     id: str | None
     name: str
     line: str
+    whole: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ def call(block: Mapping[str, Any]) -> Call:
     if arguments is None:
         arguments = fields.first(block, "input", "arguments", "args", "argsText")
     identity = fields.key(block, "id", "call_id", "tool_call_id", "toolCallId", "callID")
-    return Call(identity, name, line(name, arguments))
+    return Call(identity, name, line(name, arguments), _whole(name, arguments))
 
 
 def line(name: str, arguments: object) -> str:
@@ -103,6 +104,17 @@ def line(name: str, arguments: object) -> str:
     telling = clean.images(_telling(fields.opened(arguments)))
     shown = " ".join(f"→ {name}({telling[: 4 * LINE_CHARS]})".replace("\0", "").split())
     return shown if len(shown) <= LINE_CHARS else shown[: LINE_CHARS - 2] + "…)"
+
+
+def _whole(name: str, arguments: object) -> str:
+    """Show a call with all its arguments, as they came or as JSON; as its line does where there is but one."""
+    opened = fields.opened(arguments)
+    alone = opened.values() if isinstance(opened, dict) and len(opened) < 2 else [opened]
+    told = next(iter(alone), "")
+    if isinstance(told, str):
+        return clean.images(f"→ {name}({told})")
+    shown = arguments if isinstance(arguments, str) else "" if arguments is None else _as_json(arguments)
+    return clean.images(f"→ {name}({shown})")
 
 
 def cut(value: str, chars: int) -> str:

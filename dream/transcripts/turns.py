@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from hashlib import blake2b
@@ -97,7 +97,8 @@ class Turns:
         told = clean.said(found.text)
         asked = (*found.calls, *calls)
         identities = self._identities(asked)
-        shown = "\n".join(part for part in (told, *(call.line for call in asked)) if part)
+        shown = _joined(told, (call.line for call in asked))
+        whole = _joined(told, (clean.surrogates(call.whole).replace("\0", "") for call in asked))
         taken = 0
         for result in found.results:
             yield from self.result(
@@ -106,7 +107,7 @@ class Turns:
             taken += 1
         if shown:
             seed = (found.text, *(call.line for call in asked))
-            yield self._message(who, shown, seed, at, _nth(identity, taken), name, identities, None)
+            yield self._message(who, (shown, whole), seed, at, _nth(identity, taken), name, identities, None)
 
     def result(
         self,
@@ -122,9 +123,10 @@ class Turns:
             fitting = (key for key, tool in self._waiting.items() if name in (None, tool))
             answers = next(fitting, None)
         tool = self._waiting.pop(answers, None) if answers is not None else None
-        whole = parts.text(content)
-        told = parts.cut(clean.said(whole), self.options.tool_result_chars)
-        yield self._message("tool", told, (whole,), at, identity, name or tool, (), answers)
+        given = parts.text(content)
+        whole = clean.said(given)
+        told = parts.cut(whole, self.options.tool_result_chars)
+        yield self._message("tool", (told, whole), (given,), at, identity, name or tool, (), answers)
 
     def _identities(self, calls: Sequence[parts.Call]) -> tuple[str, ...]:
         found = []
@@ -140,7 +142,7 @@ class Turns:
     def _message(
         self,
         who: Role,
-        content: str,
+        told: tuple[str, str],
         seed: tuple[str, ...],
         at: object,
         identity: str | None,
@@ -148,13 +150,22 @@ class Turns:
         calls: tuple[str, ...],
         answers: str | None,
     ) -> Message:
-        """Make a message; `seed` is what it said as the file has it: no setting of ours changes its identity."""
+        """Make a message of what it `told`, in short and in full.
+
+        `seed` is what it said as the file has it: no setting of ours changes its identity.
+        """
         when = times.parse(at, self.options.zone)
         if when is None:
             when = times.parse(self.day, self.options.zone)
         else:
             self.day = at
-        return Message(who, content, when, name, identity or _digest(who, at, seed, answers), calls, answers)
+        content, whole = told
+        own = identity or _digest(who, at, seed, answers)
+        return Message(who, content, when, name, own, calls, answers, whole="" if whole == content else whole)
+
+
+def _joined(text: str, calls: Iterable[str]) -> str:
+    return "\n".join(part for part in (text, *calls) if part)
 
 
 def _nth(identity: str | None, number: int) -> str | None:
