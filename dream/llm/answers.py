@@ -28,7 +28,18 @@ _FINISHES: dict[str, Finish] = {
 }
 # A provider's own words for "this did not end well", which LiteLLM passes on as "stop".
 _FAILED = re.compile(r"error|fail|abort|cancel|malformed|unexpected|timeout", re.IGNORECASE)
-_THINKING = ("think", "thinking", "reasoning", "thought")
+# How models mark what they think before they answer, and where that ends.
+_THINKING = (
+    *((f"<{tag}>", f"</{tag}>") for tag in ("think", "thinking", "reasoning", "thought", "seed:think")),
+    ("<|channel>", "<channel|>"),  # Gemma 4, also round nothing
+    ("◁think▷", "◁/think▷"),  # Kimi
+    ("[THINK]", "[/THINK]"),  # Magistral
+    ("<|START_THINKING|>", "<|END_THINKING|>"),  # Command A
+)
+# Harmony, the form of gpt-oss: a header, `<|message|>`, the text of that channel, and a mark at its end.
+_HARMONY = re.compile(r"(?:<\|start\|>\w+)?(<\|channel\|>[^<]*(?:<\|constrain\|>[^<]*)?)<\|message\|>")
+_HARMONY_END = re.compile(r"<\|(?:end|return|call)\|>\s*\Z")
+_HARMONY_CALL = re.compile(r"to=functions\.([A-Za-z_]\w*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,20 +87,40 @@ def read_answer(raw: RawAnswer, offered: Sequence[str]) -> Answer:
 def without_thinking(text: str) -> str:
     """Drop thinking blocks from the start of `text`; one that never ends is all there is.
 
-    Tags further on are what the text talks about and stay. A closing tag alone on a line, with nothing opened
-    before it, ends a block whose opening tag was part of the prompt.
+    Marks further on are what the text talks about and stay. A closing mark that begins the text, or a line, with
+    nothing opened before it ends a block whose opening mark was part of the prompt; one of XML stands alone in a line.
     """
     rest = text.lstrip()
-    while tag := next((tag for tag in _THINKING if rest.startswith(f"<{tag}>")), None):
-        _, closed, after = rest.partition(f"</{tag}>")
-        if not closed:
-            return ""
-        text = rest = after.lstrip()
-    for tag in _THINKING:
-        before, closed, after = text.partition(f"\n</{tag}>\n")
-        if closed and f"<{tag}>" not in before and "```" not in before:
+    if _HARMONY.match(rest):
+        return _final(rest)
+    while pair := next((pair for pair in _THINKING if rest.startswith(pair)), None):
+        opened, closing = pair
+        if rest.startswith(opened):
+            _, closed, rest = rest.partition(closing)
+            if not closed:
+                return ""
+        else:
+            rest = rest.removeprefix(closing)
+        text = rest = rest.lstrip()
+    for opened, closing in _THINKING:
+        ends = f"\n{closing}\n" if closing.startswith("</") else f"\n{closing}"
+        before, closed, after = text.partition(ends)
+        if closed and opened not in before and "```" not in before:
             return after.lstrip()
     return text
+
+
+def _final(text: str) -> str:
+    """Return what an answer in channels says in the end, or the calls that it makes, each a name and an object."""
+    _, *parts = _HARMONY.split(text)
+    said, calls = "", []
+    for header, body in zip(parts[::2], parts[1::2], strict=True):
+        told = _HARMONY_END.sub("", body).strip()
+        if call := _HARMONY_CALL.search(header):
+            calls.append(f"functions.{call[1]}{told}")
+        elif "final" in header:
+            said = told
+    return "\n".join(calls) or said
 
 
 def calls_in_text(text: str, offered: Sequence[str]) -> tuple[tuple[ToolCall, ...], str]:

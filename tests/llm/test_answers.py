@@ -30,6 +30,20 @@ OFFERED = ("read_file", "edit_file", "skip_finding")
         ("- Asked what <think> and </think> tags are for", "- Asked what <think> and </think> tags are for"),
         ("- a\n<think>\nb\n</think>\n- c", "- a\n<think>\nb\n</think>\n- c"),
         ("`<think>` opens a block", "`<think>` opens a block"),
+        ("</think>\n\n- b", "- b"),
+        ("<|channel>thought\nLet me see.\n<channel|>- b", "- b"),
+        ("<|channel>thought\n<channel|>- b", "- b"),
+        ("<channel|>- b", "- b"),
+        ("the prompt opened it\n<channel|>- b", "- b"),
+        ("<|channel>thought\nnever ends", ""),
+        ("- Gemma ends its thoughts by <channel|>, says Mei", "- Gemma ends its thoughts by <channel|>, says Mei"),
+        ("◁think▷a◁/think▷b", "b"),
+        ("[THINK]a[/THINK]b", "b"),
+        ("<seed:think>a</seed:think>b", "b"),
+        ("<|START_THINKING|>a<|END_THINKING|>b", "b"),
+        ("<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>- b<|return|>", "- b"),
+        ("<|channel|>final<|message|>- b", "- b"),
+        ("<|channel|>analysis<|message|>never ends", ""),
         ("  indented text", "  indented text"),
     ],
 )
@@ -162,3 +176,11 @@ def test_no_text_at_all_is_an_error_of_ours(text: str) -> None:
     answer = read_answer(RawAnswer(text), OFFERED)
 
     assert answer.tool_calls or answer.text in text or answer.text == ""
+
+
+def test_a_call_in_a_channel_of_its_own_is_understood() -> None:
+    text = (
+        "<|channel|>analysis<|message|>USER.md has to be edited.<|end|><|start|>assistant<|channel|>commentary "
+        'to=functions.edit_file <|constrain|>json<|message|>{"path": "USER.md"}<|call|>'
+    )
+    assert read_answer(RawAnswer(text), OFFERED).tool_calls == (EDIT,)
