@@ -1,7 +1,8 @@
 """Forgetting for good: a text, or what one change wrote, leaves files, history, archive, records and every version.
 
 Unlike a restore this can't be taken back. It goes to its end or can be run again: a crash in between leaves every
-file whole, and a note in .dream/ that `dream doctor` reads.
+file whole, and a note in .dream/ by which it can be finished, or given up. The note holds the texts, for its owner to
+read; it is the last of all that goes.
 """
 
 from __future__ import annotations
@@ -9,16 +10,18 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import orjson
 
 from dream.errors import UnknownRevision, UsageError
 from dream.store import authors, faults, files, gitrewrite, transaction
+from dream.store.gitdiff import strays
 from dream.store.gitobjects import changed, is_memory
 from dream.store.gitrewrite import Names
 from dream.store.history_repair import Sealing
@@ -26,12 +29,13 @@ from dream.store.lock import run_lock
 from dream.store.scrub import SHORTEST, Needle, renamed
 from dream.store.workspace import TEMPLATES, Workspace
 
-UNDONE = "forgetting.json"  # in .dream/, from the first change to the last
+UNDONE = "forgetting.json"  # in .dream/, from the first change to the last: one JSON object a line
 LARGEST = 10_000_000  # bytes of a file that isn't ours: above it, it isn't looked into
 MOST_FILES = 10_000  # of the workspace that aren't ours are looked into
 
-_LOCKS = {"run.lock", "history.lock", "runs.lock"}
+_OTHERS = {"run.lock", "history.lock", "runs.lock", UNDONE}  # nothing in them is to be scrubbed
 _RUNS = re.compile(r"runs(\.\d+)?\.jsonl")
+Wanted = Callable[[], tuple[Needle, tuple[int, int] | None]]
 _FINDING = re.compile(r"^    applied: \[[A-Z-]+\] (.*) \{[\d,]+\}$", re.MULTILINE)
 
 
@@ -55,6 +59,29 @@ class Forgotten:
         return bool(self.places or self.versions[0])
 
 
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """A forgetting that was begun and did not come to its end.
+
+    `texts` are what it takes out; empty where the note is damaged, or an older version's, which kept only a hash.
+    """
+
+    number: int
+    since: datetime
+    texts: tuple[str, ...]
+    line: bytes
+
+    def is_of(self, needle: Needle) -> bool:
+        """Return whether it is of these very texts."""
+        if self.texts:
+            return self.texts == needle.given
+        with suppress(ValueError, TypeError, KeyError):
+            row = orjson.loads(self.line)
+            texts = "\n".join(needle.texts).encode("utf-8", "surrogatepass")
+            return bool(row["of"] == hashlib.blake2b(texts, key=bytes.fromhex(row["salt"])).hexdigest())
+        return False
+
+
 def forget(workspace: Workspace, what: str, *, text: bool = False, dry_run: bool = False, now: datetime) -> Forgotten:
     """Take `what` out of everything that is ours: a text, or the sha of a change for the lines that it added.
 
@@ -62,9 +89,41 @@ def forget(workspace: Workspace, what: str, *, text: bool = False, dry_run: bool
     in its place. Cursors, spans, dates and trailers stay. Raises UsageError for a text too short to be looked for,
     UnknownRevision, GitError and Busy; what had been changed by then stays changed, and running it again goes on.
     """
+    return _forget(workspace, lambda: _wanted(workspace, what, text=text), dry_run=dry_run, now=now)
+
+
+def finish(workspace: Workspace, number: int, *, dry_run: bool = False, now: datetime) -> Forgotten:
+    """Bring the unfinished forgetting `number` to its end; raises UsageError where its text is not known any more."""
+    one = _numbered(workspace, number)
+    if not one.texts:
+        raise UsageError(f"What number {number} was of is not noted; give its text again, or use --give-up {number}.")
+    return _forget(workspace, lambda: (Needle(one.texts), None), dry_run=dry_run, now=now)
+
+
+def give_up(workspace: Workspace, number: int, *, now: datetime) -> None:
+    """Drop the note of the unfinished forgetting `number`: what it had not reached yet stays as it is."""
+    with run_lock(workspace.private, "dream forget", now=now):
+        one = _numbered(workspace, number)
+        _note(workspace, [other for other in unfinished(workspace) if other != one])
+
+
+def unfinished(workspace: Workspace) -> list[Unfinished]:
+    """Return the forgettings that were begun and did not come to their end, by number."""
+    found: list[Unfinished] = []
+    for line in _read(workspace.private / UNDONE).splitlines():
+        number, since = 1 + max((one.number for one in found), default=0), datetime.fromtimestamp(0, UTC)
+        texts: tuple[str, ...] = ()
+        with suppress(ValueError, TypeError, KeyError):
+            row = orjson.loads(line)
+            since = datetime.fromisoformat(row["since"])
+            number, texts = int(row["number"]), tuple(map(str, row["texts"]))
+        found.append(Unfinished(number, since, texts, line))
+    return found
+
+
+def _forget(workspace: Workspace, wanted: Wanted, *, dry_run: bool, now: datetime) -> Forgotten:
     if dry_run:
-        needle, sources = _wanted(workspace, what, text=text)
-        return _preview(workspace, needle, sources)
+        return _preview(workspace, *wanted())
     with run_lock(workspace.private, "dream forget", now=now):
         # 1. What a crash cut short is finished; what a person typed becomes a version, so that it is looked into.
         undone = workspace.private / UNDONE
@@ -74,11 +133,14 @@ def forget(workspace: Workspace, what: str, *, text: bool = False, dry_run: bool
                 files.sweep(folder)
         transaction.recover(workspace)
         transaction.commit_hand_edits(workspace, now)
-        needle, sources = _wanted(workspace, what, text=text)
+        needle, sources = wanted()
         plan = _preview(workspace, needle, sources)
-        if not plan.found and not undone.exists():
+        for stray in strays():
+            shutil.rmtree(stray, ignore_errors=True)
+        others = [one for one in unfinished(workspace) if not one.is_of(needle)]
+        if not plan.found and others == unfinished(workspace):
             return plan
-        _begin(undone, needle, now)
+        _note(workspace, [*others, _begun(needle, 1 + max((one.number for one in others), default=0), now)])
         # 2. Files that git doesn't keep: history, its archive, the run record.
         _rewrite_history(workspace, needle, now)
         _rewrite_files(workspace, needle)
@@ -87,19 +149,35 @@ def forget(workspace: Workspace, what: str, *, text: bool = False, dry_run: bool
         _rename_in_records(workspace, names)
         # 4. The old versions go; this is the step that can't be taken back.
         gitrewrite.drop_old(workspace.git.git)
-        if _is_ours(undone, needle):
-            undone.unlink(missing_ok=True)
+        _note(workspace, others)
         left = _left(workspace, needle)
         return Forgotten(plan.places, plan.versions, tuple(names.new.items()), (*left, *plan.remains))
 
 
-def unfinished(workspace: Workspace) -> datetime | None:
-    """Return when a forgetting was begun that did not come to its end, or None."""
-    data = files.read_bytes(workspace.private / UNDONE)
-    try:
-        return datetime.fromisoformat(orjson.loads(data)["since"]) if data is not None else None
-    except (ValueError, TypeError, KeyError):
-        return datetime.fromtimestamp(0).astimezone()
+def _numbered(workspace: Workspace, number: int) -> Unfinished:
+    begun = unfinished(workspace)
+    for one in begun:
+        if one.number == number:
+            return one
+    known = ", ".join(str(one.number) for one in begun)
+    there = f"there is {known}" if known else "there is none"
+    raise UsageError(f"No unfinished forgetting has the number {number}; {there}.")
+
+
+def _begun(needle: Needle, number: int, now: datetime) -> Unfinished:
+    """Tell what is under way, and of what: only so can it be finished when nobody knows the text any more."""
+    row = {"number": number, "since": now.isoformat(), "texts": needle.given}
+    return Unfinished(number, now, needle.given, orjson.dumps(row))
+
+
+def _note(workspace: Workspace, begun: list[Unfinished]) -> None:
+    """Write down which forgettings are under way, for the owner alone to read; no file where none is."""
+    undone = workspace.private / UNDONE
+    if begun:
+        files.replace(undone, b"".join(one.line + b"\n" for one in begun))
+        return
+    with files.explained("removed", undone):
+        undone.unlink(missing_ok=True)
 
 
 def _wanted(workspace: Workspace, what: str, *, text: bool) -> tuple[Needle, tuple[int, int] | None]:
@@ -127,7 +205,8 @@ def _change(workspace: Workspace, what: str) -> str | None:
 
 
 def _preview(workspace: Workspace, needle: Needle, sources: tuple[int, int] | None) -> Forgotten:
-    places = [(name, found) for name, path in _ours(workspace) if (found := needle.count(_read(path)))]
+    left = ((str(path), path) for stray in strays() for path in sorted(stray.rglob("*")) if path.is_file())
+    places = [(name, found) for name, path in (*_ours(workspace), *left) if (found := needle.count(_read(path)))]
     git = workspace.git.git
     head = workspace.git.head()
     versions = gitrewrite.versions(git, head, needle) if head else (0, 0)
@@ -135,40 +214,18 @@ def _preview(workspace: Workspace, needle: Needle, sources: tuple[int, int] | No
 
 
 def _ours(workspace: Workspace) -> Iterator[tuple[str, Path]]:
-    """Yield every file of ours by its path in the workspace, but for git's own and the lock files."""
+    """Yield every file of ours by its path in the workspace, but for git's own, the lock files and the note."""
     root, private = workspace.root, workspace.private
     inside = (path for folder in (workspace.memory, private) for path in sorted(folder.rglob("*")))
     hidden = (private / "git", private / "git.new")
     for path in (root / "SOUL.md", root / "USER.md", *root.glob("*.md.saved"), *inside):
-        ours = path.is_file() and not path.is_symlink() and path.name not in _LOCKS
+        ours = path.is_file() and not path.is_symlink() and path.name not in _OTHERS
         if ours and not any(path.is_relative_to(folder) for folder in hidden):
             yield str(path.relative_to(root)), path
 
 
 def _read(path: Path) -> bytes:
     return files.read_bytes(path) or b""
-
-
-def _begin(undone: Path, needle: Needle, now: datetime) -> None:
-    """Note that a forgetting is under way, and of what only a salted hash."""
-    if undone.exists():
-        return
-    salt = os.urandom(16)
-    row = {"since": now.isoformat(), "salt": salt.hex(), "of": _hash(salt, needle)}
-    files.replace(undone, orjson.dumps(row))
-
-
-def _hash(salt: bytes, needle: Needle) -> str:
-    return hashlib.blake2b("\n".join(needle.texts).encode("utf-8", "surrogatepass"), key=salt).hexdigest()
-
-
-def _is_ours(undone: Path, needle: Needle) -> bool:
-    """Tell whether the note is of this very text; another one's stays, for that one is not done."""
-    try:
-        row = orjson.loads(_read(undone))
-        return bool(row["of"] == _hash(bytes.fromhex(row["salt"]), needle))
-    except (ValueError, TypeError, KeyError):
-        return True
 
 
 def _rewrite_history(workspace: Workspace, needle: Needle, now: datetime) -> None:
@@ -225,6 +282,9 @@ def _left(workspace: Workspace, needle: Needle) -> Iterator[str]:
     for name, path in _ours(workspace):
         if needle.count(_read(path)):
             yield f"{name} still holds it: somebody wrote it there meanwhile, or it names a session; run this again"
+    for one in unfinished(workspace):
+        if any(needle.count(text.encode("utf-8", "surrogatepass")) for text in one.texts):
+            yield f"the unfinished forgetting number {one.number} is of it too: finish it, or give it up"
     objects = gitrewrite.holders(workspace.git.git, needle)
     if objects:
         yield f"{len(objects)} git objects still hold it, because something beside dream's own branch keeps them"

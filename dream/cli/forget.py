@@ -15,44 +15,75 @@ SHORT = 10
 
 
 @click.command("forget", cls=TextCommand)
-@click.argument("what", type=options.Text(), metavar="TEXT|SHA")
+@click.argument("what", type=options.Text(), metavar="TEXT|SHA", required=False)
 @click.option("--text", "is_text", is_flag=True, help="It is a text, even if it looks like a sha.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show where it stands; change nothing.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--finish", type=int, metavar="N", help="End the forgetting N that was cut short.")
+@click.option("--give-up", "given_up", type=int, metavar="N", help="Leave the forgetting N at what it did.")
 @options.workspace
 @options.as_json
-def command(what: str, is_text: bool, dry_run: bool, yes: bool, directory: Path | None, as_json: bool) -> int | None:
+def command(
+    what: str | None,
+    is_text: bool,
+    dry_run: bool,
+    yes: bool,
+    finish: int | None,
+    given_up: int | None,
+    directory: Path | None,
+    as_json: bool,
+) -> int | None:
     """Take a fact or a secret out of files, history and every version, for good.
 
     TEXT is looked for in memory, history and its archive, what is held, the run record and all commits; a SHA stands
     for the lines that this change added. Unlike a restore, this can't be taken back: the commits are written anew under
     new names, and the old ones are deleted. Where it stands is shown first; without a terminal --yes is needed.
+    One that was cut short is run again with the same text, or by the number that `dream doctor` tells.
 
     \b
     Examples:
       dream forget "allergic to walnuts" --dry-run
       dream forget "hunter2-prod" --yes
       dream forget 3f9c2a71
+      dream forget --finish 1 --yes
     """
     from dream import forget
 
+    if sum(one is not None for one in (what, finish, given_up)) != 1:
+        raise UsageError("Name one of these: a text or a sha, --finish N, --give-up N.")
     workspace = options.open_workspace(directory)
+    if given_up is not None:
+        forget.give_up(workspace, given_up, now=options.now())
+        _tell_given_up(given_up, as_json=as_json)
+        return None
+
+    def run(*, dry_run: bool) -> Forgotten:
+        if finish is not None:
+            return forget.finish(workspace, finish, dry_run=dry_run, now=options.now())
+        return forget.forget(workspace, what or "", text=is_text, dry_run=dry_run, now=options.now())
+
     asks = not as_json and options.somebody_answers()
     if not (dry_run or yes or asks):
         raise UsageError(
             "Forgetting can't be taken back: look with --dry-run, and say --yes where there is no terminal."
         )
     if dry_run or (asks and not yes):
-        preview = forget.forget(workspace, what, text=is_text, dry_run=True, now=options.now())
+        preview = run(dry_run=True)
         _tell(preview, as_json=as_json)
         if dry_run or not preview.found:
             return None
         if not options.confirmed("Forget it for good?"):
             output.say("Nothing was changed.")
             return 1
-    done = forget.forget(workspace, what, text=is_text, now=options.now())
-    _tell(done, as_json=as_json)
+    _tell(run(dry_run=False), as_json=as_json)
     return None
+
+
+def _tell_given_up(number: int, *, as_json: bool) -> None:
+    if as_json:
+        output.emit({"outcome": "given up", "number": number})
+    else:
+        output.say(f"Number {number} is given up; where it had not come to, its text still stands.")
 
 
 def _tell(done: Forgotten, *, as_json: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
@@ -20,6 +21,7 @@ from dream.nights import timers
 from dream.settings import Settings
 from dream.store import gitdir, intent, transaction
 from dream.store.files import TEMPORARY, sweep
+from dream.store.gitdiff import strays
 from dream.store.gitobjects import FILES
 from dream.store.lock import run_lock
 from dream.store.workspace import Workspace
@@ -59,9 +61,10 @@ def _unfinished(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
     if (workspace.private / intent.FILE_NAME).exists():
         mended = repair and transaction.recover(workspace)
         yield Ailment(".dream/apply.json", "a commit was cut short by a crash", "the next `dream run` ends it", mended)
-    if (since := unfinished(workspace)) is not None:
-        text = f"a `dream forget` of {since:%Y-%m-%d %H:%M} did not come to its end"
-        yield Ailment(f".dream/{UNDONE}", text, "run it again with the same text")
+    for one in unfinished(workspace):
+        text = f"the `dream forget` number {one.number}, of {one.since:%Y-%m-%d %H:%M}, did not come to its end"
+        ends = f"`dream forget --finish {one.number}` ends it" if one.texts else "run it again with the same text"
+        yield Ailment(f".dream/{UNDONE}", text, f"{ends}; `dream forget --give-up {one.number}` leaves it at that")
 
 
 def _queue(workspace: Workspace) -> Iterator[Ailment]:
@@ -75,7 +78,7 @@ def _queue(workspace: Workspace) -> Iterator[Ailment]:
 def _leftovers(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
     """Name what a killed write left beside its goal; what a living process writes is not old enough to be named."""
     for folder in (workspace.root, workspace.memory, workspace.memory / "archive", workspace.private):
-        left = {path for path in folder.glob(f".*{TEMPORARY}") if path.is_file()}
+        left = set(folder.glob(f".*{TEMPORARY}"))
         if not left:
             continue
         if repair:
@@ -84,6 +87,11 @@ def _leftovers(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
             text = "was left half-written by a process that was killed"
             cure = "dream doctor --repair removes it, unless its process still lives"
             yield Ailment(str(path.relative_to(workspace.root)), text, cure, not path.exists())
+    for path in strays():
+        if repair:
+            shutil.rmtree(path, ignore_errors=True)
+        text = "was left with text of memory by an older dream that was killed"
+        yield Ailment(str(path), text, f"{REPAIR} removes it", not path.exists())
 
 
 def _open_to_all(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:

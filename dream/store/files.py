@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -185,7 +186,11 @@ def sweep(directory: Path) -> None:
     with suppress(FileNotFoundError, NotADirectoryError):
         for leftover in directory.glob(f".*{TEMPORARY}"):
             process = leftover.name.removesuffix(TEMPORARY).rpartition(".")[2].partition("-")[0]
-            if process.isdecimal() and not alive(int(process)):
+            if not process.isdecimal() or alive(int(process)):
+                continue
+            if leftover.is_dir() and not leftover.is_symlink():
+                shutil.rmtree(leftover, ignore_errors=True)
+            else:
                 leftover.unlink(missing_ok=True)
 
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from dream.door import make_folder
+from dream.store.files import explained, temporary_name, write_beside
 from dream.store.gitenv import Git
 
 # Whatever the person's configuration or attributes say: plain text, nothing run, no renames.
@@ -28,25 +34,45 @@ class Diff:
     files: Mapping[str, LineCount]
 
 
-def compare(old: Mapping[str, bytes | None], new: Mapping[str, bytes | None]) -> Diff:
-    """Compare two states of the files; None and absent are the same. One process, nothing left on disk."""
-    import tempfile
+def compare(old: Mapping[str, bytes | None], new: Mapping[str, bytes | None], private: Path) -> Diff:
+    """Compare two states of the files; None and absent are the same. One process, nothing left on disk.
 
+    Git wants files: they lie in `private`, under a name by which `files.sweep` knows what a killed process left.
+    """
     paths = [path for path in sorted({*old, *new}) if old.get(path) != new.get(path)]
     if not paths:
         return Diff("", {})
-    with tempfile.TemporaryDirectory(prefix="dream-diff-") as scratch:
-        for side, files in (("a", old), ("b", new)):
-            (Path(scratch) / side).mkdir()
-            for path in paths:
-                data = files.get(path)
-                if data is not None:
-                    target = Path(scratch) / side / path
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    target.write_bytes(data)
-        arguments = ("diff", "--no-index", "--no-prefix", "--numstat", "--patch", "-z", *PLAIN, "a", "b")
-        printed = Git(Path(scratch)).run(*arguments, ok=(0, 1))
+    scratch = temporary_name(private / "diff")
+    with explained("written", scratch):
+        try:
+            for side, states in (("a", old), ("b", new)):
+                make_folder(scratch / side)
+                for path in paths:
+                    if (data := states.get(path)) is not None:
+                        make_folder((scratch / side / path).parent)
+                        write_beside(scratch / side / path, data, scratch / side / path, durable=False)
+            arguments = ("diff", "--no-index", "--no-prefix", "--numstat", "--patch", "-z", *PLAIN, "a", "b")
+            printed = Git(scratch).run(*arguments, ok=(0, 1))
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
     return split(printed, sides=True)
+
+
+def strays() -> list[Path]:
+    """Name what older versions of dream left in the system's directory of temporary files when they were killed.
+
+    They compared files there, so text of memory stands in it.
+    """
+    import tempfile
+
+    found = []
+    places = {Path(tempfile.gettempdir()), Path("/tmp")}  # noqa: S108  # TMPDIR, and where cron has none
+    for path in sorted(path for place in places for path in place.glob("dream-diff-*")):
+        with suppress(OSError):
+            status = path.lstat()
+            if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid():
+                found.append(path)
+    return found
 
 
 def split(printed: bytes, *, sides: bool = False) -> Diff:

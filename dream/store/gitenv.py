@@ -151,6 +151,8 @@ class Git:
         own = dict(_ENVIRONMENT)
         if self.git_dir is not None:
             own |= {"GIT_DIR": str(self.git_dir), "GIT_WORK_TREE": str(self.work_tree)}
+        else:
+            own |= {"GIT_CEILING_DIRECTORIES": str(self.work_tree.parent)}
         command = [part for setting in _CONFIGURATION for part in ("-c", setting)] + [*arguments]
         start = _read if arguments[0] in _READING else _change
         self.started += 1

@@ -200,7 +200,7 @@ class GitStore:
 
     def compare(self, old: Mapping[str, bytes | None], new: Mapping[str, bytes | None]) -> Diff:
         """Compare two states of the files; nothing is written to the repository."""
-        return compare(old, new)
+        return compare(old, new, self.private)
 
     def merge(self, base: bytes, ours: bytes, theirs: bytes) -> bytes:
         """Merge by lines; raises Conflict that shows the hunk."""

@@ -31,7 +31,8 @@ class Needle:
     """The texts to take out, as patterns that also find them escaped as in JSON."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        self.texts = tuple(dict.fromkeys(stripped for text in texts if (stripped := _bare(text))))
+        self.given = tuple(texts)
+        self.texts = tuple(dict.fromkeys(stripped for text in self.given if (stripped := _bare(text))))
         plain = "|".join(_pattern(text, r"\s+") for text in self.texts) or r"(?!)"
         written = "|".join(dict.fromkeys(one for text in self.texts for one in _escaped(text))) or r"(?!)"
         self._text = re.compile(plain, re.IGNORECASE)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -237,3 +239,81 @@ def test_what_is_left_of_bytes(before: bytes, after: bytes) -> None:
 
 def test_the_command_is_listed() -> None:
     assert "forget" in dream_group.list_commands(dream_group.make_context("dream", ["--help"], resilient_parsing=True))
+
+
+def cut_short(pattern: Path, root: Path, shim: Path) -> None:
+    """Kill a forgetting halfway, when the first files are clean and the versions are not."""
+    copy(pattern, root)
+    calls = dream(root, "forget", FACT, "--yes", fault=Fault(shim, 0)).calls
+    copy(pattern, root)
+    assert dream(root, "forget", FACT, "--yes", fault=Fault(shim, calls // 2)).status == -9
+
+
+def test_a_forgetting_that_was_cut_short_is_finished_by_its_number(pattern: Path, tmp_path: Path, shim: Path) -> None:
+    root = tmp_path / "w"
+    cut_short(pattern, root, shim)
+    [told] = [one for one in dream(root, "doctor", "--json").json if one["file"] == ".dream/forgetting.json"]
+    assert told["cure"].startswith("`dream forget --finish 1` ends it")
+    assert (root / ".dream/forgetting.json").stat().st_mode & 0o777 == 0o600
+    assert dream(root, "forget", "--finish", 2, "--yes").status == 2
+    assert dream(root, "forget", "--finish", 1).status == 2  # without a terminal nothing is forgotten unasked
+    done = dream(root, "forget", "--finish", 1, "--yes", "--json")
+    assert (done.status, done.json["outcome"]) == (0, "forgotten")
+    assert holders(root, FACT) == []
+    assert dream(root, "doctor", "--json").json == []
+
+
+def test_a_forgetting_that_was_cut_short_is_given_up_by_its_number(pattern: Path, tmp_path: Path, shim: Path) -> None:
+    root = tmp_path / "w"
+    cut_short(pattern, root, shim)
+    assert dream(root, "forget", "something else", "--yes").status == 0  # another one leaves it as it is
+    done = dream(root, "forget", "--give-up", 1, "--json")
+    assert (done.status, done.json) == (0, {"outcome": "given up", "number": 1})
+    assert dream(root, "forget", "--give-up", 1).status == 2
+    assert dream(root, "doctor", "--json").json == []
+
+
+@pytest.mark.parametrize("note", [b"{}", b'{"since": "2026-11-21T03:00:00+00:00", "salt": "00", "of": "00"}', b"\xff"])
+def test_what_an_older_version_noted_can_be_given_up(pattern: Path, tmp_path: Path, note: bytes) -> None:
+    root = copy(pattern, tmp_path / "w")
+    (root / ".dream/forgetting.json").write_bytes(note)
+    refused = dream(root, "forget", "--finish", 1, "--yes")
+    assert (refused.status, "--give-up 1" in refused.err) == (2, True)
+    assert dream(root, "forget", "--give-up", 1).status == 0
+    assert dream(root, "doctor", "--json").json == []
+
+
+def test_what_stands_in_the_systems_temporary_folder_is_forgotten_too(pattern: Path, tmp_path: Path) -> None:
+    root, folder = copy(pattern, tmp_path / "w"), tmp_path / "tmp"
+    for name in ("dream-diff-one", "dream-diff-two"):
+        (folder / name / "a/memory").mkdir(parents=True)
+        (folder / name / "a/memory/MEMORY.md").write_text(f"- {FACT}\n")
+    (folder / "dream-diff-link").symlink_to(root)
+    (folder / "mine").write_text(FACT)
+    told = dream(root, "doctor", "--json", TMPDIR=str(folder)).json
+    assert {one["file"] for one in told} >= {str(folder / "dream-diff-one"), str(folder / "dream-diff-two")}
+    done = dream(root, "forget", FACT, "--yes", "--json", TMPDIR=str(folder))
+    assert {"file": str(folder / "dream-diff-one/a/memory/MEMORY.md"), "count": 1} in done.json["places"]
+    assert sorted(path.name for path in folder.iterdir()) == ["dream-diff-link", "mine"]
+    (folder / "dream-diff-three").mkdir()
+    assert all(one["mended"] for one in dream(root, "doctor", "--repair", "--json", TMPDIR=str(folder)).json)
+    assert not (folder / "dream-diff-three").exists()
+
+
+def test_a_dream_killed_while_it_compares_leaves_nothing_outside_the_workspace(pattern: Path, tmp_path: Path) -> None:
+    root, folder, programs = copy(pattern, tmp_path / "w"), tmp_path / "tmp", tmp_path / "programs"
+    folder.mkdir()
+    programs.mkdir()
+    real = shutil.which("git")
+    script = f'#!/bin/sh\ncase "$*" in *--no-index*) kill -9 $PPID;; *) exec {real} "$@";; esac\n'
+    (programs / "git").write_text(script)
+    (programs / "git").chmod(0o755)
+    user = root / "USER.md"
+    user.write_text(user.read_text() + "- the code of the door is 4711\n")
+    path = f"{programs}:{os.environ['PATH']}"
+    assert dream(root, "run", TMPDIR=str(folder), PATH=path).status == -9
+    assert list(folder.iterdir()) == []
+    assert list((root / ".dream").glob(".diff.*"))
+    assert dream(root, "forget", "the code of the door is 4711", "--yes").status == 0
+    assert holders(root, "4711") == []
+    assert not list((root / ".dream").glob(".diff.*"))
