@@ -134,7 +134,7 @@ def _damaged(flaws: Sequence[Diagnostic]) -> list[str]:
 
 def _failed(recorded: Sequence[RunRecord]) -> list[str]:
     """Tell of each command whose last run failed; `recorded` is newest first."""
-    latest = {record.command: record for record in reversed(recorded)}
+    latest = {record.command: record for record in reversed(recorded) if record.outcome != "refused"}
     failed = [record for record in latest.values() if record.outcome == "failed"]
     return [f"the last {WORDS.get(one.command, one.command)} failed: {one.reason}" for one in failed]
 

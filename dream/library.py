@@ -57,7 +57,11 @@ class Dream:
     def run(self, *, max_batches: int | None = None, dry_run: bool = False, now: datetime | None = None) -> RunReport:
         """Dream until nothing is left, or `max_batches` times; raises Busy when another run holds the workspace."""
         return pipeline.run(
-            self.workspace, settings=self.settings, max_batches=max_batches, dry_run=dry_run, now=now or _now()
+            self.workspace,
+            settings=self.settings,
+            max_batches=max_batches,
+            dry_run=dry_run,
+            now=now or _now,
         )
 
     def restore(

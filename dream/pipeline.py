@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from dream.consolidate.archive import Consolidated
@@ -22,8 +23,8 @@ from dream.dreaming.dreamer import Dreamer, Models, brief
 from dream.errors import DreamError, SpendingLimit
 from dream.llm.model import Model
 from dream.llm.open import open_model
-from dream.models import Diagnostic, Report
-from dream.reports import BatchReport, ConsolidateReport, RunReport
+from dream.models import Diagnostic
+from dream.reports import BatchReport, ConsolidateReport, Progress, RunReport, Step
 from dream.runs import endings
 from dream.runs.opening import half_price, open_meter, open_models
 from dream.runs.records import consolidation_record, failure_recorded, run_record
@@ -36,7 +37,7 @@ from dream.store.live import left_behind, quiet_at
 from dream.store.lock import run_lock
 from dream.store.workspace import Workspace
 
-Progress = Callable[[str], None]
+Clock = Callable[[], datetime]
 
 
 def consolidate(
@@ -72,7 +73,7 @@ def consolidate(
         try:
             talks = feed.talks(files) if files else None
             left = left_behind(workspace.private, quiet_at(now, settings)) if idle else []
-            done, waits, stopped = _summarised(workspace, talks, left, settings, now, watch, diagnostics.append, model)
+            done, waits, stopped = _summarised(workspace, feed, talks, left, settings, now, model)
         # 3. What is now in history as a whole is not opened again.
         finally:
             feed.close()
@@ -86,7 +87,7 @@ def run(
     workspace: Workspace,
     *,
     settings: Settings,
-    now: datetime,
+    now: datetime | Clock,
     max_batches: int | None = None,
     dry_run: bool = False,
     progress: Progress | None = None,
@@ -97,10 +98,14 @@ def run(
 
     What goes wrong ends the run: the dreams before it stay, the one that failed changed nothing, and the
     report says why. With `dry_run` nothing is written, not even a record. `locked`: the caller holds the lock.
+    `progress` is told of each dream before and after it, and of each model that is asked. With a clock as `now` each
+    commit carries its own time.
     Raises Busy when another run holds the workspace.
     """
     with nullcontext() if locked else run_lock(workspace.private):
-        models = models or open_models(workspace, settings, now)
+        watch, clock = progress or _nobody, now if callable(now) else partial(_same, now)
+        now = clock()
+        models = models or open_models(workspace, settings, now, watch)
         batches: list[BatchReport] = []
         waits, failure = "", None
         try:
@@ -111,8 +116,10 @@ def run(
             with half_price(workspace, settings, "phase1", models.meter, models.phase1, now, asks=not dry_run) as calls:
                 calls.plan(workspace.dream_cursor(), brief(workspace, settings, now))
                 asking = replace(models, phase1=calls.model)
-                dreamer = Dreamer(workspace, asking, settings, now, dry_run, calls.cut)
-                batches.extend(_dreams(dreamer, max_batches, progress or _nobody))
+                dreamer = Dreamer(workspace, asking, settings, now, dry_run, calls.cut, clock)
+                for batch in _dreams(workspace, dreamer, max_batches, watch):
+                    batches.append(batch)
+                    watch(Step("", ended=batch))
                 waits = calls.sentence
             # 3. Dreamt history over its budget moves to the archive; loose git objects are packed.
             if batches and not dry_run:
@@ -137,12 +144,11 @@ def _settle(workspace: Workspace, now: datetime) -> None:
 
 def _summarised(
     workspace: Workspace,
+    feed: Feed,
     talks: Iterator[Talk] | None,
     left: Sequence[str],
     settings: Settings,
     now: datetime,
-    progress: Progress,
-    report: Report,
     model: Model | None,
 ) -> tuple[list[Consolidated], str, SpendingLimit | None]:
     """Bring `talks` into history, and the sessions that stopped agents have `left` behind.
@@ -154,34 +160,44 @@ def _summarised(
     if talks is None and not left:
         return done, "", None
     try:
-        meter = open_meter(workspace, settings, now)
+        meter = open_meter(workspace, settings, now, feed.progress)
         asked = model or open_model(settings, "consolidator", meter)
         with half_price(workspace, settings, "consolidator", meter, asked, now) as calls:
             folder = workspace.prompts
-            consolidator = Consolidator(workspace.history, calls.model, settings, prompts_folder=folder, report=report)
+            consolidator = Consolidator(
+                workspace.history, calls.model, settings, prompts_folder=folder, report=feed.report
+            )
             in_flight = 1 if settings.model_for("consolidator") == "embedded" else settings.parallel
             ready = calls.ready(talks) if talks is not None else ()
-            done.extend(consolidator.sessions(ready, now=now, parallel=in_flight, before=progress))
-            at_once = Consolidator(workspace.history, asked, settings, prompts_folder=folder, report=report)
+            done.extend(consolidator.sessions(ready, now=now, parallel=in_flight, before=feed.consolidates))
+            at_once = Consolidator(workspace.history, asked, settings, prompts_folder=folder, report=feed.report)
             for key in left:
-                progress(f"consolidating {key}")
+                feed.consolidates(key)
                 done.append(at_once.archive(Session(key, workspace.history), now=now, can_wait=True))
             return done, calls.sentence, None
     except SpendingLimit as error:
         return done, "", error
 
 
-def _dreams(dreamer: Dreamer, most: int | None, progress: Progress) -> Iterator[BatchReport]:
+def _dreams(workspace: Workspace, dreamer: Dreamer, most: int | None, progress: Progress) -> Iterator[BatchReport]:
     """Yield each dream as it ends, up to `most`; a batch that was split to be tried again is none."""
+    first, last = workspace.dream_cursor(), workspace.history.last_cursor()
     while (most is None or most > 0) and (batch := dreamer.next_batch()):
-        progress(f"dreaming entries {batch[0].cursor}–{batch[-1].cursor}")
+        share = (batch[0].cursor - 1 - first) / max(last - first, 1)
+        begin, end = batch[0].cursor, batch[-1].cursor
+        which = f"entry {end}" if begin == end else f"entries {begin}–{end}"
+        progress(Step(f"dreaming {which} of {last}", None if most else share))
         if (report := dreamer.dream(batch)) is not None:
             most = None if most is None else most - 1
             yield report
 
 
-def _nobody(step: str) -> None:
+def _nobody(step: Step) -> None:
     """Nobody watches."""
+
+
+def _same(now: datetime) -> datetime:
+    return now
 
 
 def _clock() -> datetime:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -11,6 +11,22 @@ from dream.models import Diagnostic, Kept, Outcome, Proposal, Usage
 NOTHING_NEW = "nothing new: history holds every message that was read"  # the reason of a consolidation
 
 RunOutcome = Literal["committed", "nothing", "held", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What long work does next, in words; `share` of all its work is done, where that is known.
+
+    With `waits`, `what` is the model that has been asked for it. `ended` is the dream that has just ended.
+    """
+
+    what: str
+    share: float | None = None
+    waits: bool = False
+    ended: BatchReport | None = None
+
+
+Progress = Callable[[Step], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ PIPED = "stdin"  # the id of a session that comes on standard input and has none
 @click.option("--hook", is_flag=True, help="Read a hook's JSON on standard input: its `transcript_path` is the PATH.")
 @click.option("--detach", is_flag=True, help="Work on in the background and return at once: agents end hooks soon.")
 @click.option("--idle", is_flag=True, help="Leave out what was written to within the last `idle_hours`.")
+@options.quiet
 @options.models
 @options.workspace
 @options.as_json
@@ -48,6 +49,7 @@ def command(
     hook: bool,
     detach: bool,
     idle: bool,
+    quiet: bool,
     model: str | None,
     pairs: tuple[str, ...],
     directory: Path | None,
@@ -76,18 +78,18 @@ def command(
     said = options.standard_bytes() if Path("-") in paths and not hook else None
     named = _of_hook() if hook else []
     if hook and not named:
-        return _told(_nothing(), as_json=as_json)
+        return _told(_nothing(), as_json=as_json, quiet=quiet)
     if detach and not detached.leave(workspace.private):
         return 0
     with nullcontext() if said is None else _piped(said, workspace.private) as piped:
         named += [file for path in paths for file in _named(path, piped, workspace, settings)]
         if not named:
             named, idle = _configured(workspace, settings), True
-        with progress("reading", quiet=as_json) as shown:
+        with progress("reading", quiet=as_json or quiet) as shown:
             report = pipeline.consolidate(
                 workspace, named, settings=settings, now=options.now(), format=format_name, idle=idle, progress=shown
             )
-    return _told(report, as_json=as_json, piped=piped)
+    return _told(report, as_json=as_json, quiet=quiet, piped=piped)
 
 
 @contextmanager
@@ -140,7 +142,7 @@ def _of_hook() -> list[Path | File]:
         raise UsageError('--hook needs {"transcript_path": "…"} as JSON on standard input.') from error
 
 
-def _told(report: ConsolidateReport, *, as_json: bool, piped: File | None = None) -> int:
+def _told(report: ConsolidateReport, *, as_json: bool, quiet: bool, piped: File | None = None) -> int:
     """Print what was done and return the exit status: 1 too where a path that was named could not be read."""
     from dream.sources.listing import Unread
 
@@ -152,7 +154,7 @@ def _told(report: ConsolidateReport, *, as_json: bool, piped: File | None = None
         if report.failed:
             output.problem(report.reason)
     else:
-        show.consolidated(report)
+        show.consolidated(report, quiet=quiet)
     return 1 if report.failed or any(isinstance(found, Unread) for found in report.diagnostics) else 0
 
 

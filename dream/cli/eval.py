@@ -12,6 +12,7 @@ from dream.cli import options, output, show
 from dream.cli.group import DreamCommand
 from dream.cli.progress import progress
 from dream.errors import UsageError
+from dream.reports import Step
 from dream.text import clean
 
 if TYPE_CHECKING:
@@ -62,7 +63,8 @@ def command(
     sizes = _sizes(tokens) or report.SIZES
     conversations = datasets.load(dataset, limit=limit, sittings=sittings)
     with progress("reading", quiet=as_json) as shown:
-        found = report.evaluate(conversations, settings, sizes=sizes, tell=shown or _quiet)
+        tell = (lambda what: shown(Step(what))) if shown else (lambda what: None)
+        found = report.evaluate(conversations, settings, sizes=sizes, tell=tell)
     if keep is not None:
         _write(keep, found.memories)
     if as_json:
@@ -101,10 +103,6 @@ def _write(folder: Path, memories: dict[str, str]) -> None:
             (folder / f"{name}.txt").write_text(text, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{folder} cannot be written to: {error.strerror}.") from error
-
-
-def _quiet(step: str) -> None:
-    """Nobody watches."""
 
 
 def _show(table: Table) -> None:

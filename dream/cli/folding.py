@@ -27,13 +27,13 @@ def folded(text: str, columns: int) -> str:
 
 
 def _folded(line: str, columns: int) -> str:
-    if _width(line) <= columns:
+    if width(line) <= columns:
         return line
     lead = re.match(" *", line)
     indent = " " * min((lead.end() if lead else 0) + HANG, columns // 2)
     lines, here = [], ""
     for piece in _pieces(line, columns - len(indent)):
-        if here.strip() and _width(here + piece) > columns:
+        if here.strip() and width(here + piece) > columns:
             lines.append(here)
             here = indent + piece.lstrip(" ")
         else:
@@ -43,10 +43,20 @@ def _folded(line: str, columns: int) -> str:
 
 def _pieces(line: str, room: int) -> Iterator[str]:
     for piece in _PIECE.findall(line):
-        whole = _width(piece.strip()) <= room
+        whole = width(piece.strip()) <= room
         yield from [piece] if whole else re.findall(" *[^ ]+", piece)
 
 
-def _width(text: str) -> int:
+def cut(text: str, columns: int) -> str:
+    """Return as much of the beginning of `text` as fits into `columns`."""
+    used = 0
+    for place, char in enumerate(text):
+        used += width(char)
+        if used > columns:
+            return text[:place]
+    return text
+
+
+def width(text: str) -> int:
     """Count the columns of a terminal that `text` takes: two for a wide character, none for one that combines."""
     return sum(0 if unicodedata.combining(ch) else 2 if unicodedata.east_asian_width(ch) in "WF" else 1 for ch in text)

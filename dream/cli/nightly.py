@@ -14,10 +14,11 @@ from dream.settings import REACHING
 
 
 @click.command("nightly", cls=DreamingCommand)
+@options.quiet
 @options.models
 @options.workspace
 @options.as_json
-def command(model: str | None, pairs: tuple[str, ...], directory: Path | None, as_json: bool) -> int:
+def command(quiet: bool, model: str | None, pairs: tuple[str, ...], directory: Path | None, as_json: bool) -> int:
     """Consolidate the configured sources, then dream: what cron calls.
 
     Reads what the `sources` of dream.toml have that was quiet for `idle_hours`, dreams until nothing is left or
@@ -35,12 +36,12 @@ def command(model: str | None, pairs: tuple[str, ...], directory: Path | None, a
 
     workspace = options.open_workspace(directory)
     settings = options.read_settings(workspace, model, pairs, using=REACHING)
-    with progress("the night begins", quiet=as_json) as shown:
+    with progress("the night begins", quiet=as_json or quiet, lines=False) as shown:
         report = nightly.night(workspace, settings=settings, now=options.now(), environ=os.environ, progress=shown)
     if as_json:
         output.emit(shapes.night(report))
         if report.run.outcome == "failed":
             output.problem(report.run.reason)
     else:
-        show.night(report)
+        show.night(report, quiet=quiet)
     return report.exit_status

@@ -87,6 +87,8 @@ settings_of = _directory("directory", "Go by this workspace's dream.toml too; it
 as_json = click.option(
     "--json", "as_json", is_flag=True, callback=inherited, help="Print one JSON value on stdout and nothing else."
 )
+quiet = click.option("-q", "--quiet", is_flag=True, help="Print nothing but what is wrong.")
+verbose = click.option("-v", "--verbose", is_flag=True, help="Show each finding too, and what became of it.")
 _model = click.option("-m", "--model", metavar="MODEL", help="The model for all three jobs: any LiteLLM name.")
 _set = click.option(
     "-s", "--set", "pairs", multiple=True, metavar="NAME=VALUE", help="Any setting, for this time. Can be repeated."

@@ -7,13 +7,14 @@ import json
 import os
 import shutil
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TextIO
 
 import click
 
-from dream.cli.folding import folded
+from dream.cli.folding import cut, folded, width
 
 
 def prepare() -> None:
@@ -85,6 +86,17 @@ def colours(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
+def passing(line: str) -> None:
+    """Show a line on the terminal behind stderr until anything else is printed, or the next one; "" takes it away."""
+    with _TURN:
+        room = shutil.get_terminal_size().columns - 1
+        line = line if width(line) <= room else f"{cut(line, room - 1)}…"
+        if line != _PASSING[0]:
+            _PASSING[0] = line
+            _attempt(sys.stderr, lambda: sys.stderr.write(f"{ERASE}{line}"))
+            _attempt(sys.stderr, sys.stderr.flush)
+
+
 def close() -> bool:
     """Flush what is left and tell whether all could be written, or was not wanted.
 
@@ -105,13 +117,19 @@ def _safe(line: str) -> str:
     return text.clean(line)
 
 
+ERASE = "\r\x1b[K"  # goes to the beginning of the line and empties it
+_PASSING = [""]  # what stands on the terminal's last line and gives way
+_TURN = threading.RLock()  # of those who write to the terminal
 _LOST: list[OSError] = []  # why something that was to be printed could not be written
 
 
 def _write(stream: TextIO, line: str, *, now: bool = False) -> None:
-    _attempt(stream, lambda: stream.write(line))
-    if now or stream.isatty():
-        _attempt(stream, stream.flush)
+    if _PASSING[0]:
+        passing("")
+    with _TURN:
+        _attempt(stream, lambda: stream.write(line))
+        if now or stream.isatty():
+            _attempt(stream, stream.flush)
 
 
 def _attempt(stream: TextIO, deed: Callable[[], object]) -> None:

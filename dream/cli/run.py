@@ -12,7 +12,7 @@ from dream.cli import options, output
 from dream.cli.group import DreamingCommand
 
 if TYPE_CHECKING:
-    from dream.reports import RunReport
+    from dream.reports import Step
     from dream.settings import Settings
     from dream.store.workspace import Workspace
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 @click.option("--max-batches", type=click.IntRange(min=1), metavar="N", help="Stop after N dreams.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show what the dreams would change; change nothing.")
 @click.option("--estimate", is_flag=True, help="Say what the dreams would cost; call no model and change nothing.")
+@options.verbose
+@options.quiet
 @options.models
 @options.workspace
 @options.as_json
@@ -28,6 +30,8 @@ def command(
     max_batches: int | None,
     dry_run: bool,
     estimate: bool,
+    verbose: bool,
+    quiet: bool,
     model: str | None,
     pairs: tuple[str, ...],
     directory: Path | None,
@@ -42,12 +46,14 @@ def command(
     \b
     Examples:
       dream run
+      dream run --verbose
       dream run --dry-run
       dream run --dry-run --estimate --model openai/gpt-5-mini
       dream run --model openai/gpt-5-mini --max-batches 5
       dream run --set batch_tokens=8000 --json
     """
-    if not (model or pairs or dry_run or estimate) and _idle(directory, as_json=as_json):
+    quiet = quiet and not as_json
+    if not (model or pairs or dry_run or estimate) and _idle(directory, as_json=as_json, quiet=quiet):
         return 0
     from dream.settings import CALLING
 
@@ -56,28 +62,35 @@ def command(
     _warn(workspace.root)
     if estimate:
         return _estimate(workspace, settings, max_batches, as_json=as_json)
-    if not dry_run and _nothing(workspace, settings, as_json=as_json):
+    if not dry_run and _nothing(workspace, settings, as_json=as_json, quiet=quiet):
         return 0
     from dream import pipeline
+    from dream.cli import shapes, show
     from dream.cli.progress import progress
 
-    with progress("dreaming", quiet=as_json) as shown:
+    with progress("dreaming", quiet=as_json or quiet) as shown:
+
+        def watch(step: Step) -> None:
+            if shown:
+                shown(step)
+            if step.ended and not (as_json or quiet):
+                show.batch(step.ended, dry_run=dry_run, verbose=verbose or dry_run)
+
         report = pipeline.run(
-            workspace, settings=settings, now=options.now(), max_batches=max_batches, dry_run=dry_run, progress=shown
+            workspace,
+            settings=settings,
+            now=options.now,
+            max_batches=max_batches,
+            dry_run=dry_run,
+            progress=watch,
         )
-    _tell(report, dry_run=dry_run, as_json=as_json)
-    return report.exit_status
-
-
-def _tell(report: RunReport, *, dry_run: bool, as_json: bool) -> None:
-    from dream.cli import shapes, show
-
     if as_json:
         output.emit(shapes.ran(report) | ({"dry_run": True} if dry_run else {}))
-        if report.outcome == "failed":
-            output.problem(report.reason)
-    else:
+    if report.outcome == "failed":
+        output.problem(report.reason)
+    elif not (as_json or quiet):
         show.ran(report, dry_run=dry_run)
+    return report.exit_status
 
 
 def _estimate(workspace: Workspace, settings: Settings, max_batches: int | None, *, as_json: bool) -> int:
@@ -93,7 +106,7 @@ def _estimate(workspace: Workspace, settings: Settings, max_batches: int | None,
     return 0
 
 
-def _idle(directory: Path | None, *, as_json: bool) -> bool:
+def _idle(directory: Path | None, *, as_json: bool, quiet: bool) -> bool:
     """Say so and leave a record where plainly nothing is to be dreamt; then nothing else has to be loaded."""
     from dream.store import idle, places
 
@@ -105,11 +118,11 @@ def _idle(directory: Path | None, *, as_json: bool) -> bool:
     if reason is None or not idle.record(root, reason, options.now()):
         return False
     _warn(root)
-    _say(reason, as_json=as_json)
+    _say(reason, as_json=as_json, quiet=quiet)
     return True
 
 
-def _nothing(workspace: Workspace, settings: Settings, *, as_json: bool) -> bool:
+def _nothing(workspace: Workspace, settings: Settings, *, as_json: bool, quiet: bool) -> bool:
     """Say so where nothing is to be dreamt, of a workspace with settings; then the pipeline is not loaded."""
     from dream.runs import nothing
     from dream.store.lock import run_lock
@@ -117,16 +130,16 @@ def _nothing(workspace: Workspace, settings: Settings, *, as_json: bool) -> bool
     with run_lock(workspace.private):
         reason = nothing.why(workspace, settings, options.now())
     if reason:
-        _say(reason, as_json=as_json)
+        _say(reason, as_json=as_json, quiet=quiet)
     return bool(reason)
 
 
-def _say(reason: str, *, as_json: bool) -> None:
+def _say(reason: str, *, as_json: bool, quiet: bool) -> None:
     from dream.store import idle
 
     if as_json:
         output.emit({"outcome": "nothing", "batches": [], "reason": reason, "usage": idle.USAGE})
-    else:
+    elif not quiet:
         output.say(output.sentence(reason))
 
 

@@ -68,9 +68,13 @@ def model_named(names: str) -> str:
     return SMALL if names == "embedded" else names
 
 
-def consolidated(report: ConsolidateReport) -> None:
-    """Show what was read and appended."""
+def consolidated(report: ConsolidateReport, *, quiet: bool = False) -> None:
+    """Show what was read and appended; with `quiet`, only what is wrong."""
     diagnostics(report)
+    if quiet:
+        if report.failed:
+            output.problem(report.reason)
+        return
     if report.entries is None:
         _why(report if report.reason else replace(report, reason="nothing new: history holds all of it already"))
         return
@@ -108,12 +112,8 @@ def _told(found: Diagnostic) -> str:
 
 
 def ran(report: RunReport, *, dry_run: bool = False) -> None:
-    """Show what a run did, or would do, dream by dream, and why it ended; a failure on stderr."""
-    for one in report.batches:
-        batch(one, dry_run=dry_run)
-    if report.outcome == "failed":
-        output.problem(report.reason)
-    elif report.reason:
+    """Show why a run ended whose dreams have been shown, and what it cost."""
+    if report.reason:
         output.say(output.sentence(report.reason), bold=True, fold=True)
     if dry_run:
         output.say(_would(report), bold=True, fold=True)
@@ -140,13 +140,15 @@ def estimated(found: Estimate, settings: Settings) -> None:
     output.say("No model was called and nothing was changed.", dim=True)
 
 
-def batch(report: BatchReport, *, dry_run: bool = False) -> None:
-    """Show one dream: its commit, what it changed or would change, and each finding."""
+def batch(report: BatchReport, *, dry_run: bool = False, verbose: bool = True) -> None:
+    """Show one dream in a line, its commit and what it changed or would change; with `verbose` each finding too."""
     changed = ", ".join(f"{path} +{added} −{removed}" for path, (added, removed) in report.files.items())
     name = report.commit[:8] if report.commit else "dry run" if dry_run else "no commit"
-    otherwise = f"{report.held} held for review" if report.held else "nothing to change"
-    output.say(f"{name}  {span(report.entries)}  {changed or otherwise}", bold=True, fold=True)
-    for settled in report.outcomes:
+    did = [changed, f"{report.held} held for review" if report.held else ""]
+    found = f"{counted(len(report.outcomes), 'finding')} → " if report.outcomes else ""
+    line = f"{name}  {span(report.entries)}  {found}{', '.join(filter(None, did)) or 'nothing to change'}"
+    output.say(line, bold=verbose, fold=True, now=True)
+    for settled in report.outcomes if verbose else ():
         finding(settled)
     for note in report.notes:
         output.say(f"  {note}", colour="yellow", fold=True)
@@ -203,13 +205,13 @@ def night_line(report: NightReport) -> str:
     return "; ".join(part.rstrip(".") for part in parts) + "."
 
 
-def night(report: NightReport) -> None:
-    """Show a night in one line, that of a failure on stderr, and there too what was wrong."""
+def night(report: NightReport, *, quiet: bool = False) -> None:
+    """Show a night in one line, that of a failure on stderr, and there too what was wrong; with `quiet`, only that."""
     if report.consolidated:
         diagnostics(report.consolidated)
     for problem in report.problems:
         output.problem(problem)
     if report.run.outcome == "failed":
         output.problem(night_line(report))
-    else:
+    elif not quiet:
         output.say(night_line(report), fold=True)

@@ -85,22 +85,22 @@ class Consolidator:
         *,
         now: datetime,
         parallel: int = 1,
-        before: Callable[[str], None] = lambda what: None,
+        before: Callable[[str], None] = lambda key: None,
     ) -> Iterator[Consolidated]:
         """Consolidate many sessions with up to `parallel` model calls at a time; yield what was appended.
 
-        Entries come in the order of the sessions, not of the answers. `before` is called before each call and may
-        raise SpendingLimit to stop there. A session's `done` is called when all of it is in history.
+        Entries come in the order of the sessions, not of the answers. `before` is called with the key before each call
+        and may raise SpendingLimit to stop there. A session's `done` is called when all of it is in history.
         """
         if parallel > 1:
             yield from Flight(_Ground(self, now), parallel, before).over(talks)
             return
         for talk in talks:
             steps = self.steps(talk, now=now)
-            before(f"consolidating {talk.key}")
+            before(talk.key)
             for done in steps:
                 yield done
-                before(f"consolidating {talk.key}")
+                before(talk.key)
             talk.done()
 
     def maybe_consolidate(

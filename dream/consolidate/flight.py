@@ -132,7 +132,7 @@ class Flight:
             talk.done()
             return
         for chunk in line.chunks:
-            self._before(f"consolidating {talk.key}")
+            self._before(talk.key)
             while len(self._flying) >= AHEAD * self._parallel:
                 yield from self._landed()
             if line.failed or self._stop:

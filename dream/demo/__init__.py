@@ -5,7 +5,6 @@ The sessions are in Claude Code's format, one file each. Everything in them is i
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import resources
@@ -14,7 +13,7 @@ from pathlib import Path
 from dream import pipeline, transcripts
 from dream.llm import tokens
 from dream.models import MEMORY_FILES, Diagnostic, MemoryFile
-from dream.reports import ConsolidateReport, RunReport
+from dream.reports import ConsolidateReport, Progress, RunReport
 from dream.settings import Settings
 from dream.store.workspace import Workspace
 
@@ -48,7 +47,7 @@ class Played:
     diff: str
 
 
-def play(directory: Path, watch: Callable[[str], None] | None = None) -> Played:
+def play(directory: Path, watch: Progress | None = None) -> Played:
     """Make a workspace in `directory`, which has to be empty or new, and have three nights in it.
 
     Only the door to models and the clock differ from real nights: the `embedded` model, and the nights of the story.
@@ -65,7 +64,7 @@ def play(directory: Path, watch: Callable[[str], None] | None = None) -> Played:
     )
 
 
-def _night(workspace: Workspace, at: datetime, names: tuple[str, ...], watch: Callable[[str], None] | None) -> Night:
+def _night(workspace: Workspace, at: datetime, names: tuple[str, ...], watch: Progress | None) -> Night:
     read = pipeline.consolidate(workspace, _paths(names), settings=SETTINGS, now=at, progress=watch)
     return Night(at, read, pipeline.run(workspace, settings=SETTINGS, now=at, progress=watch))
 

@@ -57,7 +57,8 @@ class Dreamer:
     """Dreams the batches of one run, one after the other, in one workspace.
 
     The caller holds the run lock. In a dry run nothing is written; what one dream would have written is
-    what the next one finds. `cut` may make a batch smaller, or empty to end the run before it.
+    what the next one finds. `cut` may make a batch smaller, or empty to end the run before it. `now` is the day that
+    the run dreams on, `clock` the time of each commit.
     """
 
     def __init__(
@@ -68,13 +69,14 @@ class Dreamer:
         now: datetime,
         dry_run: bool,
         cut: Cut | None = None,
+        clock: Callable[[], datetime] | None = None,
     ) -> None:
         self._workspace = workspace
         self._models = models
         self._settings = settings
-        self._now = now
         self._dry_run = dry_run
         self._cut = cut
+        self._clock = clock or (lambda: now)
         self._brief = brief(workspace, settings, now)
         self._cursor = workspace.dream_cursor()
         self._answered = False  # whether the model has given a usable analysis in this run
@@ -107,7 +109,7 @@ class Dreamer:
         edited = self._edit(batch, findings, found)
         # 4. Files, archive, review queue and cursor land in one commit, or not at all.
         last = self._numbers.last(found.pending) if edited.held else 0
-        waiting = proposals.queued(edited.held, findings, found.pending, last, self._now)
+        waiting = proposals.queued(edited.held, findings, found.pending, last, self._clock())
         report = self._commit(batch, found, edited, waiting, mark)
         self._cursor = batch[-1].cursor
         unknown = (
@@ -123,7 +125,7 @@ class Dreamer:
     def _look(self) -> Found:
         if self._dry_run:
             return changes.look(self._workspace, uncommitted=True).imagining(self._imagined)
-        transaction.commit_hand_edits(self._workspace, self._now)
+        transaction.commit_hand_edits(self._workspace, self._clock())
         return changes.look(self._workspace)
 
     def _analyse(self, batch: Sequence[Entry], found: Found, left_out: list[str] | None = None) -> tuple[Finding, ...]:
@@ -171,13 +173,14 @@ class Dreamer:
             return report
         self._numbers.given(waiting)
         names = self._models.names(mark)
-        landing = Landing(report, found, edited, waiting, self._numbers, names, self._now, note, change.moved)
+        now = self._clock()
+        landing = Landing(report, found, edited, waiting, self._numbers, names, now, note, change.moved)
         done = transaction.commit(
             self._workspace,
             change.files,
             expected=found.data,
             message=landing.message,
-            now=self._now,
+            now=now,
             hold=landing.hold,
         )
         counts = {path: (count.added, count.removed) for path, count in done.files.items()}
@@ -214,7 +217,7 @@ class Dreamer:
         if not lone:
             raise error
         last = self._numbers.last(found.pending)
-        waiting = proposals.set_aside(batch[0].cursor, str(error), last, self._now)
+        waiting = proposals.set_aside(batch[0].cursor, str(error), last, self._clock())
         report = self._commit(batch, found, Edited(Draft(found.texts), (), ()), [waiting], mark, "entry set aside")
         self._cursor = batch[-1].cursor
         return replace(report, set_aside=True)

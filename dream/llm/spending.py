@@ -30,7 +30,8 @@ class Meter:
     """The bill of one run, safe to share between threads.
 
     `spent_today` is what earlier runs of the local day used, without the free `embedded` model; when the day changes
-    during the run it is forgotten. `book` is given each call's model, usage and time as soon as it has been answered.
+    during the run it is forgotten. `book` is given each call's model, usage and time as soon as it has been answered,
+    `asks` the model's name before each call.
     Before a call `reserve` room for the whole prompt and the longest answer; after it `record` what it used, or
     `release` the room where it came to nothing.
     """
@@ -42,10 +43,12 @@ class Meter:
         spent_today: Usage | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         book: Book | None = None,
+        asks: Callable[[str], None] | None = None,
     ) -> None:
         self._settings = settings
         self._now = now
         self._book = book
+        self._asks = asks
         self._lock = threading.Lock()
         self._records: list[tuple[str, Usage]] = []
         self._open: set[Reservation] = set()
@@ -83,6 +86,8 @@ class Meter:
             self._turn_day()
             self._check(model, held)
             self._open.add(held)
+        if self._asks is not None:
+            self._asks(model)
         return held
 
     def record(self, held: Reservation, usage: Usage) -> None:

@@ -10,7 +10,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ import orjson
 
 from dream.errors import DreamError, NightOver
 from dream.models import Usage
-from dream.reports import ConsolidateReport, LeftOut, RunReport
+from dream.reports import ConsolidateReport, LeftOut, Progress, RunReport, Step
 from dream.runs import nothing
 from dream.settings import Settings
 from dream.store import night_stamp
@@ -35,8 +35,6 @@ HOOK_SECONDS = 60  # a notification that takes longer is ended
 READING_SHARE = 0.5  # of a night's time and money, so that a pile of transcripts never leaves none to dream with
 OVER = "stopped before the next step, the night is over; the next one goes on here"
 READ_ENOUGH = "stopped reading at half of the night's time, to leave the rest to dreaming; the next night goes on here"
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,21 +76,24 @@ def night(
     begun, minutes = clock(), settings.max_minutes or float("inf")
 
     def step(share: float, sentence: str) -> Progress:
-        def between(what: str) -> None:
+        def between(what: Step) -> None:
             """Between two steps: stop here if the night, or this share of it, is over; else go on."""
-            if stop() or clock() >= begun + minutes * 60 * share:
+            if not (what.waits or what.ended) and (stop() or clock() >= begun + minutes * 60 * share):
                 raise NightOver(OVER if stop() else sentence)
             if progress:
                 progress(what)
 
         return between
 
+    def at() -> datetime:
+        return now + timedelta(seconds=clock() - begun)
+
     missing = absent(workspace.root)
     with run_lock(workspace.private, "dream nightly", now=now):
         # 1. What the agents wrote since the last night becomes history.
         read = _consolidate(workspace, settings, now, environ, step(READING_SHARE, READ_ENOUGH))
         # 2. History becomes memory, one dream at a time.
-        dreamt = _dream(workspace, _left(settings, read), now, step(1.0, OVER))
+        dreamt = _dream(workspace, _left(settings, read), at, step(1.0, OVER))
         # 3. The night is over, also when it failed: the next one tries again. One that was stopped goes on after it.
         if not stop():
             night_stamp.stamp(workspace.private, now)
@@ -173,13 +174,13 @@ def _left(settings: Settings, read: ConsolidateReport | None) -> Settings:
     )
 
 
-def _dream(workspace: Workspace, settings: Settings, now: datetime, step: Progress) -> RunReport:
+def _dream(workspace: Workspace, settings: Settings, clock: Callable[[], datetime], step: Progress) -> RunReport:
     try:
-        if why := nothing.why(workspace, settings, now):
+        if why := nothing.why(workspace, settings, clock()):
             return RunReport("nothing", (), why)
         from dream import pipeline
 
-        return pipeline.run(workspace, settings=settings, now=now, progress=step, locked=True)
+        return pipeline.run(workspace, settings=settings, now=clock, progress=step, locked=True)
     except DreamError as error:
         return RunReport("failed", (), str(error), failure_status=error.exit_status)
 

@@ -11,10 +11,11 @@ from dream.consolidate.flight import Talk
 from dream.dreaming.dreamer import Models
 from dream.llm.model import Model
 from dream.llm.open import open_model
-from dream.llm.spending import Meter
+from dream.llm.spending import FREE, Meter
 from dream.models import Entry
 from dream.phases.brief import Brief
 from dream.phases.structured import SCHEMA
+from dream.reports import Progress, Step
 from dream.settings import Job, Settings
 from dream.store.bills import Bills
 from dream.store.workspace import Workspace
@@ -23,17 +24,25 @@ if TYPE_CHECKING:
     from dream.runs.batching import BatchedJob
 
 
-def open_models(workspace: Workspace, settings: Settings, now: datetime) -> Models:
+def open_models(workspace: Workspace, settings: Settings, now: datetime, progress: Progress) -> Models:
     """Open the models of both phases on one meter, which knows what the day has cost so far."""
-    meter = open_meter(workspace, settings, now)
+    meter = open_meter(workspace, settings, now, progress)
     schema = SCHEMA if settings.structured else None
     return Models(open_model(settings, "phase1", meter, schema=schema), open_model(settings, "phase2", meter), meter)
 
 
-def open_meter(workspace: Workspace, settings: Settings, now: datetime) -> Meter:
-    """Open a meter that knows what the day has cost so far, and notes each call's bill as soon as it is answered."""
+def open_meter(workspace: Workspace, settings: Settings, now: datetime, progress: Progress | None = None) -> Meter:
+    """Open a meter that knows what the day has cost so far, and notes each call's bill as soon as it is answered.
+
+    `progress` is told of each model that is asked and not on this machine.
+    """
     bills = Bills(workspace.private)
-    return Meter(settings, spent_today=bills.spent(now, settings.zone()).paid_today, book=bills.add)
+
+    def asks(model: str) -> None:
+        if progress is not None and model != FREE:
+            progress(Step(model, waits=True))
+
+    return Meter(settings, spent_today=bills.spent(now, settings.zone()).paid_today, book=bills.add, asks=asks)
 
 
 class Calls:

@@ -36,16 +36,16 @@ def failure_recorded(
 ) -> Iterator[None]:
     """Leave a record of a consolidation that ends in a DreamError, and raise that on.
 
-    With `attended`, a person named what is read: that there is none is told to them, and no fault of the workspace.
+    With `attended`, a person named what is read: that there is none is told to them, and no fault of the workspace, so
+    that it is recorded as refused.
     """
     try:
         yield
     except DreamError as error:
-        if attended and isinstance(error, TranscriptError):
-            raise
+        outcome = "refused" if attended and isinstance(error, TranscriptError) else "failed"
         ended, model = datetime.now(UTC), settings.model_for("consolidator")
         with suppress(DreamError):  # the first error is the one to be told
-            runs.append(workspace.private, RunRecord(started, ended, "consolidate", "failed", str(error), model=model))
+            runs.append(workspace.private, RunRecord(started, ended, "consolidate", outcome, str(error), model=model))
         raise
 
 

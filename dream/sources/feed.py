@@ -16,7 +16,7 @@ from dream.consolidate.flight import Talk
 from dream.consolidate.identity import Since
 from dream.errors import NoTranscript, ReaderMissing, TranscriptError
 from dream.models import Diagnostic, Message, Report
-from dream.reports import LeftOut
+from dream.reports import LeftOut, Progress, Step
 from dream.settings import Settings
 from dream.sources import listing
 from dream.sources.listing import File, Unread, bare
@@ -65,15 +65,16 @@ class Feed:
         report: Report,
         *,
         clock: Callable[[], datetime],
-        progress: Callable[[str], None],
+        progress: Progress,
     ) -> None:
-        self._history, self._settings, self._form, self._report = history, settings, form, report
-        self._clock, self._progress = clock, progress
+        self._history, self._settings, self._form, self.report = history, settings, form, report
+        self._clock, self.progress = clock, progress
         self._seen = Seen(history, listing.terms(settings, form))
         self._bookmarks = Bookmarks(history.private, f"{listing.terms(settings, form)} {settings.tool_result_chars}")
         self._listed: list[File] = []
         self._named: list[Path] = []
         self._left_out = LeftOut(hours=settings.idle_hours)
+        self._place: tuple[str, float | None] = "", None
         self._strays: list[tuple[str, str]] = []
         self._unreadable: Counter[tuple[str, str]] = Counter()
         self._read_any = False
@@ -87,7 +88,7 @@ class Feed:
         """
         paths = list(paths)
         self._named = [path for path in paths if isinstance(path, Path)]
-        self._listed = listing.files(paths, self._report, subagents=self._settings.include_subagents)
+        self._listed = listing.files(paths, self.report, subagents=self._settings.include_subagents)
         unread = self._seen.unread(self._listed)
         wanted = unread if quiet_at is None else listing.quiet(unread, quiet_at, self._settings.idle_hours)
         self._left_out = replace(self._left_out, busy=len(unread) - len(wanted))
@@ -98,8 +99,12 @@ class Feed:
 
         Raises the TranscriptError of the first file when none of them can be read, else reports them.
         """
-        for file in found:
-            self._progress(f"reading {file.name}")
+        found = list(found)
+        bytes_done, bytes_of = 0, sum(file.look[0] for file in found)
+        for number, file in enumerate(found, 1):
+            self._place = f"{number:,} of {len(found):,}", bytes_done / (bytes_of or 1)
+            self._step("reading", file.name)
+            bytes_done += file.look[0]
             reading = _Reading(file)
             try:
                 yield from self._sessions(reading)
@@ -114,6 +119,15 @@ class Feed:
         self._tell_apart()
         if self._fault is not None and not self._read_any:
             raise self._fault
+
+    def consolidates(self, key: str) -> None:
+        """Tell that a session is about to be consolidated."""
+        self._step("consolidating", key)
+
+    def _step(self, does: str, what: str) -> None:
+        """Tell what is done next, and which file of how many it is about."""
+        of_all, share = self._place
+        self.progress(Step(f"{does} {of_all}: {what}" if of_all else f"{does} {what}", share))
 
     def left_out(self, *, subagents: bool) -> LeftOut:
         """Tell what was not read although nothing is wrong with it.
@@ -132,15 +146,15 @@ class Feed:
         """Report in a line each what lies among transcripts and is none, and what needs a reader that is not there."""
         for (title, needs), count in self._unreadable.items():
             files = "1 transcript is" if count == 1 else f"{count:,} transcripts are"
-            self._report(Diagnostic(title, 0, f"{files} passed over, which need {needs}"))
+            self.report(Diagnostic(title, 0, f"{files} passed over, which need {needs}"))
         if len(self._strays) == 1:
-            self._report(Diagnostic(self._strays[0][0], 0, self._strays[0][1]))
+            self.report(Diagnostic(self._strays[0][0], 0, self._strays[0][1]))
         elif self._strays:
             first = ", ".join(Path(name).name for name, _ in self._strays[:MOST_STRAYS])
             rest = len(self._strays) - MOST_STRAYS
             names = f"{first} and {rest:,} more" if rest > 0 else first
             folder = os.path.commonpath([Path(name).parent for name, _ in self._strays])
-            self._report(Diagnostic(folder, 0, f"{len(self._strays):,} files are no transcripts: {names}"))
+            self.report(Diagnostic(folder, 0, f"{len(self._strays):,} files are no transcripts: {names}"))
 
     def close(self) -> None:
         """Write what was noted, without the files that are gone."""
@@ -182,10 +196,10 @@ class Feed:
         if reading.since is not None:
             reading.keys = {key: position for key, (position, _) in reading.since.ends.items()}
             reading.given = set(list(reading.keys)[:-1])  # only the last one can go on
-            pairs = self._resumed(reading, self._report)
+            pairs = self._resumed(reading, self.report)
         if pairs is None:
             reading.since, reading.carried, reading.keys, reading.given = None, Carried(), {}, set()
-            pairs = self._read(reading.file, self._report, reading.carried)
+            pairs = self._read(reading.file, self.report, reading.carried)
         for pair in pairs:
             reading.keys[pair[0]] = reading.keys.get(pair[0], 0) + 1
             yield pair
@@ -267,13 +281,13 @@ class Feed:
             self._fault = self._fault or error
             told = bare(reading.file.name, error)
             if reading.file.named:
-                self._report(Unread(reading.file.name, 0, told))
+                self.report(Unread(reading.file.name, 0, told))
             elif isinstance(error, ReaderMissing):
                 self._unreadable[error.title, error.needs] += 1
             elif isinstance(error, NoTranscript):
                 self._strays.append((reading.file.name, told.partition("; name one with --format")[0]))
             else:
-                self._report(Diagnostic(reading.file.name, 0, told))
+                self.report(Diagnostic(reading.file.name, 0, told))
 
 
 @dataclass(slots=True)

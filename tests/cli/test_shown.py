@@ -60,7 +60,7 @@ def test_the_demo_shows_files_and_diff_in_whole_words_without_the_cursor(tmp_pat
     shown = on_a_terminal("demo", tmp_path / "d", COLUMNS="60", NO_COLOR="1").out
 
     files, _, rest = shown.partition("──── what the last dream changed ────")
-    assert max(map(folding._width, files.rpartition("──── SOUL.md")[2].splitlines())) <= 60
+    assert max(map(folding.width, files.rpartition("──── SOUL.md")[2].splitlines())) <= 60
     assert "diff --git a/memory/MEMORY.md" in rest
     assert ".dream_cursor" not in rest
 

@@ -34,7 +34,7 @@ def test_every_run_of_a_program_leaves_a_record_as_the_command_does(tmp_path: Pa
     memory.consolidate([talk], now=NOW)
     with pytest.raises(DreamError, match="does not exist") as raised:
         memory.consolidate([tmp_path / "nowhere.jsonl"], now=NOW)
-    expected = [("run", "nothing"), ("run", "committed"), ("consolidate", "appended"), ("consolidate", "failed")]
+    expected = [("run", "nothing"), ("run", "committed"), ("consolidate", "appended"), ("consolidate", "refused")]
     assert records(workspace) == expected
     assert runs.last(workspace.private)[0].reason == str(raised.value)
 

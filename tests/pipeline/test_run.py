@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -64,6 +65,20 @@ def test_a_dream_is_one_commit_of_files_and_cursor(workspace: Workspace) -> None
     assert git(workspace, "log", "-1", "--format=%s") == "dream: Lives in Tokyo; +1 more (entries 1–2)\n"
     assert git(workspace, "rev-parse", "HEAD").strip() == report.batches[0].commit
     assert git(workspace, "status", "--porcelain") == ""
+
+
+def test_each_commit_of_a_long_run_carries_its_own_time(workspace: Workspace) -> None:
+    add(workspace, "moved to Tokyo", "has a cat")
+    hours = iter(range(24))
+    models = Models(
+        ScriptedModel("[USER] Lives in Tokyo {1}", "[USER] Has a cat {2}"), ScriptedModel("done"), Meter(QUIET)
+    )
+    settings = replace(QUIET, batch_tokens=5)
+
+    pipeline.run(workspace, settings=settings, now=lambda: NOW.replace(hour=next(hours)), models=models)
+
+    second, first, _ = git(workspace, "log", "--format=%cI").split()
+    assert datetime.fromisoformat(first) < datetime.fromisoformat(second)
 
 
 def test_nanobot_s_workspace_is_dreamt_as_it_stands_and_its_lines_are_a_person_s(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from dream import pipeline
-from dream.reports import ConsolidateReport
+from dream.reports import ConsolidateReport, Step
 from dream.settings import Settings
 from dream.sources import configured
 from dream.store.workspace import Workspace
@@ -53,7 +53,7 @@ def read(workspace: Workspace, path: Path, *, now: datetime = NOW, **options: ob
 def opened(workspace: Workspace, path: Path, *, now: datetime = NOW) -> list[str]:
     """Read, and name the files that were opened."""
     steps: list[str] = []
-    read(workspace, path, now=now, idle=True, progress=steps.append)
+    read(workspace, path, now=now, idle=True, progress=lambda step: steps.append(step.what))
     return [Path(step.removeprefix("reading ")).name for step in steps if step.startswith("reading ")]
 
 
@@ -149,8 +149,8 @@ def test_a_stop_leaves_the_file_for_the_next_time(workspace: Workspace, folder: 
 
     write(folder / "a.jsonl", 1)
 
-    def stop(step: str) -> None:
-        if step.startswith("consolidating"):
+    def stop(step: Step) -> None:
+        if step.what.startswith("consolidating"):
             raise SpendingLimit("enough")
 
     report = read(workspace, folder, progress=stop)
