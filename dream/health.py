@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 
 from dream.crontime import parse
-from dream.errors import WorkspaceError
+from dream.errors import GitError, WorkspaceError
 from dream.llm import tokens
 from dream.models import MEMORY_FILES, Diagnostic, MemoryFile, Usage
 from dream.settings import Settings, reaching
@@ -79,8 +79,7 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: tup
     serving = night_stamp.served(workspace.private)
     next_run = serving or (parse(settings.schedule).after(now, zone) if scheduled else None)
     # 3. What is not as it should be.
-    if not workspace.git.exists:
-        problems.append("there are no versions of this workspace, or no longer: `dream doctor --repair` makes them")
+    problems += _versions(workspace)
     problems += _untrusted(workspace)
     problems += _damaged(history.flaws())
     problems += _failed(recorded)
@@ -115,6 +114,17 @@ def _files(workspace: Workspace, settings: Settings, problems: list[str]) -> dic
         except WorkspaceError as error:
             problems.append(str(error))
     return files
+
+
+def _versions(workspace: Workspace) -> list[str]:
+    """Tell of versions that are not there, or that git is not let near; starts no process."""
+    if not workspace.git.exists:
+        return ["there are no versions of this workspace, or no longer: `dream doctor --repair` makes them"]
+    try:
+        workspace.git.check()
+    except GitError as error:
+        return [str(error).removesuffix(".")]
+    return []
 
 
 def _untrusted(workspace: Workspace) -> list[str]:

@@ -21,8 +21,9 @@ def leave(private: Path) -> bool:
     Returns True in that process, whose standard input is empty, and False in the one that was called, which has
     nothing left to do: whatever ends it, or its group, does not end the other.
     """
-    from dream.door import open_file
+    from dream.door import check_folder, open_file
 
+    check_folder(private)
     log = open_file(private / LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     if os.fstat(log).st_size > LOG_BYTES:
         os.ftruncate(log, 0)

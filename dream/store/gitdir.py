@@ -92,10 +92,12 @@ def _check_entries(folder: Path) -> None:
 def _check_configuration(root: Path, path: Path, *, is_ours: bool) -> None:
     text = read_bytes(path) or b""
     if is_ours:
-        strange = {line.strip() for line in text.splitlines()} - {line.strip() for line in CONFIG.encode().splitlines()}
+        ours = {b"", *(line.strip() for line in CONFIG.encode().splitlines())}
+        strange = [line.decode("utf-8", "replace") for line in map(bytes.strip, text.splitlines()) if line not in ours]
         if strange:
-            shown = ", ".join(sorted(line.decode("utf-8", "replace") for line in strange))
-            raise GitError(f"{path} is dream's own and holds what dream did not write: {shown}.")
+            raise GitError(
+                f"{path} is dream's own, and {strange[0]!r} in it is not; `dream doctor --repair` writes it anew."
+            )
     elif _SUSPECT.search(text):
         listed = Git(root).run("config", "--file", str(path), "--no-includes", "--name-only", "--list", "-z")
         reaching = [key for key in listed.decode("utf-8", "replace").split("\0") if _REACHING.fullmatch(key.lower())]

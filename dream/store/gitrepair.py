@@ -47,9 +47,10 @@ def rewrite_configuration(store: GitStore, own: Path) -> bool:
     replace(own / "config-set-aside", read_bytes(own / "config") or b"")
     replace(own / "config", gitdir.CONFIG.encode())
     try:
-        return store.git is not None
+        store.check()
     except GitError:
         return False
+    return True
 
 
 def is_readable(store: GitStore) -> bool:

@@ -47,6 +47,10 @@ class GitStore:
         """Whether there is a repository of ours; starts no process."""
         return gitdir.find(self.root, self.private) is not None
 
+    def check(self) -> None:
+        """Raise GitError where there are no versions yet, or a git directory that leads elsewhere."""
+        _ = self.git
+
     def ensure(self) -> None:
         """Find our repository, adopt the one of a nanobot workspace, or make one."""
         made = gitdir.make(self.root, self.private)

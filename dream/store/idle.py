@@ -13,7 +13,7 @@ import os
 from datetime import datetime
 from pathlib import Path
 
-from dream.door import contents, open_file
+from dream.door import check_folder, contents, open_file
 
 TAIL = 1 << 16  # bytes of the log that are looked at; a longer last entry is left to the pipeline
 LARGEST = 1 << 19  # bytes of the run record; a larger one is left to the pipeline, which turns it over
@@ -26,9 +26,11 @@ UNDER_WAY = ("apply.json", "batches.jsonl", "attempts.json")
 def reason(root: Path, *, locked: bool = False) -> str | None:
     """Say why there is nothing to dream; None where there may be something to do. `locked`: the caller has the lock."""
     memory, private = root / "memory", root / ".dream"
-    if not private.is_dir() or any((private / name).exists() for name in UNDER_WAY):
-        return None
     try:
+        for folder in (memory, private):
+            check_folder(folder)  # one that is a link is refused by whoever opens the workspace
+        if any((private / name).exists() for name in UNDER_WAY):
+            return None
         if not locked and not _is_free(private / "run.lock"):
             return None
         newest, given = _newest(memory / "history.jsonl"), _cursor(memory / ".cursor")

@@ -128,8 +128,8 @@ def present(workspace: Workspace) -> dict[str, bytes | None]:
 
 
 def leftovers(workspace: Workspace) -> list[str]:
-    names = [path.name for path in workspace.root.rglob("*")]
-    return [name for name in names if name.endswith((".lock", ".dream-tmp", ".dream-swap")) and name != "run.lock"] + [
+    names = [path.name for path in workspace.root.rglob("*") if path.name not in ("run.lock", "history.lock")]
+    return [name for name in names if name.endswith((".lock", ".dream-tmp", ".dream-swap"))] + [
         name for name in names if name == "apply.json" or name.startswith("fast_import_crash")
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import stat
@@ -17,6 +18,7 @@ from dream import door
 from dream.cli.entry import dream_group
 from dream.models import NewEntry
 from dream.store.workspace import Workspace
+from tests.cli.commands import dream
 from tests.git.support import NOW, add, make
 
 KEY = (
@@ -146,6 +148,23 @@ def test_no_command_writes_into_a_linked_directory(root: Path, tmp_path: Path, n
     before = seen(elsewhere)
     every_command(root)
     assert seen(elsewhere) == before
+
+
+@pytest.mark.parametrize("name", ["memory", ".dream"])
+def test_neither_a_short_night_nor_a_hook_writes_into_a_linked_directory(tmp_path: Path, name: str) -> None:
+    root = make(tmp_path / "w").root
+    for words in (("note", "I moved to Lisbon"), ("run",), ("run",)):
+        assert dream(*words, "-w", root).status == 0
+    shutil.move(root / name, tmp_path / "elsewhere")
+    (root / name).symlink_to(tmp_path / "elsewhere")
+    before = seen(tmp_path / "elsewhere")
+    told = f"{root / name} is a symbolic link"
+    for words in (("run",), ("nightly",), ("run", "--json"), ("nightly", "--json")):
+        done = dream(*words, "-w", root)
+        assert (done.status, told in done.out + done.err) == (1, True)
+    hook = json.dumps({"transcript_path": str(tmp_path / "none.jsonl")})
+    dream("consolidate", "--hook", "--detach", "-w", root, stdin=hook)
+    assert seen(tmp_path / "elsewhere") == before
 
 
 @pytest.mark.parametrize("name", of_all(FILES, KEY[:2]))
