@@ -9,7 +9,7 @@ from pathlib import Path
 from dream import notes, pipeline
 from dream import restore as restores
 from dream.consolidate.consolidator import Consolidator
-from dream.llm.open import open_model
+from dream.llm.open import open_model, prepare
 from dream.models import Entry, Report
 from dream.reports import ConsolidateReport, RunReport
 from dream.restore import Mode, Restored
@@ -32,8 +32,10 @@ class Dream:
     def consolidator(self, *, report: Report | None = None) -> Consolidator:
         """Make the Consolidator for live sessions in this workspace; one is enough for all of them.
 
-        Its calls are bounded by the settings together with what the day has cost so far.
+        Its calls are bounded by the settings together with what the day has cost so far. For a model other than
+        `embedded` LiteLLM is imported before this returns, some seconds: it is called from another thread later.
         """
+        prepare(self.settings, "consolidator")
         meter = open_meter(self.workspace, self.settings, _now())
         model = open_model(self.settings, "consolidator", meter)
         folder = self.workspace.prompts

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
+import gc
+import importlib
 import os
 import re
 import sys
@@ -33,6 +36,11 @@ FAR_ABOVE = 4  # times the tokens that were allowed: tokenizers differ by less t
 GRACE = 1.0  # seconds after `timeout` in which LiteLLM's own time-out may still speak
 
 _SCHEMA_REFUSED = re.compile(r"response_?format|json_?schema|structured|grammar", re.IGNORECASE)
+
+# What LiteLLM imports at its first call otherwise: 460 modules more.
+_LATER = ("openai.resources.chat", "litellm._service_logger")
+_IMPORTING = threading.Lock()
+_READY: list[bool] = []  # once LiteLLM is imported whole
 
 # Read by LiteLLM when it is imported: no download of its price list, no .env of whatever directory we stand in
 # (an agent's workspace could redirect calls through it), no log lines.
@@ -83,6 +91,15 @@ class LiteLLMModel:
 
     def count(self, text: str) -> int:
         return tokens.count(text, self._name)
+
+    def prepare(self) -> None:
+        """Import what a call of this model needs, so that no second thread is at it at the same time."""
+        litellm = _litellm()
+        import openai
+
+        asked = {"model": self._name, "messages": [{"role": "user", "content": "-"}], "api_key": "-"}
+        with contextlib.suppress(openai.OpenAIError, ImportError, ValueError):  # the first real call tells of it
+            litellm.completion(**asked, mock_response="-", max_tokens=1)
 
     def complete(
         self, messages: Sequence[ChatMessage], *, tools: Sequence[Tool] = (), max_tokens: int | None = None
@@ -265,11 +282,32 @@ def _within(seconds: float, work: Callable[[], _T], watch: Watch) -> _T:
 
 
 def _litellm() -> Any:
-    """Import LiteLLM, quiet and off-line but for the call itself."""
+    """Import LiteLLM, quiet and off-line but for the call itself; one thread does it, and the others wait.
+
+    Its 2,700 modules make so many objects that Python's search for garbage takes a quarter of the time: it pauses.
+    """
+    if _READY:
+        return sys.modules["litellm"]
+    with _IMPORTING:
+        searching = gc.isenabled()
+        gc.disable()
+        try:
+            litellm = _imported()
+        finally:
+            if searching:
+                gc.enable()
+        _READY.append(True)
+    return litellm
+
+
+def _imported() -> Any:
     if "litellm" not in sys.modules:
         os.environ.update(_ENVIRONMENT)
     import litellm
 
+    for name in _LATER:
+        with contextlib.suppress(ImportError):  # of another version
+            importlib.import_module(name)
     litellm.suppress_debug_info = True  # it prints advice on stdout otherwise
     litellm.disable_hf_tokenizer_download = True  # 24 s of retries for names such as llama-2
     watching.install()

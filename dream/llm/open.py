@@ -20,6 +20,18 @@ def open_model(settings: Settings, job: Job, meter: Meter, *, schema: Mapping[st
     return MeteredModel([_one(name, first, settings, schema) for name in names], meter)
 
 
+def prepare(settings: Settings, job: Job) -> None:
+    """Import here and now what the calls for `job` need; nothing for `embedded`.
+
+    LiteLLM imports much of itself when it is first called, and two threads that do so at once can fail. So whoever
+    lets a thread of their own call models prepares it before.
+    """
+    for name in {settings.model_for(job), *settings.fallbacks} - {"embedded"}:
+        from dream.llm.gateway import LiteLLMModel
+
+        LiteLLMModel(name, settings).prepare()
+
+
 def _one(name: str, first: str, settings: Settings, schema: Mapping[str, Json] | None) -> Model:
     if name == "embedded":
         from dream.llm.embedded import EmbeddedModel

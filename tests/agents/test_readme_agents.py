@@ -63,7 +63,6 @@ def test_the_agent_loop_remembers_across_conversations_and_keeps_its_prefix(tmp_
         "OPENAI_API_BASE": provider.base,
         "OPENAI_API_KEY": "sk-1",
         "DREAM_SESSION_TOKENS": "10500",
-        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     }
     done = subprocess.run(
         [sys.executable, "-c", readme.block("agent loop")],
@@ -93,7 +92,6 @@ def test_the_agent_loop_survives_a_provider_s_fault_and_a_kill(tmp_path: Path, p
         "MODEL": "openai/scripted",
         "OPENAI_API_BASE": provider.base,
         "OPENAI_API_KEY": "sk-1",
-        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     }
 
     def agent(lines: list[str], answers: int) -> None:

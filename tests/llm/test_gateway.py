@@ -442,3 +442,59 @@ def test_a_call_from_a_fresh_process_prints_nothing_and_reads_no_dotenv(provider
 
 def _call(name: str, arguments: object) -> dict[str, Any]:
     return {"id": name, "type": "function", "function": {"name": "edit_file", "arguments": arguments}}
+
+
+PREPARED = """
+import sys
+from dream import Settings
+from dream.llm import open
+from dream.llm.gateway import LiteLLMModel
+from dream.llm.model import ChatMessage
+
+name, base = sys.argv[1:]
+settings = Settings(model=name, api_base=base, api_key="k")
+open.prepare(settings, "consolidator")
+known = set(sys.modules)
+model = LiteLLMModel(name, settings, api_base=base, api_key="k")
+print(model.complete([ChatMessage("user", "Hello")]).text)
+print(*sorted(new for new in set(sys.modules) - known if new.startswith(("litellm", "openai"))))
+"""
+
+
+@pytest.mark.long
+def test_a_prepared_model_imports_nothing_of_litellm_any_more(provider: Provider) -> None:
+    provider.script(text("Hi!"))
+    done = subprocess.run(
+        [sys.executable, "-c", PREPARED, "openai/scripted", provider.base], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split("\n") == ["Hi!", "", ""]
+
+
+TOGETHER = """
+import threading
+from dream import Settings
+from dream.llm.gateway import LiteLLMModel
+from dream.llm.model import ChatMessage
+import sys
+
+model = LiteLLMModel("openai/x", Settings(retries=0), api_base=sys.argv[1], api_key="k")
+said = []
+ready = threading.Barrier(6)
+
+def ask():
+    ready.wait()
+    said.append(model.complete([ChatMessage("user", "Hello")]).text)
+
+threads = [threading.Thread(target=ask) for _ in range(6)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print(said)
+"""
+
+
+@pytest.mark.long
+def test_six_threads_that_call_a_model_first_of_all_import_litellm_once(provider: Provider) -> None:
+    provider.script(text("Hi!"))
+    done = subprocess.run([sys.executable, "-c", TOGETHER, provider.base], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(["Hi!"] * 6)
+    assert done.stderr == ""
