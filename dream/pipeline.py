@@ -135,9 +135,13 @@ def run(
 
 
 def _settle(workspace: Workspace, now: datetime) -> None:
-    """Bring files and versions together; nanobot's workspace, which has no versions of ours, is adopted."""
+    """Bring files and versions together; another program's workspace, which has no versions of ours, is adopted.
+
+    What such a program has written to its notes since goes into history.
+    """
     if not workspace.git.exists:
         workspace.complete(now)
+    workspace.take_in_notes(now)
     transaction.recover(workspace)
     transaction.commit_hand_edits(workspace, now)
 

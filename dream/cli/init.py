@@ -30,7 +30,8 @@ def command(directory: Path | None, named: Path | None, as_json: bool) -> None:
       dream init ./memory            in a directory of your own
       dream init ~/.nanobot/workspace
     """
-    workspace = Workspace.create(directory or named or Workspace.default(os.environ), now=options.now())
+    place = directory or named or Workspace.default(os.environ)
+    workspace = Workspace.create(place, now=options.now(), report=lambda told: output.problem(str(told)))
     if not workspace.is_trusted and (reached := reaching(workspace.root, environ={})):
         output.problem(f"What lay there already of {', '.join(reached)} counts once you have accepted it: dream trust")
     if as_json:

@@ -14,6 +14,7 @@ from dream.phases.brief import Brief
 from dream.phases.echo import echoes
 from dream.phases.findings import Analysis, parse
 from dream.redact import redact
+from dream.store import history_legacy
 
 ENTRY_TOKENS = 16  # of the header line of one entry
 PAGE_TOKENS = 64  # of a long entry in one prompt at least, however small the window or the setting
@@ -43,8 +44,9 @@ def batches(entries: Iterable[Entry], model: Model, brief: Brief) -> Iterator[li
 
 
 def told(batch: Sequence[Entry]) -> list[Entry]:
-    """Leave out the entries that say nothing."""
-    return [entry for entry in batch if entry.kind != "nothing" and entry.content.strip()]
+    """Leave out the entries that say nothing, and nanobot's older ones, which it has dreamt."""
+    said = [entry for entry in batch if entry.kind != "nothing" and entry.content.strip()]
+    return [entry for entry in said if entry.session != history_legacy.SESSION]
 
 
 def analyse(

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from dream.models import Entry, MemoryFile
+from dream.store import history_legacy
 from dream.store.choosing import chosen
 from dream.wording import content_words, without_said_on
 
@@ -27,7 +28,7 @@ def undreamt(
     for entry in newest_first:
         if entry.cursor <= dreamt:
             return
-        ours = session is None or entry.session in (session, None)
+        ours = (session is None or entry.session in (session, None)) and entry.session != history_legacy.SESSION
         if ours and entry.content and not held.issuperset(entry.content.splitlines()):
             yield entry
 

@@ -10,7 +10,8 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime, tzinfo
+from dataclasses import replace
+from datetime import UTC, date, datetime, tzinfo
 from functools import cached_property
 from itertools import repeat
 from pathlib import Path
@@ -236,16 +237,29 @@ class History:
             self._writer.ready(now)
             yield [*(self.archive_path / file.name for file in self._archive.listing().files), self.path]
 
-    def import_legacy(self, path: Path, *, now: datetime) -> list[Entry]:
-        """Append the entries of an older HISTORY.md, once; the file stays. Returns what was imported now.
+    def import_notes(
+        self, path: Path, *, now: datetime, session: str, later: str = "", day: date | None = None
+    ) -> list[Entry]:
+        """Append what the Markdown file `path` holds and history doesn't yet, as messages of `session`; the file stays.
 
-        That it was done stands in the log: the entries are spans of a session named after the file.
+        What comes when `session` is in history already goes under `later`, where that is given. `day` is that of what
+        has no date. Returns what was imported now.
         """
-        text = (read_bytes(path) or b"").decode("utf-8", "replace")
-        done = self.position(history_legacy.SESSION)
-        zone = self._zone or now.astimezone().tzinfo
-        found = history_legacy.entries(text, zone) if not done else []
-        return self._append([one for one, _ in found], (at for _, at in found), now)
+        text = history_legacy.decoded(read_bytes(path) or b"")
+        keys = [re.escape(key) for key in (session, later) if key]
+        known = "\n\n".join(entry.content for entry in self.of(re.compile("|".join(keys))))
+        key = later if known and later else session
+        zone, done = self._zone or now.astimezone().tzinfo, self.position(key)
+        found = [
+            (replace(one, span=(done + place, done + place + 1)), at)
+            for place, (one, at) in enumerate(
+                pair for pair in history_legacy.entries(text, key, zone, day) if not _stands_in(pair[0].content, known)
+            )
+        ]
+        try:
+            return self._append([one for one, _ in found], (at for _, at in found), now)
+        except StalePosition:  # another process has just done it
+            return []
 
     def close(self) -> None:
         """Give descriptors back; the next use opens them again."""
@@ -354,6 +368,12 @@ class History:
             return
         self._reported.add((name, offset))
         self._report(Diagnostic(f"memory/{name}", line_at(descriptor, offset), why))
+
+
+def _stands_in(content: str, known: str) -> bool:
+    """Tell whether all of an entry is known, line by line, as it stands or as an earlier version took it in."""
+    lines = f"\n{known}\n"
+    return any(one and f"\n{one}\n" in lines for one in (content, history_legacy.bare(content)))
 
 
 __all__ = ["History", "StalePosition"]

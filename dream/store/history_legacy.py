@@ -1,65 +1,115 @@
-"""nanobot's older HISTORY.md: dated paragraphs, read as history entries."""
+"""Markdown in which other programs kept history, read as entries: nanobot's older HISTORY.md, OpenClaw's daily notes.
+
+Every line is in an entry as it stands; the date at its beginning is read, and stays.
+"""
 
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, tzinfo
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from typing import Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from dream.models import NewEntry
 from dream.store.history_records import NO_TIME, estimate
 
-SESSION = "nanobot:HISTORY.md"  # imported entries are its messages, so the log says that the import was done
-DATED = re.compile(
-    r"^(?:#{1,6}\s*)?\[?(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?:[T ,]+(\d{1,2}):(\d{2}))?[^\]\n]{0,20}?(?:\]|$)",
-    re.MULTILINE,
+SESSION = "nanobot:HISTORY.md"  # what HISTORY.md held when the workspace was adopted: nanobot has dreamt it
+LATER = "nanobot:HISTORY.md, later"  # what has been written to it since
+NOTES = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:-[\w.-]*)?\.md")  # OpenClaw's, in memory/
+_DATED = re.compile(
+    r"(?:#{1,6}[ \t]*)?\[?(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?!\d)"
+    r"(?:[T ,]+(\d{1,2}):(\d{2})(?::\d{2}(?:\.\d+)?)?(?:\s*(Z\b|[+-]\d{2}:?\d{2}\b|[A-Z]\w+(?:/\w+)+))?)?"
 )
-RAW = re.compile(r"^(?:#{1,6}\s*)?\[[^\]]+\]\s*\[RAW\]", re.IGNORECASE)
-SAID = re.compile(r"^\[[^\]]+\]\s*(?:USER|ASSISTANT|TOOL|SYSTEM)\b", re.IGNORECASE)
+_STAMP = re.compile(r"(?:#{1,6}\s*)?\[[^\]]+\]\s*")
+_SAID = re.compile(r"\[[^\]]+\]\s*(?:USER|ASSISTANT|TOOL|SYSTEM)\b", re.IGNORECASE)
 
 
-def entries(text: str, zone: tzinfo | None) -> list[tuple[NewEntry, datetime]]:
-    """Split HISTORY.md into entries with their times; no text is left out but headings without a date.
+def decoded(data: bytes) -> str:
+    """Return the text of a file; what is not UTF-8 in it stands there as `\\xff`."""
+    return data.decode("utf-8", "backslashreplace").removeprefix("\ufeff").replace("\r\n", "\n")
 
-    An entry begins at a line with a date, or where no line has one, at a paragraph. The messages of a
-    `[RAW]` block are dated too and stay together.
+
+def entries(text: str, session: str, zone: tzinfo | None, day: date | None = None) -> list[tuple[NewEntry, datetime]]:
+    """Split a text into entries with their times, in its order; `day` is that of what has no date.
+
+    An entry begins at a line with a date and at each paragraph; a heading stands with the paragraph under it, and its
+    date holds up to the next. The messages of a `[RAW]` block are dated too and stay together.
     """
     found: list[tuple[NewEntry, datetime]] = []
-    for block in _blocks(text.removeprefix("\ufeff").splitlines()):
-        time, content = _undated(block, zone)
-        if not content:
-            continue
-        kind = "raw" if content.startswith("[RAW]") else "summary"
+    under = NO_TIME if day is None else datetime(day.year, day.month, day.day, tzinfo=zone).astimezone(UTC)
+    for block in _blocks(text.split("\n")):
+        time, own = under, 0
+        for line in block:
+            heading = line.startswith("#")
+            if (dated := _time(line, zone)) and not own:
+                time = dated
+                under = dated if heading else under
+            own += not heading and bool(line.strip())
+        content = "\n".join(block).strip("\n")
+        kind: Literal["raw", "summary"] = "raw" if _is_raw(block) else "summary"
         place = len(found)
-        new = NewEntry(kind, content, SESSION, (place, place + 1), estimate(content))  # type: ignore[arg-type]
-        found.append((new, time))
+        found.append((NewEntry(kind, content, session, (place, place + 1), estimate(content)), time))
     return found
 
 
-def _blocks(rows: list[str]) -> list[list[str]]:
-    dated = any(DATED.match(row) for row in rows)
-    blocks: list[list[str]] = [[]]
-    raw = False
-    for number, row in enumerate(rows):
-        starts = bool(DATED.match(row)) and not (raw and SAID.match(row))
-        paragraph = not dated and bool(row.strip()) and number > 0 and not rows[number - 1].strip()
-        if starts or paragraph:
-            blocks.append([])
-            raw = bool(RAW.match(row))
-        blocks[-1].append(row)
-    if not DATED.match(blocks[0][0] if blocks[0] else ""):
-        blocks[0] = [row for row in blocks[0] if not row.startswith("#")]
-    return blocks
-
-
-def _undated(block: list[str], zone: tzinfo | None) -> tuple[datetime, str]:
-    """Take the date off a block's first line."""
-    content = "\n".join(block).strip()
-    match = DATED.match(content)
-    if not match:
-        return NO_TIME, content
-    year, month, day, hour, minute = (int(part or 0) for part in match.groups())
+def day_of(name: str) -> date | None:
+    """Return the day that the name of a daily note gives; None where no calendar has it."""
+    match = NOTES.fullmatch(name)
     try:
-        time = datetime(year, month, day, hour, minute, tzinfo=zone).astimezone(UTC)
+        return date(int(match[1]), int(match[2]), int(match[3])) if match else None
+    except ValueError:
+        return None
+
+
+def bare(content: str) -> str:
+    """Return an entry as an earlier version of `dream` took it in: without the date at its beginning."""
+    stamp = _STAMP.match(content)
+    return content[stamp.end() :].strip() if stamp else content
+
+
+def _blocks(lines: list[str]) -> Iterator[list[str]]:
+    block: list[str] = []
+    raw = blank = False
+    for line in lines:
+        dated = bool(_DATED.match(line)) and not (raw and _SAID.match(line))
+        paragraph = blank and bool(line.strip()) and not raw
+        if (dated or paragraph) and not all(one.startswith("#") or not one.strip() for one in block):
+            yield block
+            block = []
+        block.append(line)
+        blank = not line.strip()
+        raw = _is_raw(block)
+    if any(line.strip() for line in block):
+        yield block
+
+
+def _is_raw(block: list[str]) -> bool:
+    first = next((line for line in block if line.strip() and (_STAMP.match(line) or not line.startswith("#"))), "")
+    return bare(first).upper().startswith("[RAW]") or first.upper().startswith("[RAW]")
+
+
+def _time(line: str, zone: tzinfo | None) -> datetime | None:
+    """Read the date at the beginning of a line; None where there is none, or no calendar has it."""
+    match = _DATED.match(line)
+    if match is None:
+        return None
+    year, _, month, day, hour, minute, said = match.groups()
+    try:
+        at = datetime(int(year), int(month), int(day), int(hour or 0), int(minute or 0), tzinfo=_zone(said) or zone)
+        return at.astimezone(UTC)
     except (ValueError, OverflowError):
-        return NO_TIME, content  # a date that no calendar has stays in the text
-    return time, content[match.end() :].strip()
+        return None
+
+
+def _zone(said: str | None) -> tzinfo | None:
+    if not said:
+        return None
+    if said[0] in "Z+-":
+        digits = said[1:].replace(":", "") or "0000"
+        offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
+        return timezone(-offset if said[0] == "-" else offset)
+    try:
+        return ZoneInfo(said)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None

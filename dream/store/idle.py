@@ -33,6 +33,8 @@ def reason(root: Path, *, locked: bool = False) -> str | None:
             return None
         if not locked and not _is_free(private / "run.lock"):
             return None
+        if not _notes_are_known(memory, private):
+            return None
         newest, given = _newest(memory / "history.jsonl"), _cursor(memory / ".cursor")
         if newest == given == 0:
             return None if (memory / "archive").is_dir() and any((memory / "archive").iterdir()) else EMPTY
@@ -70,6 +72,19 @@ def record(root: Path, why: str, now: datetime) -> bool:
         return False
     finally:
         os.close(descriptor)
+
+
+def _notes_are_known(memory: Path, private: Path) -> bool:
+    """Tell whether HISTORY.md and the daily notes are as they were when they were taken into history."""
+    found = [entry for entry in os.scandir(memory) if entry.name.endswith(".md") and entry.name != "MEMORY.md"]
+    if not found:
+        return True
+    try:
+        seen = json.loads((private / "notes.json").read_bytes())
+    except FileNotFoundError:
+        seen = {}
+    stats = {entry.name: entry.stat() for entry in found if entry.name == "HISTORY.md" or entry.name[0].isdigit()}
+    return all(seen.get(name) == [one.st_size, one.st_mtime_ns] for name, one in stats.items())
 
 
 def _newest(path: Path) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 from dream import trust
 from dream.door import check_folder, make_folder
 from dream.errors import GitError, WorkspaceError
-from dream.models import MEMORY_FILES, Diagnostic, MemoryFile, Proposal, Rejected, Report
+from dream.models import MEMORY_FILES, Diagnostic, Entry, MemoryFile, Proposal, Rejected, Report
 from dream.settings import PROMPTS, REACHING, Settings, is_trusted, load, reaching
 from dream.store import places, review_files
 from dream.store.files import check_plain, explained, read_bytes, read_text, replace
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from dream.store.history import History
 
 DREAM_CURSOR = "memory/.dream_cursor"
-LEGACY = "memory/HISTORY.md"
+HISTORY = "HISTORY.md"  # nanobot's older log, in memory/
+SEEN_NOTES = "notes.json"  # in .dream/
 
 TEMPLATES: Mapping[str, bytes] = {
     "SOUL.md": b"# Soul\n\nHow I behave.\n\n## Manner\n\n## Rules\n",
@@ -51,7 +53,8 @@ class Workspace:
     def create(cls, directory: Path | str, *, now: datetime | None = None, report: Report | None = None) -> Workspace:
         """Make a workspace in `directory`, or adopt nanobot's, with its first commit at `now`; what is there stays.
 
-        An older HISTORY.md is imported into history as already dreamt. Doing it again changes nothing.
+        An older HISTORY.md is taken into history as already dreamt, OpenClaw's daily notes (memory/YYYY-MM-DD.md) as
+        what is still to be dreamt, and its MEMORY.md begins ours. Doing it again changes nothing.
         From then on it is trusted, unless settings that reach beyond it lay there already: see `trust`.
         Raises GitError where git is not installed, before anything is made.
         """
@@ -74,11 +77,11 @@ class Workspace:
             make_folder(self.memory)
         for file in MEMORY_FILES:
             check_plain(self.root / file)
-        adopted = not self.private.exists()
         self.make_private()
-        if adopted:
+        if not self.git.exists:
             self.history.accept_losses(now=now)
-        self._import_legacy(now)
+            self._take_over_memory()
+        self.take_in_notes(now)
         beginning.begin(self, TEMPLATES, now)
 
     @classmethod
@@ -207,6 +210,54 @@ class Workspace:
         undreamt = context.undreamt(self.history.backwards(), self.dream_cursor(), session, beside)
         return context.block(texts, undreamt, tokens, count or estimate)
 
+    def take_in_notes(self, now: datetime) -> list[Entry]:
+        """Append to history what HISTORY.md and daily notes hold and it doesn't; return it. The files stay.
+
+        What HISTORY.md held at first counts as dreamt, what was written to it since does not. A file that is as it
+        was the last time is not opened.
+        """
+        from dream.store import history_legacy
+
+        seen, taken = self._seen_notes(), list[Entry]()
+        for name, path in self._noted().items():
+            status = path.stat()
+            if seen.get(name) == (stamp := [status.st_size, status.st_mtime_ns]):
+                continue
+            session, later = f"openclaw:memory/{name}", ""
+            if name == HISTORY:
+                session, later = history_legacy.SESSION, history_legacy.LATER
+            day = history_legacy.day_of(name)
+            new = self.history.import_notes(path, now=now, session=session, later=later, day=day)
+            if new:
+                dreamt = ", as dreamt before" if new[0].session == history_legacy.SESSION else ""
+                count = "1 entry" if len(new) == 1 else f"{len(new)} entries"
+                self._tell(f"memory/{name}", f"{count} of it went into history{dreamt}")
+            taken += new
+            seen[name] = stamp
+        if seen != self._seen_notes():
+            self._pass_over_dreamt()
+            replace(self.private / SEEN_NOTES, json.dumps(seen).encode(), durable=False)
+        return taken
+
+    def _seen_notes(self) -> dict[str, list[int]]:
+        """Return size and time, in ns, of each file of notes as it was when all of it was in history."""
+        try:
+            return dict(json.loads(read_bytes(self.private / SEEN_NOTES) or b"{}"))
+        except (ValueError, TypeError):
+            return {}
+
+    def _take_over_memory(self) -> None:
+        """Begin memory/MEMORY.md with OpenClaw's, which lies at the root; where both are there, say that it is left."""
+        theirs = read_bytes(self.root / "MEMORY.md") if (self.root / "MEMORY.md").is_file() else None
+        ours = self.root / "memory/MEMORY.md"
+        if theirs is None or not theirs.strip():
+            return
+        if ours.exists():
+            self._tell("MEMORY.md", "is not read, for memory/MEMORY.md is there too; move into that what should stay")
+        else:
+            replace(ours, theirs)
+            self._tell("MEMORY.md", "was copied to memory/MEMORY.md, which is read and written from now on")
+
     def make_private(self) -> None:
         """Make the .dream directory, which no git repository takes notice of."""
         ignore = self.private / ".gitignore"
@@ -227,11 +278,19 @@ class Workspace:
                 if entry.is_symlink():
                     raise WorkspaceError(f"{entry.path} is a symbolic link; take it away, dream makes its own.")
 
-    def _import_legacy(self, now: datetime) -> None:
-        """Import HISTORY.md and move the dreams' cursor past it, so that the old archive is not dreamt again."""
+    def _noted(self) -> dict[str, Path]:
+        """Return the Markdown files in which other programs keep history, by name: HISTORY.md and daily notes."""
+        from dream.store.history_legacy import NOTES
+
+        with explained("read", self.memory):
+            found = sorted(path.name for path in self.memory.iterdir()) if self.memory.is_dir() else []
+        names = [name for name in found if name == HISTORY or NOTES.fullmatch(name)]
+        return {name: self.memory / name for name in names if (self.memory / name).is_file()}
+
+    def _pass_over_dreamt(self) -> None:
+        """Move the dreams' cursor past what HISTORY.md held at first, so that it is not dreamt again."""
         from dream.store.history_legacy import SESSION
 
-        self.history.import_legacy(self.root / LEGACY, now=now)
         dreamt = cursor = self.dream_cursor()
         for entry in self.history.after(dreamt):
             if entry.session != SESSION:

@@ -86,7 +86,7 @@ def test_an_old_history_is_imported_as_already_dreamt(tmp_path: Path) -> None:
     workspace = Workspace.create(root, now=NOW)
     Workspace.create(root, now=NOW)
 
-    assert contents(list(workspace.history.after(0))) == ["a", "b"]
+    assert contents(list(workspace.history.after(0))) == ["[2026-04-03 10:00] a", "[2026-04-04 10:00] b"]
     assert workspace.dream_cursor() == 2
     assert (root / "memory/HISTORY.md").exists()
 
