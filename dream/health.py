@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 
-from dream.crontime import parse
+from dream.crontime import Cron, parse
 from dream.errors import GitError, WorkspaceError
 from dream.llm import tokens
 from dream.models import MEMORY_FILES, Diagnostic, MemoryFile, Usage
@@ -18,6 +18,7 @@ from dream.store.bills import Bills
 from dream.store.runs import RunRecord
 from dream.store.workspace import Workspace
 
+Clock = tuple[Cron, tzinfo | None]  # when the nights are, in which zone; None: the machine's
 RUNS = 5  # shown of the run record
 DAMAGE = 3  # places in the log that are named; the doctor names more
 LOOKED_AT = 30  # of the run record, for the last one of each command
@@ -59,8 +60,8 @@ class Health:
     problems: tuple[str, ...]
 
 
-def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: tuple[str, ...]) -> Health:
-    """Read how `workspace` stands; `scheduled` names what starts its nights beside `dream serve`.
+def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: Mapping[str, Clock]) -> Health:
+    """Read how `workspace` stands; `scheduled` names what starts its nights beside `dream serve`, and when.
 
     A memory file that cannot be read is a problem among others, not an error.
     """
@@ -77,13 +78,15 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: tup
     # 2. What is to come: the next night, from what serves it or starts it.
     zone = settings.zone() if settings.timezone else None
     serving = night_stamp.served(workspace.private)
-    next_run = serving or (parse(settings.schedule).after(now, zone) if scheduled else None)
+    clocks = list(scheduled.values()) or [(parse(settings.schedule), zone)]
+    next_run = serving or (min(cron.after(now, within) for cron, within in clocks) if scheduled else None)
     # 3. What is not as it should be.
     problems += _versions(workspace)
     problems += _untrusted(workspace)
     problems += _damaged(history.flaws())
     problems += _failed(recorded)
-    problems += _missed(workspace, settings, now, zone) if next_run else []
+    problems += _missed(workspace, clocks, now, zone) if next_run else []
+    problems += _doubled(list(scheduled))
     problems += _idle(recorded, now, zone) if backlog else []
     return Health(
         model=", ".join(dict.fromkeys(settings.model_for(job) for job in ("consolidator", "phase1", "phase2"))),
@@ -100,7 +103,7 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: tup
         batches=len(batches.open()),
         runs=tuple(recorded[:RUNS]),
         next_run=next_run,
-        scheduled=("serve", *scheduled) if serving else scheduled,
+        scheduled=("serve", *scheduled) if serving else tuple(scheduled),
         problems=tuple(problems),
     )
 
@@ -156,10 +159,17 @@ def _idle(recorded: Sequence[RunRecord], now: datetime, zone: tzinfo | None) -> 
     return [f"nothing has run since {recorded[0].ended.astimezone(zone):%Y-%m-%d %H:%M}"]
 
 
-def _missed(workspace: Workspace, settings: Settings, now: datetime, zone: tzinfo | None) -> list[str]:
+def _doubled(kinds: Sequence[str]) -> list[str]:
+    """Tell of two clocks that both start the nights."""
+    if len(kinds) < 2:
+        return []
+    return [f"{' and '.join(kinds)} both start the nights: `dream cron remove {kinds[-1]}` takes one away"]
+
+
+def _missed(workspace: Workspace, clocks: Sequence[Clock], now: datetime, zone: tzinfo | None) -> list[str]:
     """Tell of a night that was due long ago and not had: what is scheduled does not start, or is stopped."""
     last = night_stamp.last(workspace.private)
-    due = parse(settings.schedule).before(now - LATE_NIGHT, zone)
+    due = max(cron.before(now - LATE_NIGHT, within) for cron, within in clocks)
     if last is None or last >= due:
         return []
     had = f"{last.astimezone(zone):%Y-%m-%d %H:%M}"

@@ -14,6 +14,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, tzinfo
 from types import FrameType
 from zoneinfo import ZoneInfo
@@ -57,6 +58,7 @@ class Server:
         self._workspace, self._read, self._environ = workspace, read, environ
         self._tell, self._told, self._clock, self._heartbeat = tell, told, clock, heartbeat
         self._stop, self._wake, self._reload = threading.Event(), threading.Event(), threading.Event()
+        self._failed: datetime | None = None
         self._early: datetime | None = None
         self._asked: datetime | None = None
         self._looked = (-1, -1)
@@ -115,11 +117,11 @@ class Server:
             self._busy = str(error)
             return
         except DreamError as error:
-            night_stamp.stamp(self._workspace.private, now)  # or every look at the clock would try again
+            self._had(now)
             self._tell(f"The night failed, the next one tries again: {error}")
             return
         except Exception:  # a bug: it is seen once a night, and not at every look
-            night_stamp.stamp(self._workspace.private, now)
+            self._had(now)
             raise
         self._busy = None
         self._told(report)
@@ -134,8 +136,16 @@ class Server:
                 if self._again():
                     scheduler.reschedule_job(NIGHT, trigger=_Times(self._cron, self._zone))
 
+    def _had(self, now: datetime) -> None:
+        """Note a night that failed, or every look at the clock would try again; where the disk refuses, here alone."""
+        self._failed = now
+        with suppress(DreamError):
+            night_stamp.stamp(self._workspace.private, now)
+
     def _due(self, now: datetime) -> bool:
         last = night_stamp.last(self._workspace.private)
+        if self._failed is not None and (last is None or last < self._failed):
+            last = self._failed
         if last is not None and last > now:
             night_stamp.stamp(self._workspace.private, now)  # the clock was wrong then or is now: go on from here
         return last is None or self._cron.before(now, self._zone) > last
@@ -185,7 +195,8 @@ class Server:
     def _announce(self) -> None:
         """Say when the next night is, also to `status`."""
         at = self._cron.after(self._clock(), self._zone)
-        night_stamp.serving(self._workspace.private, os.getpid(), at)
+        with suppress(DreamError):  # where the disk refuses it, `status` knows less; each night says why it failed
+            night_stamp.serving(self._workspace.private, os.getpid(), at)
         self._tell(f"Next night: {at.astimezone(self._zone):%A %Y-%m-%d %H:%M %Z}.")
 
     def _catch_signals(self) -> None:

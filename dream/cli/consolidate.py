@@ -16,6 +16,7 @@ from dream.cli.group import DreamCommand
 from dream.cli.progress import progress
 from dream.errors import TranscriptError, UsageError
 from dream.settings import CALLING, Settings
+from dream.store.files import explained
 from dream.store.workspace import Workspace
 from dream.transcripts import FORMATS
 
@@ -79,8 +80,11 @@ def command(
     named = _of_hook() if hook else []
     if hook and not named:
         return _told(_nothing(), as_json=as_json, quiet=quiet)
-    if detach and not detached.leave(workspace.private):
-        return 0
+    if detach:
+        with explained("opened", workspace.private / detached.LOG):
+            stays = detached.leave(workspace.private)
+        if not stays:
+            return 0
     with nullcontext() if said is None else _piped(said, workspace.private) as piped:
         named += [file for path in paths for file in _named(path, piped, workspace, settings)]
         if not named:

@@ -28,8 +28,8 @@ def _common(function: Callable[..., Any]) -> Callable[..., Any]:
 def command(directory: Path | None, as_json: bool) -> None:
     """Let crontab, systemd or launchd dream every night.
 
-    The kind is chosen for this machine unless it is named. `dream cron show` prints what would be installed and changes
-    nothing. The files are those of the folder cron/, with absolute paths; nobody else's lines are touched.
+    The kind is chosen for this machine unless it is named. `dream cron show` prints what is installed, or would be, and
+    changes nothing. The files are those of the folder cron/, with absolute paths; nobody else's lines are touched.
 
     \b
     Examples:
@@ -43,23 +43,28 @@ def command(directory: Path | None, as_json: bool) -> None:
 @command.command("show", cls=DreamCommand)
 @_common
 def show(kind: Kind | None, schedule: str | None, directory: Path | None, as_json: bool) -> None:
-    """Print what would be installed.
+    """Print what is installed, or would be.
 
     \b
     Example:
       dream cron show systemd
     """
-    from dream.nights import timers
+    from dream.nights import installing, timers
 
-    kind, job = _job(kind, schedule, directory)
-    files = timers.files(kind, job)
+    usual, job = _job(kind, schedule, directory)
+    there = installing.installed(job)
+    chosen = kind or [*there, usual][0]
+    job = there.get(chosen, job) if schedule is None else job
+    files = timers.files(chosen, job)
     if as_json:
-        output.emit({"kind": kind, "files": {str(path): text for path, text in files.items()}})
+        shown = {str(path): text for path, text in files.items()}
+        output.emit({"kind": chosen, "files": shown, "installed": list(there)})
         return
+    output.say(f"# {_where(there, chosen)}")
     for path, text in files.items():
         output.say(f"# {path}", bold=True)
         output.say(text.rstrip("\n"))
-    output.say(f"# {timers.zone_note(kind, job)}")
+    output.say(f"# {timers.zone_note(chosen, job)}")
 
 
 @command.command("install", cls=DreamCommand)
@@ -74,8 +79,11 @@ def install(kind: Kind | None, schedule: str | None, directory: Path | None, as_
     from dream.nights import installing, timers
 
     kind, job = _job(kind, schedule, directory, using=REACHING)
+    done = installing.install(kind, job)
     note = [timers.zone_note(kind, job)] if job.zone else []
-    _told(kind, [*installing.install(kind, job), *note], as_json=as_json)
+    others = [other for other in installing.installed(job) if other != kind]
+    twice = [f"But {other} starts the nights too: `dream cron remove {other}` ends that." for other in others]
+    _told(kind, [*done, *note, *twice], as_json=as_json)
 
 
 @command.command("remove", cls=DreamCommand)
@@ -91,9 +99,16 @@ def remove(kind: Kind | None, schedule: str | None, directory: Path | None, as_j
 
     named = kind
     kind, job = _job(kind, schedule, directory)
-    kinds = [named] if named else installing.installed(job) or [kind]
+    kinds = [named] if named else list(installing.installed(job)) or [kind]
     for one in kinds:
         _told(one, installing.remove(one, job), as_json=as_json and one == kinds[-1])
+
+
+def _where(there: Collection[Kind], kind: Kind) -> str:
+    """Say whether what is shown is installed."""
+    if kind in there:
+        return f"This is installed in {' and '.join(there)}." if len(there) > 1 else "This is installed."
+    return f"Installed is {' and '.join(there)}, not this." if there else "Nothing is installed: dream cron install"
 
 
 def _job(

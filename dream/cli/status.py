@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 import click
 
@@ -12,7 +13,7 @@ from dream.cli import options, output, shapes, show
 from dream.cli.group import DreamCommand
 
 if TYPE_CHECKING:
-    from dream.health import Health
+    from dream.health import Clock, Health
     from dream.settings import Settings
     from dream.store.runs import RunRecord
     from dream.store.workspace import Workspace
@@ -48,11 +49,14 @@ def command(check: bool, directory: Path | None, as_json: bool) -> int | None:
     return 1 if check and found.problems else None
 
 
-def _scheduled(workspace: Workspace, settings: Settings) -> tuple[str, ...]:
+def _scheduled(workspace: Workspace, settings: Settings) -> dict[str, Clock]:
+    """Find what starts the nights of the workspace, and by which schedule in which zone."""
     from dream.crontime import parse
     from dream.nights import installing
 
-    return tuple(installing.installed(installing.job(workspace.root, parse(settings.schedule), os.environ)))
+    wanted = installing.job(workspace.root, parse(settings.schedule), os.environ, settings.timezone or "")
+    there = installing.installed(wanted).items()
+    return {kind: (job.cron, ZoneInfo(job.zone) if job.zone and kind == "systemd" else None) for kind, job in there}
 
 
 def _show(found: Health, workspace: Workspace, settings: Settings) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import shutil
 import stat
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from dream.crontime import parse
@@ -19,15 +21,17 @@ from dream.errors import DreamError
 from dream.forget import UNDONE, unfinished
 from dream.nights import timers
 from dream.settings import Settings
-from dream.store import gitdir, intent, transaction
+from dream.store import gitdir, idle, intent, transaction
 from dream.store.files import TEMPORARY, sweep
 from dream.store.gitdiff import strays
 from dream.store.gitobjects import FILES
-from dream.store.lock import run_lock
+from dream.store.lock import RUN_LOCK, run_lock
 from dream.store.workspace import Workspace
 
 __all__ = ["Ailment", "examine"]
 
+LOOKS = 8  # beside a process at work, before what is still wrong is believed
+PAUSE = 0.15  # seconds between two looks; longer than a commit takes
 SHOWN = 4  # files that one ailment names; of more it says how many
 
 
@@ -39,9 +43,33 @@ def examine(workspace: Workspace, settings: Settings, *, now: datetime, repair: 
     workspace.
     """
     if not repair:
-        return list(_all(workspace, settings, now, repair=False))
+        return _lasting(workspace, partial(_all, workspace, settings, now, repair=False))
     with run_lock(workspace.private, "dream doctor", now=now):
         return list(_all(workspace, settings, now, repair=True))
+
+
+def _lasting(workspace: Workspace, look: Callable[[], Iterator[Ailment]]) -> list[Ailment]:
+    """Return what is wrong at each of several looks: what another process has half done is done at the next.
+
+    Where nobody is at work, or nothing is wrong, that is soon known.
+    """
+    found = list(look())
+    for _ in range(LOOKS):
+        if not found:
+            break
+        at_rest = _is_at_rest(workspace)
+        time.sleep(PAUSE)
+        again = list(look())
+        found = [one for one in again if one in found]
+        if at_rest and _is_at_rest(workspace):
+            break
+    return found
+
+
+def _is_at_rest(workspace: Workspace) -> bool:
+    with suppress(OSError):
+        return idle.is_free(workspace.private / RUN_LOCK)
+    return True  # on a disk that nobody can write to nobody works
 
 
 def _all(workspace: Workspace, settings: Settings, now: datetime, *, repair: bool) -> Iterator[Ailment]:

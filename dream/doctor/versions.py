@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from datetime import datetime
@@ -46,8 +47,12 @@ def _reach(workspace: Workspace, said: str, *, repair: bool) -> Ailment:
 
 def _locks(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
     directory = workspace.git.git.git_dir
-    for lock in sorted(directory.rglob("*.lock")) if directory else []:
-        age = time.time() - lock.stat().st_mtime
+    here = os.walk(directory) if directory else []
+    for lock in sorted(Path(folder) / name for folder, _, names in here for name in names if name.endswith(".lock")):
+        try:
+            age = time.time() - lock.stat().st_mtime
+        except FileNotFoundError:  # its git has ended meanwhile
+            continue
         if age < OLD or not is_deserted(workspace.root, lock, age):
             continue
         if repair:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dream.crontime import Cron
+from dream.crontime import Cron, parse
 from dream.errors import DreamError, UsageError
 from dream.nights import timers
 from dream.nights.timers import Job, Kind
@@ -78,16 +79,26 @@ def remove(kind: Kind, wanted: Job) -> list[str]:
     return [*done, *(f"Removed: {path}" for path in paths)]
 
 
-def installed(wanted: Job) -> list[Kind]:
-    """Tell where the job is installed."""
-    found: list[Kind] = [
-        kind for kind in ("systemd", "launchd") if any(path.exists() for path in timers.paths(kind, wanted))
-    ]
+def installed(wanted: Job) -> dict[Kind, Job]:
+    """Tell where the job is installed, and with which schedule: that of `wanted` where what is there does not say."""
+    texts: dict[Kind, str] = {}
+    for kind in ("systemd", "launchd"):
+        there = [path for path in timers.paths(kind, wanted) if path.exists()]
+        if there:
+            texts[kind] = "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in there)
     if shutil.which("crontab"):
         listed = _run(["crontab", "-l"]).stdout
         if timers.without_line(listed, wanted) != listed:
-            found.append("crontab")
-    return found
+            texts["crontab"] = listed
+    return {kind: _as_installed(kind, text, wanted) for kind, text in texts.items()}
+
+
+def _as_installed(kind: Kind, text: str, wanted: Job) -> Job:
+    said = timers.schedule_of(kind, text, wanted)
+    try:
+        return dataclasses.replace(wanted, cron=parse(said[0]), zone=said[1]) if said else wanted
+    except UsageError:  # somebody has written another one into it, which we can't read
+        return wanted
 
 
 def _start(kind: Kind, wanted: Job, paths: list[Path]) -> list[str]:

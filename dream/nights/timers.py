@@ -118,6 +118,19 @@ def _is_ours(line: str, job: Job) -> bool:
     return line.rstrip().endswith(job.mark)
 
 
+def schedule_of(kind: Kind, text: str, job: Job) -> tuple[str, str] | None:
+    """Read the cron expression and the zone, "" for the machine's, that `text`, as installed for `job`, goes by.
+
+    None where it does not say, as older files, or is not there.
+    """
+    if kind == "crontab":
+        own = next((line for line in text.splitlines() if _is_ours(line, job)), "").lstrip()
+        words = own.split(maxsplit=1 if own.startswith("@") else 5)
+        return (" ".join(words[:-1]), "") if len(words) > 1 else None
+    found = re.search(r"(?m)^(?:#|<!--) schedule: (.+?)(?: in (\S+))?(?: -->)?$", text)
+    return (found[1], found[2] or "") if found else None
+
+
 def zone_note(kind: Kind, job: Job) -> str:
     """Say which zone the times of the schedule are in."""
     if not job.zone:
@@ -161,7 +174,10 @@ def _systemd(job: Job) -> list[str]:
         workspace=_systemd_word(str(job.workspace)),
     )
     timer = Template(_shipped("systemd/dream.timer")).substitute(
-        name=job.name, label=label, calendar="\n".join(f"OnCalendar={event}" for event in calendar(job.cron, job.zone))
+        name=job.name,
+        label=label,
+        calendar="\n".join(f"OnCalendar={event}" for event in calendar(job.cron, job.zone)),
+        schedule=f"{job.cron.expression} in {job.zone}" if job.zone else job.cron.expression,
     )
     return [service, timer]
 
@@ -179,6 +195,7 @@ def _launchd(job: Job) -> str:
         path=escape(job.search_path),
         log=escape(str(job.log)),
         calendar=intervals,
+        schedule=job.cron.expression,
     )
 
 

@@ -31,7 +31,7 @@ def reason(root: Path, *, locked: bool = False) -> str | None:
             check_folder(folder)  # one that is a link is refused by whoever opens the workspace
         if any((private / name).exists() for name in UNDER_WAY):
             return None
-        if not locked and not _is_free(private / "run.lock"):
+        if not locked and not is_free(private / "run.lock"):
             return None
         if not _notes_are_known(memory, private):
             return None
@@ -113,7 +113,7 @@ def _cursor(path: Path) -> int:
         return 0
 
 
-def _is_free(path: Path) -> bool:
+def is_free(path: Path) -> bool:
     """Tell whether nobody holds the run lock at this moment."""
     try:
         descriptor = open_file(path, os.O_RDWR)

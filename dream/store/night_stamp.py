@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -37,7 +38,8 @@ def serving(private: Path, process: int, next_run: datetime) -> None:
 
 def not_serving(private: Path) -> None:
     """Take the note of `serving` back."""
-    (private / FOLDER / SERVING).unlink(missing_ok=True)
+    with suppress(OSError):  # on a disk that can't be written to any more; `served` sees that the process has ended
+        (private / FOLDER / SERVING).unlink(missing_ok=True)
 
 
 def served(private: Path) -> datetime | None:

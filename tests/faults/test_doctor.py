@@ -5,13 +5,20 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from dream.doctor import examine
+from dream.doctor.versions import _locks
+from dream.settings import Settings
+from dream.store.lock import run_lock
+from dream.store.workspace import Workspace
 from tests.faults.support import Checker, called, copy, git, memory, rows
 from tests.faults.test_crash import Count
 
@@ -279,3 +286,42 @@ def test_an_entry_that_stood_out_of_order_is_dreamt_after_the_repair(sound: Path
     assert [one["cursor"] for one in rows(root)] == [1, 2, 3, 4, 5]
     assert called(root, "run", "--json").json["batches"][0]["entries"] == [5, 5]
     assert "bicycle" in "".join(memory(root).values())
+
+
+def test_what_a_process_at_work_has_half_done_is_no_ailment(sound: Path, tmp_path: Path) -> None:
+    root = copy(sound, tmp_path)
+    half, lock = root / ".dream" / "apply.json", root / ".git" / "index.lock"
+    half.write_bytes(b"{}")
+    a_stale_lock(root)
+
+    def end() -> None:
+        time.sleep(0.1)
+        half.unlink()
+        lock.unlink()
+
+    with run_lock(root / ".dream"):
+        worker = threading.Thread(target=end)
+        worker.start()
+        found = examine(Workspace.open(root), Settings(), now=datetime.now(UTC))
+        worker.join()
+
+    assert found == []
+
+
+def test_a_lock_that_vanishes_under_the_doctor_is_no_error(sound: Path, tmp_path: Path) -> None:
+    root = copy(sound, tmp_path)
+    over = threading.Event()
+
+    def flicker() -> None:
+        lock = root / ".git" / "refs" / "heads" / "a.lock"
+        while not over.is_set():
+            lock.touch()
+            lock.unlink()
+
+    worker = threading.Thread(target=flicker)
+    worker.start()
+    try:
+        assert all(not list(_locks(Workspace.open(root), repair=False)) for _ in range(50))
+    finally:
+        over.set()
+        worker.join()

@@ -48,7 +48,7 @@ def cron(workspace: Path, binaries: Path, *words: str) -> Ended:
 def test_install_status_and_remove_by_crontab(workspace: Path, binaries: Path, home: Path) -> None:
     (home / "tab").write_text(OTHERS, encoding="utf-8")
 
-    shown = cron(workspace, binaries, "show", "crontab").out.splitlines()[1]
+    shown = cron(workspace, binaries, "show", "crontab").out.splitlines()[2]
     first = cron(workspace, binaries, "install", "crontab")
     again = cron(workspace, binaries, "install", "crontab")
     installed = (home / "tab").read_text(encoding="utf-8")
@@ -122,3 +122,26 @@ def test_without_cron_the_sentence_names_another_way(workspace: Path, tmp_path: 
 def test_a_schedule_that_can_not_be_used_installs_nothing(workspace: Path, binaries: Path, home: Path) -> None:
     assert cron(workspace, binaries, "install", "crontab", "--schedule", "0 3 * * 9").status == 2
     assert not (home / "tab").exists()
+
+
+@pytest.mark.parametrize("kind", ["crontab", "systemd"])
+def test_status_and_show_go_by_the_schedule_that_is_installed(workspace: Path, binaries: Path, kind: str) -> None:
+    cron(workspace, binaries, "install", kind, "--schedule", "15 7 * * *")
+
+    status = dream("status", "--json", "-w", workspace, PATH=f"{binaries}:{os.environ['PATH']}").json
+    shown = cron(workspace, binaries, "show").out
+
+    assert status["next_run"][11:16] == "07:15"
+    assert shown.startswith("# This is installed.\n")
+    assert "15 7 * * *" in shown
+
+
+def test_two_clocks_for_one_workspace_are_told_of(workspace: Path, binaries: Path) -> None:
+    cron(workspace, binaries, "install", "crontab")
+
+    second = cron(workspace, binaries, "install", "systemd")
+    status = dream("status", "--check", "-w", workspace, PATH=f"{binaries}:{os.environ['PATH']}")
+
+    assert "But crontab starts the nights too: `dream cron remove crontab` ends that." in second.out
+    assert status.status == 1
+    assert "systemd and crontab both start the nights" in status.out

@@ -58,7 +58,7 @@ def test_our_line_comes_once_and_other_lines_stay_byte_for_byte(home: Path, job:
     assert first.startswith(OTHERS + "\n")
     assert installing.install("crontab", job) == ["Your crontab has this line already."]
     assert (crontab.read_text(), (home / "writes").read_text()) == (first, "x\n")
-    assert installing.installed(job) == ["crontab"]
+    assert list(installing.installed(job)) == ["crontab"]
     crontab.write_text(first + "9 9 * * * true\n")
     later = installing.job(job.workspace, parse("30 4 * * *"), os.environ)
     assert installing.install("crontab", later) == ["The line in your crontab is new."]

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from dream import health, pipeline
+from dream.crontime import parse
 from dream.errors import Busy
 from dream.nights import nightly
 from dream.nights.nightly import NightReport
@@ -107,7 +108,7 @@ def test_a_night_ends_at_its_bound_of_time_and_the_next_one_goes_on(workspace: W
     assert "half of the night" in report.consolidated.reason
     assert report.run.outcome == "committed"  # what was read is dreamt in the other half
     assert report.exit_status == 0
-    assert health.read(workspace, settings, NOW, ()).problems == ()
+    assert health.read(workspace, settings, NOW, {}).problems == ()
     for _ in range(7):
         night(workspace, settings, clock=Ticking())
     assert len(workspace.history.positions()) == 30
@@ -148,15 +149,15 @@ def test_a_failed_consolidation_is_a_problem_although_the_dream_after_it_was_fin
 ) -> None:
     settings = replace(chats(tmp_path, 2), consolidator_model="openai/x", max_run_tokens=10, phase1_model="embedded")
     night(workspace, settings)
-    (problem,) = health.read(workspace, settings, NOW, ()).problems
+    (problem,) = health.read(workspace, settings, NOW, {}).problems
     assert "the last consolidation failed" in problem
 
 
 def test_a_night_that_was_long_due_is_a_problem_where_one_is_scheduled(workspace: Workspace) -> None:
     night_stamp.stamp(workspace.private, NOW - timedelta(days=3))
     settings = Settings(timezone="UTC")
-    assert health.read(workspace, settings, NOW, ()).problems == ()
-    (problem,) = health.read(workspace, settings, NOW, ("crontab",)).problems
+    assert health.read(workspace, settings, NOW, {}).problems == ()
+    (problem,) = health.read(workspace, settings, NOW, {"crontab": (parse(settings.schedule), None)}).problems
     assert "the night of 2026-11-20 03:00 was not had; the last was 2026-11-18 03:00" in problem
 
 

@@ -120,3 +120,13 @@ def test_a_night_that_is_due_is_had_at_the_start_and_killing_it_loses_nothing(wo
     assert workspace.dream_cursor() == 1
     assert json.loads((workspace.private / "nightly" / "serving.json").read_bytes())["pid"] == process.pid
     assert night_stamp.served(workspace.private) is None
+
+
+def test_serve_on_a_disk_that_refuses_it_ends_in_a_sentence(workspace: Workspace) -> None:
+    (workspace.private / "nightly").write_text("in the way of the folder", encoding="utf-8")
+
+    done = dream("serve", "-w", workspace.root)
+
+    assert done.status == 1
+    assert done.err.startswith(f"dream: {workspace.private / 'nightly'}")
+    assert "Traceback" not in done.err
