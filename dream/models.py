@@ -19,8 +19,9 @@ MEMORY_FILES: tuple[MemoryFile, ...] = ("SOUL.md", "USER.md", "memory/MEMORY.md"
 class Message:
     """One message of a session, as a reader or a live agent gives it.
 
-    `content` is text only: a tool call stands in it as one short line, an image as nothing; a tool's long result is
-    cut in its middle. `whole` is what it says in full where `content` is shorter, else empty; neither is redacted yet.
+    `content` is text only: a tool call stands in it as one short line, an image of the user's as `[image]`; a tool's
+    long result is cut in its middle. `whole` is what it says in full where `content` is shorter, else empty; neither
+    is redacted yet.
     `calls` are the ids of the tool calls that an assistant message makes; `answers` is the id that a
     tool message answers. A cut never separates the two.
     `at` is aware UTC, or None where the transcript does not say.

@@ -203,7 +203,7 @@ def _message(
 ) -> Message:
     """Make the message that is consolidated: its text, its calls as short lines, its results."""
     who, person = known_role(role)
-    found = parts.split(content)
+    found = parts.split(content, parts.IMAGE if who == "user" else "")
     calls = (*found.calls, *map(parts.call, tool_calls))
     answers = tool_call_id or next((result.answers for result in found.results if result.answers), None)
     if found.results and not found.text:

@@ -22,7 +22,8 @@ class Carried:
 
     `format` is empty where reading can't go on: only UTF-8 JSON lines of our own readers grow at their end. `torn`:
     the last record was read although no newline ends its line. `said` are the diagnostics so far; `over` says that
-    nothing of the rest is wanted. What `session`, `begun`, `number` and `told` mean is each reader's own.
+    nothing of the rest is wanted. `spoken` is the role of the first message, `heard` says that one is the user's;
+    `unpaired` results of tools answer no call. What `session`, `begun`, `number` and `told` mean is each reader's own.
     """
 
     format: str = ""
@@ -34,6 +35,9 @@ class Carried:
     over: bool = False
     session: str | None = None
     begun: bool = False
+    spoken: str = ""
+    heard: bool = False
+    unpaired: int = 0
     number: int = 0
     told: set[str] = field(default_factory=set)
     turns: dict[str, Turns] = field(default_factory=dict)
@@ -73,7 +77,20 @@ class Carried:
         return orjson.dumps(state, option=orjson.OPT_APPEND_NEWLINE) + marks
 
 
-_PLAIN = ("format", "offset", "line", "records", "said", "over", "session", "begun", "number")
+_PLAIN = (
+    "format",
+    "offset",
+    "line",
+    "records",
+    "said",
+    "over",
+    "session",
+    "begun",
+    "spoken",
+    "heard",
+    "unpaired",
+    "number",
+)
 _FRESH: Json = {"waiting": {}, "named": 0}
 
 

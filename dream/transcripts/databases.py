@@ -42,10 +42,26 @@ def rows(source: Source, table: str, order: Sequence[str], newest: tuple[str, st
             if newest and set(newest) <= set(columns):
                 sorts.insert(0, f'max("{newest[1]}") OVER (PARTITION BY "{newest[0]}")')
             sort = ", ".join(sorts)
-            for row in database.execute(f'SELECT * FROM "{table}" ORDER BY {sort}'):  # noqa: S608, our own names
-                yield dict(zip(columns, row, strict=True))
+            yield from _named(database.execute(f'SELECT * FROM "{table}" ORDER BY {sort}'))  # noqa: S608, our own names
     except sqlite3.Error as error:
         source.say(0, f"The table {table!r} could not be read to its end ({error}).")
+
+
+def selected(source: Source, statement: str) -> Iterator[Json]:
+    """Yield what a SELECT of ours finds. A damaged rest is reported."""
+    import sqlite3
+
+    try:
+        with closing(_open(source.path)) as database:
+            yield from _named(database.execute(statement))
+    except sqlite3.Error as error:
+        source.say(0, f"The database could not be read to its end ({error}).")
+
+
+def _named(cursor: sqlite3.Cursor) -> Iterator[Json]:
+    columns = [str(column[0]) for column in cursor.description]
+    for row in cursor:
+        yield dict(zip(columns, row, strict=True))
 
 
 def groups(source: Source, table: str, by: str, newest: str) -> list[str]:

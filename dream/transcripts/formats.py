@@ -15,11 +15,13 @@ from dream.transcripts import (
     chatgpt,
     claude_code,
     codex,
+    copilot_cli,
     gemini_cli,
     hermes,
     letta_code,
     nanobot,
     openai,
+    opencode,
     pi,
     sniffing,
     trajectory,
@@ -28,15 +30,24 @@ from dream.transcripts.carried import Carried
 from dream.transcripts.files import find
 from dream.transcripts.reader import Pair, Reader
 from dream.transcripts.source import HEAD_RECORDS, Source
-from dream.transcripts.turns import Options
+from dream.transcripts.turns import Options, Tally
 
 # In the order in which they are tried: from the most particular to the most general.
 _READERS: tuple[Reader, ...] = (
     *(claude_code, codex, pi.pi, pi.openclaw, pi.omp, nanobot, hermes, gemini_cli, letta_code, chatgpt),
+    *(copilot_cli, opencode),
     *trajectory.FOREIGN,
     *(openai, chat_text),
 )
 FORMATS: dict[str, Reader] = {reader.name: reader for reader in _READERS}
+
+
+# These don't record every call of a tool, or the extra has paired calls and results already.
+_UNPAIRED = {"openai", "chatgpt", "text", "nanobot", *(reader.name for reader in trajectory.FOREIGN)}
+UNHEARD = (
+    "It holds messages, but none of the user's was read: nobody spoke in it, or {} writes down what users say in a way "
+    "that dream does not know yet."
+)
 
 
 class Unlike(ValueError):  # noqa: N818, what a file is
@@ -104,6 +115,8 @@ def _file(path: Path, name: str | None, options: Options, carried: Carried, sess
     carried.format = form
     for line, text in carried.said:
         options.report(Diagnostic(str(path), line, text))
+    unpaired = reader.name in _UNPAIRED
+    options = replace(options, unpaired=unpaired, tally=Tally())
     return _read(reader, replace(source, carried=carried, session=session), options)
 
 
@@ -116,13 +129,22 @@ def _opened(path: Path, name: str | None, options: Options) -> tuple[Source, Rea
 
 
 def _read(reader: Reader, source: Source, options: Options) -> Iterator[Pair]:
-    """Read on, without what a resumed or rewritten session repeats."""
+    """Read on, without what a resumed or rewritten session repeats; say what is strange about the whole."""
+    state = source.carried
     try:
         for key, message in reader.read(source, options):
-            if not source.carried.repeats(key, message):
+            state.spoken = state.spoken or message.role
+            state.heard = state.heard or message.role == "user"
+            if not state.repeats(key, message):
                 yield key, message
     except OSError as error:
         raise _gone(source.path, error) from error
+    state.unpaired += options.tally.unpaired
+    if state.unpaired:
+        which = "A tool's result was" if state.unpaired == 1 else f"{state.unpaired:,} results of tools were"
+        options.report(Diagnostic(str(source.path), 0, f"{which} left out: no call waits for such an answer."))
+    if state.spoken and not state.heard:
+        options.report(Diagnostic(str(source.path), 0, UNHEARD.format(reader.name)))
 
 
 def _gone(path: Path, error: OSError) -> TranscriptError:

@@ -1,6 +1,6 @@
 """Hermes: an exported session `{session, messages}`, JSON lines of sessions, or its `state.db`, opened read-only.
 
-A message that was taken back (`active` 0) stays as a placeholder: its place may have been consolidated already.
+Rows stand in the order of their times; one that was taken back (`active` 0) is left out.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ places: tuple[Place, ...] = (Place(".hermes", "state.db", "HERMES_HOME"),)
 _MARKS = {"observed", "finish_reason", "tool_name", "active", "reasoning_content"}
 _JSON = "\0json:"  # what content begins with that is not plain text
 _SILENT = ("cron", "subagent", "delegate")  # sources of sessions in which nobody speaks
-TAKEN_BACK = "(taken back)"
 
 
 def recognises(head: Head) -> bool:
@@ -56,13 +55,22 @@ def _exported(source: Source, options: Options) -> Iterator[tuple[str, Json]]:
     default = fields.key(about, "id") or source.default_id
     if about.get("source") in _SILENT and not options.include_subagents:
         return
-    for record in source.records():
-        inner = fields.tables(record.value, "messages")
-        if inner and record.value.get("source") in _SILENT and not options.include_subagents:
+    rows = (record.value for record in source.records())
+    for record in rows if source.shape == "lines" else _in_order(list(rows)):
+        inner = _in_order(fields.tables(record, "messages"))
+        if inner and record.get("source") in _SILENT and not options.include_subagents:
             continue
-        own = fields.key(record.value, "id") if inner else None
-        for row in inner or [record.value]:
+        own = fields.key(record, "id") if inner else None
+        for row in inner or [record]:
             yield fields.key(row, "session_id") or own or default, row
+
+
+def _in_order(rows: list[Json]) -> list[Json]:
+    """Sort rows by their times, where all of them have one."""
+    times = [row.get("timestamp") for row in rows]
+    if not all(isinstance(time, int | float) for time in times):
+        return rows
+    return sorted(rows, key=lambda row: float(row["timestamp"]))
 
 
 def _database(source: Source, options: Options) -> Iterator[tuple[str, Json]]:
@@ -71,7 +79,8 @@ def _database(source: Source, options: Options) -> Iterator[tuple[str, Json]]:
         about = databases.rows(source, "sessions", ("id",))
         silent = {row.get("id") for row in about if row.get("source") in _SILENT}
     default = source.default_id
-    for row in databases.rows(source, "messages", ("session_id", "id"), newest=("session_id", "timestamp")):
+    order = ("session_id", "timestamp", "id")
+    for row in databases.rows(source, "messages", order, newest=("session_id", "timestamp")):
         if row.get("session_id") not in silent:
             yield fields.key(row, "session_id") or default, row
 
@@ -79,9 +88,9 @@ def _database(source: Source, options: Options) -> Iterator[tuple[str, Json]]:
 def _messages(row: Json, turns: Turns) -> Iterator[Message]:
     who, person = role(row.get("role"))
     at, number, content = row.get("timestamp"), fields.key(row, "id"), row.get("content")
-    identity = number and f"hermes-message-{number}"  # of the whole database, and the same when it is taken back
-    if row.get("active") in (0, False) and who is not None:
-        content, row = TAKEN_BACK, {**row, "tool_calls": None}
+    identity = number and f"hermes-message-{number}"  # of the whole database
+    if row.get("active") in (0, False):
+        return
     if isinstance(content, str) and content.startswith(_JSON):
         content = fields.opened(content.removeprefix(_JSON))
     if who == "tool":

@@ -1,11 +1,16 @@
-"""Letta Code's transcripts: JSON lines of `{kind, text, captured_at}`, a tool's call and result in one row."""
+"""Letta Code's transcripts: JSON lines of `{kind, text, captured_at}`, a tool's call and result in one row.
+
+Its local backend keeps messages in the shape of pi's, with `metadata` beside them; it counts conversations and
+messages from 1 for each agent, and gives what the user says the number of the message as its time.
+Source of the shapes: letta-ai/trajectory, and files of Letta Code 0.25.9.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from dream.models import Message
-from dream.transcripts import fields
+from dream.transcripts import fields, pi
 from dream.transcripts.fields import Json
 from dream.transcripts.parts import call
 from dream.transcripts.places import Place
@@ -15,27 +20,55 @@ from dream.transcripts.turns import Options, Turns
 
 name = "letta-code"
 grows = True
-places: tuple[Place, ...] = (Place(".letta", "transcripts/*/*/transcript.jsonl"),)
+places: tuple[Place, ...] = (
+    Place(".letta", "transcripts/*/*/transcript.jsonl"),
+    Place(".letta", "lc-local-backend/conversations/*/messages.jsonl"),
+)
 
+COUNTED_FROM = 1_767_225_600_000  # ms: 2026-01-01, from which it counts its messages in seconds
 _KINDS = ("user", "assistant", "reasoning", "tool_call", "error")
 
 
 def recognises(head: Head) -> bool:
-    """Rows of a known kind."""
-    return head.shape == "lines" and any(
-        record.get("kind") in _KINDS and not {"captured_at", "source_line_id", "text"}.isdisjoint(record)
-        for record in head.records
-        if isinstance(record.get("kind"), str)
-    )
+    """Rows of a known kind, or messages that name their agent and conversation."""
+    return head.shape == "lines" and any(_is_local(record) or _is_known(record) for record in head.records)
 
 
 def read(source: Source, options: Options) -> Iterator[Pair]:
     """Yield the messages of the session."""
     turns, default = source.carried.turns_of("", options), source.default_id
     for record in source.records():
-        session = fields.key(record.value, "conversation_id") or default
-        for message in _messages(record.value, turns):
+        row = record.value
+        if _is_local(row):
+            agent, session = _owner(row)
+            found = pi.messages(row, turns, _time(row), f"{agent}/{session}/{fields.key(row, 'id')}")
+            session = f"{agent}/{session}"
+        else:
+            session = fields.key(row, "conversation_id") or default
+            found = _messages(row, turns)
+        for message in found:
             yield f"{name}:{session}", message
+
+
+def _is_known(row: Json) -> bool:
+    known = isinstance(row.get("kind"), str) and row["kind"] in _KINDS
+    return known and not {"captured_at", "source_line_id", "text"}.isdisjoint(row)
+
+
+def _is_local(row: Json) -> bool:
+    return "role" in row and all(_owner(row))
+
+
+def _owner(row: Json) -> tuple[str, str]:
+    about = fields.table(row, "metadata")
+    return fields.key(about, "agent_id") or "", fields.key(about, "conversation_id") or ""
+
+
+def _time(row: Json) -> object:
+    """Return when a message was said, where that is told: else it counts the message."""
+    at, number = row.get("timestamp"), (fields.key(row, "id") or "").rpartition("-")[2]
+    made_up = number.isdecimal() and at == COUNTED_FROM + 1_000 * int(number)
+    return None if made_up else at
 
 
 def _messages(row: Json, turns: Turns) -> Iterator[Message]:

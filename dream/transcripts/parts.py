@@ -1,7 +1,8 @@
 """Take a message's content apart: its text, its tool calls, the tool results in it.
 
 One tolerant decoder for the content blocks of all agents: `text`, `input_text`, `output_text`;
-`tool_use`, `toolCall`; `tool_result`. Thinking, images and what is not known here are left out.
+`tool_use`, `toolCall`; `tool_result`. Thinking and what is not known here are left out, and so are images, but for
+a mark where the user showed one.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 from dream.transcripts import clean, fields
 
+IMAGE = "[image]"  # where the user showed one
 LINE_CHARS = 160  # of a tool call's line
 # What tells most about a call, in this order; else the first argument that is a string.
 _TELLING = (
@@ -21,6 +23,7 @@ _TELLING = (
 )
 _TEXTS = {"text", "input_text", "output_text", "markdown", "audio_transcription", "refusal"}
 _CALLS = {"tool_use", "toolCall", "tool-call", "tool_call", "function_call", "server_tool_use", "mcp_tool_use"}
+_IMAGES = {"image", "image_url", "input_image", "image_file"}
 _RESULTS = {"tool_result", "toolResult", "tool-result", "function_call_output", "mcp_tool_result"}
 
 
@@ -52,8 +55,8 @@ class Parts:
     results: tuple[Result, ...] = ()
 
 
-def split(content: object) -> Parts:
-    """Take `content` apart: a string, a list of blocks, one block, or anything."""
+def split(content: object, image: str = "") -> Parts:
+    """Take `content` apart: a string, a list of blocks, one block, or anything. `image` stands where an image does."""
     if isinstance(content, str):
         return Parts(content)
     texts, calls, results = [], [], []
@@ -69,6 +72,8 @@ def split(content: object) -> Parts:
             calls.append(call(block))
         elif kind in _RESULTS:
             results.append(_result(block))
+        elif kind in _IMAGES or "inlineData" in block or block.get("content_type") == "image_asset_pointer":
+            texts.append(image)
         elif kind is None or kind in _TEXTS:
             texts.append(_block_text(block))
     return Parts("\n\n".join(part for part in texts if part.strip()), tuple(calls), tuple(results))

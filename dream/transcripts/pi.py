@@ -62,8 +62,11 @@ class Pi:
 
 def _messages(row: Json, turns: Turns) -> Iterator[Message]:
     said = fields.table(row, "message")
-    at = fields.first(row, "timestamp") or said.get("timestamp")
-    identity = fields.key(row, "id")
+    return messages(said, turns, fields.first(row, "timestamp") or said.get("timestamp"), fields.key(row, "id"))
+
+
+def messages(said: Json, turns: Turns, at: object, identity: str | None) -> Iterator[Message]:
+    """Yield what a message of pi's says; Letta Code has the same ones."""
     who = said.get("role", "user")
     if who == "toolResult":
         answers, tool = fields.key(said, "toolCallId"), fields.text(said, "toolName")

@@ -122,8 +122,7 @@ def _messages(rows: Iterable[Json], turns: Turns) -> Iterator[Message]:
             yield from turns.result(content, answers=fields.key(row, "tool_call_id"), at=at)
         elif who in ("user", "assistant"):
             calls = [call(block) for block in fields.tables(row, "tool_calls")]
-            told = content.replace("[image]", "") if isinstance(content, str) else content
-            yield from turns.said(who, told, at=at, calls=calls)
+            yield from turns.said(who, content, at=at, calls=calls)
 
 
 def _without_one_time(rows: list[Json]) -> list[Json]:
@@ -148,14 +147,13 @@ def _session(source: Source) -> str:
     """Return the session's id, from the header or from the first record that has one."""
     header, _ = source.header()
     names = ("session_id", "sessionId", "sessionID")
-    own = fields.key(header, *names) or fields.key(fields.table(header, "info"), "id")
-    if own:
+    if own := fields.key(header, *names):
         return own
     for record in source.records():
         row = record.value
         if row.get("type") == "session_start" and (own := fields.key(row, "id")):
             return own
-        if own := fields.key(row, *names) or fields.key(fields.table(row, "data"), *names):
+        if own := fields.key(row, *names):
             return own
         if record.line > 20:
             break
@@ -178,19 +176,8 @@ def _openhands(head: Head) -> bool:
 
 FOREIGN = (
     Foreign("atif", "ATIF", lambda head: str(head.header.get("schema_version")).startswith("ATIF")),
-    Foreign(
-        "copilot-cli",
-        "Copilot CLI",
-        lambda head: bool(_types(head) & {"session.start", "user.message", "assistant.message"}),
-        (Place(".copilot", "session-state/*.jsonl"), Place(".copilot", "session-state/*/events.jsonl")),
-    ),
     Foreign("cursor", "Cursor", _cursor, (Place(".cursor", "projects/*/agent-transcripts/*.jsonl"),)),
     Foreign("droid", "Droid", lambda head: "session_start" in _types(head), (Place(".factory", "sessions/*/*.jsonl"),)),
-    Foreign(
-        "opencode",
-        "OpenCode",
-        lambda head: isinstance(head.header.get("info"), dict) and any("parts" in row for row in head.records),
-    ),
     Foreign("openhands", "OpenHands", _openhands),
     DeepAgents(
         "deepagents",

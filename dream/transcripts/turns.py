@@ -31,14 +31,26 @@ _ROLES: dict[str, Role | None] = {
 }
 
 
+@dataclass(slots=True)
+class Tally:
+    """What one reading of a file left out: tools' results that answer no call, or one that has its answer."""
+
+    unpaired: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to read: the zone of naive times, where to report, how much of a tool's result to keep."""
+    """How to read: the zone of naive times, where to report, how much of a tool's result to keep.
+
+    `unpaired` keeps a result that answers no call: of a format that does not record every call.
+    """
 
     zone: tzinfo
     report: Report
     tool_result_chars: int = 2_000
     include_subagents: bool = False
+    unpaired: bool = False
+    tally: Tally = field(default_factory=Tally)
 
 
 def role(value: object) -> tuple[Role | None, str | None]:
@@ -93,7 +105,7 @@ class Turns:
         calls: Sequence[parts.Call] = (),
     ) -> Iterator[Message]:
         """Yield the results in `content`, then its text and calls as one message; nothing if all was left out."""
-        found = parts.split(content)
+        found = parts.split(content, parts.IMAGE if who == "user" else "")
         told = clean.said(found.text)
         asked = (*found.calls, *calls)
         identities = self._identities(asked)
@@ -118,10 +130,16 @@ class Turns:
         identity: str | None = None,
         name: str | None = None,
     ) -> Iterator[Message]:
-        """Yield a tool's result, cut in its middle; an empty one stays, for its call's sake."""
+        """Yield a tool's result, cut in its middle; an empty one stays, for its call's sake.
+
+        One that answers no call, or a call that has its answer, is left out.
+        """
         if answers is None:
             fitting = (key for key, tool in self._waiting.items() if name in (None, tool))
             answers = next(fitting, None)
+        if not self.options.unpaired and answers not in self._waiting:
+            self.options.tally.unpaired += 1
+            return
         tool = self._waiting.pop(answers, None) if answers is not None else None
         given = parts.text(content)
         whole = clean.said(given)

@@ -117,18 +117,18 @@ def test_a_note_comes_through_a_pipe(fresh: Path) -> None:
 
 @pytest.mark.skipif(importlib.util.find_spec("trajectory") is not None, reason="the extra is installed")
 def test_a_format_without_its_reader_is_told_when_it_is_added_and_read_when_it_is_there(fresh: Path) -> None:
-    text = sample("copilot-cli").read_text(encoding="utf-8")
-    folder = Path.home() / ".copilot" / "session-state"
+    text = sample("droid").read_text(encoding="utf-8")
+    folder = Path.home() / ".factory" / "sessions" / "proj"
     for name in ("a", "b"):
         write(folder / f"{name}.jsonl", text)
     needs = "agent-trajectory`"
 
-    added = dream("sources", "add", "copilot-cli", "-w", fresh)
-    assert (added.status, added.out) == (0, "Added copilot-cli: 2 files at present.\n")
-    assert "copilot-cli cannot be read yet" in added.err
+    added = dream("sources", "add", "droid", "-w", fresh)
+    assert (added.status, added.out) == (0, "Added droid: 2 files at present.\n")
+    assert "droid cannot be read yet" in added.err
     assert needs in added.err
     assert str(sys.executable) in added.err  # the command reaches this installation
     write(Path.home() / "chat.json", chat("I moved to Oslo."))
     for _ in range(2):  # once the reader is there, they have to be read: nobody takes them for seen
         done = dream("consolidate", folder, Path.home() / "chat.json", "-w", fresh)
-        assert "Copilot CLI: 2 transcripts are passed over, which need" in done.err
+        assert "Droid: 2 transcripts are passed over, which need" in done.err

@@ -221,7 +221,7 @@ def test_chat_gives_back_what_was_added(history: History) -> None:
     for message in given:
         session.add(**message)  # type: ignore[arg-type]
     assert session.chat() == given
-    assert [message.content for message in session.prompt()] == ["what is this?", "→ look()", "a cat"]
+    assert [message.content for message in session.prompt()] == ["what is this?\n\n[image]", "→ look()", "a cat"]
     assert session.prompt()[1].calls == ("c1",)
     assert session.prompt()[2].answers == "c1"
     assert tokens(session) < 2_000

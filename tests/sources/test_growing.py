@@ -93,6 +93,21 @@ def gemini_cli(number: int, session: str) -> list[Row]:
     ]
 
 
+def copilot_cli(number: int, session: str) -> list[Row]:
+    def row(kind: str, **data: object) -> Row:
+        about = {"timestamp": f"2026-11-18T09:{number % 60:02}:00Z", "id": f"event-of-{kind}-{number // 2}"}
+        return {"type": kind, "data": data} | about
+
+    hooked = {"hookType": "userPromptSubmitted", "input": {"prompt": told(number)}}
+    return [
+        row("session.start", sessionId=session),
+        *([row("hook.start", **hooked)] if number % 3 else []),
+        row("user.message", content=told(number)),
+        row("assistant.message", content="", toolRequests=[{"toolCallId": f"c{number}", "name": "ls"}]),
+        row("tool.execution_complete", toolCallId=f"c{number // 3}", result={"content": f"out {number}"}),
+    ]
+
+
 def hermes(number: int, session: str) -> list[Row]:
     about = {"session_id": session, "observed": 0, "timestamp": 1784874063.5 + number}
     return [
@@ -124,6 +139,7 @@ ROWS: dict[str, Callable[[int, str], list[Row]]] = {
     "letta-code": letta_code,
     "gemini-cli": gemini_cli,
     "hermes": hermes,
+    "copilot-cli": copilot_cli,
     "openai": openai,
 }
 

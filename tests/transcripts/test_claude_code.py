@@ -92,8 +92,9 @@ def test_results_images_and_text_of_one_row_are_taken_apart(tmp_path: Path) -> N
         {"type": "text", "text": "and look at this"},
         {"type": "image", "source": {"type": "base64", "data": "iVBOR"}},
     ]
-    pairs, _ = read(lines(tmp_path / "a.jsonl", row("user", "1", content)), tool_result_chars=100)
-    messages = [message for _, message in pairs]
+    calls = [{"type": "tool_use", "id": identity, "name": "Bash"} for identity in ("t1", "t2")]
+    path = lines(tmp_path / "a.jsonl", row("assistant", "0", calls), row("user", "1", content))
+    messages = [message for _, message in read(path, tool_result_chars=100)[0]][1:]
     assert [(m.role, m.id, m.answers) for m in messages] == [
         ("tool", "1", "t1"),
         ("tool", "1#1", "t2"),
@@ -101,7 +102,7 @@ def test_results_images_and_text_of_one_row_are_taken_apart(tmp_path: Path) -> N
     ]
     assert messages[0].content == ""
     assert messages[1].content == "x" * 34 + "\n[… 4,933 characters left out …]\n" + "x" * 33
-    assert messages[2].content == "and look at this"
+    assert messages[2].content == "and look at this\n\n[image]"
 
 
 def test_a_file_that_grows_keeps_every_position_and_id(tmp_path: Path) -> None:

@@ -55,6 +55,24 @@ LETTA = [
     {"kind": "user", "text": "x", "captured_at": "2026-07-22T12:00:00Z"},
     {"kind": "tool_call", "name": "Read", "argsText": "{}", "resultText": "x", "source_line_id": "a"},
 ]
+LETTA_LOCAL = [
+    {"id": "ui-msg-1", "role": "user", "metadata": {"agent_id": "a", "conversation_id": "c"}, "content": "x"},
+    {"id": "ui-msg-2", "role": "toolResult", "metadata": {"agent_id": "a", "conversation_id": "c"}, "toolCallId": "c"},
+]
+COPILOT = [
+    {"type": "session.start", "data": {"sessionId": "s"}},
+    {"type": "user.message", "data": {"content": "x"}},
+    {"type": "hook.start", "data": {"hookType": "userPromptSubmitted", "input": {"prompt": "x"}}},
+    {"type": "assistant.message", "data": {"content": "", "toolRequests": [{"toolCallId": "c", "name": "f"}]}},
+    {"type": "tool.execution_complete", "data": {"toolCallId": "c", "result": {"content": "x"}}},
+]
+OPENCODE = {
+    "info": {"id": "s"},
+    "messages": [
+        {"info": {"role": "user", "time": {"created": 1}}, "parts": [{"type": "text", "text": "x"}]},
+        {"info": {"role": "assistant"}, "parts": [{"type": "tool", "tool": "f", "state": {"output": "x"}}]},
+    ],
+}
 SEEDS: dict[str, list[Any] | dict[str, Any]] = {
     "openai": test_openai.CHAT,
     "claude-code": CLAUDE,
@@ -63,11 +81,13 @@ SEEDS: dict[str, list[Any] | dict[str, Any]] = {
     "nanobot": NANOBOT,
     "gemini-cli": GEMINI,
     "hermes": HERMES,
-    "letta-code": LETTA,
+    "letta-code": LETTA + LETTA_LOCAL,
+    "copilot-cli": COPILOT,
+    "opencode": OPENCODE,
     "chatgpt": [test_formats.conversation()],
 }
 # The readers that take a document; the others want one record a line.
-DOCUMENTS = ("openai", "gemini-cli", "hermes", "chatgpt")
+DOCUMENTS = ("openai", "gemini-cli", "hermes", "chatgpt", "opencode")
 
 odd_values = st.one_of(
     st.none(),

@@ -17,7 +17,12 @@ CHAT = [
     {"role": "tool", "tool_call_id": "c1", "content": "clean"},
     {"role": "assistant", "content": "All clean."},
 ]
-SAID = [("user", "Status?"), ("assistant", "→ Bash(git status)"), ("tool", "clean"), ("assistant", "All clean.")]
+SAID = [
+    ("user", "Status?\n\n[image]"),
+    ("assistant", "→ Bash(git status)"),
+    ("tool", "clean"),
+    ("assistant", "All clean."),
+]
 
 
 @pytest.mark.parametrize("indent", [None, 2])
@@ -102,7 +107,7 @@ def test_a_record_without_role_time_or_id_is_a_users(tmp_path: Path) -> None:
 def test_broken_lines_are_reported_and_every_good_one_is_used(tmp_path: Path) -> None:
     path = lines(tmp_path / "a.jsonl", CHAT[1], '{"role": "user", "content": "cut off', "[1, 2]", "", "null", CHAT[4])
     pairs, diagnostics = read(path)
-    assert [message.content for _, message in pairs] == ["Status?", "All clean."]
+    assert [message.content for _, message in pairs] == ["Status?\n\n[image]", "All clean."]
     assert [(found.file, found.line) for found in diagnostics] == [(str(path), 2), (str(path), 3), (str(path), 5)]
     assert diagnostics[1].text == "The line is JSON, but a list and not an object; it was left out."
 
@@ -133,7 +138,7 @@ def test_a_truncated_array_gives_what_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text(whole[:-20])
     pairs, diagnostics = read(path)
-    assert [message.content for _, message in pairs] == ["Status?"]
+    assert [message.content for _, message in pairs] == ["Status?\n\n[image]"]
     assert [found.line for found in diagnostics] == [1]
 
 

@@ -1,0 +1,96 @@
+"""OpenCode: its database `opencode.db`, opened read-only, or a session as `opencode export` writes it.
+
+A message is told part by part; `data` of its row has the role, `data` of each part what was said or called.
+Source of the shape: letta-ai/trajectory, and a database of OpenCode 1.18.33.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dream.models import Message
+from dream.transcripts import databases, fields
+from dream.transcripts.fields import Json
+from dream.transcripts.parts import IMAGE, call
+from dream.transcripts.places import Place
+from dream.transcripts.reader import Pair
+from dream.transcripts.source import Head, Source
+from dream.transcripts.turns import Options, Turns
+
+name = "opencode"
+grows = False
+places: tuple[Place, ...] = (Place(".local/share", "opencode/opencode.db", "XDG_DATA_HOME"),)
+
+# The session whose last message is the oldest comes first.
+_PARTS = """
+SELECT message.session_id, message.data AS about, message.time_created AS at, part.id, part.data AS said
+FROM message JOIN part ON part.message_id = message.id
+ORDER BY max(message.time_created) OVER (PARTITION BY message.session_id), message.session_id,
+    message.time_created, message.id, part.time_created, part.id
+"""
+
+
+def recognises(head: Head) -> bool:
+    """A database with sessions, messages and their parts, or an object with the like."""
+    if head.shape == "sqlite":
+        return {"session", "message", "part"} <= set(head.names)
+    return isinstance(head.header.get("info"), dict) and any("parts" in row for row in head.records)
+
+
+def read(source: Source, options: Options) -> Iterator[Pair]:
+    """Yield the messages of each session; a sub-agent's are left out unless they are asked for."""
+    if source.shape != "sqlite":
+        yield from _exported(source, options)
+        return
+    silent: set[object] = set()
+    if not options.include_subagents:
+        silent = {row.get("id") for row in databases.rows(source, "session", ("id",)) if row.get("parent_id")}
+    turns, before = Turns(options), None
+    for row in databases.selected(source, _PARTS):
+        session = row["session_id"]
+        if session in silent:
+            continue
+        if session != before:
+            turns, before = Turns(options), session
+        about, said = fields.opened(row["about"]), fields.opened(row["said"])
+        if isinstance(about, dict) and isinstance(said, dict):
+            for message in _messages(about, said, turns, fields.key(row, "id"), row["at"]):
+                yield f"{name}:{session}", message
+
+
+def _exported(source: Source, options: Options) -> Iterator[Pair]:
+    info, turns = fields.table(source.header()[0], "info"), Turns(options)
+    if fields.key(info, "parentID") and not options.include_subagents:
+        return
+    session = fields.key(info, "id") or source.default_id
+    for record in source.records():
+        about = fields.table(record.value, "info")
+        for said in fields.tables(record.value, "parts"):
+            for message in _messages(about, said, turns, fields.key(said, "id"), None):
+                yield f"{name}:{session}", message
+
+
+def _messages(about: Json, said: Json, turns: Turns, identity: str | None, at: object) -> Iterator[Message]:
+    who, kind = about.get("role"), said.get("type")
+    at = fields.first(fields.table(said, "time"), "start") or fields.first(fields.table(about, "time"), "created") or at
+    if who not in ("user", "assistant") or said.get("synthetic") is True or said.get("ignored") is True:
+        return
+    if kind == "text":
+        yield from turns.said(who, said.get("text"), at=at, identity=identity)
+    elif kind == "file" and who == "user" and str(said.get("mime")).startswith("image/"):
+        yield from turns.said(who, IMAGE, at=at, identity=identity)
+    elif kind == "tool":
+        yield from _tool(said, turns, identity, at)
+
+
+def _tool(said: Json, turns: Turns, identity: str | None, at: object) -> Iterator[Message]:
+    state = fields.table(said, "state")
+    when = fields.table(state, "time")
+    asked = call({"id": fields.key(said, "callID"), "name": said.get("tool"), "input": state.get("input")})
+    made = list(turns.said("assistant", "", at=fields.first(when, "start") or at, identity=identity, calls=[asked]))
+    yield from made
+    answer = fields.first(state, "output", "error")
+    if made and answer is not None:
+        own = identity and f"{identity}#1"
+        at = fields.first(when, "end") or at
+        yield from turns.result(answer, answers=made[0].calls[0], at=at, identity=own)

@@ -1,0 +1,249 @@
+"""What the clients of today write, in small: the user is heard in each, and nothing is taken for what it is not."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dream.models import Message
+from dream.transcripts.formats import FORMATS, UNHEARD
+from tests.transcripts.reading import at, document, lines, read, told
+
+
+def event(kind: str, number: int, **data: Any) -> dict[str, Any]:
+    about = {"id": f"event-number-{number:04}", "timestamp": f"2026-11-22T01:17:{number:02}Z", "parentId": None}
+    return {"type": kind, "data": data} | about
+
+
+def hooked(number: int, prompt: str) -> dict[str, Any]:
+    return event("hook.start", number, hookType="userPromptSubmitted", input={"prompt": prompt})
+
+
+def test_copilot_is_read_from_its_user_messages(tmp_path: Path) -> None:
+    dated = "<current_datetime>2026-11-22</current_datetime>\n\nMy horse is Bella."
+    path = lines(
+        tmp_path / "events.jsonl",
+        event("session.start", 0, sessionId="s1", copilotVersion="1.0.102"),
+        event("user.message", 1, content="My horse is Bella.", transformedContent=dated, delivery="idle"),
+        event("system.message", 2, role="system", content="You are Copilot."),
+        event("assistant.turn_start", 3, turnId="0"),
+        event("assistant.message", 4, content="", toolRequests=[{"toolCallId": "c", "name": "ls", "arguments": {}}]),
+        event("tool.execution_complete", 5, toolCallId="c", success=True, result={"content": "a.txt"}),
+        event("assistant.message", 6, content="Noted.", toolRequests=[]),
+        event("assistant.message", 7, content="aside", parentToolCallId="c"),
+        event("user.message", 8, content="Read this skill.", source="skill-pdf"),
+    )
+    pairs, diagnostics = read(path)
+    assert [(key, message.role, message.content) for key, message in pairs] == [
+        ("copilot-cli:s1", "user", "My horse is Bella."),
+        ("copilot-cli:s1", "assistant", "→ ls()"),
+        ("copilot-cli:s1", "tool", "a.txt"),
+        ("copilot-cli:s1", "assistant", "Noted."),
+    ]
+    assert (pairs[0][1].at, pairs[0][1].id) == (at("2026-11-22T01:17:01"), "event-number-0001")
+    assert diagnostics == []
+
+
+def test_a_prompt_that_copilot_writes_in_two_places_is_said_once(tmp_path: Path) -> None:
+    path = lines(
+        tmp_path / "events.jsonl",
+        *(hooked(1, "yes"), event("user.message", 2, content="yes"), event("assistant.message", 3, content="one")),
+        *(event("user.message", 4, content="yes"), hooked(5, "yes"), event("assistant.message", 6, content="two")),
+        *(hooked(7, "only hooked"), event("user.message", 8, content="yes"), event("user.message", 9, content="yes")),
+    )
+    said = [content for role, content in told(path) if role == "user"]
+    assert said == ["yes", "yes", "only hooked", "yes", "yes"]
+
+
+def opencode(path: Path, parent: str | None = None) -> Path:
+    """Write a database as OpenCode does: two sessions, the older one last."""
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE session (id TEXT, parent_id TEXT, title TEXT)")
+        database.execute("CREATE TABLE message (id TEXT, session_id TEXT, time_created INTEGER, data TEXT)")
+        database.execute(
+            "CREATE TABLE part (id TEXT, message_id TEXT, session_id TEXT, time_created INTEGER, data TEXT)"
+        )
+        database.executemany("INSERT INTO session VALUES (?, ?, 'x')", [("new", None), ("old", None), ("sub", "new")])
+        for number, (session, said, parts) in enumerate(TALK):
+            when = 1_795_309_855_316 + number * 1_000 - (10_000_000 if session == "old" else 0)
+            about = json.dumps({"role": said, "time": {"created": when}})
+            database.execute("INSERT INTO message VALUES (?, ?, ?, ?)", (f"msg_{number}", session, when, about))
+            for place, part in enumerate(parts):
+                row = (f"prt_{9 - place}", f"msg_{number}", session, when + place, json.dumps(part))
+                database.execute("INSERT INTO part VALUES (?, ?, ?, ?, ?)", row)
+        database.commit()
+    return path
+
+
+def text(said: str, **more: object) -> dict[str, Any]:
+    return {"type": "text", "text": said} | more
+
+
+TALK: list[tuple[str, str, list[dict[str, Any]]]] = [
+    ("new", "user", [text("I live in Graz."), text("Called the Read tool.", synthetic=True)]),
+    (
+        "new",
+        "assistant",
+        [
+            {"type": "step-start"},
+            {"type": "reasoning", "text": "hm"},
+            {"type": "tool", "callID": "c", "tool": "ls", "state": {"input": {"path": "."}, "output": "a.txt"}},
+            text("Noted."),
+        ],
+    ),
+    ("sub", "user", [text("You are a sub-agent.")]),
+    ("old", "user", [text("My garden is large."), {"type": "file", "mime": "image/png", "url": "data:x"}]),
+]
+
+
+def test_the_database_of_opencode_is_read_session_by_session(tmp_path: Path) -> None:
+    path = opencode(tmp_path / "opencode.db")
+    pairs, diagnostics = read(path)
+    assert [(key, message.role, message.content) for key, message in pairs] == [
+        ("opencode:old", "user", "My garden is large."),
+        ("opencode:old", "user", "[image]"),
+        ("opencode:new", "user", "I live in Graz."),
+        ("opencode:new", "assistant", "→ ls(.)"),
+        ("opencode:new", "tool", "a.txt"),
+        ("opencode:new", "assistant", "Noted."),
+    ]
+    assert pairs[2][1].at == at("2026-11-22T01:10:55.316")
+    assert diagnostics == []
+    assert ("opencode:sub", "You are a sub-agent.") in [
+        (key, message.content) for key, message in read(path, include_subagents=True)[0]
+    ]
+
+
+def test_opencode_is_found_where_it_keeps_its_database(tmp_path: Path) -> None:
+    globs = [place.glob(tmp_path, {"XDG_DATA_HOME": "/data"}) for place in FORMATS["opencode"].places]
+    assert globs == ["/data/opencode/opencode.db"]
+    globs = [place.glob(tmp_path, {}) for place in FORMATS["opencode"].places]
+    assert globs == [str(tmp_path / ".local/share/opencode/opencode.db")]
+
+
+def local(number: int, role: str, content: object, when: int | None = None, **more: object) -> dict[str, Any]:
+    about = {"agent_id": "agent-local-1", "conversation_id": "local-conv-1", "created_at": "2026-01-01T00:00:01.000Z"}
+    counted = 1_767_225_600_000 + 1_000 * number
+    return {"id": f"ui-msg-{number}", "role": role, "metadata": about, "content": content, "timestamp": when or counted}
+
+
+def test_the_local_backend_of_letta_code_is_read_without_the_times_it_counts(tmp_path: Path) -> None:
+    reminder = {"type": "text", "text": "<system-reminder>(the client's)</system-reminder>"}
+    asked = [{"type": "toolCall", "id": "c", "name": "ls", "arguments": {"path": "."}}]
+    path = lines(
+        tmp_path / "messages.jsonl",
+        local(1, "user", [reminder, {"type": "text", "text": "My tent is green."}]),
+        local(2, "assistant", asked, 1_795_310_648_130),
+        local(3, "toolResult", [{"type": "text", "text": "a.txt"}]) | {"toolCallId": "c", "toolName": "ls"},
+        local(4, "assistant", [{"type": "text", "text": "Noted."}], 1_795_310_649_130),
+    )
+    pairs, diagnostics = read(path)
+    key = "agent-local-1/local-conv-1"
+    assert pairs[0] == (f"letta-code:{key}", Message("user", "My tent is green.", None, None, f"{key}/ui-msg-1"))
+    assert [(message.role, message.content) for _, message in pairs[1:]] == [
+        ("assistant", "→ ls(.)"),
+        ("tool", "a.txt"),
+        ("assistant", "Noted."),
+    ]
+    assert pairs[1][1].at == at("2026-11-22T01:24:08.130")
+    assert diagnostics == []
+
+
+def test_rows_of_hermes_come_in_the_order_of_their_times(tmp_path: Path) -> None:
+    rows = [
+        {"id": 1, "role": "user", "content": "first", "timestamp": 10.0, "active": 1},
+        {"id": 2, "role": "assistant", "content": "third", "timestamp": 30.0, "active": 1},
+        {"id": 3, "role": "user", "content": "second", "timestamp": 20.0, "active": 1},
+        {"id": 4, "role": "user", "content": "rewound", "timestamp": 40.0, "active": 0},
+    ]
+    said = [("user", "first"), ("user", "second"), ("assistant", "third")]
+    assert told(document(tmp_path / "a.json", {"session": {"id": "s", "source": "tui"}, "messages": rows})) == said
+    assert told(lines(tmp_path / "a.jsonl", {"id": "s", "source": "tui", "messages": rows}), format="hermes") == said
+    path = tmp_path / "state.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE sessions (id TEXT, source TEXT)")
+        database.execute("CREATE TABLE messages (id INTEGER, role, content, timestamp REAL, active, session_id)")
+        database.executemany("INSERT INTO messages VALUES (?, ?, ?, ?, ?, 's')", [tuple(row.values()) for row in rows])
+        database.commit()
+    assert told(path) == said
+
+
+def codex(**payload: Any) -> dict[str, Any]:
+    return {"timestamp": "2026-11-22T05:38:34Z", "type": "response_item", "payload": payload}
+
+
+def pi(role: str, number: int, content: object, **more: object) -> dict[str, Any]:
+    said = {"role": role, "content": content} | more
+    return {"type": "message", "id": f"entry-{number}", "parentId": None, "message": said}
+
+
+def hermes(role: str, number: int, content: object, **more: object) -> dict[str, Any]:
+    return {"id": number, "session_id": "s", "role": role, "content": content, "observed": 0} | more
+
+
+def result(text: str, answers: str) -> dict[str, Any]:
+    return {"type": "tool_result", "content": text, "tool_use_id": answers}
+
+
+TWICE_ANSWERED = {
+    "codex": [
+        codex(type="message", role="user", content="go"),
+        codex(type="function_call", name="ls", call_id="c", arguments="{}"),
+        *(
+            codex(type="function_call_output", call_id=call, output=out)
+            for call, out in [("c", "a"), ("c", "b"), ("x", "")]
+        ),
+    ],
+    "pi": [
+        pi("user", 1, "go"),
+        pi("assistant", 2, [{"type": "toolCall", "id": "c", "name": "ls", "arguments": {}}]),
+        *(pi("toolResult", at, out, toolCallId=call) for at, call, out in [(3, "c", "a"), (4, "c", "b"), (5, "x", "")]),
+    ],
+    "hermes": [
+        hermes("user", 1, "go"),
+        hermes("assistant", 2, None, tool_calls=[{"id": "c", "function": {"name": "ls"}}]),
+        *(hermes("tool", at, out, tool_call_id=call) for at, call, out in [(3, "c", "a"), (4, "c", "b"), (5, "x", "")]),
+    ],
+    "claude-code": [
+        {"type": "user", "uuid": "1", "sessionId": "s", "message": {"content": "go"}},
+        {"type": "assistant", "uuid": "2", "message": {"content": [{"type": "tool_use", "id": "c", "name": "ls"}]}},
+        *(
+            {"type": "user", "uuid": f"{at}", "message": {"content": [result(text, call)]}}
+            for at, call, text in [(3, "c", "a"), (4, "c", "b"), (5, "x", "")]
+        ),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", TWICE_ANSWERED)
+def test_a_second_answer_and_one_to_no_call_are_left_out_and_told(tmp_path: Path, name: str) -> None:
+    path = lines(tmp_path / "a.jsonl", *TWICE_ANSWERED[name])
+    assert told(path) == [("user", "go"), ("assistant", "→ ls()"), ("tool", "a")]
+    assert [found.text for found in read(path)[1]] == [
+        "2 results of tools were left out: no call waits for such an answer."
+    ]
+
+
+SHOWN = [{"type": "text", "text": "What is this?"}, {"type": "image", "data": "iVBOR", "mimeType": "image/png"}]
+
+
+def test_where_the_user_showed_an_image_a_mark_stands(tmp_path: Path) -> None:
+    said = [("user", "What is this?\n\n[image]")]
+    assert told(lines(tmp_path / "a.jsonl", pi("user", 1, SHOWN))) == said
+    typed = lines(tmp_path / "b.jsonl", pi("user", 1, "Put [image] there."))
+    assert told(typed) == [("user", "Put [image] there.")]
+
+
+def test_a_file_in_which_the_user_is_not_heard_is_told(tmp_path: Path) -> None:
+    path = lines(
+        tmp_path / "events.jsonl",
+        event("session.start", 0, sessionId="s1"),
+        event("user.prompt", 1, text="of a version to come"),
+        event("assistant.message", 2, content="Noted."),
+    )
+    assert [found.text for found in read(path)[1]] == [UNHEARD.format("copilot-cli")]
