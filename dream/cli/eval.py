@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ import click
 from dream.cli import options, output, show
 from dream.cli.group import DreamCommand
 from dream.cli.progress import progress
+from dream.door import FOLDER, open_file
 from dream.errors import UsageError
 from dream.reports import Step
 from dream.text import clean
@@ -98,9 +100,11 @@ def _sizes(tokens: str | None) -> tuple[int, ...]:
 
 def _write(folder: Path, memories: dict[str, str]) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=FOLDER, parents=True, exist_ok=True)
         for name, text in memories.items():
-            (folder / f"{name}.txt").write_text(text, encoding="utf-8")
+            descriptor = open_file(folder / f"{name}.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(text)
     except OSError as error:
         raise UsageError(f"{folder} cannot be written to: {error.strerror}.") from error
 

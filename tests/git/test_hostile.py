@@ -15,7 +15,7 @@ from dream.cli.entry import dream_group
 from dream.errors import GitError
 from dream.store.gitenv import Git
 from dream.store.workspace import Workspace
-from tests.git.support import add, git, make
+from tests.git.support import add, fingerprint, git, make
 
 COMMANDS = (
     ("log",),
@@ -144,6 +144,26 @@ def test_no_command_starts_what_a_repository_that_was_sent_names(
         line = [sha if word == "SHA" else word for word in words]
         CliRunner().invoke(dream_group, [*line, "-w", str(sent)])
     assert not canary.with_name("ran").exists(), canary.with_name("ran").read_text()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_no_repository_that_reaches_out_is_adopted(sent: Path, canary: Path, way: Way) -> None:
+    git_dir = at_the_root(sent)
+    lose_an_object(git_dir)
+    (git_dir / "config").write_text("[core]\n\tbare = false\n")  # without the mark
+    way(git_dir, canary)
+    if way is by_an_include:
+        (git_dir / "config").write_text("[include]\n\tpath = more\n")
+    elif way is by_the_worktrees_configuration:
+        text = (git_dir / "config").read_text()
+        (git_dir / "config").write_text(text.replace("[dream]", "[other]"))
+    before = fingerprint(git_dir)
+    for words in (("init",), ("run",), ("log",), ("doctor", "--repair")):
+        CliRunner().invoke(dream_group, [*words, "-w", str(sent)])
+    assert not canary.with_name("ran").exists(), canary.with_name("ran").read_text()
+    if way is not by_programs_for_everything:
+        assert fingerprint(git_dir) == before
+        assert Workspace.open(sent).git.git.git_dir == sent / ".dream" / "git"
 
 
 @pytest.mark.parametrize("way", [by_uploadpack, by_ssh])

@@ -202,6 +202,12 @@ def test_what_a_person_opened_stays_open(root: Path) -> None:
         assert stat.S_IMODE((root / name).stat().st_mode) == 0o644
 
 
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/tty", "/dev/null"])
+def test_a_device_is_no_file_of_a_workspace(device: str) -> None:
+    with pytest.raises(OSError, match="it is not an ordinary file"):
+        door.contents(Path(device))
+
+
 def test_another_users_file_is_not_taken_for_ours() -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can give files away")
