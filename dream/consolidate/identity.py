@@ -14,6 +14,7 @@ from base64 import urlsafe_b64encode
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from itertools import chain
 
@@ -93,14 +94,22 @@ def plan(history: History, key: str, messages: Iterable[Message], since: Since |
 def without_summarised(history: History, key: str, numbered: Numbered) -> Numbered:
     """Blank the messages that their agent has summarised itself, where its own entries are in this history.
 
-    They are told by their session, the agent's own key, and by standing for no range of messages of ours.
+    They are told by their session, the agent's own key, and by standing for no range of messages of ours. nanobot's
+    don't say their session before 0.2.2: they count for the messages up to the minute of the last of them.
     """
-    ours: bool | None = None
+    looked, until = False, None  # up to when messages are in the agent's own entries
     for at, message in numbered:
-        if message.summarised and ours is None:
-            own = re.compile(re.escape(base(key).partition(":")[2]))
-            ours = any(entry.span is None for entry in history.of(own))
-        yield at, replace(message, content="", calls=(), answers=None) if message.summarised and ours else message
+        if message.summarised and not looked:
+            looked, until = True, _summarised_until(history, base(key).partition(":")[2])
+        theirs = message.summarised and until is not None and (message.at is None or message.at < until)
+        yield at, replace(message, content="", whole="", calls=(), answers=None) if theirs else message
+
+
+def _summarised_until(history: History, own: str) -> datetime | None:
+    if any(entry.span is None for entry in history.of(re.compile(re.escape(own)))):
+        return datetime.max.replace(tzinfo=UTC)
+    newest = history.newest_unnamed()
+    return newest and newest + timedelta(minutes=1)  # it is written to the minute
 
 
 def _continued(history: History, key: str, since: Since) -> Plan | None:

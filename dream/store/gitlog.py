@@ -21,7 +21,14 @@ _WHOLE = ("-z", f"{_FORMAT}%B%x1f", "--numstat", "--patch", *PLAIN)
 _RECORD = re.compile(rb"\x1e(?=[0-9a-f]{40}\x1f)")
 PAGE = 64  # changes read in full at a time
 # Ours carry the trailer; those of nanobot, from before a workspace was adopted, have only their subject.
-_OURS = ("--extended-regexp", f"--grep=^Dream-Kind: ({'|'.join(KINDS)})$", "--grep=^dream: ")
+_OURS = (
+    "--extended-regexp",
+    f"--grep=^Dream-Kind: ({'|'.join(KINDS)})$",
+    "--grep=^dream: ",
+    "--grep=^revert: undo [0-9a-f]{4,40}$",
+)
+
+_UNDONE = re.compile(r"revert: undo [0-9a-f]{4,40}$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +120,9 @@ def kind_of(subject: str, trailer: str) -> ChangeKind | None:
     for kind in KINDS:
         if trailer == kind:
             return kind
-    return "dream" if subject.startswith("dream: ") and not trailer else None
+    if trailer:
+        return None
+    return "dream" if subject.startswith("dream: ") else "restore" if _UNDONE.match(subject) else None
 
 
 def _shown(printed: bytes) -> Shown | None:

@@ -162,6 +162,11 @@ class History:
         with explained("read", self.path, HistoryError), self._view() as view:
             yield from history_of.entries(view.lines(self.archive_path), sessions, self._zone)
 
+    def newest_unnamed(self) -> datetime | None:
+        """Return when the newest entry was written that another program made and that names no session."""
+        with explained("read", self.path, HistoryError), self._view() as view:
+            return history_of.newest_unnamed(view.lines_backwards(self.archive_path), self._zone)
+
     def of_backwards(self, session: str) -> Iterator[Entry]:
         """Yield the entries of `session` from the newest to the oldest, and end with its first message."""
         with explained("read", self.path, HistoryError), self._view() as view:

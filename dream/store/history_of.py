@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import tzinfo
+from datetime import datetime, tzinfo
 from pathlib import Path
 
 import orjson
@@ -15,7 +15,7 @@ from dream.models import Entry
 from dream.store.history_archive import opened, size_of
 from dream.store.history_bytes import lines, lines_backwards
 from dream.store.history_listing import Listing
-from dream.store.history_records import BrokenRow, decode, outline
+from dream.store.history_records import BrokenRow, decode, is_ours, outline
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,18 @@ def entries(found: Iterable[bytes], sessions: re.Pattern[str], zone: tzinfo | No
             continue
         if entry.session is not None and sessions.fullmatch(entry.session):
             yield entry
+
+
+def newest_unnamed(newest_first: Iterable[bytes], zone: tzinfo | None) -> datetime | None:
+    """Return the time of the first entry that is another program's and names no session; None where there is none."""
+    for line in newest_first:
+        if is_ours(line) or _SESSION.search(line):
+            continue
+        with suppress(BrokenRow):
+            entry = decode(line, zone)
+            if entry.session is None and entry.span is None and entry.kind != "note":
+                return entry.at
+    return None
 
 
 def beginning_with(found: Iterable[bytes], first: str) -> list[str]:

@@ -180,6 +180,8 @@ class Workspace:
         if cursor is not None and (cursor == 0 or self._is_entry(cursor)):
             return cursor
         committed = self._committed_cursor()
+        if data is not None and not data.strip() and not committed:
+            return 0  # as nanobot makes the file
         if cursor != committed and (data is not None or committed):
             what = "is missing" if data is None else f"holds {data[:40]!r} instead of the cursor of an entry"
             self._tell(DREAM_CURSOR, f"{what}; taken from the last commit: {committed}")

@@ -124,6 +124,19 @@ def test_what_the_agent_has_summarised_itself_is_not_summarised_again(history: H
     assert archived(history)[6] == 1
 
 
+@pytest.mark.parametrize(("minute", "theirs"), [(2, 3), (9, 4)])
+def test_what_it_summarised_without_saying_of_which_session_is_told_by_its_time(
+    history: History, minute: int, theirs: int
+) -> None:
+    then = (SAID + timedelta(minutes=minute)).astimezone().strftime("%Y-%m-%d %H:%M")
+    row = {"cursor": 1, "timestamp": then, "content": "- theirs"}
+    history.path.write_text(json.dumps(row) + "\n")
+    said = [replace(message(number), summarised=number < 4) for number in range(6)]
+    read(history, said)
+    assert archived(history) == once(*range(theirs, 6))
+    assert history.position(KEY) == 6
+
+
 def test_messages_that_are_alike_count_as_often_as_they_were_said(history: History) -> None:
     said = [Message("user", "«1» go on") for _ in range(4)]
     read(history, said[:2])
@@ -141,7 +154,7 @@ def test_an_iterator_that_can_be_read_once_will_do(history: History) -> None:
 def test_entries_that_do_not_say_which_messages_they_stand_for_are_trusted_by_their_position(history: History) -> None:
     read(history, messages(*range(4)))
     path = history.path
-    path.write_bytes(re.sub(rb',"ids":"[^"]*","prefix":"[^"]*"', b"", path.read_bytes()))
+    path.write_bytes(re.sub(rb',"(?:ids|prefix|checksum)":"[^"]*"', b"", path.read_bytes()))
     with open_history(path.parent.parent) as other:
         assert read(other, messages(80, 81, 82, 83, 84)) == {KEY}
         assert archived(other) == once(*range(4), 84)

@@ -41,6 +41,23 @@ def test_restoring_the_first_dream_brings_back_the_cursor_that_was_found(
     assert read(workspace, CURSOR) == b"1"
 
 
+def test_what_nanobot_has_undone_itself_is_listed_and_can_be_restored(tmp_path: Path) -> None:
+    root = nanobot(tmp_path / "w", *FOUND, CURSOR)
+    (root / "USER.md").write_text("# User\n- Mei\n- dreamt\n")
+    git(root, "commit", "-qam", "dream: 2026-04-03 00:02, 1 change(s)")
+    (root / "USER.md").write_text("# User\n- Mei\n")
+    git(root, "commit", "-qam", "revert: undo 1a2b3c4d")
+    workspace = make(root)
+    changes = workspace.git.log()
+    undone = next(change for change in changes if change.subject == "revert: undo 1a2b3c4d")
+    assert [change.kind for change in changes if change.subject.startswith(("dream:", "revert"))] == [
+        "restore",
+        "dream",
+    ]
+    restore(workspace, undone.sha[:8], now=NOW)
+    assert read(workspace, "USER.md") == b"# User\n- Mei\n- dreamt\n"
+
+
 def test_the_first_commit_is_init_and_the_files_found_are_the_persons(tmp_path: Path) -> None:
     root = nanobot(tmp_path / "w")
     (root / "SOUL.md").unlink()

@@ -151,6 +151,16 @@ def test_a_memory_file_that_cannot_be_read_is_said(tmp_path: Path) -> None:
         workspace.read_file("USER.md")
 
 
+def test_an_empty_dream_cursor_as_nanobot_makes_it_is_no_damage(tmp_path: Path) -> None:
+    root = nanobot(tmp_path)
+    (root / "memory/.dream_cursor").write_text("")
+    Workspace.create(root, now=NOW)
+    reports: list[Diagnostic] = []
+
+    assert Workspace.open(root, report=reports.append).dream_cursor() == 0
+    assert reports == []
+
+
 @pytest.mark.parametrize(
     "rubbish", [b"", b"\n", b"-3", b"3.5", b"null", b"\xff", b"9" * 40, b"1 2", "３".encode(), None]
 )
