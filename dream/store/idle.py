@@ -80,7 +80,7 @@ def _notes_are_known(memory: Path, private: Path) -> bool:
     if not found:
         return True
     try:
-        seen = json.loads((private / "notes.json").read_bytes())
+        seen = json.loads(contents(private / "notes.json"))
     except FileNotFoundError:
         seen = {}
     stats = {entry.name: entry.stat() for entry in found if entry.name == "HISTORY.md" or entry.name[0].isdigit()}

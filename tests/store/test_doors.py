@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -46,12 +47,23 @@ FILES = (
     ".dream/runs.lock",
     ".dream/history.lock",
     ".dream/runs.jsonl",
-    ".dream/attempts.json",
     ".dream/apply.json",
-    ".dream/history-index.json",
+    ".dream/archive.json",
+    ".dream/attempts.json",
+    ".dream/authors.json",
+    ".dream/batches.jsonl",
+    ".dream/batches.lock",
     ".dream/forgetting.json",
-    ".dream/proposal-numbers",
+    ".dream/hook.log",
+    ".dream/index-behind",
+    ".dream/last_proposal",
+    ".dream/notes.json",
+    ".dream/positions.json",
+    ".dream/sources.json",
+    ".dream/stuck.json",
+    ".dream/trust",
     ".dream/nightly/last.json",
+    ".dream/nightly/serving.json",
     ".dream/bills/2026-11.jsonl",
     ".git/config",
     ".git/info/exclude",
@@ -67,6 +79,20 @@ FOLDERS = (
     "prompts",
     ".git",
 )
+ELSEWHERE = ("transcripts/", "eval/", "llm/", "nights/")  # what they open lies outside of any workspace
+NOT_OF_A_WORKSPACE = {
+    "door.py": "the door itself",
+    "trust.py": "the user's state directory, and a mark that is looked at before anything is believed",
+    "prompts.py": "the prompts that are shipped",
+    "cli/detached.py": "/dev/null",
+    "cli/eval.py": "a folder that a person names",
+    "cli/output.py": "/dev/null",
+    "store/bookmarks.py": "a transcript",
+    "store/exchange.py": "the file that was traded an instant ago",
+    "store/files.py": "a directory, to sync it",
+    "store/gitindex.py": "/proc",
+    "store/swap.py": "the file that was traded an instant ago",
+}
 HEALTHY = "✓ Everything on disk is as it should be.\n"
 COMMANDS = (
     ("note", "I moved to Lisbon"),
@@ -200,6 +226,15 @@ def test_what_a_person_opened_stays_open(root: Path) -> None:
     workspace.history.append([NewEntry("- x", "note")], now=NOW)
     for name in ("USER.md", "memory/history.jsonl", "memory/.dream_cursor"):
         assert stat.S_IMODE((root / name).stat().st_mode) == 0o644
+
+
+def test_whoever_opens_a_file_of_a_workspace_does_so_by_the_door() -> None:
+    raw = re.compile(r"os\.open\(|\.read_bytes\(\)|\.(?:read|write)_text\(|\.write_bytes\(|mkdir\(|\.touch\(")
+    package = Path(door.__file__).parent
+    modules = {str(path.relative_to(package)): path.read_text(encoding="utf-8") for path in package.rglob("*.py")}
+    found = {name for name, text in modules.items() if raw.search(text) and not name.startswith(ELSEWHERE)}
+    assert found - NOT_OF_A_WORKSPACE.keys() == set(), "use dream.door, or say here what else is opened"
+    assert NOT_OF_A_WORKSPACE.keys() - found == set()
 
 
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/tty", "/dev/null"])
