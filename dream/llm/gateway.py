@@ -286,6 +286,9 @@ def _litellm() -> Any:
 
     Its 2,700 modules make so many objects that Python's search for garbage takes a quarter of the time: it pauses.
     """
+    # What they warn of is about their own code, and would stand on our user's stderr. At each call: some of it they
+    # only find then, and a program may have set its filters anew.
+    warnings.filterwarnings("ignore", module=r"(pydantic|litellm|openai|httpx|aiohttp)(\.|$)")
     if _READY:
         return sys.modules["litellm"]
     with _IMPORTING:
@@ -311,6 +314,4 @@ def _imported() -> Any:
     litellm.suppress_debug_info = True  # it prints advice on stdout otherwise
     litellm.disable_hf_tokenizer_download = True  # 24 s of retries for names such as llama-2
     watching.install()
-    # What they warn of is about their own code, and would stand on our user's stderr.
-    warnings.filterwarnings("ignore", module=r"(pydantic|litellm|openai|httpx|aiohttp)(\.|$)")
     return litellm
