@@ -14,19 +14,23 @@ from dream.transcripts import (
     chat_text,
     chatgpt,
     claude_code,
+    clean,
     codex,
     copilot_cli,
+    fields,
     gemini_cli,
     hermes,
     letta_code,
     nanobot,
     openai,
     opencode,
+    parts,
     pi,
     sniffing,
     trajectory,
 )
 from dream.transcripts.carried import Carried
+from dream.transcripts.fields import Json
 from dream.transcripts.files import find
 from dream.transcripts.reader import Pair, Reader
 from dream.transcripts.source import HEAD_RECORDS, Source
@@ -143,8 +147,29 @@ def _read(reader: Reader, source: Source, options: Options) -> Iterator[Pair]:
     if state.unpaired:
         which = "A tool's result was" if state.unpaired == 1 else f"{state.unpaired:,} results of tools were"
         options.report(Diagnostic(str(source.path), 0, f"{which} left out: no call waits for such an answer."))
-    if state.spoken and not state.heard:
+    if not state.heard and (state.spoken or _has_unheard(reader, source, options)):
         options.report(Diagnostic(str(source.path), 0, UNHEARD.format(reader.name)))
+
+
+def _has_unheard(reader: Reader, source: Source, options: Options) -> bool:
+    """Return whether a file of which nothing was read holds words of a user, and not because it was left out."""
+    if options.tally.emptied or not any(_is_users(record) for record in sniffing.head(source).records):
+        return False
+    asked = replace(options, include_subagents=True, report=_nobody, tally=Tally())
+    return next(reader.read(replace(source, report=_nobody, carried=Carried()), asked), None) is None
+
+
+def _is_users(record: Json) -> bool:
+    """Return whether a record of any format looks like something that a user said, and not like a command."""
+    tables = [record, *(fields.table(record, name) for name in ("data", "message", "payload"))]
+    users = any(
+        str(table.get(name)).lower().startswith(("user", "human"))
+        for table in tables
+        for name in ("role", "type", "kind", "from")
+    )
+    told = (fields.first(table, "content", "text", "prompt", "value", "message") for table in tables)
+    said = clean.said(next((text for one in told if (text := parts.split(one).text)), ""))
+    return users and record.get("isMeta") is not True and bool(said) and not said.startswith("/")
 
 
 def _gone(path: Path, error: OSError) -> TranscriptError:

@@ -1,11 +1,14 @@
 """OpenCode: its database `opencode.db`, opened read-only, or a session as `opencode export` writes it.
 
 A message is told part by part; `data` of its row has the role, `data` of each part what was said or called.
+`opencode run` puts quotes round each argument with a space in it, and forbids the model to ask: there they are taken
+off, or the user's own words would count as a quotation.
 Source of the shape: letta-ai/trajectory, and a database of OpenCode 1.18.33.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from dream.models import Message
@@ -21,6 +24,7 @@ name = "opencode"
 grows = False
 places: tuple[Place, ...] = (Place(".local/share", "opencode/opencode.db", "XDG_DATA_HOME"),)
 
+_ARGUMENT = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 # The session whose last message is the oldest comes first.
 _PARTS = """
 SELECT message.session_id, message.data AS about, message.time_created AS at, part.id, part.data AS said
@@ -43,8 +47,10 @@ def read(source: Source, options: Options) -> Iterator[Pair]:
         yield from _exported(source, options)
         return
     silent: set[object] = set()
-    if not options.include_subagents:
-        silent = {row.get("id") for row in databases.rows(source, "session", ("id",)) if row.get("parent_id")}
+    unasked: set[object] = set()
+    for row in databases.rows(source, "session", ("id",)):
+        silent.update([row.get("id")] if row.get("parent_id") and not options.include_subagents else [])
+        unasked.update([row.get("id")] if _is_unasked(row) else [])
     turns, before = Turns(options), None
     for row in databases.selected(source, _PARTS):
         session = row["session_id"]
@@ -54,8 +60,21 @@ def read(source: Source, options: Options) -> Iterator[Pair]:
             turns, before = Turns(options), session
         about, said = fields.opened(row["about"]), fields.opened(row["said"])
         if isinstance(about, dict) and isinstance(said, dict):
+            said = _unquoted(said) if session in unasked and about.get("role") == "user" else said
             for message in _messages(about, said, turns, fields.key(row, "id"), row["at"]):
                 yield f"{name}:{session}", message
+
+
+def _is_unasked(session: Json) -> bool:
+    """Return whether `opencode run` made a session."""
+    rules = fields.tables({"rules": fields.opened(session.get("permission"))}, "rules")
+    return any(rule.get("permission") == "question" and rule.get("action") == "deny" for rule in rules)
+
+
+def _unquoted(said: Json) -> Json:
+    """Take the quotes off a text that is one argument in quotes."""
+    found = _ARGUMENT.fullmatch(text) if isinstance(text := said.get("text"), str) else None
+    return {**said, "text": found[1].replace('\\"', '"')} if found else said
 
 
 def _exported(source: Source, options: Options) -> Iterator[Pair]:

@@ -33,9 +33,10 @@ _ROLES: dict[str, Role | None] = {
 
 @dataclass(slots=True)
 class Tally:
-    """What one reading of a file left out: tools' results that answer no call, or one that has its answer."""
+    """What one reading of a file left out: tools' results that no call waits for, and messages that say nothing."""
 
     unpaired: int = 0
+    emptied: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,7 @@ class Turns:
                 result.content, answers=result.answers, at=at, identity=_nth(identity, taken), name=result.name
             )
             taken += 1
+        self.options.tally.emptied += not shown
         if shown:
             seed = (found.text, *(call.line for call in asked))
             yield self._message(who, (shown, whole), seed, at, _nth(identity, taken), name, identities, None)

@@ -60,15 +60,17 @@ def test_a_prompt_that_copilot_writes_in_two_places_is_said_once(tmp_path: Path)
     assert said == ["yes", "yes", "only hooked", "yes", "yes"]
 
 
-def opencode(path: Path, parent: str | None = None) -> Path:
-    """Write a database as OpenCode does: two sessions, the older one last."""
+def opencode(path: Path) -> Path:
+    """Write a database as OpenCode does: two sessions, the older one, of `opencode run`, last; and a sub-agent's."""
     with closing(sqlite3.connect(path)) as database:
-        database.execute("CREATE TABLE session (id TEXT, parent_id TEXT, title TEXT)")
+        database.execute("CREATE TABLE session (id TEXT, parent_id TEXT, permission TEXT)")
         database.execute("CREATE TABLE message (id TEXT, session_id TEXT, time_created INTEGER, data TEXT)")
         database.execute(
             "CREATE TABLE part (id TEXT, message_id TEXT, session_id TEXT, time_created INTEGER, data TEXT)"
         )
-        database.executemany("INSERT INTO session VALUES (?, ?, 'x')", [("new", None), ("old", None), ("sub", "new")])
+        run = json.dumps([{"permission": "question", "pattern": "*", "action": "deny"}])
+        sessions = [("new", None, None), ("old", None, run), ("sub", "new", None)]
+        database.executemany("INSERT INTO session VALUES (?, ?, ?)", sessions)
         for number, (session, said, parts) in enumerate(TALK):
             when = 1_795_309_855_316 + number * 1_000 - (10_000_000 if session == "old" else 0)
             about = json.dumps({"role": said, "time": {"created": when}})
@@ -85,7 +87,7 @@ def text(said: str, **more: object) -> dict[str, Any]:
 
 
 TALK: list[tuple[str, str, list[dict[str, Any]]]] = [
-    ("new", "user", [text("I live in Graz."), text("Called the Read tool.", synthetic=True)]),
+    ("new", "user", [text('"I live in Graz."'), text("Called the Read tool.", synthetic=True)]),
     (
         "new",
         "assistant",
@@ -97,7 +99,7 @@ TALK: list[tuple[str, str, list[dict[str, Any]]]] = [
         ],
     ),
     ("sub", "user", [text("You are a sub-agent.")]),
-    ("old", "user", [text("My garden is large."), {"type": "file", "mime": "image/png", "url": "data:x"}]),
+    ("old", "user", [text('"My \\"garden\\" is large."'), {"type": "file", "mime": "image/png", "url": "data:x"}]),
 ]
 
 
@@ -105,9 +107,9 @@ def test_the_database_of_opencode_is_read_session_by_session(tmp_path: Path) -> 
     path = opencode(tmp_path / "opencode.db")
     pairs, diagnostics = read(path)
     assert [(key, message.role, message.content) for key, message in pairs] == [
-        ("opencode:old", "user", "My garden is large."),
+        ("opencode:old", "user", 'My "garden" is large.'),
         ("opencode:old", "user", "[image]"),
-        ("opencode:new", "user", "I live in Graz."),
+        ("opencode:new", "user", '"I live in Graz."'),
         ("opencode:new", "assistant", "→ ls(.)"),
         ("opencode:new", "tool", "a.txt"),
         ("opencode:new", "assistant", "Noted."),
@@ -247,3 +249,28 @@ def test_a_file_in_which_the_user_is_not_heard_is_told(tmp_path: Path) -> None:
         event("assistant.message", 2, content="Noted."),
     )
     assert [found.text for found in read(path)[1]] == [UNHEARD.format("copilot-cli")]
+
+
+def test_a_file_of_which_nothing_was_read_is_told_where_a_user_speaks_in_it(tmp_path: Path) -> None:
+    path = lines(
+        tmp_path / "events.jsonl",
+        event("session.start", 0, sessionId="s1"),
+        event("user.prompt", 1, text="of a version to come"),
+    )
+    assert [found.text for found in read(path)[1]] == [UNHEARD.format("copilot-cli")]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [event("session.start", 0, sessionId="s1"), event("session.shutdown", 1)],
+        [{"type": "user", "uuid": "1", "sessionId": "s", "isSidechain": True, "message": {"content": "side"}}],
+        [{"type": "user", "uuid": "1", "sessionId": "s", "isMeta": True, "message": {"content": "Caveat"}}],
+        [{"type": "user", "uuid": "1", "sessionId": "s", "message": {"content": "<command-name>/exit</command-name>"}}],
+        [{"_type": "metadata", "key": "cron:daily"}, {"role": "user", "content": "report"}],
+        [{"_type": "metadata", "key": "cli:x"}, {"role": "user", "content": "/new", "_command": True}],
+        [{"type": "session", "id": "s"}, pi("user", 1, "[cron:daily] report")],
+    ],
+)
+def test_what_is_left_out_on_purpose_is_no_fault(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
+    assert read(lines(tmp_path / "a.jsonl", *rows)) == ([], [])
