@@ -59,7 +59,7 @@ TABLE: dict[str, str] = {
     "H17": f"{HISTORY}::test_the_newest_entries_come_in_order",
     "H18": f"{HISTORY}::test_reading_after_a_cursor_begins_with_the_next",
     "H19": f"{LEGACY}::test_entries_without_an_empty_line_between_them_are_not_merged "
-    f"{LEGACY}::test_a_raw_block_stays_together {LEGACY}::test_other_ways_to_write_a_date_are_understood "
+    f"{LEGACY}::test_a_raw_block_stays_together {LEGACY}::test_dates_are_understood_however_they_are_written "
     f"{WORKSPACE}::test_an_old_history_is_imported_as_already_dreamt",
     "H20": "llm/test_answers.py::test_only_thinking_at_the_start_is_dropped",
     "H21": "llm/test_answers.py::test_text_that_only_resembles_a_call_stays_text",
