@@ -11,7 +11,7 @@ DreamError                      exit 1
 │   ├── NoTranscript                     a file that is none: it is empty, or in no format that is known
 │   └── ReaderMissing                    a transcript whose reader is not installed
 ├── GitError                             git is missing or refused
-│   ├── UnknownRevision                  a sha that names no change of ours
+│   ├── UnknownRevision      exit 2      a sha that names no change of ours
 │   └── Conflict                         both sides changed the same lines
 ├── ModelError                           a model call that ended without a usable answer
 │   ├── ModelUnavailable                 may pass by itself: network, rate limit, server fault
@@ -91,6 +91,8 @@ class GitError(DreamError):
 
 class UnknownRevision(GitError):
     """A sha is malformed, too short, ambiguous, or names no commit that `dream` made."""
+
+    exit_status = 2
 
 
 class Conflict(GitError):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import SequenceMatcher
+from itertools import zip_longest
 
 from dream.errors import AnswerUnusable, UsageError
 from dream.models import MEMORY_FILES, MemoryFile, Outcome, Proposal, Rejected
@@ -39,7 +40,56 @@ def diff(proposal: Proposal) -> str:
     return "\n".join(shown)
 
 
-def accept(workspace: Workspace, numbers: Sequence[int], *, now: datetime, locked: bool = False) -> Decided:
+def findings_of(proposal: Proposal) -> list[tuple[str, str]]:
+    """Return what can be decided by itself of a proposal: each line that it takes out (or "") with what comes for it.
+
+    Headings and blank lines are none; they go along.
+    """
+    return [(before or "", after or "") for before, after in _pairs(proposal) if _is_finding(before, after)]
+
+
+def part(proposal: Proposal, chosen: Collection[int]) -> tuple[Proposal, Proposal, Proposal]:
+    """Split a proposal: what is `chosen` of its findings (from 1), and what is left when that is accepted, or rejected.
+
+    Raises UsageError for a number that there is not.
+    """
+    taken, rest, number = list[str](), list[str](), 0
+    for before, after in _pairs(proposal):
+        own = _is_finding(before, after)
+        number += own
+        taken += [line for line in [after if not own or number in chosen else before] if line is not None]
+        rest += [line for line in [after if not own or number not in chosen else before] if line is not None]
+    if missing := sorted(set(chosen) - set(range(1, number + 1))):
+        raise UsageError(f"{proposal.id} has {number} findings, so there is no {proposal.id}.{missing[0]}.")
+    wanted, others = (_ended(rows, like=proposal.new_text) for rows in (taken, rest))
+    rows, told = dict(enumerate(proposal.findings, 1)), len(proposal.findings) == number
+    ours = tuple(row for place, row in rows.items() if not told or place in chosen)
+    left = replace(proposal, findings=tuple(row for place, row in rows.items() if not told or place not in chosen))
+    is_plain_append = not proposal.old_text and len(taken) + len(rest) == number
+    accepted = replace(left, new_text=others) if is_plain_append else replace(left, old_text=wanted)
+    return replace(proposal, new_text=wanted, findings=ours), accepted, replace(left, new_text=others)
+
+
+def _pairs(proposal: Proposal) -> list[tuple[str | None, str | None]]:
+    """Pair the lines of both texts in their order; None stands for no line."""
+    old, new = proposal.old_text.splitlines(), proposal.new_text.splitlines()
+    opcodes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    return [pair for _, first, last, start, end in opcodes for pair in zip_longest(old[first:last], new[start:end])]
+
+
+def _is_finding(before: str | None, after: str | None) -> bool:
+    changed = [line for line in (before, after) if line is not None and before != after]
+    return any(lines(line) and not line.lstrip().startswith("#") for line in changed)
+
+
+def _ended(rows: Sequence[str], *, like: str) -> str:
+    return "\n".join(rows) + ("\n" if rows and like.endswith("\n") else "")
+
+
+Number = int | tuple[int, int]  # a proposal, or one of its findings
+
+
+def accept(workspace: Workspace, numbers: Sequence[Number], *, now: datetime, locked: bool = False) -> Decided:
     """Apply exactly the proposals `numbers`, in one commit; one that no longer fits goes on waiting.
 
     Raises UsageError for a number that nothing waits under, and Busy.
@@ -48,34 +98,36 @@ def accept(workspace: Workspace, numbers: Sequence[int], *, now: datetime, locke
         found = _look(workspace, now)
         texts = {file: files.decode(found.get(file) or b"", workspace.root / file) for file in MEMORY_FILES}
         before = dict(texts)
-        done, misfits = [], []
-        for proposal in _chosen(workspace, numbers):
+        done, misfits, left = [], [], list[Proposal]()
+        for proposal, rest, _ in _chosen(workspace, numbers):
             try:
                 _apply(proposal, texts)
                 done.append(proposal)
+                left += [rest] if rest else []
             except _NoFitError as error:
                 misfits.append((proposal, str(error)))
         changes: dict[str, bytes | None] = {
             file: text.encode("utf-8") for file, text in texts.items() if text != before[file]
         }
-        sha = _commit(workspace, changes, found, done, "accepted", now)
+        sha = _commit(workspace, changes, found, done, left, "accepted", now)
         return Decided(tuple(done), tuple(misfits), sha)
 
 
-def reject(workspace: Workspace, numbers: Sequence[int], *, now: datetime, locked: bool = False) -> Decided:
+def reject(workspace: Workspace, numbers: Sequence[Number], *, now: datetime, locked: bool = False) -> Decided:
     """Put the proposals `numbers` away and remember them, so that none comes back.
 
     What they would have written no dream writes; what they would only have removed no dream removes.
     """
     with nullcontext() if locked else run_lock(workspace.private, "dream review", now=now):
         found = _look(workspace, now)
-        chosen = _chosen(workspace, numbers)
+        parts = _chosen(workspace, numbers)
+        chosen, left = [proposal for proposal, _, _ in parts], [rest for _, _, rest in parts if rest]
         remembered = [fact for proposal in chosen for fact in _facts(proposal, now)]
         changes: dict[str, bytes | None] = {}
         if remembered:
             rejected = files.read_bytes(workspace.root / review_files.REJECTED) or b""
             changes[review_files.REJECTED] = review_files.grown(rejected, remembered)
-        sha = _commit(workspace, changes, found, chosen, "rejected", now)
+        sha = _commit(workspace, changes, found, chosen, left, "rejected", now)
         return Decided(tuple(chosen), (), sha, tuple(remembered))
 
 
@@ -85,12 +137,22 @@ def _look(workspace: Workspace, now: datetime) -> Mapping[str, bytes | None]:
     return {**handedits.read(workspace.root), **handedits.read_state(workspace.root)}
 
 
-def _chosen(workspace: Workspace, numbers: Sequence[int]) -> list[Proposal]:
+def _chosen(workspace: Workspace, numbers: Sequence[Number]) -> list[tuple[Proposal, Proposal | None, Proposal | None]]:
+    """Find what the numbers name, each with what is left of it when it is accepted, and when it is rejected."""
     waiting = {proposal.id: proposal for proposal in workspace.pending()}
-    missing = [str(number) for number in numbers if number not in waiting]
+    asked: dict[int, set[int]] = {}
+    for number in numbers:
+        whole, place = number if isinstance(number, tuple) else (number, 0)
+        asked.setdefault(whole, set()).add(place)
+    missing = [str(number) for number in asked if number not in waiting]
     if missing:
         raise UsageError(f"Nothing waits under {', '.join(missing)}; `dream review` lists what does.")
-    return [waiting[number] for number in dict.fromkeys(numbers)]
+    chosen: list[tuple[Proposal, Proposal | None, Proposal | None]] = []
+    for number, places in asked.items():
+        proposal = waiting[number]
+        everything = places == set(range(1, len(findings_of(proposal)) + 1))
+        chosen.append((proposal, None, None) if 0 in places or everything else part(proposal, places))
+    return chosen
 
 
 class _NoFitError(Exception):
@@ -136,6 +198,7 @@ def _commit(
     changes: Mapping[str, bytes | None],
     found: Mapping[str, bytes | None],
     decided: Sequence[Proposal],
+    parts_left: Sequence[Proposal],
     word: str,
     now: datetime,
 ) -> str | None:
@@ -143,6 +206,7 @@ def _commit(
         return None
     settled = {proposal.id for proposal in decided}
     left = [proposal for proposal in workspace.pending() if proposal.id not in settled]
+    left = sorted((*left, *parts_left), key=lambda proposal: proposal.id)
     names = ", ".join(str(proposal.id) for proposal in decided)
 
     outcomes = [outcome for proposal in decided for outcome in _outcomes(proposal)] if word == "accepted" else []

@@ -28,7 +28,7 @@ PIPED = "stdin"  # the id of a session that comes on standard input and has none
 
 
 @click.command("consolidate", cls=DreamCommand)
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH]...")
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH]...", shell_complete=options.agents)
 @click.option(
     "-f",
     "--format",

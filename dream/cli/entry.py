@@ -57,8 +57,10 @@ def _finish(command: click.Command, program: str) -> None:
     output.prepare()
     try:
         status = command.main(prog_name=program, standalone_mode=False, terminal_width=_narrow())
+    except SystemExit:  # click's, where the reader of what it prints itself has gone: `dream --help | true`
+        status = 0
     except click.ClickException as error:
-        error.show()
+        output.problem(_sentence(error))
         if "--json" in sys.argv:
             _emit(error)
         status = error.exit_code
@@ -70,6 +72,13 @@ def _finish(command: click.Command, program: str) -> None:
     if status == INTERRUPTED:
         os._exit(status)  # else Python waits for calls that are under way in threads
     sys.exit(status)
+
+
+def _sentence(error: click.ClickException) -> str:
+    """Say what was wrong on the command line, as our own errors do, and where it is told how it is right."""
+    said = output.sentence(error.format_message())
+    path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else None
+    return f"{said} `{path} --help` tells more." if path and "--help" not in said else said
 
 
 def _narrow() -> int | None:

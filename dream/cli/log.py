@@ -20,14 +20,15 @@ COLOURS = {"dream": None, "hand": "cyan", "restore": "yellow", "init": None}
 
 
 @click.command("log", cls=DreamCommand)
-@click.argument("sha", required=False)
+@click.argument("sha", required=False, shell_complete=options.shas)
 @click.option("-n", "--limit", type=click.IntRange(min=1), metavar="N", help="Show the newest N changes only.")
 @options.workspace
 @options.as_json
 def command(sha: str | None, limit: int | None, directory: Path | None, as_json: bool) -> None:
     """List the changes of memory, newest first, or show one.
 
-    With SHA: that change, its findings and what became of each, its bill and its diff. A SHA is at least 4 characters.
+    With SHA: that change, its findings and what became of each, its bill and its diff. A SHA is at least 4 characters,
+    or HEAD, the newest change, or HEAD~2, the second before it.
     `hand` is what a person edited, `dream` what a dream did, `restore` what was taken back.
     Nothing is ever asked and no pager is opened.
 
@@ -47,6 +48,12 @@ def command(sha: str | None, limit: int | None, directory: Path | None, as_json:
         else:
             _show(shown)
         return
+    listed(workspace, limit, as_json=as_json)
+
+
+def listed(workspace: Workspace, limit: int | None = None, *, as_json: bool) -> None:
+    """List the newest changes, all of them where no `limit` is given."""
+    git = workspace.git
     changes = git.log(limit) if git.exists else []
     if as_json:
         output.emit([shapes.change(change) for change in changes])
@@ -85,7 +92,7 @@ def _show(shown: Shown) -> None:
     if body.strip():
         output.say(body.strip("\n"), fold=True)
     if change.model:
-        output.say(f"Model: {show.model_named(change.model)}", fold=True)
+        output.say(f"Model: {change.model}", fold=True)
     if change.usage:
         output.say(f"Cost: {show.bill(change.usage)}")
     output.say()

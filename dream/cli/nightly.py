@@ -34,6 +34,8 @@ def command(quiet: bool, model: str | None, pairs: tuple[str, ...], directory: P
     """
     from dream.nights import nightly
 
+    if not (as_json or output.watched()):
+        output.dated()  # cron appends it to a log
     workspace = options.open_workspace(directory)
     settings = options.read_settings(workspace, model, pairs, using=REACHING)
     with progress("the night begins", quiet=as_json or quiet, lines=False) as shown:

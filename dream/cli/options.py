@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,13 +13,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from dream.cli import output
-from dream.errors import UsageError
+from dream.errors import DreamError, UsageError
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from dream.models import Diagnostic
     from dream.settings import Settings
     from dream.store.workspace import Workspace
 
+SUGGESTED = 50  # changes that completion offers
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -34,6 +38,37 @@ class Text(click.types.StringParamType):
             return os.fsencode(value).decode("utf-8") if undecoded else str(value)
         except UnicodeError:
             self.fail("it is not UTF-8 text.", param, ctx)
+
+
+def shas(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete a sha: the newest changes, with what each did."""
+    from click.shell_completion import CompletionItem
+
+    with suppress(DreamError):
+        git = open_workspace(ctx.params.get("directory") or ctx.meta.get(f"{__name__}--workspace")).git
+        changes = git.log(SUGGESTED) if git.exists else []
+        return [CompletionItem(one.sha[:10], help=one.subject) for one in changes if one.sha.startswith(incomplete)]
+    return []
+
+
+def held(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    """Complete the number of an edit that is held."""
+    from click.shell_completion import CompletionItem
+
+    with suppress(DreamError):
+        waiting = open_workspace(ctx.params.get("directory")).pending()
+        return [CompletionItem(str(one.id), help=one.reason) for one in waiting if str(one.id).startswith(incomplete)]
+    return []
+
+
+def agents(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete the name of an agent whose transcripts are found by it, or a path."""
+    from click.shell_completion import CompletionItem
+
+    from dream.transcripts import FORMATS
+
+    names = [name for name, reader in FORMATS.items() if reader.places and name.startswith(incomplete)]
+    return [*(CompletionItem(name) for name in names), CompletionItem(incomplete, type="file")]
 
 
 def standard_bytes() -> bytes:

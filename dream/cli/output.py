@@ -9,6 +9,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import TextIO
 
@@ -43,7 +44,7 @@ def say(
     With `fold`, what is longer than the terminal is wide is folded; not for what is to be copied from there.
     Control characters of what is shown never reach the terminal.
     """
-    line = _safe(line)
+    line = _time() + _safe(line)
     if fold:
         line = _fitting(line, sys.stdout)
     if (colour or bold or dim) and colours(sys.stdout):
@@ -63,7 +64,7 @@ def emit(value: object) -> None:
 
 def problem(sentence: str) -> None:
     """Print a problem or a remark on stderr, folded on a terminal."""
-    _write(sys.stderr, _fitting(f"dream: {_safe(sentence)}", sys.stderr) + "\n")
+    _write(sys.stderr, _fitting(f"{_time()}dream: {_safe(sentence)}", sys.stderr) + "\n")
 
 
 def failure(sentence: str, *, as_json: bool, more: Mapping[str, object] | None = None) -> None:
@@ -84,6 +85,21 @@ def sentence(words: str) -> str:
 def colours(stream: TextIO) -> bool:
     """Tell whether `stream` is a terminal that wants colours (https://no-color.org)."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def watched() -> bool:
+    """Tell whether a person sees what is printed, on a terminal."""
+    return sys.stdout.isatty()
+
+
+def dated(now: Callable[[], datetime] = datetime.now) -> None:
+    """Let each line begin with its time from here on, for a log; the journal of systemd has its own."""
+    if "JOURNAL_STREAM" not in os.environ:
+        _CLOCK.append(now)
+
+
+def _time() -> str:
+    return f"{_CLOCK[-1]():%Y-%m-%d %H:%M:%S}  " if _CLOCK else ""
 
 
 def passing(line: str) -> None:
@@ -120,6 +136,7 @@ def _safe(line: str) -> str:
 ERASE = "\r\x1b[K"  # goes to the beginning of the line and empties it
 _PASSING = [""]  # what stands on the terminal's last line and gives way
 _TURN = threading.RLock()  # of those who write to the terminal
+_CLOCK: list[Callable[[], datetime]] = []  # where lines begin with their time
 _LOST: list[OSError] = []  # why something that was to be printed could not be written
 
 

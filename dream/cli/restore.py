@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from dream.cli import log as listing
 from dream.cli import options, output, shapes, show
 from dream.cli.group import DreamCommand
 from dream.errors import UsageError
@@ -16,7 +17,7 @@ SHORT = 10
 
 
 @click.command("restore", cls=DreamCommand)
-@click.argument("sha")
+@click.argument("sha", required=False, shell_complete=options.shas)
 @click.option("--only", is_flag=True, help="Take back that one change and keep all later ones.")
 @click.option("--at", is_flag=True, help="Restore to exactly that commit instead of just before it.")
 @click.option("--forget", is_flag=True, help="Remember what is taken out, so that no later dream writes it again.")
@@ -25,7 +26,7 @@ SHORT = 10
 @options.workspace
 @options.as_json
 def command(
-    sha: str,
+    sha: str | None,
     only: bool,
     at: bool,
     forget: bool,
@@ -39,6 +40,7 @@ def command(
     The result is a new commit, so it can be taken back the same way. The cursor goes back with the files: those entries
     are dreamt again. What you typed yourself and did not commit is committed first and stays. On a terminal the diff is
     shown and you are asked; without one nothing is asked, and what was done is said together with how to undo it.
+    Without SHA the changes are listed, newest first.
 
     \b
     Examples:
@@ -51,6 +53,9 @@ def command(
 
     if only and at:
         raise UsageError("--only and --at exclude each other.")
+    if sha is None:
+        listing.listed(options.open_workspace(directory), as_json=as_json)
+        return None
     mode: Mode = "only" if only else "at" if at else "before"
     restoring = partial(restore, options.open_workspace(directory), sha, mode=mode, forget=forget)
     # 1. What would be undone, where that is asked for or a person is there to be asked.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,11 +12,33 @@ from dream.cli.group import DreamCommand, DreamGroup
 from dream.errors import UsageError
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from dream.models import Proposal
-    from dream.review import Decided
+    from dream.review import Decided, Number
     from dream.store.workspace import Workspace
 
-_numbers = click.argument("numbers", nargs=-1, type=int, metavar="N...")
+
+class _Number(click.types.StringParamType):
+    """A number from `dream review`: of an edit, `3`, or of one of its findings, `3.2`; or `all`."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read it; it is wrong usage where it is none."""
+        whole, dot, place = str(value).partition(".")
+        if str(value) == "all":
+            return "all"
+        if not whole.isdecimal() or (dot and not place.isdecimal()):
+            self.fail(f"{value!r} is no number from `dream review`, nor `all`.", param, ctx)
+        return (int(whole), int(place)) if dot else int(whole)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Complete the number of an edit that is held."""
+        return options.held(ctx, incomplete)
+
+
+_numbers = click.argument("numbers", nargs=-1, type=_Number(), metavar="N[.M]...|all")
 _all = click.option("--all", "everything", is_flag=True, help="All that is held.")
 
 
@@ -35,8 +57,9 @@ def command(ctx: click.Context, directory: Path | None, as_json: bool) -> None:
     Examples:
       dream review
       dream review accept 2 3
+      dream review accept 4.2        the second finding of edit 4; the others go on waiting
       dream review reject 1
-      dream review accept --all
+      dream review accept all
     """
     if ctx.invoked_subcommand is not None:
         return
@@ -56,7 +79,7 @@ def command(ctx: click.Context, directory: Path | None, as_json: bool) -> None:
 @_all
 @options.workspace
 @options.as_json
-def accept(numbers: tuple[int, ...], everything: bool, directory: Path | None, as_json: bool) -> int | None:
+def accept(numbers: tuple[Number | str, ...], everything: bool, directory: Path | None, as_json: bool) -> int | None:
     """Apply exactly the edits N.
 
     \b
@@ -76,7 +99,7 @@ def accept(numbers: tuple[int, ...], everything: bool, directory: Path | None, a
 @_all
 @options.workspace
 @options.as_json
-def reject(numbers: tuple[int, ...], everything: bool, directory: Path | None, as_json: bool) -> None:
+def reject(numbers: tuple[Number | str, ...], everything: bool, directory: Path | None, as_json: bool) -> None:
     """Put the edits N away; no later dream proposes them again.
 
     \b
@@ -90,10 +113,11 @@ def reject(numbers: tuple[int, ...], everything: bool, directory: Path | None, a
     _tell(done, "Rejected", as_json=as_json)
 
 
-def _chosen(workspace: Workspace, numbers: tuple[int, ...], *, everything: bool) -> list[int]:
-    if everything == bool(numbers):
-        raise UsageError("Say which: their numbers from `dream review`, or --all.")
-    return [one.id for one in workspace.pending()] if everything else list(numbers)
+def _chosen(workspace: Workspace, numbers: tuple[Number | str, ...], *, everything: bool) -> list[Number]:
+    everything, named = everything or "all" in numbers, [one for one in numbers if not isinstance(one, str)]
+    if everything == bool(named):
+        raise UsageError("Say which: their numbers from `dream review`, or all.")
+    return [one.id for one in workspace.pending()] if everything else named
 
 
 def _show(one: Proposal) -> None:
@@ -102,8 +126,18 @@ def _show(one: Proposal) -> None:
     entries = f", from {show.span((one.entries[0], one.entries[-1]))}" if one.entries else ""
     output.say(f"{one.id}. {one.file or 'an entry that could not be dreamt'}{entries}", bold=True)
     output.say(f"   {one.guard}: {one.reason}", fold=True)
-    for line in review.diff(one).splitlines():
-        output.say(f"   {line[:1]} {line[1:]}", colour="green" if line.startswith("+") else "red", fold=True)
+    parts = review.findings_of(one)
+    if len(parts) < 2:
+        for line in review.diff(one).splitlines():
+            _line("  ", line)
+        return
+    for number, (old, new) in enumerate(parts, 1):
+        for line in filter(None, (old and f"-{old}", new and f"+{new}")):
+            _line(f"{one.id}.{number}", line)
+
+
+def _line(number: str, line: str) -> None:
+    output.say(f" {number} {line[:1]} {line[1:]}", colour="green" if line.startswith("+") else "red", fold=True)
 
 
 def _tell(done: Decided, word: str, *, as_json: bool) -> None:

@@ -35,6 +35,7 @@ def command(schedule: str | None, model: str | None, pairs: tuple[str, ...], dir
     """
     from dream import schedule as schedules
 
+    output.dated()
     workspace = options.open_workspace(directory)
     if schedule is not None:
         pairs = (*pairs, f"schedule={schedule}")

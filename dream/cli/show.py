@@ -57,14 +57,15 @@ def _money(used: Usage) -> str:
     return "price not known" if used.cost_usd is None else f"${used.cost_usd:.4f}" if used.cost_usd else "free"
 
 
-def model_line(settings: Settings) -> str:
-    """Say which model works, and of the small default that it is one."""
+def models(settings: Settings) -> str:
+    """Name the models of the three jobs, each once."""
     jobs: tuple[Job, ...] = ("consolidator", "phase1", "phase2")
-    return model_named(", ".join(dict.fromkeys(settings.model_for(job) for job in jobs)))
+    return ", ".join(dict.fromkeys(settings.model_for(job) for job in jobs))
 
 
-def model_named(names: str) -> str:
-    """Say of the small default that it is one, and how to name a better; another model's name says enough."""
+def model_line(settings: Settings) -> str:
+    """Say which model works, and of the small default that it is one and how to name a better."""
+    names = models(settings)
     return SMALL if names == "embedded" else names
 
 
@@ -118,7 +119,7 @@ def ran(report: RunReport, *, dry_run: bool = False) -> None:
     if dry_run:
         output.say(_would(report), bold=True, fold=True)
     if report.usage.calls:
-        output.say(f"Cost: {bill(report.usage)}. Model: {model_named(report.models)}", dim=True, fold=True)
+        output.say(f"Cost: {bill(report.usage)}. Model: {report.models}", dim=True, fold=True)
 
 
 def _would(report: RunReport) -> str:
@@ -134,7 +135,7 @@ def estimated(found: Estimate, settings: Settings) -> None:
         output.say("Nothing: all of history has been dreamt.")
         return
     what = f"{counted(found.dreams, 'dream')} of {span(found.entries)}"
-    output.say(f"{what} with {model_line(settings)}", bold=True, fold=True)
+    output.say(f"{what} with {models(settings)}", bold=True, fold=True)
     output.say(f"at least  {bill(found.least)}: if they hold nothing new", fold=True)
     output.say(f"likely    {bill(found.likely)}: if memory changes as it usually does", fold=True)
     output.say("No model was called and nothing was changed.", dim=True)

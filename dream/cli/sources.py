@@ -15,7 +15,7 @@ from dream.settings import REACHING
 if TYPE_CHECKING:
     from dream.sources.configured import Found
 
-_named = click.argument("names", nargs=-1, required=True, metavar="NAME|PATH|GLOB...")
+_named = click.argument("names", nargs=-1, required=True, metavar="NAME|PATH|GLOB...", shell_complete=options.agents)
 
 
 @click.group("sources", cls=DreamGroup, invoke_without_command=True)
@@ -27,6 +27,7 @@ def command(context: click.Context, directory: Path | None, as_json: bool) -> No
 
     For each: its files, their sessions, their size, and how many files have something new. No file is opened. What is
     marked is in `sources` of dream.toml, and read by `dream nightly` and by `dream consolidate` without a PATH.
+    It works before there is a workspace, too.
 
     \b
     Examples:
@@ -37,11 +38,16 @@ def command(context: click.Context, directory: Path | None, as_json: bool) -> No
     """
     if context.invoked_subcommand is not None:
         return
+    from dream.settings import load
     from dream.sources import configured
+    from dream.store import places
 
-    workspace = options.open_workspace(directory)
-    settings = options.read_settings(workspace, using=())
-    found = configured.survey(settings, workspace.root, workspace.history, home=Path.home(), environ=os.environ)
+    if directory is None and places.find(Path(), os.environ) is None:  # what there is can be seen before one is made
+        found = configured.survey(load(None, using=()), Path(), None, home=Path.home(), environ=os.environ)
+    else:
+        workspace = options.open_workspace(directory)
+        settings = options.read_settings(workspace, using=())
+        found = configured.survey(settings, workspace.root, workspace.history, home=Path.home(), environ=os.environ)
     if as_json:
         output.emit([_shape(one) for one in found])
     else:

@@ -50,9 +50,14 @@ def paths(settings: Settings, root: Path, *, home: Path, environ: Mapping[str, s
     return list(found.values())
 
 
-def survey(settings: Settings, root: Path, history: History, *, home: Path, environ: Mapping[str, str]) -> list[Found]:
-    """List the configured sources and the agents that are found on this machine; opens none of their files."""
-    seen = Seen(history, listing.terms(settings, None))
+def survey(
+    settings: Settings, root: Path, history: History | None, *, home: Path, environ: Mapping[str, str]
+) -> list[Found]:
+    """List the configured sources and the agents that are found on this machine; opens none of their files.
+
+    Without `history` all of them is new.
+    """
+    seen = Seen(history, listing.terms(settings, None)) if history else None
     agents = [name for name, reader in FORMATS.items() if reader.places]
     configured = {split(source)[0]: source for source in settings.sources}
     listed = []
@@ -60,8 +65,8 @@ def survey(settings: Settings, root: Path, history: History, *, home: Path, envi
         files = _files(configured.get(name, name), settings, root, home, environ)
         if not files and name not in configured:
             continue
-        known = [seen.sessions(file.name) for file in files]
-        new = seen.unread(files)
+        known = [seen.sessions(file.name) if seen else 1 for file in files]
+        new = seen.unread(files) if seen else files
         size = sum(file.look[0] for file in files)
         listed.append(Found(configured.get(name, name), name in configured, len(files), sum(known), size, len(new)))
     return listed

@@ -102,6 +102,8 @@ def patches(git: Git, path: str) -> bytes:
 def resolve(git: Git, prefix: str) -> str:
     """Return the whole sha of the one change that `prefix` names, or raise UnknownRevision with the rule it broke."""
     wanted = prefix.strip()
+    if back := re.fullmatch(r"(?:HEAD|@)(?:~(\d{1,6}))?", wanted):
+        return _newest(git, int(back[1] or 0))
     if not re.fullmatch(r"[0-9a-f]+", wanted):
         raise UnknownRevision(f"{prefix!r} is not a sha: only the digits 0-9 and a-f; `dream log` lists them.")
     if not 4 <= len(wanted) <= 40:
@@ -113,6 +115,14 @@ def resolve(git: Git, prefix: str) -> str:
     if not ours:
         raise UnknownRevision(f"{wanted!r} names no change that dream made; `dream log` lists those.")
     return ours[0]
+
+
+def _newest(git: Git, back: int) -> str:
+    """Return the sha of the change that lies `back` changes before the newest; raises UnknownRevision."""
+    changes = log(git, back + 1)
+    if len(changes) <= back:
+        raise UnknownRevision(f"There are {len(changes)} changes, so none lies {back} before the newest.")
+    return changes[back].sha
 
 
 def kind_of(subject: str, trailer: str) -> ChangeKind | None:

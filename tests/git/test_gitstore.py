@@ -87,8 +87,9 @@ def test_every_listed_sha_is_git_own_and_resolves(workspace: Workspace) -> None:
     [
         ("abc", "at least 4"),
         ("3", "at least 4"),
-        ("HEAD", "is not a sha"),
-        ("HEAD~1", "is not a sha"),
+        ("HEAD^", "is not a sha"),
+        ("HEAD~1x", "is not a sha"),
+        ("HEAD~99", "so none lies 99 before the newest"),
         ("--all", "is not a sha"),
         ("ABCDEF12", "is not a sha"),
         ("", "is not a sha"),

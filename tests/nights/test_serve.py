@@ -55,7 +55,7 @@ def test_serve_says_when_the_next_night_is_and_status_knows_it(workspace: Worksp
         line = process.stdout.readline()
         status = dream("status", "--json", "-w", workspace.root).json
 
-    assert line.startswith("Next night: ")
+    assert line[19:].startswith("  Next night: ")
     assert status["scheduled"] == ["serve"]
     assert status["next_run"] is not None
 
@@ -95,7 +95,7 @@ def test_a_hang_up_reads_the_settings_anew_and_a_mistake_in_them_changes_nothing
         process.send_signal(signal.SIGHUP)
         wrong = process.stdout.readline()
 
-    assert anew[0] == "The settings were read anew.\n"
+    assert anew[0][19:] == "  The settings were read anew.\n"
     assert " 05:15 " in anew[1]
     assert "stay as they were" in wrong
     assert "nonsense" in wrong
@@ -128,5 +128,5 @@ def test_serve_on_a_disk_that_refuses_it_ends_in_a_sentence(workspace: Workspace
     done = dream("serve", "-w", workspace.root)
 
     assert done.status == 1
-    assert done.err.startswith(f"dream: {workspace.private / 'nightly'}")
+    assert done.err[19:].startswith(f"  dream: {workspace.private / 'nightly'}")
     assert "Traceback" not in done.err

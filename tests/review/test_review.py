@@ -14,6 +14,7 @@ from dream.llm.spending import Meter
 from dream.models import MEMORY_FILES, NewEntry, Proposal
 from dream.reports import RunReport
 from dream.settings import Settings
+from dream.store import review_files
 from dream.store.workspace import Workspace
 from tests.scripted import ScriptedModel
 
@@ -180,3 +181,41 @@ def test_through_a_link_nothing_is_written(workspace: Workspace, tmp_path: Path,
         assert (report.outcome, report.exit_status) == ("failed", 1)
         assert name.rpartition("/")[2] in report.reason
         assert outside.read_bytes() == before
+
+
+def held_edit(workspace: Workspace, old: str, new: str, *findings: str) -> None:
+    waiting = Proposal(1, NOW, "USER.md", old, new, "great-loss", "much", findings, (1,))
+    (workspace.root / review_files.PENDING).write_bytes(review_files.render_pending([waiting]))
+
+
+def test_the_findings_of_one_edit_are_decided_one_by_one(workspace: Workspace) -> None:
+    (workspace.root / "USER.md").write_text("# User\n\n- Lives in Lyon\n\n- Likes tea\n", encoding="utf-8")
+    old, new = "- Lives in Lyon\n\n- Likes tea\n", "- Lives in Kyoto\n\n- Likes coffee\n- Has a cat\n"
+    held_edit(workspace, old, new, "[USER] Lives in Kyoto {1}", "[USER] Likes coffee {1}", "[USER] Has a cat {1}")
+
+    review.accept(workspace, [(1, 1)], now=NOW)
+    assert workspace.read_file("USER.md") == "# User\n\n- Lives in Kyoto\n\n- Likes tea\n"
+    (left,) = workspace.pending()
+    assert review.findings_of(left) == [("- Likes tea", "- Likes coffee"), ("", "- Has a cat")]
+    assert left.findings == ("[USER] Likes coffee {1}", "[USER] Has a cat {1}")
+
+    review.reject(workspace, [(1, 1)], now=NOW)
+    review.accept(workspace, [(1, 1)], now=NOW)
+    assert workspace.read_file("USER.md") == "# User\n\n- Lives in Kyoto\n\n- Likes tea\n- Has a cat\n"
+    assert workspace.pending() == []
+    assert [one.text for one in workspace.rejected()] == ["Likes coffee"]
+
+
+def test_findings_that_would_be_appended_are_decided_one_by_one_too(workspace: Workspace) -> None:
+    before = workspace.read_file("USER.md")
+    held_edit(workspace, "", "- Likes tea\n- Has a cat\n- Plays chess\n")
+
+    review.accept(workspace, [(1, 3), (1, 1)], now=NOW)
+
+    assert set(workspace.read_file("USER.md").splitlines()) - set(before.splitlines()) == {
+        "- Likes tea",
+        "- Plays chess",
+    }
+    assert [review.findings_of(one) for one in workspace.pending()] == [[("", "- Has a cat")]]
+    with pytest.raises(UsageError, match=r"1 has 1 findings, so there is no 1\.2"):
+        review.accept(workspace, [(1, 2)], now=NOW)

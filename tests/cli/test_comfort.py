@@ -1,0 +1,90 @@
+"""What a person tries without reading the help works, or says what is wrong as everything else does."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.commands import command, dream, environment
+from tests.sources.test_incremental import row
+
+
+def completed(words: str, cwd: Path) -> list[str]:
+    """What bash offers for the last of `words`."""
+    count = str(len(words.split(" ")) - 1)
+    done = dream(cwd=cwd, _DREAM_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=count)
+    return [line.partition(",")[2] for line in done.out.splitlines()]
+
+
+def test_restore_without_a_sha_lists_what_can_be_restored(dreamt: Path) -> None:
+    assert dream("restore", "-w", dreamt).out == dream("log", "-w", dreamt).out
+    assert dream("restore", "--json", "-w", dreamt).json == dream("log", "--json", "-w", dreamt).json
+
+
+def test_head_is_the_newest_change_and_those_before_it_are_counted_from_there(dreamt: Path) -> None:
+    changes = [one["sha"] for one in dream("log", "--json", "-w", dreamt).json]
+
+    shown = [dream("log", name, "--json", "-w", dreamt).json["sha"] for name in ("HEAD", "@", "HEAD~2")]
+
+    assert shown == [changes[0], changes[0], changes[2]]
+
+
+@pytest.mark.parametrize("line", ["log --nonsense", "log zzzz", "runn", "review accept x", "review accept 9"])
+def test_wrong_usage_is_one_sentence_and_exits_with_2(fresh: Path, line: str) -> None:
+    done = dream(*line.split(" "), cwd=fresh)
+
+    assert re.fullmatch(r"dream: [A-Z'].*[.`]\n", done.err), done.err
+    assert done.status == 2
+
+
+def test_help_whose_reader_has_gone_is_no_failure() -> None:
+    line = ["bash", "-c", 'set -o pipefail; "$@" | true', "bash", *command("--help")]
+
+    for _ in range(3):
+        assert subprocess.run(line, env=environment(), check=False).returncode == 0
+
+
+def test_sources_are_listed_before_there_is_a_workspace(tmp_path: Path) -> None:
+    folder = Path.home() / ".claude" / "projects" / "-x"
+    folder.mkdir(parents=True)
+    (folder / "one.jsonl").write_text(row(1, "one"))
+
+    done = dream("sources", cwd=tmp_path)
+
+    assert (done.status, done.err) == (0, "")
+    assert re.search(r"claude-code +1 session .* 1 new", done.out)
+
+
+def test_completion_knows_agents_shas_and_what_is_held(dreamt: Path) -> None:
+    newest = dream("log", "--json", "-w", dreamt).json[0]["sha"][:10]
+
+    assert "claude-code" in completed("dream sources add cl", dreamt)
+    assert "codex" in completed("dream consolidate co", dreamt)
+    assert newest in completed("dream restore ", dreamt)
+    assert completed(f"dream log {newest[:5]}", dreamt) == [newest]
+
+
+def test_a_night_in_a_log_begins_with_its_time(fresh: Path) -> None:
+    assert re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d  no sources configured; ", dream("nightly", "-w", fresh).out)
+
+
+def test_the_better_model_is_named_where_it_is_asked_for(fresh: Path) -> None:
+    dream("note", "I live in Kyoto", "-w", fresh)
+
+    ran, shown = dream("run", "-w", fresh), dream("log", "HEAD", "-w", fresh)
+
+    assert "For a better one" not in ran.out + shown.out
+    assert all("For a better one" in dream(name, "-w", fresh).out for name in ("log", "status"))
+
+
+def test_all_that_is_held_can_be_accepted_by_that_word(fresh: Path) -> None:
+    dream("note", "I live in Kyoto", "-w", fresh)
+    dream("note", "I like green tea", "-w", fresh)
+    dream("run", "--set", "review=hold", "-w", fresh)
+
+    assert dream("review", "accept", "all", "-w", fresh).status == 0
+    assert dream("review", "-w", fresh).out == "Nothing is held for review.\n"
+    assert "Kyoto" in (fresh / "USER.md").read_text(encoding="utf-8")
