@@ -195,4 +195,10 @@ class Diagnostic:
         return f"{self.file}:{self.line}: {self.text}" if self.line else f"{self.file}: {self.text}"
 
 
+class Unheard(Diagnostic):
+    """A transcript that holds messages of which none of the user's was read."""
+
+    __slots__ = ()
+
+
 Report = Callable[[Diagnostic], None]

@@ -9,7 +9,7 @@ from dream.consolidate.archive import Consolidated
 from dream.dreaming.dreamer import Models
 from dream.dreaming.proposals import is_about
 from dream.errors import DreamError, NightOver, SpendingLimit
-from dream.models import Diagnostic, Kept, Outcome, Proposal, Usage
+from dream.models import Diagnostic, Kept, Outcome, Proposal, Unheard, Usage
 from dream.reports import BatchReport, ConsolidateReport, LeftOut, RunReport
 from dream.store import idle
 from dream.store.workspace import Workspace
@@ -24,6 +24,7 @@ def consolidated(
 ) -> ConsolidateReport:
     """Sum up a consolidation that was `stopped` at a bound, or not; `waits` says what waits for a provider."""
     entries = [entry.cursor for step in done for entry in step.entries]
+    why = str(stopped or "") or waits or left_out.sentence(appended=bool(entries))
     return ConsolidateReport(
         sessions=len({step.session for step in done if step.entries}),
         messages=sum(step.messages for step in done),
@@ -31,10 +32,19 @@ def consolidated(
         raw=sum(step.raw for step in done),
         usage=sum((step.usage for step in done), Usage()),
         diagnostics=tuple(diagnostics),
-        reason=str(stopped or "") or waits or left_out.sentence(appended=bool(entries)),
+        reason="; ".join(filter(None, (_unheard(diagnostics), why))),
         failed=stopped is not None and not isinstance(stopped, NightOver),
         kept=sum((step.kept for step in done), Kept()),
     )
+
+
+def _unheard(diagnostics: Sequence[Diagnostic]) -> str:
+    """Name the transcripts in which no user was heard: `status` tells it too, when nobody saw the night itself."""
+    files = [one.file for one in diagnostics if isinstance(one, Unheard)]
+    if not files:
+        return ""
+    more = f" and {len(files) - 1:,} more transcripts" if len(files) > 1 else ""
+    return f"nothing of the user's was read in {files[0]}{more}"
 
 
 def ran(

@@ -8,7 +8,7 @@ from datetime import tzinfo
 from pathlib import Path
 
 from dream.errors import NoTranscript, TranscriptError
-from dream.models import Diagnostic, Report
+from dream.models import Diagnostic, Report, Unheard
 from dream.settings import Settings
 from dream.transcripts import (
     chat_text,
@@ -148,7 +148,7 @@ def _read(reader: Reader, source: Source, options: Options) -> Iterator[Pair]:
         which = "A tool's result was" if state.unpaired == 1 else f"{state.unpaired:,} results of tools were"
         options.report(Diagnostic(str(source.path), 0, f"{which} left out: no call waits for such an answer."))
     if not state.heard and (state.spoken or _has_unheard(reader, source, options)):
-        options.report(Diagnostic(str(source.path), 0, UNHEARD.format(reader.name)))
+        options.report(Unheard(str(source.path), 0, UNHEARD.format(reader.name)))
 
 
 def _has_unheard(reader: Reader, source: Source, options: Options) -> bool:

@@ -132,3 +132,19 @@ def test_a_format_without_its_reader_is_told_when_it_is_added_and_read_when_it_i
     for _ in range(2):  # once the reader is there, they have to be read: nobody takes them for seen
         done = dream("consolidate", folder, Path.home() / "chat.json", "-w", fresh)
         assert "Droid: 2 transcripts are passed over, which need" in done.err
+
+
+def test_a_transcript_in_which_no_user_is_heard_is_told_by_the_night_and_by_status(fresh: Path) -> None:
+    rows = [
+        {"type": "user.prompt", "data": {"content": "of a version to come"}},
+        {"type": "assistant.message", "data": {"content": "Noted."}},
+    ]
+    path = Path.home() / ".copilot" / "session-state" / "s1" / "events.jsonl"
+    write(path, "".join(json.dumps(row) + "\n" for row in rows))
+    assert dream("sources", "add", "copilot-cli", "-w", fresh).status == 0
+
+    done = dream("nightly", "-w", fresh)
+
+    assert "none of the user's was read" in done.err
+    told = " ".join(dream("status", "-w", fresh).out.split())
+    assert f"nothing of the user's was read in {path}" in told
