@@ -116,7 +116,7 @@ class BatchDoor:
         return json.dumps(row, ensure_ascii=False).encode("utf-8") + b"\n"
 
     def _read(self, line: bytes) -> tuple[str, Completion] | None:
-        """Read one line of the output; None for a request that failed, and for what is no answer."""
+        """Read one line of the output; None for a request that failed, what is no answer, and one far too long."""
         try:
             row = json.loads(line)
             body, key = row["response"]["body"], str(row["custom_id"])
@@ -129,6 +129,8 @@ class BatchDoor:
             return None
         answer = read_answer(raw, [])
         if row["response"].get("status_code") != 200 or answer.failed:
+            return None
+        if self._gateway.far_above([answer.text], self._gateway.max_output):
             return None
         cost = card(self._name).cost(usage)
         usage = replace(usage, cost_usd=None if cost is None else cost * SHARE)

@@ -156,12 +156,17 @@ class LiteLLMModel:
             usage = self._counted(messages, tools, raw)
         if (size := sum(map(len, said))) > MAX_ANSWER_CHARS:
             raise self._unusable(f"answered with {size:,} characters; none so long is read", usage)
-        if size > room and (told := sum(map(self.count, said))) > FAR_ABOVE * room:
+        if told := self.far_above(said, room):
             raise self._unusable(f"answered with {told:,} tokens where {room:,} were allowed", usage)
         answer = read_answer(raw, [tool.name for tool in tools])
         if answer.failed:
             raise self._unusable(f"broke its answer off ({answer.failed})", usage)
         return Completion(answer.text, answer.tool_calls, answer.finish, usage, self._name)
+
+    def far_above(self, said: Sequence[str], room: int) -> int:
+        """Count the tokens of an answer that has far more than `room` of them; 0 for any other."""
+        told = sum(map(self.count, said)) if sum(map(len, said)) > room else 0
+        return told if told > FAR_ABOVE * room else 0
 
     def _unusable(self, what: str, usage: Usage) -> AnswerUnusable:
         """Make the error for an answer that came and is billed, but can't be used."""

@@ -163,6 +163,19 @@ def test_a_batch_that_came_to_nothing_falls_back_to_calls(
     assert status in done.reason
 
 
+def test_an_answer_of_a_batch_that_is_far_too_long_is_asked_in_a_call(
+    workspace: Workspace, provider: Provider, tmp_path: Path
+) -> None:
+    path = transcript(tmp_path / "t", "one", "I moved to Tokyo")
+    consolidate(workspace, provider, path)
+    provider.script(text("Tokyo, Tokyo. " * 10_000, usage=PRICED))
+    provider.batches.finish()
+    provider.script(answer)
+    consolidate(workspace, provider, path, now=NOW + DAY)
+
+    assert history(workspace) == ["- I moved to Tokyo"]
+
+
 def test_what_a_batch_left_unanswered_is_asked_in_calls(
     workspace: Workspace, provider: Provider, tmp_path: Path
 ) -> None:
