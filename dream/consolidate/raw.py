@@ -33,7 +33,15 @@ def entries(
     """
     full = [replace(item, message=whole(item.message)) if item.message.whole else item for item in items]
     groups = _groups(full, zone)
-    return [attributed(_entry(key, group, zone, count), _beside(items, group)) for group in groups]
+    return [_attributed(_entry(key, group, zone, count), items, group) for group in groups]
+
+
+def _attributed(entry: NewEntry, items: Sequence[Item], group: Sequence[Item]) -> NewEntry:
+    """Name who said which line; on a page that only tools filled, nobody need be looked for."""
+    if any(piece.message.role != "tool" for piece in group):
+        return attributed(entry, _beside(items, group))
+    numbers = tuple(range(2, entry.content.count("\n") + 2))  # all but the first line, which is ours
+    return replace(entry, by_others=numbers, by_tool=numbers)
 
 
 def _beside(items: Sequence[Item], group: Sequence[Item]) -> list[Message]:
