@@ -21,8 +21,10 @@ from dream.cli.folding import cut, folded, width
 def prepare() -> None:
     """Let any character be printed, whatever the terminal's encoding: what it lacks is escaped.
 
-    Where the caller has closed stdout or stderr, what would be printed there goes nowhere.
+    Where the caller has closed stdout or stderr, what would be printed there goes nowhere. No line is dated until
+    `dated` is called.
     """
+    _CLOCK.clear()
     sys.stdout = sys.stdout or _nowhere()
     sys.stderr = sys.stderr or _nowhere()
     for stream in (sys.stdout, sys.stderr):

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -308,14 +308,27 @@ def _litellm() -> Any:
     return litellm
 
 
+@contextlib.contextmanager
+def _models_built_when_used() -> Iterator[None]:
+    """Let pydantic build each model that is defined meanwhile when it is first used: of 2,000 a call uses a dozen."""
+    from pydantic import BaseModel
+
+    BaseModel.model_config["defer_build"] = True
+    try:
+        yield
+    finally:
+        BaseModel.model_config.pop("defer_build")
+
+
 def _imported() -> Any:
     if "litellm" not in sys.modules:
         os.environ.update(_ENVIRONMENT)
-    import litellm
+    with _models_built_when_used():
+        import litellm
 
-    for name in _LATER:
-        with contextlib.suppress(ImportError):  # of another version
-            importlib.import_module(name)
+        for name in _LATER:
+            with contextlib.suppress(ImportError):  # of another version
+                importlib.import_module(name)
     litellm.suppress_debug_info = True  # it prints advice on stdout otherwise
     litellm.disable_hf_tokenizer_download = True  # 24 s of retries for names such as llama-2
     watching.install()

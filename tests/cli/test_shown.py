@@ -43,7 +43,7 @@ def test_review_sets_the_sign_apart_from_the_line(fresh: Path, capsys: pytest.Ca
     at = datetime(2026, 5, 1, tzinfo=UTC)
     review._show(Proposal(1, at, "USER.md", "- Lives in Lyon", "- Lives in Kyoto", "protected", "yours", (), (4,)))
 
-    assert capsys.readouterr().out.splitlines()[2:] == ["   - - Lives in Lyon", "   + - Lives in Kyoto"]
+    assert capsys.readouterr().out.splitlines()[2:] == ["    - - Lives in Lyon", "    + - Lives in Kyoto"]
 
 
 def test_log_of_one_change_leaves_the_cursor_out_for_people(dreamt: Path) -> None:
