@@ -9,6 +9,8 @@ from datetime import tzinfo
 
 from dream.consolidate.exact import Exact, exact
 from dream.consolidate.passing import in_passing, without_quotations
+from dream.language.kinds import kind
+from dream.language.tongue import guess
 from dream.models import Kept, Message
 
 TAIL_CHARS = 400  # of all lines that are added: a help for the summary, not a second one
@@ -17,6 +19,7 @@ TAIL_LEAST = 160  # characters; a line or two
 POOR = 1 / 3  # of what was said exactly; a summary that keeps less is none to trust
 POOR_CHARS = 1_200  # of the tail of such a summary: what the users said themselves stands in for it
 QUOTE_CHARS = 120  # of one quotation
+KEPT = 0.5  # of belief that a sentence is worth a line
 NAMED_WORDS = 5  # of a sentence; in a shorter one a name only addresses somebody
 PASTED_CHARS = 2_000  # a longer message holds pasted material, whose every number is nobody's fact
 
@@ -82,7 +85,7 @@ def _tail(
     corrected = _corrected(messages) if missing else {}
     for number, (place, sentence, things) in enumerate(stated):
         lost = tuple(thing for thing in things if (thing.kind, thing.text.casefold()) in missing)
-        if lost and not any(corrected.get(word, -1) > place for word in _words(sentence)):
+        if lost and _is_kept(sentence) and not any(corrected.get(word, -1) > place for word in _words(sentence)):
             quotes.append(_Quote(number, _line(messages[place], sentence, lost, zone), lost))
     chosen: list[_Quote] = []
     for quote in sorted(quotes, key=lambda quote: (-quote.worth, quote.number)):
@@ -92,6 +95,14 @@ def _tail(
             room -= len(quote.line) + 1
             chosen.append(quote)
     return [quote.line for quote in sorted(chosen, key=lambda quote: quote.number)]
+
+
+def _is_kept(sentence: str) -> bool:
+    """Return whether a sentence states something that is meant: no joke, question, order of the moment, quotation."""
+    code = guess(sentence)
+    if "[REDACTED" in sentence:
+        return False
+    return not code or kind(sentence, "", code).kept >= KEPT
 
 
 def _sentences(messages: Sequence[Message]) -> Iterator[_Stated]:

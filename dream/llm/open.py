@@ -34,7 +34,7 @@ def prepare(settings: Settings, job: Job) -> None:
 
 def _one(name: str, first: str, settings: Settings, schema: Mapping[str, Json] | None) -> Model:
     if name == "embedded":
-        from dream.llm.embedded import EmbeddedModel
+        from dream.embedded import EmbeddedModel
 
         return EmbeddedModel()
     from dream.llm.gateway import LiteLLMModel

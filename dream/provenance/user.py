@@ -10,6 +10,10 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
+from dream.language import quoting
+from dream.language.kinds import LABELS
+from dream.language.sentences import quoted_share, sentences, trimmed
+from dream.language.tongue import guess, tongue
 from dream.models import Message
 from dream.provenance.line import bare
 from dream.provenance.message import own
@@ -22,6 +26,15 @@ SHARE = 0.5  # of a passage's words that the line must hold: a half sentence may
 # Words that end a rule. A negation does too, but so does a word against a rule that holds one.
 _ENDS = frozenset(words("stop instead forget drop cancel remove delete"))
 
+TOGETHER = 3  # sentences in a row that one line quotes
+MOSTLY = 0.55  # of a sentence that is quoted itself: then it is somebody else's
+_SIGNS = re.compile(r"[\W_]+")
+_KIND = re.compile(rf"^(\s*(?:[-*•]\s+)?)\[(?:{'|'.join(LABELS)})\] ")
+_BRACKET = re.compile(r"^\s*(?:[-*•]\s+)?\[([^\[\]]{1,200})\] ")
+_NOTED = re.compile(
+    r" \[(?:\d{1,2}\.?(?:–\d{1,2}\.?)? )?(?:de )?(?:[^\W\d]{3,10} (?:de )?)?(?:19|20)\d\d(?: – [^\[\]]{6,28})?\]"
+    r"| \[(?:19|20)\d\d年[^\[\]]{0,28}\]"
+)
 _CLAUSE = re.compile(r"[.!?。！？;；\n]+(?=\s|$|[^\x00-\x7f])|[,，、]\s*|\s[-–—]\s|(?<=[。！？；，])")
 # What makes a wish a standing one, a polite one or one to somebody: a rule says the same without it.
 _SOFT = re.compile(
@@ -53,25 +66,66 @@ def by_user(content: str, messages: Sequence[Message]) -> tuple[int, ...]:
 
     Where several users talk, none of them is known to be the owner of the memory, and no line counts.
     """
-    passages = said_by_user(messages)
-    if not passages:
+    users = _of_one(messages)
+    if not users:
         return ()
+    passages = said_by_user(users)
+    quoted = {sentence for message in users for sentence in _verbatim(message.content)}
+    asked = _asked(messages)
     return tuple(
-        number for number, line in enumerate(content.split("\n"), start=1) if line.strip() and covered(line, passages)
+        number
+        for number, line in enumerate(content.split("\n"), start=1)
+        if line.strip() and (_flat(quotation(line, asked)) in quoted or covered(quotation(line, asked), passages))
     )
 
 
 def said_by_user(messages: Sequence[Message]) -> list[Passage]:
     """Return what the user said of their own, by sentence, each as the words of its clauses."""
+    return [passage for message in _of_one(messages) for passage in passages(own(message.content))]
+
+
+def _of_one(messages: Sequence[Message]) -> list[Message]:
+    """Return the user's messages; none where several users talk."""
     users = [message for message in messages if message.role == "user"]
-    if len({message.name for message in users if message.name}) > 1:
-        return []
-    return [passage for message in users for passage in passages(own(message.content))]
+    return [] if len({message.name for message in users if message.name}) > 1 else users
+
+
+def quotation(line: str, asked: str = "") -> str:
+    """Return a line without what stands round the words that it quotes: its kind and days in brackets, its day.
+
+    A bracket at its beginning goes where it stands in `asked`, what the agent said before.
+    """
+    text = _NOTED.sub("", without_said_on(line))
+    text = _KIND.sub("", text)
+    found = _BRACKET.match(text)
+    return text[found.end() :] if found and _flat(found[1]) in asked else text
+
+
+def _asked(messages: Sequence[Message]) -> str:
+    return _flat("".join(message.content for message in messages if message.role in ("user", "assistant")))
+
+
+@lru_cache(maxsize=1024)
+def _verbatim(text: str) -> frozenset[str]:
+    """Return the sentences of a message that its user typed, alone and two or three together, without their fillers."""
+    known = tongue(guess(text[:2_000]) or "en")
+    said = [sentence.text for sentence in sentences(quoting.own(text, known)) if quoted_share(sentence.text) < MOSTLY]
+    found = set()
+    for start in range(len(said)):
+        for end in range(start + 1, min(len(said), start + TOGETHER) + 1):
+            whole = " ".join(said[start:end])
+            found |= {_flat(whole), _flat(trimmed(whole, known))}
+    return frozenset(found - {""})
+
+
+@lru_cache(maxsize=4096)
+def _flat(text: str) -> str:
+    return _SIGNS.sub("", text.casefold())
 
 
 def own_lines(lines: Iterable[str]) -> list[Passage]:
     """Return the passages in `lines` of entries that are the user's own."""
-    return [passage for line in lines for passage in passages([bare(line)])]
+    return [passage for line in lines for passage in passages([bare(quotation(line))])]
 
 
 def taken_back(rule: str, said: Iterable[Passage]) -> bool:
@@ -103,7 +157,7 @@ def passages(texts: Iterable[str]) -> list[Passage]:
 
 def _forms(line: str) -> list[tuple[str, ...]]:
     """Return the words of a line, as it stands and without who said it; empty ones prove nothing."""
-    plain = without_said_on(line)
+    plain = quotation(line)
     forms = dict.fromkeys((_words(plain), _words(bare(plain))))
     return [form for form in forms if form]
 

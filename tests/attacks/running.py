@@ -10,7 +10,7 @@ from pathlib import Path
 from dream import pipeline, prompts
 from dream.consolidate.consolidator import Consolidator
 from dream.dreaming.dreamer import Models
-from dream.llm.embedded import EmbeddedModel
+from dream.embedded import EmbeddedModel
 from dream.llm.model import ChatMessage, Completion, Model, ToolCall
 from dream.llm.spending import Meter
 from dream.models import MEMORY_FILES, Entry, MemoryFile, Message, NewEntry, Role

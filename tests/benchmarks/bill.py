@@ -16,12 +16,12 @@ from typing import Any
 
 from dream import pipeline, prompts
 from dream.dreaming.dreamer import Models
+from dream.embedded import EmbeddedModel
+from dream.embedded.sections import findings
 from dream.eval import locomo, planted
 from dream.eval.conversation import Conversation
 from dream.eval.listening import shared
 from dream.llm import tokens
-from dream.llm.embedded.model import EmbeddedModel
-from dream.llm.embedded.sections import findings
 from dream.llm.metered import MESSAGE_TOKENS, prompt_tokens
 from dream.llm.model import ChatMessage, Completion, Tool
 from dream.llm.spending import Meter

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dream.llm.embedded.sections import files, findings
+from dream.embedded.sections import files, findings
 from dream.llm.model import ChatMessage, Completion, Json, ToolCall
 from dream.models import Finding, MemoryFile
 from dream.phases.similar import nearest, states

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
-from dream.llm.embedded import EmbeddedModel
+from dream.embedded import EmbeddedModel
 from dream.llm.model import ChatMessage, Completion, Tool, ToolCall
 from dream.models import MEMORY_FILES
 

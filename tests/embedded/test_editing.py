@@ -24,8 +24,8 @@ def test_a_correction_is_one_edit_in_place() -> None:
 
 def test_an_empty_file_gets_a_title_and_a_heading() -> None:
     done = edited({}, ["[MEMORY] The staging server runs Debian 12 {1}", "[SOUL] Be brief {2}"])
-    assert done.files["memory/MEMORY.md"] == "# Memory\n\n## Environment\n- The staging server runs Debian 12\n"
-    assert done.files["SOUL.md"] == "# Soul\n\n## Manner\n- Be brief\n"
+    assert done.files["memory/MEMORY.md"] == "# Memory\n\n## Facts\n- The staging server runs Debian 12\n"
+    assert done.files["SOUL.md"] == "# Soul\n\n## Rules\n- Be brief\n"
 
 
 def test_what_a_person_wrote_around_the_section_stays() -> None:

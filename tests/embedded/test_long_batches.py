@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dream import pipeline
-from dream.llm.embedded import EmbeddedModel
+from dream.embedded import EmbeddedModel
 from dream.llm.model import ChatMessage
 from dream.models import NewEntry
 from dream.settings import Settings

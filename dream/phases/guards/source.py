@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from dream.language.likeness import takes_place
+from dream.language.tongue import guess
 from dream.models import MemoryFile
 from dream.phases import markup
 from dream.phases.guards.case import Case, Protected, Verdict, said_for, shown
@@ -14,6 +16,7 @@ from dream.settings import Settings
 from dream.wording import without_said_on
 
 THEIRS = 0.6  # of a line's words that a line of others must hold
+SUCCEEDS = 0.6  # of belief that one rule takes the place of another
 TAKES_PLACE = 0.5  # of a SOUL line's words that a rule in the user's words must hold to take its place
 # Words of which an ordinary heading in SOUL.md is made; another one could be a rule itself.
 _HEADING_WORDS = frozenset(
@@ -35,7 +38,7 @@ def rule_source(case: Case, protected: Protected, settings: Settings) -> Verdict
             return Verdict("held", "rule-source", f"no message of the user's says {shown(line)}")
     new = " ".join(case.added)
     for line in case.gone:
-        replaced = bool(case.added) and coverage(line, new) >= TAKES_PLACE
+        replaced = bool(case.added) and (coverage(line, new) >= TAKES_PLACE or _succeeds(case.added, line))
         if not replaced and not _taken_back(line, case, protected):
             return Verdict("held", "rule-source", f"no message of the user's takes back {shown(line)}")
     return None
@@ -96,6 +99,14 @@ def _by_user(line: str, case: Case, protected: Protected) -> bool:
 
 def _taken_back(line: str, case: Case, protected: Protected) -> bool:
     return user.taken_back(line, user.own_lines(said_for(case, protected)))
+
+
+def _succeeds(added: Iterable[str], line: str) -> bool:
+    """Return whether one of the rules added, which the user said, tells what a rule now is that was told otherwise."""
+    said = line.strip().removeprefix("- ")
+    return any(
+        takes_place(new.strip().removeprefix("- "), said, guess(new) or "en", rule=True) >= SUCCEEDS for new in added
+    )
 
 
 def _is_plain_heading(line: str) -> bool:

@@ -1,0 +1,171 @@
+"""Phase 1's job: new history entries against the present files → finding lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from dream.embedded import choose, read
+from dream.embedded.fact import CERTAIN, LIKELY, SURE, Pool, covers, replaces, same
+from dream.embedded.sections import LABELS, Dreamt, bullets_of, conversation
+from dream.embedded.statement import New, Statement
+from dream.embedded.write import earlier, line, parsed
+from dream.language.kinds import KEPT
+from dream.language.likeness import words
+from dream.models import MemoryFile
+
+TAKEN_BACK = 0.6  # of a retraction's telling words that a line must hold to be the one that is taken back
+LONGEST = 560  # characters of a line with the earlier one in it
+FILES: dict[str, MemoryFile] = {"rule": "SOUL.md", "preference": "USER.md", "person": "USER.md"}
+_MINE = re.compile(
+    r"\b(?:i|i'm|im|i've|my|me|we|our|ich|mein\w*|mir|mich|je|j|mon|ma|mes|moi|yo|soy|mi|mis|me|vivo|trabajo|tengo)\b"
+    r"|我|私|僕|俺|うち|the user|called|^(?:lives|works|likes|prefers|is|has) ",
+    re.IGNORECASE,
+)
+_RAW_HEAD = re.compile(r"\[RAW\] \d+ messages")
+
+
+@dataclass(frozen=True, slots=True)
+class _Old:
+    """A line of a file, and the statement that it holds."""
+
+    file: MemoryFile
+    text: str
+    said: Statement
+
+
+@dataclass(slots=True)
+class _Told:
+    """What is known while a batch is read: the lines of the files, and what the batch added, one pool for both."""
+
+    pool: Pool = field(default_factory=Pool)
+    old: dict[int, _Old] = field(default_factory=dict)
+    new: dict[int, New] = field(default_factory=dict)
+    gone: list[tuple[_Old, tuple[int, ...]]] = field(default_factory=list)
+
+    def learn(self, file: MemoryFile, said: Statement, cursors: tuple[int, ...], places: Sequence[_Old] = ()) -> None:
+        """Add a new line, which takes the places of old ones."""
+        number = self.pool.add(said)
+        self.new[number] = New(file, said, cursors, tuple((one.file, one.text) for one in places))
+
+    def take_out(self, number: int) -> tuple[_Old | None, New | None]:
+        """Take a line out of the pool; return what it was."""
+        self.pool.drop(number)
+        return self.old.pop(number, None), self.new.pop(number, None)
+
+
+def analyse(files: Mapping[MemoryFile, str], entries: Sequence[Dreamt]) -> str:
+    """Return the finding lines of a batch, or `[SKIP]`."""
+    told = _Told()
+    for file, text in bullets_of(files):
+        said = read.of_line(parsed(text))
+        said = replace(said, kind="rule") if file == "SOUL.md" else said
+        told.old[told.pool.add(said)] = _Old(file, text, said)
+    for cursor, said in _statements(entries):
+        _settle(told, said, cursor)
+    out: list[str] = []
+    for old, cursors in told.gone:
+        out.append(_finding(old.file, old.text, cursors, remove=True))
+    for new in choose.fitting(files, list(told.new.values())):
+        out += [_finding(file, text, new.cursors, remove=True) for file, text in new.replaces]
+        out.append(_finding(new.file, line(new.statement), new.cursors))
+    return "\n".join(out) or "[SKIP]"
+
+
+def _finding(file: MemoryFile, text: str, cursors: Sequence[int], *, remove: bool = False) -> str:
+    return f"[{LABELS[file]}{'-REMOVE' if remove else ''}] {text} {{{','.join(map(str, cursors))}}}"
+
+
+def _statements(entries: Sequence[Dreamt]) -> Iterator[tuple[int, Statement]]:
+    """Yield what the entries state, in order; raw ones are read as conversations are."""
+    for entry in entries:
+        if entry.kind == "raw" or _RAW_HEAD.match(entry.text):
+            yield from ((entry.cursor, said) for said in read.statements(conversation(entry.text)))
+            continue
+        for text in read.lines(entry.text):
+            said = read.of_line(parsed(text, entry.day))
+            if said.kind == "retract" or (said.kind in KEPT and said.meant):
+                yield entry.cursor, replace(said, quoted=said.quoted or entry.kind == "note")
+
+
+def _settle(told: _Told, said: Statement, cursor: int) -> None:
+    """Bring a statement together with what is known: said already, another value for it, or new."""
+    near = told.pool.near(said)
+    if said.kind == "retract":
+        _take_back(told, said, near, cursor)
+        return
+    again = [number for number in near if same(said, told.pool.held[number])]
+    for number in again:
+        if number in told.new:
+            held = told.new[number]
+            told.new[number] = replace(held, cursors=tuple(sorted({*held.cursors, cursor})))
+    if again:
+        return
+    file, cursors, places = _file(said), {cursor}, list[_Old]()
+    for number in _outdated(said, near, told):
+        other = told.pool.held[number]
+        said = _instead(said, other)
+        old, new = told.take_out(number)
+        if old:
+            places.append(old)
+            file = old.file if "SOUL.md" not in (file, old.file) else file
+        if new:
+            cursors |= set(new.cursors)
+            places += [_Old(path, text, other) for path, text in new.replaces]
+    told.learn(file, said, tuple(sorted(cursors)), places)
+
+
+def _outdated(said: Statement, near: Sequence[int], told: _Told) -> list[int]:
+    """Return the numbers of the statements whose place `said` takes: the likeliest, and others where it is certain."""
+    beliefs = [(_belief(said, told.pool.held[number]), number) for number in near]
+    best = max(beliefs, default=(0.0, -1))
+    return [
+        number
+        for belief, number in sorted(beliefs, reverse=True)
+        if belief >= (LIKELY if number == best[1] else CERTAIN)
+    ]
+
+
+def _belief(said: Statement, other: Statement) -> float:
+    """Return the belief that `said` takes the place of `other`; 0 where it can't, or where a line can't tell both."""
+    if _later(other, said) or (other.kind == "rule") != (said.kind == "rule"):
+        return 0.0
+    belief = replaces(said, other)
+    if said.kind == "rule":
+        return belief if belief >= SURE else 0.0
+    too_long = bool(said.earlier) or len(line(said)) + len(other.text) > LONGEST
+    return 0.0 if too_long and not (belief >= SURE and covers(said, other)) else belief
+
+
+def _instead(said: Statement, other: Statement) -> Statement:
+    """Return `said` as it stands in the place of `other`, which it tells beside it where it is not sure or says more."""
+    if said.kind == "rule" or said.earlier or (replaces(said, other) >= SURE and covers(said, other)):
+        return said
+    return replace(said, earlier=earlier(other))
+
+
+def _later(one: Statement, other: Statement) -> bool:
+    return one.day is not None and other.day is not None and one.day > other.day
+
+
+def _take_back(told: _Told, said: Statement, near: Sequence[int], cursor: int) -> None:
+    """Take out the line that a retraction names."""
+    wanted = words(said.text, said.code)
+    for number in near:
+        other = told.pool.held[number]
+        held = words(other.text, other.code)
+        shared = wanted & held
+        if len(shared) >= 2 and len(shared) >= TAKEN_BACK * min(len(wanted), len(held)):
+            old, _ = told.take_out(number)
+            if old:
+                told.gone.append((old, (cursor,)))
+            return
+
+
+def _file(said: Statement) -> MemoryFile:
+    """Return the file that a statement belongs in; what is told of other people stands in MEMORY.md."""
+    file = FILES.get(said.kind, "memory/MEMORY.md")
+    if file == "USER.md" and (said.speaker or not _MINE.search(said.text)):
+        return "memory/MEMORY.md"
+    return file

@@ -1,0 +1,272 @@
+"""Stages one and two: messages → statements. What is not the speaker's own claim is read, and not stated."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from dream.embedded.sections import Said
+from dream.embedded.statement import Statement
+from dream.language import kinds, quoting
+from dream.language.sentences import Sentence, quoted_share, sentences, trimmed, without_names
+from dream.language.tongue import Tongue, guess, is_wide, main, plain, tongue
+from dream.vocabulary import LABELS as NO_NAMES
+
+KEEP = 0.5  # of belief that a sentence is worth a line
+HARD_KEEP = 0.25  # of the same where numbers, names or codes stand in it
+RULE, RULE_STANDING = 0.45, 0.3  # of belief that it is a rule; where a word says that it holds from now on
+ASKS = 2  # exact things that a question must hold to state something in passing
+READ = 40_000  # characters of one message: nobody types more
+WIDTH = 240  # characters of a line of two sentences
+ASKED = 140  # characters of a question that an answer is shown with
+SHORT = 44  # characters of an answer that may need its question
+WORTH = {
+    "rule": 3.0,
+    "person": 2.2,
+    "preference": 2.2,
+    "decision": 2.0,
+    "solution": 2.0,
+    "plan": 1.7,
+    "fact": 1.4,
+    "event": 1.0,
+}
+AGENTS = frozenset("assistant agent ai bot claude gpt chatgpt model system tool user human me".split())
+MOST = 0.8  # of a role's messages that begin with a name: then names stand there
+_PREFIX = re.compile(r"(?P<name>[A-ZÀ-Þ][\w’'-]{1,24}(?: [A-ZÀ-Þ][\w’'.-]{0,24})?|[぀-ヿ㐀-鿿]{2,6})(?:: +|：\s*)(?=\S)")
+_HARD = re.compile(
+    r"\d|[`/\\_@]|\w\.\w|[a-z][A-Z]|\b[A-Z]{2,}\b|(?<=[a-zà-ÿ,;:] )[A-ZÀ-Þ][\wà-ÿ]+|[A-Za-z]{3,}(?=[㐀-鿿])"
+)
+_SECRET = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z])[\w!@#$%^&*+=./-]{5,}|\d{4,}|[a-z]+-[A-Z]\w+-|\w+_\w+_\w+")
+_LETTERS = re.compile(r"[^\W\d_]")
+_CORRECTS = re.compile(
+    r"^(?:\W*(?:no+|nope|wait|sorry|scratch that|i mean|i meant|make that|actually|nein|moment|quatsch|ach nein|sorry"
+    r"|non|pardon|en fait|no perdón|perdón|espera|digo)\b)|^\W*(?:不对|不是|等等|说错|应该是|いや|違う|訂正|じゃなくて|间违)",
+    re.IGNORECASE,
+)
+_REDACTED = "[REDACTED"  # the mark of a secret that was taken out
+_AGREES = re.compile(r"^\W*(?:yes|yep|yeah|ja|oui|ouais|sí|是|对|好|可以|はい)\b", re.IGNORECASE)
+_YES = re.compile(r"^\W*(?:yes|yep|yeah|y|ja|jo|jep|oui|ouais|sí|si|是的?|对|嗯|はい|うん)\b\W*$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """A message as it is read: who speaks, in which language, and what was said just before."""
+
+    number: int
+    said: Said
+    own: str
+    known: Tongue
+    sure: bool  # of the language
+    speaker: str
+    before: str
+    names: frozenset[str] = frozenset()  # of those who talk
+
+
+def statements(messages: Sequence[Said]) -> list[Statement]:
+    """Return what the people of a conversation state, in order, without what they took back."""
+    messages = named(messages)
+    code = main((one.text for one in messages if one.role == "user"), "")
+    names = frozenset(one.name for one in messages if one.name and one.role in ("user", "assistant"))
+    many = len(names) > 1
+    found: list[Statement] = []
+    before = ""
+    for number, said in enumerate(messages):
+        speaks = said.role == "user" or (said.role == "assistant" and said.name and said.name.lower() not in AGENTS)
+        if speaks and said.text.strip():
+            here = guess(said.text[:2_000]) or code
+            known = tongue(here)
+            own = quoting.own(said.text[:READ], known)
+            speaker = said.name if many else ""
+            turn = _Turn(number, said, own, known, bool(here), speaker, before, names if many else frozenset())
+            _turn(turn, found)
+        if said.role in ("user", "assistant") and said.text.strip():
+            before = said.text
+    return found
+
+
+def named(messages: Sequence[Said]) -> list[Said]:
+    """Give messages the speakers that they begin with, `Caroline: …`, where two or more people speak so."""
+    found = {number: match for number, one in enumerate(messages) if (match := _speaker(one))}
+    roles = set()
+    for role in ("user", "assistant"):
+        own = [number for number, one in enumerate(messages) if one.role == role and one.text.strip()]
+        if sum(number in found for number in own) >= max(2, MOST * len(own)):
+            roles.add(role)
+    found = {number: match for number, match in found.items() if messages[number].role in roles}
+    if len({match["name"] for match in found.values()}) < 2:
+        return list(messages)
+    return [
+        replace(one, name=found[number]["name"], text=one.text[found[number].end() :]) if number in found else one
+        for number, one in enumerate(messages)
+    ]
+
+
+def _speaker(one: Said) -> re.Match[str] | None:
+    if one.name and one.name.lower() not in AGENTS:
+        return None
+    match = _PREFIX.match(one.text)
+    return match if match and match["name"].lower() not in NO_NAMES | AGENTS else None
+
+
+def _turn(turn: _Turn, found: list[Statement]) -> None:
+    """Append what one message states to what was stated before, and take back what it takes back."""
+    last: Sentence | None = None  # the sentence before, whatever it was
+    for place, one in enumerate(sentences(turn.own)):
+        text = _bare(one.text, turn)
+        if not _LETTERS.search(text) and not any(character.isdigit() for character in text):
+            continue
+        context = turn.before[-400:] if last is None else ""
+        guessed = kinds.kind(text, context, turn.known.code)
+        if _retracts(guessed, text, turn) and _takes_back(turn, place, found):
+            last = one
+            continue
+        if _corrects(one, turn, found, place):
+            last = one
+            continue
+        stated = _stated(turn, one, text, place, guessed)
+        if stated is not None and not _joined(turn, one, stated, found):
+            found.append(stated)
+        last = one
+
+
+def _bare(text: str, turn: _Turn) -> str:
+    """Return a sentence without what carries nothing at its ends."""
+    text = trimmed(text, turn.known)
+    return trimmed(without_names(text, turn.names), turn.known) if turn.names else text
+
+
+def _retracts(guessed: kinds.Guess, text: str, turn: _Turn) -> bool:
+    """Return whether a sentence takes something back: it is believed to, and says so in a word or two."""
+    return guessed.label == "retract" and turn.known.has("retract", plain(text))
+
+
+def _takes_back(turn: _Turn, place: int, found: list[Statement]) -> bool:
+    """Take back what the sentence or the message before stated; False where there is nothing of the kind."""
+    if not found:
+        return False
+    last = found[-1]
+    near = last.source == turn.number and last.place >= place - 2
+    if near or (place == 0 and turn.number - 2 <= last.source < turn.number):
+        found.pop()
+        return True
+    return False
+
+
+def _corrects(one: Sentence, turn: _Turn, found: list[Statement], place: int) -> bool:
+    """Put a correction to the sentence just before it, as they were said: "2028… no sorry, 2027 autumn"."""
+    if not found or not _CORRECTS.match(one.text) or len(one.text) < 4:
+        return False
+    last = found[-1]
+    if last.source != turn.number or last.place != place - 1:
+        return False
+    whole = " ".join(turn.said.text[last.span[0] : one.end].split())
+    if len(whole) > WIDTH:
+        return False
+    found[-1] = replace(last, text=_bare(whole, turn), place=place, span=(last.span[0], one.end))
+    return True
+
+
+def hard(text: str) -> int:
+    """Return how many things in `text` would be missed exactly: numbers, names, codes."""
+    return len(_HARD.findall(text))
+
+
+def _stated(turn: _Turn, one: Sentence, text: str, place: int, guessed: kinds.Guess) -> Statement | None:
+    """Return the statement that a sentence makes; None for what is not to be kept."""
+    if quoted_share(one.text) > 0.55 or (one.text.endswith((":", "：")) and hard(one.text) < ASKS):
+        return None
+    if guessed.label != "rule" and _SECRET.search(text) and turn.known.has("secret", plain(text)):
+        return None
+    exact = hard(text)
+    size = len(text) * (2 if turn.known.wide else 1)
+    asked = _asked(turn, one, text, place, size)
+    kept = guessed.kept
+    if not turn.sure:
+        kept = 0.0 if one.text.rstrip().endswith(("?", "？", "؟")) or size < 24 else 0.6
+    if kept < (HARD_KEEP if exact >= 1 and guessed.label in ("task", "question", *kinds.KEPT) else KEEP):
+        return None
+    if size < 6 or _REDACTED in text or (_YES.match(text) and not asked):
+        return None
+    kind = _kind(guessed, turn.known.has("standing", plain(text)))
+    asks = text.rstrip().endswith(("?", "？"))
+    if asks and (exact < ASKS or kind == "rule"):
+        return None
+    if kind == "rule" and asked and _AGREES.match(text) and not turn.known.has("standing", plain(text)):
+        return None
+    weight = WORTH[kind] * (0.5 + kept) * (1 + 0.15 * min(4, exact))
+    return Statement(
+        text, turn.said.day, turn.speaker, kind, True, weight, asked, turn.known.code,
+        source=turn.number, place=place, span=(one.start, one.end),
+    )  # fmt: skip
+
+
+def _kind(guessed: kinds.Guess, standing: bool) -> str:
+    """Return the kind of a statement: a rule only where that is believed, or a word like "always" stands in it."""
+    if guessed.shares["rule"] >= (RULE_STANDING if standing else RULE):
+        return "rule"
+    return max(kinds.KEPT[1:], key=lambda name: guessed.shares[name])
+
+
+def _asked(turn: _Turn, one: Sentence, text: str, place: int, size: int) -> str:
+    """Return what a reader needs beside a sentence: the heading of its list, or the question that it answers."""
+    if one.intro:
+        return _fit(one.intro)
+    if place or size > SHORT or not turn.before.strip():
+        return ""
+    questions = [s.text for s in sentences(turn.before[-600:]) if s.text.rstrip().endswith(("?", "？"))]
+    return _fit(questions[-1]) if questions else ""
+
+
+def _fit(text: str) -> str:
+    text = text.translate(str.maketrans("[]", "  ")).strip(" *#>-")
+    text = " ".join(text.split())
+    if len(text) <= ASKED:
+        return text
+    cut = text[-ASKED:]
+    return cut if is_wide(cut) else cut.partition(" ")[2]
+
+
+def _joined(turn: _Turn, one: Sentence, stated: Statement, found: list[Statement]) -> bool:
+    """Put a sentence that leans on the one before it to that one's line, as they were said; False where it doesn't."""
+    last = found[-1] if found else None
+    if last is None or last.source != turn.number or last.place != stated.place - 1 or one.item:
+        return False
+    if (last.kind == "rule") != (stated.kind == "rule"):
+        return False
+    lead = plain(one.text)[: 4 if turn.known.wide else 14]
+    if not any(
+        lead.startswith(cue) if not turn.known.wide else lead.strip().startswith(cue) for cue in turn.known.cues["lean"]
+    ):
+        return False
+    whole = " ".join(turn.said.text[last.span[0] : one.end].split())
+    if len(whole) > (WIDTH if not turn.known.wide else WIDTH // 2):
+        return False
+    found[-1] = replace(
+        last,
+        text=_bare(whole, turn),
+        kind=max(last, stated, key=lambda s: s.weight).kind,
+        weight=max(last.weight, stated.weight),
+        place=stated.place,
+        span=(last.span[0], one.end),
+    )
+    return True
+
+
+def of_line(stated: Statement) -> Statement:
+    """Return the statement of a line with its kind guessed where the line names none."""
+    if stated.kind:
+        return replace(stated, weight=WORTH.get(stated.kind, 0.5) * (1 + 0.15 * min(4, hard(stated.text))))
+    guessed = kinds.kind(stated.text, f"{stated.asked}" if stated.asked.endswith(("?", "？")) else "", stated.code)
+    kind = _kind(guessed, tongue(stated.code).has("standing", plain(stated.text)))
+    weight = WORTH[kind] * (0.5 + guessed.kept) * (1 + 0.15 * min(4, hard(stated.text)))
+    meant = not stated.quoted or (guessed.kept >= KEEP and _REDACTED not in stated.text)
+    return replace(stated, kind=kind, weight=weight, meant=meant)
+
+
+def lines(text: str) -> Iterator[str]:
+    """Yield the lines of an entry, without their bullets."""
+    for row in text.split("\n"):
+        bare = re.sub(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+", "", row).strip()
+        if bare and not bare.startswith("#"):
+            yield bare

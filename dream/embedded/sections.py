@@ -1,0 +1,132 @@
+"""Read the data sections of a prompt: conversation, files, history, findings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+
+from dream.models import Finding, MemoryFile
+
+FILES: dict[str, MemoryFile] = {"SOUL": "SOUL.md", "USER": "USER.md", "MEMORY": "memory/MEMORY.md"}
+LABELS = {path: label for label, path in FILES.items()}
+
+_HEADER = re.compile(
+    r"\[(\d{1,12})\] (?:(\d{4}-\d\d-\d\d)(?: \d\d:\d\d(?::\d\d)?)? )?(?:[A-Z][a-z]{2} )?"
+    r"(system|user|assistant|tool)(?: ([^:\n]{1,80}))?: ?"
+)
+_ENTRY = re.compile(r"\[(\d{1,12})\] (?:(\d{4}-\d\d-\d\d)\S*(?: \S{4,14})? )?(summary|raw|note|nothing)\b")
+_FINDING = re.compile(r"(\d{1,6})\. \[(SOUL|USER|MEMORY)(-REMOVE)?\] (.*?)(?: ?\{([\d, ]*)\})?$")
+_FILE = re.compile(r'^<file path="([^"\n]*)">\n?', re.M)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One message of a conversation section. `day` is the local date it was said on, where known."""
+
+    role: str
+    name: str
+    day: date | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dreamt:
+    """One entry of a history section; `text` is without its indentation."""
+
+    cursor: int
+    kind: str
+    day: date | None
+    text: str
+
+
+def section(text: str, tag: str) -> str | None:
+    """Return the body of the first `<tag …>` section at the start of a line, or None."""
+    opening = re.search(rf"^<{tag}\b[^>\n]*>[ \t]*\n?", text, re.M)
+    if opening is None:
+        return None
+    end = text.find(f"</{tag}>", opening.end())
+    return text[opening.end() : end if end >= 0 else len(text)]
+
+
+def files(text: str) -> dict[MemoryFile, str]:
+    """Return the memory files that a prompt shows, by path."""
+    found: dict[MemoryFile, str] = {}
+    for opening in _FILE.finditer(text):
+        path = opening.group(1)
+        known = next((name for name in FILES.values() if name == path or name.rsplit("/", 1)[-1] == path), None)
+        if known is not None and known not in found:
+            end = text.find("</file>", opening.end())
+            found[known] = text[opening.end() : end if end >= 0 else len(text)]
+    return found
+
+
+def undefused(text: str) -> str:
+    """Take out the backslash that keeps data from opening or closing a section."""
+    return re.sub(r"<\\(?=/?[a-z])", "<", text) if "<\\" in text else text
+
+
+def conversation(body: str) -> list[Said]:
+    """Read the messages of a conversation section; text before the first header is left out."""
+    messages: list[tuple[re.Match[str], list[str]]] = []
+    for line in body.split("\n"):
+        header = _HEADER.match(line)
+        if header:
+            messages.append((header, [line[header.end() :]]))
+        elif messages:
+            messages[-1][1].append(line.removeprefix("    "))
+    return [
+        Said(header.group(3), (header.group(4) or "").strip(), day(header.group(2)), undefused("\n".join(lines)))
+        for header, lines in messages
+    ]
+
+
+def history(body: str) -> list[Dreamt]:
+    """Read the entries of a history section, in their order."""
+    entries: list[tuple[re.Match[str], list[str]]] = []
+    for line in body.split("\n"):
+        header = _ENTRY.match(line)
+        if header:
+            entries.append((header, []))
+        elif entries:
+            entries[-1][1].append(line.removeprefix("    "))
+    return [
+        Dreamt(int(header.group(1)), header.group(3), day(header.group(2)), undefused("\n".join(lines)))
+        for header, lines in entries
+    ]
+
+
+def findings(body: str) -> dict[int, Finding]:
+    """Read the numbered findings of phase 2."""
+    found = {}
+    for line in body.split("\n"):
+        match = _FINDING.match(line)
+        if match:
+            number, label, remove, text, cursors = match.groups()
+            entries = tuple(int(c) for c in (cursors or "").split(",") if c.strip())
+            found[int(number)] = Finding(FILES[label], undefused(text.strip()), entries, remove=remove is not None)
+    return found
+
+
+def day(text: str | None) -> date | None:
+    """Read `YYYY-MM-DD`; anything else is None."""
+    try:
+        return date.fromisoformat((text or "").strip())
+    except ValueError:
+        return None
+
+
+def facts(text: str) -> list[str]:
+    """Return the lines of a memory file that hold a fact: no headings, no blank lines."""
+    return [line for line in text.split("\n") if line.strip() and not line.lstrip().startswith("#")]
+
+
+def bare(line: str) -> str:
+    """Return a line without its bullet."""
+    return re.sub(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+", "", line).strip()
+
+
+def bullets_of(files_: Mapping[MemoryFile, str]) -> list[tuple[MemoryFile, str]]:
+    """Return each list line of all files, without its bullet: prose is a person's."""
+    return [(path, bare(line)) for path, text in files_.items() for line in facts(text) if bare(line) != line.strip()]

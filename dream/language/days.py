@@ -1,0 +1,205 @@
+"""Days in what people say: found, told from the day of the talk, and spelled out in the language of the talk."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+from functools import cache
+
+from dream.language.tongue import Tongue, tongue
+
+_ISO = re.compile(r"(?<!\d)((?:19|20)\d\d)[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
+_DOTTED = re.compile(r"(?<![\d.])(\d{1,2})\.(\d{1,2})\.((?:19|20)\d\d)?(?![\d])")
+_HAN = re.compile(r"(?:((?:19|20)\d\d) ?年 ?)?(?<!\d)(\d{1,2}) ?月 ?(\d{1,2}) ?[日号號]?(?![\d月])")
+_WIDE_DAYS = {"一": 0, "月": 0, "二": 1, "火": 1, "三": 2, "水": 2, "四": 3, "木": 3, "五": 4, "金": 4, "六": 5, "土": 5, "日": 6, "天": 6}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """A time that a text names: where it stands there, its first and last day, and whether the text gives it whole.
+
+    `whole` is false where it only counts from the day of the talk: "last weekend", "am 3. Mai" without a year.
+    """
+
+    start: int
+    end: int
+    first: date
+    last: date
+    whole: bool
+
+
+def spelled(day: date, code: str) -> str:
+    """Return a day as the language `code` writes it: 13 November 2026, 13. November 2026, 2026年11月13日."""
+    known = tongue(code)
+    return known.day.format(d=day.day, m=day.month, y=day.year, month=known.months[day.month - 1])
+
+
+def spelled_span(first: date, last: date, code: str) -> str:
+    """Return a time of several days as the language `code` writes it."""
+    known = tongue(code)
+    if first == last:
+        return spelled(first, code)
+    if (first.day, first.month, last.day, last.month) == (1, 1, 31, 12):
+        return f"{first.year}年" if known.wide else str(first.year)
+    if (first.year, first.month) == (last.year, last.month):
+        values = {"m": first.month, "y": first.year, "month": known.months[first.month - 1]}
+        whole = first.day == 1 and (last + timedelta(days=1)).day == 1
+        return known.month.format(**values) if whole else known.span.format(d=first.day, d2=last.day, **values)
+    return f"{spelled(first, code)} – {spelled(last, code)}"
+
+
+def found(text: str, said: date | None, code: str) -> list[Day]:
+    """Return the days that `text` names, in their order, as it was said on the day `said`."""
+    days: list[Day] = []
+    for day in (*_exact(text, said, code), *_relative(text, said, code)):
+        if not any(day.start < other.end and other.start < day.end for other in days):
+            days.append(day)
+    return sorted(days, key=lambda day: day.start)
+
+
+def _exact(text: str, said: date | None, code: str) -> Iterator[Day]:
+    if not any(character.isdigit() for character in text):
+        return
+    for match in _ISO.finditer(text):
+        yield from _day(match, match[1], match[2], match[3], said)
+    for match in _HAN.finditer(text):
+        if match[1] or match[0][-1] in "日号號":
+            yield from _day(match, match[1], match[2], match[3], said)
+    if code == "de":
+        for match in _DOTTED.finditer(text):
+            yield from _day(match, match[3], match[2], match[1], said)
+    known = tongue(code)
+    if not known.wide:
+        months, forms = _months(known.code)
+        for pattern in forms:
+            for match in pattern.finditer(text):
+                yield from _day(match, match["y"], str(months[match["m"].lower()]), match["d"], said)
+
+
+def _day(match: re.Match[str], year: str | None, month: str, day: str, said: date | None) -> Iterator[Day]:
+    try:
+        if year:
+            one = date(int(year), int(month), int(day))
+        elif said:
+            one = _nearest(int(month), int(day), said)
+        else:
+            return
+    except ValueError:
+        return
+    yield Day(match.start(), match.end(), one, one, bool(year))
+
+
+def _nearest(month: int, day: int, said: date) -> date:
+    """Return the day of that month nearest to the talk: what is ahead counts up to nine months."""
+    near = [date(year, month, day) for year in (said.year - 1, said.year, said.year + 1)]
+    return min(near, key=lambda one: abs((one - said).days - 90))
+
+
+@cache
+def _months(code: str) -> tuple[dict[str, int], tuple[re.Pattern[str], ...]]:
+    known = tongue(code)
+    table = {name.lower(): number for number, name in enumerate(known.months, 1)}
+    for short in known.short:
+        table[short] = next(n for n, name in enumerate(known.months, 1) if _starts(name.lower(), short))
+    table |= {_bare(name): number for name, number in list(table.items())}
+    names = "|".join(sorted(map(re.escape, table), key=len, reverse=True))
+    month = rf"(?P<m>{names})\b\.?"
+    year = r"(?:,? (?:de |del )?(?P<y>(?:19|20)\d\d))?(?!\d|:\d)"
+    forms = [rf"(?<![\w.])(?P<d>\d{{1,2}}){known.ordinals}{known.of}{month}{year}"]
+    if code == "en":
+        forms.append(rf"(?<!\w){month} (?P<d>\d{{1,2}}){known.ordinals}(?!\w|:\d){year}")
+    return table, tuple(re.compile(form, re.IGNORECASE) for form in forms)
+
+
+def _starts(name: str, short: str) -> bool:
+    return name.startswith(short) or (short == "mrz" and name == "märz")
+
+
+def _bare(name: str) -> str:
+    return name.translate(str.maketrans("äéûô", "aeuo"))
+
+
+def _relative(text: str, said: date | None, code: str) -> Iterator[Day]:
+    if said is None:
+        return
+    known = tongue(code)
+    for match in _pattern(known.code).finditer(text):
+        groups = {name: value for name, value in match.groupdict().items() if value is not None}
+        rule = next(name for name in groups if name.startswith("r"))
+        first, last = _resolved(known, list(known.relative.values())[int(rule[1:])], rule, groups, said)
+        if first is not None and last is not None:
+            yield Day(match.start(), match.end(), first, last, False)
+
+
+@cache
+def _pattern(code: str) -> re.Pattern[str]:
+    known = tongue(code)
+    n = rf"\d{{1,2}}|{'|'.join(known.numbers)}" + ("|a|an" if code == "en" else "")
+    w = "|".join(known.weekdays)
+    rows = []
+    for number, row in enumerate(known.relative):
+        row = row.replace("{n}", n).replace("{w}", w)  # noqa: PLW2901 - the row with its slots filled
+        for name in ("n", "w2", "w"):
+            row = row.replace(f"(?P<{name}>", f"(?P<{name}_r{number}>")  # noqa: PLW2901
+        rows.append(f"(?P<r{number}>{row})")
+    whole = "|".join(rows)
+    return re.compile(whole if known.wide else rf"(?<![\w-])(?:{whole})(?![\w-])", re.IGNORECASE)
+
+
+def _resolved(
+    known: Tongue, how: str, rule: str, groups: dict[str, str], said: date
+) -> tuple[date | None, date | None]:
+    amount, unit = how[:-1], how[-1]
+    if unit == "k":
+        named = groups.get(f"w_{rule}") or groups.get(f"w2_{rule}") or ""
+        one = _weekday(amount, _weekday_number(known, named), said)
+        return one, one
+    count = amount
+    if amount.endswith("n"):
+        number = groups.get(f"n_{rule}", "").lower()
+        count = amount[0] + (number if number.isdigit() else str(_number(known, number)))
+    return _moved(int(count), unit, said)
+
+
+def _number(known: Tongue, word: str) -> int:
+    words = [one.lower() for one in known.numbers]
+    return words.index(word) + 1 if word in words else 1
+
+
+def _weekday_number(known: Tongue, named: str) -> int:
+    if known.wide:
+        return _WIDE_DAYS.get(named[-1:], 0)
+    return next((n for n, name in enumerate(known.weekdays) if name.lower() == named.lower()), 0)
+
+
+def _weekday(how: str, number: int, said: date) -> date | None:
+    """Return a weekday: `-0` the last before the talk, `+0` the next, `±1` or `=` that of a week, `?` unsure."""
+    ahead = (number - said.weekday()) % 7
+    monday = said - timedelta(days=said.weekday())
+    if how == "-0":
+        return said - timedelta(days=(said.weekday() - number) % 7 or 7)
+    if how in ("+0", "?"):
+        return said + timedelta(days=ahead or 7)
+    return monday + timedelta(days=number + 7 * {"-1": -1, "+1": 1, "=": 0}[how])
+
+
+def _moved(count: int, unit: str, said: date) -> tuple[date | None, date | None]:
+    try:
+        if unit == "d":
+            one = said + timedelta(days=count)
+            return one, one
+        monday = said - timedelta(days=said.weekday()) + timedelta(weeks=count)
+        if unit == "w":
+            return monday, monday + timedelta(days=6)
+        if unit == "e":
+            saturday = monday + timedelta(days=5)
+            return saturday, saturday + timedelta(days=1)
+        if unit == "m":
+            months = said.year * 12 + said.month - 1 + count
+            first = date(months // 12, months % 12 + 1, 1)
+            return first, date((months + 1) // 12, (months + 1) % 12 + 1, 1) - timedelta(days=1)
+        return date(said.year + count, 1, 1), date(said.year + count, 12, 31)
+    except (ValueError, OverflowError):
+        return None, None

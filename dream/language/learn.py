@@ -1,0 +1,233 @@
+"""Make the weights of kinds.py from labelled sentences: `python -m dream.language.learn [FOLDER] [--check]`.
+
+FOLDER holds `<language>-*.tsv` files of `label<TAB>context<TAB>sentence`; the project's own are in `sentences/`. The
+same sentences give the same weights. `--check` says how well each fifth of the sentences is told by the others.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import sys
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from dream.language import likeness
+from dream.language.kinds import LABELS, SIZE, WEIGHTS, features, kind
+
+SHIPPED = Path(__file__).with_name("sentences")
+ROUNDS = 12
+RATE = 0.5
+KEEP = 3e-5  # of each weight lost a step
+HIGHEST = 127
+
+PAIR_ROUNDS = 12
+PAIR_KEEP = 1.0
+COMMON = 0.006  # of the sentences of a language that hold a word: then it is a common one
+
+Example = tuple[int, list[int], str]  # label, features, language
+Rows = list[list[float]]
+Pair = tuple[bool, dict[str, float], str]  # whether it takes the place, the signs, language
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Learn from a folder and write the weights beside kinds.py, or check; the exit status."""
+    folder = Path(next((one for one in arguments if not one.startswith("-")), SHIPPED))
+    examples = read(folder)
+    if "--check" in arguments:
+        check(examples)
+        check_pairs(read_pairs(folder))
+        return 0
+    rows = learn(examples)
+    path = Path(__file__).with_name(WEIGHTS)
+    path.write_bytes(packed(rows))
+    sys.stdout.write(f"{len(examples)} sentences → {path} ({path.stat().st_size:,} bytes)\n")
+    path = path.with_name(likeness.WEIGHTS)
+    words = common([(code, text) for code, _, _, text in _sentences(folder)])
+    path.write_text("\n".join(words) + "\n", encoding="utf-8")  # which the signs of the pairs look at
+    likeness.common.cache_clear()
+    if pairs := read_pairs(folder):
+        weights = [f"{name}\t{weight:.3f}" for name, weight in sorted(learn_pairs(pairs).items())]
+        path.write_text("\n".join([*weights, *words]) + "\n", encoding="utf-8")
+        sys.stdout.write(f"{len(pairs)} pairs → {path}\n")
+    return 0
+
+
+def read(folder: Path) -> list[Example]:
+    """Read the labelled sentences of a folder, in the order of names and lines; lines of other labels are left out."""
+    found: dict[tuple[str, str, str], Example] = {}
+    for code, label, context, text in _sentences(folder):
+        found[label, context, text] = (LABELS.index(label), features(text, context, code), code)
+    return list(found.values())
+
+
+def _sentences(folder: Path) -> Iterator[tuple[str, str, str, str]]:
+    for path in sorted(folder.glob("*.tsv")):
+        if not path.stem.endswith("-pairs"):
+            for line in path.read_text(encoding="utf-8").split("\n"):
+                label, context, text = [*line.split("\t"), "", "", ""][:3]
+                if label in LABELS and text.strip():
+                    yield path.name[:2], label, context, text.strip()
+
+
+def learn(examples: Sequence[Example], rounds: int = ROUNDS) -> Rows:
+    """Return the weights: softmax regression by steps down the gradient, averaged over the last half of the rounds."""
+    order = list(examples)
+    shuffle = random.Random(20261122).shuffle  # noqa: S311 - the same order every time, not a secret
+    rows: Rows = [[0.0] * len(LABELS) for _ in range(SIZE)]
+    total: Rows = [[0.0] * len(LABELS) for _ in range(SIZE)]
+    summed = 0
+    for number in range(rounds):
+        shuffle(order)
+        rate = RATE / (1 + number)
+        for label, found, _ in order:
+            _step(rows, label, found, rate)
+        if number >= rounds // 2:
+            summed += 1
+            for row, whole in zip(rows, total, strict=True):
+                whole[:] = map(float.__add__, whole, row)
+    return [[weight / summed for weight in row] for row in total]
+
+
+def _step(rows: Rows, label: int, found: list[int], rate: float) -> None:
+    mine = [rows[number] for number in found]
+    shares = softmax([sum(column) for column in zip(*mine, strict=True)])
+    shares[label] -= 1.0
+    pace = rate / math.sqrt(len(found))
+    steps = [(lane, pace * share) for lane, share in enumerate(shares) if abs(share) > 0.01]
+    for row in mine:
+        for lane, step in steps:
+            row[lane] -= step + KEEP * row[lane]
+
+
+def read_pairs(folder: Path) -> list[Pair]:
+    """Read the labelled pairs of a folder: `replaces|both<TAB>older<TAB>newer`."""
+    found: list[Pair] = []
+    for path in sorted(folder.glob("*-pairs.tsv")):
+        code = path.name[:2]
+        for line in path.read_text(encoding="utf-8").split("\n"):
+            label, old, new = [*line.split("\t"), "", "", ""][:3]
+            if label in ("replaces", "both") and old and new:
+                kinds = kind(new, "", code).kind, kind(old, "", code).kind
+                rule = kinds == ("rule", "rule")
+                found.append(
+                    (
+                        label == "replaces",
+                        dict(likeness.signs(new, old, code, rule=rule, kind=kinds[0] == kinds[1])),
+                        code,
+                    )
+                )
+    return found
+
+
+def learn_pairs(pairs: Sequence[Pair]) -> dict[str, float]:
+    """Return the weights of the signs of pairs: logistic regression, by Newton's steps."""
+    names = sorted({name for _, found, _ in pairs for name in found})
+    rows = [(float(gold), [1.0, *(found[name] for name in names)]) for gold, found, _ in pairs]
+    weights = [0.0] * (len(names) + 1)
+    for _ in range(PAIR_ROUNDS):
+        slope = [PAIR_KEEP * weight for weight in weights]
+        bend = [[PAIR_KEEP if a == b else 0.0 for b in range(len(weights))] for a in range(len(weights))]
+        for gold, row in rows:
+            score = sum(weight * value for weight, value in zip(weights, row, strict=True))
+            belief = 1 / (1 + math.exp(-max(-30.0, min(30.0, score))))
+            some = [(place, value) for place, value in enumerate(row) if value]
+            for place, value in some:
+                slope[place] += (belief - gold) * value
+                for other, beside in some:
+                    bend[place][other] += belief * (1 - belief) * value * beside
+        weights = [weight - step for weight, step in zip(weights, _solved(bend, slope), strict=True)]
+    return dict(zip(["", *names], weights, strict=True))
+
+
+def _solved(bend: Rows, slope: list[float]) -> list[float]:
+    """Solve a system of linear equations, by elimination with pivots."""
+    size = len(slope)
+    table = [[*row, value] for row, value in zip(bend, slope, strict=True)]
+    for place in range(size):
+        best = max(range(place, size), key=lambda n: abs(table[n][place]))
+        table[place], table[best] = table[best], table[place]
+        for below in range(place + 1, size):
+            part = table[below][place] / table[place][place]
+            table[below] = [x - part * y for x, y in zip(table[below], table[place], strict=True)]
+    found = [0.0] * size
+    for place in range(size - 1, -1, -1):
+        rest = sum(table[place][n] * found[n] for n in range(place + 1, size))
+        found[place] = (table[place][size] - rest) / table[place][place]
+    return found
+
+
+def common(examples: Sequence[tuple[str, str]]) -> list[str]:
+    """Return the telling words that more than `COMMON` of the sentences (language, text) of a language hold."""
+    counted: dict[str, Counter[str]] = {}
+    sizes: Counter[str] = Counter(code for code, _ in examples)
+    for code, text in examples:
+        counted.setdefault(code, Counter()).update(likeness.words(text, code))
+    return sorted(
+        {word for code, words in counted.items() for word, n in words.items() if n > max(2, COMMON * sizes[code])}
+    )
+
+
+def check_pairs(pairs: Sequence[Pair], parts: int = 5) -> None:
+    """Print how many of the pairs held back are told right."""
+    told: dict[str, list[tuple[bool, float]]] = {}
+    for part in range(parts if pairs else 0):
+        weights = learn_pairs([one for n, one in enumerate(pairs) if n // 4 % parts != part])
+        for gold, found, code in (one for n, one in enumerate(pairs) if n // 4 % parts == part):
+            told.setdefault(code, []).append((gold, likeness.share(found, weights)))
+    every = [one for ones in told.values() for one in ones]
+    for code, ones in sorted({**told, "all": every}.items()):
+        right = sum(gold == (belief >= 0.5) for gold, belief in ones) / max(1, len(ones))
+        sure = [gold for gold, belief in ones if belief >= 0.7]
+        found_ = sum(gold for gold, belief in ones if belief >= 0.5) / max(1, sum(gold for gold, _ in ones))
+        sys.stdout.write(
+            f"pairs {code}: {len(ones)}, right {right:.1%}, found {found_:.1%}, sure {len(sure)} of which right {sum(sure) / max(1, len(sure)):.1%}\n"
+        )
+
+
+def softmax(scores: Sequence[float]) -> list[float]:
+    """Return the share of each score."""
+    top = max(scores)
+    powers = [math.exp(score - top) for score in scores]
+    whole = sum(powers)
+    return [power / whole for power in powers]
+
+
+def packed(rows: Rows) -> bytes:
+    """Return the weights as they are stored: their scale, and a byte each."""
+    sizes = sorted(abs(weight) for row in rows for weight in row if weight)
+    scale = max(1e-6, sizes[int(0.9995 * (len(sizes) - 1))] / HIGHEST)
+    data = bytes(128 + max(-HIGHEST, min(HIGHEST, round(weight / scale))) for row in rows for weight in row)
+    return zlib.compress(f"{scale:<16.12f}".encode("ascii")[:16] + data, 9)
+
+
+def check(examples: Sequence[Example], parts: int = 5) -> None:
+    """Print how many of the sentences held back are told right: their label, and whether they are to be kept."""
+    kept = range(8)
+    by_language: dict[str, list[tuple[int, int]]] = {}
+    for part in range(parts):
+        rows = learn([one for n, one in enumerate(examples) if n // 4 % parts != part])
+        for label, found, code in (one for n, one in enumerate(examples) if n // 4 % parts == part):
+            scores = [sum(column) for column in zip(*(rows[number] for number in found), strict=True)]
+            by_language.setdefault(code, []).append((label, scores.index(max(scores))))
+    every = [pair for pairs in by_language.values() for pair in pairs]
+    for code, pairs in sorted({**by_language, "all": every}.items()):
+        right = sum(gold == told for gold, told in pairs) / len(pairs)
+        keeps = sum((gold in kept) == (told in kept) for gold, told in pairs) / len(pairs)
+        rules = [(gold == 0, told == 0) for gold, told in pairs]
+        hit = sum(gold and told for gold, told in rules)
+        sys.stdout.write(
+            f"{code}: {len(pairs)} sentences, label {right:.1%}, kept or not {keeps:.1%}, "
+            f"rules found {hit / max(1, sum(g for g, _ in rules)):.1%}, "
+            f"right {hit / max(1, sum(t for _, t in rules)):.1%}\n"
+        )
+    for number, name in enumerate(LABELS):
+        of = [told for gold, told in every if gold == number]
+        wrong = sorted(((of.count(other), LABELS[other]) for other in set(of) if other != number), reverse=True)[:4]
+        sys.stdout.write(f"  {name}: {of.count(number)} of {len(of)}; taken for {wrong}\n")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

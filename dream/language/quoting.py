@@ -1,0 +1,98 @@
+"""What of a message its speaker says themselves: not code, logs, mail, pages and texts that they paste or quote."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from dream.language.tongue import Tongue, plain
+
+PASTED = 2_500  # characters of a message beyond which what does not speak of the speaker is taken as pasted
+
+_FENCED = re.compile(r"(`{3,}|~{3,})[^\n]*\n.*?(?:\1|\Z)|(`{3,}).*?(?:\2|\Z)", re.DOTALL)
+_TAGGED = re.compile(r"<([A-Za-z][\w-]{0,40})\b[^<>\n]{0,200}>.{0,20000}?(?:</\1>|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL)
+_MAIL = re.compile(
+    r"^\s*(?:-{3,}.*(?:message|nachricht|mensaje|forward|weitergeleitet|transf).*|begin forwarded message.*"
+    r"|(?:from|subject|to|von|betreff|an|de|objet|à|asunto|para|发件人|主题|收件人|差出人|件名|宛先)\s*[:：]\s*\S.*)$",
+    re.IGNORECASE,
+)
+_MACHINE = re.compile(
+    r"^\s*(?:>|\||[$#%]\s\S|\[?\d{2,4}[-/:.]\d\d[-/:.T ]\d\d|at\s+[\w.$<>]+\(|File \"|Traceback|[+-]{3}\s|@@|diff --git"
+    r"|\{|\}|\[(?:info|warn|error|debug)|(?:error|warn(?:ing)?|info|fatal|debug)\b[:\s\[]|import \w|from \w+ import|def \w"
+    r"|class \w+[:(]|(?:const|let|var) \w|function\b|return\b|SELECT\b|INSERT\b|UPDATE \w+ SET|CREATE TABLE|</?\w+>)",
+)
+_SIGN = re.compile(r"[^\w\s,.!?'’\"，。！？、：:()（）-]")
+_COLON = re.compile(r"[:：]\s*$")
+_SAME_LINE = re.compile(r"[:：]\s+(?=\S)")
+
+
+def own(text: str, known: Tongue) -> str:
+    """Return `text` of the same length with blanks in place of all that is not the speaker's own words."""
+    text = _TAGGED.sub(_blank, _FENCED.sub(_blank, text))
+    lines = text.split("\n")
+    mine = list(_own_lines(lines, known))
+    return "\n".join(
+        line if keep == len(line) else line[:keep] + " " * (len(line) - keep)
+        for line, keep in zip(lines, mine, strict=True)
+    )
+
+
+def _blank(found: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", found[0])
+
+
+def _own_lines(lines: list[str], known: Tongue) -> Iterator[int]:
+    """Yield of each line how many of its characters are the speaker's own, from its beginning."""
+    skipping = ""  # until a blank line, or to the end
+    blank = False
+    for line in lines:
+        bare = line.strip()
+        if not bare:
+            if skipping == "paragraph" and not blank:
+                skipping = "" if skipping_done(lines) else skipping
+            blank = True
+            yield len(line)
+            continue
+        if skipping == "all" and blank and _returns(line, known):
+            skipping = ""
+        blank = False
+        if skipping or _MACHINE.match(line) or _is_machine(line):
+            yield 0
+            continue
+        if _MAIL.match(line):
+            skipping = "all"
+            yield 0
+            continue
+        keep, skipping = _announced(line, known)
+        yield keep
+
+
+def skipping_done(lines: list[str]) -> bool:
+    """Return whether a blank line ends a quoted paragraph: always; what follows is the speaker's again."""
+    return bool(lines)
+
+
+def _announced(line: str, known: Tongue) -> tuple[int, str]:
+    """Return how much of a line is the speaker's own, and what of the lines below it is not."""
+    said = plain(line)
+    works, reports = known.has("work", said), known.has("said", said)
+    if _COLON.search(line):
+        return len(line), "all" if works else "paragraph" if reports else ""
+    if works or reports:
+        for colon in _SAME_LINE.finditer(line):
+            before = plain(line[: colon.start()])
+            if known.has("work", before) or known.has("said", before):
+                return 0, "all" if known.has("work", before) else ""
+    return len(line), ""
+
+
+def _returns(line: str, known: Tongue) -> bool:
+    """Return whether a line after pasted text is the speaker's again: it begins as people go on talking."""
+    first = line.strip().lower()
+    return any(first.startswith(one) for one in known.front if len(one) > 1) and len(first) < 300
+
+
+def _is_machine(line: str) -> bool:
+    """Return whether a line is more signs than words."""
+    bare = line.strip()
+    return len(bare) > 12 and len(_SIGN.findall(bare)) > 0.22 * len(bare)

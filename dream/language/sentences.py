@@ -1,0 +1,264 @@
+"""Sentences: cut out of a message as they stand there, and trimmed at their ends; never rewritten."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from dream.language.tongue import WIDE, Tongue, plain
+
+LONG = 240  # characters of a sentence that is still easy to read as a line
+LEAST = 16  # characters of a part that a long sentence is cut into
+
+_ABBREVIATED = (
+    r"(?:\b(?:e\.g|i\.e|z|z\. ?b|d|d\. ?h|u|u\. ?a|bzw|dr|mr|mrs|ms|st|nr|vs|etc|ca|usw|prof|hr|fr|approx|p\. ?ex|sr|sra|ud"
+    r"|art|tel|max|min|incl|inkl|vol|fig|jan|feb|sept|okt|oct|nov|dez|dec|janv|févr|avr|juil|déc|ene|abr|ago|dic))$"
+)
+_ABBREVIATION = re.compile(_ABBREVIATED, re.IGNORECASE)
+_END = re.compile(rf"[.!?…]+[)\"”’»\]]*(?=\s|$|[{WIDE}])|[。！？!?；]+[」』”）)]*|(?<=\S)\s+(?=\d{{1,2}}\)\s)|;\s|\n")
+_QUOTED = re.compile(r"“[^”\n]{0,600}”|\"[^\"\n]{0,600}\"|«[^»\n]{0,600}»|„[^“”\n]{0,600}[“”]|「[^」\n]{0,600}」|『[^』\n]{0,600}』|`[^`\n]{1,200}`")  # fmt: skip
+_MARK = re.compile(
+    r"\s*(?:[-*•+–]\s+|(?:\d{1,2}|[a-z])[.)、]\s+|\d{1,2}[、.](?=\D)|[(（]\d{1,2}[)）]\s*|#{1,6}\s+|>\s*)"
+)
+_JUNK = re.compile(r"[\s,.;:!?…，。；：！？、~～\-–—☺-⟿⤀-⯿️\U0001f000-\U0001faff‍^]+")
+_BACK_JUNK = re.compile(r"[\s,.;:!…，。；：！、~～\-–—☺-⟿⤀-⯿️\U0001f000-\U0001faff‍^]+$")
+_SMILEY = re.compile(r"(?:^|\s)(?:[:;=][-']?[)(DPp/|\\]|<3|\^\^|xD|XD)+\s*$")
+_NAME = re.compile(r"[A-ZÀ-Þ][\w’'-]{1,24}(?: [A-ZÀ-Þ][\w’'-]{1,24})?[,!.:]\s")
+_INLINE = re.compile(r"\s*\d{1,2}\)\s+")
+_CLAUSE = re.compile(r"[,，、;；]\s*|\s[-–—]+\s|[.!。！]\s+|\(")
+_LOOSE = frozenset(
+    "also yeah please okay hello plus pues vale alors donc aber und actually bueno übrigens hallo hola salut anyway".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One sentence as it stands in a text: `text[start:end]`, its blanks made one. `intro` is what its list is under.
+
+    `paragraph` counts the blocks of the text between blank lines.
+    """
+
+    text: str
+    start: int
+    end: int
+    intro: str = ""
+    item: bool = False
+    paragraph: int = 0
+
+
+def sentences(text: str) -> list[Sentence]:
+    """Cut `text` into its sentences; a quotation is not cut, and an item of a list is one of its own."""
+    found: list[Sentence] = []
+    intro, paragraph, offset, listed = "", 0, 0, False
+    for line in text.split("\n"):
+        bare = line.strip()
+        if not bare:
+            paragraph += 1
+            intro = intro if listed is False else ""
+        else:
+            mark = _MARK.match(line)
+            listed = mark is not None
+            if not listed and not bare.endswith((":", "：")):
+                intro = ""
+            inside = [
+                Sentence(part, start + offset, end + offset, intro if listed else "", listed, paragraph)
+                for part, start, end in _cut(line, mark.end() if mark else 0)
+            ]
+            found += inside
+            if bare.endswith((":", "：")) and inside:
+                intro = inside[-1].text
+        offset += len(line) + 1
+    return found
+
+
+def _cut(line: str, begin: int) -> Iterator[tuple[str, int, int]]:
+    quoted = [] if _QUOTES.isdisjoint(line) and "`" not in line else [found.span() for found in _QUOTED.finditer(line)]
+    start = begin
+    for end in _ENDS(line):
+        if any(one < end < other for one, other in quoted) or end <= start:
+            continue
+        if _goes_on(line, start, end):
+            continue
+        yield from _parts(line, start, end)
+        start = end
+    if start < len(line):
+        yield from _parts(line, start, len(line))
+
+
+def _ENDS(line: str) -> Iterator[int]:  # noqa: N802
+    for match in _END.finditer(line):
+        yield match.end()
+
+
+def _goes_on(line: str, start: int, end: int) -> bool:
+    """Return whether a full stop belongs to an abbreviation, an ordinal or an initial."""
+    said = line[start:end]
+    if not said.endswith(".") or said.endswith(".."):
+        return False
+    before = said[:-1]
+    after = line[end : end + 12].lstrip()
+    if _ABBREVIATION.search(before) or re.search(r"(?:^|\s)[A-ZÀ-Þ]$", before):
+        return True
+    return re.search(r"(?:^|\D)\d{1,2}$", before) is not None and (after[:1].islower() or after[:3].isalpha())
+
+
+def _parts(line: str, start: int, end: int) -> Iterator[tuple[str, int, int]]:
+    """Yield one sentence, or the clauses of one that is too long to be read in a line."""
+    said = line[start:end]
+    if label := _INLINE.match(said):
+        start, said = start + label.end(), said[label.end() :]
+    text = " ".join(said.split())
+    if not text or not any(character.isalnum() for character in text):
+        return
+    if len(text) <= LONG:
+        yield text, start, end
+        return
+    begin, last = 0, -1
+    for match in re.finditer(
+        rf",\s|[，；]|\s[-–—]+\s|[)）]\s|(?<=[{WIDE}])\s|\s(?=(?:and|but|und|aber|et|mais|y|pero)\s)", said
+    ):
+        if match.end() - begin > LONG * 2 // 3 and last > begin + LEAST:
+            yield " ".join(said[begin:last].split()), start + begin, start + last
+            begin = last
+        last = match.end()
+    while len(said) - begin > 2 * LONG:
+        cut = said.rfind(" ", begin + LEAST, begin + LONG)
+        cut = cut if cut > 0 else begin + LONG
+        yield " ".join(said[begin:cut].split()), start + begin, start + cut
+        begin = cut
+    if rest := " ".join(said[begin:].split()):
+        yield rest, start + begin, end
+
+
+_QUOTES = frozenset("“\"«„「『'‘‚")
+
+
+def quoted_share(text: str) -> float:
+    """Return the share of `text` that stands in quotation marks, those of names and single words left out."""
+    inside = sum(len(found[0]) for found in _quotations(text) if len(found[0]) > 18)
+    return inside / max(1, len(text))
+
+
+_SINGLE = re.compile(r"(?<![\w’'])['‘‚](?:[^'’‘\n]|(?<=\w)['’](?=\w)){12,400}['’‘](?!\w)")
+
+
+def _quotations(text: str) -> Iterator[re.Match[str]]:
+    if _QUOTES.isdisjoint(text):
+        return
+    for found in _QUOTED.finditer(text):
+        if not found[0].startswith("`"):
+            yield found
+    yield from _SINGLE.finditer(text)
+
+
+def trimmed(text: str, known: Tongue) -> str:
+    """Return `text` without what carries nothing at its ends: "ok so", greetings, thanks, a question that it ends in."""
+    text = _without_request(_front(text, known), known)
+    before = ""
+    while text != before:
+        before = text
+        text = _SMILEY.sub("", text)
+        if not text.endswith("?") and not text.endswith("？"):
+            text = _BACK_JUNK.sub("", text)
+        text = _without_end(text, known)
+    return text.strip()
+
+
+def without_names(text: str, names: Collection[str]) -> str:
+    """Return `text` without the name of somebody who is spoken to, at its beginning or its end: "Thanks, Mel"."""
+    for name in names:
+        for one in {name, name[:3]} if len(name) > 4 else {name}:
+            text = re.sub(rf"^{re.escape(one)}\w*[,!.:]\s+", "", text)
+            text = re.sub(rf",\s+{re.escape(one)}\w*[\s!.]*$", "", text)
+    return text
+
+
+def _front(text: str, known: Tongue) -> str:
+    before = ""
+    while text != before:
+        before = text
+        if match := _JUNK.match(text):
+            text = text[match.end() :] if match.end() < len(text) and not _tied(text, match.end()) else text
+        text = _without_filler(text, known)
+    return text
+
+
+def _tied(text: str, at: int) -> bool:
+    """Return whether the sign before `at` belongs to what follows: -v, .env, ~/x."""
+    return text[at - 1] in "-.~" and not text[at].isspace() and not text[at].isupper()
+
+
+def _without_filler(text: str, known: Tongue) -> str:
+    low = text[:40].lower().replace("’", "'")
+    for filler in filter(low.startswith, known.front):
+        rest = text[len(filler) :]
+        if not rest:
+            return text
+        if rest[0] in ",.!?:;…–，。！：；、":
+            return rest[1:].lstrip()
+        loose = len(filler) <= 3 or " " in filler or filler in _LOOSE
+        if rest[0].isspace() and loose:
+            rest = rest.lstrip()
+            name = _NAME.match(rest)
+            return rest[name.end() :] if name and filler in ("hey", "hi", "hello", "hallo") else rest
+        if known.wide and len(filler) >= 2 and filler in _WIDE_LOOSE:
+            return rest
+    return text
+
+
+_WIDE_LOOSE = frozenset(
+    ("对了", "另外", "还有", "顺便", "以后", "记一下", "请", "麻烦", "補足", "今後は", "これからは", "ちなみに", "あと")
+)
+
+
+def _without_end(text: str, known: Tongue) -> str:
+    low = text[-40:].lower()
+    for filler in filter(low.endswith, known.back):
+        if len(text) > len(filler) + 3:
+            before = text[: -len(filler)]
+            if known.wide or before[-1] in ",.!;，。 ":
+                wordlike = (
+                    known.wide
+                    or before[-1] != " "
+                    or filler
+                    in (
+                        "pls",
+                        "please",
+                        "thanks",
+                        "thx",
+                        "lol",
+                        "haha",
+                        "tho",
+                        "btw",
+                        "bitte",
+                        "danke",
+                        "stp",
+                        "svp",
+                        "porfa",
+                        "gracias",
+                        "merci",
+                        "mdr",
+                        "jaja",
+                    )
+                )
+                if wordlike and not (known.wide and before[-1] not in "，。,. !！～" and len(filler) < 2):
+                    return before
+    return text
+
+
+def _without_request(text: str, known: Tongue) -> str:
+    """Cut off a question at the end that only asks for help with what the sentence states before it."""
+    if not text.rstrip().endswith(("?", "？")):
+        return text
+    best = text
+    for match in _CLAUSE.finditer(text):
+        rest = plain(text[match.end() :])
+        if match.start() < LEAST // (2 if known.wide else 1):
+            continue
+        for lead in (" and ", " so ", " but ", " also ", " und ", " et ", " y "):
+            rest = rest.removeprefix(lead) if not rest.startswith(lead) else " " + rest.removeprefix(lead)
+        if any(rest.startswith(one) if not known.wide else rest.strip().startswith(one) for one in known.request):
+            best = text[: match.start()]
+            break
+    return best

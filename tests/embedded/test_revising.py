@@ -1,0 +1,59 @@
+"""What takes the place of what: the old line goes, or stands beside the new one as the earlier."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import pytest
+
+from tests.embedded.asking import dreamt, facts, said
+
+MONDAY = date(2026, 3, 2)
+
+
+def told(*texts: str) -> list[str]:
+    """Return the lines of memory after each of `texts` was said, a week apart."""
+    files: dict[str, str] = {}
+    for week, text in enumerate(texts):
+        lines = said(text, day=MONDAY + timedelta(weeks=week))
+        files = dreamt(files, "\n".join(f"- {line}" for line in lines) or "(nothing)")
+    return [line for text in files.values() for line in facts(text)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "gone"),
+    [
+        ("The API timeout of Heron is 300 ms.", "We raised the API timeout of Heron to 450 ms.", "300"),
+        ("The staging server listens on port 8443.", "The staging server listens on port 9443 now.", "8443"),
+        ("I live in Oslo.", "I moved to Ghent last week.", "Oslo"),
+        ("灯笼的接口超时是300毫秒。", "我们把灯笼的接口超时改成1500毫秒了。", "300"),
+    ],
+)
+def test_a_new_value_takes_the_place_of_the_old_one(old: str, new: str, gone: str) -> None:
+    lines = told(old, new)
+
+    assert len(lines) == 1
+    assert gone not in lines[0].partition("(earlier")[0].partition("(以前")[0]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("My sister Ines is a nurse.", "My brother Tom is a vet."),
+        ("The billing module is owned by Kwame.", "The search index is owned by Aisha."),
+    ],
+)
+def test_what_is_told_of_something_else_stands_beside_it(one: str, other: str) -> None:
+    assert len(told(one, other)) == 2
+
+
+def test_what_is_said_again_makes_no_second_line() -> None:
+    assert len(told("I'm allergic to peanuts.", "I'm allergic to peanuts!")) == 1
+
+
+def test_the_sentence_under_a_title_is_nobodys_statement() -> None:
+    files = {"USER.md": "# User\n\nWho I work for, and what they prefer.\n"}
+
+    after = dreamt(files, "- [preference] “I prefer British spelling in documents” (2 March 2026)")
+
+    assert "Who I work for, and what they prefer." in after["USER.md"]

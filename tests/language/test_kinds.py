@@ -1,0 +1,65 @@
+"""The weights come of the project's own sentences, the same each time, and tell them apart."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import resources
+
+import pytest
+
+from dream.language import kinds, learn
+from dream.language.tongue import NAMES, guess, tongue
+
+
+def test_the_weights_are_small_and_loading_is_quick() -> None:
+    assert len((resources.files("dream.language") / kinds.WEIGHTS).read_bytes()) < 500_000
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", "import dream.embedded"], capture_output=True, text=True, check=True
+    )
+    assert "dream.embedded" in done.stderr
+
+
+@pytest.mark.long
+def test_the_same_sentences_give_the_same_weights() -> None:
+    rows = learn.learn(learn.read(learn.SHIPPED))
+
+    assert learn.packed(rows) == (resources.files("dream.language") / kinds.WEIGHTS).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("never push to main without asking me first", "rule"),
+        ("my sister Ines is a nurse in Porto", "person"),
+        ("thanks a lot!", "chat"),
+        ("Bitte antworte immer auf Deutsch", "rule"),
+        ("我对花生过敏", "person"),
+        ("いつも日本語で答えてください", "rule"),
+    ],
+)
+def test_a_sentence_is_told_for_what_it_is(text: str, label: str) -> None:
+    assert kinds.kind(text).label == label
+
+
+@pytest.mark.parametrize("code", NAMES)
+def test_a_language_has_every_table(code: str) -> None:
+    assert tongue(code).cues.keys() == tongue("en").cues.keys()
+    assert len(tongue(code).weekdays) == 7
+    assert len(tongue(code).months) == 12
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("we decided to use it for the next release", "en"),
+        ("wir haben das gestern entschieden", "de"),
+        ("on a décidé de partir demain", "fr"),
+        ("mi hermana vive en la costa con su perro", "es"),
+        ("我住在成都", "zh"),
+        ("私は大阪に住んでいます", "ja"),
+        ("Мы переехали в Казань", ""),
+    ],
+)
+def test_a_language_is_guessed(text: str, code: str) -> None:
+    assert guess(text) == code
