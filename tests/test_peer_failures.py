@@ -35,7 +35,7 @@ SERVE, SCHEDULE, NIGHT, CRONTIME, TIMERS = (
     f"nights/test_{name}.py" for name in ("serve", "schedule", "night", "crontime", "timers")
 )
 COMMANDS, TOKENS, GATEWAY = "cli/test_commands.py", "llm/test_tokens.py", "llm/test_gateway.py"
-ANALYSING, LISTENING = "embedded/test_analysing.py", "embedded/test_consolidating.py"
+REVISING, READING = "embedded/test_revising.py", "embedded/test_reading.py"
 
 TABLE: dict[str, str] = {
     "H1": f"{DAMAGE}::test_a_torn_tail_is_set_aside_before_the_next_append",
@@ -114,7 +114,7 @@ TABLE: dict[str, str] = {
     "C30": f"{GATEWAY}::test_a_server_that_never_answers_is_given_up_in_time",
     "C31": f"{SESSION}::test_in_the_background_the_reply_does_not_wait",
     "C32": f"{SESSION}::test_archive_takes_everything",
-    "C33": f"{ANALYSING}::test_what_is_there_already_is_skipped",
+    "C33": f"{REVISING}::test_what_is_said_again_makes_no_second_line",
     "C34": f"{MODEL}::test_whatever_phase_2_does_a_finding_is_settled_in_bounded_calls",
     "C35": "= dream keeps no session files; a session is a key in history and nothing else",
     "C36": "= each call holds the whole prompt; nothing is resumed at the provider",
@@ -207,14 +207,14 @@ TABLE: dict[str, str] = {
     "Q2": f"{EDITING}::test_without_a_model_a_correction_replaces_the_old_line",
     "Q3": "llm/test_spending.py::test_a_call_that_could_pass_a_bound_is_not_made",
     "Q4": "= no line is ever removed for its age",
-    "Q5": f"{ANALYSING}::test_each_kind_of_fact_has_its_file {ANALYSING}::test_what_is_there_already_is_skipped",
+    "Q5": f"{REVISING}::test_each_kind_of_fact_has_its_file {REVISING}::test_what_is_said_again_makes_no_second_line",
     "Q6": f"{FINDINGS}::test_ordinary_spellings_of_a_line_are_understood",
-    "Q7": f"{ANALYSING}::test_the_same_entries_again_lead_to_nothing",
-    "Q8": f"{ANALYSING}::test_a_move_replaces_the_old_home",
+    "Q7": f"{REVISING}::test_what_is_said_again_makes_no_second_line",
+    "Q8": f"{REVISING}::test_a_new_value_takes_the_place_of_the_old_one",
     "Q9": "consolidate/test_fidelity.py::test_what_is_missing_follows_in_the_users_words",
-    "Q10": f"{LISTENING}::test_noise_is_not_remembered",
-    "Q11": "embedded/test_dates.py::test_a_relative_date_becomes_absolute",
-    "Q12": f"{LISTENING}::test_what_tools_the_agent_and_the_system_say_is_not_the_users",
+    "Q10": f"{READING}::test_what_is_not_the_users_own_claim_is_not_stated",
+    "Q11": "embedded/test_quoting.py::test_a_line_is_a_quotation_with_its_days_in_the_language_of_the_talk",
+    "Q12": f"{READING}::test_what_only_the_assistant_said_is_not_stated",
     "Q13": "= dream writes three files and no skills",
     "Q14": "llm/test_spending.py::test_a_prompt_that_fills_the_window_is_not_sent",
     "Q15": f"{EDITING}::test_a_claim_that_a_fact_stands_already_is_checked",

@@ -132,7 +132,7 @@ def _belief(said: Statement, other: Statement) -> float:
     if _later(other, said) or (other.kind == "rule") != (said.kind == "rule"):
         return 0.0
     belief = replaces(said, other)
-    if said.kind == "rule":
+    if said.kind == "rule" or said.kind == other.kind == "event":  # of two things that happened both did
         return belief if belief >= SURE else 0.0
     too_long = bool(said.earlier) or len(line(said)) + len(other.text) > LONGEST
     return 0.0 if too_long and not (belief >= SURE and covers(said, other)) else belief

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import date
+from datetime import date, timedelta
 from functools import lru_cache
 
 from dream.embedded.statement import Statement
@@ -75,9 +75,19 @@ def _resolved(said: Statement) -> str:
     if said.day is None or not said.quoted:
         return text
     for day in reversed(days.found(text, said.day, said.code)):
+        first, last = day.first, day.last
+        if day.unsure:
+            if said.kind not in ("plan", "event") or _every(text[day.end :]):
+                continue
+            first = last = first - timedelta(weeks=1) if said.kind == "event" else first
         if not day.whole and text[day.end : day.end + 2] != " [" and not _spelled_out(text, day, said.day):
-            text = f"{text[: day.end]} [{days.spelled_span(day.first, day.last, said.code)}]{text[day.end :]}"
+            text = f"{text[: day.end]} [{days.spelled_span(first, last, said.code)}]{text[day.end :]}"
     return text
+
+
+def _every(after: str) -> bool:
+    """Return whether a weekday that this follows means each one: "on Tuesday evenings"."""
+    return re.match(r"s\b| (?:evening|morning|afternoon|night)s\b", after) is not None
 
 
 def _spelled_out(text: str, day: days.Day, said: date) -> bool:

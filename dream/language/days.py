@@ -20,7 +20,8 @@ _WIDE_DAYS = {"一": 0, "月": 0, "二": 1, "火": 1, "三": 2, "水": 2, "四":
 class Day:
     """A time that a text names: where it stands there, its first and last day, and whether the text gives it whole.
 
-    `whole` is false where it only counts from the day of the talk: "last weekend", "am 3. Mai" without a year.
+    `whole` is false where it only counts from the day of the talk: "last weekend", "am 3. Mai" without a year. `unsure`:
+    it is the next of a weekday that is only named, "on Tuesday", and may be the last one, or every one.
     """
 
     start: int
@@ -28,6 +29,7 @@ class Day:
     first: date
     last: date
     whole: bool
+    unsure: bool = False
 
 
 def spelled(day: date, code: str) -> str:
@@ -130,7 +132,8 @@ def _relative(text: str, said: date | None, code: str) -> Iterator[Day]:
         rule = next(name for name in groups if name.startswith("r"))
         first, last = _resolved(known, list(known.relative.values())[int(rule[1:])], rule, groups, said)
         if first is not None and last is not None:
-            yield Day(match.start(), match.end(), first, last, False)
+            unsure = list(known.relative.values())[int(rule[1:])].startswith("?")
+            yield Day(match.start(), match.end(), first, last, False, unsure)
 
 
 @cache

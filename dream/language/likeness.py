@@ -19,6 +19,7 @@ from dream.vocabulary import MONTHS
 
 WEIGHTS = "pairs.weights"
 SAME = 0.82  # share of the words of the longer of two statements that say one thing
+ONE_VALUE = 0.8  # belief where two statements differ in one number and in nothing else
 STEM = 6  # letters of a word by which its forms are one
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _CODE = re.compile(
@@ -132,8 +133,20 @@ def signs(new: str, old: str, code: str, *, rule: bool = False, kind: bool = Tru
     attribute = bool(one.attribute) and one.attribute == other.attribute
     moved = bool(numbers[0] - numbers[1]) and bool(numbers[1] - numbers[0])
     renamed = bool(names[0] - names[1]) and bool(names[1] - names[0])
-    told_both = bool(one.value & other.value) and bool(one.value - other.value)
+    rest, before = (found.subject - found.value - numbers[n] for n, found in enumerate((one, other)))
+    apart = rest ^ before
+    one_value = moved and not apart and len(numbers[0] ^ numbers[1]) == 2
+    called = {name[:STEM] for name in one.value | other.value} | one.value | other.value
+    only_names = bool(rare) and rare <= called
+    told_both = bool(numbers[0] & numbers[1]) and bool(numbers[0] - numbers[1])
     found = {
+        "one value": float(one_value),
+        "only names": float(only_names),
+        "only names, changes": float(only_names) * changes,
+        "only names, no change": float(only_names) * (1 - changes),
+        "nearly one value": float(moved and len(apart) <= 2 and len(rest & before) >= 2),
+        "own words": min(4, len(one.subject - other.subject - common())) / 4,
+        "its words": min(4, len(other.subject - one.subject - common())) / 4,
         "overlap": overlap,
         "alike": len(rare) / (least + most - len(rare)),
         "any": float(bool(shared)),
@@ -144,7 +157,7 @@ def signs(new: str, old: str, code: str, *, rule: bool = False, kind: bool = Tru
         "negates": float(not one.polarity),
         "turned": float(one.polarity != other.polarity),
         "old value": float(bool(one.value & other.value)),
-        "old value and another": float(told_both),
+        "old number and another": float(told_both),
         "moved": float(moved),
         "slot": float(slot),
         "same slot": float(bool(one.slots & other.slots)),
@@ -159,17 +172,21 @@ def signs(new: str, old: str, code: str, *, rule: bool = False, kind: bool = Tru
         "long": float(len(one.subject) >= 14),
         "old long": float(len(other.subject) >= 14),
     }
-    for name in ("changes", "turned", "moved", "renamed", "slot", "rule", "old value and another", "short", "kind"):
+    for name in ("changes", "turned", "moved", "renamed", "slot", "rule", "old number and another", "short", "kind"):
         found[f"{name} × overlap"] = found[name] * overlap
         found[f"{name} × rare"] = found[name] * found["rare"]
     found["changes × moved × rare"] = changes * found["moved"] * found["rare"]
-    found["changes × told both"] = changes * found["old value and another"]
+    found["changes × told both"] = changes * found["old number and another"]
     return found
 
 
 def takes_place(new: str, old: str, code: str, *, rule: bool = False, kind: bool = True) -> float:
     """Return the belief, 0 to 1, that `new` takes the place of `old`, which was said before it."""
-    return share(signs(new, old, code, rule=rule, kind=kind), _weights())
+    found = signs(new, old, code, rule=rule, kind=kind)
+    if not (found["rare"] or found["attribute"]) or found["only names, no change"] > found["old number and another"]:
+        return 0.0  # of the same project, perhaps, and of another thing
+    belief = share(found, _weights())
+    return max(belief, ONE_VALUE) if found["one value"] else belief
 
 
 def share(found: Mapping[str, float], weights: Mapping[str, float]) -> float:

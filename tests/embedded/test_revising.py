@@ -57,3 +57,18 @@ def test_the_sentence_under_a_title_is_nobodys_statement() -> None:
     after = dreamt(files, "- [preference] “I prefer British spelling in documents” (2 March 2026)")
 
     assert "Who I work for, and what they prefer." in after["USER.md"]
+
+
+@pytest.mark.parametrize(
+    ("text", "file"),
+    [
+        ("Please never push to main without asking me first.", "SOUL.md"),
+        ("I prefer tabs over spaces.", "USER.md"),
+        ("I'm allergic to peanuts.", "USER.md"),
+        ("We decided to use Postgres for Crumb.", "memory/MEMORY.md"),
+    ],
+)
+def test_each_kind_of_fact_has_its_file(text: str, file: str) -> None:
+    files = dreamt({}, "\n".join(f"- {line}" for line in said(text, day=MONDAY)))
+
+    assert [path for path, text in files.items() if facts(text)] == [file]

@@ -11,11 +11,11 @@ from dream.eval.report import Report, evaluate
 from dream.settings import Settings
 
 QUIET = Settings(timezone="UTC", durable=False)
-# The embedded model's figures on 2026-11-21, on which the aims of the README's table are measured.
-RETAINED = 100.0  # per cent of content words, in 2,000 tokens
-HELD = 56  # facts of 56, in two languages
-CURRENT, STALE = 100.0, 0.0  # per cent of ten changes
-NOISE = 0  # marks of 22
+# The embedded model's figures on 2026-11-22, on which the aims of the README's table are measured.
+RETAINED = 81.0  # per cent of content words, in 2,000 tokens
+HELD = 55  # facts of 56, in two languages
+CURRENT, STALE = 70.0, 0.0  # per cent of ten changes
+NOISE = 1  # marks of 22
 FIGURES = {
     "locomo/locomo-dev.json": {
         "memory, 2,000": (66.9, 28.7),
