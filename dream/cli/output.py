@@ -21,10 +21,8 @@ from dream.cli.folding import cut, folded, width
 def prepare() -> None:
     """Let any character be printed, whatever the terminal's encoding: what it lacks is escaped.
 
-    Where the caller has closed stdout or stderr, what would be printed there goes nowhere. No line is dated until
-    `dated` is called.
+    Where the caller has closed stdout or stderr, what would be printed there goes nowhere.
     """
-    _CLOCK.clear()
     sys.stdout = sys.stdout or _nowhere()
     sys.stderr = sys.stderr or _nowhere()
     for stream in (sys.stdout, sys.stderr):
@@ -95,9 +93,11 @@ def watched() -> bool:
 
 
 def dated(now: Callable[[], datetime] = datetime.now) -> None:
-    """Let each line begin with its time from here on, for a log; the journal of systemd has its own."""
+    """Let each line of this command begin with its time, for a log; the journal of systemd has its own."""
     if "JOURNAL_STREAM" not in os.environ:
         _CLOCK.append(now)
+        if (context := click.get_current_context(silent=True)) is not None:
+            context.call_on_close(_CLOCK.clear)
 
 
 def _time() -> str:
