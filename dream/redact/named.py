@@ -1,97 +1,351 @@
-"""Secrets by the words that they follow: `password: …`, `token=…`, and passwords that are told in a sentence."""
+"""Secrets by the words that they follow: `password: …`, `TOKEN=…`, and passwords that are told in a sentence."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
-from dream.redact.finder import Span, regex
-from dream.redact.values import looks_secret, mixed
+from dream.redact.forms import Span, lowered, table
+from dream.redact.values import looks_secret, mixed, random, regex, stark, strong
 
-# Words that a secret follows, searched in lower case, with the kind of the mark.
-_PASSWORDS = r"pass(?:word|wd|phrase|code)|\bpwd|密码|口令|パスワード|비밀번호|passwort|contraseña|mot de passe"
-_KEYS = (
-    r"api[ _-]?key|(?:secret|access|private|account|encryption|signing|auth|master|service)[ _-]?key|secret|token"
-    r"|credentials?|密钥"
+_Q = r"(?:\\{1,7}[\"']|[\"'`]|&quot;|&#34;|%22|\\u0022)"
+_WHICH = (
+    r"(?:[_-](?:\d{1,2}|v\d|prod|production|staging|stage|dev|test|live|old|new|backup|value|plain|plaintext|raw|b64"
+    r"|base64|read|write|ro|rw|main|primary|secondary|local|default))?"
 )
-_WORDS = rf"(?P<password>{_PASSWORDS})|(?P<key>{_KEYS})"
-_GIVEN = (
-    r"[\"'`*\])]{0,3}[ \t]{0,3}(?P<by>=>|:=|={1,3}|:|：|\bis\b:?|\bwas\b|\bist\b|是|は|为)[ \t*]{0,4}"
-    r"(?P<quote>[\"'`]?)(?P<value>[^\s\"'`<>]{4,64})"
+_BESIDE = rf"(?:{_Q}|[*\])]){{0,3}}(?:[ \t]?(?:\[[^\]\n]{{0,20}}\]|\([^)\n]{{0,30}}\)))?[*_]{{0,2}}"
+_SPOKEN = ("is", "was", "ist", "是", "は", "为")
+# How a value is given to a name, each up to the value: (name of the way, pattern).
+_WAYS = (
+    ("block", r"{0}[ \t]{{0,3}}:[ \t]{{0,3}}[|>][-+0-9]{{0,2}}[ \t]{{0,8}}\n"),
+    (
+        "typed",
+        r"{0}[ \t]{{0,3}}:[ \t]{{0,3}}[&A-Za-z][\w.\[\]|& ?]{{0,30}}[ \t]{{0,3}}={{1}}[ \t]{{0,3}}(?P<open>[\"'])",
+    ),
+    (
+        "given",
+        (
+            r"{0}[ \t]{{0,24}}(?P<by>=>|:=|={{1,3}}|::?|：|＝|->|→|%3[DdAa]|\\u003d|\bis\b:?|\bwas\b|\bist\b|是|は|为)"
+            r"[ \t*]{{0,8}}(?P<open>{1}?)"
+        ),
+    ),
+    ("pair", r"{1}?[\s,{{]{{1,40}}{1}?(?i:value|default){1}?[ \t]{{0,3}}[:=][ \t]{{0,3}}(?P<open>{1}?)"),
+    ("called", r"{1}[ \t]{{0,3}},\s{{0,20}}(?P<open>{1})"),
+    ("element", r"(?:[\"']?(?:\s[^<>\n]{{0,120}})?(?:>|&gt;))"),
+    (
+        "cell",
+        r"[ \t*`:]{{0,24}}(?:\|[ \t*`]{{0,24}}|(?:</\w{{1,8}}>:?\s{{0,20}}){{1,2}}(?:<\w{{1,8}}>){{0,2}}|\t[ \t]*)",
+    ),
+    ("column", r"[ \t]*(?=[|,;\t][^\n]*\n|\n[^\n|,;\t]{{1,80}}[|,;\t])"),
+    ("below", r"{0}[ \t]{{0,3}}[:：][ \t]{{0,3}}\n[ \t>]{{0,8}}"),
 )
-# The same in a sentence: "the password for the wiki is now …", "changed my password to …", "use … as the password".
-_OF = (
-    r"(?:[ \t]+(?:for|of|to|on|at|für|fürs|von|vom|zum|zur|beim|de|del|para|pour|du)\b[^.!?;:\n\"'`]{1,40}?"
-    r"|,[^,.!?;:\n\"'`]{1,30},)?"
-)
-_TOLD = r"[ \t]+(?P<quote>[\"'`]?)(?P<value>[^\s\"'`<>]{6,64})"
-_SAID = (
-    rf"{_OF}[ \t]+(?:is|was|ist|war|lautet|heißt|es|era|est|è)"
-    rf"(?:[ \t]+(?:now|still|currently|jetzt|nun|ahora|maintenant))?{_TOLD}"
-)
-_CHANGED = rf"{_OF}[ \t]+(?:to|auf|in|a|por|à|en){_TOLD}"
-_CHANGE = r"(?i)\b(?:re)?set|chang|updat|änder|setz|cambi|modifi"
-_CHANGE_BEHIND = r"ändert|gesetzt"
-_VERB_CHARS = 40  # before the word, or behind the value, where the verb may stand
-_LEAST_TOLD = 6  # characters of a password in a sentence
-_AS = r"(?P<value>[^\s\"'`<>]{6,64})[\"'`]?[ \t]+as[ \t]+(?:[a-z-]+[ \t]+){0,3}$"
+_LOOSE = ("cell", "below")  # ways in which ordinary words stand too
+_BARE = r"[^\s\"'`<>]{4,64}"
 _HEAD_CHARS = 64  # of a value: enough to judge it by, and keeps the time linear
 _TAIL = r"(?=[\s\"'`<>])"
-_SPOKEN = ("is", "was", "ist", "是", "は", "为")
+_MOST_QUOTED = 4000  # characters between quotes
+_NEXT_PAIR = r"[;&,|][ \t]?[\w.-]{1,40}[=:]"
 _UNQUOTED_CODE = r"^[&*@#\\|]"
+_MOST_ROWS = 40  # of a table that are looked at
+_LEAST_TOLD = 6  # characters of a password in a sentence
+
+_NO_ENDING = r"pass(?!ord|wort)|pwd|pw"  # English words take none
+_OPTION = r"(?:^|[\s'\"])--?[\w-]{0,30}$"
+# Short words that other words end in, and what they may be the end of.
+_WEAK = r"pass|passw|pwd|pw|psk|mdp|clave|sandi|parol\w|haslo|geslo|tok|pat|пасс|p/w|키"
+_OWN_END = r"(?:com|by|sur|tres|over|under|en|im|tre|pre|out|hour|see)$"
+_OTHER_KEY = (
+    r"(?:public|publishable|primary|foreign|partition|sort|cache|object|idempotency|s3|hot|host|gpg|i18n)[ _-]?$"
+)
+_CHANGE = r"(?i)\b(?:re)?set|chang|updat|änder|setz|cambi|modifi|rotat|смен|поменя"
+_CHANGE_BEHIND = r"ändert|gesetzt"
+_VERB_CHARS = 40  # before the word, or behind the value, where the verb may stand
+_VALUE = r"(?P<quote>[\"'`„“«*]{0,2})(?P<value>[^\s\"'`<>„“”«»]{6,64})"
+_OF = r"(?:[ \t]+(?:for|of|to|on|at|für|fürs|von|vom|zum|zur|beim|de|del|para|pour|du)\b[^.!?;:\n\"'`]{1,40}?)?"
+_CHANGED = rf"\w{{0,3}}{_OF}[ \t]+(?:to|auf|in|a|por|à|en|на)[ \t]+{_VALUE}"
+_LINK = r"[ \t](?:as|is|ist|als|como|comme|es|è|est|jako|это|ise)[ \t]"
+_AS = (
+    rf"(?P<value>[^\s\"'`<>]{{6,64}})[\"'`,]{{0,2}}{_LINK}[ \t]*"
+    r"(?:[^\W\d_]{1,14}[ \t]+){0,3}$"
+)
 
 
-def assignments(text: str) -> Iterator[tuple[str, Span]]:
-    """Find what is assigned to a word for a password, a key or a token, or said to be it."""
-    lower = text.replace("İ", "I").lower()  # the one letter that grows in lower case would shift every place
-    for word in regex(_WORDS).finditer(lower):
-        given = regex(_GIVEN).match(text, word.end())
-        if given is None or _opens_another(lower, given.start("value")):
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """A value, the way it was given to a word, and by which sign; `plain` as `looks_secret` means it."""
+
+    value: str
+    way: str
+    by: str
+    plain: bool
+    quoted: bool
+
+
+def words(text: str) -> Iterator[tuple[str, Span]]:
+    """Find what is given to a word for a password, a key or a token, or told to be it."""
+    lower = lowered(text)
+    for start in _starts(lower):
+        word = _words().match(lower, start)
+        if word is None or (lower[word.end() : word.end() + 1] in (":", "=") and _opens_another(lower, word.end() + 1)):
             continue
-        start, password = given.start("value"), word.lastgroup == "password"
-        end = start + len(_trimmed(given["value"], given["quote"]))
-        alone = text[end : end + 1] in ("", "\n", "\r", given["quote"] or "\n")
-        if not given["quote"] and regex(_UNQUOTED_CODE).search(given["value"]):
+        password = word.lastgroup == "password"
+        if not _meant(text, lower, word, password=password):
             continue
-        if not looks_secret(text[start:end], password=password, plain=alone and given["by"] not in _SPOKEN):
+        span = _assigned(text, lower, word, password=password)
+        if span is None and password:
+            span = _told(text, word)
+        if span is not None:
+            yield ("password" if password else "secret"), span
+
+
+def _starts(lower: str) -> list[int]:
+    """Return where words may begin. Looking for each beginning by itself is quicker than one pattern for all."""
+    places: set[int] = set()
+    for stem in _stems(lower.isascii()):
+        at = lower.find(stem)
+        while at >= 0:
+            places.add(at)
+            at = lower.find(stem, at + 1)
+    return sorted(places)
+
+
+@functools.cache
+def _stems(ascii_only: bool) -> tuple[str, ...]:
+    """Return the shortest beginnings of the words, as far as they are no patterns."""
+    words = [word for group in ("password", "key") for word in table()["words"][group]]
+    literal = {re.match(r"(?:[^\\\[({?](?!\?))+", word)[0] for word in words}  # type: ignore[index]
+    shortest = (one for one in literal if not any(one != other and one.startswith(other) for other in literal))
+    return tuple(one for one in shortest if one.isascii() or not ascii_only)
+
+
+@functools.cache
+def _words() -> re.Pattern[str]:
+    named = table()["words"]
+    return re.compile(f"(?P<password>{'|'.join(named['password'])})|(?P<key>{'|'.join(named['key'])})")
+
+
+@functools.cache
+def _before_key() -> re.Pattern[str]:
+    return re.compile(table()["words"]["before_key"].replace("\n", "") + r"(?:[ _-]|'s )?$")
+
+
+def _meant(text: str, lower: str, word: re.Match[str], *, password: bool) -> bool:
+    """Tell whether it is that word, and not the end of another."""
+    start = word.start()
+    before = lower[max(0, start - 20) : start]
+    if not password and word[0].startswith(("key", "schlüssel")):
+        return regex(_OTHER_KEY).search(before) is None
+    if regex(_WEAK).fullmatch(word[0]) is None or not before[-1:].isalpha():
+        return True
+    camel = text[start].isupper() and text[start - 1].islower()
+    joined = word[0] in ("pass", "pwd") and lower[word.end() : word.end() + 1] in ("=", ":", '"')
+    return camel or (joined and regex(_OWN_END).search(before) is None)
+
+
+def _assigned(text: str, lower: str, word: re.Match[str], *, password: bool) -> Span | None:
+    for way, pattern in _ways(word[0].isascii()):
+        head = pattern.match(text, word.end())
+        if head is None or (
+            way == "called"
+            and not regex(r"\(\s{0,8}[\"'][\w.-]{0,60}$").search(text[max(0, word.start() - 70) : word.start()])
+        ):
             continue
-        if given.end("value") - start == _HEAD_CHARS:
-            tail = regex(_TAIL).search(text, given.end("value"))
-            end = tail.end() if tail else len(text)
-        yield ("password" if password else "secret"), (start, end)
+        if way == "column":
+            span = _column(text, word) if password else None
+            if span is not None:
+                return span
+            continue
+        if way == "block":
+            return _block(text, word.start(), head.end())
+        span = _value(text, lower, word, head, way, password=password)
+        if span is not None:
+            return span
+    return _flagged(text, word, password=password)
 
 
-def sentences(text: str) -> Iterator[tuple[str, Span]]:
-    """Find passwords that are told in a sentence; there only what holds letters and digits is taken for one."""
-    lower = text.replace("İ", "I").lower()
-    for word in regex(_PASSWORDS).finditer(lower):
-        span = _told(text, word.start(), word.end())
-        value = _trimmed(text[slice(*span)], "").rstrip("!?")
-        if len(value) >= _LEAST_TOLD and mixed(value) and looks_secret(value, password=True, plain=False):
-            yield "password", (span[0], span[0] + len(value))
+@functools.cache
+def _ways(english: bool) -> tuple[tuple[str, re.Pattern[str]], ...]:
+    ending = _WHICH if english else r"\w{0,3}"
+    return tuple((way, re.compile(ending + pattern.format(_BESIDE, _Q))) for way, pattern in _WAYS)
 
 
-def _told(text: str, start: int, end: int) -> Span:
-    """Return where the value of the word for a password at `start` to `end` is told; an empty span where it is not."""
-    said = regex(_SAID).match(text, end)
-    if said is not None:
-        return said.span("value")
-    changed = regex(_CHANGED).match(text, end)
-    if changed is not None:
-        before, behind = text[max(0, start - _VERB_CHARS) : start], text[changed.end() :][:_VERB_CHARS]
-        if regex(_CHANGE).search(before) or regex(_CHANGE_BEHIND).search(behind):
-            return changed.span("value")
-    first = max(0, start - 2 * _HEAD_CHARS)
-    before = text[first:start]
-    used = regex(_AS).search(before) if " as " in before else None
-    return (first + used.start("value"), first + used.end("value")) if used else (0, 0)
+def _block(text: str, start: int, end: int) -> Span | None:
+    """Return where a YAML block begins and ends: the lines that stand further in than the name's."""
+    line = text[text.rfind("\n", 0, start) + 1 : start]
+    own = len(line) - len(line.lstrip(" "))
+    block = regex(r"( +)[^\n]+(?:\n\1[^\n]*){0,200}").match(text, end)
+    if block is None or len(block[1]) <= own or "[REDACTED:" in block[0]:
+        return None
+    return end + len(block[1]), block.end()
 
 
-def _trimmed(value: str, quote: str) -> str:
-    """Leave the sentence's own marks out of a value that is not in quotes."""
-    return value if quote else value.rstrip(".,;:)]}，。；、）")
+def _column(text: str, word: re.Match[str]) -> Span | None:
+    """Return where the first password stands in a table (CSV, Markdown) that has the word for it as a heading."""
+    first = text.rfind("\n", 0, word.start()) + 1
+    before = text[max(first, word.start() - 400) : word.start()]
+    mark = next(
+        (one for one in "|\t;," if one in before or text[word.end() : word.end() + 20].lstrip().startswith(one)), ""
+    )
+    if not mark or regex(r"[:=({]").search(before):
+        return None
+    row, at = text.find("\n", word.end()) + 1, before.count(mark)
+    if word[0] in text[row : row + 200].lower():
+        return None  # a heading again
+    for _ in range(_MOST_ROWS if row else 0):
+        line = regex(r"[^\n]{0,2000}").match(text, row)
+        cells = line[0].split(mark) if line else []
+        if line is None or len(cells) <= max(at, 1):
+            return None
+        value = cells[at].strip(" \t\"'`\r")
+        if strong(value) and " " not in value:
+            start = text.index(value, row + len(mark.join(cells[:at])))
+            return start, start + len(value)
+        row = line.end() + 1
+    return None
+
+
+def _value(text: str, lower: str, word: re.Match[str], head: re.Match[str], way: str, *, password: bool) -> Span | None:
+    found = head.groupdict()
+    start, quote, by = head.end(), found.get("open") or "", found.get("by") or ""
+    if _opens_another(lower, start):
+        return None
+    end = _closed(text, start, quote) if quote else None
+    if end is None:
+        bare = regex(_BARE).match(text, start)
+        if bare is None or (not quote and regex(_UNQUOTED_CODE).search(bare[0])):
+            return None
+        end = start + len(_trimmed(bare[0]))
+        quote = ""
+        if by.startswith("%"):
+            end = min(
+                (place for mark in ("%26", "%22", "&") if (place := text.find(mark, start, end)) >= 0), default=end
+            )
+    value = text[start:end]
+    if way == "below" and text[end : end + 1] not in ("", "\n"):
+        return None
+    option = by == "=" and (
+        text[word.start()].isupper() or regex(_OPTION).search(text[max(0, word.start() - 34) : word.start()])
+    )
+    alone = bool(quote) or bool(option) or text[end : end + 1] in ("", "\n", "\r")
+    plain = alone and by not in _SPOKEN and (way in ("given", "typed", "pair", "called", "element"))
+    given = _Given(value, way, by, plain=plain, quoted=bool(quote))
+    if not (_is_password(lower, word, given) if password else _is_key(text, lower, word, given)):
+        return None
+    if not quote and end - start == _HEAD_CHARS:
+        tail = regex(_TAIL).search(text, end)
+        end = tail.end() if tail else len(text)
+    return start, end
+
+
+def _is_password(lower: str, word: re.Match[str], given: _Given) -> bool:
+    if given.way in _LOOSE:
+        return strong(given.value)
+    one = word[0] in ("passphrase", "psk") or given.by == "="  # of several words
+    if " " in given.value and not (one or strong(given.value)):
+        return False
+    weak = regex(_WEAK).fullmatch(word[0]) and given.by != "=" and not (given.quoted and _joined(lower, word))
+    return looks_secret(given.value, password=True, plain=given.plain and not weak, quoted=given.quoted)
+
+
+def _is_key(text: str, lower: str, word: re.Match[str], given: _Given) -> bool:
+    named = word[0] == "secret"
+    before = lower[max(0, word.start() - 20) : word.start()]
+    if given.way in _LOOSE or (word[0].startswith(("key", "schlüssel")) and not _before_key().search(before)):
+        return random(given.value)
+    if named and given.by == "=" and text[word.start()].isupper() and "/" not in given.value:
+        return looks_secret(given.value, password=True, plain=given.plain, quoted=given.quoted)
+    least = 8 if named and given.by in ("=", ":") and (given.quoted or given.plain) else 12
+    return " " not in given.value and looks_secret(
+        given.value, password=False, plain=False, quoted=given.quoted, least=least
+    )
+
+
+def _joined(lower: str, word: re.Match[str]) -> bool:
+    """Tell whether the word is the end of a name, as in `dbPass`."""
+    return word.start() > 0 and (lower[word.start() - 1].isalnum() or lower[word.start() - 1] == "_")
+
+
+def _closed(text: str, start: int, quote: str) -> int | None:
+    """Return where the value in `quote` ends; None where it isn't closed on its line, or is empty."""
+    closing = "\\" if quote.startswith("\\") else quote
+    end = text.find(closing, start, start + _MOST_QUOTED)
+    return end if end - start >= 3 and "\n" not in text[start:end] else None
+
+
+def _flagged(text: str, word: re.Match[str], *, password: bool) -> Span | None:
+    """Return where the value of an option of the command line stands, as in `--db-password …`."""
+    if not regex(_OPTION).search(text[max(0, word.start() - 34) : word.start()]):
+        return None
+    given = regex(r"[ \t]+(?P<quote>[\"']?)(?P<value>[^\s\"'`<>|;-][^\s\"'`<>|;]{3,400})").match(text, word.end())
+    if given is None:
+        return None
+    good = (given["quote"] and len(given["value"]) > 5) or (strong(given["value"]) if password else False)
+    good = good or looks_secret(given["value"], password=password, plain=False)
+    return given.span("value") if good and not given["value"].startswith(("[", "$")) else None
+
+
+def _told(text: str, word: re.Match[str]) -> Span | None:
+    """Return where the value of the word for a password is told; None where it is not."""
+    for pattern, enough in ((_said(word[0]), strong), (_direct(), stark), (regex(_CHANGED), strong)):
+        said = pattern.match(text, word.end()) if pattern else None
+        if said is None or (pattern is regex(_CHANGED) and not _changes(text, word.start(), said.end())):
+            continue
+        span = _enough(text, said.span("value"), enough)
+        if span is not None:
+            return span
+    first = max(0, word.start() - 2 * _HEAD_CHARS)
+    before = text[first : word.start()]
+    used = regex(_AS).search(before) if regex(_LINK).search(before) else None
+    return _enough(text, (first + used.start("value"), first + used.end("value")), strong) if used else None
+
+
+def _changes(text: str, start: int, end: int) -> bool:
+    """Tell whether a verb of change stands before the word, or behind the value."""
+    before, behind = text[max(0, start - _VERB_CHARS) : start], text[end : end + _VERB_CHARS]
+    return bool(regex(_CHANGE).search(before) or regex(_CHANGE_BEHIND).search(behind))
+
+
+def _enough(text: str, span: Span, enough: Callable[[str], bool]) -> Span | None:
+    """Return where in `span` the value stands, without the sentence's own marks; None where it isn't `enough`."""
+    whole = _trimmed(text[slice(*span)])
+    value = whole.rstrip("!?")
+    if not value.isascii():  # what is written without spaces goes on after the password: …です, 입니다
+        run = regex(r"[!-~]{6,}").match(value)
+        foreign = regex(r"[\u3040-\u9fff\uac00-\ud7af]").search(value)
+        value = run[0] if run and foreign else value
+    good = len(value) >= _LEAST_TOLD and (mixed(value) or "!" in value) and (enough(value) or enough(whole))
+    return (span[0], span[0] + len(value)) if good else None
+
+
+@functools.cache
+def _said(word: str) -> re.Pattern[str] | None:
+    """Return the pattern of what stands between that word and the password in the languages that have the word."""
+    rows = [row for row in table()["prose"]["rows"] if re.match(row[0], word)]
+    verbs = "|".join(row[1] for row in rows)
+    ending = "" if re.match(_NO_ENDING, word) else r"\w{0,6}"
+    if not rows:
+        return None
+    return re.compile(
+        rf"{ending}(?:[ \t,]+[^.!?;:=\n\"'`]{{1,48}}?)??[ \t]*"
+        rf"(?:(?<!\w)(?:{verbs})(?!\w)|[:：–—]|-(?= )|->|是|为|為|は|는|은|คือ)"
+        rf"(?:[ \t]*:)?(?:[ \t]+(?:now|still|currently|jetzt|nun|ahora|maintenant|теперь))?[ \t]*{_VALUE}"
+    )
+
+
+@functools.cache
+def _direct() -> re.Pattern[str]:
+    return re.compile(rf"\w{{0,4}}[ \t:,]{{1,3}}{_VALUE}")
+
+
+def _trimmed(value: str) -> str:
+    """Leave the sentence's own marks, and the next pair, out of a value that is not in quotes."""
+    pair = regex(_NEXT_PAIR).search(value, 1)
+    return (value[: pair.start()] if pair else value).rstrip(".,;:)]}，。；、）")
 
 
 def _opens_another(lower: str, start: int) -> bool:
     """Tell whether what stands there is the next word with its value, as in `token=password=x`."""
-    word = regex(_WORDS).match(lower, start)
+    word = _words().match(lower, start)
     return word is not None and lower[word.end() : word.end() + 1] in (":", "=", "：")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import random
+import re
 import string
 import time
 
@@ -11,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dream.errors import SettingsError
-from dream.redact import redact
+from dream.redact import forms, redact
 
 # Put together here so that no scanner takes this file for a leak.
 ALNUM = string.ascii_letters + string.digits
@@ -81,6 +83,26 @@ ASSIGNED = [
 ]
 
 ORDINARY = [
+    "password: z.string().min(8)",
+    "DB_PASSWORD=op://Engineering/postgres/password",
+    "PASSWORD_MIN_LENGTH=12\nTOKEN_TTL_SECONDS=3600",
+    '<input type="password" name="password" autocomplete="current-password" required>',
+    "[sudo] password for eve: \nSorry, try again.",
+    "gcloud secrets versions access latest --secret=db-password --project=fleet-421907",
+    "STRIPE_KEY=" + "sk_test_" + "x" * 24,
+    "toolu_01A09q90qw90lq917835lq9 and req_011CSHoEeqs5C35K2UUqR7Fy",
+    "secretName: tls-secret-2024, secretKeyRef:\n  name: app-secrets",
+    "mysql -h db -P 3306 -u root -p shop",
+    "docker run -p 8080:80 nginx; ssh -p 2222 eve@host",
+    "error code for timeouts is 40421, zip code for Berlin is 10115",
+    "- Code style as refactored (PR #131), Pass model via query: `?model=a-1`",
+    "pytest: pass: 34 fail: 2",
+    "cookie: theme=dark; lang=en-US",
+    "The seed phrase has twelve words and you should write them on paper, never in a photo.",
+    "tx 0x4c686044d261c1c465c6636c30ad3888ed19a02ac558ed949e1597ba30d66904 is pending",
+    "password: ${DB_PASSWORD:-} token: ${{ secrets.GITHUB_TOKEN }}",
+    "密码长度为8到20位",
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk",
     "The password is stored in 1Password.",
     "the password was changed in 2023",
     "The password for the course is in chapter3.",
@@ -124,6 +146,99 @@ def test_a_key_of_its_own_shape_becomes_a_mark_of_its_kind(kind: str, secret: st
 @pytest.mark.parametrize(("frame", "secret", "kind"), ASSIGNED)
 def test_a_value_where_a_secret_stands_becomes_a_mark(frame: str, secret: str, kind: str) -> None:
     assert redact(frame.format(secret)) == (frame.format(f"[REDACTED:{kind}]"), (kind,))
+
+
+POOLS = {
+    "a": ALNUM,
+    "A": string.ascii_uppercase + string.digits,
+    "l": LETTERS,
+    "d": string.digits,
+    "x": "0123456789abcdef",
+    "w": ALNUM + "_-",
+    "b": ALNUM + "+/",
+    "e": "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz",
+    "s": "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567",
+}
+
+
+def _made(example: str) -> str:
+    """Fill the slots of an example in forms.toml: {a36} with 36 letters and digits, {n64} with 64 numbers."""
+    chosen = random.Random(example)
+
+    def slot(match: re.Match[str]) -> str:
+        size = int(match[2])
+        if match[1] == "n":
+            return ", ".join(str(chosen.randrange(256)) for _ in range(size))
+        text = "".join(chosen.choices(POOLS[match[1]], k=size))
+        return "7aK"[: max(0, size - 5)] + text[len("7aK"[: max(0, size - 5)]) :] if match[1] in "awe" else text
+
+    return re.sub(r"\{([aAldxwbesn])(\d+)\}", slot, example)
+
+
+ROWS = [
+    *(tuple(row) for row in forms.table()["keys"]),
+    *(tuple(row) for row in forms.table()["forms"]),
+    *(tuple(row) for row in forms.table()["places"]["rows"]),
+    *(("password", row[0], row[1], row[2]) for row in forms.table()["prose"]["rows"]),
+]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]} {row[1][:12]}")
+def test_each_row_of_the_table_finds_its_own_example(row: tuple[str, str, str, str]) -> None:
+    example = _made(row[3])
+    before, secret, behind = re.split("[«»]", example)
+    text = f"{before}{secret}{behind}"
+
+    found, kinds = redact(text)
+    for part in secret.split("\n"):
+        assert part not in found
+    assert row[0] in kinds
+    assert redact(found)[0] == found
+
+
+PASTED = [  # text with «what has to go», as people paste it
+    ".env\nSMTP_PWD=«Lime.Tree9»\nPORT=8080",
+    '{{"body":"{{\\"user\\":\\"eve\\",\\"password\\":\\"«plinth-R1bbon»\\"}}"}}',
+    "<login><password>«orchid-Tram7»</password></login>",
+    '<add key="GatewayPassword" value="«way-kEEper8»" />',
+    '{{"name": "SESSION_SECRET", "value": "«{x32}»"}}',
+    "- name: DB_PASSWORD\n  value: «gr4velPit»",
+    "vault:\n  passphrase: >-\n    «seventeen rusty kettles\n    orbit a museum»\n  threshold: 3",
+    "define( 'DB_PASSWORD', '«q)zP4(wren»' );",
+    'let password: &str = "«gr4velPit»";',
+    "#OLD_DB_PASSWD=«Xylo.phone-56»   <- still valid",
+    "| login | password |\n|---|---|\n| eve | «gr4vel.Pit» |",
+    "username,password\neve,«gr4velPit9»\n",
+    "wget --http-password=«oakleaf» https://example.org",
+    "data=%7B%22password%22%3A%22«frost9Lamp»%22%7D",
+    "AWS Secret Access Key [None]: «{b40}»",
+    "Password:\n«Hunter-22»\nbye",
+    "user: bob pass: «kite88Run»",
+    "hasło do bazy to «Zubr.wKniei3», login postgres",
+    "와이파이 비번 «sky1234!»",
+    "http://eve:«p@ss!w0rd»@proxy.example:8080",
+    "«{b64}\n{b64}\n-----END RSA PRIVATE KEY-----»",
+    "key «AKIA{A9}\n{A7}»\nthanks",
+    "export GITHUB_TOKEN=«ghp_{a20}\\\n  {a16}»\n",
+    "a «ghp_{a20}\u200b{a16}» b",
+]
+
+
+@pytest.mark.parametrize("text", PASTED)
+def test_what_people_paste_loses_its_secret_and_nothing_else(text: str) -> None:
+    before, secret, behind = re.split("[«»]", _made(text.replace("{{", "{").replace("}}", "}")))
+
+    found = redact(before + secret + behind)[0]
+    assert found.startswith(before)
+    assert found.endswith(behind)
+    assert re.fullmatch(r"\[REDACTED:[a-z-]+\]", found[len(before) : len(found) - len(behind)].rstrip("!"))
+
+
+def test_base64_that_hides_a_secret_goes_and_other_base64_stays() -> None:
+    hidden = base64.b64encode(b"postgres://eve:walrus5@db.example/shop").decode()
+    plain = base64.b64encode(b"the quick brown fox jumps over it").decode()
+
+    assert redact(f"echo {hidden} | base64 -d; {plain}")[0] == f"echo [REDACTED:encoded-secret] | base64 -d; {plain}"
 
 
 @pytest.mark.parametrize("text", ORDINARY)
@@ -215,6 +330,13 @@ def test_redacting_again_changes_nothing(parts: list[str], joint: str) -> None:
         "sk-" * 330_000,
         ("M" + "a" * 23 + ".") * 40_000,
         "[REDACTED:x]" * 83_000,
+        "cookie: " * 40_000,
+        "password,\n" * 30_000,
+        "seed phrase is " * 20_000,
+        "mysql -p " * 40_000,
+        ("a1" * 200 + "\na1b2\n") * 2_400,
+        "a \u200b" * 250_000,
+        "-----END PRIVATE KEY-----\n" * 12_000,
         "".join(random.Random(1).choices(string.printable, k=1_000_000)),
     ],
     ids=lambda text: text[:12],

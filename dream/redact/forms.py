@@ -1,0 +1,328 @@
+"""Secrets by how they are written: the rows of forms.toml, key blocks, passwords in addresses, numbers that check.
+
+The same for keys that a line's end or characters that can't be seen have cut, and for what base64 hides.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import functools
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from dream.redact.values import looks_secret, mixed, placeholder, regex, strong
+
+Span = tuple[int, int]
+Finder = Callable[[str], Iterator[tuple[str, Span]]]
+
+_LEAST_KEY = 16  # characters of the shortest word that a row of keys can match
+_KEY_BLOCK_CHARS = 32_768  # between BEGIN and END; an RSA key of 16,384 bits has 13 KB
+_BLOCK = r"(?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)"
+_BEGIN = rf"-----? ?BEGIN {_BLOCK} ?-----?"
+_END = rf"-----? ?END {_BLOCK} ?-----?"
+_KEY_BODY = r"(?:(?:\s|\\[nr])*[A-Za-z0-9+/=]{24,})+(?:(?:\s|\\[nr])*[A-Za-z0-9+/]{1,76}={1,2})?"
+# What the base64 of private keys begins with, where BEGIN is missing: PKCS 1 and 8, EC, Ed25519, OpenSSH.
+_KEY_STARTS = (
+    r"(?<![A-Za-z0-9+/])(?:MII[A-Za-z0-9+/]{3}(?:IBADANBgkq|IBAAK)|MHcCAQEE|MHQCAQEE|MIGHAgEAMBMGByqGSM49|MC4CAQAwBQYDK2Vw"
+    r"|b3BlbnNzaC1rZXktdjE)[A-Za-z0-9+/=]{16,}" + _KEY_BODY.replace("+(?:", "*(?:", 1)
+)
+_BODY_LINES = r"(?:^|\n)(?P<value>(?:[ \t>]{0,8}[A-Za-z0-9+/=]{16,80}\s{1,2}){1,400})$"
+
+_IN_URL = (
+    r"(?<=:)//[^\s:@/\"'<>]{0,128}:(?P<value>[^\s/\"'<>]{1,256}|[^\s/\"'<>:]{1,64}/[^\s\"'<>:]{1,64})@(?=[\w.\[{$-])"
+)
+_USER_OF_URL = r"(?<=//)(?P<value>[\w-]{20,255})(?=@)"
+
+# A payment card's number: in groups as it is printed, or beside the word for a card; the last digit must be right.
+# The character before is looked at after the first digit, so that the search can skip to one.
+_CARD = r"[2-6](?<![\w-].)(?:\d{3}(?:[ -]\d{4}){3}|(?<=3)[47]\d{2}[ -]\d{6}[ -]\d{5}|\d{15}|(?<=3)[47]\d{13})(?![\w-])"
+_CARD_WORDS = r"(?i)card|karte|carte|tarjeta|visa|amex|mastercard|карт|卡|カード|카드"
+_CARD_NEAR = 40  # characters before a number without groups in which that word stands
+_IBAN = r"[A-Z](?<![\w-].)[A-Z]\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![\w-])"
+
+_HEAD = 5  # letters by which the words of a text are looked up; more may follow, as in `Alarmanlage`
+_WORD = r"[^\W\d_]+"
+_UNSEEN = "\u200b\u200c\u200d\u2060\ufeff\u00ad"
+_CUT_LINE = (
+    r"\n(?P<indent>[ \t>|│]{0,12})(?=[\w+/=.~-]{0,200}\d)(?P<rest>[\w+/=.~-]{4,400})(?=[\"'`,;)\]}\\ \t]{0,4}(?:\n|$))"
+)
+_CUT_HEAD = r"[\w+/=.~:$-]{4,400}"  # read backwards
+_ENCODED = r"[A-Za-z0-9+/_-]{24,}={0,2}"
+_MOST_ENCODED = 65_536
+
+
+@functools.cache
+def table() -> dict[str, Any]:
+    """Return forms.toml, read once when the first text is."""
+    return tomllib.loads(Path(__file__).with_name("forms.toml").read_text(encoding="utf-8"))
+
+
+@functools.lru_cache(maxsize=4)
+def lowered(text: str) -> str:
+    """Return `text` in lower case, each character at its place."""
+    return text.replace("İ", "I").lower()  # the one letter that grows in lower case would shift every place
+
+
+@functools.lru_cache(maxsize=4)
+def _long_words(text: str) -> str:
+    """Return only those words of `text` in which a key can stand: a fifth of it, so looking for keys there is cheap."""
+    return "\n".join([word for word in text.split() if len(word) >= _LEAST_KEY])
+
+
+@functools.cache
+def _key_rows() -> tuple[tuple[str, tuple[str, ...], str], ...]:
+    """Return the kind, what stands in every one, and the pattern of each row."""
+    begun = [
+        (kind, tuple(prefixes.split(" ")), rf"(?:{'|'.join(map(re.escape, prefixes.split(' ')))})(?:{tail})")
+        for kind, prefixes, tail, _ in table()["keys"]
+    ]
+    formed = [(kind, (inside,), form) for kind, inside, form, _ in table()["forms"]]
+    return (*begun, *formed)
+
+
+def _beginnings_in(dense: str) -> set[str]:
+    longest = set(_beginnings().findall(dense))
+    return {word[:size] for word in longest for size in range(1, len(word) + 1)}
+
+
+@functools.cache
+def _beginnings() -> re.Pattern[str]:
+    return re.compile(
+        branches(sorted({needle for _, needles, _ in _key_rows() for needle in needles if len(needle) > 1}))
+    )
+
+
+def keys(text: str) -> Iterator[tuple[str, Span]]:
+    """Find the keys that tell themselves by a prefix or a form."""
+    dense = _long_words(text)
+    there = _beginnings_in(dense)
+    for kind, needles, pattern in _key_rows():
+        if (len(needles[-1]) == 1 or any(map(there.__contains__, needles))) and regex(pattern).search(dense):
+            for match in regex(pattern).finditer(text):
+                before = text[match.start() - 1 : match.start()]
+                inside = before.isascii() and (before.isalnum() or before == "_")  # of a longer word
+                inside = inside or (before in ("/", "+") and match[0][:6].isalnum())  # of a picture
+                if not inside and not _example(match[0]):
+                    yield kind, match.span()
+
+
+def _example(key: str) -> bool:
+    """Tell whether it stands for a key in an example: `sk_test_xxxxxxxx`, `ghp_your_token_here`."""
+    return re.search(r"(?i)x{6}|\*{3}|\.{3}|0{10}|1234567890abcdef$|your[_-]", key) is not None
+
+
+def key_blocks(text: str) -> Iterator[tuple[str, Span]]:
+    """Find private keys from BEGIN to END; one whose end or beginning is missing, as far as it looks like a key."""
+    if "PRIVATE KEY" in text or "OpenVPN Static" in text:
+        yield from _blocks(text)
+    if any(start in text for start in ("MII", "MHcCAQEE", "MHQCAQEE", "MIGHAgEA", "MC4CAQAw", "b3BlbnNzaC1r")):
+        for match in regex(_KEY_STARTS).finditer(text):
+            yield "private-key", match.span()
+
+
+def _blocks(text: str) -> Iterator[tuple[str, Span]]:
+    ends = list(regex(_END).finditer(text))
+    done = at = 0
+    for begin in regex(_BEGIN).finditer(text):
+        while at < len(ends) and ends[at].start() < begin.end():
+            at += 1
+        end = ends[at] if at < len(ends) else None
+        body = regex(_KEY_BODY).match(text, begin.end())
+        if end is not None and end.start() - begin.end() <= _KEY_BLOCK_CHARS:
+            done = end.end()
+            if end.start() - begin.end() > 3:  # not just the two lines, named side by side
+                yield "private-key", (begin.start(), end.end())
+        elif body:
+            yield "private-key", (begin.start(), body.end())
+    for end in ends:
+        first = max(done, end.start() - _KEY_BLOCK_CHARS)
+        lines = regex(_BODY_LINES).search(text[first : end.start()]) if end.start() >= done else None
+        if lines:
+            yield "private-key", (first + lines.start("value"), end.end())
+        done = max(done, end.end())
+
+
+# Rows of places
+
+
+@functools.cache
+def _places() -> tuple[dict[str, list[tuple[str, str]]], dict[str, list[str]]]:
+    """Return the rows (kind, pattern) by what they begin with, and those beginnings by their first letters.
+
+    An underscore is a space there, so that a word begins after one too. None are kept where a beginning
+    may stand anywhere: it is no letters, or those of a script without spaces.
+    """
+    rows: dict[str, list[tuple[str, str]]] = {}
+    parts: dict[str, str] = table()["parts"]
+    for kind, needles, tail, _ in table()["places"]["rows"]:
+        whole = functools.reduce(lambda made, part: made.replace(f"~{part}~", parts[part]), parts, tail)
+        for needle in needles.split("|"):
+            rows.setdefault(needle.replace("_", " "), []).append((kind, f"(?i){whole}"))
+    by_word: dict[str, list[str]] = {}
+    for beginning in rows:
+        first = regex(_WORD).match(beginning)
+        by_word.setdefault(first[0][:_HEAD] if first and first[0] < "\u0590" else "", []).append(beginning)
+    return rows, by_word
+
+
+def branches(words: Sequence[str]) -> str:
+    """Return a pattern of `words` that looks at each letter once; the longest is taken first."""
+    tails: dict[str, list[str]] = {}
+    for word in words:
+        if word:
+            tails.setdefault(word[0], []).append(word[1:])
+    several = "|".join(re.escape(first) + branches(rest) for first, rest in tails.items())
+    return f"(?:{several}{'|' if several and '' in words else ''})"
+
+
+def places(text: str) -> Iterator[tuple[str, Span]]:
+    """Find what stands where a secret stands: in a command, a header, a cookie, behind `PIN` or `IBAN`."""
+    rows, by_word = _places()
+    spaced = lowered(text).replace("_", " ")
+    anywhere = [one for one in by_word[""] if not (spaced.isascii() and not one.isascii())]
+    for word in sorted(by_word.keys() & {one[:_HEAD] for one in set(regex(_WORD).findall(spaced))}):
+        for begin in by_word[word]:
+            yield from _behind(text, spaced, begin, rows[begin], anywhere=False)
+    for begin in anywhere:
+        yield from _behind(text, spaced, begin, rows[begin], anywhere=True)
+
+
+def _behind(
+    text: str, spaced: str, begin: str, rows: Sequence[tuple[str, str]], *, anywhere: bool
+) -> Iterator[tuple[str, Span]]:
+    at = spaced.find(begin)
+    while at >= 0:
+        if anywhere or not at or not spaced[at - 1].isalnum():
+            for kind, pattern in rows:
+                yield from _placed(text, regex(pattern).match(text, at + len(begin)), kind)
+        at = spaced.find(begin, at + 1)
+
+
+def _placed(text: str, match: re.Match[str] | None, kind: str) -> Iterator[tuple[str, Span]]:
+    groups = match.groupdict() if match is not None else {}
+    for name in ("value", "quoted", "strong", "key"):
+        value = groups.get(name)
+        if match is None or not value or placeholder(value):
+            continue
+        good = {"strong": strong, "key": _like_a_key}.get(name, bool)(value)
+        if good:
+            yield kind, match.span(name)
+
+
+def _like_a_key(value: str) -> bool:
+    return looks_secret(value, password=False, plain=False, quoted=True)
+
+
+def addresses(text: str) -> Iterator[tuple[str, Span]]:
+    """Find the passwords in connection strings, `scheme://user:password@host`, and keys in the user's place."""
+    if "://" not in text or "@" not in text:
+        return
+    for match in regex(_IN_URL).finditer(text):
+        value = match["value"]
+        if not re.search(
+            r"^[\[{%<]|^\$[A-Z_]+$|^\$[{(]|^\*+$|^x+$|^\d{2,5}/|(?i:^(?:your[_-]?)?(?:password|passwd|pwd|secret)$)",
+            value,
+        ):
+            yield "password", match.span("value")
+    for match in regex(_USER_OF_URL).finditer(text):
+        if mixed(match["value"]) and not placeholder(match["value"]):
+            yield "secret", match.span("value")
+
+
+def numbers(text: str) -> Iterator[tuple[str, Span]]:
+    """Find the numbers of payment cards and bank accounts whose check digits are right."""
+    for match in regex(_CARD).finditer(text):
+        digits = [int(mark) for mark in match[0] if mark.isdecimal()]
+        near = text[max(0, match.start() - _CARD_NEAR) : match.start()]
+        if _checks(digits) and (len(match[0]) > len(digits) or regex(_CARD_WORDS).search(near)):
+            yield "payment-card", match.span()
+    for match in regex(_IBAN).finditer(text):
+        plain = match[0].replace(" ", "")
+        if 15 <= len(plain) <= 34 and int("".join(str(int(mark, 36)) for mark in plain[4:] + plain[:4])) % 97 == 1:
+            yield "iban", match.span()
+
+
+def _checks(digits: Sequence[int]) -> bool:
+    """Tell whether the last digit is the one that ISO/IEC 7812 (Luhn) asks for."""
+    doubled = [2 * digit - 9 * (digit > 4) for digit in digits[-2::-2]]
+    return sum(doubled) % 10 == -sum(digits[-1::-2]) % 10
+
+
+# Keys that are cut or covered
+
+
+def cut(text: str) -> Iterator[tuple[str, Span]]:
+    """Find keys that go on in the next line: what closes one line and what fills the next are one key."""
+    lines = list(regex(_CUT_LINE).finditer(text))
+    for at, line in enumerate(lines):
+        if at and lines[at - 1].end() == line.start():
+            continue  # seen with the line before
+        backwards = regex(_CUT_HEAD).match(text[max(0, line.start() - 400) : line.start()].rstrip("\\ ")[::-1])
+        if backwards is None:
+            continue
+        head = backwards[0][::-1]
+        first = text.rfind(head, 0, line.start())
+        pieces = [(first, head)]
+        for more in lines[at : at + 40]:
+            if len(pieces) > 1 and more.start() != pieces[-1][0] + len(pieces[-1][1]):
+                break
+            pieces.append((more.start("rest"), more["rest"]))
+        joined = "".join(piece for _, piece in pieces)
+        for kind, (start, end) in keys(joined):
+            if start < len(head) < end:
+                yield kind, (first + start, _place(pieces, end))
+
+
+def _place(pieces: Sequence[tuple[int, str]], end: int) -> int:
+    """Return where in the text the `end` of the joined pieces is."""
+    for start, piece in pieces:
+        if end <= len(piece):
+            return start + end
+        end -= len(piece)
+    return pieces[-1][0] + len(pieces[-1][1])
+
+
+def covered(finders: Sequence[Finder], text: str) -> Iterator[tuple[str, Span]]:
+    """Find with `finders` what is cut by characters that can't be seen."""
+    if not any(map(text.__contains__, _UNSEEN)):
+        return
+    kept = [place for place, mark in enumerate(text) if mark not in _UNSEEN]
+    plain = "".join(map(text.__getitem__, kept))
+    for finder in finders:
+        for kind, (start, end) in finder(plain):
+            first, last = kept[start], kept[end - 1] + 1
+            if last - first > end - start:
+                yield kind, (first, last)
+
+
+def encoded(finders: Sequence[Finder], text: str) -> Iterator[tuple[str, Span]]:
+    """Find base64 that hides what `finders` find."""
+    for word in regex(_ENCODED).finditer(_long_words(text)):
+        hidden = _decoded(word[0])
+        if hidden and any(next(finder(hidden), None) for finder in finders):
+            start = text.find(word[0])
+            while start >= 0:
+                yield "encoded-secret", (start, start + len(word[0]))
+                start = text.find(word[0], start + len(word[0]))
+
+
+def _decoded(word: str) -> str | None:
+    """Return the text that `word` is the base64 of; None where that is no text."""
+    body = word.rstrip("=")[:_MOST_ENCODED].replace("-", "+").replace("_", "/")
+    try:
+        if not _is_text(base64.b64decode(body[:24])):
+            return None
+        hidden = base64.b64decode(body[: len(body) - (len(body) % 4 == 1)] + "=" * (-len(body) % 4))
+    except binascii.Error:
+        return None
+    return hidden.decode("ascii") if _is_text(hidden) else None
+
+
+def _is_text(data: bytes) -> bool:
+    return data.isascii() and (
+        data.decode("ascii").isprintable() or all(mark >= 32 or mark in (9, 10, 13) for mark in data)
+    )
