@@ -49,7 +49,9 @@ class NewEntry:
     end of the span; both are empty where nobody knows the identities. `by_user` are the numbers, from 1, of the lines
     that the user's own messages bear out, `by_others` of those that only a tool's output or pasted text does, `by_tool`
     and `by_paste` of those that either said first, even if the agent repeats them; empty also where nobody looked.
-    `said` is when the last of its messages was, aware, where that is known.
+    `said` is when the last of its messages was, aware, where that is known. `rests` holds for each line who vouches
+    for it and the positions of the messages that it rests on, `u118,120`: u the user, a the agent, t a tool, p what
+    the user pasted, ? nobody known; empty where no summary was cited.
     """
 
     kind: Kind
@@ -65,6 +67,7 @@ class NewEntry:
     by_tool: tuple[int, ...] = ()
     by_paste: tuple[int, ...] = ()
     said: datetime | None = None
+    rests: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,7 @@ class Entry:
     by_tool: tuple[int, ...] = ()
     by_paste: tuple[int, ...] = ()
     said: datetime | None = None
+    rests: tuple[str, ...] = ()
 
     @property
     def when(self) -> datetime:

@@ -16,6 +16,7 @@ from dream.consolidate.prepare import prepare, safe, whole
 from dream.errors import AnswerUnusable, ModelError, ModelInaccessible, PromptTooLong, SpendingLimit
 from dream.llm.model import ChatMessage, Model
 from dream.models import Diagnostic, Kept, Message, NewEntry, Report, Usage
+from dream.provenance import citing
 from dream.settings import Settings
 from dream.store.stuck import Stuck
 
@@ -178,9 +179,19 @@ class Summariser:
         name = model or self._model.name
         if not text:
             return Batch((NewEntry("nothing", "", key, cut.span(items), 0, name, cut.ids(items)),), usage)
-        text, kept = fidelity.completed(text, [item.message for item in items], self._zone)
+        messages = {item.position: item.message for item in items}
+        told = citing.cited(text, messages)
+        text, kept = fidelity.completed("\n".join(line.text for line in told), list(messages.values()), self._zone)
+        told += (
+            citing.cited("\n".join(text.split("\n")[len(told) :]), messages)
+            if len(told) < len(text.split("\n"))
+            else []
+        )
+        told = citing.with_wishes(told, messages)
+        text = "\n".join(line.text for line in told)
         entry = NewEntry("summary", text, key, cut.span(items), self._model.count(text), name, cut.ids(items))
-        return Batch((attributed(entry, [item.message for item in items]),), usage, kept)
+        entry = replace(entry, rests=tuple(line.rests for line in told))
+        return Batch((attributed(entry, list(messages.values())),), usage, kept)
 
     def _raw(self, key: str, items: Sequence[Item], usage: Usage, reason: str) -> Batch:
         """Keep `items` as they were said, and report it; once a session where the model is not asked any more."""

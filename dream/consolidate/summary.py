@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from dream.errors import AnswerUnusable
 from dream.llm.model import Completion
+from dream.provenance.citing import without_citation
 from dream.wording import coverage
 
 SLACK_TOKENS = 200  # a chunk of a few words may need more than its own length to be told in whole sentences
@@ -69,8 +70,8 @@ def _bare(text: str) -> str:
 
 def _is_example(line: str, prompt: str, conversation: str) -> bool:
     """Tell whether `line` is one of the prompt, with whatever numbers, that the conversation does not bear out."""
-    fact = line.strip()
-    if _numberless(fact) not in (_numberless(own.strip()) for own in prompt.splitlines()):
+    fact = without_citation(line)[0].strip()
+    if _numberless(fact) not in (_numberless(without_citation(own)[0].strip()) for own in prompt.splitlines()):
         return False
     return coverage(fact, conversation) < SAID
 

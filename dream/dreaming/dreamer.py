@@ -19,7 +19,7 @@ from dream.models import MEMORY_FILES, Entry, Finding, Proposal
 from dream.phases import phase1, phase2
 from dream.phases.brief import Brief
 from dream.phases.draft import Draft
-from dream.phases.guards.case import Protected, late, others, said
+from dream.phases.guards.case import Protected, late, named, others, said, wishes
 from dream.phases.naming import told
 from dream.phases.phase2 import Edited
 from dream.reports import BatchReport
@@ -146,6 +146,8 @@ class Dreamer:
             rejected=self._workspace.rejected(),
             said=said(batch),
             others=others(batch),
+            wishes=wishes(batch),
+            known=named(batch, found.texts),
             told=told(batch),
             late=late(batch),
             learnt=partial(trace.said, self._workspace),

@@ -265,8 +265,8 @@ def of_line(stated: Statement) -> Statement:
 
 
 def lines(text: str) -> Iterator[str]:
-    """Yield the lines of an entry, without their bullets."""
+    """Yield the lines of an entry, without their bullets, and without what the user said to the line above."""
     for row in text.split("\n"):
         bare = re.sub(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+", "", row).strip()
-        if bare and not bare.startswith("#"):
+        if bare and not bare.startswith(("#", "> ")):
             yield bare

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from dream.models import Finding, MemoryFile, Outcome, State
 from dream.phases.draft import Draft, Edit, EditError, gone, lines, plain_ends
 from dream.phases.guards import Case, Protected, Verdict, check
+from dream.phases.guards.source import in_own_words
 from dream.phases.naming import with_sources
 from dream.phases.parting import parted
 from dream.phases.similar import content_words, contradicts, coverage, differs, nearest, states
@@ -64,6 +65,7 @@ class Editing:
             raise EditError("this very edit was asked for before")
         self._seen.add(call)
         self._check_gone(edit)
+        edit = self._in_own_words(edit)
         edits = parted(edit, self.findings, lambda part: self._verdict(part, self.draft.edited(part)) is not None)
         return "\n".join(self._made(part) for part in edits)
 
@@ -207,9 +209,32 @@ class Editing:
         here = lines(self.draft.texts[edit.file])
         return with_sources(edit, here, sorted(cursors), self._protected.told)
 
+    def _in_own_words(self, edit: Edit) -> Edit:
+        """Write the user's own sentence in the place of each rule that says it too freely."""
+        if edit.new_text == "":
+            return edit
+        findings = tuple(self._finding(number) for number in edit.findings)
+        case = Case(edit, self.draft, self.draft.edited(edit), findings)
+        for line, own in in_own_words(case, self._protected).items():
+            mark = line[: len(line) - len(line.lstrip(" -*+"))] or "- "
+            edit = replace(edit, new_text=_instead(edit.new_text, line, mark + own.rstrip(".。")))
+            number = max(edit.findings, key=lambda one: coverage(self._finding(one).text, line))
+            self.findings = _reworded(self.findings, number, own)
+            self._note(f"written in the user's own words: {line.strip()[:120]!r}")
+        return edit
+
     def _note(self, text: str) -> None:
         if text not in self.notes:
             self.notes.append(text)
+
+
+def _instead(text: str, line: str, other: str) -> str:
+    return "\n".join(other if row.rstrip() == line else row for row in text.split("\n"))
+
+
+def _reworded(findings: Sequence[Finding], number: int, text: str) -> tuple[Finding, ...]:
+    """Return the findings with the words of one replaced by those that are written for it."""
+    return tuple(replace(one, text=text) if at == number else one for at, one in enumerate(findings, start=1))
 
 
 def _claims_present(reason: str) -> bool:

@@ -21,13 +21,19 @@ _LEAD_ZH = re.compile(
     r"^\s*(?:[-*•]\s*)?(?:用户|[\w·]{1,12}?)(?:要求|希望|想让|让|请|偏好|喜欢)(?:助手|代理|智能体|AI|你|它)?(?:能|要|应该)?"
 )
 _NAMES_USER = re.compile(r"^\W*(?:The user is called|The user's name is|用户叫|Der Nutzer heißt|ユーザーの名前は) ?")
-_SPEAKER = re.compile(r"^\s*(?:[-*•]\s+)?(?:\d{4}-\d\d-\d\d:? )?[\w .'’-]{1,40}[:：]\s+")
+# Only who is known to speak is taken off a line: anything else before a colon is a part of what it says.
+_SPEAKER = re.compile(
+    r"^\s*(?:[-*•]\s+)?(?:(?:\d{4}-\d\d-\d\d|\d{1,2} [A-Z][a-z]{2,8} \d{4}):? )?(?:the )?(?:user|用户)[:：]\s+",
+    re.IGNORECASE,
+)
+QUOTE = "    > "  # before the user's own sentence, under the line that rests on it
+_QUOTE = re.compile(r"^\s*> (?:\(asked: [^()]{0,200}\) )?")
 _MESSAGE_HEADER = re.compile(r"^\[\d+\] (?:\d{4}-\d\d-\d\d \d\d:\d\d )?user(?: [^:\n]{1,120})?: ")
 
 
 def bare(line: str) -> str:
-    """Return a line of an entry without the header of a raw message, the speaker and the report."""
-    line = _MESSAGE_HEADER.sub("", line)
+    """Return a line of an entry without the header of a raw message, a quotation's mark, the speaker and the report."""
+    line = _MESSAGE_HEADER.sub("", _QUOTE.sub("", line))
     line = _SPEAKER.sub("", line)
     return _LEAD_ZH.sub("", _LEAD.sub("", line))
 

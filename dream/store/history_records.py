@@ -88,6 +88,7 @@ def entry_of(new: NewEntry, cursor: int, at: datetime) -> Entry:
         new.by_tool,
         new.by_paste,
         new.said,
+        new.rests,
     )
 
 
@@ -124,6 +125,8 @@ def encode(entry: Entry, *, more: int = 0, before: bytes = FIRST) -> bytes:
     for name in ("by_user", "by_others", "by_tool", "by_paste"):
         if numbers := getattr(entry, name):
             row[name] = numbers
+    if entry.rests:
+        row["rests"] = entry.rests
     if more:
         row["more"] = more
     return sealed(orjson.dumps(row), before)
@@ -190,6 +193,7 @@ def decode(line: bytes, zone: tzinfo | None = None) -> Entry:
         _lines(row, "by_tool"),
         _lines(row, "by_paste"),
         None if (said := _time(row, zone, "said")) == NO_TIME else said,
+        _rests(row),
     )
 
 
@@ -315,6 +319,11 @@ def _identities(row: dict[str, Any], span: tuple[int, int] | None) -> tuple[str,
     if not isinstance(ids, str) or not isinstance(prefix, str) or span is None or len(prefix) != DIGEST_CHARS:
         return "", ""
     return (ids, prefix) if len(ids) == DIGEST_CHARS * (span[1] - span[0]) else ("", "")
+
+
+def _rests(row: dict[str, Any]) -> tuple[str, ...]:
+    found = row.get("rests")
+    return tuple(found) if isinstance(found, list) and all(type(one) is str for one in found) else ()
 
 
 def _lines(row: dict[str, Any], field: str) -> tuple[int, ...]:

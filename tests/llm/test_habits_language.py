@@ -18,6 +18,7 @@ from dream.phases import phase2
 from dream.phases.brief import Brief
 from dream.phases.guards import Protected
 from dream.phases.similar import nearest, same_fact, states
+from dream.provenance.rule import Source
 from dream.settings import Settings
 from dream.store.workspace import Workspace
 from tests.scripted import Answer, ScriptedModel, tool_calls
@@ -90,8 +91,9 @@ def edited(tongue: Tongue, *answers: Answer, findings: tuple[Finding, ...]) -> p
         "memory/MEMORY.md": "# Memory\n",
     }
     said = {1: (tongue.said, tongue.rule)}
+    wishes = {1: (Source(tongue.said),)}
     brief = Brief(QUIET, date(2026, 11, 21), UTC)
-    return phase2.edit(findings, Protected(files, {}, (), said), ScriptedModel(*answers), brief)
+    return phase2.edit(findings, Protected(files, {}, (), said, wishes=wishes), ScriptedModel(*answers), brief)
 
 
 def states_of(done: phase2.Edited) -> list[str]:

@@ -11,10 +11,11 @@ from dream.models import Entry, Finding, MemoryFile
 from dream.phases import markup
 from dream.phases.draft import Edit, EditError
 from dream.phases.editing import LONGEST_LINE, Editing
-from dream.phases.guards.case import Protected, late, said
+from dream.phases.guards.case import Protected, late, said, wishes
 from dream.phases.instructing import instructs
 from dream.settings import Settings
 
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
 SOUL = "# Soul\n\n- Answer in Chinese\n- Ask before deleting files\n"
 
 
@@ -31,7 +32,14 @@ def stopped(
     files: dict[MemoryFile, str] = {"SOUL.md": "", "USER.md": "", "memory/MEMORY.md": "", file: before}
     desk = Editing(
         [Finding(file, new or old, (1,), remove=not new)],
-        Protected(files, {}, (), {1: by_user}, others or {}),
+        Protected(
+            files,
+            {},
+            (),
+            {1: by_user},
+            others or {},
+            wishes=wishes([Entry(1, NOW, "summary", "\n".join(by_user), by_user=tuple(range(1, len(by_user) + 1)))]),
+        ),
         Settings(),
     )
     desk.edit(Edit(file, old, new, (1,)))

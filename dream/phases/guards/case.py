@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
@@ -11,8 +11,16 @@ from dream.models import Entry, Finding, MemoryFile, Rejected
 from dream.phases.draft import Draft, Edit, added, gone
 from dream.phases.markup import FlawName
 from dream.phases.naming import Told
+from dream.provenance import rule
+from dream.provenance.line import QUOTE, bare
+from dream.provenance.rule import Known, Source, source
+from dream.provenance.secondhand import names_source
+from dream.provenance.user import quotation
 from dream.settings import Settings
+from dream.wording import words
 
+EMBEDDED = "embedded"  # the model that only quotes: what it takes for a wish stands as it was said
+_MARKS = " -*•"  # of a list
 LATE = timedelta(days=1)  # between a talk and its entry: what is read sooner comes in the order of the talks
 
 GuardName = (
@@ -73,7 +81,8 @@ class Protected:
 
     `before`: the files as the dream found them. `person_lines`: by file, the lines that a person wrote.
     `rejected`: facts taken back, and lines to be kept. `said`: by cursor, the lines of its entry that are the user's
-    own; `others`: those that only a tool's output or pasted text bears out; `told`: all of them, by who said
+    own; `wishes`: the same as sources of rules, each as they said it; `known`: what a rule may name without them.
+    `others`: the lines that only a tool's output or pasted text bears out; `told`: all of them, by who said
     them first. `late`: when it was said, of the entries that were written long after; `learnt` tells the same of what
     a line that stands in a file rests on.
     """
@@ -86,6 +95,8 @@ class Protected:
     told: Mapping[int, Told] = field(default_factory=dict)
     late: Mapping[int, datetime] = field(default_factory=dict)
     learnt: Callable[[MemoryFile, str], datetime | None] = lambda file, line: None
+    wishes: Mapping[int, Sequence[Source]] = field(default_factory=dict)
+    known: Known = field(default_factory=Known)
 
 
 Guard = Callable[[Case, Protected, Settings], Verdict | None]
@@ -113,6 +124,42 @@ def said(entries: Iterable[Entry]) -> dict[int, tuple[str, ...]]:
         numbers = range(1, len(lines) + 1) if entry.kind == "note" else entry.by_user
         found[entry.cursor] = tuple(lines[number - 1] for number in numbers if number <= len(lines))
     return found
+
+
+def wishes(entries: Iterable[Entry]) -> dict[int, tuple[Source, ...]]:
+    """Return, by cursor, what the user said as sources of rules: their own sentences, or lines that say the same."""
+    found: dict[int, tuple[Source, ...]] = {}
+    for entry in entries:
+        rows = entry.content.split("\n")
+        numbers = range(1, len(rows) + 1) if entry.kind == "note" else entry.by_user
+        stands = entry.kind == "note" or entry.model == EMBEDDED
+        found[entry.cursor] = tuple(_sources(rows, [number for number in numbers if number <= len(rows)], stands))
+    return found
+
+
+def _sources(rows: Sequence[str], numbers: Sequence[int], stands: bool) -> Iterator[Source]:
+    about = ""
+    for number, row in enumerate(rows, start=1):
+        quotes = row.startswith(QUOTE)
+        about = about if quotes else row
+        if number not in numbers:
+            continue
+        if quotes:
+            yield source(row.removeprefix(QUOTE), about)
+        elif not (number < len(rows) and rows[number].startswith(QUOTE)):
+            plain = quotation(row).lstrip(_MARKS)
+            said = bare(plain)
+            yield Source(said, stands=stands or said != plain)
+
+
+def named(entries: Iterable[Entry], texts: Mapping[MemoryFile, str]) -> Known:
+    """Return what a rule may say without the message that it rests on: names in memory, and the user's other words."""
+    lines = [line for found in said(entries).values() for line in found]
+    firsthand = [line for text in texts.values() for line in text.splitlines() if not names_source(line)]
+    names = {
+        word for line in (*firsthand, *lines) for name in rule.names(f"x {line.lstrip('-* ')}") for word in words(name)
+    }
+    return Known(frozenset(names), frozenset(word for line in lines for word in words(line)))
 
 
 def said_for(case: Case, protected: Protected) -> list[str]:

@@ -28,7 +28,7 @@ def markup_flaw(case: Case, protected: Protected, settings: Settings) -> Verdict
 
 def unfounded(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
     """What is written stands in the findings that it settles, or in the lines that it changes."""
-    basis = " ".join([*(finding.text for finding in case.findings), *case.gone])
+    basis = " ".join([*(finding.text for finding in case.findings), *case.gone, *said_for(case, protected)])
     for line in case.added:
         if markup.heading(line) is None and content_words(line) and coverage(line, basis) < FOUNDED:
             return Verdict("refused", "unfounded", f"none of the findings named says {shown(line)}")

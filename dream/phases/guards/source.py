@@ -11,7 +11,8 @@ from dream.phases import markup
 from dream.phases.guards.case import Case, Protected, Verdict, said_for, shown
 from dream.phases.instructing import instructs, normative
 from dream.phases.similar import coverage
-from dream.provenance import user
+from dream.provenance import rule, user
+from dream.provenance.rule import Judgement
 from dream.settings import Settings
 from dream.wording import without_said_on
 
@@ -34,8 +35,8 @@ def rule_source(case: Case, protected: Protected, settings: Settings) -> Verdict
     if case.edit.file != "SOUL.md":
         return None
     for line in case.added:
-        if not _is_plain_heading(line) and not _by_user(line, case, protected):
-            return Verdict("held", "rule-source", f"no message of the user's says {shown(line)}")
+        if not _is_plain_heading(line) and (found := judged(line, case, protected)).verdict != "said":
+            return Verdict("held", "rule-source", f"{found.reason}: {shown(line)}")
     new = " ".join(case.added)
     for line in case.gone:
         replaced = bool(case.added) and (coverage(line, new) >= TAKES_PLACE or _succeeds(case.added, line))
@@ -93,8 +94,24 @@ def _speaking_of(lines: Iterable[str], protected: Protected) -> Iterator[tuple[M
             yield from ((file, line) for line in text.splitlines() if coverage(fact, line) == 1.0)
 
 
+def judged(line: str, case: Case, protected: Protected) -> Judgement:
+    """Judge a line as a rule by what the user said in the entries that the edit rests on."""
+    sources = [source for cursor in sorted(case.cursors) for source in protected.wishes.get(cursor, ())]
+    return rule.judge(line, sources, protected.known)
+
+
+def in_own_words(case: Case, protected: Protected) -> dict[str, str]:
+    """Return, of the lines that an edit adds as rules, those that stray from what the user said, with their words."""
+    rules = [line for line in case.added if markup.heading(line) is None]
+    rules = [line for line in rules if case.edit.file == "SOUL.md" or instructs(line)]
+    found = {line: judged(line, case, protected) for line in rules}
+    return {line: one.own for line, one in found.items() if one.verdict == "close"}
+
+
 def _by_user(line: str, case: Case, protected: Protected) -> bool:
-    return user.covered(line, user.own_lines(said_for(case, protected)))
+    return judged(line, case, protected).verdict == "said" or user.covered(
+        line, user.own_lines(said_for(case, protected))
+    )
 
 
 def _taken_back(line: str, case: Case, protected: Protected) -> bool:

@@ -1,0 +1,161 @@
+"""Cite, then verify: which messages each line of a summary rests on, who vouches for it, and the user's own sentence.
+
+A model ends each line with the numbers of its messages, `{118}` or `{118,120}`. Code takes them off, checks that those
+messages say what is hard in the line, mends a citation by matching where that is plain, and drops it where it isn't;
+a model that doesn't cite gets the matching alone. Under a line that a wish, a rule or a correction makes stands what
+the user said, `    > always table tests, please.`, so that whoever reads the line later can judge it by the message.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dream.models import Message
+from dream.provenance import cues
+from dream.provenance.line import QUOTE
+from dream.provenance.message import own
+from dream.provenance.rule import OWN_CHARS, bare, own_sentence, signed
+from dream.wording import NOT, content_words, coverage, is_hard
+
+PLAIN = 0.5  # of a line's words that a message must hold for it to be plain that the line rests on it
+BORNE = 0.15  # of a line's words that the messages it cites must hold between them
+QUOTES = 0.4  # of a line: then it is the user's own words already
+MOST_CITED = 12  # messages of one line
+ANSWER = 40  # characters of what a user said that is no more than an answer: there the question is shown too
+
+_CITED = re.compile(r"\s*(?:\{([\d\s,;–-]{1,80})\}|\[([\d\s,;–-]{1,80})\])\s*[.。]?\s*$")
+_MARKED = re.compile(r"^\s*>[\s>]*")  # what only code may write before a line: the user's own words
+_NUMBERS = re.compile(r"(\d{1,9})(?:\s*[–-]\s*(\d{1,9}))?")
+_PATHLIKE = re.compile(r"[\w.~-]*/[\w./~-]+|[\w.+-]+@[\w.-]+|\b[\w-]+\.(?:[a-z]{2,5})\b", re.IGNORECASE)
+_QUOTED = re.compile(r"[“„«「\"]([^“”„«»「」\"]{4,})[”“»」\"]")
+_QUESTION = re.compile(r"([^.!?。！？\n]{4,160}[?？])\s*$")
+
+Who = str  # u: the user themselves; a: the agent; t: a tool; p: text that the user pasted or quoted; ?: nobody known
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a summary: the messages that it rests on by their positions, and who vouches for it."""
+
+    text: str
+    messages: tuple[int, ...] = ()
+    who: Who = "?"
+
+    @property
+    def rests(self) -> str:
+        """Return how a history row writes it: `u118,120`."""
+        return self.who + ",".join(map(str, self.messages))
+
+
+def cited(content: str, messages: Mapping[int, Message]) -> list[Line]:
+    """Return the lines of a summary of `messages`, by position, without their citations, which are verified."""
+    return [_line(text, messages) for text in content.split("\n")]
+
+
+def with_wishes(lines: Sequence[Line], messages: Mapping[int, Message]) -> list[Line]:
+    """Return the lines with the user's own sentence under each that a wish, a rule or a correction makes."""
+    shown: list[Line] = []
+    for line in lines:
+        shown.append(line)
+        for place in line.messages if line.who == "u" else ():
+            message = messages[place]
+            sentence = _sentence(line.text, message)
+            if sentence and not _same(line.text, sentence):
+                shown.append(Line(QUOTE + _asked(place, sentence, messages) + sentence, (place,), "u"))
+    return shown
+
+
+def without_citation(text: str) -> tuple[str, tuple[int, ...]]:
+    """Part a line from the numbers of messages at its end."""
+    match = _CITED.search(text)
+    if match is None or match.start() == 0:
+        return text, ()
+    found: list[int] = []
+    for first, last in _NUMBERS.findall(match[1] or match[2]):
+        low, high = int(first), int(last or first)
+        found += range(low, min(high, low + MOST_CITED) + 1)
+    return text[: match.start()], tuple(dict.fromkeys(found))[:MOST_CITED]
+
+
+def _line(text: str, messages: Mapping[int, Message]) -> Line:
+    plain, numbers = without_citation(text)
+    given = [place for place in numbers if place in messages]
+    if not given and text.rstrip().endswith("]"):
+        plain = text  # what stood in square brackets was none of our numbers
+    plain = _MARKED.sub("- ", plain)
+    if not content_words(plain):
+        return Line(plain)
+    if not given or not _borne_out(plain, [messages[place] for place in given]):
+        given = _matching(plain, messages)
+    return Line(plain, tuple(sorted(given)), _who(plain, [messages[place] for place in given]))
+
+
+def _borne_out(line: str, messages: Sequence[Message]) -> bool:
+    """Tell whether messages hold some of a line, and its paths, addresses, numbers that are no days, and negation."""
+    text = "\n".join(message.content for message in messages)
+    said, flat = content_words(text), text.casefold()
+    if _negates(line) and not _negates(text):
+        return False
+    wanted = content_words(line)
+    if len(wanted & said) < BORNE * len(wanted):
+        return False
+    if any(found[0].casefold() not in flat for found in _PATHLIKE.finditer(line)):
+        return False
+    numbers = {word for word in wanted if is_hard(word) and word != NOT and word.isdecimal() and len(word) != 4}
+    return numbers <= said
+
+
+def _negates(text: str) -> bool:
+    return any(True in signs for signs in signed(text).values())
+
+
+def _matching(line: str, messages: Mapping[int, Message]) -> list[int]:
+    """Return the message that plainly says a line; the user's before another's, none where no message does."""
+    scored = [
+        (coverage(bare(line), message.content) + 0.1 * (message.role == "user"), -place)
+        for place, message in messages.items()
+        if message.content
+    ]
+    score, place = max(scored, default=(0.0, 0))
+    return [-place] if score >= PLAIN + 0.1 else []
+
+
+def _who(line: str, messages: Sequence[Message]) -> Who:
+    if not messages:
+        return "?"
+    users = [message for message in messages if message.role == "user"]
+    mine = " ".join(sentence for message in users for sentence in own(message.content))
+    if users and mine and (coverage(bare(line), mine) >= BORNE or len(users) == len(messages)):
+        return "u"
+    if users:
+        return "p"
+    return "a" if any(message.role == "assistant" for message in messages) else "t"
+
+
+def _sentence(line: str, message: Message) -> str:
+    """Return what the user said for themselves in a message of theirs, where it is a wish, a rule or a correction."""
+    if message.role != "user":
+        return ""
+    mine = own(message.content)
+    said = own_sentence("\n".join(mine), line) if mine else ""
+    wish = cues.WISH.search(line) or (cues.STANDING.search(line) and cues.STANDING.search(said))
+    return said if wish and any(word in signed(said) for word in signed(bare(line))) else ""
+
+
+def _same(line: str, sentence: str) -> bool:
+    """Tell whether a line is the sentence or quotes from it, so that it need not stand there twice."""
+    quotes = [found[1] for found in _QUOTED.finditer(line)]
+    if any(quote in sentence for quote in quotes) and sum(map(len, quotes)) > QUOTES * len(line):
+        return True
+    return set(signed(bare(line))) >= set(signed(sentence)) and coverage(bare(line), sentence) == 1.0
+
+
+def _asked(place: int, sentence: str, messages: Mapping[int, Message]) -> str:
+    """Return the question that a short answer answers, as it stands before the answer."""
+    before = messages.get(place - 1)
+    if len(sentence) > ANSWER or before is None or before.role != "assistant":
+        return ""
+    question = _QUESTION.search(before.content[-OWN_CHARS:])
+    return f"(asked: {' '.join(re.sub('[()]', ' ', question[1]).split())}) " if question else ""

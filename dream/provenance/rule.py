@@ -1,0 +1,299 @@
+"""Whether a message of the user's says a rule: four questions, asked of the message itself.
+
+Is it a wish that stands, and no order for now, joke or supposition? Does the rule bring in nothing hard that no message
+of the user's names? Is its polarity the same? Do its words mostly stand there, in whatever order? A rule that strays in
+words alone is `close`: then the user's own sentence may be written in its place.
+"""
+
+# ruff: noqa: E501 - a row of words in a pattern stands on one line
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import takewhile
+from typing import Literal
+
+from dream.provenance import cues
+from dream.wording import NOT, is_cjk, words
+
+NEAR = 0.34  # of a rule's words that must stand in the message for the user's own sentence to be written in its place
+LINKED = 0.6  # or of the words of the summary's line that rests on that message
+OWN_CHARS = 240  # of the user's own sentences as they are shown beside a line, or written
+
+_LIST_MARK = re.compile(r"^\s*(?:[-*•+>]\s+|\d{1,3}[.)]\s+)+")
+_ASKED = re.compile(r"\(asked: ([^()]{1,200})\) ")
+_FRAME = re.compile(
+    r"^(?:the |der |die |el |la |le |l['’])?(?:user|nutzer|benutzer|usuario|utilisateur|utente|usuário|用户|ユーザー(?:は)?|사용자(?:는)?)\s*"
+    r"(?:(?:wants|asks|prefers|wishes|expects|would like|asked|told|instructed)(?: that)? (?:the )?(?:agent|assistant)(?: to| should| must)?"
+    r"|(?:希望|要求|想让|让|请)(?:助手|代理|智能体)?)\s*",
+    re.IGNORECASE,
+)
+_DAY = re.compile(
+    r"\s*[(（](?:said |as of |since )?(?:\d{4}-\d\d-\d\d|\d{1,2} [A-Z][a-z]+ \d{4}|\d{4}年\d{1,2}月\d{1,2}日)[)）]\s*$"
+)
+_SENTENCE = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？；])|;\s+")
+_CLAUSE = re.compile(
+    r"[.!?。！？;；:：,，、\n()（）]+(?=\s|$|[^\x00-\x7f])|[。！？；，、：]|\s[-–—]+\s"
+    r"|\s(?:and|but|und|aber|sondern|pero|sino|mais|ma|mas|e|y|et|而|但|然后)\s",
+    re.IGNORECASE,
+)
+_TOKEN = re.compile(r"[^\W_]+(?:['’.,:/@&+#_-]+[^\W_]+)*[+#%]*")
+_ELIDED = re.compile(r"(?<!\w)(n|l|d|j|qu|c|s|m|t)['’](?=\w)", re.IGNORECASE)
+# What must be met exactly: an address, a host, a path, something in backticks, a number.
+_HARD = re.compile(
+    r"(?:[a-z][a-z0-9+.-]*://\S+)|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?<![\w.])(?:[\w-]+\.)+(?:[a-z]{2,})(?::\d+)?(?![\w])"
+    r"|(?:~|\.{1,2})?/[\w.@+-]+(?:/[\w.@+-]*)*|[\w-]+(?:/[\w.*-]+)+/?|--?[a-z][\w-]+(?==|\b)(?<=\s[-\w]{3})|`[^`\n]+`|#\w+|@\w+|[$€£¥]\s?\d[\d.,]*|\d[\d.,:]*",
+    re.IGNORECASE,
+)
+_NAME = re.compile(r"(?<![.!?:;…\n])(?<![.!?:;…]\s)(?<=\s)[\"“'‘(]?([A-ZÀ-ÞА-Я][\w’'-]*[\w])")
+_CAPITALS = 0.34  # of words: above it a language writes other words so too
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What the user said in one message, and the line of a summary that rests on it.
+
+    `asked` is the agent's question where the text only answers it. `stands`: it is known to be a wish that holds for
+    good, a note or the report of one.
+    """
+
+    text: str
+    about: str = ""
+    asked: str = ""
+    stands: bool = False
+
+    @property
+    def agreed(self) -> str:
+        """What the user said, with the question that they said yes to."""
+        return f"{self.text} {self.asked}" if self.asked and cues.ASSENT.search(self.text) else self.text
+
+    @property
+    def shown(self) -> str:
+        """What the user said as a line of memory: a mere answer with its question."""
+        return f"{self.text.rstrip(' .。')} (asked: {self.asked})" if self.asked else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a rule may name without the message naming it: the user and their projects, and words of the same talk."""
+
+    names: frozenset[str] = frozenset()
+    words: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What was found of a rule. `own`: the user's own words for it; `reason`: why it is not written as it stands."""
+
+    verdict: Literal["said", "close", "waits"]
+    own: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    source: Source
+    share: float
+    turned: float
+    unknown: tuple[str, ...]
+    linked: float
+
+
+def source(row: str, about: str = "") -> Source:
+    """Read what stands under a line of a summary: the user's sentence, and before it the question that it answers."""
+    asked = _ASKED.match(row)
+    return Source(row[asked.end() :], about, asked[1]) if asked else Source(row, about)
+
+
+def judge(line: str, sources: Sequence[Source], known: Known | None = None) -> Judgement:
+    """Judge a rule by what the user said."""
+    known = known or Known()
+    rule = bare(line)
+    if not signed(rule):
+        return Judgement("waits", "", "it says nothing that could be compared")
+    best = max((_compared(rule, source, known) for source in sources), key=_rank, default=None)
+    if best is None or (best.share < NEAR and not (best.linked >= LINKED and best.share > 0)):
+        return Judgement("waits", "", "no message of the user's says it")
+    own = best.source.shown if best.source.asked else own_sentence(best.source.text, rule)
+    if why := passing(best.source.text):
+        return Judgement("waits", own, why)
+    if brought := [*_hard(rule, sources), *_risky(rule, best.source)]:
+        return Judgement("waits", own, f"the user did not say {', '.join(repr(one) for one in brought[:3])}")
+    if not _stands(rule, best.source):
+        return Judgement("waits", own, "the user asked for it once, and did not say that it holds for good")
+    exact = not best.unknown and best.turned == 0 and not _strays(rule, best, known)
+    return Judgement("said", own) if exact else Judgement("close", own, "the user said it in other words")
+
+
+def bare(line: str) -> str:
+    """Return a rule without list mark, the day at its end, and who wants it of whom."""
+    return _FRAME.sub("", _DAY.sub("", _LIST_MARK.sub("", line)).strip())
+
+
+def passing(text: str) -> str:
+    """Say why what a user said is no standing wish of theirs: a joke, a supposition, an order for now; else ""."""
+    if cues.JEST.search(text) and not cues.IN_EARNEST.search(text):
+        return "the user seems to have said it in jest"
+    if cues.SUPPOSED.search(text):
+        return "the user only supposed it"
+    if cues.ONCE.search(text):
+        return "the user asked for it once, and not for good"
+    return ""
+
+
+def own_sentence(text: str, line: str) -> str:
+    """Return the neighbouring sentences of a user's `text` that say most of `line`, verbatim, its blanks made one."""
+    flat = " ".join(text.split())
+    if len(flat) <= OWN_CHARS:
+        return flat
+    parts = [part for part in _SENTENCE.split(flat) if part]
+    wanted = set(signed(bare(line)))
+    shares = [len([word for word in wanted if _in(word, signed(part))]) for part in parts]
+    best = max(range(len(parts)), key=lambda place: (shares[place], -place))
+    first = last = best
+    while True:
+        around = [place for place in (first - 1, last + 1) if 0 <= place < len(parts)]
+        room = [
+            place for place in around if len(" ".join(parts[min(first, place) : max(last, place) + 1])) <= OWN_CHARS
+        ]
+        if not room:
+            return " ".join(parts[first : last + 1])[: 2 * OWN_CHARS]
+        place = max(room, key=lambda one: shares[one])
+        first, last = min(first, place), max(last, place)
+
+
+@lru_cache(maxsize=4096)
+def signed(text: str) -> dict[str, frozenset[bool]]:
+    """Return the words of a text that carry what it says, each with whether it is negated, or both."""
+    found: dict[str, set[bool]] = {}
+    for clause in _CLAUSE.split(_ELIDED.sub(r"\1 ", text.replace("`", " "))):
+        for word, negated in _clause(clause or ""):
+            found.setdefault(word, set()).add(negated)
+    return {word: frozenset(signs) for word, signs in found.items()}
+
+
+def _clause(clause: str) -> Iterator[tuple[str, bool]]:
+    """Yield the words of a clause; a negation turns what follows it, or all where nothing does."""
+    negated, seen = False, list[tuple[str, bool]]()
+    wide = cues.NEGATING_WIDE.search(clause) is not None
+    for token in _TOKEN.findall(unicodedata.normalize("NFKC", clause)):
+        low = token.casefold().replace("’", "'")
+        if low in cues.NEGATING or low.endswith("n't") or words(token) == (NOT,):
+            negated = True
+            continue
+        seen += [(word, wide if is_cjk(word) else negated) for word in words(token) if word != NOT]
+    turned = negated and not any(sign for _, sign in seen)
+    yield from ((word, True if turned else sign) for word, sign in seen)
+
+
+def _compared(rule: str, source: Source, known: Known) -> _Compared:
+    mine, theirs = signed(rule), signed(source.agreed)
+    context = frozenset(signed(source.asked)) | known.words if source.asked else known.words
+    common = [word for word in mine if _in(word, theirs)]
+    telling = [word for word in common if word not in _neutral()] or common
+    unknown = tuple(
+        word
+        for word in mine
+        if word not in common and word not in _neutral() and word not in known.names and not _in(word, context)
+    )
+    turned = sum(1 for word in telling if not mine[word] & _signs(word, theirs))
+    telling_share = len(telling) / (len(telling) + len(unknown)) if telling else 0.0
+    about = signed(bare(source.about)) if source.about else {}
+    linked = len([word for word in mine if _in(word, about)]) / len(mine)
+    return _Compared(source, telling_share, turned / len(telling) if telling else 0.0, unknown, linked)
+
+
+def _rank(one: _Compared) -> tuple[float, float]:
+    return (one.share + 0.5 * one.linked - 0.5 * one.turned, one.share)
+
+
+def _strays(rule: str, best: _Compared, known: Known) -> bool:
+    """Tell whether a rule bounds the wish otherwise than the message: a condition lost, "more" for "fewer"."""
+    theirs = signed(best.source.agreed)
+    if any(not _in(word, theirs) for name in names(rule) for word in words(name) if word not in known.names):
+        return True
+    if any(word in cues.PIVOTAL and not _in(word, theirs) for word in _lower(rule)):
+        return True
+    there = [
+        part for part in _SENTENCE.split(best.source.text) if any(_in(word, signed(part)) for word in signed(rule))
+    ]
+    return any(map(cues.CONDITIONAL.search, there)) and not cues.CONDITIONAL.search(rule)
+
+
+def _hard(rule: str, sources: Sequence[Source]) -> list[str]:
+    """Return the addresses, paths, numbers and the like in a rule that stand in nothing that the user said."""
+    said = " ".join(_flat(source.agreed) for source in sources)
+    heard = {word for source in sources for word in signed(source.agreed)}
+    found = []
+    for match in _HARD.finditer(rule):
+        thing = match[0].strip("`'\"").rstrip(".,:;/")
+        plain = _flat(thing)
+        if plain and not _within(plain, said) and not (match[0][0] in "`0123456789" and set(words(thing)) <= heard):
+            found.append(thing)
+    return found
+
+
+def names(rule: str) -> list[str]:
+    """Return what a rule names with a capital, where its language writes only names so."""
+    plain = bare(rule)
+    capital = [match[1] for match in _NAME.finditer(plain)]
+    return capital if len(capital) <= _CAPITALS * len(plain.split()) else []
+
+
+def _risky(rule: str, source: Source) -> list[str]:
+    """Return what gives leave or lets something out in a rule, and does not in the message."""
+    theirs = signed(source.agreed)
+    said = _flat(source.agreed)
+    found = []
+    mine = signed(rule)
+    allowed = [one for one in cues.RISKY.finditer(rule) if any(False in mine.get(w, {False}) for w in words(one[0]))]
+    for match in (*cues.LEAVE.finditer(rule), *allowed):
+        telling = [word for word in signed(match[0]) if word not in cues.NEUTRAL or word == "ask"]
+        if _flat(match[0]) not in said and not (telling and all(_in(word, theirs) for word in telling)):
+            found.append(match[0])
+    return found
+
+
+def _stands(rule: str, source: Source) -> bool:
+    """Tell whether the message says that a wish holds for good, as a rule does."""
+    return source.stands or cues.STANDING.search(source.text) is not None
+
+
+def _signs(word: str, there: dict[str, frozenset[bool]]) -> frozenset[bool]:
+    return frozenset().union(*(signs for other, signs in there.items() if _alike(word, other)))
+
+
+def _in(word: str, there: Iterable[str]) -> bool:
+    return word in there or any(_alike(word, other) for other in there)
+
+
+@lru_cache(maxsize=65536)
+def _alike(one: str, other: str) -> bool:
+    """Tell whether two words are forms of one."""
+    if one == other:
+        return True
+    if min(len(one), len(other)) < 4 or any(ch.isdigit() for ch in one + other):
+        return False
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    return shared >= max(4, 0.7 * max(len(one), len(other)))
+
+
+@lru_cache(maxsize=1)
+def _neutral() -> frozenset[str]:
+    return frozenset(word for one in cues.NEUTRAL for word in (one, *words(one)))
+
+
+def _lower(text: str) -> list[str]:
+    return [token.casefold() for token in _TOKEN.findall(text)]
+
+
+def _flat(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().replace("`", "").split())
+
+
+def _within(plain: str, said: str) -> bool:
+    """Tell whether `plain` stands in `said` as a whole."""
+    return re.search(rf"(?<![\w]){re.escape(plain)}(?![\w])", said) is not None
