@@ -129,9 +129,11 @@ def _outdated(said: Statement, near: Sequence[int], told: _Told) -> list[int]:
 
 def _belief(said: Statement, other: Statement) -> float:
     """Return the belief that `said` takes the place of `other`; 0 where it can't, or where a line can't tell both."""
-    if _later(other, said) or (other.kind == "rule") != (said.kind == "rule"):
+    if _later(other, said) or (other.kind == "rule") != (said.kind == "rule") or other.speaker != said.speaker:
         return 0.0
     belief = replaces(said, other)
+    if said.speaker and belief < SURE:
+        return 0.0
     if said.kind == "rule" or said.kind == other.kind == "event":  # of two things that happened both did
         return belief if belief >= SURE else 0.0
     too_long = bool(said.earlier) or len(line(said)) + len(other.text) > LONGEST

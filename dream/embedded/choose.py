@@ -11,6 +11,8 @@ from dream.llm.tokens import estimate
 from dream.models import MemoryFile
 
 PROFILE_LINES, PROFILE_BYTES = 70, 5_000  # of USER.md, so that it stands whole before MEMORY.md in any prompt
+MEMORY_LINES, MEMORY_BYTES = 200, 25_000  # of MEMORY.md; what is over moves to the archive
+LEAST = 1.5  # worth of a line below which it gets no place in a full MEMORY.md
 _SECTIONS = {
     "person": "People",
     "preference": "Preferences",
@@ -41,8 +43,11 @@ def fitting(files: Mapping[MemoryFile, str], added: Sequence[New]) -> list[New]:
     profile = files.get("USER.md", "")
     lines = PROFILE_LINES - profile.count("\n")
     room = PROFILE_BYTES - len(profile.encode("utf-8", "replace"))
+    least = LEAST * _fullness(files.get("memory/MEMORY.md", "")) ** 2
     fitted = []
     for new in added:
+        if new.statement.weight < least and not new.replaces:
+            continue
         if new.file == "USER.md" and not new.replaces:
             size = len(line(new.statement).encode("utf-8", "replace")) + 3
             lines, room = lines - 1, room - size
@@ -50,6 +55,11 @@ def fitting(files: Mapping[MemoryFile, str], added: Sequence[New]) -> list[New]:
                 new = replace(new, file="memory/MEMORY.md")  # noqa: PLW2901 - the same line, elsewhere
         fitted.append(new)
     return fitted
+
+
+def _fullness(text: str) -> float:
+    """Return the share of MEMORY.md's room that is taken: the fuller it is, the more must a line be worth."""
+    return min(1.0, max(text.count("\n") / MEMORY_LINES, len(text.encode("utf-8", "replace")) / MEMORY_BYTES))
 
 
 def section(file: MemoryFile, said: Statement) -> str:

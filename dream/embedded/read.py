@@ -14,6 +14,8 @@ from dream.language.tongue import Tongue, guess, is_wide, main, plain, tongue
 from dream.vocabulary import LABELS as NO_NAMES
 
 KEEP = 0.5  # of belief that a sentence is worth a line
+KEEP_OF_MANY = 0.6  # of the same where several people chat, most of it to be friendly
+LEAST = 12  # characters of a sentence, if it answers nothing and names nothing
 HARD_KEEP = 0.25  # of the same where numbers, names or codes stand in it
 RULE, RULE_STANDING = 0.45, 0.3  # of belief that it is a rule; where a word says that it holds from now on
 ASKS = 2  # exact things that a question must hold to state something in passing
@@ -74,7 +76,7 @@ def statements(messages: Sequence[Said]) -> list[Statement]:
     for number, said in enumerate(messages):
         speaks = said.role == "user" or (said.role == "assistant" and said.name and said.name.lower() not in AGENTS)
         if speaks and said.text.strip():
-            here = guess(said.text[:2_000]) or code
+            here = guess(said.text[:2_000], code) or code
             known = tongue(here)
             own = quoting.own(said.text[:READ], known)
             speaker = said.name if many else ""
@@ -184,9 +186,16 @@ def _stated(turn: _Turn, one: Sentence, text: str, place: int, guessed: kinds.Gu
     kept = guessed.kept
     if not turn.sure:
         kept = 0.0 if one.text.rstrip().endswith(("?", "？", "؟")) or size < 24 else 0.6
-    if kept < (HARD_KEEP if exact >= 1 and guessed.label in ("task", "question", *kinds.KEPT) else KEEP):
+    least = KEEP if not turn.speaker else KEEP_OF_MANY
+    if kept < (
+        HARD_KEEP if not turn.speaker and exact >= 1 and guessed.label in ("task", "question", *kinds.KEPT) else least
+    ):
         return None
-    if size < 6 or _REDACTED in text or (_YES.match(text) and not asked):
+    if (
+        size < (LEAST if turn.speaker and not (exact or asked) else 6)
+        or _REDACTED in text
+        or (_YES.match(text) and not asked)
+    ):
         return None
     kind = _kind(guessed, turn.known.has("standing", plain(text)))
     asks = text.rstrip().endswith(("?", "？"))
@@ -212,7 +221,7 @@ def _asked(turn: _Turn, one: Sentence, text: str, place: int, size: int) -> str:
     """Return what a reader needs beside a sentence: the heading of its list, or the question that it answers."""
     if one.intro:
         return _fit(one.intro)
-    if place or size > SHORT or not turn.before.strip():
+    if place or size > SHORT or not turn.before.strip() or (turn.speaker and not hard(text)):
         return ""
     questions = [s.text for s in sentences(turn.before[-600:]) if s.text.rstrip().endswith(("?", "？"))]
     return _fit(questions[-1]) if questions else ""

@@ -120,7 +120,7 @@ def signs(new: str, old: str, code: str, *, rule: bool = False, kind: bool = Tru
     one, other = fact(new, code), fact(old, code)
     said = plain(new)
     shared = one.subject & other.subject
-    rare = shared - common()
+    rare = frozenset(word for word in shared - common() if not word.isdigit())
     least, most = sorted((len(one.subject - common()) or 1, len(other.subject - common()) or 1))
     overlap = min(1.0, len(rare) / least)
     numbers = [frozenset(_NUMBER.findall(text)) for text in (new, old)]

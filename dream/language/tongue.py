@@ -12,6 +12,7 @@ from importlib import resources
 from typing import Any
 
 NAMES = ("en", "de", "fr", "es", "zh", "ja")
+SURELY = 2  # small words more than those of the talk's language that a text in another one has
 WIDE = "぀-ヿ㐀-鿿豈-﫿"  # written without blanks between words
 _KANA = re.compile("[぀-ヿ]")
 _HAN = re.compile("[㐀-鿿]")
@@ -108,8 +109,11 @@ def _longest(phrases: Iterable[str]) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=8192)
-def guess(text: str) -> str:
-    """Return the code of the language that `text` is in; "" where it is none that has a table, or can't be told."""
+def guess(text: str, else_: str = "") -> str:
+    """Return the code of the language that `text` is in; "" where it is none that has a table, or can't be told.
+
+    `else_` is that of the talk, which a short text is taken to be in unless its words say otherwise.
+    """
     if _KANA.search(text):
         return "ja"
     letters = len(_LATIN.findall(text))
@@ -122,6 +126,8 @@ def guess(text: str) -> str:
     counted = {code: sum(word in tongue(code).function for word in found) for code in NAMES[:4]}
     best = max(counted, key=lambda code: counted[code])
     others = sorted(counted.values())[-2]
+    if else_ in counted and counted[best] <= counted[else_] + SURELY:
+        return else_ if counted[else_] or counted[best] < SURELY else best
     return best if counted[best] > others or (counted[best] and counted[best] == counted["en"]) else ""
 
 
