@@ -95,6 +95,7 @@ _PLAIN: tuple[Finder, ...] = (
     forms.keys,
     forms.addresses,
     forms.numbers,
+    forms.seeds,
     forms.places,
     named.words,
 )

@@ -46,6 +46,14 @@ _IBAN = r"[A-Z](?<![\w-].)[A-Z]\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?
 
 _HEAD = 5  # letters by which the words of a text are looked up; more may follow, as in `Alarmanlage`
 _WORD = r"[^\W\d_]+"
+# The words of a wallet, one behind the other: none of those that make a sentence of them is among BIP 39's.
+_SEED = (
+    r"(?:^|(?<=[\n\"'`(:]))[ \t]?(?P<value>(?:1[.)]?[ ])?[a-z]{3,8}(?:[\s,]{1,3}(?:\d{1,2}[.):]?[ ]?)?"
+    r"(?!(?:the|and|for|with|are|not|was|your|from|but|has|its|out|into|does|were|been)\b)[a-z]{3,8}){11,23})"
+    r"(?=[ \t]*(?:[\n\"'`).]|$))"
+)
+_SEED_WORDS = ("seed", "mnemonic", "recovery phrase", "wallet", "metamask", "ledger", "trezor")
+_SEED_NEAR = 120  # characters between them and the words
 _UNSEEN = "\u200b\u200c\u200d\u2060\ufeff\u00ad"
 _CUT_LINE = (
     r"\n(?P<indent>[ \t>|│]{0,12})(?=[\w+/=.~-]{0,200}\d)(?P<rest>[\w+/=.~-]{4,400})(?=[\"'`,;)\]}\\ \t]{0,4}(?:\n|$))"
@@ -244,6 +252,17 @@ def numbers(text: str) -> Iterator[tuple[str, Span]]:
         plain = match[0].replace(" ", "")
         if 15 <= len(plain) <= 34 and int("".join(str(int(mark, 36)) for mark in plain[4:] + plain[:4])) % 97 == 1:
             yield "iban", match.span()
+
+
+def seeds(text: str) -> Iterator[tuple[str, Span]]:
+    """Find the words of a wallet that are told of before or behind them."""
+    lower = lowered(text)
+    if any(map(lower.__contains__, _SEED_WORDS)):
+        for match in regex(_SEED).finditer(text):
+            start, end = match.span("value")
+            near = lower[max(0, start - _SEED_NEAR) : start] + " " + lower[end : end + _SEED_NEAR]
+            if any(map(near.__contains__, _SEED_WORDS)):
+                yield "seed-phrase", (start, end)
 
 
 def _checks(digits: Sequence[int]) -> bool:

@@ -31,7 +31,13 @@ _WAYS = (
             r"[ \t*]{{0,8}}(?P<open>{1}?)"
         ),
     ),
-    ("pair", r"{1}?[\s,{{]{{1,40}}{1}?(?i:value|default){1}?[ \t]{{0,3}}[:=][ \t]{{0,3}}(?P<open>{1}?)"),
+    (
+        "pair",
+        (
+            r"{1}?[\s,{{]{{1,40}}(?:(?:type|description|sensitive)[ \t]*=[^\n]{{0,120}}\n\s{{0,20}}){{0,3}}"
+            r"{1}?(?i:value|default){1}?[ \t]{{0,3}}[:=][ \t]{{0,3}}(?P<open>{1}?)"
+        ),
+    ),
     ("called", r"{1}[ \t]{{0,3}},\s{{0,20}}(?P<open>{1})"),
     ("element", r"(?:[\"']?(?:\s[^<>\n]{{0,120}})?(?:>|&gt;))"),
     (
@@ -62,9 +68,13 @@ _OTHER_KEY = (
 _CHANGE = r"(?i)\b(?:re)?set|chang|updat|änder|setz|cambi|modifi|rotat|смен|поменя"
 _CHANGE_BEHIND = r"ändert|gesetzt"
 _VERB_CHARS = 40  # before the word, or behind the value, where the verb may stand
-_VALUE = r"(?P<quote>[\"'`„“«*]{0,2})(?P<value>[^\s\"'`<>„“”«»]{6,64})"
+_VALUE = r"(?P<quote>[\"'`„“«*]{0,2})(?:(?<=«)[ \u00a0\u202f])?(?P<value>[^\s\"'`<>„“”«»]{6,64})"
 _OF = r"(?:[ \t]+(?:for|of|to|on|at|für|fürs|von|vom|zum|zur|beim|de|del|para|pour|du)\b[^.!?;:\n\"'`]{1,40}?)?"
 _CHANGED = rf"\w{{0,3}}{_OF}[ \t]+(?:to|auf|in|a|por|à|en|на)[ \t]+{_VALUE}"
+_KEY_SAID = (
+    r"s?(?:[ \t]+[^.!?;:=\n\"'`]{1,48}?)?(?:[ \t]*[:=–—]|[ \t](?:is|was|ist|lautet|es|est|è|é|-))?[ \t]{1,3}"
+    r"[\"'`(]?(?P<value>[\w+=~-]{20,400})(?![/.])"
+)
 _LINK = r"[ \t](?:as|is|ist|als|como|comme|es|è|est|jako|это|ise)[ \t]"
 _AS = (
     rf"(?P<value>[^\s\"'`<>]{{6,64}})[\"'`,]{{0,2}}{_LINK}[ \t]*"
@@ -94,8 +104,8 @@ def words(text: str) -> Iterator[tuple[str, Span]]:
         if not _meant(text, lower, word, password=password):
             continue
         span = _assigned(text, lower, word, password=password)
-        if span is None and password:
-            span = _told(text, word)
+        if span is None:
+            span = _told(text, word) if password else _told_key(text, word)
         if span is not None:
             yield ("password" if password else "secret"), span
 
@@ -299,6 +309,15 @@ def _told(text: str, word: re.Match[str]) -> Span | None:
     before = text[first : word.start()]
     used = regex(_AS).search(before) if regex(_LINK).search(before) else None
     return _enough(text, (first + used.start("value"), first + used.end("value")), strong) if used else None
+
+
+def _told_key(text: str, word: re.Match[str]) -> Span | None:
+    """Return where a key is told in a sentence, as in `the API key for maps: …`; there only one drawn by chance."""
+    said = regex(_KEY_SAID).match(text, word.end())
+    if said is None:
+        return None
+    value = _trimmed(said["value"])
+    return (said.start("value"), said.start("value") + len(value)) if random(value) else None
 
 
 def _changes(text: str, start: int, end: int) -> bool:

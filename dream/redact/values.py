@@ -30,7 +30,7 @@ _LONG_CAMEL = r"(?:[A-Z]+(?![a-z])|[A-Z]?[a-z]{3,})+"
 _NAME = r"[a-z]+\d{0,4}(?:[-_./:]+(?:[a-z]{2,}\d{0,3}|v?\d{1,4}))+"  # how things are named: db-credentials-2
 _DATED = r"[\d.,:/-]+\w{0,3}"
 _KNOWN = (
-    r"(?i)(?:sha|md|pbkdf|oauth|base|utf|aes|argon|scrypt|bcrypt|web|http|ntlm|ipv|owasp|p[ya]th|python|v)-?v?\d[\w.-]*"
+    r"(?i)(?:sha|md|pbkdf|oauth|base|utf|aes|argon|[sb]crypt|web|http|ntlm|ipv|owasp|path|python|v)-?v?\d[\w.-]{0,12}"
 )
 
 

@@ -84,6 +84,7 @@ ASSIGNED = [
 
 ORDINARY = [
     "password: z.string().min(8)",
+    "the token bucket for uploads: 8f14e45fceea167a5a36",
     "DB_PASSWORD=op://Engineering/postgres/password",
     "PASSWORD_MIN_LENGTH=12\nTOKEN_TTL_SECONDS=3600",
     '<input type="password" name="password" autocomplete="current-password" required>',
@@ -221,6 +222,9 @@ PASTED = [  # text with «what has to go», as people paste it
     "key «AKIA{A9}\n{A7}»\nthanks",
     "export GITHUB_TOKEN=«ghp_{a20}\\\n  {a16}»\n",
     "a «ghp_{a20}\u200b{a16}» b",
+    "the api key for openweather: «{x32}»",
+    'variable "db_password" {{\n  type = string\n  default = "«gr4velPit»"\n}}',
+    "«rib sun oak tea fox ink gym jar kit lab map nut»\n^ my metamask seed",
 ]
 
 
