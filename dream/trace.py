@@ -101,7 +101,7 @@ def _trace(wanted: Sequence[tuple[MemoryFile, str]], steps: Iterable[_Step]) -> 
     traced: dict[tuple[str, str], _Traced] = {one: _Traced() for one in wanted}
     sought: dict[tuple[str, str], set[tuple[str, str]]] = {one: {one} for one in wanted}
     for step in steps:
-        for place in [place for place in step.added if place in sought]:
+        for place in dict.fromkeys(place for place in step.added if place in sought):  # a line may be added twice
             if step.kind == "restore":  # it stood there before
                 for target in sought[place]:
                     traced[target].commits.append(step.sha)
