@@ -34,6 +34,8 @@ _FRAME = re.compile(
 _DAY = re.compile(
     r"\s*[(（](?:said |as of |since )?(?:\d{4}-\d\d-\d\d|\d{1,2} [A-Z][a-z]+ \d{4}|\d{4}年\d{1,2}月\d{1,2}日)[)）]\s*$"
 )
+_NOTE = re.compile(r"\[[^\[\]]*\]")
+_QUOTES = re.compile('[“”„«»‹›「」『』"]')
 _SENTENCE = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？；])|;\s+")
 _CLAUSE = re.compile(
     r"[.!?。！？;；:：,，、\n()（）]+(?=\s|$|[^\x00-\x7f])|[。！？；，、：]|\s[-–—]+\s"
@@ -120,12 +122,26 @@ def judge(line: str, sources: Sequence[Source], known: Known | None = None) -> J
     own = best.source.shown if best.source.asked else own_sentence(best.source.text, rule)
     if why := passing(best.source.text):
         return Judgement("waits", own, why)
-    if brought := [*_hard(rule, sources), *_risky(rule, best.source)]:
+    verbatim = _verbatim(line, sources)
+    if not verbatim and (brought := [*_hard(rule, sources), *_risky(rule, best.source)]):
         return Judgement("waits", own, f"the user did not say {', '.join(repr(one) for one in brought[:3])}")
     if not _stands(rule, best.source):
         return Judgement("waits", own, "the user asked for it once, and did not say that it holds for good")
-    exact = not best.unknown and best.turned == 0 and not _strays(rule, best, known)
+    exact = verbatim or (not best.unknown and best.turned == 0 and not _strays(rule, best, known))
     return Judgement("said", own) if exact else Judgement("close", own, "the user said it in other words")
+
+
+def _verbatim(line: str, sources: Sequence[Source]) -> bool:
+    """Return whether a line quotes whole sentences of the user's; what stands in brackets is the reader's.
+
+    From the middle of a sentence is no quotation: "never push to main without asking me" holds "push to main".
+    """
+    quoted = _flat(_QUOTES.sub("", _NOTE.sub(" ", _DAY.sub("", _LIST_MARK.sub("", line))))).strip(" .。")
+    if not quoted:
+        return False
+    whole = re.compile(rf"(?:^|[.!?;:。！？；：])\W*{re.escape(quoted)}\s*(?:$|[.!?;。！？；)])")
+    texts = (row for source in sources for row in (source.text, *source.text.split("\n")))
+    return any(whole.search(_flat(_QUOTES.sub("", text))) for text in texts)
 
 
 def bare(line: str) -> str:
@@ -228,7 +244,7 @@ def _hard(rule: str, sources: Sequence[Source]) -> list[str]:
     said = " ".join(_flat(source.agreed) for source in sources)
     heard = {word for source in sources for word in signed(source.agreed)}
     found = []
-    for match in _HARD.finditer(rule):
+    for match in _HARD.finditer(_NOTE.sub(" ", rule)):
         thing = match[0].strip("`'\"").rstrip(".,:;/")
         plain = _flat(thing)
         if plain and not _within(plain, said) and not (match[0][0] in "`0123456789" and set(words(thing)) <= heard):
@@ -296,4 +312,5 @@ def _flat(text: str) -> str:
 
 def _within(plain: str, said: str) -> bool:
     """Tell whether `plain` stands in `said` as a whole."""
-    return re.search(rf"(?<![\w]){re.escape(plain)}(?![\w])", said) is not None
+    edge = r"\d" if plain.isdigit() else r"\w"  # "20-22h" names 22
+    return re.search(rf"(?<!{edge}){re.escape(plain)}(?!{edge})", said) is not None
