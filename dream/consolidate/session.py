@@ -33,7 +33,8 @@ class Session:
     `start` of the session. Left out, that is 0 if they are at least as many as history holds of this
     session, else they are taken as following on what history holds; so none is ever passed over.
     Without `messages` the session goes on where an agent of this key was stopped: what was added to it and is not in
-    history yet is there again, for `add` has it on disk when it returns.
+    history yet is there again, for `add` has it on disk when it returns. Agents that run at once with one key share
+    the conversation: each takes in what the others said when it next adds to it.
     """
 
     def __init__(
@@ -50,7 +51,8 @@ class Session:
         self._summed = (0, 0, "")  # at which position, of how many tokens, and what it was
         held = history.position(key)
         self._start = start if start is not None else 0 if len(self._messages) >= held else held
-        if start is None and not self._messages:
+        self._given = start is not None or bool(self._messages)
+        if not self._given:
             self._take_up(held)
 
     @property
@@ -84,7 +86,8 @@ class Session:
         given = {"role": role, "content": content, "name": name, "tool_calls": tool_calls, "tool_call_id": tool_call_id}
         given |= more
         sent = {field: value for field, value in given.items() if value is not None or field == "content"}
-        with self._lock:
+        with self._lock, self._live.held() as others:
+            self._join(others)
             said = Said(self._start + len(self._messages), message.at or datetime.now(UTC), sent)
             self._live.append(said, self._unheld())
             self._messages.append(message)
@@ -93,8 +96,34 @@ class Session:
 
     def settle(self) -> None:
         """Take what history holds by now out of the session's file on disk."""
-        with self._lock:
+        with self._lock, self._live.held() as others:
+            self._join(others)
             self._live.keep(self._unheld())
+
+    def _join(self, others: Sequence[Said] | None) -> None:
+        """Take in what another agent of this key has said since: it is the same conversation, and has its positions.
+
+        What history holds of it by now is only counted.
+        """
+        if others is None:
+            return
+        if self._given:  # the agent keeps its messages itself
+            self._given = False
+            return
+        for said in others:
+            if said.position >= self._start + len(self._messages):
+                self._pass_over(said.position)
+                self._messages.append(_of_chat(said))
+                self._sent.append(said.sent)
+        self._pass_over(self._history.position(self.key))
+
+    def _pass_over(self, end: int) -> None:
+        gone = end - self._start - len(self._messages)
+        if gone > 0 and not self._messages:
+            self._start = end
+        elif gone > 0:
+            self._messages += [Message("user", "")] * gone
+            self._sent += [{"role": "user", "content": ""}] * gone
 
     def _take_up(self, held: int) -> None:
         """Go on with what an agent that was stopped left; a call that got no result there gets none any more."""
@@ -105,7 +134,7 @@ class Session:
         for said in left:
             self._messages.append(_of_chat(said))
             self._sent.append(said.sent)
-        for identity in _unanswered(self._messages):
+        for identity in () if self._live.is_shared() else _unanswered(self._messages):
             self.add("tool", STOPPED, tool_call_id=identity)
 
     def _unheld(self) -> Iterator[Said]:

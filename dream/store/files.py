@@ -194,15 +194,29 @@ def sweep(directory: Path) -> None:
                 leftover.unlink(missing_ok=True)
 
 
-def alive(process: int) -> bool:
-    """Return whether a process of this number runs."""
+def alive(process: int, *, since: str = "") -> bool:
+    """Return whether a process of this number runs; with `since`, whether it is the one that began then.
+
+    In a container every agent has the same number.
+    """
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
         return True
-    return True
+    began = since_when(process) if since else ""
+    return not began or began == since
+
+
+def since_when(process: int) -> str:
+    """Tell when a process began, in the system's own ticks since which start; "" where the system doesn't tell."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+        fields = Path(f"/proc/{process}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return f"{boot}:{fields[19]}" if len(fields) > 19 else ""
 
 
 def create(temporary: Path, *, like: Path) -> int:

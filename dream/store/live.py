@@ -1,23 +1,24 @@
 """The file of a live session: what was said and is not in history yet, so that a killed agent loses none of it.
 
-`.dream/live/<digest of the key>.jsonl`: first who writes it, `{"key", "pid"}`, then a JSON object a message,
+`.dream/live/<digest of the key>.jsonl`: first who writes it, `{"key", "pid", "since"}`, then a JSON object a message,
 `{"position", "at", "sent"}`, `sent` as the agent gave it, secrets and all: it is private to this user, and gone as soon
 as history holds it.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from dream.door import open_file
+from dream.door import make_folder, open_file
 from dream.settings import Settings
 from dream.store import files
 
@@ -34,42 +35,97 @@ class Said:
 
 
 class LiveFile:
-    """The file of session `key`. What was appended is on disk when `append` returns, unless `durable` is off."""
+    """The file of session `key`. What was appended is on disk when `append` returns, unless `durable` is off.
+
+    Agents that share a key share its file: each is told by `held` what the others have added, so that no two messages
+    stand at one position.
+    """
 
     def __init__(self, private: Path, key: str, *, durable: bool) -> None:
         digest = blake2b(key.encode("utf-8", "replace"), digest_size=12).hexdigest()
         self.path = private / FOLDER / f"{digest}.jsonl"
         self._key = key
         self._durable = durable
-        self._ours = False  # written by us as a whole: what is appended follows on it
+        self._known = (0, 0, 0)  # inode, bytes and time of the file as we left it; other ones are another agent's
+        self._descriptor = -1
 
     def read(self) -> list[Said]:
         """Return what it holds, in order; a line that a kill cut short was never added."""
         return list(_rows(files.read_bytes(self.path) or b"")) if self.path.exists() else []
 
+    @contextmanager
+    def held(self) -> Iterator[list[Said] | None]:
+        """Keep other agents of this key off for the block; yields what they have added since, None for nothing.
+
+        Raises WorkspaceError where the file can't be read or written.
+        """
+        with files.explained("written", self.path):
+            self._descriptor = _locked(self.path)
+        try:
+            yield None if _state(self._descriptor) == self._known else self.read()
+        finally:
+            os.close(self._descriptor)  # and so unlocks it
+            self._descriptor = -1
+
     def append(self, said: Said, earlier: Iterable[Said]) -> None:
-        """Add a message; `earlier` are those before it that history lacks, for a file that this is the first of."""
-        if not self._ours:
+        """Add a message; `earlier` are those before it that history lacks, for a file that others have changed."""
+        if _state(self._descriptor) != self._known:
             self.keep([*earlier, said])
             return
         with files.explained("written", self.path):
-            descriptor = open_file(self.path, os.O_WRONLY | os.O_APPEND)
-            try:
-                files.write_all(descriptor, _line(said))
-                if self._durable:
-                    os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+            os.lseek(self._descriptor, 0, os.SEEK_END)
+            files.write_all(self._descriptor, _line(said))
+            if self._durable:
+                os.fsync(self._descriptor)
+            self._known = _state(self._descriptor)  # not where it failed: then all is written anew
 
     def keep(self, said: Iterable[Said]) -> None:
         """Let it hold just these; without any it goes."""
         rows = [_line(one) for one in said]
-        self._ours = bool(rows)
-        if rows:
-            head = json.dumps({"key": self._key, "pid": os.getpid()}).encode() + b"\n"
-            files.replace(self.path, b"".join([head, *rows]), durable=self._durable)
-        else:
+        self._known = (0, 0, 0)
+        if not rows:
             self.path.unlink(missing_ok=True)
+            return
+        who = {"key": self._key, "pid": os.getpid(), "since": files.since_when(os.getpid())}
+        with files.explained("written", self.path):
+            temporary = files.temporary_name(self.path)
+            fresh = files.create(temporary, like=self.path)
+            try:
+                fcntl.flock(fresh, fcntl.LOCK_EX)  # before it has the name, so that nobody comes in between
+                files.write_all(fresh, b"".join([json.dumps(who).encode() + b"\n", *rows]))
+                if self._durable:
+                    os.fsync(fresh)
+                files.put_in_place(temporary, self.path, durable=self._durable)
+            except BaseException:
+                os.close(fresh)
+                temporary.unlink(missing_ok=True)
+                raise
+            os.close(self._descriptor)  # whoever waited for it sees that it has the name no more
+            self._descriptor = fresh
+            self._known = _state(fresh)
+
+    def is_shared(self) -> bool:
+        """Return whether another process has begun the file, and runs."""
+        with suppress(ValueError, TypeError, KeyError):
+            process, since, _ = _head(self.path)
+            return process != os.getpid() and files.alive(process, since=since)
+        return False
+
+
+def _locked(path: Path) -> int:
+    """Open the file, made where there is none, and lock it; the one that has the name when the lock is ours."""
+    make_folder(path.parent)
+    while True:
+        descriptor = open_file(path, os.O_RDWR | os.O_CREAT)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            with suppress(FileNotFoundError):
+                if path.lstat().st_ino == os.fstat(descriptor).st_ino:
+                    return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
 
 
 def quiet_at(now: datetime, settings: Settings) -> datetime:
@@ -83,12 +139,22 @@ def left_behind(private: Path, before: datetime) -> list[str]:
     folder = private / FOLDER
     for path in sorted(folder.glob("*.jsonl")) if folder.is_dir() else ():
         quiet = datetime.fromtimestamp(path.stat().st_mtime, UTC) <= before
-        head = (files.read_bytes(path) or b"").partition(b"\n")[0] if quiet else b""
         with suppress(ValueError, TypeError, KeyError):
-            who = json.loads(head)
-            if not files.alive(int(who["pid"])):
-                found.append(str(who["key"]))
+            process, since, key = _head(path) if quiet else (os.getpid(), "", "")
+            if not files.alive(process, since=since):
+                found.append(key)
     return found
+
+
+def _head(path: Path) -> tuple[int, str, str]:
+    """Read who writes the file: number and beginning of the process, and the session's key."""
+    who = json.loads((files.read_bytes(path) or b"").partition(b"\n")[0])
+    return int(who["pid"]), str(who.get("since", "")), str(who["key"])
+
+
+def _state(file: int | Path) -> tuple[int, int, int]:
+    status = os.stat(file)  # noqa: PTH116  # of a descriptor too
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _line(said: Said) -> bytes:

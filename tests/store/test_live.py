@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+
+import pytest
 
 from dream import Dream, Session, Workspace, pipeline
 from dream.nights import nightly
@@ -95,3 +98,79 @@ def test_what_is_forgotten_leaves_the_session_s_file_too(tmp_path: Path) -> None
     workspace = killed_agent(tmp_path)
     forget(workspace, "allergic to penicillin", now=NOW)
     assert b"penicillin" not in live_files(workspace)[0].read_bytes()
+
+
+TALKER = """
+import sys
+from dream import Session, Workspace
+session = Session("shell:main", Workspace.open("memory").history)
+for line in sys.stdin:
+    session.add("user", line.strip())
+    print(len(session.messages), flush=True)
+"""
+
+
+def talker(root: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", TALKER], cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+
+
+def say(agent: subprocess.Popen[str], text: str) -> int:
+    assert agent.stdin is not None
+    assert agent.stdout is not None
+    agent.stdin.write(text + "\n")
+    agent.stdin.flush()
+    return int(agent.stdout.readline())
+
+
+def test_two_agents_of_one_key_share_the_conversation_and_lose_nothing_when_killed(tmp_path: Path) -> None:
+    workspace = Workspace.create(tmp_path / "memory", now=NOW)
+    one, other = talker(tmp_path), talker(tmp_path)
+    try:
+        assert [say(one, "a"), say(other, "b"), say(one, "c"), say(one, "d"), say(other, "e")] == [1, 2, 3, 4, 5]
+    finally:
+        for agent in (one, other):
+            agent.send_signal(signal.SIGKILL)
+            agent.communicate()
+    assert [said["content"] for said in Session("shell:main", workspace.history).chat()] == ["a", "b", "c", "d", "e"]
+
+
+def test_an_agent_goes_on_after_another_one_of_its_key_has_brought_it_all_into_history(tmp_path: Path) -> None:
+    workspace = Workspace.create(tmp_path, now=NOW)
+    one, other = Session("a", workspace.history), Session("a", Workspace.open(tmp_path).history)
+    with Dream(workspace).consolidator() as consolidator:
+        one.add("user", "My name is Anna.")
+        other.add("user", "I live in Bergen.")
+        one.add("user", "I am vegan.")
+        consolidator.archive(one)
+        other.add("user", "I prefer tea.")
+        consolidator.archive(other)
+    entries = list(workspace.history.after(0))
+    assert [entry.span for entry in entries] == [(0, 3), (3, 4)]
+    told = "".join(entry.content for entry in entries)
+    assert all(word in told for word in ("Anna", "Bergen", "vegan", "tea"))
+
+
+def test_a_call_that_another_agent_waits_for_is_not_answered_in_its_place(tmp_path: Path) -> None:
+    workspace = Workspace.create(tmp_path / "memory", now=NOW)
+    agent = subprocess.Popen(
+        [sys.executable, "-c", AGENT], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert agent.stdout is not None
+    agent.stdout.readline()
+    try:
+        assert len(Session("shell:main", workspace.history).chat()) == 2
+    finally:
+        agent.kill()
+        agent.communicate()
+    assert len(Session("shell:main", workspace.history).chat()) == 3
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system doesn't tell when a process began")
+def test_a_process_that_has_the_number_of_a_killed_agent_is_not_taken_for_it(tmp_path: Path) -> None:
+    workspace = killed_agent(tmp_path)
+    (file,) = live_files(workspace)
+    head, rest = file.read_bytes().split(b"\n", 1)
+    file.write_bytes(json.dumps(json.loads(head) | {"pid": os.getpid()}).encode() + b"\n" + rest)
+    assert left_behind(workspace.private, datetime.now(UTC) + timedelta(hours=1)) == ["shell:main"]
