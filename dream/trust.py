@@ -15,6 +15,7 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
+from dream.door import make_folder
 from dream.errors import WorkspaceError
 
 MARK = Path(".dream") / "trust"
@@ -57,7 +58,7 @@ def note(root: Path, state: Path | None) -> bytes:
     mark = secrets.token_hex(16)
     notes = _notes(state)
     try:
-        notes.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(notes)
         descriptor = os.open(notes / mark, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             os.write(descriptor, os.fsencode(root.resolve()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -204,3 +205,16 @@ def test_every_setting_that_names_a_model_a_place_or_a_command_is_known_to_reach
     )
     named = {name for name in Settings.__dataclass_fields__ if any(word in name for word in words)}
     assert named <= set(REACHING)
+
+
+def test_the_directories_of_the_notes_are_for_their_owner_alone(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    before = os.umask(0)
+    try:
+        Workspace.create(tmp_path / "workspace")
+    finally:
+        os.umask(before)
+    made = (tmp_path / "state", *(tmp_path / "state").rglob("*"))
+    assert [path.name for path in made if path.stat().st_mode & 0o077] == []
