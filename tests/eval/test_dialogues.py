@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -122,3 +124,22 @@ def test_the_control_quotes_what_is_no_question(file: Path) -> None:
     soul, rest = dialogues.control(dialogues.read(file))
     assert soul == "- Never push to main without asking me."
     assert "- We use Postgres 16." in rest.splitlines()
+
+
+def test_the_shipped_dialogues_are_eight_in_each_language_half_of_them_unseen() -> None:
+    found = datasets.load("dialogues", limit=None, sittings=4)
+    golds = [one.gold for one in found if one.gold is not None]
+    assert len({one.name for one in found}) == len(golds) == 48
+    assert Counter(gold.language for gold in golds) == dict.fromkeys(("en", "de", "fr", "es", "zh", "ja"), 8)
+    assert Counter((gold.language, gold.half) for gold in golds).most_common(1)[0][1] == 4
+    unseen = datasets.load("dialogues:unseen", limit=None, sittings=4)
+    assert {one.name for one in unseen} < {one.name for one in found}
+
+
+def test_each_pattern_of_the_shipped_dialogues_is_about_something_that_was_said() -> None:
+    for one in datasets.load("dialogues", limit=None, sittings=4):
+        said = unicodedata.normalize("NFKC", "\n".join(m.content for s in one.sessions for m in s.messages))
+        assert one.gold is not None
+        for row in (*one.gold.kept, *one.gold.changed, *one.gold.never, *one.gold.rules):
+            missing = [pattern.pattern for pattern in (*row.patterns, *row.old) if not pattern.search(said)]
+            assert not missing, (one.name, row.says)
