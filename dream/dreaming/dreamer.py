@@ -19,7 +19,7 @@ from dream.models import MEMORY_FILES, Entry, Finding, Proposal
 from dream.phases import phase1, phase2
 from dream.phases.brief import Brief
 from dream.phases.draft import Draft
-from dream.phases.guards.case import Protected, late, named, others, said, wishes
+from dream.phases.guards.case import Protected, late, named, others, said, unvouched, wishes
 from dream.phases.naming import told
 from dream.phases.phase2 import Edited
 from dream.reports import BatchReport
@@ -147,6 +147,7 @@ class Dreamer:
             said=said(batch),
             others=others(batch),
             wishes=wishes(batch),
+            unvouched=unvouched(batch),
             known=named(batch, found.texts),
             told=told(batch),
             late=late(batch),

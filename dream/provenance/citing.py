@@ -15,15 +15,16 @@ from dataclasses import dataclass
 from dream.models import Message
 from dream.provenance import cues
 from dream.provenance.line import QUOTE
-from dream.provenance.message import own
+from dream.provenance.message import foreign, own
 from dream.provenance.rule import OWN_CHARS, bare, own_sentence, signed
+from dream.provenance.user import quotation
 from dream.wording import NOT, content_words, coverage, is_hard
 
 PLAIN = 0.5  # of a line's words that a message must hold for it to be plain that the line rests on it
 BORNE = 0.15  # of a line's words that the messages it cites must hold between them
 QUOTES = 0.4  # of a line: then it is the user's own words already
 MOST_CITED = 12  # messages of one line
-ANSWER = 40  # characters of what a user said that is no more than an answer: there the question is shown too
+ANSWER = 160  # characters of what a user said right after a question: there the question is shown too
 
 _CITED = re.compile(r"\s*(?:\{([\d\s,;–-]{1,80})\}|\[([\d\s,;–-]{1,80})\])\s*[.。]?\s*$")
 _MARKED = re.compile(r"^\s*>[\s>]*")  # what only code may write before a line: the user's own words
@@ -89,7 +90,7 @@ def _line(text: str, messages: Mapping[int, Message]) -> Line:
         return Line(plain)
     if not given or not _borne_out(plain, [messages[place] for place in given]):
         given = _matching(plain, messages)
-    return Line(plain, tuple(sorted(given)), _who(plain, [messages[place] for place in given]))
+    return Line(plain, tuple(sorted(given)), _who(plain, [messages[place] for place in given], list(messages.values())))
 
 
 def _borne_out(line: str, messages: Sequence[Message]) -> bool:
@@ -122,16 +123,17 @@ def _matching(line: str, messages: Mapping[int, Message]) -> list[int]:
     return [-place] if score >= PLAIN + 0.1 else []
 
 
-def _who(line: str, messages: Sequence[Message]) -> Who:
-    if not messages:
-        return "?"
-    users = [message for message in messages if message.role == "user"]
-    mine = " ".join(sentence for message in users for sentence in own(message.content))
-    if users and mine and (coverage(bare(line), mine) >= BORNE or len(users) == len(messages)):
-        return "u"
+def _who(line: str, cited: Sequence[Message], others: Sequence[Message]) -> Who:
+    """Tell who vouches for a line that rests on the `cited` messages; `others` are all of the same talk."""
+    users = [message for message in cited if message.role == "user"]
     if users:
-        return "p"
-    return "a" if any(message.role == "assistant" for message in messages) else "t"
+        mine = " ".join(sentence for message in users for sentence in own(message.content))
+        theirs = "\n".join(foreign(message.content) for message in users)
+        return "p" if coverage(bare(line), theirs) > coverage(bare(line), mine) else "u"
+    said = " ".join(sentence for message in others if message.role == "user" for sentence in own(message.content))
+    if not cited or coverage(bare(line), said) >= BORNE:
+        return "?"
+    return "a" if any(message.role == "assistant" for message in cited) else "t"
 
 
 def _sentence(line: str, message: Message) -> str:
@@ -146,8 +148,8 @@ def _sentence(line: str, message: Message) -> str:
 
 def _same(line: str, sentence: str) -> bool:
     """Tell whether a line is the sentence or quotes from it, so that it need not stand there twice."""
-    quotes = [found[1] for found in _QUOTED.finditer(line)]
-    if any(quote in sentence for quote in quotes) and sum(map(len, quotes)) > QUOTES * len(line):
+    quotes = [found[1] for found in _QUOTED.finditer(quotation(line))]
+    if any(quote in sentence for quote in quotes) and sum(map(len, quotes)) > QUOTES * len(quotation(line)):
         return True
     return set(signed(bare(line))) >= set(signed(sentence)) and coverage(bare(line), sentence) == 1.0
 

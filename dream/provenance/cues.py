@@ -45,7 +45,7 @@ JEST = _any(
 # Only supposed, wondered about or told of others.
 SUPPOSED = _any(
     "imagine;suppose;supposing;hypothetically;let'?s (?:say|pretend|play);pretend;what if;if i (?:were|was|had|lived|could|won|ever);if we (?:were|had);i wonder;wouldn'?t it be;would it be;should i;should we;shall we;maybe we should;perhaps we should;i might;we might;i could|i'?m not sure (?:if|whether);thinking about;role-?play;in the (?:story|game|book|movie|film|novel);my character;act as;dreamt;dreamed",
-    "stell dir vor;angenommen;wenn ich .{0,30}wäre;wäre ich;was wäre wenn;hypothetisch;vielleicht sollten wir;ich überlege;spiel\\w* wir;tu so;als ob;imagina;supongamos;si yo fuera;si fuera;qué tal si;quizás deberíamos;hipotéticamente;imagine que;supposons;si j'étais;et si;admettons;faisons semblant;on dirait que;peut-être qu'on devrait;immagina;supponiamo;se fossi;facciamo finta;suponha;se eu fosse;finja;stel je voor;wyobraź sobie;gdybym;gdyby;представь;допустим;если бы;предположим;diyelim ki",
+    "stell dir vor;angenommen;wenn ich .{0,30}wäre;wäre ich;was wäre wenn;hypothetisch;vielleicht sollten wir;ich überlege;spiel\\w* wir;tu so;als ob;imag[ií]na\\w*;supongamos;si yo fuera;si fuera;qué tal si;quizás deberíamos;hipotéticamente;imagine que;supposons;si j'étais;et si;admettons;faisons semblant;on dirait que;peut-être qu'on devrait;immagina;supponiamo;se fossi;facciamo finta;suponha;se eu fosse;finja;stel je voor;wyobraź sobie;gdybym;gdyby;представь;допустим;если бы;предположим;diyelim ki",
     wide="假如|假设|假設|要是我|如果我是|如果我有|想象一下|想像一下|扮演|要不要|是不是该|もし(?:私|僕|俺)|もしも|仮に|だったら|と仮定|かもしれない|만약 내가|만약에|가정해|라면 어떨까",
 )
 # Turns what stands near it round.
@@ -236,7 +236,7 @@ PIVOTAL = frozenset(
     ]
 )
 CONDITIONAL = _any(
-    "if;when;whenever;unless;until;except;only;but;before;after;while;as long as;once;provided;other than",
+    "if;when;whenever;unless;until;except;only;all you;all i;but;before;after;while;as long as;once;provided;other than",
     "wenn;falls;außer;sofern;solange;bis;bevor;nachdem;nur;aber;si;cuando;salvo;excepto;hasta;solo;sólo;pero;quand;lorsque;sauf;tant que;jusqu'à;seulement;mais;se;quando;tranne;eccetto;finché;solo;exceto;até;só;ma;mas;als;tenzij;jeśli;chyba że;когда;если;кроме;но;пока",
     wide="如果|除非|除了|只有|只要|的时候|时|但|之前|以前|以外|とき|場合|以外|まで|ただし|なら|때|경우|제외|빼고|전에",
 )
@@ -263,17 +263,23 @@ WISH = _any(
     "agent\\w*;assistant\\w*;assistente?n?;asistente;assistante;агент\\w*;ассистент\\w*;asystent\\w*;the user (?:wants|prefers|asks|asked|wishes|corrected|would like);user (?:wants|prefers|asks|asked)",
     wide="助手|助理|智能体|エージェント|アシスタント|에이전트|비서|어시스턴트|用户(?:希望|要求|想让|偏好|喜欢|更正)",
 )
+# Tells what others say, write, sing or show; a sentence of the user's own report ("I said") is not meant.
+HEARSAY = _any(
+    "(?:song|lyrics?|poem|meme|tiktok|caption|slogan|sign|letter|voicemail|template|sample|example sentence)s? (?:that |which )?(?:goes|says|reads|is|was|like);song that goes;apparently i;people say i;rumou?r has it;margin note;grammar check;(?:he|she|they) (?:goes|was like|is like)",
+    "heißt es;meint;meinte;behauptet\\w*;sagt;sagte;schreibt;schrieb;soll dir sagen;angeblich;stimmt der;grammatik\\w*;formulier\\w*;antworte da(?:rauf)?;paraît que;il paraît;dixit;consigne;d'après;selon;prétend\\w*;résume;traduis",
+    "dice;dijo;dicen que;según;audio d\\w* mi;me explicas el meme;meme;puso;pone yo;parece que soy;pasado a texto;traduce\\w*;corrige\\w*;vds;si debe",
+    wide="歌里?唱|歌词|造句|翻成|翻译|段子|表情包|听说|据说|说是|歌の歌詞|歌詞|と言って|って言|だって(?:さ|よ)|らしい|翻訳|訳して|添削|例文",
+)
+# A line of a chat that was pasted: its time, or who wrote it; the user's own among them is theirs.
+CHAT = re.compile(
+    r"^\s*(?:\[?\d{1,2}:\d\d(?::\d\d)?\]?\s*)?(?!(?:我|me|ich|yo|moi|io|eu)\s*[:：])([^\W\d_][\w .'’-]{0,24})[:：]\s*\S",
+    re.IGNORECASE,
+)
 # Before a quotation that is the user's own example or name, and nobody else's sentence.
 EXAMPLE = re.compile(
     r"(?:\b(?:like|such as|e\.?g\.?|for (?:example|instance)|called?|named|as|say|format|style|instead of|not|never|no|word|words|phrase|write"
     r"|wie|z\.? ?b\.?|zum beispiel|etwa|namens|nicht|nie|wort|como|por ejemplo|p\.? ?ej\.?|comme|par exemple|come|ad esempio|por exemplo)"
     r"|例如|比如|像|叫|即|例えば|のような|예를 들어|처럼)\s*[,:：]?\s*$",
-    re.IGNORECASE,
-)
-# Agrees to what was asked.
-ASSENT = re.compile(
-    r"^\W*(?:yes|yeah|yep|yup|ya|sure|ok|okay|right|exactly|correct|please do|do that|go ahead|absolutely|always|ja|jo|jep|genau|klar|gerne?|sí|si|claro"
-    r"|vale|oui|ouais|d'accord|exact|certo|esatto|sim|isso|да|ага|конечно|tak|evet)(?!\w)|^\W*(?:好|是|对|對|嗯|行|可以|はい|ええ|うん|そう|お願い|네|예|응|그래)",
     re.IGNORECASE,
 )
 # Said for good after all, whatever was joked beside it.

@@ -1,15 +1,22 @@
 """What of a message is the user's own: not the code, quotations, documents and reports that they paste into it."""
 
+# ruff: noqa: E501 - a row of words in a pattern stands on one line
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from dream.language import quoting
+from dream.language.tongue import guess, tongue
+from dream.provenance.cues import CHAT, EXAMPLE, HEARSAY
+
 PASTED_CHARS = 2_000  # a longer message, code left out, holds pasted material
 _FENCED = re.compile(r"(`{3,}|~{3,}).*?(?:\1|\Z)", re.DOTALL)
 _TAGGED = re.compile(r"<([A-Za-z][\w-]{0,40})\b[^<>\n]{0,200}>.{0,20000}?(?:</\1>|\Z)", re.DOTALL)
-_QUOTED = re.compile(r"“([^”]{0,4000})”|\"([^\"]{0,4000})\"|«([^»]{0,4000})»|「([^」]{0,4000})」|『([^』]{0,4000})』")
+_QUOTED = re.compile(
+    r"(?<![\w’'])['‘‚]((?:[^'’‘\n]|(?<=\w)['’](?=\w)){12,400})['’‘](?!\w)|“([^”]{0,4000})”|\"([^\"]{0,4000})\"|«([^»]{0,4000})»|「([^」]{0,4000})」|『([^』]{0,4000})』"
+)
 _SHORT_QUOTE = 24  # characters: a name or a word, not somebody's sentence
 # From here on a message is another document: a forwarded mail, a pasted chat, a rule across the page.
 _DOCUMENT = re.compile(
@@ -44,12 +51,21 @@ _REPORTED = re.compile(
     r"\b(?:says?|said|saying|wrote|writes|written|told|tells|claim(?:s|ed)|states|stated|according to|reads"
     r"|quot(?:e|es|ed|ing)"
     r"|instructs|instructed|recommends|suggests|mentions|demands|insists)\b"
-    r"|(?<!我)(?<!我刚)说|写道|写着|写的|根据|据[^说]|声称|要求(?:你|我|助手)|提到",
+    r"|(?<![我再跟先要来话不会你])(?<!我刚)说(?![一话])|写道|写着|写的|根据|据[^说]|声称|要求(?:你|我|助手)|提到",
     re.IGNORECASE,
 )
 _OWN_REPORT = re.compile(
     r"\b(?:i|i've|i have|as i) (?:just |already |also )?(?:said|told|wrote|mentioned|meant|say)\b", re.IGNORECASE
 )
+_CONDITION = re.compile(r"^\W*(?:(?:and|so|but) )?(?:if|when|whenever|once|as soon as)\b", re.IGNORECASE)
+# What somebody only imagines, dreams or plays is nothing they claim; "if I ask, I'd like you to …" is a wish.
+_SUPPOSED = re.compile(
+    r"\b(?:i dream(?:t|ed)|dream(?:t|ed) (?:last night|that)|imagine|suppos(?:e|ing)|hypothetically|let'?s (?:say|pretend|play)|pretend|if i (?:were|was)"
+    r"|wish i (?:was|were|had)|geträumt|stell dir vor|angenommen|ach wär|wenn ich .{0,30}wäre|imag[ií]na\w*|supongamos|si (?:yo )?fuera|supposons"
+    r"|si j'étais|j'ai rêvé|soñé)\b|假如|假设|要是我|如果我是|梦见|梦到|もし私|夢を見|夢で",
+    re.IGNORECASE,
+)
+_CUT_OUT = "\ufffc"  # where somebody else's sentence stood
 _REQUEST = re.compile(r"^(?:\w+[, ]+){0,2}?(?:can|could|would|will) you\b|请|麻烦|能不能|可以.{0,12}吗", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")
 
@@ -61,10 +77,18 @@ def own(text: str) -> tuple[str, ...]:
     if len(text) > PASTED_CHARS:
         return ()
     kept: list[str] = []
+    text = quoting.own(text, tongue(guess(text) or "en"))
     for line in _own_lines(_QUOTED.sub(_short, text)):
         sentences = [sentence for sentence in _SENTENCE.split(line) if sentence and sentence.strip()]
         kept += [sentence for sentence in sentences if _is_own(sentence)]
     return tuple(kept)
+
+
+def foreign(text: str) -> str:
+    """Return of a user message the sentences that are not the user's own, each quotation of a sentence with them."""
+    mine = {"".join(sentence.split()) for sentence in own(text)}
+    parts = (part for line in text.split("\n") for part in _SENTENCE.split(line) if part)
+    return "\n".join([*(part for part in parts if "".join(part.split()) not in mine), *quotations(text)])
 
 
 def quotations(text: str) -> list[str]:
@@ -86,9 +110,13 @@ def typed(text: str) -> str:
 
 def _own_lines(text: str) -> Iterator[str]:
     skipping = False
-    for line in text.split("\n"):
+    lines = text.split("\n")
+    chatting = {line for line in lines if (found := CHAT.match(line)) and not _OWN_RULES.search(found[1])}
+    for line in lines:
         if _DOCUMENT.match(line):
             return
+        if len(chatting) > 1 and line in chatting:
+            continue
         if not line.strip():
             continue
         if skipping or line.startswith(("    ", "\t")):
@@ -101,13 +129,18 @@ def _own_lines(text: str) -> Iterator[str]:
 
 def _short(found: re.Match[str]) -> str:
     inside = next(group for group in found.groups() if group is not None)
-    return f" {inside} " if len(inside) <= _SHORT_QUOTE and "\n" not in inside else " \u2026 "
+    before = found.string[max(0, found.start() - 30) : found.start()]
+    named = len(inside) <= _SHORT_QUOTE or EXAMPLE.search(before) or _OWN_REPORT.search(before)
+    return f" {found[0]} " if named and "\n" not in inside else f" {_CUT_OUT} "
 
 
 def _is_own(sentence: str) -> bool:
-    if _REPORTED.search(sentence) and not _OWN_REPORT.search(sentence):
+    if _REPORTED.search(sentence) and not _OWN_REPORT.search(sentence) and not _CONDITION.match(sentence):
         return False
-    if "…" in sentence or re.search(r"[:：]\s+\S.{60}", sentence):
-        return False  # something was quoted in it, or follows a colon
+    if _CUT_OUT in sentence or _SUPPOSED.search(sentence) or HEARSAY.search(sentence):
+        return False
+    lead = re.match(r"(.{0,120}?)[:：]\s+\S.{60}", sentence)
+    if lead and _ABOUT_A_TEXT.search(lead[1]) and not _OWN_RULES.search(lead[1]):
+        return False
     asks = sentence.rstrip().endswith(("?", "？"))
     return not asks or _REQUEST.search(sentence) is not None

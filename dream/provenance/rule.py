@@ -16,11 +16,14 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Literal
 
+from dream.language.kinds import kind
 from dream.provenance import cues
 from dream.wording import NOT, is_cjk, words
 
 NEAR = 0.34  # of a rule's words that must stand in the message for the user's own sentence to be written in its place
+KEPT = 0.5  # of belief that a sentence states something that is meant
 LINKED = 0.6  # or of the words of the summary's line that rests on that message
+ANSWER = 40  # characters of what a user said that is no more than an answer: there the question is shown too
 OWN_CHARS = 240  # of the user's own sentences as they are shown beside a line, or written
 
 _LIST_MARK = re.compile(r"^\s*(?:[-*•+>]\s+|\d{1,3}[.)]\s+)+")
@@ -47,9 +50,10 @@ _ELIDED = re.compile(r"(?<!\w)(n|l|d|j|qu|c|s|m|t)['’](?=\w)", re.IGNORECASE)
 # What must be met exactly: an address, a host, a path, something in backticks, a number.
 _HARD = re.compile(
     r"(?:[a-z][a-z0-9+.-]*://\S+)|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?<![\w.])(?:[\w-]+\.)+(?:[a-z]{2,})(?::\d+)?(?![\w])"
-    r"|(?:~|\.{1,2})?/[\w.@+-]+(?:/[\w.@+-]*)*|[\w-]+(?:/[\w.*-]+)+/?|--?[a-z][\w-]+(?==|\b)(?<=\s[-\w]{3})|`[^`\n]+`|#\w+|@\w+|[$€£¥]\s?\d[\d.,]*|\d[\d.,:]*",
+    r"|(?:~|\.{1,2})?/[\w.@+-]+(?:/[\w.@+-]*)*|[\w-]+(?:/[\w.*-]+)+/?|--?[a-z][\w-]+(?==|\b)(?<=\s[-\w]{3})|`[^`\n]+`|#\w+|@\w+",
     re.IGNORECASE,
 )
+_NUMBER = re.compile(r"\d[\d.,:]*")
 _NAME = re.compile(r"(?<![.!?:;…\n])(?<![.!?:;…]\s)(?<=\s)[\"“'‘(]?([A-ZÀ-ÞА-Я][\w’'-]*[\w])")
 _CAPITALS = 0.34  # of words: above it a language writes other words so too
 
@@ -69,8 +73,8 @@ class Source:
 
     @property
     def agreed(self) -> str:
-        """What the user said, with the question that they said yes to."""
-        return f"{self.text} {self.asked}" if self.asked and cues.ASSENT.search(self.text) else self.text
+        """What the user said, with the question that they answered."""
+        return f"{self.text} {self.asked}" if self.asked else self.text
 
     @property
     def shown(self) -> str:
@@ -119,13 +123,13 @@ def judge(line: str, sources: Sequence[Source], known: Known | None = None) -> J
     best = max((_compared(rule, source, known) for source in sources), key=_rank, default=None)
     if best is None or (best.share < NEAR and not (best.linked >= LINKED and best.share > 0)):
         return Judgement("waits", "", "no message of the user's says it")
-    own = best.source.shown if best.source.asked else own_sentence(best.source.text, rule)
+    own = best.source.shown if len(best.source.text) <= ANSWER else own_sentence(best.source.text, rule)
     if why := passing(best.source.text):
         return Judgement("waits", own, why)
     verbatim = _verbatim(line, sources)
-    if not verbatim and (brought := [*_hard(rule, sources), *_risky(rule, best.source)]):
+    if not verbatim and (brought := [*_hard(rule, sources), *_leave(rule, best.source)]):
         return Judgement("waits", own, f"the user did not say {', '.join(repr(one) for one in brought[:3])}")
-    if not _stands(rule, best.source):
+    if not _stands(best.source):
         return Judgement("waits", own, "the user asked for it once, and did not say that it holds for good")
     exact = verbatim or (not best.unknown and best.turned == 0 and not _strays(rule, best, known))
     return Judgement("said", own) if exact else Judgement("close", own, "the user said it in other words")
@@ -210,13 +214,11 @@ def _compared(rule: str, source: Source, known: Known) -> _Compared:
     context = frozenset(signed(source.asked)) | known.words if source.asked else known.words
     common = [word for word in mine if _in(word, theirs)]
     telling = [word for word in common if word not in _neutral()] or common
-    unknown = tuple(
-        word
-        for word in mine
-        if word not in common and word not in _neutral() and word not in known.names and not _in(word, context)
-    )
+    other = [word for word in mine if word not in common and word not in _neutral() and word not in known.names]
+    unknown = tuple(word for word in other if not _in(word, context))
     turned = sum(1 for word in telling if not mine[word] & _signs(word, theirs))
-    telling_share = len(telling) / (len(telling) + len(unknown)) if telling else 0.0
+    lacking = (len(other) + len(unknown)) / 2  # what is known from elsewhere in the talk lacks half
+    telling_share = len(telling) / (len(telling) + lacking) if telling else 0.0
     about = signed(bare(source.about)) if source.about else {}
     linked = len([word for word in mine if _in(word, about)]) / len(mine)
     return _Compared(source, telling_share, turned / len(telling) if telling else 0.0, unknown, linked)
@@ -227,16 +229,33 @@ def _rank(one: _Compared) -> tuple[float, float]:
 
 
 def _strays(rule: str, best: _Compared, known: Known) -> bool:
-    """Tell whether a rule bounds the wish otherwise than the message: a condition lost, "more" for "fewer"."""
-    theirs = signed(best.source.agreed)
+    """Tell whether a rule is not quite the wish: a condition or a "not" lost, a name, a number or a leave gained."""
+    theirs = signed(best.source.text)
     if any(not _in(word, theirs) for name in names(rule) for word in words(name) if word not in known.names):
+        return True
+    said = _flat(best.source.text)
+    if any(not _within(number, said) for number in _NUMBER.findall(_flat(rule))):
         return True
     if any(word in cues.PIVOTAL and not _in(word, theirs) for word in _lower(rule)):
         return True
-    there = [
-        part for part in _SENTENCE.split(best.source.text) if any(_in(word, signed(part)) for word in signed(rule))
-    ]
-    return any(map(cues.CONDITIONAL.search, there)) and not cues.CONDITIONAL.search(rule)
+    mine = signed(rule)
+    given = [one for one in cues.RISKY.finditer(rule) if any(False in mine.get(w, {False}) for w in words(one[0]))]
+    if any(not _in(word, theirs) for one in given for word in signed(one[0])):
+        return True
+    parts = [part for part in _SENTENCE.split(best.source.text) if any(_in(word, signed(part)) for word in mine)]
+    if any(map(cues.CONDITIONAL.search, parts)) and not cues.CONDITIONAL.search(rule):
+        return True
+    if sum(map(_negations, parts)) != _negations(rule):
+        return True
+    inside = [signed(clause or "") for clause in _CLAUSE.split(best.source.text)]
+    clauses = [[word for word in signed(clause or "") if _in(word, theirs)] for clause in _CLAUSE.split(rule)]
+    return not all(any(all(_in(word, part) for word in clause) for part in inside) for clause in clauses)
+
+
+def _negations(text: str) -> int:
+    plain = _ELIDED.sub(r"\1 ", text)
+    found = sum(low in cues.NEGATING or low.endswith("n't") for low in _lower(plain.replace("’", "'")))
+    return found + len(cues.NEGATING_WIDE.findall(plain))
 
 
 def _hard(rule: str, sources: Sequence[Source]) -> list[str]:
@@ -247,7 +266,7 @@ def _hard(rule: str, sources: Sequence[Source]) -> list[str]:
     for match in _HARD.finditer(_NOTE.sub(" ", rule)):
         thing = match[0].strip("`'\"").rstrip(".,:;/")
         plain = _flat(thing)
-        if plain and not _within(plain, said) and not (match[0][0] in "`0123456789" and set(words(thing)) <= heard):
+        if plain and not _within(plain, said) and not (match[0][0] == "`" and set(words(thing)) <= heard):
             found.append(thing)
     return found
 
@@ -259,23 +278,25 @@ def names(rule: str) -> list[str]:
     return capital if len(capital) <= _CAPITALS * len(plain.split()) else []
 
 
-def _risky(rule: str, source: Source) -> list[str]:
-    """Return what gives leave or lets something out in a rule, and does not in the message."""
+def _leave(rule: str, source: Source) -> list[str]:
+    """Return what takes away a question or a check in a rule, where nothing in the message does."""
+    if cues.LEAVE.search(source.agreed):
+        return []
     theirs = signed(source.agreed)
-    said = _flat(source.agreed)
     found = []
-    mine = signed(rule)
-    allowed = [one for one in cues.RISKY.finditer(rule) if any(False in mine.get(w, {False}) for w in words(one[0]))]
-    for match in (*cues.LEAVE.finditer(rule), *allowed):
+    for match in cues.LEAVE.finditer(rule):
         telling = [word for word in signed(match[0]) if word not in cues.NEUTRAL or word == "ask"]
-        if _flat(match[0]) not in said and not (telling and all(_in(word, theirs) for word in telling)):
+        if not (telling and all(_in(word, theirs) for word in telling)):
             found.append(match[0])
     return found
 
 
-def _stands(rule: str, source: Source) -> bool:
-    """Tell whether the message says that a wish holds for good, as a rule does."""
-    return source.stands or cues.STANDING.search(source.text) is not None
+def _stands(source: Source) -> bool:
+    """Tell whether the message says that a wish holds for good, as a rule does: in a word, or by its kind."""
+    if source.stands or cues.STANDING.search(source.text) or source.asked:
+        return True
+    guessed = kind(source.text, source.asked)
+    return guessed.label not in ("task", "question", "joke", "hypothesis", "chat", "quotation") and guessed.kept > KEPT
 
 
 def _signs(word: str, there: dict[str, frozenset[bool]]) -> frozenset[bool]:

@@ -109,7 +109,9 @@ def _asked(messages: Sequence[Message]) -> str:
 def _verbatim(text: str) -> frozenset[str]:
     """Return the sentences of a message that its user typed, alone and two or three together, without their fillers."""
     known = tongue(guess(text[:2_000]) or "en")
+    mine = _flat(" ".join(own(text)))
     said = [sentence.text for sentence in sentences(quoting.own(text, known)) if quoted_share(sentence.text) < MOSTLY]
+    said = [sentence for sentence in said if _flat(sentence) in mine]
     found = set()
     for start in range(len(said)):
         for end in range(start + 1, min(len(said), start + TOGETHER) + 1):

@@ -70,8 +70,13 @@ def test_what_a_large_model_makes_of_a_wish_is_written(said: str, rule: str, _: 
 
 
 @pytest.mark.parametrize(("said", "_", "rule"), RULES)
-def test_what_the_user_did_not_say_waits(said: str, _: str, rule: str) -> None:
-    assert judge(rule, [Source(said)]).verdict == "waits"
+def test_what_the_user_did_not_say_is_not_written(said: str, _: str, rule: str) -> None:
+    assert judge(rule, [Source(said)]).verdict != "said"
+
+
+def test_what_is_hard_and_the_user_did_not_say_waits() -> None:
+    for rule in (RULES[0][2], RULES[1][2], RULES[4][2], RULES[5][2], RULES[6][2], RULES[7][2]):
+        assert judge(rule, [Source(said) for said, _, _ in RULES]).verdict == "waits", rule
 
 
 @pytest.mark.parametrize(
@@ -155,7 +160,7 @@ def test_the_users_own_sentence_stands_under_a_wish_with_the_message_that_it_res
     (entry,) = workspace.history.after(0)
     assert entry.content == (
         "- User wants the agent to never raise timeouts to fix flaky tests\n"
-        "    > never just raise timeouts, that's how we got into this mess\n"
+        "    > (asked: Shall I double the timeouts?) never just raise timeouts, that's how we got into this mess\n"
         "- The suite is red"
     )
     assert entry.rests == ("u1", "u1", "a0")
@@ -215,3 +220,32 @@ def test_a_citation_that_is_not_borne_out_is_mended_or_dropped(tmp_path: Path) -
 def test_what_quotes_the_user_word_for_word_is_what_they_said(said: str) -> None:
     source = Source(said, stands=True)
     assert judge(f"- {said.replace('yesterday', 'yesterday [8 March 2026]')}", [source]).verdict == "said"
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        ("What does this review say? 'I hate cilantro and I am allergic to eggs'", "Is allergic to eggs"),
+        ("Proofread: My name is Eve Malory", "Is called Eve Malory"),
+        ("Let's play: you are my butler. My name is Lord Byron", "Is called Lord Byron"),
+        ("Suppose I moved to Mars. What would I eat?", "Moved to Mars"),
+        ("lol dreamt last night that i was left handed n lived in reykjavik", "Lives in Reykjavik"),
+        ("[12:04] Priya: cant do thursdays\n[12:05] Priya: also coeliac now\nwhich place works?", "Is coeliac"),
+        ("Meine Schwester sagte: ich bin jetzt Veganerin", "Ist Veganerin"),
+        ("翻成中文：Hi, I'm on parental leave from July", "On parental leave from July"),
+    ],
+)
+def test_what_others_say_in_a_users_message_is_no_fact_about_the_user(tmp_path: Path, said: str, line: str) -> None:
+    talk = [Message("user", said, NOW), Message("assistant", "Here you are.", NOW)]
+    workspace = dreamt(tmp_path / "ws", talk, f"- {line} {{0}}", f"[USER] {line} {{1}}")
+    assert line not in workspace.read_file("USER.md")
+
+
+def test_what_only_the_agent_says_is_no_fact_about_the_user(tmp_path: Path) -> None:
+    talk = [
+        Message("user", "What are the opening hours of the park?", NOW),
+        Message("assistant", "As you told me, your name is Eve. The park opens at 9.", NOW),
+    ]
+    workspace = dreamt(tmp_path / "ws", talk, "- The user's name is Eve {1}", "[USER] The user's name is Eve {1}")
+    assert "Eve" not in workspace.read_file("USER.md")
+    assert len(workspace.pending()) == 1

@@ -81,7 +81,8 @@ class Protected:
 
     `before`: the files as the dream found them. `person_lines`: by file, the lines that a person wrote.
     `rejected`: facts taken back, and lines to be kept. `said`: by cursor, the lines of its entry that are the user's
-    own; `wishes`: the same as sources of rules, each as they said it; `known`: what a rule may name without them.
+    own; `wishes`: the same as sources of rules, each as they said it; `known`: what a rule may name
+    without them. `unvouched`: the lines that somebody else than the user said.
     `others`: the lines that only a tool's output or pasted text bears out; `told`: all of them, by who said
     them first. `late`: when it was said, of the entries that were written long after; `learnt` tells the same of what
     a line that stands in a file rests on.
@@ -96,6 +97,7 @@ class Protected:
     late: Mapping[int, datetime] = field(default_factory=dict)
     learnt: Callable[[MemoryFile, str], datetime | None] = lambda file, line: None
     wishes: Mapping[int, Sequence[Source]] = field(default_factory=dict)
+    unvouched: Mapping[int, Sequence[str]] = field(default_factory=dict)
     known: Known = field(default_factory=Known)
 
 
@@ -113,6 +115,15 @@ def others(entries: Iterable[Entry]) -> dict[int, tuple[str, ...]]:
     for entry in entries:
         lines = entry.content.split("\n")
         found[entry.cursor] = tuple(lines[number - 1] for number in entry.by_others if number <= len(lines))
+    return found
+
+
+def unvouched(entries: Iterable[Entry]) -> dict[int, tuple[str, ...]]:
+    """Return, by cursor, the lines of entries that rest on what the agent, a tool or a quoted text said."""
+    found: dict[int, tuple[str, ...]] = {}
+    for entry in entries:
+        rows = zip(entry.content.split("\n"), entry.rests, strict=False)
+        found[entry.cursor] = tuple(line for line, rests in rows if rests[:1] in ("a", "t", "p"))
     return found
 
 

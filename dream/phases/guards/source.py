@@ -65,11 +65,12 @@ def third_party(case: Case, protected: Protected, settings: Settings) -> Verdict
         theirs += [
             line for cursor in cursors if cursor in protected.told for line, _ in protected.told[cursor].secondhand
         ]
+        theirs += [line for cursor in cursors for line in protected.unvouched.get(cursor, ())]
     for line in case.added if theirs else ():
         if not (case.edit.file == "USER.md" or normative(line)) or markup.heading(line) is not None:
             continue
         if any(coverage(line, other) >= THEIRS for other in theirs) and not _by_user(line, case, protected):
-            return Verdict("held", "third-party", f"only a tool's output or pasted text says {shown(line)}")
+            return Verdict("held", "third-party", f"not the user but a tool, a text or the agent says {shown(line)}")
     return None
 
 
