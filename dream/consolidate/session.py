@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from dream.consolidate.cut import Item
 from dream.llm import tokens
 from dream.models import Message
-from dream.store.live import LiveFile, Said
+from dream.store.live import LiveFile, Said, on_disk
 from dream.transcripts import clean, parts
 from dream.transcripts.turns import role as known_role
 
@@ -101,7 +101,7 @@ class Session:
             self._live.keep(self._unheld())
 
     def _join(self, others: Sequence[Said] | None) -> None:
-        """Take in what another agent of this key has said since: it is the same conversation, and has its positions.
+        """Take in what another agent of this key has said since, or `dream forget` has taken out of what was said.
 
         What history holds of it by now is only counted.
         """
@@ -111,10 +111,13 @@ class Session:
             self._given = False
             return
         for said in others:
-            if said.position >= self._start + len(self._messages):
+            at = said.position - self._start
+            if at >= len(self._messages):
                 self._pass_over(said.position)
                 self._messages.append(_of_chat(said))
                 self._sent.append(said.sent)
+            elif at >= 0 and said.sent != on_disk(self._sent[at]):  # something in it was forgotten
+                self._messages[at], self._sent[at] = _of_chat(said), said.sent
         self._pass_over(self._history.position(self.key))
 
     def _pass_over(self, end: int) -> None:

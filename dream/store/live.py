@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -126,6 +126,11 @@ def _locked(path: Path) -> int:
             os.close(descriptor)
             raise
         os.close(descriptor)
+
+
+def on_disk(sent: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message as it is read from the file again: what is no JSON value has become text."""
+    return dict(json.loads(json.dumps(sent, default=str)))
 
 
 def quiet_at(now: datetime, settings: Settings) -> datetime:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from dream import Dream, Session, Workspace, pipeline
+from dream.forget import forget
 from dream.nights import nightly
 from dream.store.live import left_behind
 
@@ -174,3 +175,13 @@ def test_a_process_that_has_the_number_of_a_killed_agent_is_not_taken_for_it(tmp
     head, rest = file.read_bytes().split(b"\n", 1)
     file.write_bytes(json.dumps(json.loads(head) | {"pid": os.getpid()}).encode() + b"\n" + rest)
     assert left_behind(workspace.private, datetime.now(UTC) + timedelta(hours=1)) == ["shell:main"]
+
+
+def test_what_is_forgotten_leaves_a_running_agent_too(tmp_path: Path) -> None:
+    workspace = Workspace.create(tmp_path, now=NOW)
+    session = Session("a", workspace.history)
+    session.add("user", "My door is green and I like zebras.")
+    forget(workspace, "zebras", now=NOW)
+    session.add("user", "What else?")
+    assert "zebras" not in str(session.chat())
+    assert "zebras" not in live_files(workspace)[0].read_text()
