@@ -40,12 +40,16 @@ def rewrite_objects(store: GitStore) -> bool:
 def rewrite_configuration(store: GitStore, own: Path) -> bool:
     """Put dream's own configuration into the hidden git directory `own`; tells whether git may look into it then.
 
-    What stood there is kept beside it, as config-set-aside, which git doesn't read.
+    What stood there is kept beside it, as config-set-aside and config.worktree-set-aside, which git doesn't read.
     """
     if gitdir.find(store.root, store.private) != own:
         return False
     replace(own / "config-set-aside", read_bytes(own / "config") or b"")
     replace(own / "config", gitdir.CONFIG.encode())
+    worktree = own / "config.worktree"  # which `git worktree` makes, and dream never
+    if (strange := read_bytes(worktree)) is not None:
+        replace(own / "config.worktree-set-aside", strange)
+        worktree.unlink()
     try:
         store.check()
     except GitError:

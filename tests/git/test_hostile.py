@@ -222,3 +222,11 @@ def test_the_doctor_names_what_is_strange_in_our_own_repository_and_writes_it_an
     assert "✗" not in CliRunner().invoke(dream_group, ["doctor", "--repair", "-w", str(sent)]).output
     assert "evil" in (sent / ".dream/git/config-set-aside").read_text()
     assert len(Workspace.open(sent).git.log()) == 4
+
+
+def test_the_doctor_puts_away_a_second_configuration_of_our_own_repository(sent: Path) -> None:
+    (sent / ".dream/git/config.worktree").write_text("[extensions]\n\tpartialClone = evil\n")
+    assert "config.worktree is dream's own" in refused(sent)
+    assert "✗" not in CliRunner().invoke(dream_group, ["doctor", "--repair", "-w", str(sent)]).output
+    assert "evil" in (sent / ".dream/git/config.worktree-set-aside").read_text()
+    assert len(Workspace.open(sent).git.log()) == 4
