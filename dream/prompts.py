@@ -1,9 +1,9 @@
 """Prompts are files; the data beside them is rendered here, in sections that text cannot forge.
 
 A prompt file is the system message up to its `$data`; what stands behind that follows the data, where a small model
-heeds it most. The data are sections of the user message: `<conversation>`, `<file>`, `<today>`, `<history>` and
-`<findings>`. Text that would open or close a section is defused with a backslash, and what came from a conversation
-is indented, so that a line of it never looks like ours.
+heeds it most. The data are sections of the user message: `<conversation>`, `<file>`, `<today>`, `<waiting>`,
+`<history>` and `<findings>`. Text that would open or close a section is defused with a backslash, and what came from a
+conversation is indented, so that a line of it never looks like ours.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TAGS = {"SOUL.md": "SOUL", "USER.md": "USER", "memory/MEMORY.md": "MEMORY"}
 
 SLOT = "\N{SYMBOL FOR NULL}"  # stands for `$data` in a rendered prompt
 
-_SECTION = re.compile(r"<(?=/?(?:conversation|file|today|history|findings)\b)", re.IGNORECASE)
+_SECTION = re.compile(r"<(?=/?(?:conversation|file|today|waiting|history|findings)\b)", re.IGNORECASE)
 
 
 def load(name: str, folder: Path | None = None, **variables: str) -> str:
@@ -114,6 +114,11 @@ def files(contents: Mapping[MemoryFile, str]) -> str:
 def today(day: date) -> str:
     """Render the local date."""
     return f"<today>{day.isoformat()}</today>"
+
+
+def waiting(findings: Sequence[str]) -> str:
+    """Render the findings that wait for a person as a `<waiting>` section with its newline; "" where none does."""
+    return "<waiting>\n" + "\n".join(map(indented, findings)) + "\n</waiting>\n" if findings else ""
 
 
 def history(entries: Iterable[Entry], zone: tzinfo) -> str:

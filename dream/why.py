@@ -40,10 +40,15 @@ def why(workspace: Workspace, text: str) -> list[Reason]:
         Reason(
             origin,
             tuple(changes[sha] for sha in origin.commits),
-            tuple(Source(entry, _nearest(entry, origin.line)) for entry in _entries(workspace, origin.entries)),
+            sources(workspace, origin.entries, origin.line),
         )
         for origin in found
     ]
+
+
+def sources(workspace: Workspace, cursors: Sequence[int], line: str) -> tuple[Source, ...]:
+    """Return the entries that `line` rests on, with what they say of it; under it what the user said, word for word."""
+    return tuple(Source(entry, _nearest(entry, line)) for entry in _entries(workspace, cursors))
 
 
 def waiting(workspace: Workspace, text: str) -> list[Entry]:

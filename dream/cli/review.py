@@ -38,6 +38,7 @@ class _Number(click.types.StringParamType):
         return options.held(ctx, incomplete)
 
 
+SHOWN = 3  # entries of a held edit
 _numbers = click.argument("numbers", nargs=-1, type=_Number(), metavar="N[.M]...|all")
 _all = click.option("--all", "everything", is_flag=True, help="All that is held.")
 
@@ -72,6 +73,7 @@ def command(ctx: click.Context, directory: Path | None, as_json: bool) -> None:
         output.say("Nothing is held for review.")
     for one in waiting:
         _show(one)
+        _said(workspace, one)
 
 
 @command.command("accept", cls=DreamCommand)
@@ -130,10 +132,17 @@ def _show(one: Proposal) -> None:
     if len(parts) < 2:
         for line in review.diff(one).splitlines():
             _line("  ", line)
-        return
-    for number, (old, new) in enumerate(parts, 1):
+    for number, (old, new) in enumerate(parts if len(parts) > 1 else (), 1):
         for line in filter(None, (old and f"-{old}", new and f"+{new}")):
             _line(f"{one.id}.{number}", line)
+
+
+def _said(workspace: Workspace, one: Proposal) -> None:
+    """Show what was said that a held edit rests on, where and when."""
+    from dream.why import sources
+
+    for source in sources(workspace, one.entries[:SHOWN], one.new_text or one.old_text) if one.file else ():
+        show.source(source)
 
 
 def _line(number: str, line: str) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dream.reports import BatchReport, ConsolidateReport, RunReport
     from dream.runs.estimate import Estimate
     from dream.settings import Job, Settings
+    from dream.why import Source
 
 SMALL = "embedded: the small default, which needs no key. For a better one: DREAM_MODEL=openai/gpt-5-mini dream run"
 MOST_DIAGNOSTICS = 20  # shown of one command; the rest is counted
@@ -216,3 +217,12 @@ def night(report: NightReport, *, quiet: bool = False) -> None:
         output.problem(night_line(report))
     elif not quiet:
         output.say(night_line(report), fold=True)
+
+
+def source(said: Source) -> None:
+    """Show what was said first, then where: the positions of the messages stand in `--json`."""
+    entry = said.entry
+    for row in said.said:
+        output.say(f"    {row}", fold=True)
+    told = "noted directly" if entry.kind == "note" else f"said in {entry.session}" if entry.session else "said"
+    output.say(f"      {told}, {entry.when.astimezone():%Y-%m-%d %H:%M} (history entry {entry.cursor})", dim=True)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dream.cli import options, output, shapes
+from dream.cli import options, output, shapes, show
 from dream.cli.group import TextCommand
 from dream.errors import UsageError
 
 if TYPE_CHECKING:
     from dream.store.workspace import Workspace
-    from dream.why import Reason, Source
+    from dream.why import Reason
 
 SHORT = 10
 HAND = {"hand": "written by hand", "init": "stood there when dream began", "restore": "brought back"}
@@ -60,16 +60,7 @@ def _tell(one: Reason) -> None:
     if not one.changes:
         output.say("  It was typed since the last change, and is not in a commit yet.")
     for source in one.sources:
-        _source(source)
-
-
-def _source(source: Source) -> None:
-    """Show what was said first, then where: the positions of the messages stand in `--json`."""
-    entry = source.entry
-    for row in source.said:
-        output.say(f"    {row}", fold=True)
-    told = "noted directly" if entry.kind == "note" else f"said in {entry.session}" if entry.session else "said"
-    output.say(f"      {told}, {entry.when.astimezone():%Y-%m-%d %H:%M} (history entry {entry.cursor})", dim=True)
+        show.source(source)
 
 
 def _absent(workspace: Workspace, text: str) -> None:

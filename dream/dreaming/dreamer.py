@@ -133,7 +133,9 @@ class Dreamer:
         if not told:
             return ()
         leave_out = left_out.append if left_out is not None else None
-        findings = phase1.analyse(told, found.texts, self._models.phase1, self._brief, leave_out)
+        findings = phase1.analyse(
+            told, found.texts, self._models.phase1, self._brief, leave_out, waiting=proposals.told(found.pending)
+        )
         self._answered = True
         return findings
 

@@ -60,6 +60,11 @@ def come_true(pending: Sequence[Proposal], texts: Mapping[MemoryFile, str]) -> l
     return [item for item in pending if item.file is not None and _is_true(item, texts[item.file])]
 
 
+def told(pending: Sequence[Proposal]) -> list[str]:
+    """Return the findings that wait, as phase 1 is told of them: without the entries that they rest on."""
+    return list(dict.fromkeys(_uncited(one)[:300] for item in pending for one in item.findings))
+
+
 def is_about(proposal: Proposal, outcome: Outcome) -> bool:
     """Tell whether a held finding is what `proposal` would have done."""
     told = prompts.finding(outcome.finding)

@@ -20,6 +20,7 @@ ENTRY_TOKENS = 16  # of the header line of one entry
 PAGE_TOKENS = 64  # of a long entry in one prompt at least, however small the window or the setting
 FILES_SHARE = 0.5  # of the room, at the most, for the present files
 FILES_TOKENS = 12_000  # and no more than this: the files' budgets are below it
+WAITING = 20  # findings that wait for a person, the newest, which phase 1 is told of
 AGAIN = "Answer again: only lines that begin with [SOUL], [USER] or [MEMORY], of what the <history> tells, or [SKIP]."
 
 
@@ -55,18 +56,20 @@ def analyse(
     model: Model,
     brief: Brief,
     leave_out: Callable[[str], None] | None = None,
+    *,
+    waiting: Sequence[str] = (),
 ) -> tuple[Finding, ...]:
     """Ask for the findings of `batch`; an empty answer means `[SKIP]`.
 
     A long entry is read in pages, one call each, so that no byte of it passes unseen. Secrets are marked before the
     model sees them, and again in what it answers. `leave_out` is told each line that names a file we don't have,
-    or repeats an example of the prompt.
+    or repeats an example of the prompt. `waiting` are findings that a person has not decided on yet.
     Raises AnswerUnusable after one retry, and whatever the model's door raises.
     """
     cursors = [entry.cursor for entry in batch]
     findings: dict[tuple[str, bool, str], Finding] = {}
     for page in _pages(batch, model, brief):
-        found = _ask([_safe(entry, brief) for entry in page], cursors, files, model, brief)
+        found = _ask([_safe(entry, brief) for entry in page], cursors, files, model, brief, waiting)
         for line in found.unreadable:
             if leave_out and line.startswith("["):
                 leave_out(line)
@@ -76,9 +79,14 @@ def analyse(
 
 
 def _ask(
-    page: Sequence[Entry], cursors: Sequence[int], files: Mapping[MemoryFile, str], model: Model, brief: Brief
+    page: Sequence[Entry],
+    cursors: Sequence[int],
+    files: Mapping[MemoryFile, str],
+    model: Model,
+    brief: Brief,
+    waiting: Sequence[str],
 ) -> Analysis:
-    messages = _prompt(page, files, model, brief)
+    messages = _prompt(page, files, model, brief, waiting)
     completion = model.complete(messages)
 
     def read(answer: Completion) -> Analysis:
@@ -144,11 +152,14 @@ def _without_echoes(
     return replace(found, findings=kept, unreadable=(*found.unreadable, *left))
 
 
-def _prompt(page: Sequence[Entry], files: Mapping[MemoryFile, str], model: Model, brief: Brief) -> list[ChatMessage]:
+def _prompt(
+    page: Sequence[Entry], files: Mapping[MemoryFile, str], model: Model, brief: Brief, waiting: Sequence[str]
+) -> list[ChatMessage]:
     """Put what is stable first, so that a provider's prompt cache can serve it: prompt, files, then what is new."""
     system = _system(brief)
     said = sorted(page, key=lambda entry: entry.when)  # transcripts are not read in the order of the talks
-    news = f"{prompts.today(brief.day)}\n{prompts.history(said, brief.zone)}"
+    held = prompts.waiting(waiting[-WAITING:])
+    news = f"{prompts.today(brief.day)}\n{held}{prompts.history(said, brief.zone)}"
     room = min(brief.room(model, system, news), FILES_TOKENS)
     shown = excerpt.fit(files, [entry.content for entry in page], room, model.count)
     system, user = prompts.filled(system, f"{prompts.files(shown)}\n{news}")

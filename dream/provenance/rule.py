@@ -37,7 +37,12 @@ _FRAME = re.compile(
 _DAY = re.compile(
     r"\s*[(（](?:said |as of |since )?(?:\d{4}-\d\d-\d\d|\d{1,2} [A-Z][a-z]+ \d{4}|\d{4}年\d{1,2}月\d{1,2}日)[)）]\s*$"
 )
-_NOTE = re.compile(r"\[[^\[\]]*\]")
+# The reader's note of a day, `[8 March 2026]`, `[7–8 November 2026]`, and nothing else that stands in brackets.
+_NOTE = re.compile(
+    r" \[(?:\d{1,2}\.?(?:–\d{1,2}\.?)? )?(?:de )?(?:[^\W\d]{3,10} (?:de )?)?(?:19|20)\d\d(?: – [\w. ]{6,28})?\]"
+    r"| \[(?:19|20)\d\d年[\d月日– 年]{0,28}\]"
+)
+_ABOVE = re.compile(r"^\[([^\[\]]{1,200})\] ")  # what a quoted line answers or stands under
 _QUOTES = re.compile('[“”„«»‹›「」『』"]')
 _SENTENCE = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？；])|;\s+")
 _CLAUSE = re.compile(
@@ -140,7 +145,11 @@ def _verbatim(line: str, sources: Sequence[Source]) -> bool:
 
     From the middle of a sentence is no quotation: "never push to main without asking me" holds "push to main".
     """
-    quoted = _flat(_QUOTES.sub("", _NOTE.sub(" ", _DAY.sub("", _LIST_MARK.sub("", line))))).strip(" .。")
+    plain = _NOTE.sub("", _DAY.sub("", _LIST_MARK.sub("", line)))
+    above = _ABOVE.match(plain)
+    if above and any(f"[{_flat(above[1])}]" in _flat(source.text) for source in sources):
+        plain = plain[above.end() :]
+    quoted = _flat(_QUOTES.sub("", plain)).strip(" .。")
     if not quoted:
         return False
     whole = re.compile(rf"(?:^|[.!?;:。！？；：])\W*{re.escape(quoted)}\s*(?:$|[.!?;。！？；)])")

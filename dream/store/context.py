@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from dream.models import Entry, MemoryFile
+from dream.models import Entry, MemoryFile, Proposal
 from dream.store import history_legacy
 from dream.store.choosing import chosen
 from dream.wording import content_words, without_said_on
@@ -17,6 +17,10 @@ OPEN = "<dream-memory>"
 CLOSE = "</dream-memory>"
 TAGS = re.compile(r"<(?=/?dream-memory\b)", re.IGNORECASE)
 RECENT = "## Recent history"
+WAITING = "## Waiting for review"
+# Guards that stop what the user said only to ask them first; what somebody else said is shown to no agent.
+ASKING = ("person-line", "person-edit", "loss", "review")
+WAITING_SHARE = 0.2  # of the room, at most, for what waits
 SPARE = 0.1  # of a line's content words may be missing in what says the same
 
 
@@ -44,7 +48,26 @@ def _said(row: str, said: Iterable[frozenset[str]]) -> bool:
     return bool(wanted) and any(len(wanted - one) <= SPARE * len(wanted) for one in said)
 
 
-def block(texts: Mapping[MemoryFile, str], newest_first: Iterable[Entry], tokens: int, count: Count) -> str:
+def waiting(pending: Iterable[Proposal]) -> list[str]:
+    """Return the lines that held edits would write, the newest last, where only a person's decision is missing."""
+    held = [item for item in pending if item.guard in ASKING]
+    return list(dict.fromkeys(row for item in held for row in _fresh(item)))
+
+
+def _fresh(item: Proposal) -> Iterator[str]:
+    before = set(item.old_text.splitlines())
+    for row in item.new_text.splitlines():
+        if row.strip() and row not in before and not row.startswith("#"):
+            yield f"- {row.strip().removeprefix('- ')}"
+
+
+def block(
+    texts: Mapping[MemoryFile, str],
+    newest_first: Iterable[Entry],
+    tokens: int,
+    count: Count,
+    held: Sequence[str] = (),
+) -> str:
     """Lay out the files and then recent history within `tokens`, whole lines and whole entries only.
 
     Of a file that doesn't fit, what tells most for its length is shown, in its order, and how much is not. History is
@@ -53,6 +76,8 @@ def block(texts: Mapping[MemoryFile, str], newest_first: Iterable[Entry], tokens
     Empty when there is nothing to say, or no room to say it.
     """
     room = tokens - count(f"{OPEN}\n{CLOSE}\n")
+    last = _waiting(held, int(room * WAITING_SHARE), count)
+    room -= count(last)
     parts: list[str] = []
     for name, text in texts.items():
         section = _file(name, text, room - sum(map(count, parts)), count)
@@ -61,7 +86,20 @@ def block(texts: Mapping[MemoryFile, str], newest_first: Iterable[Entry], tokens
     recent = _recent(newest_first, room - sum(map(count, parts)) - count(f"{RECENT}\n\n"), count)
     if recent:
         parts.append(f"{RECENT}\n\n" + "".join(recent))
+    if last:
+        parts.append(last)
     return f"{OPEN}\n" + "\n".join(parts) + f"{CLOSE}\n" if parts else ""
+
+
+def _waiting(held: Sequence[str], room: int, count: Count) -> str:
+    """Return the newest of the held lines that fit."""
+    shown = ""
+    for at in range(len(held) - 1, -1, -1):
+        text = f"{WAITING}\n\n" + "".join(f"{_plain(row)}\n" for row in held[at:])
+        if count(text) > room:
+            break
+        shown = text
+    return shown
 
 
 def _file(name: MemoryFile, text: str, room: int, count: Count) -> str:

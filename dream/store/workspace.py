@@ -198,7 +198,8 @@ class Workspace:
     def context(self, tokens: int, *, session: str | None = None, beside: str = "", count: Count | None = None) -> str:
         """Return memory for an agent's system prompt, at most `tokens` long by `count` (None: the estimate).
 
-        The three files first, then what was not dreamt yet: the newest of it, in order. With `session`, only what
+        The three files first, then what was not dreamt yet: the newest of it, in order; at the end what waits for
+        review. With `session`, only what
         was said in that session or noted directly is shown of the latter. What stands in `beside`, a text that the
         same prompt holds, as `Session.summary` gives it, is not shown twice; rules of SOUL.md always are.
         """
@@ -210,7 +211,7 @@ class Workspace:
         if beside:
             texts |= {file: context.unsaid(text, beside) for file, text in texts.items() if file != "SOUL.md"}
         undreamt = context.undreamt(self.history.backwards(), self.dream_cursor(), session, beside)
-        return context.block(texts, undreamt, tokens, count or estimate)
+        return context.block(texts, undreamt, tokens, count or estimate, context.waiting(self.pending()))
 
     def take_in_notes(self, now: datetime) -> list[Entry]:
         """Append to history what HISTORY.md and daily notes hold and it doesn't; return it. The files stay.
