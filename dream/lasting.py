@@ -43,12 +43,13 @@ _PAST = re.compile(
     r"\b(?:was|were|had|went|got|came|made|took|said|told|used to|(?:has|have) (?:recently|now|already)"
     r"|\w{3,}(?<!ne)ed (?:the|a|an|my|our|their|to|for|it))\b|了（|ました"
 )
+_BEGINS = re.compile(r"^\s*[-*+] (?:[^:“„«「\"]{1,40}: ?(?=[“„«「\"]))?")  # the bullet, and who says it
 _SAID_ON = re.compile(r"\s*[（(][^()（）]{0,40}\d[^()（）]{0,20}[)）]\s*$")
 
 
 def lasting(line: str) -> bool:
     """Say whether a line of memory states who the user is, what was decided or found out, or how a thing is set."""
-    text = _SAID_ON.sub("", re.sub(r"^\s*[-*+] ", "", line)).strip()
+    text = _SAID_ON.sub("", _BEGINS.sub("", line)).strip(" \"“”„«»「」")
     if len(text) > LONGEST:
         return False
     if _IDENTITY.match(text) or _DECIDED.search(text) or _RUN.search(text):

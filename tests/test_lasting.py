@@ -11,6 +11,8 @@ from dream.lasting import lasting
         "- The user is called Vera (3 May 2023)",
         "- Lives in Bergen",
         "- Is allergic to nuts (3 May 2023)",
+        '- "We decided to build the hull of larch" (3 May 2023)',
+        "- Vera: “The API timeout of Plover is 300 ms” (3 May 2023)",
         "- We decided to build the hull of larch",
         "- Otto is responsible for the rigging (3 May 2023)",
         "- The API timeout of Plover is 300 ms",

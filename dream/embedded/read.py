@@ -14,13 +14,14 @@ from dream.language.tongue import Tongue, guess, is_wide, main, plain, tongue
 from dream.vocabulary import LABELS as NO_NAMES
 
 KEEP = 0.5  # of belief that a sentence is worth a line
-KEEP_OF_MANY = 0.6  # of the same where several people chat, most of it to be friendly
+KEEP_OF_MANY = 0.45  # of the same where several people chat
 LEAST = 12  # characters of a sentence, if it answers nothing and names nothing
 HARD_KEEP = 0.25  # of the same where numbers, names or codes stand in it
 RULE, RULE_STANDING = 0.45, 0.3  # of belief that it is a rule; where a word says that it holds from now on
 ASKS = 2  # exact things that a question must hold to state something in passing
 READ = 40_000  # characters of one message: nobody types more
 WIDTH = 240  # characters of a line of two sentences
+BOTH = 140  # of the same where friends tell each other what they did, and neither sentence needs the other
 ASKED = 140  # characters of a question that an answer is shown with
 SHORT = 44  # characters of an answer that may need its question
 WORTH = {
@@ -63,6 +64,7 @@ class _Turn:
     speaker: str
     before: str
     names: frozenset[str] = frozenset()  # of those who talk
+    agent: bool = True  # one listens, and takes rules
 
 
 def statements(messages: Sequence[Said]) -> list[Statement]:
@@ -71,6 +73,7 @@ def statements(messages: Sequence[Said]) -> list[Statement]:
     code = main((one.text for one in messages if one.role == "user"), "")
     names = frozenset(one.name for one in messages if one.name and one.role in ("user", "assistant"))
     many = len(names) > 1
+    agent = not many or any(one.role == "assistant" and one.name.lower() in {"", *AGENTS} for one in messages)
     found: list[Statement] = []
     before = ""
     for number, said in enumerate(messages):
@@ -80,7 +83,7 @@ def statements(messages: Sequence[Said]) -> list[Statement]:
             known = tongue(here)
             own = quoting.own(said.text[:READ], known)
             speaker = said.name if many else ""
-            turn = _Turn(number, said, own, known, bool(here), speaker, before, names if many else frozenset())
+            turn = _Turn(number, said, own, known, bool(here), speaker, before, names if many else frozenset(), agent)
             _turn(turn, found)
         if said.role in ("user", "assistant") and said.text.strip():
             before = said.text
@@ -197,7 +200,7 @@ def _stated(turn: _Turn, one: Sentence, text: str, place: int, guessed: kinds.Gu
         or (_YES.match(text) and not asked)
     ):
         return None
-    kind = _kind(guessed, turn.known.has("standing", plain(text)))
+    kind = _kind(guessed, turn.known.has("standing", plain(text))) if turn.agent else _told(guessed)
     asks = text.rstrip().endswith(("?", "？"))
     if asks and (exact < ASKS or kind == "rule"):
         return None
@@ -214,6 +217,11 @@ def _kind(guessed: kinds.Guess, standing: bool) -> str:
     """Return the kind of a statement: a rule only where that is believed, or a word like "always" stands in it."""
     if guessed.shares["rule"] >= (RULE_STANDING if standing else RULE):
         return "rule"
+    return _told(guessed)
+
+
+def _told(guessed: kinds.Guess) -> str:
+    """Return the likeliest kind of what is no rule."""
     return max(kinds.KEPT[1:], key=lambda name: guessed.shares[name])
 
 
@@ -243,13 +251,8 @@ def _joined(turn: _Turn, one: Sentence, stated: Statement, found: list[Statement
         return False
     if (last.kind == "rule") != (stated.kind == "rule"):
         return False
-    lead = plain(one.text)[: 4 if turn.known.wide else 14]
-    if not any(
-        lead.startswith(cue) if not turn.known.wide else lead.strip().startswith(cue) for cue in turn.known.cues["lean"]
-    ):
-        return False
     whole = " ".join(turn.said.text[last.span[0] : one.end].split())
-    if len(whole) > (WIDTH if not turn.known.wide else WIDTH // 2):
+    if len(whole) > (WIDTH if _leans(one, turn) else 0 if turn.agent else BOTH) // (2 if turn.known.wide else 1):
         return False
     found[-1] = replace(
         last,
@@ -260,6 +263,13 @@ def _joined(turn: _Turn, one: Sentence, stated: Statement, found: list[Statement
         span=(last.span[0], one.end),
     )
     return True
+
+
+def _leans(one: Sentence, turn: _Turn) -> bool:
+    """Return whether a sentence begins with what points at the one before: and, so, that."""
+    lead = plain(one.text)[: 4 if turn.known.wide else 14]
+    lead = lead.strip() if turn.known.wide else lead
+    return any(lead.startswith(cue) for cue in turn.known.cues["lean"])
 
 
 def of_line(stated: Statement) -> Statement:

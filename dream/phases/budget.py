@@ -14,6 +14,7 @@ from dream.settings import Settings
 from dream.worth import ranked
 
 LINE = 40  # characters that a line costs beyond its own: a file is bound in lines as well as in bytes
+SMALL = 5  # lines of a section that it keeps while there are others
 POINTER_LINES, POINTER_BYTES = 2, 110  # at most, of the line that is left behind, with the blank one before it
 _HEADING = re.compile(r"(#{1,6})\s")
 _MOVED = re.compile(r"^- (\d+) older lines are in (memory/archive/\S+\.md)(?: to \S+\.md)?\s*$")
@@ -38,7 +39,7 @@ def limits(file: MemoryFile, settings: Settings) -> tuple[int, int]:
 
 
 def fit(file: MemoryFile, before: str, text: str, keep: frozenset[str], settings: Settings, day: date) -> Fitted | None:
-    """Move out of `text` what tells least in its largest section until it fits; None when it fits as it is.
+    """Move out of `text` what tells least until it fits; None when it fits as it is.
 
     Headings that nothing stands below go first, and nothing is moved where that is enough. Other headings and lines
     in `keep` (a person's) stay where they are. List lines go before prose, lines that this dream wrote only where
@@ -100,11 +101,11 @@ def _size(here: Sequence[str]) -> int:
 
 def _move(here: list[str], room: tuple[int, int], stay: Set[str], *, prose: bool = False) -> list[str]:
     """Take list items, or with `prose` any line, out of `here` until it fits, each with its indented further lines."""
-    sections = _sections(here, stay, prose=prose)
+    order = _last_first(here, _sections(here, stay, prose=prose))
     lines, size = len(here), _size(here)
     gone: list[range] = []
-    while (lines > room[0] or size > room[1]) and any(sections):
-        gone.append(max(sections, key=len).pop())
+    while (lines > room[0] or size > room[1]) and order:
+        gone.append(order.pop(0))
         lines, size = lines - len(gone[-1]), size - _size(here[gone[-1].start : gone[-1].stop])
     moved = [here[place].rstrip() for item in sorted(gone, key=lambda item: item.start) for place in item]
     here[:] = _without(here, gone)
@@ -117,14 +118,21 @@ def _without(here: Sequence[str], gone: Sequence[range]) -> list[str]:
 
 
 def _sections(here: Sequence[str], stay: Set[str], *, prose: bool) -> list[list[range]]:
-    """Return the places of what may go from each section, what tells least last."""
+    """Return the places of what may go from each section."""
     sections: list[list[range]] = [[]]
     for place, line in enumerate(here):
         if line.startswith("#"):
             sections.append([])
         elif _may_go(line, stay, item=None if prose else True):
             sections[-1].append(range(place, _end(here, place, stay)))
-    return [_best_first(here, section) for section in sections]
+    return sections
+
+
+def _last_first(here: Sequence[str], sections: Sequence[Sequence[range]]) -> list[range]:
+    """Return the places of what may go, what tells least first, wherever it stands; of small sections last of all."""
+    large = [item for section in sections if len(section) > SMALL for item in section]
+    small = [item for section in sections if len(section) <= SMALL for item in section]
+    return [*_best_first(here, large)[::-1], *_best_first(here, small)[::-1]]
 
 
 def _end(here: Sequence[str], place: int, stay: Set[str]) -> int:

@@ -56,7 +56,7 @@ def test_whatever_is_said_no_line_has_other_words(texts: list[str]) -> None:
     [
         (
             "I moved to Lisbon last weekend, so I'm no longer in Porto.",
-            "“I moved to Lisbon last weekend [6–7 May 2023], so I'm no longer in Porto” (8 May 2023)",
+            "\"I moved to Lisbon last weekend [6–7 May 2023], so I'm no longer in Porto\" (8 May 2023)",
         ),
         (
             "Gestern habe ich die Werkstatt besichtigt.",
@@ -90,6 +90,21 @@ def test_the_speakers_of_a_chat_are_named() -> None:
     lines = summary(talk, date(2023, 5, 8))
 
     assert [line.partition("] ")[2] for line in lines] == [
-        "Ines: “I adopted a greyhound called Pepper yesterday [7 May 2023]” (8 May 2023)",
-        "Tomas: “My sister Marit opened a bakery in Trondheim two weeks ago [24–30 April 2023]” (8 May 2023)",
+        'Ines: "I adopted a greyhound called Pepper yesterday [7 May 2023]" (8 May 2023)',
+        'Tomas: "My sister Marit opened a bakery in Trondheim two weeks ago [24–30 April 2023]" (8 May 2023)',
+    ]
+
+
+def test_friends_who_talk_give_no_rules_and_what_one_says_in_a_breath_is_one_line() -> None:
+    lines = summary(
+        [
+            ("user", "Tomas: Always be yourself! Never let anybody stop you."),
+            ("assistant", "Ines: I painted a heron in oils. It hangs in the hall of the Lindgren school."),
+            ("user", "Tomas: Nice!"),
+            ("assistant", "Ines: Thanks! Please come to the opening on 14 May."),
+        ]
+    )
+    assert not [line for line in lines if "[rule]" in line]
+    assert [line.partition("] ")[2] for line in lines if "heron" in line] == [
+        'Ines: "I painted a heron in oils. It hangs in the hall of the Lindgren school" (8 May 2023)'
     ]

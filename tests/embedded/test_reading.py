@@ -34,7 +34,7 @@ def test_an_answer_is_quoted_with_its_question() -> None:
     lines = summary([("assistant", "Noted. Which clinic is it?"), ("user", "Les Alyscamps, Dr Vauquelin")])
 
     assert [line.partition("] ")[2] for line in lines] == [
-        "[Which clinic is it?] “Les Alyscamps, Dr Vauquelin” (8 May 2023)"
+        '[Which clinic is it?] "Les Alyscamps, Dr Vauquelin" (8 May 2023)'
     ]
 
 

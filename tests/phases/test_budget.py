@@ -35,6 +35,14 @@ def test_a_small_section_keeps_its_lines() -> None:
     assert all(line.startswith("- Saw a ") for line in fitted.moved)
 
 
+def test_what_tells_least_goes_whichever_section_it_stands_in() -> None:
+    dull = "".join(f"- Saw a heron again at the hide, on day {number}\n" for number in range(7))
+    text = "# Memory\n\n## Events\n\n" + seen(BIRDS) + "\n## Facts\n\n" + dull
+    fitted = fit(text, text, 22)
+    assert fitted is not None
+    assert all("again" in line for line in fitted.moved)
+
+
 def test_what_a_dream_has_just_written_stays_this_time() -> None:
     before = "# Memory\n\n" + seen(BIRDS)
     text = before + "- Saw a heron\n"
