@@ -49,7 +49,7 @@ _SAID_ON = re.compile(r"\s*[（(][^()（）]{0,40}\d[^()（）]{0,20}[)）]\s*$"
 
 def lasting(line: str) -> bool:
     """Say whether a line of memory states who the user is, what was decided or found out, or how a thing is set."""
-    text = _SAID_ON.sub("", _BEGINS.sub("", line)).strip(" \"“”„«»「」")
+    text = _SAID_ON.sub("", _BEGINS.sub("", line)).strip(' "“”„«»「」')
     if len(text) > LONGEST:
         return False
     if _IDENTITY.match(text) or _DECIDED.search(text) or _RUN.search(text):

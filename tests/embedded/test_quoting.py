@@ -56,7 +56,7 @@ def test_whatever_is_said_no_line_has_other_words(texts: list[str]) -> None:
     [
         (
             "I moved to Lisbon last weekend, so I'm no longer in Porto.",
-            "\"I moved to Lisbon last weekend [6–7 May 2023], so I'm no longer in Porto\" (8 May 2023)",
+            '"I moved to Lisbon last weekend [6–7 May 2023], so I\'m no longer in Porto" (8 May 2023)',
         ),
         (
             "Gestern habe ich die Werkstatt besichtigt.",

@@ -36,7 +36,7 @@ def test_a_small_section_keeps_its_lines() -> None:
 
 
 def test_what_tells_least_goes_whichever_section_it_stands_in() -> None:
-    dull = "".join(f"- Saw a heron again at the hide, on day {number}\n" for number in range(7))
+    dull = "".join(f"- Saw a {bird} again near the {bird} hide\n" for bird in BIRDS[:7])
     text = "# Memory\n\n## Events\n\n" + seen(BIRDS) + "\n## Facts\n\n" + dull
     fitted = fit(text, text, 22)
     assert fitted is not None
