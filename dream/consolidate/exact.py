@@ -1,5 +1,6 @@
 """The exact things that a text says: commands, addresses, paths, dates, times, numbers, names. Pure."""
 
+# ruff: noqa: E501 - a row of words in a pattern stands on one line
 from __future__ import annotations
 
 import re
@@ -58,6 +59,11 @@ _SIGNS = {
     "number": re.compile(r"\d"),
     "name": re.compile(r" [A-Z]"),
 }
+# "100% agree", "24/7", "110 %": said of how much one means it.
+_IDIOM = re.compile(
+    r"\b1[01]0 ?%(?: (?:agree|sure|with|on board|behind|yes|true|right|correct|einverstanden|sicher|d'accord|seguro|de acuerdo)|[,.!]?\s*$)|\b24/7\b|\b50[/-]50\b",
+    re.IGNORECASE,
+)
 NAMES_SHARE = 0.15  # of words with a capital; above it the language writes other words so too,
 NAMES_LEAST = 3  # unless there are only these few
 
@@ -109,6 +115,8 @@ def exact(text: str) -> list[Exact]:
         for match in pattern.finditer(text):
             group = match.lastindex or 0
             if kind != "name" or match[group].split()[0].casefold() not in _NO_NAMES:
+                if kind == "number" and _IDIOM.search(text[max(0, match.start() - 12) : match.end() + 12]):
+                    continue
                 taken.append(Exact(kind, match[group].strip(), *match.span(group), weight))
         found += taken
         for thing in taken:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import tzinfo
 
 from dream.consolidate.exact import Exact, exact
-from dream.consolidate.passing import in_passing, without_quotations
+from dream.consolidate.passing import in_passing, takes_back, without_quotations
 from dream.language.kinds import kind
 from dream.language.tongue import guess
 from dream.models import Kept, Message
@@ -111,9 +111,11 @@ def _sentences(messages: Sequence[Message]) -> Iterator[_Stated]:
     for place, message in enumerate(messages):
         if message.role != "user" or len(message.content) > PASTED_CHARS:
             continue
-        for match in _SENTENCE.finditer(without_quotations(_FENCED.sub("\n", message.content))):
+        said = without_quotations(_FENCED.sub("\n", message.content))
+        for match in _SENTENCE.finditer(said):
             sentence = match[0].strip()
-            things = [] if sentence.endswith(("?", "？")) or in_passing(sentence) else exact(sentence)
+            idle = sentence.endswith(("?", "？")) or in_passing(sentence) or takes_back(said[match.end() :])
+            things = [] if idle else exact(sentence)
             things = [thing for thing in things if thing.kind != "name" or _names(thing, sentence, speakers)]
             if things:
                 yield place, sentence, things

@@ -146,3 +146,24 @@ def test_a_value_that_the_next_message_corrects_is_not_brought_back() -> None:
     said = [user("After the index the p95 went down to 45 ms."), user("Actually no, make that 60 ms.")]
     text, _ = completed("- The p95 went down", said, UTC)
     assert "45" not in text
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I 100% agree, Mel.",
+        "I mean if I won a million quid I'd buy 3 boats and move to Narvik",
+        "I deferred my place to 2028. No sorry, 2027 autumn",
+        "The meeting is on May 12. Wait, I meant May 14, sorry",
+        "Wir treffen uns um 18:30. Nein, quatsch, 19:30",
+    ],
+)
+def test_the_tail_tells_nothing_supposed_taken_back_or_idiomatic(said: str) -> None:
+    text, _ = completed("- The user said hello to somebody in the morning", [Message("user", said)], UTC)
+    assert not any(gone in text for gone in ("100%", "million", "2028", "May 12", "18:30"))
+
+
+def test_a_quotation_holds_its_own_correction() -> None:
+    said = "I deferred my place to 2028… no sorry, 2027 autumn"
+    text, _ = completed("- The user said hello to somebody in the morning", [Message("user", said)], UTC)
+    assert ("2028" in text) == ("no sorry, 2027 autumn" in text)
