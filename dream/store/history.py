@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, date, datetime, tzinfo
@@ -38,8 +38,8 @@ class History:
 
     `durable`: an append is on disk when it returns. `report` is told once of each line that is no entry;
     such lines are passed over and stay on disk. `zone` is that of naive times in nanobot's rows (None: the
-    machine's). Threads and processes may share one log. Every method raises HistoryError for what the
-    system refuses.
+    machine's). Threads and processes may share one log. `committed` tells up to where the last commit has dreamt.
+    Every method raises HistoryError for what the system refuses.
     """
 
     def __init__(
@@ -50,6 +50,7 @@ class History:
         durable: bool = True,
         report: Report | None = None,
         zone: tzinfo | None = None,
+        committed: Callable[[], int] = lambda: 0,
     ) -> None:
         self.path = directory / "history.jsonl"
         self.archive_path = directory / "archive"
@@ -60,6 +61,7 @@ class History:
         self._reported: set[tuple[str, int]] = set()
         self.durable = durable
         self._archive = Archive(self.archive_path, private)
+        self._committed = committed
         self._given = -1  # the highest cursor given out before the log was read first; -1 where that is not known
 
     @cached_property
@@ -69,7 +71,15 @@ class History:
 
     @cached_property
     def _writer(self) -> Writer:
-        return Writer(self._directory, self.private, self._archive, self._index, durable=self.durable, flaw=self._flaw)
+        return Writer(
+            self._directory,
+            self.private,
+            self._archive,
+            self._index,
+            durable=self.durable,
+            flaw=self._flaw,
+            committed=self._committed,
+        )
 
     def append(self, new: Sequence[NewEntry], *, now: datetime) -> list[Entry]:
         """Append entries, all or none, with the next cursors; they are in history when this returns.
@@ -120,7 +130,7 @@ class History:
     def last_cursor(self) -> int:
         """Return the highest cursor ever given out; 0 when there was none."""
         with self._counted() as view:
-            return max(self._index.now.highest, view.archive.last, highest_given(self._directory))
+            return max(self._index.now.highest, view.archive.last, highest_given(self._directory, self._committed))
 
     def position(self, session: str) -> int:
         """Return how many messages of `session` are in history: the highest span end, archive included."""
@@ -206,7 +216,7 @@ class History:
                 found.append(Diagnostic(f"memory/{name}", line_at(descriptor, flaw.offset), flaw.text))
 
         # What was given out first: an append beside this writes to the log before it writes to `.cursor`.
-        given, chain = highest_given(self._directory), Chain()
+        given, chain = highest_given(self._directory, self._committed), Chain()
         with explained("read", self.path, HistoryError), self._view() as view:
             for file in view.archive.files:
                 with opened(self.archive_path / file.name) as descriptor:
@@ -298,7 +308,7 @@ class History:
     @contextmanager
     def _view(self) -> Iterator[View]:
         if self._given < 0 and self._report is not None:
-            self._given = highest_given(self._directory)
+            self._given = highest_given(self._directory, self._committed)
         try:
             with opened(self.path) as descriptor:
                 status = os.fstat(descriptor)

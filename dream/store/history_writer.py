@@ -43,7 +43,15 @@ class Writer:
     """Appends to, mends and archives one history file. Every method is called with `lock` held."""
 
     def __init__(
-        self, memory: Path, private: Path, archive: Archive, index: Index, *, durable: bool, flaw: Flaw
+        self,
+        memory: Path,
+        private: Path,
+        archive: Archive,
+        index: Index,
+        *,
+        durable: bool,
+        flaw: Flaw,
+        committed: Callable[[], int],
     ) -> None:
         self.lock = FileLock(private / "history.lock")
         self.guard = threading.RLock()  # of the index, which readers catch up too
@@ -55,6 +63,7 @@ class Writer:
         self._index = index
         self._durable = durable
         self._flaw = flaw
+        self._committed = committed
         self._descriptor = -1
         self._inode = 0
         self._cursor_descriptor = -1
@@ -210,7 +219,7 @@ class Writer:
         size = self._mend_tail(size, now)
         with self.guard:
             self._count(archive, size)
-        given = max(self._floor, highest_given(self._memory), archive.last)
+        given = max(self._floor, highest_given(self._memory, self._committed), archive.last)
         seen = self._index.now.chain.highest
         if given > seen and (said := missing(seen + 1, given, self._lost())):
             self._flaw("history.jsonl", self._descriptor, size, said)
@@ -317,12 +326,12 @@ class Writer:
             pass
 
 
-def highest_given(memory: Path) -> int:
-    """Return the highest cursor that `.cursor` and `.dream_cursor` know of; 0 where neither can be read.
+def highest_given(memory: Path, committed: Callable[[], int]) -> int:
+    """Return the highest cursor that `.cursor` and `.dream_cursor` know of; where neither can be read, `committed`.
 
-    The dreams' own mark counts too: an entry at or below it would never be dreamt.
+    The dreams' own mark counts too, the file's or the last commit's: an entry at or below it would never be dreamt.
     """
-    return max(read_cursor(memory / ".cursor"), read_cursor(memory / ".dream_cursor"))
+    return max(read_cursor(memory / ".cursor"), read_cursor(memory / ".dream_cursor")) or committed()
 
 
 def read_cursor(path: Path) -> int:

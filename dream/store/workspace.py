@@ -125,6 +125,7 @@ class Workspace:
             durable=settings.durable,
             report=self._report,
             zone=settings.zone() if settings.timezone else None,
+            committed=self._committed_cursor,
         )
 
     @cached_property

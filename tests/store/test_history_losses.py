@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from dream import Dream, Workspace
 from dream.errors import HistoryError
 from dream.models import Diagnostic
 from tests.store.helpers_history import NOW, fact, facts, history, log, row
@@ -243,3 +244,16 @@ def test_what_another_program_had_lost_before_is_not_named(tmp_path: Path) -> No
     assert flaws(tmp_path) == []
     log(tmp_path).write_bytes(row(501, "after its oldest were dropped"))
     assert flaws(tmp_path) == ["memory/history.jsonl: entry 503 is missing at its end"]
+
+
+def test_a_history_begun_anew_repeats_no_cursor_that_was_dreamt_and_its_notes_are_dreamt(tmp_path: Path) -> None:
+    memory = Dream(Workspace.create(tmp_path, now=NOW))
+    memory.note("I like plums", now=NOW)
+    memory.run(now=NOW)
+    for name in (".cursor", ".dream_cursor", "history.jsonl"):
+        (tmp_path / "memory" / name).unlink()
+    workspace = Workspace.open(tmp_path)
+    assert "missing at its end" in str(workspace.history.flaws())
+    assert Dream(workspace).note("I live in Bergen", now=NOW).cursor == 2
+    Dream(workspace).run(now=NOW)
+    assert "Bergen" in workspace.read_file("USER.md")
