@@ -38,6 +38,7 @@ _REACHING = re.compile(
     r"|core\.alternaterefs(command|prefixes)|fsck\.skiplist|gc\.recentobjectshook|mailmap\.(file|blob)"
 )
 _SUSPECT = re.compile(rb"(?i)include|partialclone|promisor|alternaterefs|skiplist|recentobjectshook|mailmap")
+_OF_OBJECTS = ("objects/info", "objects/pack")  # the loose ones are too many to look at each time
 # What lies in a workspace and is not versioned. In info/exclude, because .gitignore files are the person's.
 _EXCLUDE = """# dream
 /.dream/
@@ -68,7 +69,9 @@ def check(root: Path, git_dir: Path) -> None:
     .dream/git nothing but what dream wrote there is configuration.
     """
     with explained("read", git_dir, GitError):
-        inside = (Path(place) for name in ("refs", "logs", "info") for place, _, _ in os.walk(git_dir / name))
+        inside = (
+            Path(place) for name in ("refs", "logs", "info", *_OF_OBJECTS) for place, _, _ in os.walk(git_dir / name)
+        )
         for folder in (git_dir, git_dir / "objects", *inside):
             _check_entries(folder)
     for name in ("commondir", "objects/info/alternates"):

@@ -207,9 +207,10 @@ def test_a_link_within_the_repository_is_not_written_through(sent: Path, tmp_pat
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
-def test_a_pipe_within_the_repository_is_not_waited_for(sent: Path) -> None:
-    os.mkfifo(sent / ".dream/git/packed-refs")
-    assert "packed-refs is a link or no ordinary file" in refused(sent)
+@pytest.mark.parametrize("name", ["packed-refs", "objects/info/commit-graph", "objects/pack/multi-pack-index"])
+def test_a_pipe_within_the_repository_is_not_waited_for(sent: Path, name: str) -> None:
+    os.mkfifo(sent / ".dream/git" / name)
+    assert f"{name} is a link or no ordinary file" in refused(sent)
 
 
 def test_the_doctor_names_what_is_strange_in_our_own_repository_and_writes_it_anew(sent: Path) -> None:
