@@ -91,6 +91,7 @@ NOT_OF_A_WORKSPACE = {
     "language/learn.py": "labelled sentences, and the weights made of them",
     "language/likeness.py": "the weights that are shipped",
     "language/tongue.py": "the tables that are shipped",
+    "redact/forms.py": "the table that is shipped",
     "store/bookmarks.py": "a transcript",
     "store/exchange.py": "the file that was traded an instant ago",
     "store/files.py": "a directory, to sync it",
