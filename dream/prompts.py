@@ -23,6 +23,8 @@ MAX_PROMPT_CHARS = 32_000  # of a workspace's own prompt file; a larger one is a
 INDENT = "    "
 TAGS = {"SOUL.md": "SOUL", "USER.md": "USER", "memory/MEMORY.md": "MEMORY"}
 
+WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")  # "next Friday" counts from the message's own
+
 SLOT = "\N{SYMBOL FOR NULL}"  # stands for `$data` in a rendered prompt
 
 _SECTION = re.compile(r"<(?=/?(?:conversation|file|today|waiting|history|findings)\b)", re.IGNORECASE)
@@ -97,8 +99,9 @@ def conversation(
 
 
 def message(position: int, item: Message, zone: tzinfo) -> str:
-    """Render one message: position, local time, role, name and text; further lines are indented."""
-    when = f"{item.at.astimezone(zone):%Y-%m-%d %H:%M} " if item.at else ""
+    """Render one message: position, local time and weekday, role, name and text; further lines are indented."""
+    at = item.at.astimezone(zone) if item.at else None
+    when = f"{at:%Y-%m-%d %H:%M} {WEEKDAYS[at.weekday()]} " if at else ""
     name = f" {_attribute(item.name)}" if item.name else ""
     text = defuse(item.content).splitlines() or [""]
     if item.content.endswith("\n"):  # a part of a message, which the next one goes on with in a line of its own

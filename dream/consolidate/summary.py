@@ -15,7 +15,9 @@ ECHO_SHARE = 0.5  # of an answer's lines that are lines of the prompt's own maki
 SAID = 0.5  # of an example's words that the conversation must hold for it to be a fact of the conversation too
 
 _BULLET = re.compile(r"^\s*(?:[-*+•–·]|\d{1,3}[.)、])\s*\S", re.MULTILINE)
-_HEADER = re.compile(r"^\s*\[\d+\] (?:\d{4}-\d\d-\d\d \d\d:\d\d )?(?:user|assistant|tool)\b[^:\n]*: ?")
+_HEADER = re.compile(
+    r"^\s*\[\d+\] (?:\d{4}-\d\d-\d\d \d\d:\d\d (?:[A-Z][a-z]{2} )?)?(?:user|assistant|tool)\b[^:\n]*: ?"
+)
 _FENCE = re.compile(r"\A```\w*\n(.*)\n```\Z", re.DOTALL)
 _NOTHING = re.compile(r"(?:[-*•]\s*)?[`\"'*_]*\(nothing\)[`\"'*_]*\.?", re.IGNORECASE)
 _CALL = re.compile(

@@ -54,7 +54,7 @@ _SECTION = re.compile(
     r"|^[\s>*_#-]*(?:assistant|human|developer|function|ai|system (?:prompt|message|note|notice|override|instructions?))"
     r"[*_]*\s*[:：]"
     r"|^[\s>*_#-]*(?-i:SYSTEM|TOOL)[*_]*\s*[:：]"
-    r"|^\W*\[\d+\]\s+(?:\d{4}-\d\d-\d\d \d\d:\d\d )?(?:system|user|assistant|tool|summary|raw|note)\b"
+    r"|^\W*\[\d+\]\s+(?:\d{4}-\d\d-\d\d \d\d:\d\d (?:[A-Z][a-z]{2} )?)?(?:system|user|assistant|tool|summary|raw|note)\b"
     r"|^[\s>*+-]*#{1,6}\s*(?:instruction|response|input|system)s?\s*[:：]?\s*$",
     re.IGNORECASE,
 )

@@ -28,7 +28,7 @@ _SPEAKER = re.compile(
 )
 QUOTE = "    > "  # before the user's own sentence, under the line that rests on it
 _QUOTE = re.compile(r"^\s*> (?:\(asked: [^()]{0,200}\) )?")
-_MESSAGE_HEADER = re.compile(r"^\[\d+\] (?:\d{4}-\d\d-\d\d \d\d:\d\d )?user(?: [^:\n]{1,120})?: ")
+_MESSAGE_HEADER = re.compile(r"^\[\d+\] (?:\d{4}-\d\d-\d\d \d\d:\d\d (?:[A-Z][a-z]{2} )?)?user(?: [^:\n]{1,120})?: ")
 
 
 def bare(line: str) -> str:

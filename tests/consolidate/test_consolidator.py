@@ -61,8 +61,8 @@ def test_a_short_session_becomes_one_summary(history: History) -> None:
     assert (entry.tokens > 0, len(entry.ids), len(entry.prefix)) == (True, 16, 8)
     assert model.calls[0].user.startswith(
         '<conversation session="openai:talk" messages="0-1">\n'
-        "[0] 2026-11-18 09:12 user Caroline: I moved to Tokyo yesterday\n"
-        "[1] 2026-11-18 09:12 assistant: Lovely!\n"
+        "[0] 2026-11-18 09:12 Wed user Caroline: I moved to Tokyo yesterday\n"
+        "[1] 2026-11-18 09:12 Wed assistant: Lovely!\n"
         "</conversation>\n\nNow write"
     )
     assert done.usage.calls == 1
@@ -142,7 +142,7 @@ def test_without_a_summary_the_messages_themselves_are_kept(history: History, an
     assert (done.raw, len(model.calls), len(found)) == (1, calls, 1)
     assert done.entries[0].kind == "raw"
     assert done.entries[0].content == (
-        "[RAW] 2 messages\n[0] 2026-11-18 09:12 user Mei: port 8081\n    and a second line\n[1] assistant: noted"
+        "[RAW] 2 messages\n[0] 2026-11-18 09:12 Wed user Mei: port 8081\n    and a second line\n[1] assistant: noted"
     )
 
 
