@@ -17,12 +17,14 @@ KEEP = 0.5  # of belief that a sentence is worth a line
 KEEP_OF_MANY = 0.45  # of the same where several people chat
 LEAST = 12  # characters of a sentence, if it answers nothing and names nothing
 HARD_KEEP = 0.25  # of the same where numbers, names or codes stand in it
-RULE, RULE_STANDING = 0.45, 0.3  # of belief that it is a rule; where a word says that it holds from now on
+RULE, RULE_STANDING = 0.4, 0.2  # of belief that it is a rule; where a word says that it holds from now on
 ASKS = 2  # exact things that a question must hold to state something in passing
 READ = 40_000  # characters of one message: nobody types more
 WIDTH = 240  # characters of a line of two sentences
 BOTH = 140  # of the same where friends tell each other what they did, and neither sentence needs the other
 ASKED = 140  # characters of a question that an answer is shown with
+FRAGMENT = 18  # characters of a rule that says nothing without the sentence before it: "any hour", "ohne Ausnahme"
+BRIEF = 32  # characters of a rule that is told in one line with the one beside it: "Never delete it. Move it, always"
 SHORT = 44  # characters of an answer that may need its question
 WORTH = {
     "rule": 3.0,
@@ -47,6 +49,7 @@ _CORRECTS = re.compile(
     r"|non|pardon|en fait|no perdón|perdón|espera|digo)\b)|^\W*(?:不对|不是|等等|说错|应该是|いや|違う|訂正|じゃなくて|间违)",
     re.IGNORECASE,
 )
+_LAUGHS = re.compile("[😂🤣😅😄😆😜🙃]")
 _REDACTED = "[REDACTED"  # the mark of a secret that was taken out
 _AGREES = re.compile(r"^\W*(?:yes|yep|yeah|ja|oui|ouais|sí|是|对|好|可以|はい)\b", re.IGNORECASE)
 _YES = re.compile(r"^\W*(?:yes|yep|yeah|y|ja|jo|jep|oui|ouais|sí|si|是的?|对|嗯|はい|うん)\b\W*$", re.IGNORECASE)
@@ -117,7 +120,9 @@ def _speaker(one: Said) -> re.Match[str] | None:
 def _turn(turn: _Turn, found: list[Statement]) -> None:
     """Append what one message states to what was stated before, and take back what it takes back."""
     last: Sentence | None = None  # the sentence before, whatever it was
-    for place, one in enumerate(sentences(turn.own)):
+    cut = sentences(turn.own)
+    laughs = [_LAUGHS.search(one.text) is not None or turn.known.has("laugh", plain(one.text)) for one in cut]
+    for place, one in enumerate(cut):
         text = _bare(one.text, turn)
         if not _LETTERS.search(text) and not any(character.isdigit() for character in text):
             continue
@@ -129,7 +134,9 @@ def _turn(turn: _Turn, found: list[Statement]) -> None:
         if _corrects(one, turn, found, place):
             last = one
             continue
-        stated = _stated(turn, one, text, place, guessed)
+        stated = _stated(turn, one, text, place, guessed, jokes=any(laughs[max(0, place - 1) : place + 2]))
+        if stated is not None and _is_fragment(stated, turn):
+            stated = _whole(turn, last, one, stated, found)
         if stated is not None and not _joined(turn, one, stated, found):
             found.append(stated)
         last = one
@@ -177,11 +184,36 @@ def hard(text: str) -> int:
     return len(_HARD.findall(text))
 
 
-def _stated(turn: _Turn, one: Sentence, text: str, place: int, guessed: kinds.Guess) -> Statement | None:
+def _is_fragment(stated: Statement, turn: _Turn) -> bool:
+    """Return whether a statement is a rule only of what stands before it."""
+    size = len(stated.text) * (2 if turn.known.wide else 1)
+    return stated.kind == "rule" and size < FRAGMENT and not stated.asked
+
+
+def _whole(
+    turn: _Turn, last: Sentence | None, one: Sentence, stated: Statement, found: list[Statement]
+) -> Statement | None:
+    """Return a fragment with the sentence before it, as they were said; None where that is none it can belong to."""
+    if last is None or last.paragraph != one.paragraph or one.item or last.text.rstrip().endswith(("?", "？")):
+        return None if len(stated.text.split()) < 3 and not turn.known.wide else stated
+    whole = " ".join(turn.said.text[last.start : one.end].split())
+    if len(whole) > WIDTH:
+        return None
+    if found and found[-1].source == turn.number and found[-1].span[1] == last.end:
+        begun = found.pop()
+        whole = " ".join(turn.said.text[begun.span[0] : one.end].split())
+        return replace(begun, text=_bare(whole, turn), kind="rule", place=stated.place, span=(begun.span[0], one.end))
+    return replace(stated, text=_bare(whole, turn), span=(last.start, one.end))
+
+
+def _stated(
+    turn: _Turn, one: Sentence, text: str, place: int, guessed: kinds.Guess, *, jokes: bool = False
+) -> Statement | None:
     """Return the statement that a sentence makes; None for what is not to be kept."""
     if quoted_share(one.text) > 0.55 or (one.text.endswith((":", "：")) and hard(one.text) < ASKS):
         return None
-    if guessed.label != "rule" and _SECRET.search(text) and turn.known.has("secret", plain(text)):
+    standing = turn.known.has("standing", plain(text))
+    if not (guessed.label == "rule" and standing) and _SECRET.search(text) and turn.known.has("secret", plain(text)):
         return None
     exact = hard(text)
     size = len(text) * (2 if turn.known.wide else 1)
@@ -191,7 +223,9 @@ def _stated(turn: _Turn, one: Sentence, text: str, place: int, guessed: kinds.Gu
         kept = 0.0 if one.text.rstrip().endswith(("?", "？", "؟")) or size < 24 else 0.6
     least = KEEP if not turn.speaker else KEEP_OF_MANY
     if kept < (
-        HARD_KEEP if not turn.speaker and exact >= 1 and guessed.label in ("task", "question", *kinds.KEPT) else least
+        HARD_KEEP
+        if not turn.speaker and not jokes and exact >= 1 and guessed.label in ("task", "question", *kinds.KEPT)
+        else least
     ):
         return None
     if (
@@ -200,11 +234,13 @@ def _stated(turn: _Turn, one: Sentence, text: str, place: int, guessed: kinds.Gu
         or (_YES.match(text) and not asked)
     ):
         return None
-    kind = _kind(guessed, turn.known.has("standing", plain(text))) if turn.agent else _told(guessed)
+    kind = _kind(guessed, standing) if turn.agent else _told(guessed)
+    if kind == "rule" and turn.known.has("oneoff", plain(text)):
+        return None
     asks = text.rstrip().endswith(("?", "？"))
     if asks and (exact < ASKS or kind == "rule"):
         return None
-    if kind == "rule" and asked and _AGREES.match(text) and not turn.known.has("standing", plain(text)):
+    if kind == "rule" and asked and _AGREES.match(text) and not standing:
         return None
     weight = WORTH[kind] * (0.5 + kept) * (1 + 0.15 * min(4, exact))
     return Statement(
@@ -244,6 +280,12 @@ def _fit(text: str) -> str:
     return cut if is_wide(cut) else cut.partition(" ")[2]
 
 
+def _in_a_breath(last: Statement, one: Sentence, stated: Statement, turn: _Turn) -> bool:
+    """Return whether two rules stand side by side in a line, and one of them is brief."""
+    brief = min(len(last.text), len(stated.text)) * (2 if turn.known.wide else 1) < BRIEF
+    return stated.kind == "rule" and brief and turn.said.text[last.span[1] : one.start].strip("\t ") == ""
+
+
 def _joined(turn: _Turn, one: Sentence, stated: Statement, found: list[Statement]) -> bool:
     """Put a sentence that leans on the one before it to that one's line, as they were said; False where it doesn't."""
     last = found[-1] if found else None
@@ -252,7 +294,8 @@ def _joined(turn: _Turn, one: Sentence, stated: Statement, found: list[Statement
     if (last.kind == "rule") != (stated.kind == "rule"):
         return False
     whole = " ".join(turn.said.text[last.span[0] : one.end].split())
-    if len(whole) > (WIDTH if _leans(one, turn) else 0 if turn.agent else BOTH) // (2 if turn.known.wide else 1):
+    leans = _leans(one, turn) or _in_a_breath(last, one, stated, turn)
+    if len(whole) > (WIDTH if leans else 0 if turn.agent else BOTH) // (2 if turn.known.wide else 1):
         return False
     found[-1] = replace(
         last,

@@ -23,7 +23,7 @@ LABELS = (
     *("task", "chat", "question", "joke", "hypothesis", "quotation", "opinion", "mood", "retract"),
 )
 KEPT = LABELS[:8]
-SIZE = 1 << 14
+SIZE = 1 << 15
 MOST = 250  # features of a sentence: more could overflow a lane of 16 bits
 WEIGHTS = "kinds.weights"
 _DIGIT = re.compile(r"\d")
@@ -64,7 +64,8 @@ def kind(text: str, context: str = "", code: str = "") -> Guess:
     packed = sum(rows[number] for number in found)
     bias = 128 * len(found)
     lanes = memoryview(packed.to_bytes(2 * len(LABELS), "little")).cast("H").tolist()
-    scores = [(lane - bias) * scale for lane in lanes]
+    pace = scale / math.sqrt(len(found))
+    scores = [(lane - bias) * pace for lane in lanes]
     top = max(scores)
     powers = [math.exp(score - top) for score in scores]
     whole = sum(powers)

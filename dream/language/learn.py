@@ -18,16 +18,16 @@ from dream.language import likeness
 from dream.language.kinds import LABELS, SIZE, WEIGHTS, features, kind
 
 SHIPPED = Path(__file__).with_name("sentences")
-ROUNDS = 12
+ROUNDS = 8
 RATE = 0.5
-KEEP = 3e-5  # of each weight lost a step
+TIMES = {"d": 3}  # how often a round the sentences of a file are looked at: those of whole dialogues are as people type
 HIGHEST = 127
 
 PAIR_ROUNDS = 12
 PAIR_KEEP = 1.0
 COMMON = 0.006  # of the sentences of a language that hold a word: then it is a common one
 
-Example = tuple[int, list[int], str]  # label, features, language
+Example = tuple[int, list[int], str, int]  # label, features, language, how often it is looked at
 Rows = list[list[float]]
 Pair = tuple[bool, dict[str, float], str]  # whether it takes the place, the signs, language
 
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str]) -> int:
     path.write_bytes(packed(rows))
     sys.stdout.write(f"{len(examples)} sentences → {path} ({path.stat().st_size:,} bytes)\n")
     path = path.with_name(likeness.WEIGHTS)
-    words = common([(code, text) for code, _, _, text in _sentences(folder)])
+    words = common([(name[:2], text) for name, _, _, text in _sentences(folder)])
     path.write_text("\n".join(words) + "\n", encoding="utf-8")  # which the signs of the pairs look at
     likeness.common.cache_clear()
     if pairs := read_pairs(folder):
@@ -58,8 +58,9 @@ def main(arguments: Sequence[str]) -> int:
 def read(folder: Path) -> list[Example]:
     """Read the labelled sentences of a folder, in the order of names and lines; lines of other labels are left out."""
     found: dict[tuple[str, str, str], Example] = {}
-    for code, label, context, text in _sentences(folder):
-        found[label, context, text] = (LABELS.index(label), features(text, context, code), code)
+    for name, label, context, text in _sentences(folder):
+        code, _, part = name.partition("-")
+        found[label, context, text] = (LABELS.index(label), features(text, context, code), code, TIMES.get(part, 1))
     return list(found.values())
 
 
@@ -69,21 +70,24 @@ def _sentences(folder: Path) -> Iterator[tuple[str, str, str, str]]:
             for line in path.read_text(encoding="utf-8").split("\n"):
                 label, context, text = [*line.split("\t"), "", "", ""][:3]
                 if label in LABELS and text.strip():
-                    yield path.name[:2], label, context, text.strip()
+                    yield path.stem, label, context, text.strip()
 
 
 def learn(examples: Sequence[Example], rounds: int = ROUNDS) -> Rows:
-    """Return the weights: softmax regression by steps down the gradient, averaged over the last half of the rounds."""
-    order = list(examples)
+    """Return the weights: softmax regression, averaged over the last half of the rounds.
+
+    Its steps go down the gradient, and are the shorter the further a row has come (AdaGrad: Duchi et al., 2011).
+    """
+    order = [one for one in examples for _ in range(one[3])]
     shuffle = random.Random(20261122).shuffle  # noqa: S311 - the same order every time, not a secret
     rows: Rows = [[0.0] * len(LABELS) for _ in range(SIZE)]
     total: Rows = [[0.0] * len(LABELS) for _ in range(SIZE)]
+    gone = [1e-6] * SIZE
     summed = 0
     for number in range(rounds):
         shuffle(order)
-        rate = RATE / (1 + number)
-        for label, found, _ in order:
-            _step(rows, label, found, rate)
+        for label, found, _, _ in order:
+            _step(rows, gone, label, found)
         if number >= rounds // 2:
             summed += 1
             for row, whole in zip(rows, total, strict=True):
@@ -91,15 +95,18 @@ def learn(examples: Sequence[Example], rounds: int = ROUNDS) -> Rows:
     return [[weight / summed for weight in row] for row in total]
 
 
-def _step(rows: Rows, label: int, found: list[int], rate: float) -> None:
-    mine = [rows[number] for number in found]
-    shares = softmax([sum(column) for column in zip(*mine, strict=True)])
+def _step(rows: Rows, gone: list[float], label: int, found: list[int]) -> None:
+    scale = 1 / math.sqrt(len(found))
+    shares = softmax([sum(column) * scale for column in zip(*(rows[number] for number in found), strict=True)])
     shares[label] -= 1.0
-    pace = rate / math.sqrt(len(found))
-    steps = [(lane, pace * share) for lane, share in enumerate(shares) if abs(share) > 0.01]
-    for row in mine:
+    far = sum(share * share for share in shares) * scale * scale / len(LABELS)
+    steps = [(lane, RATE * scale * share) for lane, share in enumerate(shares) if abs(share) > 0.003]
+    for number in found:
+        gone[number] += far
+        pace = 1 / math.sqrt(gone[number])
+        row = rows[number]
         for lane, step in steps:
-            row[lane] -= step + KEEP * row[lane]
+            row[lane] -= step * pace
 
 
 def read_pairs(folder: Path) -> list[Pair]:
@@ -209,7 +216,7 @@ def check(examples: Sequence[Example], parts: int = 5) -> None:
     by_language: dict[str, list[tuple[int, int]]] = {}
     for part in range(parts):
         rows = learn([one for n, one in enumerate(examples) if n // 4 % parts != part])
-        for label, found, code in (one for n, one in enumerate(examples) if n // 4 % parts == part):
+        for label, found, code, _ in (one for n, one in enumerate(examples) if n // 4 % parts == part):
             scores = [sum(column) for column in zip(*(rows[number] for number in found), strict=True)]
             by_language.setdefault(code, []).append((label, scores.index(max(scores))))
     every = [pair for pairs in by_language.values() for pair in pairs]
