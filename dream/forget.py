@@ -26,7 +26,7 @@ from dream.store.gitobjects import changed, is_memory
 from dream.store.gitrewrite import Names
 from dream.store.history_repair import Sealing
 from dream.store.lock import run_lock
-from dream.store.scrub import SHORTEST, Needle, renamed
+from dream.store.scrub import SHORTEST, Needle, is_long_enough, renamed
 from dream.store.workspace import TEMPLATES, Workspace
 
 UNDONE = "forgetting.json"  # in .dream/, from the first change to the last: one JSON object a line
@@ -187,11 +187,11 @@ def _wanted(workspace: Workspace, what: str, *, text: bool) -> tuple[Needle, tup
         lines = [line[1:] for line in shown.diff.splitlines() if line.startswith("+") and not line.startswith("+++")]
         known = {line for data in TEMPLATES.values() for line in data.decode().splitlines()}
         stated = [line for line in lines if line not in known and not line.lstrip().startswith("#")]
-        needle = Needle(one for one in (*stated, *_FINDING.findall(shown.body)) if len(one.strip()) >= SHORTEST)
+        needle = Needle(one for one in (*stated, *_FINDING.findall(shown.body)) if is_long_enough(one))
         if not needle.texts:
             raise UsageError(f"The change {sha[:10]} added no line that could be forgotten.")
         return needle, shown.change.entries
-    if len(what.strip()) < SHORTEST:
+    if not is_long_enough(what):
         raise UsageError(
             f"{what!r} is too short: it would be taken out of much else; give at least {SHORTEST} characters."
         )

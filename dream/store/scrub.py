@@ -16,15 +16,21 @@ import orjson
 
 from dream.store import messages
 from dream.store.history_records import estimate
+from dream.wording import is_cjk
 
 MARK = messages.FORGOTTEN
-SHORTEST = 4  # characters; a shorter text stands in too many lines that mean something else
+SHORTEST = 4  # letters; a shorter text stands in too many lines that mean something else
 
 _DATE = re.compile(r"\s*\([^()\n]{1,40}\)\s*$")
 _GAP = r"(?:\s|\\n|\\r|\\t)+"
 # A proposal or a rejected fact that holds the text in one of these fields is about nothing else.
 _WHOLE_ROWS = ({"old_text", "new_text"}, {"text", "source"})
 _KEPT = {"session", "checksum"}  # how far a session is consolidated hangs on its key
+
+
+def is_long_enough(text: str) -> bool:
+    """Return whether a text is long enough to be looked for; a Chinese or Japanese character tells as much as two."""
+    return sum(2 if is_cjk(character) else 1 for character in text.strip()) >= SHORTEST
 
 
 class Needle:
@@ -137,7 +143,7 @@ def _bare(text: str) -> str:
     if line.startswith(("- ", "* ", "+ ")):
         line = line[2:].strip()
     without = _DATE.sub("", line)
-    return without if len(without) >= SHORTEST else line
+    return without if is_long_enough(without) else line
 
 
 def _pattern(text: str, gap: str) -> str:

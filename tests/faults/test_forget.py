@@ -141,7 +141,13 @@ def test_a_dry_run_changes_nothing_and_nothing_is_forgotten_unasked(told: Path) 
 
 
 @pytest.mark.parametrize(
-    ("what", "status", "says"), [("abc", 2, "too short"), ("no such words", 0, "Nothing of dream")]
+    ("what", "status", "says"),
+    [
+        ("abc", 2, "too short"),
+        ("东", 2, "too short"),
+        ("东京", 0, "Nothing of dream"),
+        ("no such words", 0, "Nothing of dream"),
+    ],
 )
 def test_what_is_not_there_or_too_short_is_said(
     pattern: Path, tmp_path: Path, what: str, status: int, says: str
