@@ -21,7 +21,8 @@ from dream.wording import is_cjk
 MARK = messages.FORGOTTEN
 SHORTEST = 4  # letters; a shorter text stands in too many lines that mean something else
 
-_DATE = re.compile(r"\s*\([^()\n]{1,40}\)\s*$")
+_DATE = re.compile(r"\s*[(（][^()（）\n]{1,40}[)）]\s*$")
+_QUOTES = '["“”„«»「」『』]'
 _GAP = r"(?:\s|\\n|\\r|\\t)+"
 # A proposal or a rejected fact that holds the text in one of these fields is about nothing else.
 _WHOLE_ROWS = ({"old_text", "new_text"}, {"text", "source"})
@@ -44,7 +45,9 @@ class Needle:
         self._text = re.compile(plain, re.IGNORECASE)
         self._anywhere = re.compile(written, re.IGNORECASE)
         self._line = re.compile(
-            rf"^[ \t]*(?:[-*+][ \t]+)?(?:{plain})[.]?[ \t]*(?:\([^()\n]{{1,40}}\))?[ \t]*\r?(?:\n|\Z)",
+            rf"^[ \t]*(?:[-*+][ \t]+)?(?:\[[^\[\]\n]{{1,200}}\][ \t]*){{0,2}}"
+            rf"{_QUOTES}?[ \t]*(?:{plain})[.。]?[ \t]*{_QUOTES}?[ \t]*"
+            rf"(?:[(（][^()（）\n]{{1,40}}[)）])?[ \t]*\r?(?:\n|\Z)",
             re.IGNORECASE | re.MULTILINE,
         )
 
@@ -142,7 +145,7 @@ def _bare(text: str) -> str:
     line = text.strip()
     if line.startswith(("- ", "* ", "+ ")):
         line = line[2:].strip()
-    without = _DATE.sub("", line)
+    without = re.sub(rf"^{_QUOTES}|{_QUOTES}$", "", _DATE.sub("", line)).strip()
     return without if is_long_enough(without) else line
 
 

@@ -17,7 +17,7 @@ from tests.faults.support import Checker, Fault, copy, dream, git, memory, ran, 
 from tests.faults.test_crash import Count
 
 SECRET = 'hunter2 "prod" päss'
-FACT = "Lives in Porto"
+FACT = "Jonas does the front end and Marta owns the product"
 
 
 def holders(root: Path, text: str) -> list[str]:
@@ -94,9 +94,9 @@ def test_a_fact_s_own_line_goes_and_its_neighbours_keep_every_byte(pattern: Path
     assert " → " in done.out
     assert "transcripts at their source keep it" in done.out
     assert holders(root, FACT) == []
-    assert memory(root) == {path: re.sub(rf"- {FACT}.*\n", "", text) for path, text in before.items()}
+    assert memory(root) == {path: re.sub(rf"- .?{FACT}.*\n", "", text) for path, text in before.items()}
     ran(root, "run")
-    assert FACT not in memory(root)["USER.md"]
+    assert FACT not in "".join(memory(root).values())
     Checker(root).check()
 
 
