@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from dream.embedded import read
 from dream.embedded.statement import New, Statement
-from dream.embedded.write import history_line, line
+from dream.embedded.write import history_line, line, parsed
 from dream.llm.tokens import estimate
 from dream.models import MemoryFile
+from dream.worth import ranked
 
 PROFILE_LINES, PROFILE_BYTES = 70, 5_000  # of USER.md, so that it stands whole before MEMORY.md in any prompt
 MEMORY_LINES, MEMORY_BYTES = 200, 25_000  # of MEMORY.md; what is over moves to the archive
-LEAST = 1.5  # worth of a line below which it gets no place in a full MEMORY.md
+LINE = 40  # characters that a line costs beyond its own: the file is bound in lines as well as in bytes
+WEIGHT = 0.5  # how much the kind of a statement counts beside its words
 _SECTIONS = {
     "person": "People",
     "preference": "Preferences",
@@ -39,27 +42,52 @@ def spoken(said: Sequence[Statement], limit: int) -> list[Statement]:
 
 
 def fitting(files: Mapping[MemoryFile, str], added: Sequence[New]) -> list[New]:
-    """Return the new lines, those about the user that USER.md has no room for as lines of MEMORY.md."""
+    """Return the new lines that are worth their room, those that USER.md has none for as lines of MEMORY.md."""
     profile = files.get("USER.md", "")
     lines = PROFILE_LINES - profile.count("\n")
     room = PROFILE_BYTES - len(profile.encode("utf-8", "replace"))
-    least = LEAST * _fullness(files.get("memory/MEMORY.md", "")) ** 2
     fitted = []
     for new in added:
-        if new.statement.weight < least and not new.replaces:
-            continue
         if new.file == "USER.md" and not new.replaces:
             size = len(line(new.statement).encode("utf-8", "replace")) + 3
             lines, room = lines - 1, room - size
             if lines < 0 or room < 0:
                 new = replace(new, file="memory/MEMORY.md")  # noqa: PLW2901 - the same line, elsewhere
         fitted.append(new)
-    return fitted
+    return _telling(files.get("memory/MEMORY.md", ""), fitted)
 
 
-def _fullness(text: str) -> float:
-    """Return the share of MEMORY.md's room that is taken: the fuller it is, the more must a line be worth."""
-    return min(1.0, max(text.count("\n") / MEMORY_LINES, len(text.encode("utf-8", "replace")) / MEMORY_BYTES))
+def _telling(text: str, added: Sequence[New]) -> list[New]:
+    """Return `added` without the lines that a full MEMORY.md would be worth no more with.
+
+    All that it holds and all that is new is weighed together; what would be the first to go gets no place.
+    """
+    number = {at: line(new.statement) for at, new in enumerate(added) if _may_wait(new)}
+    old = [row for row in text.split("\n") if row.startswith("- ")]
+    lines = MEMORY_LINES - text.count("\n") + len(old)
+    room = MEMORY_BYTES - _bytes(text) + sum(map(_bytes, old))
+    texts = [*number.values(), *old]
+    if len(texts) <= lines and sum(map(_bytes, texts)) <= room:
+        return list(added)
+    rates = [added[at].statement.weight ** WEIGHT for at in number] + [
+        read.of_line(parsed(row[2:])).weight ** WEIGHT for row in old
+    ]
+    kept = set()
+    for place in ranked(texts, rates=rates, line=LINE):
+        lines, room = lines - 1, room - _bytes(texts[place])
+        if lines < 0 or room < 0:
+            break
+        kept.add(place)
+    left = {at for place, at in enumerate(number) if place not in kept}
+    return [new for at, new in enumerate(added) if at not in left]
+
+
+def _may_wait(new: New) -> bool:
+    return new.file == "memory/MEMORY.md" and not new.replaces
+
+
+def _bytes(row: str) -> int:
+    return len(row.encode("utf-8", "replace")) + 1
 
 
 def section(file: MemoryFile, said: Statement) -> str:

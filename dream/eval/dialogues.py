@@ -24,14 +24,19 @@ from dream.eval.conversation import Conversation, Session, dialog
 from dream.models import Message
 from dream.store.workspace import TEMPLATES
 from dream.trace import facts
+from dream.wording import MARKS
 
 Half = Literal["seen", "unseen"]
 SHIPPED = Path(__file__).with_name("data") / "dialogues"
 CONTROL = "every sentence quoted"  # the simplest memory of all: what the user said that is no question
 
 _TURN = re.compile(r"(?m)^@(user|assistant|tool)(?:[ \t]+(.*))?$\n?")
+_THEN = "earlier|früher|antes|avant|plus tôt|auparavant|以前|此前|之前"
 _EARLIER = re.compile(
-    r"[(（][^()（）]*?(?:earlier|früher|antes|avant|plus tôt|auparavant|以前|此前|之前)[^()（）]*[)）]", re.I
+    rf"[(（](?:{_THEN})[,，、:：].*[)）]\s*$|[(（][^()（）]*?(?:{_THEN})[^()（）]*[)）]", re.IGNORECASE
+)
+_MARKS = re.compile(
+    "|".join(re.escape(unicodedata.normalize("NFKC", mark)) for pair in MARKS.values() for mark in pair), re.IGNORECASE
 )
 _SENTENCE = re.compile(r"(?<=[.!?。！？…])\s+|(?<=[。！？])|\n+")
 _RULE = re.compile(
@@ -226,7 +231,7 @@ class _Said:
 
     def holds(self, line: str) -> bool:
         """Return whether the words of a line, without its brackets, day and speaker, stand so in one message."""
-        bare = _NOTE.sub(" ", _DAY.sub("", line))
+        bare = _NOTE.sub(" ", _DAY.sub("", _MARKS.sub(" ", line)))
         wanted = [_words(bare), _words(_LABEL.sub("", bare, count=1))]
         return any(_in_order(words, text) for words in wanted for text in self._texts)
 

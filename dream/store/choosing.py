@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from dream.worth import ranked
 
 LINE = 8  # characters that a statement costs beyond its own: bullet, newline, attention
-LAST = 1 / 3  # what the last statement of a file counts beside the first
+LAST = 2 / 3  # what the last statement of a file counts beside the first
 _HEADING = re.compile(r"(#{1,6})\s")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 

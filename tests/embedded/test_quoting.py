@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dream.embedded.choose import fitting
+from dream.embedded.statement import New, Statement
 from dream.eval import planted
 from tests.embedded.asking import dreamt, facts, said, summary
 
@@ -108,3 +110,14 @@ def test_friends_who_talk_give_no_rules_and_what_one_says_in_a_breath_is_one_lin
     assert [line.partition("] ")[2] for line in lines if "heron" in line] == [
         'Ines: "I painted a heron in oils. It hangs in the hall of the Lindgren school" (8 May 2023)'
     ]
+
+
+def test_a_full_memory_takes_in_what_tells_more_than_what_it_holds() -> None:
+    told = "".join(f'- Ines: "I walked by the lake with Mona again on path {n}" (8 May 2023)\n' for n in range(198))
+    new = [
+        New("memory/MEMORY.md", Statement(text, date(2023, 6, 1), "Ines", "event"), (1,))
+        for text in ("I walked by the lake again", "I bought an oak canoe in Trondheim from a shipwright called Halvor")
+    ]
+    kept = fitting({"memory/MEMORY.md": f"# Memory\n\n{told}"}, new)
+    assert [one.statement.text.split()[1] for one in kept] == ["bought"]
+    assert fitting({"memory/MEMORY.md": "# Memory\n"}, new) == new

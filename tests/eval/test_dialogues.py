@@ -112,6 +112,14 @@ def test_brackets_day_and_speaker_are_not_words_that_nobody_said(file: Path) -> 
     assert _judged(file, "", lines).untold == ()
 
 
+def test_marks_and_what_is_told_as_earlier_are_not_words_that_nobody_said(file: Path) -> None:
+    lines = (
+        '- "the API runs on port 8080" (according to pasted text) (2 March 2026)\n- 「Postgres 16」（据粘贴的文本）\n'
+        '- "We use Postgres 16" (2 March 2026) (earlier, 1 March 2026: "of Ann (the user): Postgres (15)")\n'
+    )
+    assert _judged(file, "", lines).untold == ()
+
+
 def test_a_folder_of_dialogues_is_a_dataset_and_a_broken_one_is_named(file: Path) -> None:
     assert [one.name for one in datasets.load(str(file.parent), limit=None, sittings=4)] == ["en-00"]
     assert dialogues.load(file.parent, "seen") == []
