@@ -43,6 +43,7 @@ _HARD = re.compile(
     r"\d|[`/\\_@]|\w\.\w|[a-z][A-Z]|\b[A-Z]{2,}\b|(?<=[a-zà-ÿ,;:] )[A-ZÀ-Þ][\wà-ÿ]+|[A-Za-z]{3,}(?=[㐀-鿿])"
 )
 _SECRET = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z])[\w!@#$%^&*+=./-]{5,}|\d{4,}|[a-z]+-[A-Z]\w+-|\w+_\w+_\w+")
+_TOKEN = re.compile(r"\b(?=[\w:-]*\d)(?=[\w:-]*[A-Za-z])[\w:-]{16,}")  # which no rule needs
 _LETTERS = re.compile(r"[^\W\d_]")
 _CORRECTS = re.compile(
     r"^(?:\W*(?:no+|nope|wait|sorry|scratch that|i mean|i meant|make that|actually|nein|moment|quatsch|ach nein|sorry"
@@ -213,7 +214,7 @@ def _stated(
     if quoted_share(one.text) > 0.55 or (one.text.endswith((":", "：")) and hard(one.text) < ASKS):
         return None
     standing = turn.known.has("standing", plain(text))
-    if not (guessed.label == "rule" and standing) and _SECRET.search(text) and turn.known.has("secret", plain(text)):
+    if _tells_a_secret(text, turn.known, rule=guessed.label == "rule" and standing):
         return None
     exact = hard(text)
     size = len(text) * (2 if turn.known.wide else 1)
@@ -247,6 +248,11 @@ def _stated(
         text, turn.said.day, turn.speaker, kind, True, weight, asked, turn.known.code,
         source=turn.number, place=place, span=(one.start, one.end),
     )  # fmt: skip
+
+
+def _tells_a_secret(text: str, known: Tongue, *, rule: bool) -> bool:
+    """Return whether a sentence tells a secret; a rule may name what one is about, and hold no token."""
+    return (_TOKEN if rule else _SECRET).search(text) is not None and known.has("secret", plain(text))
 
 
 def _kind(guessed: kinds.Guess, standing: bool) -> str:

@@ -80,3 +80,14 @@ def test_labels_of_other_programs_are_no_names_of_people() -> None:
 
 def test_a_secret_is_not_quoted() -> None:
     assert said("token for the wiki api if you need it: wk_FAKE_9917_plumtart") == []
+
+
+def test_a_fragment_of_a_rule_stands_with_its_sentence() -> None:
+    (line,) = said("never restart the db without my ok. any hour")
+
+    assert "without my ok. any hour" in line
+
+
+def test_an_order_for_once_is_no_rule() -> None:
+    assert said("write the answer in english please, but just this once") == []
+    assert said("schreib die antwort ausnahmsweise auf englisch") == []
