@@ -99,7 +99,7 @@ def test_what_memory_does_not_say_may_wait_in_history(workspace: Workspace) -> N
 def test_as_json(workspace: Workspace) -> None:
     (one,) = json.loads(asked(workspace, "oolong", "--json"))
 
-    assert one["file"] == "memory/MEMORY.md"
+    assert one["file"] == "USER.md"
     assert one["changes"][0]["kind"] == "dream"
     assert one["entries"] == [
         {

@@ -10,7 +10,7 @@ from dream.embedded.statement import Statement
 from dream.language import likeness
 
 SURE = 0.62  # of belief that a statement takes the place of another, above which the other goes
-LIKELY = 0.2  # and above which both stand in one line
+LIKELY = 0.38  # and above which both stand in one line
 FEW, LEFT = 3, 0.4  # words, and the share of its words, that may go with a statement whose place is taken
 CERTAIN = 0.85  # and above which more than one go
 NEAR = 16  # statements most alike, which are looked at closely

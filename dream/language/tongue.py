@@ -108,6 +108,11 @@ def _longest(phrases: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(set(phrases), key=lambda one: (-len(one), one)))
 
 
+# Letters that none of the languages with a table writes: Polish, Czech, Romanian, Turkish, Hungarian, Baltic ones.
+_OTHER = re.compile("[ąćęłńśźżřůěčďťňőűğşțăđģķļņ]", re.IGNORECASE)
+_SHARE = 30  # letters of a text for each of them, at the most, for it to be none of ours: a name may have one
+
+
 @lru_cache(maxsize=8192)
 def guess(text: str, else_: str = "") -> str:
     """Return the code of the language that `text` is in; "" where it is none that has a table, or can't be told.
@@ -121,6 +126,8 @@ def guess(text: str, else_: str = "") -> str:
     if han and 4 * han >= letters:
         return "zh"
     if not letters:
+        return ""
+    if _SHARE * len(_OTHER.findall(text)) > letters:
         return ""
     found = plain(text).split()
     counted = {code: sum(word in tongue(code).function for word in found) for code in NAMES[:4]}

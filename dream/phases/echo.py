@@ -10,6 +10,9 @@ from dream.phases.similar import coverage
 SHORTEST = 8  # characters of a fact that can be taken for one of our header lines
 # What a prompt shows as an example: in quotation marks, or behind a [FILE] mark at a line's start.
 _EXAMPLE = re.compile(r"[\"“]([^\"”\n]+)[\"”]|^\[[A-Z-]+\] ([^{\n]+?)(?: \{[\d,]+\})?$", re.MULTILINE)
+_MONTH = re.compile(
+    r"\b(?:january|february|march|april|may|june|july|august|september|october|november|december)\b"
+)  # of a fact in small letters
 SAID = 0.5  # of an example's words that the data must hold for it to be a fact of the data too
 
 
@@ -32,7 +35,7 @@ def echoes(facts: Sequence[str], prompt: str, headers: Sequence[str], data: str)
 
 
 def _numberless(text: str) -> str:
-    return re.sub(r"\d+", "0", text)
+    return re.sub(r"\d+", "0", _MONTH.sub("may", text))
 
 
 def _bare(text: str) -> str:

@@ -51,7 +51,7 @@ _REPORTED = re.compile(
     r"\b(?:says?|said|saying|wrote|writes|written|told|tells|claim(?:s|ed)|states|stated|according to|reads"
     r"|quot(?:e|es|ed|ing)"
     r"|instructs|instructed|recommends|suggests|mentions|demands|insists)\b"
-    r"|(?<![我再跟先要来话不会你])(?<!我刚)说(?![一话])|写道|写着|写的|根据|据[^说]|声称|要求(?:你|我|助手)|提到",
+    r"|(?<![我再跟先要来话不会你])(?<!我刚)说(?![一话])|写道|写着|写的|根据|(?<![数证占收单票凭])据(?![说库])|声称|要求(?:你|我|助手)|提到",
     re.IGNORECASE,
 )
 _OWN_REPORT = re.compile(

@@ -317,8 +317,8 @@ def test_a_wrong_key_or_name_leaves_transcripts_for_the_next_time(
 @pytest.mark.parametrize(
     "echo",
     [
-        "[USER] The user moved to Porto on 2031-05-02 {44}",
-        "[USER] The user moved to Porto on 2026-11-19 {1}",
+        "[USER] The user moved to Porto on 2 May 2031 {44}",
+        "[USER] The user moved to Porto on 19 November 2026 {1}",
         "[MEMORY] The ledger service listens on port 7391 {41,43}",
         "[MEMORY] The ledger service listens on port 8080 {1}",
         "[SOUL] Use no emoji",
