@@ -57,7 +57,8 @@ def test_a_narrow_terminal_gets_whole_words_and_a_pipe_whole_lines(dreamt: Path)
 
     assert len(piped.splitlines()) == 5
     assert max(map(len, shown.splitlines())) <= 40
-    assert re.sub(r"\s+", " ", shown) == re.sub(r"\s+", " ", piped)
+    assert re.sub(r"\s", "", shown) == re.sub(r"\s", "", piped)  # Chinese is folded between any two characters
+    assert re.findall(r"[a-z]+", shown) == re.findall(r"[a-z]+", piped)
 
 
 def test_a_narrow_terminal_gets_the_help_and_problems_in_whole_words(fresh: Path) -> None:
