@@ -29,6 +29,11 @@ _SPEAKER = re.compile(
 QUOTE = "    > "  # before the user's own sentence, under the line that rests on it
 _QUOTE = re.compile(r"^\s*> (?:\(asked: [^()]{0,200}\) )?")
 _MESSAGE_HEADER = re.compile(r"^\[\d+\] (?:\d{4}-\d\d-\d\d \d\d:\d\d (?:[A-Z][a-z]{2} )?)?user(?: [^:\n]{1,120})?: ")
+# The day that a reader needs, as a quoted line has it behind the user's own word for it.
+DAY_NOTE = re.compile(
+    r" \[(?:\d{1,2}\.?(?:–\d{1,2}\.?)? )?(?:de )?(?:[^\W\d]{3,10} (?:de )?)?(?:19|20)\d\d(?: – [\w. ]{6,28})?\]"
+    r"| \[(?:19|20)\d\d年[\d月日– 年]{0,28}\]"
+)
 
 
 def bare(line: str) -> str:

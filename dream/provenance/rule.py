@@ -18,6 +18,7 @@ from typing import Literal
 
 from dream.language.kinds import kind
 from dream.provenance import cues
+from dream.provenance.line import DAY_NOTE
 from dream.wording import NOT, is_cjk, words
 
 NEAR = 0.34  # of a rule's words that must stand in the message for the user's own sentence to be written in its place
@@ -38,10 +39,6 @@ _DAY = re.compile(
     r"\s*[(（](?:said |as of |since )?(?:\d{4}-\d\d-\d\d|\d{1,2} [A-Z][a-z]+ \d{4}|\d{4}年\d{1,2}月\d{1,2}日)[)）]\s*$"
 )
 # The reader's note of a day, `[8 March 2026]`, `[7–8 November 2026]`, and nothing else that stands in brackets.
-_NOTE = re.compile(
-    r" \[(?:\d{1,2}\.?(?:–\d{1,2}\.?)? )?(?:de )?(?:[^\W\d]{3,10} (?:de )?)?(?:19|20)\d\d(?: – [\w. ]{6,28})?\]"
-    r"| \[(?:19|20)\d\d年[\d月日– 年]{0,28}\]"
-)
 _ABOVE = re.compile(r"^\[([^\[\]]{1,200})\] ")  # what a quoted line answers or stands under
 _QUOTES = re.compile('[“”„«»‹›「」『』"]')
 _SENTENCE = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？；])|;\s+")
@@ -145,7 +142,7 @@ def _verbatim(line: str, sources: Sequence[Source]) -> bool:
 
     From the middle of a sentence is no quotation: "never push to main without asking me" holds "push to main".
     """
-    plain = _NOTE.sub("", _DAY.sub("", _LIST_MARK.sub("", line)))
+    plain = DAY_NOTE.sub("", _DAY.sub("", _LIST_MARK.sub("", line)))
     above = _ABOVE.match(plain)
     if above and any(f"[{_flat(above[1])}]" in _flat(source.text) for source in sources):
         plain = plain[above.end() :]
@@ -272,7 +269,7 @@ def _hard(rule: str, sources: Sequence[Source]) -> list[str]:
     said = " ".join(_flat(source.agreed) for source in sources)
     heard = {word for source in sources for word in signed(source.agreed)}
     found = []
-    for match in _HARD.finditer(_NOTE.sub(" ", rule)):
+    for match in _HARD.finditer(DAY_NOTE.sub(" ", rule)):
         thing = match[0].strip("`'\"").rstrip(".,:;/")
         plain = _flat(thing)
         if plain and not _within(plain, said) and not (match[0][0] == "`" and set(words(thing)) <= heard):

@@ -15,7 +15,7 @@ from dream.language.kinds import LABELS
 from dream.language.sentences import quoted_share, sentences, trimmed
 from dream.language.tongue import guess, tongue
 from dream.models import Message
-from dream.provenance.line import bare
+from dream.provenance.line import DAY_NOTE, bare
 from dream.provenance.message import own
 from dream.wording import NOT, without_said_on, words
 
@@ -31,10 +31,6 @@ MOSTLY = 0.55  # of a sentence that is quoted itself: then it is somebody else's
 _SIGNS = re.compile(r"[\W_]+")
 _KIND = re.compile(rf"^(\s*(?:[-*•]\s+)?)\[(?:{'|'.join(LABELS)})\] ")
 _BRACKET = re.compile(r"^\s*(?:[-*•]\s+)?\[([^\[\]]{1,200})\] ")
-_NOTED = re.compile(
-    r" \[(?:\d{1,2}\.?(?:–\d{1,2}\.?)? )?(?:de )?(?:[^\W\d]{3,10} (?:de )?)?(?:19|20)\d\d(?: – [^\[\]]{6,28})?\]"
-    r"| \[(?:19|20)\d\d年[^\[\]]{0,28}\]"
-)
 _CLAUSE = re.compile(r"[.!?。！？;；\n]+(?=\s|$|[^\x00-\x7f])|[,，、]\s*|\s[-–—]\s|(?<=[。！？；，])")
 # What makes a wish a standing one, a polite one or one to somebody: a rule says the same without it.
 _SOFT = re.compile(
@@ -95,7 +91,7 @@ def quotation(line: str, asked: str = "") -> str:
 
     A bracket at its beginning goes where it stands in `asked`, what the agent said before.
     """
-    text = _NOTED.sub("", without_said_on(line))
+    text = DAY_NOTE.sub("", without_said_on(line))
     text = _KIND.sub("", text)
     found = _BRACKET.match(text)
     return text[found.end() :] if found and _flat(found[1]) in asked else text
