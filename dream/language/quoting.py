@@ -7,8 +7,6 @@ from collections.abc import Iterator
 
 from dream.language.tongue import Tongue, plain
 
-PASTED = 2_500  # characters of a message beyond which what does not speak of the speaker is taken as pasted
-
 _FENCED = re.compile(r"(`{3,}|~{3,})[^\n]*\n.*?(?:\1|\Z)|(`{3,}).*?(?:\2|\Z)", re.DOTALL)
 _TAGGED = re.compile(r"<([A-Za-z][\w-]{0,40})\b[^<>\n]{0,200}>.{0,20000}?(?:</\1>|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL)
 _MAIL = re.compile(
@@ -49,7 +47,7 @@ def _own_lines(lines: list[str], known: Tongue) -> Iterator[int]:
         bare = line.strip()
         if not bare:
             if skipping == "paragraph" and not blank:
-                skipping = "" if skipping_done(lines) else skipping
+                skipping = ""  # what follows is the speaker's again
             blank = True
             yield len(line)
             continue
@@ -65,11 +63,6 @@ def _own_lines(lines: list[str], known: Tongue) -> Iterator[int]:
             continue
         keep, skipping = _announced(line, known)
         yield keep
-
-
-def skipping_done(lines: list[str]) -> bool:
-    """Return whether a blank line ends a quoted paragraph: always; what follows is the speaker's again."""
-    return bool(lines)
 
 
 def _announced(line: str, known: Tongue) -> tuple[int, str]:
