@@ -222,12 +222,7 @@ def _stated(
     kept = guessed.kept
     if not turn.sure:
         kept = 0.0 if one.text.rstrip().endswith(("?", "？", "؟")) or size < 24 else 0.6
-    least = KEEP if not turn.speaker else KEEP_OF_MANY
-    if kept < (
-        HARD_KEEP
-        if not turn.speaker and not jokes and exact >= 1 and guessed.label in ("task", "question", *kinds.KEPT)
-        else least
-    ):
+    if kept < _least(turn, guessed, exact=exact, jokes=jokes):
         return None
     if (
         size < (LEAST if turn.speaker and not (exact or asked) else 6)
@@ -248,6 +243,14 @@ def _stated(
         text, turn.said.day, turn.speaker, kind, True, weight, asked, turn.known.code,
         source=turn.number, place=place, span=(one.start, one.end),
     )  # fmt: skip
+
+
+def _least(turn: _Turn, guessed: kinds.Guess, *, exact: int, jokes: bool) -> float:
+    """Return the belief from which a sentence is kept: less where something exact stands in an order or a question."""
+    if turn.speaker:
+        return KEEP_OF_MANY
+    telling = exact >= 1 and not jokes and guessed.label in ("task", "question", *kinds.KEPT)
+    return HARD_KEEP if telling else KEEP
 
 
 def _tells_a_secret(text: str, known: Tongue, *, rule: bool) -> bool:
