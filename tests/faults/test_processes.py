@@ -47,11 +47,15 @@ def holding(root: Path) -> subprocess.Popen[str]:
     """Start a dream and stop it, as a laptop that sleeps does, while it holds the workspace."""
     process = start(root, "run")
     lock = root / ".dream/run.lock"
-    while process.poll() is None and not (lock.exists() and lock.read_bytes().strip()):
+    while process.poll() is None:
+        if lock.exists() and lock.read_bytes().strip():
+            os.killpg(process.pid, signal.SIGSTOP)
+            os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+            if lock.read_bytes().strip():
+                return process
+            os.killpg(process.pid, signal.SIGCONT)  # it had let go in between, and takes the lock again
         time.sleep(0.001)
-    os.killpg(process.pid, signal.SIGSTOP)
-    assert lock.read_bytes().strip(), "the dream was over before it could be stopped"
-    return process
+    raise AssertionError(f"the dream was over before it could be stopped: {process.communicate()}")
 
 
 def test_of_two_dreams_at_once_one_works_and_the_other_exits_4_at_once(pattern: Path, tmp_path: Path) -> None:
