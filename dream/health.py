@@ -83,7 +83,8 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: Map
     # 3. What is not as it should be.
     problems += _versions(workspace)
     problems += _untrusted(workspace)
-    problems += _damaged(history.flaws())
+    torn = history.cut_short()
+    problems += _damaged([*([torn] if torn else []), *history.flaws()])
     problems += _failed(recorded)
     problems += _missed(workspace, clocks, now, zone) if next_run else []
     problems += _doubled(list(scheduled))

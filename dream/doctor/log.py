@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -67,27 +66,13 @@ def _flaws(workspace: Workspace) -> Iterator[Diagnostic]:
     watched = Workspace(workspace.root, report=lambda diagnostic: found.update({diagnostic: None}))
     try:
         found.update(dict.fromkeys(watched.history.flaws()))
+        if torn := watched.history.cut_short():
+            found[torn] = None
         watched.pending()
         watched.rejected()
     except DreamError as error:
         found[Diagnostic(_LOG, 0, str(error))] = None
-    torn = _torn(workspace.root / _LOG)
-    if torn:
-        found[torn] = None
     yield from found
-
-
-def _torn(path: Path) -> Diagnostic | None:
-    """Tell of a last line that was not finished; readers pass it over, and the next append sets it aside."""
-    from dream.store.history_bytes import settled_end
-
-    try:
-        with opened(path) as descriptor:
-            size = os.fstat(descriptor).st_size
-            end = settled_end(descriptor, 0, size)
-    except OSError:
-        return None
-    return Diagnostic(_LOG, 0, f"its last {size - end} bytes are an append that was cut short") if end < size else None
 
 
 def _has_crlf(path: Path) -> bool:

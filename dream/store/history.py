@@ -29,6 +29,7 @@ from dream.store.history_listing import Archive
 from dream.store.history_of import View
 from dream.store.history_records import BrokenRow, decode
 from dream.store.history_writer import StalePosition, Writer, count_archive, highest_given
+from dream.store.idle import is_free
 
 MOST_REPORTS = 50  # diagnostics of one History; a file of rubbish needs no million of them
 
@@ -226,6 +227,17 @@ class History:
                 found.append(Diagnostic("memory/history.jsonl", 0, f"{said} at its end"))
         return found[:MOST_REPORTS]
 
+    def cut_short(self) -> Diagnostic | None:
+        """Tell of an append that ended before its last byte and that nobody is writing; the next one sets it aside."""
+        for _ in range(2):  # what is half there at the first look may be whole before the second
+            torn = self._torn()
+            try:
+                if not torn or not is_free(self.private / "history.lock"):
+                    return None
+            except OSError:  # a disk that nobody can write to
+                break
+        return Diagnostic("memory/history.jsonl", 0, f"its last {torn} bytes are an append that was cut short")
+
     def accept_losses(self, *, now: datetime) -> None:
         """Take the log of another program as it is found: what is missing now is not named later.
 
@@ -301,6 +313,15 @@ class History:
     def _sums(self) -> Sums:
         with self._counted():
             return self._index.now
+
+    def _torn(self) -> int:
+        """Return how many bytes stand behind the last whole append."""
+        try:
+            with opened(self.path) as descriptor:
+                size = os.fstat(descriptor).st_size
+                return size - settled_end(descriptor, 0, size)
+        except FileNotFoundError:
+            return 0
 
     def _lost(self) -> list[Range]:
         return accepted(self.archive_path)

@@ -244,6 +244,18 @@ def test_a_loss_is_named_by_each_command_until_it_is_accepted(sound: Path, tmp_p
     assert (called(root, "doctor").status, called(root, "status", "--check").status) == (0, 0)
 
 
+def test_an_append_that_was_cut_short_is_named_by_doctor_and_status(sound: Path, tmp_path: Path) -> None:
+    root = copy(sound, tmp_path / "w")
+    appended(b"\x8f\x00\xfe\x13 rubbish")(root)
+
+    for command in (["doctor"], ["status", "--check"]):
+        found = called(root, *command)
+        assert (found.status, "its last 12 bytes are an append that was cut short" in found.out) == (1, True), found.out
+
+    assert called(root, "doctor", "--repair").status == 0
+    assert called(root, "status", "--check").status == 0
+
+
 @pytest.mark.parametrize("case", [case for case in CASES if case.mends], ids=lambda case: case.name.replace(" ", "-"))
 @pytest.mark.long
 def test_work_goes_on_after_the_repair(sound: Path, tmp_path: Path, case: Case) -> None:
