@@ -58,14 +58,11 @@ def listed(workspace: Workspace, limit: int | None = None, *, as_json: bool) -> 
     if as_json:
         output.emit([shapes.change(change) for change in changes])
         return
-    settings = options.read_settings(workspace, using=())
     if not changes:
         output.say("Nothing has changed yet. `dream run` makes the first change.")
     for change in changes:
         _line(change)
-    if any(change.model == "embedded" for change in changes) and show.model_line(settings) == show.SMALL:
-        output.say(f"Model: {show.SMALL}", dim=True, fold=True)
-    _spent(workspace, settings)
+    _spent(workspace, options.read_settings(workspace, using=()))
 
 
 def _line(change: Change) -> None:
