@@ -128,6 +128,8 @@ def _versions(workspace: Workspace) -> list[str]:
         workspace.git.check()
     except GitError as error:
         return [str(error).removesuffix(".")]
+    if workspace.git.has_damaged_index:
+        return [".git/index is damaged, so git itself fails in the workspace: `dream doctor --repair` makes it anew"]
     return []
 
 

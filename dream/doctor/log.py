@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from dream.doctor.ailment import REPAIR, Ailment
-from dream.errors import DreamError
+from dream.errors import DreamError, GitError
 from dream.models import Diagnostic
 from dream.store.files import read_bytes, replace
 from dream.store.history_archive import opened
@@ -103,7 +103,10 @@ def _given(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
 
 
 def _committed(workspace: Workspace) -> int:
-    if not workspace.git.exists or workspace.git.head() is None:
+    try:
+        if not workspace.git.exists or workspace.git.head() is None:
+            return 0
+    except GitError:  # the check of the versions names it
         return 0
     data = (workspace.git.read("HEAD", DREAM_CURSOR) or b"").strip()
     return int(data) if data.isdigit() and len(data) < 20 else 0

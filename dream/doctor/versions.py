@@ -9,10 +9,12 @@ from datetime import datetime
 from pathlib import Path
 
 from dream.doctor.ailment import REPAIR, Ailment
-from dream.errors import GitError, WorkspaceError
-from dream.store import gitrepair, handedits
+from dream.errors import DreamError, GitError, WorkspaceError
+from dream.store import gitdir, gitrepair, handedits
 from dream.store.gitindex import OLD, is_deserted
 from dream.store.workspace import Workspace
+
+INDEX = "is damaged, so git itself fails in the workspace"
 
 
 def check_versions(workspace: Workspace, now: datetime, *, repair: bool) -> Iterator[Ailment]:
@@ -22,18 +24,45 @@ def check_versions(workspace: Workspace, now: datetime, *, repair: bool) -> Iter
             workspace.complete(now)
         yield Ailment(".git", "there are no versions of this workspace", f"{REPAIR} makes them", repair)
         return
+    lost = list(_head(workspace, now, repair=repair))
+    yield from lost
+    if lost and not lost[0].mended:
+        return
     try:
         locks = list(_locks(workspace, repair=repair))
     except GitError as error:  # it leads elsewhere: git is not started on it
         yield _reach(workspace, str(error), repair=repair)
         return
     yield from locks
+    if workspace.git.has_damaged_index:
+        mended = repair and gitrepair.rewrite_index(workspace.git, workspace.root / ".git")
+        yield Ailment(".git/index", INDEX, f"{REPAIR} makes it anew from the newest commit", mended)
+        if not mended:
+            return  # git would complain of nothing else
     try:
         workspace.git.fsck()
     except GitError as error:
         yield _damage(workspace, str(error), now, repair=repair)
     else:
         yield from _index(workspace, repair=repair)
+
+
+def _head(workspace: Workspace, now: datetime, *, repair: bool) -> Iterator[Ailment]:
+    """Bring back the newest version where HEAD has lost it, or, where nothing tells which it is, begin anew."""
+    directory = gitdir.find(workspace.root, workspace.private)
+    try:
+        said = gitdir.lost_head(directory) if directory else ""
+        if not said or directory is None:
+            return
+        where = _name(workspace, directory)
+        if repair and gitrepair.rewrite_head(workspace.git, directory):
+            yield Ailment(where, said, mended=True)
+        elif repair:
+            yield _begin_anew(workspace, directory, said, now)
+        else:
+            yield Ailment(where, said, f"{REPAIR} brings it back")
+    except DreamError:  # a link or no ordinary file: whoever opens it says so
+        return
 
 
 def _reach(workspace: Workspace, said: str, *, repair: bool) -> Ailment:
@@ -90,6 +119,11 @@ def _damage(workspace: Workspace, said: str, now: datetime, *, repair: bool) -> 
         return Ailment(
             where, f"an older version is damaged: {said}", "the newest is whole; a backup may have the object"
         )
+    return _begin_anew(workspace, directory, said, now)
+
+
+def _begin_anew(workspace: Workspace, directory: Path, said: str, now: datetime) -> Ailment:
+    where = _name(workspace, directory)
     kept = gitrepair.put_away(directory, workspace.private, now)
     workspace.complete(now)
     return Ailment(

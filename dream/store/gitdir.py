@@ -49,6 +49,8 @@ _EXCLUDE = """# dream
 .*.dream-tmp
 .*.dream-swap
 """
+_SYMBOLIC = re.compile(r"ref:\s*(refs/[^\s\0]+)\s*")
+_SHA = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})")
 _NANOBOT = re.compile(r"SOUL\.md|USER\.md|\.gitignore|memory/.*|skills/.*")
 # What a directory may hold when an empty repository in it counts as the workspace's own.
 _WORKSPACE = {"SOUL.md", "USER.md", "memory", "skills", "prompts", "dream.toml", ".git", ".gitignore", ".dream"}
@@ -63,6 +65,68 @@ def find(root: Path, private: Path) -> Path | None:
 
 
 def check(root: Path, git_dir: Path) -> None:
+    """Raise GitError where the git directory would lead git out of itself, or to a program, or has lost its HEAD."""
+    check_reach(root, git_dir)
+    if said := lost_head(git_dir):
+        raise GitError(f"{git_dir / said}; `dream doctor --repair` brings it back.")
+
+
+def lost_head(git_dir: Path) -> str:
+    """Say what is damaged of HEAD and the branch it names, "" where nothing is; starts no process.
+
+    A branch without a commit is no damage, unless its log tells of more commits than a first one, cut short.
+    """
+    if (git_dir / "reftable").exists():
+        return ""  # where all of that is kept otherwise
+    head = head_of(git_dir)
+    if not head:
+        return "HEAD is damaged: it names no version"
+    found = branches(git_dir)
+    if not head.startswith("refs/heads/") or found.get(head):
+        return ""
+    if head in found:
+        return f"{head} is damaged: it names no version"
+    before, _ = logged(git_dir, head)
+    return f"{head} is gone, though logs/{head} tells of versions" if before.strip("0") else ""
+
+
+def head_of(git_dir: Path) -> str:
+    """Return the ref or the sha that HEAD names; "" where it names none."""
+    text = (read_bytes(git_dir / "HEAD") or b"").decode("utf-8", "replace")
+    named = _SYMBOLIC.fullmatch(text)
+    if named:
+        return "" if ".." in named[1] else named[1]
+    return text.strip() if _SHA.fullmatch(text.strip()) else ""
+
+
+def branches(git_dir: Path) -> dict[str, str]:
+    """Return the sha of each branch, "" of one whose file holds no sha."""
+    found = {}
+    loose = [Path(place, name) for place, _, names in os.walk(git_dir / "refs" / "heads") for name in names]
+    for path in loose:  # before the packed ones: git packs a ref and removes the loose one then
+        text = (read_bytes(path) or b"").decode("utf-8", "replace").strip()
+        is_sound = _SHA.fullmatch(text) or _SYMBOLIC.fullmatch(text)
+        if not path.name.endswith(".lock"):
+            found[str(path.relative_to(git_dir))] = text if is_sound else ""
+    for line in (read_bytes(git_dir / "packed-refs") or b"").decode("utf-8", "replace").splitlines():
+        sha, _, name = line.partition(" ")
+        if _SHA.fullmatch(sha) and name.startswith("refs/heads/"):
+            found.setdefault(name, sha)
+    return found
+
+
+def logged(git_dir: Path, ref: str) -> tuple[str, str]:
+    """Return the shas before and after the last move of `ref` that git's log of it tells, "" where there is none."""
+    lines = (read_bytes(git_dir / "logs" / ref) or b"").decode("utf-8", "replace").splitlines()
+    for line in reversed(lines):
+        before, _, rest = line.partition(" ")
+        after = rest.partition(" ")[0]
+        if _SHA.fullmatch(before) and _SHA.fullmatch(after):
+            return before, after
+    return "", ""
+
+
+def check_reach(root: Path, git_dir: Path) -> None:
     """Raise GitError where the git directory would lead git out of itself, or to a program; starts none.
 
     Links and files that are not ordinary ones, objects borrowed from elsewhere, configuration that reaches out. In
@@ -134,7 +198,7 @@ def is_at_root(root: Path, git_dir: Path) -> bool:
 
 
 def _is_marked(directory: Path) -> bool:
-    if directory.is_symlink() or not (directory / "HEAD").is_file():
+    if directory.is_symlink() or not directory.is_dir():
         return False
     try:
         return bool(_MARK.search((read_bytes(directory / "config") or b"").decode("utf-8", "replace")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -9,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from dream.errors import GitError
+from dream.store.files import read_bytes
 from dream.store.gitenv import Git
 from dream.store.gitobjects import blob_name, is_versioned
 
@@ -63,6 +65,15 @@ def drop_stale_lock(git: Git) -> bool:
             lock.unlink()
             return True
     return False
+
+
+def is_damaged(git_dir: Path) -> bool:
+    """Tell whether the index is not as git wrote it, by the checksum at its end; starts no process."""
+    data = read_bytes(git_dir / "index")
+    if data is None:
+        return False
+    sums = [hashlib.sha1(data[:-20], usedforsecurity=False).digest(), hashlib.sha256(data[:-32]).digest(), bytes(20)]
+    return not (data.startswith(b"DIRC") and data.endswith(tuple(sums)))  # NULs where git was told to spare the sum
 
 
 def mode(path: Path) -> str:

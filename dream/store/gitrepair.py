@@ -9,9 +9,11 @@ from dream.door import make_folder
 from dream.errors import GitError
 from dream.store import gitdir, handedits
 from dream.store.files import explained, read_bytes, replace
+from dream.store.gitenv import Git
 from dream.store.gitobjects import blob_name
 from dream.store.gitstore import GitStore
 
+MAIN = "refs/heads/main"
 ASIDE = "objects-set-aside"  # in the git directory: damaged objects, as they were
 
 
@@ -57,6 +59,43 @@ def rewrite_configuration(store: GitStore, own: Path) -> bool:
     return True
 
 
+def rewrite_head(store: GitStore, directory: Path) -> bool:
+    """Let HEAD and its branch name the newest version again, as git's own log tells it; tells whether they do then.
+
+    What stood there is kept beside it, as head-set-aside and branch-set-aside.
+    """
+    gitdir.check_reach(store.root, directory)
+    found = {name: sha for name, sha in gitdir.branches(directory).items() if sha}
+    _, newest = gitdir.logged(directory, "HEAD")
+    branch = gitdir.head_of(directory)
+    if not branch:
+        at_newest = [name for name, sha in found.items() if sha == newest]
+        branch = min(at_newest or found or [MAIN], key=lambda name: (name != MAIN, name))
+        _set_aside(directory / "HEAD", directory / "head-set-aside")
+        replace(directory / "HEAD", f"ref: {branch}\n".encode())
+    if branch not in found:
+        sha = gitdir.logged(directory, branch)[1] or newest
+        try:
+            Git(store.root, directory).run("cat-file", "-e", f"{sha}^{{commit}}")
+        except GitError:
+            return False
+        _set_aside(directory / branch, directory / "branch-set-aside")
+        make_folder((directory / branch).parent)
+        replace(directory / branch, f"{sha}\n".encode())
+    return not gitdir.lost_head(directory)
+
+
+def rewrite_index(store: GitStore, directory: Path) -> bool:
+    """Make the index anew from HEAD; no file of the person is touched. Tells whether it is whole then."""
+    _set_aside(directory / "index", directory / "index-set-aside")
+    try:
+        store.git.run("read-tree", "HEAD")
+        store.git.run("update-index", "-q", "--refresh", ok=(0, 1))
+    except GitError:
+        return False
+    return not store.has_damaged_index
+
+
 def is_readable(store: GitStore) -> bool:
     """Tell whether the newest version can be read, every file of it."""
     try:
@@ -71,6 +110,11 @@ def put_away(directory: Path, private: Path, now: datetime) -> Path:
     with explained("moved away", directory):
         directory.rename(kept)
     return kept
+
+
+def _set_aside(path: Path, aside: Path) -> None:
+    if (data := read_bytes(path)) is not None:
+        replace(aside, data)
 
 
 def _is_whole(store: GitStore, name: str, data: bytes) -> bool:

@@ -157,6 +157,11 @@ class GitStore:
                 self._behind.unlink(missing_ok=True)
 
     @property
+    def has_damaged_index(self) -> bool:
+        """Whether the index that `git status` reads is not as git wrote it; starts no process."""
+        return self._has_index() and self.git.git_dir is not None and gitindex.is_damaged(self.git.git_dir)
+
+    @property
     def _behind(self) -> Path:
         return self.private / "index-behind"
 

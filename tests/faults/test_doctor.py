@@ -244,6 +244,33 @@ def test_a_loss_is_named_by_each_command_until_it_is_accepted(sound: Path, tmp_p
     assert (called(root, "doctor").status, called(root, "status", "--check").status) == (0, 0)
 
 
+VERSIONS = {
+    "HEAD holds random bytes": (written(".git/HEAD", bytes(range(128, 168))), "HEAD is damaged"),
+    "HEAD is empty": (written(".git/HEAD", b""), "HEAD is damaged"),
+    "HEAD is gone": (gone(".git/HEAD"), "HEAD is damaged"),
+    "the branch holds random bytes": (written(".git/refs/heads/main", b"\x8f\xfe"), "refs/heads/main is damaged"),
+    "the branch is gone": (gone(".git/refs/heads/main"), "refs/heads/main is gone"),
+    "the index holds random bytes": (written(".git/index", bytes(range(128, 168))), ".git/index"),
+    "the index is empty": (written(".git/index", b""), ".git/index"),
+}
+
+
+@pytest.mark.parametrize("loss", VERSIONS)
+def test_lost_versions_are_named_by_doctor_and_status_and_brought_back(sound: Path, tmp_path: Path, loss: str) -> None:
+    root = copy(sound, tmp_path / "w")
+    harm, says = VERSIONS[loss]
+    before = git(root, "rev-list", "HEAD"), git(root, "status", "--short"), memory(root)
+    harm(root)
+
+    for command in (["doctor"], ["status", "--check"]):
+        found = called(root, *command)
+        assert (found.status, says in found.out) == (1, True), found.out
+
+    assert called(root, "doctor", "--repair").status == 0
+    assert (called(root, "doctor").status, called(root, "status", "--check").status) == (0, 0)
+    assert (git(root, "rev-list", "HEAD"), git(root, "status", "--short"), memory(root)) == before
+
+
 def test_an_append_that_was_cut_short_is_named_by_doctor_and_status(sound: Path, tmp_path: Path) -> None:
     root = copy(sound, tmp_path / "w")
     appended(b"\x8f\x00\xfe\x13 rubbish")(root)
