@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 DREAM_CURSOR = "memory/.dream_cursor"
 HISTORY = "HISTORY.md"  # nanobot's older log, in memory/
+INSTRUCTIONS = ("AGENTS.md", "HEARTBEAT.md", "IDENTITY.md", "TOOLS.md")  # for agents, at the root; no memory
+SHOWN = 4  # files that one sentence names
 SEEN_NOTES = "notes.json"  # in .dream/
 
 TEMPLATES: Mapping[str, bytes] = {
@@ -81,6 +83,7 @@ class Workspace:
         if not self.git.exists:
             self.history.accept_losses(now=now)
             self._take_over_memory()
+            self._tell_what_is_left()
         self.take_in_notes(now)
         beginning.begin(self, TEMPLATES, now)
 
@@ -261,6 +264,17 @@ class Workspace:
         else:
             replace(ours, theirs)
             self._tell("MEMORY.md", "was copied to memory/MEMORY.md, which is read and written from now on")
+
+    def _tell_what_is_left(self) -> None:
+        """Name the Markdown of other programs that is not taken: instructions of agents, and notes without a day."""
+        notes = [path for path in sorted(self.memory.glob("*.md")) if path.name not in ("MEMORY.md", *self._noted())]
+        found = [path for path in (*(self.root / name for name in INSTRUCTIONS), *notes) if path.is_file()]
+        if found:
+            more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+            names = ", ".join(str(path.relative_to(self.root)) for path in found[:SHOWN]) + more
+            self._tell(
+                names, "not taken in: only MEMORY.md and notes of a day are; copy what should stay into MEMORY.md"
+            )
 
     def make_private(self) -> None:
         """Make the .dream directory, which no git repository takes notice of."""

@@ -177,6 +177,19 @@ def test_the_notes_and_the_memory_of_openclaw_are_taken_in(tmp_path: Path) -> No
     ]
 
 
+def test_what_is_not_taken_of_openclaw_is_named_once(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    for name in ("AGENTS.md", "README.md", "memory/other.md", "memory/2026-04-03.md"):
+        (tmp_path / name).write_text("- Mei moved to Rome\n")
+    reports: list[Diagnostic] = []
+
+    for _ in range(2):
+        Workspace.create(tmp_path, now=NOW, report=reports.append)
+
+    assert [one.file for one in reports] == ["AGENTS.md, memory/other.md", "memory/2026-04-03.md"]
+    assert "not taken in" in reports[0].text
+
+
 def test_what_was_dreamt_once_is_passed_over_and_what_was_written_since_is_dreamt(tmp_path: Path) -> None:
     log(tmp_path).write_bytes(row(1) + row(2, "- I live in Oslo"))
     (tmp_path / "SOUL.md").write_text("# Soul\n")
