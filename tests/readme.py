@@ -1,4 +1,4 @@
-"""Read the README's blocks, so that tests and .ci/run use the very text that a newcomer copies."""
+"""Read the blocks of README.md and docs/, so that tests and .ci/run use the very text that a newcomer copies."""
 
 from __future__ import annotations
 
@@ -11,9 +11,14 @@ ROOT = Path(__file__).parent.parent
 _BLOCK = re.compile(r"(?:^<!-- (?P<name>[^>]+) -->\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def text() -> str:
-    """Return the whole README."""
-    return (ROOT / "README.md").read_text(encoding="utf-8")
+def pages() -> list[Path]:
+    """List README.md and the pages of docs/."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def text(page: str | None = None) -> str:
+    """Return one page as it stands, or the README and all pages of docs/, one after the other."""
+    return "\n".join(path.read_text(encoding="utf-8") for path in ([ROOT / page] if page else pages()))
 
 
 def blocks(kind: str) -> list[str]:
@@ -22,7 +27,7 @@ def blocks(kind: str) -> list[str]:
 
 
 def block(name: str) -> str:
-    """Return the block beneath the comment `<!-- name -->`."""
+    """Return the block beneath the comment `<!-- name -->`, on whichever page it stands."""
     (found,) = [match["text"] for match in _BLOCK.finditer(text()) if match["name"] == name]
     return found
 
@@ -53,12 +58,12 @@ def tables(output: str) -> str:
 
 
 def update() -> None:
-    """Write into the README what the demo and an evaluation print now."""
-    fresh = text()
+    """Write into the pages what the demo and an evaluation print now."""
     for name, arguments, shorten in (("its output", ("demo",), excerpt), ("its tables", ("eval", "planted"), tables)):
         head = f"<!-- {name} -->\n```text\n"
-        fresh = fresh.replace(head + block(name), head + shorten(_printed(*arguments)))
-    (ROOT / "README.md").write_text(fresh, encoding="utf-8")
+        stale, fresh = head + block(name), head + shorten(_printed(*arguments))
+        for page in pages():
+            page.write_text(page.read_text(encoding="utf-8").replace(stale, fresh), encoding="utf-8")
 
 
 def _printed(*arguments: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -112,13 +111,3 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         dream.nonsense  # noqa: B018
-
-
-def test_the_readme_names_every_module_where_it_is() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    block = readme.partition("```text\ndream/\n")[2].partition("\nprompts/")[0]
-    named = re.findall(r"(?<![\w`])[a-z_]+(?:\.py|/)(?= |$)", block, re.MULTILINE)
-    modules = [path.name for path in (ROOT / "dream").glob("[a-z]*.py")]
-    packages = [f"{path.parent.name}/" for path in (ROOT / "dream").glob("*/__init__.py")]
-
-    assert sorted(named) == sorted([*modules, *packages])

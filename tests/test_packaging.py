@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -37,11 +38,27 @@ def test_the_three_commands_are_installed() -> None:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("wheel")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("built")
     subprocess.run([sys.executable, "-m", "build", "-q", "--outdir", place, ROOT], check=True)
-    (found,) = place.glob("*.whl")
+    return place
+
+
+@pytest.fixture
+def wheel(built: Path) -> Path:
+    (found,) = built.glob("*.whl")
     return found
+
+
+@pytest.mark.long
+def test_the_source_holds_the_docs_and_the_wheel_does_not(built: Path, wheel: Path) -> None:
+    (source,) = built.glob("*.tar.gz")
+    with tarfile.open(source) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    pages = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md")}
+
+    assert {*pages, "mkdocs.yml", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"} - names == set()
+    assert [name for name in zipfile.ZipFile(wheel).namelist() if "docs" in name] == []
 
 
 @pytest.mark.long

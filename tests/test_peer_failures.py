@@ -229,7 +229,7 @@ TABLE: dict[str, str] = {
     "U9": f"{COMMANDS}::test_held_edits_exit_with_3_and_review_decides_on_them "
     f"{COMMANDS}::test_a_dry_run_shows_the_diff_and_changes_nothing",
     "U10": f"{COMMANDS}::test_log_of_one_change_shows_findings_bill_and_diff",
-    "U11": "test_readme.py::test_every_setting_stands_in_the_readme_with_its_default",
+    "U11": "test_readme.py::test_every_setting_stands_in_the_docs_with_its_default",
     "U12": f"{CONSOLIDATOR}::test_a_workspace_may_have_its_own_prompt",
 }
 

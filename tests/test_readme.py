@@ -1,4 +1,4 @@
-"""The README is true: its output, its commands, its settings, and every block of it runs."""
+"""README.md and docs/ are true: their output, commands, settings and links, and every block of them runs."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ import pytest
 
 from dream import Workspace, settings
 from dream.cli.commands import COMMANDS
+from dream.transcripts import FORMATS
 from tests import readme
 from tests.cli.commands import dream, environment
 
+OWN_PAGES = [readme.ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
 SHA = re.compile(r"\b[0-9a-f]{7,40}\b")
 
 
@@ -38,19 +40,68 @@ def test_the_evaluation_shown_is_the_real_one() -> None:
 
 
 def test_every_command_stands_in_the_readme_as_its_help_says() -> None:
-    rows = re.findall(r"^\| `dream (\w+)[^`]*` \| (.+) \|$", readme.text(), re.MULTILINE)
+    rows = re.findall(r"^\| `dream (\w+)[^`]*` \| (.+) \|$", readme.text("README.md"), re.MULTILINE)
 
     assert dict(rows) == COMMANDS
 
 
-def test_every_setting_stands_in_the_readme_with_its_default() -> None:
-    stated = re.findall(r"^\| `(\w+)` \| (.*?) \| .+ \|$", readme.text(), re.MULTILINE)
+def test_every_setting_stands_in_the_docs_with_its_default() -> None:
+    stated = re.findall(r"^\| `(\w+)` \| (.*?) \| .+ \|$", readme.text("docs/configuration.md"), re.MULTILINE)
 
     assert [name for name, _ in stated] == list(settings.NAMES)
     for name, shown in stated:
         default = getattr(settings.Settings(), name)
         expected = {None: "", (): "`[]`", True: "`true`"}.get(default, f"`{default}`")
         assert shown.replace('"', "") == expected
+
+
+def test_every_format_stands_in_the_docs_with_its_place() -> None:
+    rows = re.findall(r"^\| `([\w-]+)` \| [^|]+ \| (?:`~/(.+)` )?\|$", readme.text("docs/formats.md"), re.MULTILINE)
+
+    assert {name for name, _ in rows} == set(FORMATS)
+    for name, shown in rows:
+        found = FORMATS[name].places
+        assert bool(shown) == bool(found)
+        assert not found or found[0].glob(Path("/"), {}).startswith(f"/{shown}/")
+
+
+def test_every_function_of_the_walk_exists() -> None:
+    code = "\n".join(path.read_text(encoding="utf-8") for path in (readme.ROOT / "dream").rglob("*.py"))
+    named = set(re.findall(r"`(?:\w+\.)*(\w+)\(\)`", readme.text("docs/architecture.md")))
+
+    assert named
+    assert named - set(re.findall(r"^ *def (\w+)", code, re.MULTILINE)) == set()
+
+
+def anchors(page: Path) -> set[str]:
+    """List the headings of a page as links name them."""
+    found = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in found}
+
+
+@pytest.mark.parametrize("page", [*readme.pages(), *OWN_PAGES], ids=lambda page: page.name)
+def test_every_link_to_a_file_or_a_heading_leads_there(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        name, _, anchor = link.partition("#")
+        if "://" not in link:
+            target = page.parent / name if name else page
+            assert target.is_file(), link
+            assert not anchor or anchor in anchors(target), link
+
+
+def test_the_readme_can_be_read_in_one_sitting() -> None:
+    assert len(readme.text("README.md").splitlines()) <= 250
+
+
+@pytest.mark.long
+def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+    pytest.importorskip("material", reason="needs the extra `docs`")
+    line = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
+
+    done = subprocess.run(line, cwd=readme.ROOT, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "architecture" / "index.html").is_file()
 
 
 def test_the_settings_shown_can_be_used(tmp_path: Path) -> None:
