@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dream.crontime import parse
 from dream.doctor.ailment import REPAIR, Ailment
-from dream.doctor.log import check_cursors, check_history
+from dream.doctor.log import check_cursor, check_dream_cursor, check_history
 from dream.doctor.texts import check_files
 from dream.doctor.versions import check_versions
 from dream.door import OTHERS
@@ -76,8 +76,9 @@ def _all(workspace: Workspace, settings: Settings, now: datetime, *, repair: boo
     # A commit that is half done first: everything else is judged by what it says.
     yield from _unfinished(workspace, repair=repair)
     yield from check_versions(workspace, now, repair=repair)
+    yield from check_dream_cursor(workspace, repair=repair)  # before history, which gives no cursor below it
     yield from check_history(workspace, now, repair=repair)
-    yield from check_cursors(workspace, repair=repair)
+    yield from check_cursor(workspace, repair=repair)
     yield from check_files(workspace, settings, now, repair=repair)
     yield from _queue(workspace)
     yield from _leftovers(workspace, repair=repair)

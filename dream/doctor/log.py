@@ -40,9 +40,8 @@ def check_history(workspace: Workspace, now: datetime, *, repair: bool) -> Itera
         yield Ailment(_LOG, "has lines that end in CRLF", REPAIR, repair)
 
 
-def check_cursors(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
-    """Compare `.cursor` and `.dream_cursor` with history and with the last commit."""
-    yield from _given(workspace, repair=repair)
+def check_dream_cursor(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
+    """Compare `.dream_cursor` with history and with the last commit."""
     found: list[Diagnostic] = []
     watched = Workspace(workspace.root, report=found.append)
     try:
@@ -88,7 +87,7 @@ def _has_crlf(path: Path) -> bool:
     return False
 
 
-def _given(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
+def check_cursor(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
     """Check the highest cursor ever given out: a lower one would be taken for true by nanobot."""
     path = workspace.memory / ".cursor"
     newest = next(workspace.history.backwards(), None)

@@ -68,7 +68,7 @@ def commit(
     ours is returned as held. `hold` turns what is held into further changes for the same commit: the review queue.
     Raises WorkspaceError or GitError, and then files and HEAD are as they were, but for the person's commit.
     """
-    for _ in range(ATTEMPTS):
+    for attempt in range(ATTEMPTS):
         settled = handedits.commit(place, now)
         head, present = settled.head, settled.files
         ready, merged, held = _settle(changes, expected, present)
@@ -80,7 +80,8 @@ def commit(
             return done
         diff = place.git.compare({path: present.get(path) for path in ready}, ready)
         new = handedits.written(place, ready, message(diff), head, now)
-        late = publish(place, head, new, {path: present.get(path) for path in ready}, ready)
+        old = {path: present.get(path) for path in ready}
+        late = publish(place, head, new, old, ready, again=attempt + 1 < ATTEMPTS)
         if late is not None:
             done = replace(done, sha=new, files=_readable(diff), held=(*held, *late))
             if late:
@@ -133,7 +134,7 @@ def _finish(place: Place, found: intent.Intent) -> None:
         ready = {path: new.get(path) for path in found.files}
         for path in ready:
             _drop_second_name(place.root / path)
-        _bring_to_disk(place, {path: old.get(path) for path in ready}, ready)
+        _bring_to_disk(place, {path: old.get(path) for path in ready}, ready, [])
         git.refresh_index({path: new.get(path) for path in (*found.files, *found.index)}, found.new)
 
 
@@ -182,8 +183,13 @@ def publish(
     new: str,
     old: Mapping[str, bytes | None],
     ready: Mapping[str, bytes | None],
+    *,
+    again: bool = False,
 ) -> list[Held] | None:
-    """Make a written commit the present state; None when HEAD has moved and all must be begun anew."""
+    """Make a written commit the present state; None when HEAD has moved and all must be begun anew.
+
+    With `again` it is begun anew as well where a person's save got in the way: theirs is committed first, then.
+    """
     intent.write(place.private, intent.Intent(head, new, tuple(ready)))
     try:
         if not place.git.move_head(new, head):
@@ -192,30 +198,58 @@ def publish(
     except GitError:
         intent.remove(place.private)
         raise
+    placed: list[_Placed] = []
     try:
-        late = _bring_to_disk(place, old, ready)
+        late = _bring_to_disk(place, old, ready, placed, stop=again)
     except DreamError:
-        _take_back(place, head, new, old, ready)
+        _take_back(place, head, new, placed)
         raise
+    if late and again and head is not None:
+        if not _take_back(place, head, new, placed):
+            raise GitError(BUSY)  # the intent stays, and the next command goes on from it
+        return None
     place.git.refresh_index(ready, new)
     intent.remove(place.private)
     return late
 
 
-def _bring_to_disk(place: Place, old: Mapping[str, bytes | None], ready: Mapping[str, bytes | None]) -> list[Held]:
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """What a file holds now, and what it held before."""
+
+    path: str
+    now: bytes | None
+    before: bytes | None
+
+
+def _bring_to_disk(
+    place: Place,
+    old: Mapping[str, bytes | None],
+    ready: Mapping[str, bytes | None],
+    placed: list[_Placed],
+    *,
+    stop: bool = False,
+) -> list[Held]:
+    """Write each file and note it in `placed`; with `stop`, no further than a save that doesn't merge."""
     held = []
     for path, wanted in ready.items():
         faults.checkpoint(f"before swap of {path}")
         if is_memory(path):
-            late = _swap_in(place.root, path, old.get(path), wanted)
-            held += [late] if late else []
+            done = _swap_in(place.root, path, old.get(path), wanted)
+            if isinstance(done, Held):
+                held.append(done)
+                if stop:
+                    break
+            else:
+                placed.append(done)
         else:
             _write_state(place.root / path, wanted)
+            placed.append(_Placed(path, wanted, old.get(path)))
         faults.checkpoint(f"after swap of {path}")
     return held
 
 
-def _swap_in(root: Path, path: str, old: bytes | None, new: bytes | None) -> Held | None:
+def _swap_in(root: Path, path: str, old: bytes | None, new: bytes | None) -> Held | _Placed:
     """Put `new` in the place of `old`; what a person saved in between is merged, or stays."""
     expected, wanted = old, new
     while (found := swap(root / path, expected, wanted)) not in (expected, wanted):
@@ -224,7 +258,7 @@ def _swap_in(root: Path, path: str, old: bytes | None, new: bytes | None) -> Hel
         except Conflict as conflict:
             return Held(path, old, new, f"a person saved {path} while it was written: {conflict}")
         expected = found
-    return None
+    return _Placed(path, wanted, expected)
 
 
 def _write_state(path: Path, data: bytes | None) -> None:
@@ -235,26 +269,22 @@ def _write_state(path: Path, data: bytes | None) -> None:
             path.unlink(missing_ok=True)
 
 
-def _take_back(
-    place: Place,
-    head: str | None,
-    new: str,
-    old: Mapping[str, bytes | None],
-    ready: Mapping[str, bytes | None],
-) -> None:
-    """Undo a commit whose files could not be written; where that fails too, the intent stays for `recover`."""
+def _take_back(place: Place, head: str | None, new: str, placed: Sequence[_Placed]) -> bool:
+    """Undo a commit with the files that were written; where that fails, the intent stays for `recover`."""
     if head is None:
-        return
+        return False
     try:
-        for path, wanted in ready.items():
-            if is_memory(path):
-                swap(place.root / path, wanted, old.get(path))
+        for one in reversed(placed):
+            if is_memory(one.path):
+                swap(place.root / one.path, one.now, one.before)
             else:
-                _write_state(place.root / path, old.get(path))
+                _write_state(place.root / one.path, one.before)
         if place.git.move_head(head, new):
             intent.remove(place.private)
+            return True
     except DreamError:
-        return
+        pass
+    return False
 
 
 def _yield_to_person(place: Place, done: Committed, message: Message, now: datetime, hold: Hold | None) -> None:
