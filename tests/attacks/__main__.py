@@ -1,4 +1,4 @@
-"""`python -m tests.attacks`: every attack with guards and without, as a table for the README.
+"""`python -m tests.attacks`: every attack with guards and without, as a table for the docs.
 
 `python -m tests.attacks honest FILE…` counts what the guards do to honest conversations and transcripts.
 """
