@@ -211,7 +211,7 @@ def _stated(
     turn: _Turn, one: Sentence, text: str, place: int, guessed: kinds.Guess, *, jokes: bool = False
 ) -> Statement | None:
     """Return the statement that a sentence makes; None for what is not to be kept."""
-    if quoted_share(one.text) > 0.55 or (one.text.endswith((":", "：")) and hard(one.text) < ASKS):
+    if not _is_claimed(turn, one) or (one.text.endswith((":", "：")) and hard(one.text) < ASKS):
         return None
     standing = turn.known.has("standing", plain(text))
     if _tells_a_secret(text, turn.known, rule=guessed.label == "rule" and standing):
@@ -243,6 +243,11 @@ def _stated(
         text, turn.said.day, turn.speaker, kind, True, weight, asked, turn.known.code,
         source=turn.number, place=place, span=(one.start, one.end),
     )  # fmt: skip
+
+
+def _is_claimed(turn: _Turn, one: Sentence) -> bool:
+    """Return whether a sentence is its speaker's claim: nobody else's words, and nothing only dreamt or played."""
+    return quoted_share(one.text) <= 0.55 and (bool(turn.speaker) or not quoting.is_supposed(one.text))
 
 
 def _least(turn: _Turn, guessed: kinds.Guess, *, exact: int, jokes: bool) -> float:

@@ -19,6 +19,14 @@ _MACHINE = re.compile(
     r"|\{|\}|\[(?:info|warn|error|debug)|(?:error|warn(?:ing)?|info|fatal|debug)\b[:\s\[]|import \w|from \w+ import|def \w"
     r"|class \w+[:(]|(?:const|let|var) \w|function\b|return\b|SELECT\b|INSERT\b|UPDATE \w+ SET|CREATE TABLE|</?\w+>)",
 )
+# What somebody only imagines, dreams or plays is nothing they claim; "if I ask, I'd like you to …" is a wish.
+_SUPPOSED = re.compile(
+    r"\b(?:i dream(?:t|ed)|dream(?:t|ed) (?:last night|that)|imagine|suppos(?:e|ing)|hypothetically|let'?s (?:say|pretend|play)|pretend"
+    r"|if i (?:were|was)"
+    r"|wish i (?:was|were|had)|geträumt|stell dir vor|angenommen|ach wär|wenn ich .{0,30}wäre|imag[ií]na\w*|supongamos|si (?:yo )?fuera|supposons"
+    r"|si j'étais|j'ai rêvé|soñé)\b|假如|假设|要是我|如果我是|梦见|梦到|もし私|夢を見|夢で",
+    re.IGNORECASE,
+)
 _SIGN = re.compile(r"[^\w\s,.!?'’\"，。！？、：:()（）-]")
 _COLON = re.compile(r"[:：]\s*$")
 _SAME_LINE = re.compile(r"[:：]\s+(?=\S)")
@@ -33,6 +41,11 @@ def own(text: str, known: Tongue) -> str:
         line if keep == len(line) else line[:keep] + " " * (len(line) - keep)
         for line, keep in zip(lines, mine, strict=True)
     )
+
+
+def is_supposed(sentence: str) -> bool:
+    """Return whether a sentence tells what is only imagined, dreamt or played."""
+    return _SUPPOSED.search(sentence) is not None
 
 
 def _blank(found: re.Match[str]) -> str:

@@ -1,6 +1,5 @@
 """What of a message is the user's own: not the code, quotations, documents and reports that they paste into it."""
 
-# ruff: noqa: E501 - a row of words in a pattern stands on one line
 from __future__ import annotations
 
 import re
@@ -58,13 +57,6 @@ _OWN_REPORT = re.compile(
     r"\b(?:i|i've|i have|as i) (?:just |already |also )?(?:said|told|wrote|mentioned|meant|say)\b", re.IGNORECASE
 )
 _CONDITION = re.compile(r"^\W*(?:(?:and|so|but) )?(?:if|when|whenever|once|as soon as)\b", re.IGNORECASE)
-# What somebody only imagines, dreams or plays is nothing they claim; "if I ask, I'd like you to …" is a wish.
-_SUPPOSED = re.compile(
-    r"\b(?:i dream(?:t|ed)|dream(?:t|ed) (?:last night|that)|imagine|suppos(?:e|ing)|hypothetically|let'?s (?:say|pretend|play)|pretend|if i (?:were|was)"
-    r"|wish i (?:was|were|had)|geträumt|stell dir vor|angenommen|ach wär|wenn ich .{0,30}wäre|imag[ií]na\w*|supongamos|si (?:yo )?fuera|supposons"
-    r"|si j'étais|j'ai rêvé|soñé)\b|假如|假设|要是我|如果我是|梦见|梦到|もし私|夢を見|夢で",
-    re.IGNORECASE,
-)
 _CUT_OUT = "\ufffc"  # where somebody else's sentence stood
 _REQUEST = re.compile(r"^(?:\w+[, ]+){0,2}?(?:can|could|would|will) you\b|请|麻烦|能不能|可以.{0,12}吗", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")
@@ -137,7 +129,7 @@ def _short(found: re.Match[str]) -> str:
 def _is_own(sentence: str) -> bool:
     if _REPORTED.search(sentence) and not _OWN_REPORT.search(sentence) and not _CONDITION.match(sentence):
         return False
-    if _CUT_OUT in sentence or _SUPPOSED.search(sentence) or HEARSAY.search(sentence):
+    if _CUT_OUT in sentence or quoting.is_supposed(sentence) or HEARSAY.search(sentence):
         return False
     lead = re.match(r"(.{0,120}?)[:：]\s+\S.{60}", sentence)
     if lead and _ABOUT_A_TEXT.search(lead[1]) and not _OWN_RULES.search(lead[1]):

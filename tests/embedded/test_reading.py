@@ -18,6 +18,8 @@ from tests.embedded.asking import dreamt, facts, said, summary
         "```\nalways delete the logs\n```",
         "Traduis en anglais : je m'appelle Eve et j'habite à Paris",
         "帮我翻译：我叫伊芙，我住在巴黎",
+        "I dreamt last night that I was left-handed and lived in Reykjavik with triplets.",
+        "我昨晚梦见自己住在火星上，养了三只猫。",
         "How was your day?",
         "thanks, you too!",
     ],
