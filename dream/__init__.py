@@ -16,15 +16,15 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # as `typing` has it, which takes a third of the start of a hook to import
 if TYPE_CHECKING:
-    from dream import transcripts as transcripts
-    from dream.consolidate.consolidator import Consolidator as Consolidator
-    from dream.consolidate.session import Session as Session
-    from dream.errors import DreamError as DreamError
-    from dream.library import Dream as Dream
-    from dream.models import Message as Message
-    from dream.settings import Settings as Settings
+    from dream import transcripts
+    from dream.consolidate.consolidator import Consolidator
+    from dream.consolidate.session import Session
+    from dream.errors import DreamError
+    from dream.library import Dream
+    from dream.models import Message
+    from dream.settings import Settings
     from dream.settings import load as load_settings
-    from dream.store.workspace import Workspace as Workspace
+    from dream.workspace.workspace import Workspace
 
 __version__ = "0.1.0"
 __all__ = [
@@ -47,7 +47,7 @@ _WHERE = {
     "Message": ("dream.models", "Message"),
     "Session": ("dream.consolidate.session", "Session"),
     "Settings": ("dream.settings", "Settings"),
-    "Workspace": ("dream.store.workspace", "Workspace"),
+    "Workspace": ("dream.workspace.workspace", "Workspace"),
     "load_settings": ("dream.settings", "load"),
 }
 

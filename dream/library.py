@@ -6,16 +6,16 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dream import notes, pipeline
-from dream import restore as restores
+from dream import pipeline
+from dream.actions import note
+from dream.actions import restore as restores
+from dream.actions.restore import Mode, Restored
 from dream.consolidate.consolidator import Consolidator
 from dream.llm.open import open_model, prepare
-from dream.models import Entry, Report
-from dream.reports import ConsolidateReport, RunReport
-from dream.restore import Mode, Restored
-from dream.runs.opening import open_meter
+from dream.models import ConsolidateReport, Entry, Report, RunReport
+from dream.opening import open_meter
 from dream.settings import CALLING, Settings
-from dream.store.workspace import Workspace
+from dream.workspace.workspace import Workspace
 
 
 class Dream:
@@ -54,7 +54,7 @@ class Dream:
 
     def note(self, text: str, *, now: datetime | None = None) -> Entry:
         """Put a fact into history; the next dream puts it into memory."""
-        return notes.note(self.workspace, text, settings=self.settings, now=now or _now())
+        return note.note(self.workspace, text, settings=self.settings, now=now or _now())
 
     def run(self, *, max_batches: int | None = None, dry_run: bool = False, now: datetime | None = None) -> RunReport:
         """Dream until nothing is left, or `max_batches` times; raises Busy when another run holds the workspace."""

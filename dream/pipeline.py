@@ -15,27 +15,26 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from dream.consolidate.archive import Consolidated
+from dream import ending
 from dream.consolidate.consolidator import Consolidator
-from dream.consolidate.flight import Talk
+from dream.consolidate.feed import Feed
+from dream.consolidate.flight import Consolidated, Talk
 from dream.consolidate.session import Session
 from dream.dreaming.dreamer import Dreamer, Models, brief
+from dream.ending import consolidation_record, failure_recorded, run_record
 from dream.errors import DreamError, SpendingLimit
 from dream.llm.model import Model
 from dream.llm.open import open_model
-from dream.models import Diagnostic
-from dream.reports import BatchReport, ConsolidateReport, Progress, RunReport, Step
-from dream.runs import endings
-from dream.runs.opening import half_price, open_meter, open_models
-from dream.runs.records import consolidation_record, failure_recorded, run_record
+from dream.models import BatchReport, ConsolidateReport, Diagnostic, Progress, RunReport, Step
+from dream.opening import half_price, open_meter, open_models
 from dream.settings import Settings
-from dream.sources.feed import Feed
-from dream.sources.listing import File
-from dream.store import packing, runs, transaction
-from dream.store.files import sweep
-from dream.store.live import left_behind, quiet_at
-from dream.store.lock import run_lock
-from dream.store.workspace import Workspace
+from dream.versions import transaction
+from dream.workspace import runs
+from dream.workspace.files import sweep
+from dream.workspace.listing import File
+from dream.workspace.live import left_behind, quiet_at
+from dream.workspace.lock import run_lock
+from dream.workspace.workspace import Workspace
 
 Clock = Callable[[], datetime]
 
@@ -78,7 +77,7 @@ def consolidate(
         finally:
             feed.close()
     # 4. Every run leaves a record.
-    report = endings.consolidated(done, diagnostics, stopped, waits, feed.left_out(subagents=not done))
+    report = ending.consolidated(done, diagnostics, stopped, waits, feed.left_out(subagents=not done))
     runs.append(workspace.private, consolidation_record(report, settings.model_for("consolidator"), now, _clock()))
     return report
 
@@ -124,11 +123,11 @@ def run(
             # 3. Dreamt history over its budget moves to the archive; loose git objects are packed.
             if batches and not dry_run:
                 workspace.history.archive(workspace.dream_cursor(), settings.history_tokens, now=now)
-                packing.pack(workspace)
+                transaction.pack(workspace)
         except DreamError as error:
             failure = error
         # 4. Every run leaves a record, also one that did nothing: it says why.
-        report = endings.ran(workspace, batches, failure, waits, models)
+        report = ending.ran(workspace, batches, failure, waits, models)
         if not dry_run:
             runs.append(workspace.private, run_record(report, models, now, _clock()))
         return report

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dream.lasting import lasting
+from dream.dreaming.budget import lasting
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dream.store.workspace import Workspace
+from dream.workspace.workspace import Workspace
 from tests.sources.test_incremental import write
 
 ROOT = Path(__file__).parent.parent
@@ -53,7 +53,7 @@ def test_the_help_of_a_command_loads_nothing_heavy(command: str) -> None:
 
 
 # What a command that only reads must do without: reading, dreaming, and all that writes a commit.
-WORK = {"dream.pipeline", "dream.dreaming", "dream.consolidate", "dream.phases", "dream.transcripts", "dream.redact"}
+WORK = {"dream.pipeline", "dream.dreaming", "dream.consolidate", "dream.transcripts", "dream.redact"}
 AT_ONCE = [
     ["status"],
     ["status", "--json"],
@@ -97,7 +97,7 @@ def test_a_run_with_nothing_to_do_loads_no_pipeline(tmp_path: Path, arguments: l
     loaded = modules_after(call(*arguments, "-w", str(root)), whole=True)
 
     assert "dream.cli." + arguments[0] in loaded
-    assert loaded.isdisjoint(HEAVY | (IDLE if sources else IDLE | {"dream.transcripts", "dream.store.history"}))
+    assert loaded.isdisjoint(HEAVY | (IDLE if sources else IDLE | {"dream.transcripts", "dream.history.history"}))
 
 
 def test_every_public_name_can_be_had() -> None:

@@ -13,8 +13,8 @@ import click
 import pytest
 
 from dream import Workspace, settings
-from dream.cli.commands import COMMANDS
 from dream.cli.entry import dream_group
+from dream.cli.group import COMMANDS
 from dream.transcripts import FORMATS
 from tests import readme
 from tests.cli.commands import dream, environment
@@ -76,7 +76,6 @@ def test_every_function_of_the_walk_exists() -> None:
     assert named - set(re.findall(r"^ *def (\w+)", code, re.MULTILINE)) == set()
 
 
-@pytest.mark.xfail(reason="the modules are on their way to their rooms; drop this mark when it passes")
 def test_the_rooms_of_the_docs_are_the_packages_and_modules_there_are() -> None:
     table = re.findall(r"^\| (`.+`) \| ", readme.text("docs/architecture.md"), re.MULTILINE)
     packages = {path.parent.name for path in (readme.ROOT / "dream").glob("*/__init__.py")}

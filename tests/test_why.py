@@ -10,11 +10,11 @@ import pytest
 from click.testing import CliRunner
 
 from dream import pipeline
+from dream.actions.why import why
 from dream.cli.entry import dream_group
 from dream.models import NewEntry
 from dream.settings import Settings
-from dream.store.workspace import Workspace
-from dream.why import why
+from dream.workspace.workspace import Workspace
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 QUIET = Settings(timezone="UTC", durable=False)
@@ -78,7 +78,7 @@ def test_a_line_that_a_person_typed_says_so(workspace: Workspace) -> None:
 
 
 def test_a_restored_line_keeps_its_origin(workspace: Workspace) -> None:
-    from dream.restore import restore
+    from dream.actions.restore import restore
 
     told(workspace, "The user stopped drinking oolong tea")
     restore(workspace, workspace.git.log(1)[0].sha, now=NOW)
@@ -116,8 +116,8 @@ def test_as_json(workspace: Workspace) -> None:
 def test_every_change_in_full_is_what_the_list_and_each_change_say(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dream.store import gitlog
+    from dream.versions import log
 
-    monkeypatch.setattr(gitlog, "PAGE", 2)
+    monkeypatch.setattr(log, "PAGE", 2)
 
     assert list(workspace.git.each()) == [workspace.git.show(change.sha) for change in workspace.git.log()]

@@ -11,24 +11,24 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dream.cli import detached, options, output, shapes, show
+from dream.cli import detached, group, output, shapes, show
 from dream.cli.group import DreamCommand
-from dream.cli.progress import progress
+from dream.cli.output import progress
 from dream.errors import TranscriptError, UsageError
 from dream.settings import CALLING, Settings
-from dream.store.files import explained
-from dream.store.workspace import Workspace
 from dream.transcripts import FORMATS
+from dream.workspace.files import explained
+from dream.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from dream.reports import ConsolidateReport
-    from dream.sources.listing import File
+    from dream.models import ConsolidateReport
+    from dream.workspace.listing import File
 
 PIPED = "stdin"  # the id of a session that comes on standard input and has none of its own
 
 
 @click.command("consolidate", cls=DreamCommand)
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH]...", shell_complete=options.agents)
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH]...", shell_complete=group.agents)
 @click.option(
     "-f",
     "--format",
@@ -40,10 +40,10 @@ PIPED = "stdin"  # the id of a session that comes on standard input and has none
 @click.option("--hook", is_flag=True, help="Read a hook's JSON on standard input: its `transcript_path` is the PATH.")
 @click.option("--detach", is_flag=True, help="Work on in the background and return at once: agents end hooks soon.")
 @click.option("--idle", is_flag=True, help="Leave out what was written to within the last `idle_hours`.")
-@options.quiet
-@options.models
-@options.workspace
-@options.as_json
+@group.quiet
+@group.models
+@group.workspace
+@group.as_json
 def command(
     paths: tuple[Path, ...],
     format_name: str | None,
@@ -73,10 +73,10 @@ def command(
     """
     from dream import pipeline
 
-    workspace = options.open_workspace(directory)
+    workspace = group.open_workspace(directory)
     using = CALLING if hook or paths else (*CALLING, "sources")
-    settings = options.read_settings(workspace, model, pairs, using=using)
-    said = options.standard_bytes() if Path("-") in paths and not hook else None
+    settings = group.read_settings(workspace, model, pairs, using=using)
+    said = group.standard_bytes() if Path("-") in paths and not hook else None
     named = _of_hook() if hook else []
     if hook and not named:
         return _told(_nothing(), as_json=as_json, quiet=quiet)
@@ -91,7 +91,7 @@ def command(
             named, idle = _configured(workspace, settings), True
         with progress("reading", quiet=as_json or quiet) as shown:
             report = pipeline.consolidate(
-                workspace, named, settings=settings, now=options.now(), format=format_name, idle=idle, progress=shown
+                workspace, named, settings=settings, now=group.now(), format=format_name, idle=idle, progress=shown
             )
     return _told(report, as_json=as_json, quiet=quiet, piped=piped)
 
@@ -99,8 +99,7 @@ def command(
 @contextmanager
 def _piped(said: bytes, private: Path) -> Iterator[File]:
     """Keep what came on standard input while it is read; what a kill leaves of it, the next command removes."""
-    from dream.sources import listing
-    from dream.store import files
+    from dream.workspace import files, listing
 
     path = files.temporary_name(private / PIPED)
     with files.explained("written", path):
@@ -119,11 +118,9 @@ def _named(path: Path, piped: File | None, workspace: Workspace, settings: Setti
         return [piped]
     if str(path) not in FORMATS or path.exists():
         return [path]
-    from dream.sources import configured
+    from dream.workspace import listing
 
-    found = configured.paths(
-        replace(settings, sources=(str(path),)), workspace.root, home=Path.home(), environ=os.environ
-    )
+    found = listing.paths(replace(settings, sources=(str(path),)), workspace.root, home=Path.home(), environ=os.environ)
     if not found:
         raise TranscriptError(f"{path} has no transcripts on this machine; name the path of some.")
     return list(found)
@@ -136,10 +133,10 @@ def _of_hook() -> list[Path | File]:
     """
     import orjson
 
-    from dream.sources import listing
+    from dream.workspace import listing
 
     try:
-        named = orjson.loads(options.standard_input())["transcript_path"]
+        named = orjson.loads(group.standard_input())["transcript_path"]
         path = None if named is None else Path(named).expanduser().absolute()
         return [] if path is None else list(listing.listed([str(path)]))
     except (ValueError, KeyError, TypeError) as error:
@@ -148,7 +145,7 @@ def _of_hook() -> list[Path | File]:
 
 def _told(report: ConsolidateReport, *, as_json: bool, quiet: bool, piped: File | None = None) -> int:
     """Print what was done and return the exit status: 1 too where a path that was named could not be read."""
-    from dream.sources.listing import Unread
+    from dream.workspace.listing import Unread
 
     if piped is not None:
         named = (replace(one, file="-") if one.file == piped.name else one for one in report.diagnostics)
@@ -163,18 +160,17 @@ def _told(report: ConsolidateReport, *, as_json: bool, quiet: bool, piped: File 
 
 
 def _nothing() -> ConsolidateReport:
-    from dream.models import Usage
-    from dream.reports import ConsolidateReport
+    from dream.models import ConsolidateReport, Usage
 
     return ConsolidateReport(0, 0, None, 0, Usage(), (), "the session has no transcript")
 
 
 def _configured(workspace: Workspace, settings: Settings) -> list[Path | File]:
-    from dream.sources import configured
+    from dream.workspace import listing
 
     if not settings.sources:
         raise UsageError(
             "No transcript is named and no `sources` are configured: name a PATH, "
             f'or write sources = ["claude-code"] into {workspace.root / "dream.toml"}.'
         )
-    return list(configured.paths(settings, workspace.root, home=Path.home(), environ=os.environ))
+    return list(listing.paths(settings, workspace.root, home=Path.home(), environ=os.environ))

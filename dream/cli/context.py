@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from dream.cli import options, output
+from dream.cli import group, output
 from dream.cli.group import DreamCommand
 
 TOKENS = 4_000  # a twentieth of a small window of today, and all of the three files for most people
@@ -15,8 +15,8 @@ TOKENS = 4_000  # a twentieth of a small window of today, and all of the three f
 @click.command("context", cls=DreamCommand)
 @click.option("--tokens", type=click.IntRange(min=1), default=TOKENS, show_default=True, metavar="N", help="At most.")
 @click.option("--session", metavar="KEY", help="Of what was not dreamt yet, only this session's.")
-@options.workspace
-@options.as_json
+@group.workspace
+@group.as_json
 def command(tokens: int, session: str | None, directory: Path | None, as_json: bool) -> None:
     """Print memory for an agent's prompt: the three files, then what was not dreamt yet.
 
@@ -29,7 +29,7 @@ def command(tokens: int, session: str | None, directory: Path | None, as_json: b
       dream context --tokens 2000
       dream context --session nanobot:telegram:42 --json
     """
-    block = options.open_workspace(directory).context(tokens, session=session)
+    block = group.open_workspace(directory).context(tokens, session=session)
     if as_json:
         output.emit({"context": block})
     elif block:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from dream.cli import options, output
+from dream.cli import group, output
 from dream.cli.group import DreamCommand, DreamGroup
 from dream.nights.timers import KINDS, Job, Kind
 from dream.settings import REACHING
@@ -19,12 +19,12 @@ _schedule = click.option("--schedule", metavar="CRON", help="When, instead of th
 
 
 def _common(function: Callable[..., Any]) -> Callable[..., Any]:
-    return _kind(_schedule(options.workspace(options.as_json(function))))
+    return _kind(_schedule(group.workspace(group.as_json(function))))
 
 
 @click.group("cron", cls=DreamGroup)
-@options.workspace
-@options.as_json
+@group.workspace
+@group.as_json
 def command(directory: Path | None, as_json: bool) -> None:
     """Let crontab, systemd or launchd dream every night.
 
@@ -49,13 +49,13 @@ def show(kind: Kind | None, schedule: str | None, directory: Path | None, as_jso
     Example:
       dream cron show systemd
     """
-    from dream.nights import installing, timers
+    from dream.nights import timers
 
     usual, job = _job(kind, schedule, directory)
-    there = installing.installed(job)
+    there = timers.installed(job)
     chosen = kind or [*there, usual][0]
     job = there.get(chosen, job) if schedule is None else job
-    files = timers.files(chosen, job)
+    files = timers.timer_files(chosen, job)
     if as_json:
         shown = {str(path): text for path, text in files.items()}
         output.emit({"kind": chosen, "files": shown, "installed": list(there)})
@@ -76,12 +76,12 @@ def install(kind: Kind | None, schedule: str | None, directory: Path | None, as_
     Example:
       dream cron install
     """
-    from dream.nights import installing, timers
+    from dream.nights import timers
 
     kind, job = _job(kind, schedule, directory, using=REACHING)
-    done = installing.install(kind, job)
+    done = timers.install(kind, job)
     note = [timers.zone_note(kind, job)] if job.zone else []
-    others = [other for other in installing.installed(job) if other != kind]
+    others = [other for other in timers.installed(job) if other != kind]
     twice = [f"But {other} starts the nights too: `dream cron remove {other}` ends that." for other in others]
     _told(kind, [*done, *note, *twice], as_json=as_json)
 
@@ -95,13 +95,13 @@ def remove(kind: Kind | None, schedule: str | None, directory: Path | None, as_j
     Example:
       dream cron remove
     """
-    from dream.nights import installing
+    from dream.nights import timers
 
     named = kind
     kind, job = _job(kind, schedule, directory)
-    kinds = [named] if named else list(installing.installed(job)) or [kind]
+    kinds = [named] if named else list(timers.installed(job)) or [kind]
     for one in kinds:
-        _told(one, installing.remove(one, job), as_json=as_json and one == kinds[-1])
+        _told(one, timers.remove(one, job), as_json=as_json and one == kinds[-1])
 
 
 def _where(there: Collection[Kind], kind: Kind) -> str:
@@ -115,12 +115,12 @@ def _job(
     kind: Kind | None, schedule: str | None, directory: Path | None, using: Collection[str] = ()
 ) -> tuple[Kind, Job]:
     from dream.crontime import parse
-    from dream.nights import installing
+    from dream.nights import timers
 
-    workspace = options.open_workspace(directory)
-    settings = options.read_settings(workspace, using=using)
-    job = installing.job(workspace.root, parse(schedule or settings.schedule), os.environ, settings.timezone or "")
-    return kind or installing.usual_kind(), job
+    workspace = group.open_workspace(directory)
+    settings = group.read_settings(workspace, using=using)
+    job = timers.job(workspace.root, parse(schedule or settings.schedule), os.environ, settings.timezone or "")
+    return kind or timers.usual_kind(), job
 
 
 def _told(kind: Kind, sentences: list[str], *, as_json: bool) -> None:

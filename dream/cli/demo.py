@@ -9,18 +9,18 @@ from pathlib import Path
 
 import click
 
-from dream.cli import options, output, shapes, show
+from dream.cli import group, output, shapes, show
 from dream.cli.group import DreamCommand
-from dream.cli.progress import progress
+from dream.cli.output import progress
 from dream.demo import SETTINGS, Played
 from dream.errors import UsageError
-from dream.reports import BatchReport
+from dream.models import BatchReport
 
 
 @click.command("demo", cls=DreamCommand)
 @click.argument("directory", required=False, type=click.Path(path_type=Path), metavar="[DIR]")
-@options.place
-@options.as_json
+@group.place
+@group.as_json
 def command(directory: Path | None, named: Path | None, as_json: bool) -> int | None:
     """Run the whole pipeline on a shipped conversation, with nothing configured.
 

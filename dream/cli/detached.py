@@ -49,7 +49,7 @@ def hook_left(environ: Mapping[str, str]) -> bool:
     if not {"consolidate", "--hook", "--detach"} <= set(words) or {"-h", "--help"} & set(words) or sys.stdin is None:
         return False
     from dream.errors import DreamError
-    from dream.store import places
+    from dream.workspace import places
 
     try:
         named = _workspace(words)

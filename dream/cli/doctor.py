@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from dream.cli import options, output
+from dream.cli import group, output
 from dream.cli.group import DreamCommand
 
 
 @click.command("doctor", cls=DreamCommand)
 @click.option("--repair", is_flag=True, help="Mend what can be mended without loss.")
-@options.workspace
-@options.as_json
+@group.workspace
+@group.as_json
 def command(repair: bool, directory: Path | None, as_json: bool) -> int | None:
     """Check everything on disk, and mend what can be mended without loss.
 
@@ -25,10 +25,10 @@ def command(repair: bool, directory: Path | None, as_json: bool) -> int | None:
       dream doctor
       dream doctor --repair
     """
-    from dream import doctor
+    from dream.actions import doctor
 
-    workspace = options.open_workspace(directory)
-    found = doctor.examine(workspace, options.read_settings(workspace, using=()), now=options.now(), repair=repair)
+    workspace = group.open_workspace(directory)
+    found = doctor.examine(workspace, group.read_settings(workspace, using=()), now=group.now(), repair=repair)
     if as_json:
         output.emit([{"file": one.file, "text": one.text, "cure": one.cure, "mended": one.mended} for one in found])
     elif not found:

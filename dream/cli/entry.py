@@ -11,16 +11,16 @@ from pathlib import Path
 import click
 
 import dream
-from dream.cli import options, output
-from dream.cli.folding import NARROWEST
+from dream.cli import group, output
 from dream.cli.group import DreamCommand, LazyGroup
+from dream.cli.output import NARROWEST
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells count
 CLICKS_NARROWEST = 52  # columns for which click lays out its help, also where there are fewer
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@options.workspace
+@group.workspace
 @click.version_option(dream.__version__, prog_name="dream")
 def dream_group(directory: Path | None) -> None:
     """A memory for AI agents that is put in order every night.

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dream.cli import options, output, show
+from dream.cli import group, output, show
 from dream.cli.group import DreamCommand
-from dream.cli.progress import progress
+from dream.cli.output import progress
 from dream.door import FOLDER, open_file
 from dream.errors import UsageError
-from dream.reports import Step
-from dream.text import clean
+from dream.language.text import clean
+from dream.models import Step
 
 if TYPE_CHECKING:
     from dream.eval.tables import Table
@@ -27,13 +27,13 @@ WIDEST = 60  # characters of a cell in a pipe; the JSON has all of it
 
 @click.command("eval", cls=DreamCommand)
 @click.argument("dataset")
-@options.models
+@group.models
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N conversations.")
 @click.option("--tokens", metavar="N,N,…", help="The sizes of memory to measure. Default: 2000,4500,6100.")
 @click.option("--sittings", type=click.IntRange(min=4), default=24, metavar="N", help="The length of `planted`.")
 @click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Write each conversation's memory there.")
-@options.settings_of
-@options.as_json
+@group.settings_of
+@group.as_json
 def command(
     dataset: str,
     model: str | None,
@@ -83,8 +83,8 @@ def _settings(directory: Path | None, model: str | None, pairs: tuple[str, ...])
     UTC."""
     from dream.settings import CALLING, load
 
-    root = options.open_workspace(directory).root if directory else None
-    flags = {"timezone": "UTC", "durable": False} | options.flags(model, pairs)
+    root = group.open_workspace(directory).root if directory else None
+    flags = {"timezone": "UTC", "durable": False} | group.flags(model, pairs)
     return load(root, flags=flags, using=CALLING)
 
 

@@ -6,23 +6,23 @@ from pathlib import Path
 
 import click
 
-from dream.cli import options, output
+from dream.actions.forget import Forgotten
+from dream.cli import group, output
 from dream.cli.group import TextCommand
 from dream.errors import UsageError
-from dream.forget import Forgotten
 
 SHORT = 10
 
 
 @click.command("forget", cls=TextCommand)
-@click.argument("what", type=options.Text(), metavar="TEXT|SHA", required=False)
+@click.argument("what", type=group.Text(), metavar="TEXT|SHA", required=False)
 @click.option("--text", "is_text", is_flag=True, help="It is a text, even if it looks like a sha.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show where it stands; change nothing.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--finish", type=int, metavar="N", help="End the forgetting N that was cut short.")
 @click.option("--give-up", "given_up", type=int, metavar="N", help="Leave the forgetting N at what it did.")
-@options.workspace
-@options.as_json
+@group.workspace
+@group.as_json
 def command(
     what: str | None,
     is_text: bool,
@@ -47,22 +47,22 @@ def command(
       dream forget 3f9c2a71
       dream forget --finish 1 --yes
     """
-    from dream import forget
+    from dream.actions import forget
 
     if sum(one is not None for one in (what, finish, given_up)) != 1:
         raise UsageError("Name one of these: a text or a sha, --finish N, --give-up N.")
-    workspace = options.open_workspace(directory)
+    workspace = group.open_workspace(directory)
     if given_up is not None:
-        forget.give_up(workspace, given_up, now=options.now())
+        forget.give_up(workspace, given_up, now=group.now())
         _tell_given_up(given_up, as_json=as_json)
         return None
 
     def run(*, dry_run: bool) -> Forgotten:
         if finish is not None:
-            return forget.finish(workspace, finish, dry_run=dry_run, now=options.now())
-        return forget.forget(workspace, what or "", text=is_text, dry_run=dry_run, now=options.now())
+            return forget.finish(workspace, finish, dry_run=dry_run, now=group.now())
+        return forget.forget(workspace, what or "", text=is_text, dry_run=dry_run, now=group.now())
 
-    asks = not as_json and options.somebody_answers()
+    asks = not as_json and group.somebody_answers()
     if not (dry_run or yes or asks):
         raise UsageError(
             "Forgetting can't be taken back: look with --dry-run, and say --yes where there is no terminal."
@@ -72,7 +72,7 @@ def command(
         _tell(preview, as_json=as_json)
         if dry_run or not preview.found:
             return None
-        if not options.confirmed("Forget it for good?"):
+        if not group.confirmed("Forget it for good?"):
             output.say("Nothing was changed.")
             return 1
     _tell(run(dry_run=False), as_json=as_json)

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import click
 
-from dream.cli import options, output, show
+from dream.cli import group, output, show
 from dream.cli.group import DreamCommand
 from dream.settings import reaching
-from dream.store.workspace import Workspace
+from dream.workspace.workspace import Workspace
 
 
 @click.command("init", cls=DreamCommand)
 @click.argument("directory", required=False, type=click.Path(path_type=Path), metavar="[DIR]")
-@options.place
-@options.as_json
+@group.place
+@group.as_json
 def command(directory: Path | None, named: Path | None, as_json: bool) -> None:
     """Make a workspace, or adopt nanobot's, and its first commit.
 
@@ -31,7 +31,7 @@ def command(directory: Path | None, named: Path | None, as_json: bool) -> None:
       dream init ~/.nanobot/workspace
     """
     place = directory or named or Workspace.default(os.environ)
-    workspace = Workspace.create(place, now=options.now(), report=lambda told: output.problem(str(told)))
+    workspace = Workspace.create(place, now=group.now(), report=lambda told: output.problem(str(told)))
     if not workspace.is_trusted and (reached := reaching(workspace.root, environ={})):
         output.problem(f"What lay there already of {', '.join(reached)} counts once you have accepted it: dream trust")
     if as_json:
@@ -39,4 +39,4 @@ def command(directory: Path | None, named: Path | None, as_json: bool) -> None:
         return
     output.say(f"The workspace is {workspace.root}.", bold=True)
     output.say("Next: dream consolidate TRANSCRIPT, then dream run.")
-    output.say(f"Model: {show.model_line(options.read_settings(workspace, using=()))}", fold=True)
+    output.say(f"Model: {show.model_line(group.read_settings(workspace, using=()))}", fold=True)

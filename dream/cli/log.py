@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dream.cli import options, output, shapes, show
+from dream.cli import group, output, shapes, show
 from dream.cli.group import DreamCommand
 
 if TYPE_CHECKING:
     from dream.settings import Settings
-    from dream.store.gitlog import Change, Shown
-    from dream.store.workspace import Workspace
+    from dream.versions.log import Change, Shown
+    from dream.workspace.workspace import Workspace
 
 SHORT = 10  # characters of a sha: unique far beyond 10,000 changes
 COLOURS = {"dream": None, "hand": "cyan", "restore": "yellow", "init": None}
 
 
 @click.command("log", cls=DreamCommand)
-@click.argument("sha", required=False, shell_complete=options.shas)
+@click.argument("sha", required=False, shell_complete=group.shas)
 @click.option("-n", "--limit", type=click.IntRange(min=1), metavar="N", help="Show the newest N changes only.")
-@options.workspace
-@options.as_json
+@group.workspace
+@group.as_json
 def command(sha: str | None, limit: int | None, directory: Path | None, as_json: bool) -> None:
     """List the changes of memory, newest first, or show one.
 
@@ -39,7 +39,7 @@ def command(sha: str | None, limit: int | None, directory: Path | None, as_json:
       dream log 3f9c2a71
       dream log --json
     """
-    workspace = options.open_workspace(directory)
+    workspace = group.open_workspace(directory)
     git = workspace.git
     if sha is not None:
         shown = git.show(git.resolve(sha))
@@ -62,7 +62,7 @@ def listed(workspace: Workspace, limit: int | None = None, *, as_json: bool) -> 
         output.say("Nothing has changed yet. `dream run` makes the first change.")
     for change in changes:
         _line(change)
-    _spent(workspace, options.read_settings(workspace, using=()))
+    _spent(workspace, group.read_settings(workspace, using=()))
 
 
 def _line(change: Change) -> None:
@@ -74,9 +74,9 @@ def _line(change: Change) -> None:
 
 def _spent(workspace: Workspace, settings: Settings) -> None:
     """Close the list with what the day and the month have cost, whatever came of it; nothing where all was free."""
-    from dream.store.bills import Bills
+    from dream.workspace.runs import Bills
 
-    spent = Bills(workspace.private).spent(options.now(), settings.zone())
+    spent = Bills(workspace.private).spent(group.now(), settings.zone())
     if spent.month.cost_usd != 0:
         output.say(f"Cost today: {show.bill(spent.today)}. This month: {show.bill(spent.month)}.", dim=True, fold=True)
 

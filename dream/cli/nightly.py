@@ -7,17 +7,17 @@ from pathlib import Path
 
 import click
 
-from dream.cli import options, output, shapes, show
+from dream.cli import group, output, shapes, show
 from dream.cli.group import DreamingCommand
-from dream.cli.progress import progress
+from dream.cli.output import progress
 from dream.settings import REACHING
 
 
 @click.command("nightly", cls=DreamingCommand)
-@options.quiet
-@options.models
-@options.workspace
-@options.as_json
+@group.quiet
+@group.models
+@group.workspace
+@group.as_json
 def command(quiet: bool, model: str | None, pairs: tuple[str, ...], directory: Path | None, as_json: bool) -> int:
     """Consolidate the configured sources, then dream: what cron calls.
 
@@ -36,10 +36,10 @@ def command(quiet: bool, model: str | None, pairs: tuple[str, ...], directory: P
 
     if not (as_json or output.watched()):
         output.dated()  # cron appends it to a log
-    workspace = options.open_workspace(directory)
-    settings = options.read_settings(workspace, model, pairs, using=REACHING)
+    workspace = group.open_workspace(directory)
+    settings = group.read_settings(workspace, model, pairs, using=REACHING)
     with progress("the night begins", quiet=as_json or quiet, lines=False) as shown:
-        report = nightly.night(workspace, settings=settings, now=options.now(), environ=os.environ, progress=shown)
+        report = nightly.night(workspace, settings=settings, now=group.now(), environ=os.environ, progress=shown)
     if as_json:
         output.emit(shapes.night(report))
         if report.run.outcome == "failed":

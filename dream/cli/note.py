@@ -7,15 +7,15 @@ from pathlib import Path
 
 import click
 
-from dream.cli import options, output
+from dream.cli import group, output
 from dream.cli.group import TextCommand
 from dream.errors import UsageError
 
 
 @click.command("note", cls=TextCommand)
-@click.argument("words", nargs=-1, type=options.Text(), metavar="TEXT")
-@options.workspace
-@options.as_json
+@click.argument("words", nargs=-1, type=group.Text(), metavar="TEXT")
+@group.workspace
+@group.as_json
 def command(words: tuple[str, ...], directory: Path | None, as_json: bool) -> None:
     """Put a fact into history now.
 
@@ -27,15 +27,15 @@ def command(words: tuple[str, ...], directory: Path | None, as_json: bool) -> No
       dream note "I am allergic to peanuts"
       git log -1 --format=%B | dream note
     """
-    from dream import notes
+    from dream.actions import note
 
     piped = words == ("-",) or (not words and sys.stdin is not None and not sys.stdin.isatty())
-    text = options.standard_input() if piped else " ".join(words)
+    text = group.standard_input() if piped else " ".join(words)
     if not text.strip():
         raise UsageError('There is nothing to note: dream note "I am allergic to peanuts".')
-    workspace = options.open_workspace(directory)
-    entry = notes.note(
-        workspace, text, settings=options.read_settings(workspace, using=("redact_patterns",)), now=options.now()
+    workspace = group.open_workspace(directory)
+    entry = note.note(
+        workspace, text, settings=group.read_settings(workspace, using=("redact_patterns",)), now=group.now()
     )
     if as_json:
         output.emit({"cursor": entry.cursor})

@@ -5,17 +5,80 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Mapping
+import time
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TextIO
 
 import click
 
-from dream.cli.folding import cut, folded, width
+from dream.language import text as texts
+from dream.models import Step
+
+# Lines that are longer than a terminal is wide, folded where a reader would: a terminal itself breaks words in two.
+
+
+HANG = 2  # columns by which the rest of a line stands further in than its beginning
+NARROWEST = 30  # columns below which a terminal may break lines as it likes
+
+# Chinese and Japanese have no spaces: a line may end behind any of their characters, but none begins with a full stop.
+_WIDE = r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
+_CLOSING = r"[、。〉》」』】〕！），．：；？｝ー～…”’]"
+_PIECE = re.compile(rf" *(?:`[^`]*`[^ `]*|{_WIDE}{_CLOSING}*|(?:(?!{_WIDE})[^ ])+{_CLOSING}*)")
+
+
+def folded(text: str, columns: int) -> str:
+    """Fold each line of `text` so that it fits into `columns`. Pure.
+
+    It is folded at spaces and between the characters of a script without any. A longer word stays whole, and so does
+    what stands in `backticks`, a command to be copied, as long as it fits into a line.
+    """
+    if columns < NARROWEST:
+        return text
+    return "\n".join(_folded(line, columns) for line in text.split("\n"))
+
+
+def _folded(line: str, columns: int) -> str:
+    if width(line) <= columns:
+        return line
+    lead = re.match(" *", line)
+    indent = " " * min((lead.end() if lead else 0) + HANG, columns // 2)
+    lines, here = [], ""
+    for piece in _pieces(line, columns - len(indent)):
+        if here.strip() and width(here + piece) > columns:
+            lines.append(here)
+            here = indent + piece.lstrip(" ")
+        else:
+            here += piece
+    return "\n".join([*lines, here])
+
+
+def _pieces(line: str, room: int) -> Iterator[str]:
+    for piece in _PIECE.findall(line):
+        whole = width(piece.strip()) <= room
+        yield from [piece] if whole else re.findall(" *[^ ]+", piece)
+
+
+def cut(text: str, columns: int) -> str:
+    """Return as much of the beginning of `text` as fits into `columns`."""
+    used = 0
+    for place, char in enumerate(text):
+        used += width(char)
+        if used > columns:
+            return text[:place]
+    return text
+
+
+def width(text: str) -> int:
+    """Count the columns of a terminal that `text` takes: two for a wide character, none for one that combines."""
+    return sum(0 if unicodedata.combining(ch) else 2 if unicodedata.east_asian_width(ch) in "WF" else 1 for ch in text)
 
 
 def prepare() -> None:
@@ -130,7 +193,7 @@ def _fitting(line: str, stream: TextIO) -> str:
 
 
 def _safe(line: str) -> str:
-    from dream import text
+    from dream.language import text
 
     return text.clean(line)
 
@@ -158,7 +221,7 @@ def _attempt(stream: TextIO, deed: Callable[[], object]) -> None:
     except BrokenPipeError:
         _silence(stream)
     except OSError as error:
-        from dream.store.files import reason
+        from dream.workspace.files import reason
 
         _silence(stream)
         _LOST.append(error)
@@ -173,3 +236,107 @@ def _silence(stream: TextIO) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
+
+
+# Progress on stderr: a moving line on a terminal, elsewhere a line every half a minute.
+
+
+Progress = Callable[[Step], None]
+EVERY = 30.0  # seconds between two lines in a pipe; what takes less says nothing there
+TICK = 0.5  # seconds between two looks of the moving line
+EARLY = 3.0  # seconds before which nobody can say how long it will take
+
+
+@contextmanager
+def progress(what: str, *, quiet: bool = False, lines: bool = True) -> Iterator[Progress | None]:
+    """Give a function that shows what is being done; None where nobody watches: `quiet`, or no `lines` in a pipe."""
+    if quiet or not (lines or sys.stderr.isatty()):
+        yield None
+    elif sys.stderr.isatty():
+        with _moving(Pace(Step(what))) as pace:
+            yield pace.see
+    else:
+        yield _Lines(Pace(Step(what))).see
+
+
+class Pace:
+    """What is being done, since when, and how long the rest will take; safe to share between threads.
+
+    `clock` counts seconds.
+    """
+
+    def __init__(self, step: Step, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._step = step
+        self._begun = clock()  # when the part that was done by the first step that knew one was behind it
+        self._share: float | None = None
+        self._asked: tuple[str, float] | None = None
+
+    def see(self, step: Step) -> None:
+        """Take note of a step."""
+        now = self._clock()
+        if step.ended:
+            return
+        if step.waits:
+            self._asked = (step.what, now)
+            return
+        if self._share is None and step.share is not None:
+            self._share, self._begun = step.share, now
+        self._step, self._asked = step, None
+
+    def text(self) -> str:
+        """Say what is being done, how long the rest will take, and for which model it waits."""
+        parts, left = [self._step.what], self._left()
+        if left is not None:
+            parts.append(f"about {_lasting(left)} left")
+        if self._asked is not None:
+            model, since = self._asked
+            parts.append(f"waiting for {model}, {_lasting(self._clock() - since)}")
+        return " · ".join(parts)
+
+    def _left(self) -> float | None:
+        """Reckon the seconds that are left from those that the part which is done has taken."""
+        spent, share = self._clock() - self._begun, self._step.share
+        if share is None or self._share is None or share <= self._share or spent < EARLY:
+            return None
+        return spent * (1 - share) / (share - self._share)
+
+
+class _Lines:
+    """Progress in a pipe."""
+
+    def __init__(self, pace: Pace) -> None:
+        self._pace = pace
+        self._told = time.monotonic()
+
+    def see(self, step: Step) -> None:
+        """Take note of a step, and tell of it where the last line is old enough."""
+        self._pace.see(step)
+        if time.monotonic() - self._told >= EVERY:
+            self._told = time.monotonic()
+            problem(self._pace.text())
+
+
+@contextmanager
+def _moving(pace: Pace) -> Iterator[Pace]:
+    """Show `pace` on the terminal's last line, which gives way to whatever is printed meanwhile."""
+    over = threading.Event()
+
+    def move() -> None:
+        while not over.wait(TICK):
+            passing(texts.clean(pace.text()))
+
+    mover = threading.Thread(target=move, daemon=True)
+    mover.start()
+    try:
+        yield pace
+    finally:
+        over.set()
+        mover.join()
+        passing("")
+
+
+def _lasting(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(seconds, 1):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -7,24 +7,24 @@ from pathlib import Path
 
 import click
 
+from dream.actions.restore import Mode, Restored
+from dream.cli import group, output, shapes, show
 from dream.cli import log as listing
-from dream.cli import options, output, shapes, show
 from dream.cli.group import DreamCommand
 from dream.errors import UsageError
-from dream.restore import Mode, Restored
 
 SHORT = 10
 
 
 @click.command("restore", cls=DreamCommand)
-@click.argument("sha", required=False, shell_complete=options.shas)
+@click.argument("sha", required=False, shell_complete=group.shas)
 @click.option("--only", is_flag=True, help="Take back that one change and keep all later ones.")
 @click.option("--at", is_flag=True, help="Restore to exactly that commit instead of just before it.")
 @click.option("--forget", is_flag=True, help="Remember what is taken out, so that no later dream writes it again.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would be undone; change nothing.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@options.workspace
-@options.as_json
+@group.workspace
+@group.as_json
 def command(
     sha: str | None,
     only: bool,
@@ -49,26 +49,26 @@ def command(
       dream restore 3f9c2a71 --dry-run
       dream-restore 3f9c2a71 --yes --forget
     """
-    from dream.restore import restore
+    from dream.actions.restore import restore
 
     if only and at:
         raise UsageError("--only and --at exclude each other.")
     if sha is None:
-        listing.listed(options.open_workspace(directory), as_json=as_json)
+        listing.listed(group.open_workspace(directory), as_json=as_json)
         return None
     mode: Mode = "only" if only else "at" if at else "before"
-    restoring = partial(restore, options.open_workspace(directory), sha, mode=mode, forget=forget)
+    restoring = partial(restore, group.open_workspace(directory), sha, mode=mode, forget=forget)
     # 1. What would be undone, where that is asked for or a person is there to be asked.
-    if dry_run or (options.somebody_answers() and not (yes or as_json)):
-        preview = restoring(dry_run=True, now=options.now())
+    if dry_run or (group.somebody_answers() and not (yes or as_json)):
+        preview = restoring(dry_run=True, now=group.now())
         _show(preview, preview=True, as_json=as_json)
         if dry_run or not preview.diff.text:
             return None
-        if not options.confirmed("Restore this?"):
+        if not group.confirmed("Restore this?"):
             output.say("Nothing was changed.")
             return 1
     # 2. The restore.
-    done = restoring(now=options.now())
+    done = restoring(now=group.now())
     _show(done, preview=False, as_json=as_json)
     return 3 if done.held else None
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dream.cli import options, output, shapes, show
+from dream.cli import group, output, shapes, show
 from dream.cli.group import DreamCommand, DreamGroup
 from dream.errors import UsageError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from dream.actions.review import Decided, Number
     from dream.models import Proposal
-    from dream.review import Decided, Number
-    from dream.store.workspace import Workspace
+    from dream.workspace.workspace import Workspace
 
 
 class _Number(click.types.StringParamType):
@@ -35,7 +35,7 @@ class _Number(click.types.StringParamType):
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Complete the number of an edit that is held."""
-        return options.held(ctx, incomplete)
+        return group.held(ctx, incomplete)
 
 
 SHOWN = 3  # entries of a held edit
@@ -44,8 +44,8 @@ _all = click.option("--all", "everything", is_flag=True, help="All that is held.
 
 
 @click.group("review", cls=DreamGroup, invoke_without_command=True)
-@options.workspace
-@options.as_json
+@group.workspace
+@group.as_json
 @click.pass_context
 def command(ctx: click.Context, directory: Path | None, as_json: bool) -> None:
     """Show what is held for review, and accept or reject it.
@@ -64,7 +64,7 @@ def command(ctx: click.Context, directory: Path | None, as_json: bool) -> None:
     """
     if ctx.invoked_subcommand is not None:
         return
-    workspace = options.open_workspace(directory)
+    workspace = group.open_workspace(directory)
     waiting = workspace.pending()
     if as_json:
         output.emit([shapes.proposal(one) for one in waiting])
@@ -79,8 +79,8 @@ def command(ctx: click.Context, directory: Path | None, as_json: bool) -> None:
 @command.command("accept", cls=DreamCommand)
 @_numbers
 @_all
-@options.workspace
-@options.as_json
+@group.workspace
+@group.as_json
 def accept(numbers: tuple[Number | str, ...], everything: bool, directory: Path | None, as_json: bool) -> int | None:
     """Apply exactly the edits N.
 
@@ -88,10 +88,10 @@ def accept(numbers: tuple[Number | str, ...], everything: bool, directory: Path 
     Example:
       dream review accept 2 3
     """
-    from dream import review
+    from dream.actions import review
 
-    workspace = options.open_workspace(directory)
-    done = review.accept(workspace, _chosen(workspace, numbers, everything=everything), now=options.now())
+    workspace = group.open_workspace(directory)
+    done = review.accept(workspace, _chosen(workspace, numbers, everything=everything), now=group.now())
     _tell(done, "Accepted", as_json=as_json)
     return 1 if done.misfits else None
 
@@ -99,8 +99,8 @@ def accept(numbers: tuple[Number | str, ...], everything: bool, directory: Path 
 @command.command("reject", cls=DreamCommand)
 @_numbers
 @_all
-@options.workspace
-@options.as_json
+@group.workspace
+@group.as_json
 def reject(numbers: tuple[Number | str, ...], everything: bool, directory: Path | None, as_json: bool) -> None:
     """Put the edits N away; no later dream proposes them again.
 
@@ -108,10 +108,10 @@ def reject(numbers: tuple[Number | str, ...], everything: bool, directory: Path 
     Example:
       dream review reject 1
     """
-    from dream import review
+    from dream.actions import review
 
-    workspace = options.open_workspace(directory)
-    done = review.reject(workspace, _chosen(workspace, numbers, everything=everything), now=options.now())
+    workspace = group.open_workspace(directory)
+    done = review.reject(workspace, _chosen(workspace, numbers, everything=everything), now=group.now())
     _tell(done, "Rejected", as_json=as_json)
 
 
@@ -123,7 +123,7 @@ def _chosen(workspace: Workspace, numbers: tuple[Number | str, ...], *, everythi
 
 
 def _show(one: Proposal) -> None:
-    from dream import review
+    from dream.actions import review
 
     entries = f", from {show.span((one.entries[0], one.entries[-1]))}" if one.entries else ""
     output.say(f"{one.id}. {one.file or 'an entry that could not be dreamt'}{entries}", bold=True)
@@ -139,7 +139,7 @@ def _show(one: Proposal) -> None:
 
 def _said(workspace: Workspace, one: Proposal) -> None:
     """Show what was said that a held edit rests on, where and when."""
-    from dream.why import sources
+    from dream.actions.why import sources
 
     for source in sources(workspace, one.entries[:SHOWN], one.new_text or one.old_text) if one.file else ():
         show.source(source)

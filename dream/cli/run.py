@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dream.cli import options, output
+from dream.cli import group, output
 from dream.cli.group import DreamingCommand
 
 if TYPE_CHECKING:
-    from dream.reports import Step
+    from dream.models import Step
     from dream.settings import Settings
-    from dream.store.workspace import Workspace
+    from dream.workspace.workspace import Workspace
 
 
 @click.command("run", cls=DreamingCommand)
 @click.option("--max-batches", type=click.IntRange(min=1), metavar="N", help="Stop after N dreams.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show what the dreams would change; change nothing.")
 @click.option("--estimate", is_flag=True, help="Say what the dreams would cost; call no model and change nothing.")
-@options.verbose
-@options.quiet
-@options.models
-@options.workspace
-@options.as_json
+@group.verbose
+@group.quiet
+@group.models
+@group.workspace
+@group.as_json
 def command(
     max_batches: int | None,
     dry_run: bool,
@@ -57,8 +57,8 @@ def command(
         return 0
     from dream.settings import CALLING
 
-    workspace = options.open_workspace(directory)
-    settings = options.read_settings(workspace, model, pairs, using=CALLING)
+    workspace = group.open_workspace(directory)
+    settings = group.read_settings(workspace, model, pairs, using=CALLING)
     _warn(workspace.root)
     if estimate:
         return _estimate(workspace, settings, max_batches, as_json=as_json)
@@ -66,7 +66,7 @@ def command(
         return 0
     from dream import pipeline
     from dream.cli import shapes, show
-    from dream.cli.progress import progress
+    from dream.cli.output import progress
 
     with progress("dreaming", quiet=as_json or quiet) as shown:
 
@@ -79,7 +79,7 @@ def command(
         report = pipeline.run(
             workspace,
             settings=settings,
-            now=options.now,
+            now=group.now,
             max_batches=max_batches,
             dry_run=dry_run,
             progress=watch,
@@ -95,10 +95,10 @@ def command(
 
 def _estimate(workspace: Workspace, settings: Settings, max_batches: int | None, *, as_json: bool) -> int:
     """Say what a run will cost."""
+    from dream import estimate
     from dream.cli import shapes, show
-    from dream.runs import estimate
 
-    found = estimate.estimate(workspace, settings, options.now(), max_batches)
+    found = estimate.estimate(workspace, settings, group.now(), max_batches)
     if as_json:
         output.emit(shapes.estimated(found, settings))
     else:
@@ -108,14 +108,14 @@ def _estimate(workspace: Workspace, settings: Settings, max_batches: int | None,
 
 def _idle(directory: Path | None, *, as_json: bool, quiet: bool) -> bool:
     """Say so and leave a record where plainly nothing is to be dreamt; then nothing else has to be loaded."""
-    from dream.store import idle, places
+    from dream.workspace import idle, places
 
     root = places.absolute(directory) if directory else places.find(Path(), os.environ)
     configured = any(name.startswith("DREAM_") and name != places.VARIABLE for name in os.environ)
     if root is None or configured or (root / "dream.toml").exists():
         return False
     reason = idle.reason(root)
-    if reason is None or not idle.record(root, reason, options.now()):
+    if reason is None or not idle.record(root, reason, group.now()):
         return False
     _warn(root)
     _say(reason, as_json=as_json, quiet=quiet)
@@ -124,18 +124,18 @@ def _idle(directory: Path | None, *, as_json: bool, quiet: bool) -> bool:
 
 def _nothing(workspace: Workspace, settings: Settings, *, as_json: bool, quiet: bool) -> bool:
     """Say so where nothing is to be dreamt, of a workspace with settings; then the pipeline is not loaded."""
-    from dream.runs import nothing
-    from dream.store.lock import run_lock
+    from dream.workspace import idle
+    from dream.workspace.lock import run_lock
 
     with run_lock(workspace.private):
-        reason = nothing.why(workspace, settings, options.now())
+        reason = idle.why_nothing(workspace, settings, group.now())
     if reason:
         _say(reason, as_json=as_json, quiet=quiet)
     return bool(reason)
 
 
 def _say(reason: str, *, as_json: bool, quiet: bool) -> None:
-    from dream.store import idle
+    from dream.workspace import idle
 
     if as_json:
         output.emit({"outcome": "nothing", "batches": [], "reason": reason, "usage": idle.USAGE})
@@ -145,7 +145,7 @@ def _say(reason: str, *, as_json: bool, quiet: bool) -> None:
 
 def _warn(root: Path) -> None:
     """Tell of memory files that are gone or empty."""
-    from dream.store.absent import absent
+    from dream.workspace.workspace import absent
 
     for sentence in absent(root):
         output.problem(sentence)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dream.cli import options, output, show
+from dream.cli import group, output, show
 from dream.cli.group import DreamCommand
 from dream.settings import REACHING
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 @click.command("serve", cls=DreamCommand)
 @click.option("--schedule", metavar="CRON", help="When, instead of the setting `schedule`: '0 3 * * *'.")
-@options.models
-@options.workspace
+@group.models
+@group.workspace
 def command(schedule: str | None, model: str | None, pairs: tuple[str, ...], directory: Path | None) -> None:
     """Stay and dream on a cron schedule.
 
@@ -33,15 +33,15 @@ def command(schedule: str | None, model: str | None, pairs: tuple[str, ...], dir
       dream serve --schedule "30 4 * * mon-fri"
       dream serve --set timezone=Europe/Berlin --set early_tokens=20000
     """
-    from dream import schedule as schedules
+    from dream.nights import serve as schedules
 
     output.dated()
-    workspace = options.open_workspace(directory)
+    workspace = group.open_workspace(directory)
     if schedule is not None:
         pairs = (*pairs, f"schedule={schedule}")
     server = schedules.Server(
         workspace,
-        lambda: options.read_settings(workspace, model, pairs, using=REACHING),
+        lambda: group.read_settings(workspace, model, pairs, using=REACHING),
         environ=os.environ,
         tell=lambda line: output.say(line, now=True),
         told=_told,

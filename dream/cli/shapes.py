@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from dream.actions.restore import Restored
+    from dream.actions.status import Health
+    from dream.actions.why import Reason
     from dream.demo import Played
-    from dream.health import Health
-    from dream.models import Diagnostic, Outcome, Proposal, Usage
+    from dream.estimate import Estimate
+    from dream.models import BatchReport, ConsolidateReport, Diagnostic, Outcome, Proposal, RunReport, Usage
     from dream.nights.nightly import NightReport
-    from dream.reports import BatchReport, ConsolidateReport, RunReport
-    from dream.restore import Restored
-    from dream.runs.estimate import Estimate
     from dream.settings import Settings
-    from dream.store.gitstore import Change, Shown
-    from dream.store.runs import RunRecord
-    from dream.why import Reason
+    from dream.versions.store import Change, Shown
+    from dream.workspace.runs import RunRecord
 
 
 Shape = dict[str, object]

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 from dream.cli import output
 
 if TYPE_CHECKING:
-    from dream.models import Diagnostic, Outcome, Usage
+    from dream.actions.why import Source
+    from dream.estimate import Estimate
+    from dream.models import BatchReport, ConsolidateReport, Diagnostic, Outcome, RunReport, Usage
     from dream.nights.nightly import NightReport
-    from dream.reports import BatchReport, ConsolidateReport, RunReport
-    from dream.runs.estimate import Estimate
     from dream.settings import Job, Settings
-    from dream.why import Source
 
 SMALL = "embedded: the small default, which needs no key. For a better one: DREAM_MODEL=openai/gpt-5-mini dream run"
 MOST_DIAGNOSTICS = 20  # shown of one command; the rest is counted
@@ -180,7 +179,7 @@ def diff(text: str) -> None:
 
 def _without_cursor(diff: str) -> str:
     """Leave out of a diff what a person need not see: the file that counts how far was dreamt."""
-    from dream.store.workspace import DREAM_CURSOR
+    from dream.workspace.workspace import DREAM_CURSOR
 
     parts = re.split(r"(?m)^(?=diff --git )", diff)
     return "".join(part for part in parts if not part.startswith(f"diff --git a/{DREAM_CURSOR} "))

@@ -3,24 +3,102 @@
 from __future__ import annotations
 
 import os
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from dream.cli import options, output, show
+from dream.cli import group, output, show
 from dream.cli.group import DreamCommand, DreamGroup
-from dream.settings import REACHING
+from dream.errors import SettingsError
+from dream.settings import FILE_NAME, REACHING
+from dream.workspace.files import read_text, replace_file
 
 if TYPE_CHECKING:
-    from dream.sources.configured import Found
+    import tomlkit
+    from tomlkit.items import Array
 
-_named = click.argument("names", nargs=-1, required=True, metavar="NAME|PATH|GLOB...", shell_complete=options.agents)
+    from dream.workspace.listing import Found
+
+# Change one list in dream.toml and nothing else in it: comments, order and layout stay as a person wrote them.
+
+
+SOURCES = "sources"
+
+
+def sources(root: Path) -> tuple[str, ...]:
+    """Return the sources that dream.toml of the workspace at `root` names. Raises SettingsError."""
+    return tuple(str(item) for item in _array(root / FILE_NAME, _document(root / FILE_NAME)))
+
+
+def add_source(root: Path, source: str) -> bool:
+    """Add a source to dream.toml, which is made where it is missing; False when it is there already."""
+    path = root / FILE_NAME
+    document = _document(path)
+    array = _array(path, document)
+    if source in [str(item) for item in array]:
+        return False
+    array.append(source)
+    _write(path, document, [*map(str, array)])
+    return True
+
+
+def remove_source(root: Path, source: str) -> bool:
+    """Take a source out of dream.toml; False when it is not there."""
+    path = root / FILE_NAME
+    document = _document(path)
+    array = _array(path, document)
+    named = [str(item) for item in array]
+    if source not in named:
+        return False
+    array.pop(named.index(source))
+    _write(path, document, [*map(str, array)])
+    return True
+
+
+def _document(path: Path) -> tomlkit.TOMLDocument:
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    try:
+        return tomlkit.parse(read_text(path))
+    except TOMLKitError as error:
+        raise SettingsError(f"{path} cannot be read as TOML: {error}.") from error
+
+
+def _array(path: Path, document: tomlkit.TOMLDocument) -> Array:
+    """Return the list of sources as it stands in the document; one that is missing is added before the first table."""
+    import tomlkit
+    from tomlkit.items import Array
+
+    found = document.get(SOURCES)
+    if found is None:
+        found = tomlkit.array()
+        document.append(SOURCES, found)
+    if not isinstance(found, Array) or not all(isinstance(item, str) for item in found):
+        raise SettingsError(f"Setting {SOURCES!r} in {path} is no list of strings; mend it by hand first.")
+    return found
+
+
+def _write(path: Path, document: tomlkit.TOMLDocument, wanted: list[str]) -> None:
+    """Write the file, if it then says what it said before, and of the sources what is wanted."""
+    before, text = tomllib.loads(read_text(path)), document.as_string()
+    try:
+        after = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{path} could not be changed without harm; write {SOURCES} = {wanted} by hand.") from error
+    if after != before | {SOURCES: wanted}:
+        raise SettingsError(f"{path} could not be changed without harm; write {SOURCES} = {wanted} by hand.")
+    replace_file(path, text.encode("utf-8"))
+
+
+_named = click.argument("names", nargs=-1, required=True, metavar="NAME|PATH|GLOB...", shell_complete=group.agents)
 
 
 @click.group("sources", cls=DreamGroup, invoke_without_command=True)
-@options.workspace
-@options.as_json
+@group.workspace
+@group.as_json
 @click.pass_context
 def command(context: click.Context, directory: Path | None, as_json: bool) -> None:
     """List the agents found on this machine, and choose which are read every night.
@@ -39,15 +117,14 @@ def command(context: click.Context, directory: Path | None, as_json: bool) -> No
     if context.invoked_subcommand is not None:
         return
     from dream.settings import load
-    from dream.sources import configured
-    from dream.store import places
+    from dream.workspace import listing, places
 
     if directory is None and places.find(Path(), os.environ) is None:  # what there is can be seen before one is made
-        found = configured.survey(load(None, using=()), Path(), None, home=Path.home(), environ=os.environ)
+        found = listing.survey(load(None, using=()), Path(), None, home=Path.home(), environ=os.environ)
     else:
-        workspace = options.open_workspace(directory)
-        settings = options.read_settings(workspace, using=())
-        found = configured.survey(settings, workspace.root, workspace.history, home=Path.home(), environ=os.environ)
+        workspace = group.open_workspace(directory)
+        settings = group.read_settings(workspace, using=())
+        found = listing.survey(settings, workspace.root, workspace.history, home=Path.home(), environ=os.environ)
     if as_json:
         output.emit([_shape(one) for one in found])
     else:
@@ -56,8 +133,8 @@ def command(context: click.Context, directory: Path | None, as_json: bool) -> No
 
 @command.command("add", cls=DreamCommand)
 @_named
-@options.workspace
-@options.as_json
+@group.workspace
+@group.as_json
 def add(names: tuple[str, ...], directory: Path | None, as_json: bool) -> None:
     """Read an agent's transcripts every night, or a path or glob.
 
@@ -69,29 +146,29 @@ def add(names: tuple[str, ...], directory: Path | None, as_json: bool) -> None:
       dream sources add "~/chats/*.json"
       dream sources add "hermes @ Asia/Tokyo"
     """
-    from dream.sources import configured, settings_file
+    from dream.workspace import listing
 
-    workspace = options.open_workspace(directory)
-    settings = options.read_settings(workspace, using=REACHING)
+    workspace = group.open_workspace(directory)
+    settings = group.read_settings(workspace, using=REACHING)
     if not workspace.is_trusted:  # nothing of others reaches beyond it: what is added here is the person's own
         workspace.trust()
     done = []
     for name in (_from_here(name, workspace.root) for name in names):
-        files = configured.check(name, settings, workspace.root, home=Path.home(), environ=os.environ)
-        added = settings_file.add_source(workspace.root, name)
+        files = listing.check(name, settings, workspace.root, home=Path.home(), environ=os.environ)
+        added = add_source(workspace.root, name)
         done.append({"source": name, "added": added, "files": files})
         if not as_json:
             there = show.counted(files, "file")
             output.say(f"Added {name}: {there} at present." if added else f"{name} is a source already.")
-        if needs := configured.needs(name):
+        if needs := listing.needs(name):
             output.problem(f"{name} cannot be read yet and will be passed over; it needs {needs}.")
     _told(done, as_json)
 
 
 @command.command("remove", cls=DreamCommand)
 @_named
-@options.workspace
-@options.as_json
+@group.workspace
+@group.as_json
 def remove(names: tuple[str, ...], directory: Path | None, as_json: bool) -> None:
     """Read it no longer; what is in history stays.
 
@@ -99,12 +176,12 @@ def remove(names: tuple[str, ...], directory: Path | None, as_json: bool) -> Non
     Example:
       dream sources remove claude-code
     """
-    from dream.sources import settings_file
+    # REMOVED-IMPORT
 
-    workspace = options.open_workspace(directory)
+    workspace = group.open_workspace(directory)
     done = []
     for name in names:
-        removed = settings_file.remove_source(workspace.root, name)
+        removed = remove_source(workspace.root, name)
         done.append({"source": name, "removed": removed})
         if not as_json:
             output.say(f"Removed {name}." if removed else f"{name} is no source.")
@@ -113,15 +190,15 @@ def remove(names: tuple[str, ...], directory: Path | None, as_json: bool) -> Non
 
 def _from_here(name: str, root: Path) -> str:
     """Make a path that is only there from where the command is given absolute: in dream.toml it counts from `root`."""
-    from dream.sources import configured
     from dream.transcripts import FORMATS
+    from dream.workspace import listing
 
-    path, _, zone = name.partition(configured.ZONE)
+    path, _, zone = name.partition(listing.ZONE)
     if not path or path in FORMATS or Path(path).expanduser().is_absolute() or _is_there(root, path):
         return name
     if not _is_there(Path(), path):
         return name
-    return f"{Path(path).absolute()}{configured.ZONE}{zone}" if zone else str(Path(path).absolute())
+    return f"{Path(path).absolute()}{listing.ZONE}{zone}" if zone else str(Path(path).absolute())
 
 
 def _is_there(folder: Path, path: str) -> bool:

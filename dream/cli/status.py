@@ -9,20 +9,20 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from dream.cli import options, output, shapes, show
+from dream.cli import group, output, shapes, show
 from dream.cli.group import DreamCommand
 
 if TYPE_CHECKING:
-    from dream.health import Clock, Health
+    from dream.actions.status import Clock, Health
     from dream.settings import Settings
-    from dream.store.runs import RunRecord
-    from dream.store.workspace import Workspace
+    from dream.workspace.runs import RunRecord
+    from dream.workspace.workspace import Workspace
 
 
 @click.command("status", cls=DreamCommand)
 @click.option("--check", is_flag=True, help="Exit 1 when something is wrong: for monitoring.")
-@options.workspace
-@options.as_json
+@group.workspace
+@group.as_json
 def command(check: bool, directory: Path | None, as_json: bool) -> int | None:
     """Tell whether it works: backlog, sizes, spending, last runs, next run.
 
@@ -34,12 +34,12 @@ def command(check: bool, directory: Path | None, as_json: bool) -> int | None:
       dream status --json
       dream status --check || echo "memory needs you"
     """
-    from dream import health
-    from dream.store.absent import absent
+    from dream.actions import status
+    from dream.workspace.workspace import absent
 
-    workspace = options.open_workspace(directory)
-    settings = options.read_settings(workspace, using=())
-    found = health.read(workspace, settings, options.now(), _scheduled(workspace, settings))
+    workspace = group.open_workspace(directory)
+    settings = group.read_settings(workspace, using=())
+    found = status.read(workspace, settings, group.now(), _scheduled(workspace, settings))
     for sentence in absent(workspace.root):
         output.problem(sentence)
     if as_json:
@@ -52,10 +52,10 @@ def command(check: bool, directory: Path | None, as_json: bool) -> int | None:
 def _scheduled(workspace: Workspace, settings: Settings) -> dict[str, Clock]:
     """Find what starts the nights of the workspace, and by which schedule in which zone."""
     from dream.crontime import parse
-    from dream.nights import installing
+    from dream.nights import timers
 
-    wanted = installing.job(workspace.root, parse(settings.schedule), os.environ, settings.timezone or "")
-    there = installing.installed(wanted).items()
+    wanted = timers.job(workspace.root, parse(settings.schedule), os.environ, settings.timezone or "")
+    there = timers.installed(wanted).items()
     return {kind: (job.cron, ZoneInfo(job.zone) if job.zone and kind == "systemd" else None) for kind, job in there}
 
 

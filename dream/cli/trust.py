@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dream.cli import options, output
+from dream.cli import group, output
 from dream.cli.group import DreamCommand
 
 if TYPE_CHECKING:
-    from dream.store.workspace import Workspace
+    from dream.workspace.workspace import Workspace
 
 _MODEL = "sends what it reads of history and memory to this model's provider"
 # What each thing that reaches beyond the workspace does, once it counts.
@@ -34,8 +34,8 @@ _SECRET = ("api_key",)
 
 @click.command("trust", cls=DreamCommand)
 @click.option("-y", "--yes", is_flag=True, help="Accept them without asking.")
-@options.workspace
-@options.as_json
+@group.workspace
+@group.as_json
 def command(yes: bool, directory: Path | None, as_json: bool) -> None:
     """Show what an untrusted workspace's settings would do, and accept it.
 
@@ -49,12 +49,12 @@ def command(yes: bool, directory: Path | None, as_json: bool) -> None:
       dream trust
       dream trust --yes -w ~/shared/memory
     """
-    workspace = options.open_workspace(directory)
+    workspace = group.open_workspace(directory)
     before = workspace.is_trusted
     settings = _reaching(workspace)
     if not as_json:
         _show(workspace, settings, trusted=before)
-    if not before and (yes or (not as_json and options.somebody_answers() and options.confirmed("Trust it?"))):
+    if not before and (yes or (not as_json and group.somebody_answers() and group.confirmed("Trust it?"))):
         workspace.trust()
     trusted = workspace.is_trusted
     if as_json:

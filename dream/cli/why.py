@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dream.cli import options, output, shapes, show
+from dream.cli import group, output, shapes, show
 from dream.cli.group import TextCommand
 from dream.errors import UsageError
 
 if TYPE_CHECKING:
-    from dream.store.workspace import Workspace
-    from dream.why import Reason
+    from dream.actions.why import Reason
+    from dream.workspace.workspace import Workspace
 
 SHORT = 10
 HAND = {"hand": "written by hand", "init": "stood there when dream began", "restore": "brought back"}
 
 
 @click.command("why", cls=TextCommand)
-@click.argument("words", nargs=-1, type=options.Text(), metavar="TEXT")
-@options.workspace
-@options.as_json
+@click.argument("words", nargs=-1, type=group.Text(), metavar="TEXT")
+@group.workspace
+@group.as_json
 def command(words: tuple[str, ...], directory: Path | None, as_json: bool) -> None:
     """Tell where a line of memory comes from: the changes that wrote it, and what was said.
 
@@ -34,12 +34,12 @@ def command(words: tuple[str, ...], directory: Path | None, as_json: bool) -> No
       dream why Lisbon
       dream why "prefers short answers" --json
     """
-    from dream.why import why
+    from dream.actions.why import why
 
     text = " ".join(words).strip()
     if not text:
         raise UsageError("Give a part of the line that you ask about: dream why Lisbon.")
-    workspace = options.open_workspace(directory)
+    workspace = group.open_workspace(directory)
     found = why(workspace, text)
     if as_json:
         output.emit([shapes.reason(one) for one in found])
@@ -65,7 +65,7 @@ def _tell(one: Reason) -> None:
 
 def _absent(workspace: Workspace, text: str) -> None:
     """Say that memory does not say it, and whether it is about to."""
-    from dream.why import waiting
+    from dream.actions.why import waiting
 
     output.say("No line of memory says that.")
     for entry in waiting(workspace, text):

@@ -3,27 +3,73 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
-from typing import Self
+from typing import Generic, Self, TypeVar
 
 from dream.consolidate import cut, identity
-from dream.consolidate.archive import Consolidated, Place
-from dream.consolidate.background import Background
-from dream.consolidate.flight import Flight, Line, Talk
-from dream.consolidate.patience import Patience
-from dream.consolidate.remembered import known_lines
+from dream.consolidate.flight import Consolidated, Flight, Line, Place, Talk
+from dream.consolidate.prepare import known_lines
 from dream.consolidate.session import Session
-from dream.consolidate.summariser import Batch, Summariser
+from dream.consolidate.summariser import Batch, Patience, Stuck, Summariser
+from dream.history.history import History, StalePosition
 from dream.llm.model import Model
 from dream.models import Diagnostic, Message, Report
 from dream.settings import Settings
-from dream.store.history import History, StalePosition
-from dream.store.stuck import Stuck
 from dream.transcripts import parts
+
+# Work off the reply's path: one piece at a time for a key, and no error is ever swallowed.
+
+
+Result = TypeVar("Result")
+
+
+class Background(Generic[Result]):
+    """A thread of its own, started when it is first needed; the interpreter waits for it at its exit."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pool: ThreadPoolExecutor | None = None
+        self._futures: dict[str, Future[Result]] = {}
+
+    def start(self, key: str, work: Callable[[], Result]) -> Future[Result]:
+        """Start `work`, or return the future of what is under way for `key`; raises what `key` failed with before."""
+        with self._lock:
+            under_way = self._futures.get(key)
+            if under_way is not None and not under_way.done():
+                return under_way
+            self._raise(key)
+            self._pool = self._pool or ThreadPoolExecutor(max_workers=1, thread_name_prefix="dream")
+            self._futures[key] = self._pool.submit(work)
+            return self._futures[key]
+
+    def raise_error(self, key: str) -> None:
+        """Raise what the finished work for `key` failed with, once."""
+        with self._lock:
+            future = self._futures.get(key)
+            if future is not None and future.done():
+                self._raise(key)
+
+    def close(self) -> None:
+        """Wait for all work, then raise the first error that nobody has seen."""
+        with self._lock:
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.shutdown(wait=True)
+        with self._lock:
+            for key in list(self._futures):
+                self._raise(key)
+
+    def _raise(self, key: str) -> None:
+        future = self._futures.pop(key, None)
+        error = future.exception() if future is not None else None
+        if error is not None:
+            raise error
+
 
 SUMMARY_SHARE = 0.25  # of a session's budget, at the most, is given to its own summaries
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -9,13 +10,71 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from dream.consolidate import held, identity
-from dream.consolidate.archive import Consolidated, Place
+from dream.consolidate import identity
 from dream.consolidate.cut import Item
 from dream.consolidate.summariser import Batch, Summariser
 from dream.errors import SpendingLimit
-from dream.models import Message
-from dream.store.history import StalePosition
+from dream.history.history import StalePosition
+from dream.models import Entry, Kept, Message, NewEntry, Usage
+
+# Where a session stands while it is consolidated, and what was appended of it.
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Consolidated:
+    """What was appended: entries, how many message positions they complete, how many are raw, and the bill.
+
+    `kept` counts the exact things that users said, and how many of them are in the summaries.
+    """
+
+    session: str
+    entries: tuple[Entry, ...] = ()
+    messages: int = 0
+    raw: int = 0
+    usage: Usage = dataclasses.field(default_factory=Usage)
+    kept: Kept = dataclasses.field(default_factory=Kept)
+
+    def __add__(self, other: Consolidated) -> Consolidated:
+        return Consolidated(
+            self.session,
+            self.entries + other.entries,
+            self.messages + other.messages,
+            self.raw + other.raw,
+            self.usage + other.usage,
+            self.kept + other.kept,
+        )
+
+
+@dataclasses.dataclass(slots=True)
+class Place:
+    """How far a session is in history while its entries are made, one after the other.
+
+    `prefix` is the digest of its messages up to `position`; `known` is False where nobody can know it.
+    """
+
+    key: str
+    position: int
+    prefix: str = ""
+    known: bool = False
+
+    def identified(self, entries: tuple[NewEntry, ...]) -> list[NewEntry]:
+        """Give entries that follow on this place the digest of all up to their end, where their ids are known."""
+        prefix, known, found = self.prefix, self.known, []
+        for entry in entries:
+            known = known and (bool(entry.ids) or entry.span is None or entry.span[0] == entry.span[1])
+            prefix = identity.extended(prefix, entry.ids) if known else ""
+            kept = entry.ids if known else ""
+            found.append(dataclasses.replace(entry, ids=kept, prefix=prefix if kept else ""))
+        return found
+
+    def moved(self, entries: tuple[Entry, ...]) -> int:
+        """Go on to where `entries` end; return how many messages that completes."""
+        before = self.position
+        for entry in entries:
+            if entry.span is not None and entry.span[1] > self.position:
+                self.position, self.prefix, self.known = entry.span[1], entry.prefix, bool(entry.prefix)
+        return self.position - before
+
 
 AHEAD = 2  # chunks that are read ahead for each call in flight, so that a slow one holds up none of the others
 
@@ -124,8 +183,8 @@ class Flight:
             talk.done()
 
     def _take_off(self, talk: Talk, pool: ThreadPoolExecutor) -> Iterator[Consolidated]:
-        own = held.base(talk.key)
-        while any(held.base(line.talk.key) == own for line, _ in self._flying):
+        own = identity.base(talk.key)
+        while any(identity.base(line.talk.key) == own for line, _ in self._flying):
             yield from self._landed()  # what is new of it depends on what the other file of this key leaves
         line = self._ground.line(talk)
         if line is None:

@@ -13,16 +13,100 @@ import re
 from base64 import urlsafe_b64encode
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
-from itertools import chain
+from itertools import chain, islice
 
-from dream.consolidate import copies
-from dream.consolidate.held import SHORTEST_ID, Held, base, held_under, taken
+from dream.history.history import History
+from dream.history.records import DERIVED, DIGEST_CHARS
 from dream.models import Message
-from dream.store.history import History
-from dream.store.history_records import DIGEST_CHARS
+
+# What history holds under the keys of sessions: their messages' digests, and how far each has come.
+
+
+SHORTEST_ID = 16  # characters of an id that is no mere number of a message in its file
+
+
+@dataclass(slots=True)
+class Held:
+    """What history holds under one key."""
+
+    position: int = 0
+    prefix: str = ""
+    digests: Counter[str] = field(default_factory=Counter)
+
+
+def base(key: str) -> str:
+    """Return the key that `key` was derived from, or itself."""
+    match = DERIVED.fullmatch(key)
+    return match[1] if match else key
+
+
+def held_under(history: History, keys: Iterable[str]) -> dict[str, Held]:
+    """Read what the log holds for each of `keys` and for the keys derived from them."""
+    found: dict[str, Held] = {}
+    pattern = re.compile(f"(?:{'|'.join(map(re.escape, keys))})" + r"(?:~[\w-]{8})?", re.ASCII)
+    for entry in history.of(pattern):
+        one = found.setdefault(entry.session or "", Held())
+        if entry.span is not None and entry.span[1] > one.position:
+            one.position, one.prefix = entry.span[1], entry.prefix
+        one.digests.update(entry.ids[at : at + DIGEST_CHARS] for at in range(0, len(entry.ids), DIGEST_CHARS))
+    return found
+
+
+def taken(held: Counter[str], one: str) -> bool:
+    """Take one out of `held` if it is there."""
+    if held[one] <= 0:
+        return False
+    held[one] -= 1
+    return True
+
+
+# Forks and copies: a session that begins as others do says again what history holds of them, and says it once.
+#
+# They are known by the first message: by its id, or by what it says and when. Where it has neither id nor time it
+# takes ALIKE messages in a row, for many a talk begins with "hello".
+
+
+ALIKE = 3
+
+
+def without_copied(history: History, key: str, first: Message, stream: Iterator[Message]) -> Iterator[Message]:
+    """Yield the messages of a session that is new to history; what it repeats of another one keeps only its place.
+
+    `stream` are all of them, with digests as their ids; `first` is the first one as its transcript has it.
+    """
+    ahead = list(islice(stream, ALIKE))
+    stream = chain(ahead, stream)
+    if first.id is None or history.beginning_with(ahead[0].id or "") is None:
+        return stream
+    if first.at is None and (first.id.startswith("~") or len(first.id) < SHORTEST_ID):
+        ahead = ahead if len(ahead) == ALIKE else []
+    else:
+        ahead = ahead[:1]
+    others = [one for one in _others(history, key, ahead[0].id or "") if _begins(one, ahead)] if ahead else []
+    return _blanked(stream, others) if others else stream
+
+
+def _others(history: History, key: str, first: str) -> list[Counter[str]]:
+    """Return the digests of each session that begins with the message `first`, its derived ones with it."""
+    origins = {base(one): Counter[str]() for one in history.all_beginning_with(first) if base(one) != key}
+    for name, held in held_under(history, origins).items() if origins else ():
+        origins[base(name)].update(held.digests)
+    return list(origins.values())
+
+
+def _begins(held: Counter[str], messages: list[Message]) -> bool:
+    return not Counter(message.id or "" for message in messages) - held
+
+
+def _blanked(stream: Iterator[Message], others: list[Counter[str]]) -> Iterator[Message]:
+    """Blank the messages that one of `others` holds, up to the first that none of them goes on with."""
+    for message in stream:
+        others = [held for held in others if taken(held, message.id or "")]
+        yield replace(message, content="", calls=(), answers=None) if others else message
+
 
 Numbered = Iterator[tuple[int, Message]]
 
@@ -86,7 +170,7 @@ def plan(history: History, key: str, messages: Iterable[Message], since: Since |
         short = f"history holds {position} messages of this session, but only {given} were given; none is read"
         return Plan(key, position, "", enumerate(stream, position), False, short if given < position else "")
     if given == position and found == prefix and not history.has_branches(key):
-        rest = copies.without_copied(history, key, first, stream) if position == 0 and first else stream
+        rest = without_copied(history, key, first, stream) if position == 0 and first else stream
         return Plan(key, position, prefix, enumerate(rest, position))
     return _compared(history, key, messages)
 

@@ -2,15 +2,90 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
-from dream.consolidate.remembered import without_remembered
-from dream.models import Message, Role
+from dream import prompts
+from dream.language.text import clean
+from dream.models import MEMORY_FILES, Message, Role
 from dream.redact import redact
-from dream.text import clean
+from dream.settings import SHIPPED_PROMPTS
 from dream.transcripts.clean import said
 from dream.transcripts.turns import role
+from dream.workspace import files
+
+# What memory said itself is not learnt again: its files pasted back, its history, dream's own prompts and answers.
+
+
+LEAST = 2  # facts in a row, line for line as memory has them; one alone may be the user's own wording
+PROMPT_LINE = 40  # characters of a line of a prompt that nobody types by chance
+
+_SECTIONS = re.compile(
+    r"<history>\s*\n\[\d+\].*?(?:</history>|\Z)|<findings>\s*\n\d+\. \[.*?(?:</findings>|\Z)"
+    r"|<conversation session=\".*?(?:</conversation>|\Z)"
+    r"|<file path=\"(?:SOUL|USER|memory/MEMORY)\.md\">.*?(?:</file>|\Z)|<today>[\d-]{10}</today>",
+    re.DOTALL,
+)
+_ROW = re.compile(
+    r"\s*\{\"cursor\": ?\d+, ?\"timestamp\":.*"
+    r"|\s*(?:[-*] )?(?:\d+\. )?\[(?:SOUL|USER|MEMORY)(?:-REMOVE)?\] .*\{[\d, ]+\}\s*"
+)
+_SIGNS = re.compile(  # only then is there anything to look for
+    r"<(?:history|findings|today)>|<conversation |<file |\{\"cursor\"|\[(?:SOUL|USER|MEMORY)(?:-REMOVE)?\] "
+)
+_NUMBER = re.compile(r"^\s*\d+(?:\t|→|[|:│] ?)")  # tools that show a file number its lines
+
+
+def known_lines(root: Path, prompts_folder: Path | None) -> frozenset[str]:
+    """Return the lines of the memory files below `root`, and the long lines of the prompts.
+
+    A file that is not text has none: to say so is the dream's business.
+    """
+    texts = [(files.read_bytes(root / name) or b"").decode("utf-8", "replace") for name in MEMORY_FILES]
+    known = {line.strip() for text in texts for line in text.splitlines()}
+    for name in SHIPPED_PROMPTS:
+        text = prompts.load(name, prompts_folder, language="")
+        known.update(line.strip() for line in text.splitlines() if len(line) >= PROMPT_LINE)
+    return frozenset(known - {""})
+
+
+def without_remembered(text: str, known: frozenset[str]) -> str:
+    """Return `text` without the passages that are memory's own words."""
+    if _SIGNS.search(text):
+        text = _SECTIONS.sub("", text)
+        text = "\n".join(line for line in text.split("\n") if not _ROW.fullmatch(line))
+    lines = text.split("\n")
+    own = [_bare(line) in known for line in lines]
+    if not any(own):
+        return text
+    facts = sum(1 for line, mine in zip(lines, own, strict=True) if mine and _is_fact(line))
+    if facts and all(mine or not _bare(line) for line, mine in zip(lines, own, strict=True)):
+        return ""
+    drop = {place for run in _runs(lines, own) for place in run}
+    return "\n".join(line for place, line in enumerate(lines) if place not in drop)
+
+
+def _runs(lines: list[str], own: list[bool]) -> Iterator[list[int]]:
+    """Yield the places of lines in a row that are memory's, blank ones between them, where they hold facts enough."""
+    run: list[int] = []
+    for place, line in enumerate([*lines, "end"]):
+        if place < len(lines) and (own[place] or (run and not _bare(line))):
+            run.append(place)
+            continue
+        if sum(1 for at in run if own[at] and _is_fact(lines[at])) >= LEAST:
+            yield run
+        run = []
+
+
+def _bare(line: str) -> str:
+    return _NUMBER.sub("", line).strip()
+
+
+def _is_fact(line: str) -> bool:
+    return not _bare(line).startswith("#")
+
 
 NAME_CHARS = 100  # of a speaker's name, which stands before each part of what was said
 

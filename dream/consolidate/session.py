@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from dream.consolidate.cut import Item
 from dream.llm import tokens
 from dream.models import Message
-from dream.store.live import LiveFile, Said, on_disk
 from dream.transcripts import clean, parts
 from dream.transcripts.turns import role as known_role
+from dream.workspace.live import LiveFile, Said, on_disk
 
 if TYPE_CHECKING:
-    from dream.store.history import History
+    from dream.history.history import History
 
 SUMMARY_TOKENS = 2_000  # of the summaries that go into the next prompt
 IMAGE_TOKENS = 1_000  # what providers count for a picture, at the most

@@ -2,23 +2,283 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta, tzinfo
+from itertools import chain
 from pathlib import Path
 
+import orjson
+
 from dream import prompts
-from dream.consolidate import cut, fidelity, raw, summary
-from dream.consolidate.attributed import attributed
-from dream.consolidate.cut import Item
-from dream.consolidate.patience import Patience
+from dream.consolidate import cut, fidelity
+from dream.consolidate.cut import Item, ids, parts, span
 from dream.consolidate.prepare import prepare, safe, whole
-from dream.errors import AnswerUnusable, ModelError, ModelInaccessible, PromptTooLong, SpendingLimit
-from dream.llm.model import ChatMessage, Model
+from dream.door import contents
+from dream.errors import AnswerUnusable, ModelError, ModelInaccessible, ModelUnavailable, PromptTooLong, SpendingLimit
+from dream.language.words import coverage
+from dream.llm.model import ChatMessage, Completion, Model
 from dream.models import Diagnostic, Kept, Message, NewEntry, Report, Usage
-from dream.provenance import citing
+from dream.provenance import citing, user
+from dream.provenance.citing import without_citation
+from dream.provenance.user import QUOTE, by_others, by_user
 from dream.settings import Settings
-from dream.store.stuck import Stuck
+from dream.workspace.files import replace_file
+
+# What counts as a summary: the model's finished answer, in lines, and shorter than what it summarises.
+
+
+SLACK_TOKENS = 200  # a chunk of a few words may need more than its own length to be told in whole sentences
+ECHO_SHARE = 0.5  # of an answer's lines that are lines of the prompt's own making
+SAID = 0.5  # of an example's words that the conversation must hold for it to be a fact of the conversation too
+
+_BULLET = re.compile(r"^\s*(?:[-*+•–·]|\d{1,3}[.)、])\s*\S", re.MULTILINE)
+_HEADER = re.compile(
+    r"^\s*\[\d+\] (?:\d{4}-\d\d-\d\d \d\d:\d\d (?:[A-Z][a-z]{2} )?)?(?:user|assistant|tool)\b[^:\n]*: ?"
+)
+_FENCE = re.compile(r"\A```\w*\n(.*)\n```\Z", re.DOTALL)
+_NOTHING = re.compile(r"(?:[-*•]\s*)?[`\"'*_]*\(nothing\)[`\"'*_]*\.?", re.IGNORECASE)
+_CALL = re.compile(
+    r"^\s*(?:<\|?(?:tools?|tool_calls?|function_calls?|python_tag)\|?>|<function=|\[TOOL_CALLS\]|<｜tool)", re.M
+)
+_REFUSAL = re.compile(
+    r"(?:i['’]m|i am) (?:very |so |really )?(?:sorry|afraid|unable|not able|not comfortable)"
+    r"|(?:i|we) (?:can['’]?t|cannot|can not|won['’]?t|will not|must decline|am not able)\b|sorry\b|apolog|unfortunately"
+    r"|as an ai\b|as a language model|es tut mir leid|(?:das )?kann ich (?:leider )?nicht|ich kann (?:\w+ )?nicht"
+    r"|lo siento|no puedo|je suis désolé|désolé|je ne peux|mi dispiace|desculpe|не могу|извините|к сожалению"
+    r"|抱歉|对不起|對不起|我无法|我無法|我不能|很遗憾|申し訳|すみません|できません|죄송",
+    re.IGNORECASE,
+)
+
+
+def read(completion: Completion, conversation: str, most: int, count: Callable[[str], int], *, prompt: str = "") -> str:
+    """Return the summary in `completion`; empty means `(nothing)`.
+
+    `most` is the tokens that it may have. A line that only copies an example of the `prompt` is left out.
+    Raises AnswerUnusable for an answer that is not finished, empty, a tool call, a refusal, an echo of the
+    conversation or of the prompt, or longer than the conversation.
+    """
+    if completion.tool_calls or completion.finish == "tool_calls":
+        raise AnswerUnusable("it calls a tool where only text was asked for")
+    if completion.finish == "length":
+        raise AnswerUnusable("it was cut off at the longest answer allowed")
+    text = _bare(completion.text)
+    if _CALL.search(text):
+        raise AnswerUnusable("it calls a tool in its text where only text was asked for")
+    if completion.finish == "refusal" or (not _BULLET.search(text) and _REFUSAL.match(text)):
+        raise AnswerUnusable("it is a refusal")
+    if completion.finish != "stop":
+        raise AnswerUnusable("it was not finished")
+    if not text:
+        raise AnswerUnusable("it is empty")
+    lines = [line.rstrip() for line in text.splitlines() if line.strip() and not _NOTHING.fullmatch(line.strip())]
+    if len(lines) > 1 and lines[0].endswith((":", "：")) and _BULLET.match(lines[1]) and not _BULLET.match(lines[0]):
+        del lines[0]  # "Here is the summary:"
+    told = [line for line in lines if not _is_example(line, prompt, conversation)]
+    if lines and not told:
+        raise AnswerUnusable("it repeats the prompt's example")
+    lines = told
+    _check_size(lines, conversation, most, count)
+    return "\n".join(lines)
+
+
+def _bare(text: str) -> str:
+    text = text.strip()
+    fenced = _FENCE.match(text)
+    return fenced[1].strip() if fenced else text
+
+
+def _is_example(line: str, prompt: str, conversation: str) -> bool:
+    """Tell whether `line` is one of the prompt, with whatever numbers, that the conversation does not bear out."""
+    fact = without_citation(line)[0].strip()
+    if _numberless(fact) not in (_numberless(without_citation(own)[0].strip()) for own in prompt.splitlines()):
+        return False
+    return coverage(fact, conversation) < SAID
+
+
+def _numberless(text: str) -> str:
+    return re.sub(r"\d+", "0", text)
+
+
+def _check_size(lines: list[str], conversation: str, most: int, count: Callable[[str], int]) -> None:
+    if not lines:
+        return
+    tokens, given = count("\n".join(lines)), count(conversation)
+    if tokens > most:
+        raise AnswerUnusable(f"it has {tokens:,} tokens; a summary may have {most:,}")
+    if tokens > given + SLACK_TOKENS:
+        raise AnswerUnusable("it is longer than what it summarises")
+    headers = sum(1 for line in lines if _HEADER.match(line))
+    said = {line.strip() for line in conversation.splitlines()}
+    copied = sum(1 for line in lines if line.strip() in said)
+    if headers > ECHO_SHARE * len(lines) or (copied > ECHO_SHARE * len(lines) and 2 * tokens > given > SLACK_TOKENS):
+        raise AnswerUnusable("it repeats the conversation instead of summarising it")
+
+
+# Who said which line of an entry: the user, a tool, a pasted text.
+
+
+def attributed(entry: NewEntry, messages: Sequence[Message]) -> NewEntry:
+    """Return `entry` with the numbers of its lines that the user said, and of those that others did.
+
+    The user's own sentences, which code has put under the lines that rest on them, are theirs whatever else.
+    """
+    by_tool, by_paste = user.sources(entry.content, messages)
+    rows = enumerate(entry.content.split("\n"), start=1)
+    quotes = {number for number, row in rows if entry.rests and row.startswith(QUOTE)}
+    return replace(
+        entry,
+        by_user=tuple(sorted({*by_user(entry.content, messages), *quotes})),
+        by_others=tuple(number for number in by_others(entry.content, messages) if number not in quotes),
+        by_tool=tuple(number for number in by_tool if number not in quotes),
+        by_paste=tuple(number for number in by_paste if number not in quotes),
+    )
+
+
+# `[RAW]`: the messages themselves, where no summary can be had; in full, over as many entries as they need.
+#
+# In full are the text, all arguments of a tool call and all of a tool's result. Not in it is what nobody said (system
+# prompts, thinking, images, blocks that an agent or a memory put in), secrets, and characters that can't be seen; a
+# line ends with `\n`, however it did, and white space at a message's ends is gone.
+
+
+RAW_CHARS = 16_000  # of one entry: a page that a prompt can hold beside others
+
+
+def entries(
+    key: str,
+    items: Sequence[Item],
+    zone: tzinfo,
+    count: Callable[[str], int],
+    whole: Callable[[Message], Message],
+) -> list[NewEntry]:
+    """Return entries that hold `items` in full, in the form of a prompt's conversation; their spans partition it.
+
+    `whole` gives a message whose content is shorter than what it says with all of it as its content.
+    """
+    full = [replace(item, message=whole(item.message)) if item.message.whole else item for item in items]
+    groups = _groups(full, zone)
+    return [_attributed(_entry(key, group, zone, count), items, group) for group in groups]
+
+
+def _attributed(entry: NewEntry, items: Sequence[Item], group: Sequence[Item]) -> NewEntry:
+    """Name who said which line; on a page that only tools filled, nobody need be looked for."""
+    if any(piece.message.role != "tool" for piece in group):
+        return attributed(entry, _beside(items, group))
+    numbers = tuple(range(2, entry.content.count("\n") + 2))  # all but the first line, which is ours
+    return replace(entry, by_others=numbers, by_tool=numbers)
+
+
+def _beside(items: Sequence[Item], group: Sequence[Item]) -> list[Message]:
+    """Return what was said as those who look for the speaker of a line need it: of long results, what the page has."""
+    here: dict[int, list[Message]] = {}
+    for piece in group:
+        here.setdefault(piece.position, []).append(piece.message)
+    asked = (here.get(item.position) if item.message.whole else None for item in items)
+    return [one for item, found in zip(items, asked, strict=True) for one in found or [item.message]]
+
+
+def _groups(items: Sequence[Item], zone: tzinfo) -> list[list[Item]]:
+    room = RAW_CHARS - len("[RAW] 1000000 messages, in part\n")
+    groups: list[list[Item]] = [[]]
+    used = 0
+    for item in chain.from_iterable(_pieces(item, room, zone) for item in items):
+        size = len(_shown(item, zone)) + 1
+        if groups[-1] and used + size > room:
+            groups.append([])
+            used = 0
+        groups[-1].append(item)
+        used += size
+    return groups
+
+
+def _pieces(item: Item, room: int, zone: tzinfo) -> list[Item]:
+    if len(_shown(item, zone)) < room:
+        return [item]
+    return parts(item, room - 1, lambda message: len(prompts.message(item.position, message, zone)))
+
+
+def _shown(item: Item, zone: tzinfo) -> str:
+    return prompts.message(item.position, item.message, zone) if item.message.content else ""
+
+
+def _entry(key: str, group: Sequence[Item], zone: tzinfo, count: Callable[[str], int]) -> NewEntry:
+    shown = [text for text in (_shown(item, zone) for item in group) if text]
+    partly = ", in part" if not all(item.last for item in group) else ""
+    content = "\n".join([f"[RAW] {len(shown)} messages{partly}", *shown])
+    return NewEntry("raw", content, key, span(group), count(content), ids=ids(group))
+
+
+# How often a model that fails is asked again: a night with the provider down must not be spent on waiting.
+
+
+PATIENCE = 6  # with calls that fail in a row
+UNAVAILABLE_COST = 3  # each such call has waited through its retries already
+REJECTED_COST = 1  # quick, and may be about one chunk only
+RECOVERY = timedelta(minutes=10)  # after which a live agent's model is tried again
+
+
+class Patience:
+    """What is left of the patience with one model. Time is the caller's `now`, which stands still in a batch run."""
+
+    def __init__(self) -> None:
+        self._left = PATIENCE
+        self._failed_at: datetime | None = None
+
+    def lost(self, now: datetime) -> bool:
+        """Tell whether the model is not to be asked at `now`."""
+        return self._left <= 0 and self._failed_at is not None and now - self._failed_at < RECOVERY
+
+    def answered(self) -> None:
+        """Note that the model answered, whatever it said."""
+        self._left = PATIENCE
+
+    def failed(self, error: ModelError, now: datetime) -> None:
+        """Note that a call ended in `error`."""
+        self._left -= UNAVAILABLE_COST if isinstance(error, ModelUnavailable) else REJECTED_COST
+        self._failed_at = now
+
+
+# Messages that a spending bound stopped midway: at the second time they are kept as they were said.
+#
+# Else a message that costs more than a run may would begin anew each night, and nothing after it would ever come.
+
+
+FILE_NAME = "stuck.json"
+
+
+class Stuck:
+    """The note in `private`: session → position. Losing it costs calls and nothing else."""
+
+    def __init__(self, private: Path) -> None:
+        self._path = private / FILE_NAME
+        self._lock = threading.Lock()
+
+    def again(self, session: str, position: int) -> bool:
+        """Note that the message was stopped; tell whether it had been before."""
+        with self._lock:
+            noted = self._read()
+            if noted.get(session) == position:
+                return True
+            replace_file(self._path, orjson.dumps({**noted, session: position}), durable=False)
+            return False
+
+    def over(self, session: str) -> None:
+        """Forget what was noted of the session: it has gone on."""
+        with self._lock:
+            noted = self._read()
+            if noted.pop(session, None) is not None:
+                replace_file(self._path, orjson.dumps(noted), durable=False)
+
+    def _read(self) -> dict[str, int]:
+        try:
+            noted = orjson.loads(contents(self._path))
+        except (OSError, ValueError):
+            return {}
+        return noted if isinstance(noted, dict) else {}
+
 
 CHUNK_TOKENS = 8_000  # of messages in one summary, where the window allows; from more, each is told in less detail
 LEAST_TOKENS = 256  # of messages in one call, however small the window
@@ -137,7 +397,7 @@ class Summariser:
         return replace(batch, entries=tuple(replace(entry, by_user=()) for entry in self._kept(key, items)))
 
     def _kept(self, key: str, items: Sequence[Item]) -> list[NewEntry]:
-        return raw.entries(
+        return entries(
             key, items, self._zone, self._model.count, lambda message: whole(message, self._patterns, self._known)
         )
 
@@ -162,7 +422,7 @@ class Summariser:
                 self._patience.answered()
                 usage += completion.usage
                 clean = replace(completion, text=safe(completion.text, self._patterns))
-                text = summary.read(clean, conversation, self._answer, self._model.count, prompt=self._prompt)
+                text = read(clean, conversation, self._answer, self._model.count, prompt=self._prompt)
                 return self._written(key, items, text, usage, completion.model)
             except AnswerUnusable as error:
                 wrong = error

@@ -12,10 +12,9 @@ from pathlib import Path
 
 from dream import pipeline, transcripts
 from dream.llm import tokens
-from dream.models import MEMORY_FILES, Diagnostic, MemoryFile
-from dream.reports import ConsolidateReport, Progress, RunReport
+from dream.models import MEMORY_FILES, ConsolidateReport, Diagnostic, MemoryFile, Progress, RunReport
 from dream.settings import Settings
-from dream.store.workspace import Workspace
+from dream.workspace.workspace import Workspace
 
 # The nights, each with the sessions that had gone quiet by then.
 NIGHTS: tuple[tuple[datetime, tuple[str, ...]], ...] = (

@@ -3,31 +3,82 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import partial
 from itertools import islice
+from pathlib import Path
 
-from dream import trace
-from dream.dreaming import changes, proposals
-from dream.dreaming.changes import Found
-from dream.dreaming.landing import Landing
+import orjson
+
+from dream.door import contents
+from dream.dreaming import commit, phase1, phase2, proposals
+from dream.dreaming.commit import Found, Landing
+from dream.dreaming.draft import Draft
+from dream.dreaming.excerpt import Brief
+from dream.dreaming.findings import told
+from dream.dreaming.guards import Protected, late, named, others, said, unvouched, wishes
+from dream.dreaming.phase2 import Edited
 from dream.errors import AnswerCut, AnswerUnusable, ModelError, PromptTooLong
 from dream.llm.model import Model
 from dream.llm.spending import Meter
-from dream.models import MEMORY_FILES, Entry, Finding, Proposal
-from dream.phases import phase1, phase2
-from dream.phases.brief import Brief
-from dream.phases.draft import Draft
-from dream.phases.guards.case import Protected, late, named, others, said, unvouched, wishes
-from dream.phases.naming import told
-from dream.phases.phase2 import Edited
-from dream.reports import BatchReport
+from dream.models import MEMORY_FILES, BatchReport, Entry, Finding, Proposal
 from dream.settings import Settings
-from dream.store import attempts, transaction
-from dream.store.files import replace as replace_file
-from dream.store.proposal_numbers import ProposalNumbers
-from dream.store.workspace import Workspace
+from dream.versions import transaction
+from dream.workspace import trace
+from dream.workspace.files import replace_file
+from dream.workspace.review_files import ProposalNumbers
+from dream.workspace.workspace import Workspace
+
+# How often a batch has failed, so that one poisoned entry never stops the ones after it.
+#
+# A batch that failed `max_attempts` times is halved until the entry at fault stands alone; that one is set aside for
+# a person. Only answers that could not be used count: a provider that is down proves nothing.
+
+
+FILE_NAME = "attempts.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """The failures of the batch of entries `first` to `last` (cursors).
+
+    `size` is how many entries are taken at a time within that range since it was split; 0 before that.
+    """
+
+    first: int = 0
+    last: int = 0
+    failures: int = 0
+    size: int = 0
+
+    def limit(self, cursor: int) -> int | None:
+        """Return how many entries a batch that begins at `cursor` may hold; None where nothing failed."""
+        return self.size if self.size and self.first <= cursor <= self.last else None
+
+    def failed(self, first: int, last: int, size: int, max_attempts: int) -> Attempts:
+        """Count a failure of the `size` entries from `first` to `last`."""
+        failures = self.failures + 1 if first == self.first else 1
+        if self.limit(first) is None:
+            if failures >= max_attempts and size > 1:
+                return Attempts(first, last, 0, (size + 1) // 2)
+            return Attempts(first, last, failures)
+        if size > 1:
+            return Attempts(first, self.last, 0, (size + 1) // 2)
+        return Attempts(first, self.last, failures, 1)
+
+
+def read(private: Path) -> Attempts:
+    """Read the failures noted in `private`; none where the note is missing or damaged."""
+    try:
+        noted = orjson.loads(contents(private / FILE_NAME))
+        return Attempts(*(int(noted[name]) for name in ("first", "last", "failures", "size")))
+    except (OSError, ValueError, TypeError, KeyError):
+        return Attempts()
+
+
+def write(private: Path, attempts: Attempts) -> None:
+    """Note the failures; they are a hint about effort, so losing them costs calls and nothing else."""
+    replace_file(private / FILE_NAME, orjson.dumps(asdict(attempts)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +137,7 @@ class Dreamer:
     def next_batch(self) -> list[Entry]:
         """Return the next entries to dream, an empty list when none is left; smaller ones where a batch failed."""
         batch = self._batch_after(self._cursor)
-        limit = attempts.read(self._workspace.private).limit(batch[0].cursor) if batch else None
+        limit = read(self._workspace.private).limit(batch[0].cursor) if batch else None
         if batch and limit is None and self._cut is not None:
             return self._cut(batch, self._brief)
         return batch[:limit]
@@ -124,9 +175,9 @@ class Dreamer:
 
     def _look(self) -> Found:
         if self._dry_run:
-            return changes.look(self._workspace, uncommitted=True).imagining(self._imagined)
+            return commit.look(self._workspace, uncommitted=True).imagining(self._imagined)
         transaction.commit_hand_edits(self._workspace, self._clock())
-        return changes.look(self._workspace)
+        return commit.look(self._workspace)
 
     def _analyse(self, batch: Sequence[Entry], found: Found, left_out: list[str] | None = None) -> tuple[Finding, ...]:
         told = phase1.told(batch)
@@ -168,13 +219,13 @@ class Dreamer:
     ) -> BatchReport:
         entries = (batch[0].cursor, batch[-1].cursor)
         usage = self._models.meter.since(mark)
-        change = changes.compose(found, edited.draft, waiting, entries[1], self._settings, self._brief.day)
+        change = commit.compose(found, edited.draft, waiting, entries[1], self._settings, self._brief.day)
         notes = (*edited.notes, *change.notes)
         report = BatchReport(entries, edited.outcomes, {}, usage, notes=notes, true=change.true)
         if self._dry_run:
             return self._imagine(report, found, change.files)
         if not change.content:
-            replace_file(self._workspace.root / changes.CURSOR, b"%d\n" % entries[1])
+            replace_file(self._workspace.root / commit.CURSOR, b"%d\n" % entries[1])
             return report
         self._numbers.given(waiting)
         names = self._models.names(mark)
@@ -214,8 +265,8 @@ class Dreamer:
             limit = 1
         if self._dry_run:
             raise error
-        noted = attempts.read(private).failed(batch[0].cursor, batch[-1].cursor, len(batch), limit)
-        attempts.write(private, noted)
+        noted = read(private).failed(batch[0].cursor, batch[-1].cursor, len(batch), limit)
+        write(private, noted)
         if noted.size and noted.size < len(batch):
             return None
         lone = len(batch) == 1 and (noted.failures >= limit or (noted.size == 1 and self._model_works(batch, found)))

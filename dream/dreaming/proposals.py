@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence, Set
 from datetime import datetime
 
 from dream import prompts
+from dream.dreaming.draft import Draft, added, gone, lines
+from dream.dreaming.editing import HeldEdit
+from dream.dreaming.guards import Verdict
+from dream.language.words import without_said_on
 from dream.models import Finding, MemoryFile, Outcome, Proposal
-from dream.phases.draft import Draft, added, gone, lines
-from dream.phases.editing import HeldEdit
-from dream.phases.guards import Verdict
-from dream.wording import without_said_on
 
 
 def queued(

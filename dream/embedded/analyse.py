@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dream.embedded import choose, read
-from dream.embedded.fact import CERTAIN, LIKELY, SURE, Pool, covers, replaces, same
 from dream.embedded.sections import LABELS, Dreamt, bullets_of, conversation
-from dream.embedded.statement import New, Statement
+from dream.embedded.statement import CERTAIN, LIKELY, SURE, New, Pool, Statement, covers, replaces, same
 from dream.embedded.write import earlier, line, parsed
 from dream.language.kinds import KEPT
 from dream.language.likeness import words

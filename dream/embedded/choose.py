@@ -8,9 +8,9 @@ from dataclasses import replace
 from dream.embedded import read
 from dream.embedded.statement import New, Statement
 from dream.embedded.write import history_line, line, parsed
+from dream.language.similar import ranked
 from dream.llm.tokens import estimate
 from dream.models import MemoryFile
-from dream.worth import ranked
 
 PROFILE_LINES, PROFILE_BYTES = 70, 5_000  # of USER.md, so that it stands whole before MEMORY.md in any prompt
 MEMORY_LINES, MEMORY_BYTES = 200, 25_000  # of MEMORY.md; what is over moves to the archive

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dream.embedded import choose, fact, read
+from dream.embedded import choose, read, statement
 from dream.embedded.sections import FILES, bare, facts, files, findings
 from dream.embedded.write import parsed
 from dream.language.likeness import words
+from dream.language.words import Language, heading, language, standing
 from dream.llm.model import ChatMessage, Completion, Json, ToolCall
 from dream.models import Finding, MemoryFile
-from dream.titles import Language, heading, language, standing
 
 TITLES: dict[MemoryFile, str] = {"SOUL.md": "# Soul", "USER.md": "# User", "memory/MEMORY.md": "# Memory"}
 MEANT = 0.6  # of a removal's words that a line must hold to be the one meant
@@ -256,7 +256,7 @@ def _append(plan: _Plan, number: int, finding: Finding) -> None:
 
 
 def _same(one: str, other: str) -> bool:
-    return fact.same(parsed(one), parsed(other))
+    return statement.same(parsed(one), parsed(other))
 
 
 def _bullet(text: str) -> str:

@@ -11,7 +11,7 @@ from dream.embedded.statement import Statement
 from dream.language import kinds, quoting
 from dream.language.sentences import Sentence, quoted_share, sentences, trimmed, without_names
 from dream.language.tongue import Tongue, guess, is_wide, main, plain, tongue
-from dream.vocabulary import LABELS as NO_NAMES
+from dream.language.words import LABELS as NO_NAMES
 
 KEEP = 0.5  # of belief that a sentence is worth a line
 KEEP_OF_MANY = 0.45  # of the same where several people chat

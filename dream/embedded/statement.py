@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from datetime import date
 
+from dream.language import likeness
 from dream.models import MemoryFile
 
 Label = str  # one of dream.language.kinds.LABELS
@@ -42,3 +45,73 @@ class New:
     statement: Statement
     cursors: tuple[int, ...]
     replaces: tuple[tuple[MemoryFile, str], ...] = ()
+
+
+# Stage three: what is known, found by its words, and whether a new statement takes the place of one of it.
+
+
+SURE = 0.62  # of belief that a statement takes the place of another, above which the other goes
+LIKELY = 0.38  # and above which both stand in one line
+FEW, LEFT = 3, 0.4  # words, and the share of its words, that may go with a statement whose place is taken
+CERTAIN = 0.85  # and above which more than one go
+NEAR = 16  # statements most alike, which are looked at closely
+RECENT = 200  # statements in which a word is looked for, the last ones
+
+
+@dataclass(slots=True)
+class Pool:
+    """Statements that are known, found by their words; a word that many of them hold tells little."""
+
+    held: dict[int, Statement] = field(default_factory=dict)
+    by_word: dict[str, list[int]] = field(default_factory=dict)
+    count: int = 0
+
+    def add(self, said: Statement) -> int:
+        """Take a statement in; return its number."""
+        number = self.count
+        self.count += 1
+        self.held[number] = said
+        for word in self._keys(said):
+            self.by_word.setdefault(word, []).append(number)
+        return number
+
+    def drop(self, number: int) -> None:
+        """Leave a statement out."""
+        self.held.pop(number, None)
+
+    def near(self, said: Statement) -> list[int]:
+        """Return the numbers of the statements that share most with `said`, the nearest first."""
+        shared: dict[int, float] = {}
+        for word in self._keys(said):
+            weight = self._weight(word)
+            for number in self.by_word.get(word, ())[-RECENT:]:
+                if number in self.held:
+                    shared[number] = shared.get(number, 0.0) + weight
+        return sorted(shared, key=lambda number: (-shared[number], -number))[:NEAR]
+
+    def _weight(self, word: str) -> float:
+        return math.log(1 + (self.count + 8) / (1 + len(self.by_word.get(word, ()))))
+
+    def _keys(self, said: Statement) -> Iterable[str]:
+        told = likeness.fact(said.text, said.code)
+        yield from told.subject
+        if told.attribute:
+            yield f"@{told.attribute}"
+
+
+def same(new: Statement, old: Statement) -> bool:
+    """Return whether two statements say one thing."""
+    return likeness.same(new.text, old.text, new.code, old.code)
+
+
+def covers(new: Statement, old: Statement) -> bool:
+    """Return whether little of `old` is lost with it: it is short, or `new` tells of most that it tells of."""
+    held = likeness.words(old.text, old.code)
+    rest = held - likeness.words(new.text, new.code)
+    return len(rest) <= max(FEW, LEFT * len(held))
+
+
+def replaces(new: Statement, old: Statement) -> float:
+    """Return the belief, 0 to 1, that `new` takes the place of `old`, which was said before it."""
+    rule = new.kind == old.kind == "rule"
+    return likeness.takes_place(new.text, old.text, new.code, rule=rule, kind=new.kind == old.kind)

@@ -21,10 +21,10 @@ from typing import Any, Literal
 
 from dream.errors import UsageError
 from dream.eval.conversation import Conversation, Session, dialog
+from dream.language.words import MARKS
 from dream.models import Message
-from dream.store.workspace import TEMPLATES
-from dream.trace import facts
-from dream.wording import MARKS
+from dream.workspace.trace import facts
+from dream.workspace.workspace import TEMPLATES
 
 Half = Literal["seen", "unseen"]
 SHIPPED = Path(__file__).with_name("data") / "dialogues"

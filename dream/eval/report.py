@@ -8,20 +8,13 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from dream.eval import bill, change, dialogues, evidence, form, restraint, retention, stability
-from dream.eval.bill import Bill
-from dream.eval.change import Changed
+from dream.eval import dialogues, measures, stability
 from dream.eval.conversation import Conversation
 from dream.eval.dialogues import Judged
-from dream.eval.evidence import Evidence
-from dream.eval.form import Form
-from dream.eval.listening import JOBS
-from dream.eval.remembered import Remembered, at, remember
-from dream.eval.restraint import Restraint
-from dream.eval.retention import Retention
-from dream.eval.scratch import Scratch, Tell
+from dream.eval.measures import Bill, Changed, Evidence, Form, Restraint, Retention
+from dream.eval.metric import cut
+from dream.eval.scratch import JOBS, Remembered, Scratch, Tell, at, remember
 from dream.eval.stability import Stability, Survival
-from dream.eval.words import cut
 from dream.llm.spending import Meter
 from dream.models import Kept
 from dream.settings import Settings
@@ -75,15 +68,15 @@ def evaluate(
         conversations=tuple(one.name for one in conversations),
         sessions=sum(len(one.sessions) for one in conversations),
         retention=retained,
-        evidence=tuple(evidence.measure(found, sizes)),
+        evidence=tuple(measures.evidence(found, sizes)),
         change=tuple(_change(found, sizes)),
         stability=stability.measure(found),
         survival=tuple(survived),
-        restraint=tuple(restraint.measure(found)),
+        restraint=tuple(measures.restraint(found)),
         dialogues=tuple(_dialogues(found)),
-        form=form.measure(found),
-        bill=bill.measure(found, memory[-1].retained if memory else None),
-        kept=bill.kept(found),
+        form=measures.form(found),
+        bill=measures.bill(found, memory[-1].retained if memory else None),
+        kept=measures.kept(found),
         memories={one.conversation.name: one.memory for one in found},
     )
 
@@ -104,14 +97,14 @@ def _texts(found: Sequence[Remembered], sizes: Sequence[int]) -> Iterator[tuple[
 def _retention(found: Sequence[Remembered], sizes: Sequence[int]) -> Iterator[Retention]:
     conversations = [one.conversation for one in found]
     for name, texts in _texts(found, sizes):
-        if (measured := retention.measure(name, conversations, texts)) is not None:
+        if (measured := measures.retention(name, conversations, texts)) is not None:
             yield measured
 
 
 def _change(found: Sequence[Remembered], sizes: Sequence[int]) -> Iterator[Changed]:
     changes = [one.conversation.changes for one in found]
     for name, texts in _texts(found, sizes):
-        if (measured := change.measure(name, changes, texts)) is not None:
+        if (measured := measures.change(name, changes, texts)) is not None:
             yield measured
 
 

@@ -4,22 +4,81 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 from dream import pipeline, transcripts
 from dream.dreaming.dreamer import Models
 from dream.errors import ModelError, SpendingLimit
-from dream.eval.conversation import Session
-from dream.eval.listening import JOBS, Asked, Listening
+from dream.eval.conversation import Conversation, Session
+from dream.eval.metric import CHARS, cut
+from dream.llm.model import ChatMessage, Completion, Model, Tool
 from dream.llm.open import open_model
 from dream.llm.spending import Meter
-from dream.models import MEMORY_FILES, Diagnostic, Kept, MemoryFile, Usage
-from dream.reports import ConsolidateReport, RunReport
-from dream.settings import Settings
-from dream.store.workspace import Workspace
+from dream.models import MEMORY_FILES, ConsolidateReport, Diagnostic, Kept, MemoryFile, RunReport, Usage
+from dream.settings import Job, Settings
+from dream.workspace.trace import Origin, origins
+from dream.workspace.workspace import Workspace
+
+# A model that is listened to: what it was asked is noted, and nothing else is different.
+
+
+JOBS: tuple[Job, ...] = ("consolidator", "phase1", "phase2")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One prompt as it was sent: the tools first, as providers put them, then the messages in order."""
+
+    job: Job
+    prompt: str
+    first: bool  # of its conversation: it has no answer of the model in it
+
+
+class Listening:
+    """`model`, with every prompt appended to `heard`. It is a `dream.llm.model.Model`."""
+
+    def __init__(self, model: Model, job: Job, heard: list[Asked]) -> None:
+        self._model = model
+        self._job = job
+        self._heard = heard
+        self.name = model.name
+        self.window = model.window
+        self.max_output = model.max_output
+
+    def count(self, text: str) -> int:
+        return self._model.count(text)
+
+    def complete(
+        self, messages: Sequence[ChatMessage], *, tools: Sequence[Tool] = (), max_tokens: int | None = None
+    ) -> Completion:
+        prompt = [tool.name + tool.description for tool in tools]
+        prompt += [f"{message.role}\n{message.content}\n" for message in messages]
+        first = all(message.role in ("system", "user") for message in messages)
+        self._heard.append(Asked(self._job, "\n".join(prompt), first))
+        return self._model.complete(messages, tools=tools, max_tokens=max_tokens)
+
+
+def shared(prompts: Iterable[str]) -> float | None:
+    """Return the share, 0 to 1, of each prompt's characters that begin the one before it too; None of fewer than two.
+
+    This is the most that a provider's prompt cache can serve from one dream to the next.
+    """
+    sizes = [(_common(one, other), len(other)) for one, other in pairwise(prompts)]
+    return sum(same for same, _ in sizes) / max(1, sum(size for _, size in sizes)) if sizes else None
+
+
+def _common(one: str, other: str) -> int:
+    """Count the characters that both begin with."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[:middle] == other[:middle] else (low, middle - 1)
+    return low
+
 
 Tell = Callable[[str], None]
 
@@ -146,3 +205,91 @@ def _three(evening: datetime) -> datetime:
 
 def _silent(diagnostic: Diagnostic) -> None:
     """The pipeline reads the same file and tells."""
+
+
+# What is left of a conversation after its nights: everything that the measures look at, as values.
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """What a second look at the same transcripts did: all of it must be nothing."""
+
+    calls: int
+    commits: int
+    entries: int
+    changed: int  # files
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """A conversation, and what memory holds of it.
+
+    `contexts` are what an agent gets of `Workspace.context` at each size in tokens; `messages` is the id of the
+    message at each (session, position).
+    """
+
+    conversation: Conversation
+    contexts: Mapping[int, str]
+    files: Mapping[MemoryFile, str]
+    archive: Sequence[str]
+    summaries: Sequence[str]
+    origins: Sequence[Origin]
+    messages: Mapping[tuple[str, int], str]
+    nights: Sequence[Night]
+    kept: Kept
+    again: Again
+
+    @property
+    def memory(self) -> str:
+        """USER.md, MEMORY.md and SOUL.md, one after the other."""
+        return "\n".join(self.files[name] for name in ("USER.md", "memory/MEMORY.md", "SOUL.md"))
+
+
+def remember(
+    conversation: Conversation, scratch: Scratch, sizes: Sequence[int], *, each: int = 1, tell: Tell
+) -> Remembered:
+    """Feed a conversation to a fresh workspace, `each` sessions a night, and look at what is left."""
+    sessions = conversation.sessions
+    for start in range(0, len(sessions), each):
+        tell(f"{conversation.name}: session {start + 1} of {len(sessions)}")
+        scratch.night(sessions[start : start + each])
+    contexts = {size: context(scratch, size) for size in sizes}
+    return Remembered(
+        conversation=conversation,
+        contexts=contexts,
+        files=scratch.files(),
+        archive=scratch.archive(),
+        summaries=scratch.summaries(),
+        origins=origins(scratch.workspace),
+        messages=dict(scratch.messages),
+        nights=tuple(scratch.nights),
+        kept=scratch.kept,
+        again=_again(scratch),  # last: it dreams
+    )
+
+
+def context(scratch: Scratch, size: int) -> str:
+    """Return what an agent gets of memory within `size` tokens, counted as the measures count them."""
+    return scratch.workspace.context(size, count=lambda text: -(-len(text) // CHARS))
+
+
+def at(summaries: Sequence[str], size: int) -> str:
+    """Cut history to `size` tokens: the first lines of each entry, as much of each as its share of the whole."""
+    whole = sum(map(len, summaries)) + len(summaries)
+    share = min(1.0, CHARS * size / max(1, whole))
+    if share == 1.0:
+        return "\n".join(summaries)
+    return "\n".join(cut(text, max(1, int(len(text) * share / CHARS))) for text in summaries)
+
+
+def _again(scratch: Scratch) -> Again:
+    """Read every transcript once more, a night later; call it after everything else was looked at."""
+    before, made = scratch.files(), len(scratch.workspace.git.log())
+    night = scratch.again()
+    after = scratch.files()
+    return Again(
+        calls=len(night.asked),
+        commits=len(scratch.workspace.git.log()) - made,
+        entries=0 if night.consolidated.entries is None else 1,
+        changed=sum(before[file] != after[file] for file in before),
+    )

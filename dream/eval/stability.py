@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from itertools import combinations, pairwise
 
-from dream import trace
 from dream.eval import planted
 from dream.eval.conversation import Conversation, Fact
 from dream.eval.planted import PLANTING
-from dream.eval.remembered import Remembered
-from dream.eval.scratch import Night, Scratch, Tell
+from dream.eval.scratch import Night, Remembered, Scratch, Tell
+from dream.language.similar import content_words, same_fact
 from dream.models import MemoryFile
-from dream.phases.similar import content_words, same_fact
+from dream.workspace import trace
 
 RESTATED = 0.7  # of a line's content words that stand in one line of the next night: then it is not lost
 

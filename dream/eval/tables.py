@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dream.eval.dialogues import CONTROL, Judged
+from dream.eval.measures import ALL, Retention, Share
 from dream.eval.report import Report
-from dream.eval.retention import ALL, Retention, Share
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 from importlib import resources
 
 from dream.language.tongue import plain, tongue
-from dream.vocabulary import MONTHS
+from dream.language.words import MONTHS
 
 WEIGHTS = "pairs.weights"
 SAME = 0.82  # share of the words of the longer of two statements that say one thing

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dream.llm.metered import MeteredModel
 from dream.llm.model import Json, Model
-from dream.llm.spending import Meter
+from dream.llm.spending import Meter, MeteredModel
 from dream.settings import Job, Settings
 
 

@@ -17,19 +17,16 @@ from typing import TYPE_CHECKING
 import orjson
 
 from dream.errors import DreamError, NightOver
-from dream.models import Usage
-from dream.reports import ConsolidateReport, LeftOut, Progress, RunReport, Step
-from dream.runs import nothing
+from dream.models import ConsolidateReport, LeftOut, Progress, RunReport, Step, Usage
 from dream.settings import Settings
-from dream.store import night_stamp
-from dream.store.absent import absent
-from dream.store.files import sweep
-from dream.store.live import left_behind, quiet_at
-from dream.store.lock import run_lock
-from dream.store.workspace import Workspace
+from dream.workspace import idle, runs
+from dream.workspace.files import sweep
+from dream.workspace.live import left_behind, quiet_at
+from dream.workspace.lock import run_lock
+from dream.workspace.workspace import Workspace, absent
 
 if TYPE_CHECKING:
-    from dream.sources.listing import File
+    from dream.workspace.listing import File
 
 HOOK_SECONDS = 60  # a notification that takes longer is ended
 READING_SHARE = 0.5  # of a night's time and money, so that a pile of transcripts never leaves none to dream with
@@ -96,7 +93,7 @@ def night(
         dreamt = _dream(workspace, _left(settings, read), at, step(1.0, OVER))
         # 3. The night is over, also when it failed: the next one tries again. One that was stopped goes on after it.
         if not stop():
-            night_stamp.stamp(workspace.private, now)
+            runs.stamp(workspace.private, now)
     # 4. Whoever wants to know is told.
     report = NightReport(read, dreamt)
     return replace(report, problems=(*missing, *_tell(report, settings, workspace)))
@@ -108,10 +105,10 @@ def _consolidate(
     left = left_behind(workspace.private, quiet_at(now, settings))
     if not settings.sources and not left:
         return None
-    from dream.sources import configured
+    from dream.workspace import listing
 
     try:
-        paths = configured.paths(settings, workspace.root, home=Path.home(), environ=environ)
+        paths = listing.paths(settings, workspace.root, home=Path.home(), environ=environ)
         if not paths and not left:
             return ConsolidateReport(0, 0, None, 0, Usage(), (), "the configured sources hold no transcripts yet")
         if not left and (why := _all_is_read(workspace, paths, settings, now)):
@@ -130,9 +127,8 @@ def _all_is_read(workspace: Workspace, found: Sequence[File], settings: Settings
 
     None where a cache is to be written too: the pipeline does that.
     """
-    from dream.sources import listing
-    from dream.store import runs
-    from dream.store.seen import Seen
+    from dream.workspace import listing, runs
+    from dream.workspace.seen import Seen
 
     seen = Seen(workspace.history, listing.terms(settings, None))
     unread = seen.unread(found)
@@ -176,7 +172,7 @@ def _left(settings: Settings, read: ConsolidateReport | None) -> Settings:
 
 def _dream(workspace: Workspace, settings: Settings, clock: Callable[[], datetime], step: Progress) -> RunReport:
     try:
-        if why := nothing.why(workspace, settings, clock()):
+        if why := idle.why_nothing(workspace, settings, clock()):
             return RunReport("nothing", (), why)
         from dream import pipeline
 

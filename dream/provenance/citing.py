@@ -12,13 +12,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from dream.language.words import NOT, content_words, coverage, is_hard
 from dream.models import Message
 from dream.provenance import cues
-from dream.provenance.line import QUOTE
-from dream.provenance.message import foreign, own
 from dream.provenance.rule import OWN_CHARS, bare, own_sentence, signed
-from dream.provenance.user import quotation
-from dream.wording import NOT, content_words, coverage, is_hard
+from dream.provenance.user import QUOTE, foreign, own, quotation
 
 PLAIN = 0.5  # of a line's words that a message must hold for it to be plain that the line rests on it
 BORNE = 0.15  # of a line's words that the messages it cites must hold between them

@@ -17,9 +17,9 @@ from itertools import takewhile
 from typing import Literal
 
 from dream.language.kinds import kind
+from dream.language.words import NOT, is_cjk, words
 from dream.provenance import cues
-from dream.provenance.line import DAY_NOTE
-from dream.wording import NOT, is_cjk, words
+from dream.provenance.user import DAY_NOTE
 
 NEAR = 0.34  # of a rule's words that must stand in the message for the user's own sentence to be written in its place
 KEPT = 0.5  # of belief that a sentence states something that is meant

@@ -1,23 +1,201 @@
-"""What the user said: which lines of a summary, and which rules, a message of theirs bears out or takes back.
-
-A line counts as the user's when one passage of one user message holds all of its words, in their order and with the
-same negations. What users paste or report (code, quotations, forwarded mail, "the page says …") is not their own.
-"""
+"""Who said it: what a message's writer vouches for, and what others said first."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import lru_cache
+from typing import Literal
 
 from dream.language import quoting
 from dream.language.kinds import LABELS
 from dream.language.sentences import quoted_share, sentences, trimmed
 from dream.language.tongue import guess, tongue
+from dream.language.words import MARKS, NOT, content_words, is_cjk, without_said_on, words
 from dream.models import Message
-from dream.provenance.line import DAY_NOTE, bare
-from dream.provenance.message import own
-from dream.wording import NOT, without_said_on, words
+from dream.provenance.cues import CHAT, EXAMPLE, HEARSAY
+
+# What of a message is the user's own: not the code, quotations, documents and reports that they paste into it.
+
+
+PASTED_CHARS = 2_000  # a longer message, code left out, holds pasted material
+_FENCED = re.compile(r"(`{3,}|~{3,}).*?(?:\1|\Z)", re.DOTALL)
+_TAGGED = re.compile(r"<([A-Za-z][\w-]{0,40})\b[^<>\n]{0,200}>.{0,20000}?(?:</\1>|\Z)", re.DOTALL)
+_QUOTED = re.compile(
+    r"(?<![\w’'])['‘‚]((?:[^'’‘\n]|(?<=\w)['’](?=\w)){12,400})['’‘](?!\w)|“([^”]{0,4000})”|\"([^\"]{0,4000})\"|«([^»]{0,4000})»|「([^」]{0,4000})」|『([^』]{0,4000})』"
+)
+_SHORT_QUOTE = 24  # characters: a name or a word, not somebody's sentence
+# From here on a message is another document: a forwarded mail, a pasted chat, a rule across the page.
+_DOCUMENT = re.compile(
+    r"^\s*(?:[-=_*]{3,}.*|(?:from|subject|to|date|von|betreff|发件人|主题)\s*[:：].*|begin forwarded message.*"
+    r"|[>|].*|\[?#?\d*\]?\s*(?:system|assistant|user|human|tool|developer|ai|bot|function)\b[^:\n]{0,40}[:：].*|\[\w+\].*)$",
+    re.IGNORECASE,
+)
+_FORWARDED = re.compile(
+    r"^\s*(?:-{3,}.*|(?:from|subject|von|betreff|发件人|主题)\s*[:：].*|begin forwarded message.*"
+    r"|(?:\[\d+\] .*)?(?:system|assistant|user|human)\b[^:\n]{0,40}[:：].*)$",
+    re.IGNORECASE,
+)
+# Asks for work on the text that follows.
+_WORK_ON = re.compile(
+    r"\b(?:summari[sz]e|translate|proofread|rewrite|paraphrase|read this|look at this)\b|总结|翻译|改写|润色",
+    re.IGNORECASE,
+)
+# A line that ends so announces what follows; it is the user's only where they announce their own rules.
+_ANNOUNCES = re.compile(r"[:：]\s*$")
+_OWN_RULES = re.compile(
+    r"\b(?:my|these|some|few|house|ground) (?:\w+ ){0,2}(?:rules|preferences|wishes)\b|\bremember\b|\bfrom now on\b"
+    r"|记住|以后|从现在",
+    re.IGNORECASE,
+)
+_ABOUT_A_TEXT = re.compile(
+    r"\b(?:summari[sz]e|translate|review|explain|read|check|proofread|rewrite|fix|analy[sz]e|page|article|e?-?mail|document"
+    r"|file|log|output|error|message|post|comment|ticket|issue|below|following|says?|wrote|found|got)\b"
+    r"|总结|翻译|解释|网页|文章|邮件|文件|日志|下面|以下",
+    re.IGNORECASE,
+)
+_REPORTED = re.compile(
+    r"\b(?:says?|said|saying|wrote|writes|written|told|tells|claim(?:s|ed)|states|stated|according to|reads"
+    r"|quot(?:e|es|ed|ing)"
+    r"|instructs|instructed|recommends|suggests|mentions|demands|insists)\b"
+    r"|(?<![我再跟先要来话不会你])(?<!我刚)说(?![一话])|写道|写着|写的|根据|(?<![数证占收单票凭])据(?![说库])|声称|要求(?:你|我|助手)|提到",
+    re.IGNORECASE,
+)
+_OWN_REPORT = re.compile(
+    r"\b(?:i|i've|i have|as i) (?:just |already |also )?(?:said|told|wrote|mentioned|meant|say)\b", re.IGNORECASE
+)
+_CONDITION = re.compile(r"^\W*(?:(?:and|so|but) )?(?:if|when|whenever|once|as soon as)\b", re.IGNORECASE)
+_CUT_OUT = "\ufffc"  # where somebody else's sentence stood
+_REQUEST = re.compile(r"^(?:\w+[, ]+){0,2}?(?:can|could|would|will) you\b|请|麻烦|能不能|可以.{0,12}吗", re.IGNORECASE)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")
+
+
+@lru_cache(maxsize=4096)
+def own(text: str) -> tuple[str, ...]:
+    """Return the sentences of a user message that are the user's own, in order."""
+    text = _TAGGED.sub("\n", _FENCED.sub("\n", text))
+    if len(text) > PASTED_CHARS:
+        return ()
+    kept: list[str] = []
+    text = quoting.own(text, tongue(guess(text) or "en"))
+    for line in _own_lines(_QUOTED.sub(_short, text)):
+        sentences = [sentence for sentence in _SENTENCE.split(line) if sentence and sentence.strip()]
+        kept += [sentence for sentence in sentences if _is_own(sentence)]
+    return tuple(kept)
+
+
+def foreign(text: str) -> str:
+    """Return of a user message the sentences that are not the user's own, each quotation of a sentence with them."""
+    mine = {"".join(sentence.split()) for sentence in own(text)}
+    parts = (part for line in text.split("\n") for part in _SENTENCE.split(line) if part)
+    return "\n".join([*(part for part in parts if "".join(part.split()) not in mine), *quotations(text)])
+
+
+def quotations(text: str) -> list[str]:
+    """Return the quotations in `text` that are longer than a name: somebody else's sentences."""
+    inside = (next(group for group in found.groups() if group is not None) for found in _QUOTED.finditer(text))
+    return [words for words in inside if len(words) > _SHORT_QUOTE]
+
+
+def typed(text: str) -> str:
+    """Return what a user seems to have typed: all but code, markup, quotations, and documents that follow."""
+    kept: list[str] = []
+    for line in _QUOTED.sub(_short, _TAGGED.sub("\n", _FENCED.sub("\n", text))).split("\n"):
+        if _FORWARDED.match(line) or (_ANNOUNCES.search(line) and _WORK_ON.search(line)):
+            break
+        if not line.lstrip().startswith(">"):
+            kept.append(line)
+    return "\n".join(kept)
+
+
+def _own_lines(text: str) -> Iterator[str]:
+    skipping = False
+    lines = text.split("\n")
+    chatting = {line for line in lines if (found := CHAT.match(line)) and not _OWN_RULES.search(found[1])}
+    for line in lines:
+        if _DOCUMENT.match(line):
+            return
+        if len(chatting) > 1 and line in chatting:
+            continue
+        if not line.strip():
+            continue
+        if skipping or line.startswith(("    ", "\t")):
+            continue
+        if _ANNOUNCES.search(line):
+            skipping = _ABOUT_A_TEXT.search(line) is not None or _OWN_RULES.search(line) is None
+            continue
+        yield line
+
+
+def _short(found: re.Match[str]) -> str:
+    inside = next(group for group in found.groups() if group is not None)
+    before = found.string[max(0, found.start() - 30) : found.start()]
+    named = len(inside) <= _SHORT_QUOTE or EXAMPLE.search(before) or _OWN_REPORT.search(before)
+    return f" {found[0]} " if named and "\n" not in inside else f" {_CUT_OUT} "
+
+
+def _is_own(sentence: str) -> bool:
+    if _REPORTED.search(sentence) and not _OWN_REPORT.search(sentence) and not _CONDITION.match(sentence):
+        return False
+    if _CUT_OUT in sentence or quoting.is_supposed(sentence) or HEARSAY.search(sentence):
+        return False
+    lead = re.match(r"(.{0,120}?)[:：]\s+\S.{60}", sentence)
+    if lead and _ABOUT_A_TEXT.search(lead[1]) and not _OWN_RULES.search(lead[1]):
+        return False
+    asks = sentence.rstrip().endswith(("?", "？"))
+    return not asks or _REQUEST.search(sentence) is not None
+
+
+# A line of an entry without what a summary puts round the words that were said.
+
+
+# "The user wants the agent to …", "用户希望助手…": what a summary puts before the user's words.
+_VERB = (
+    r"(?:wants|asks|asked|tells|told|prefers|would like|likes|expects|instructed|requested|requests|said|says|wished)"
+)
+_NAME = r"[A-Z][\w'’-]{0,30}(?: [A-Z][\w'’-]{0,30})?"
+_LEAD = re.compile(
+    rf"^\s*(?:[-*•]\s+)?(?:\d{{4}}-\d\d-\d\d:? )?(?:(?:The |the )?(?:[Uu]ser|[Oo]wner)|{_NAME}) "
+    rf"(?:also )?{_VERB}(?: that)?(?:,? (?:the )?(?:agent|assistant|AI|model|bot|it|you|dream|Claude)(?=\W))?"
+    rf"(?:['’]s)?(?: (?:to|should|must|will))?\b"
+)
+_LEAD_ZH = re.compile(
+    r"^\s*(?:[-*•]\s*)?(?:用户|[\w·]{1,12}?)(?:要求|希望|想让|让|请|偏好|喜欢)(?:助手|代理|智能体|AI|你|它)?(?:能|要|应该)?"
+)
+_NAMES_USER = re.compile(r"^\W*(?:The user is called|The user's name is|用户叫|Der Nutzer heißt|ユーザーの名前は) ?")
+# Only who is known to speak is taken off a line: anything else before a colon is a part of what it says.
+_SPEAKER = re.compile(
+    r"^\s*(?:[-*•]\s+)?(?:(?:\d{4}-\d\d-\d\d|\d{1,2} [A-Z][a-z]{2,8} \d{4}):? )?(?:the )?(?:user|用户)[:：]\s+",
+    re.IGNORECASE,
+)
+QUOTE = "    > "  # before the user's own sentence, under the line that rests on it
+_QUOTE = re.compile(r"^\s*> (?:\(asked: [^()]{0,200}\) )?")
+_MESSAGE_HEADER = re.compile(r"^\[\d+\] (?:\d{4}-\d\d-\d\d \d\d:\d\d (?:[A-Z][a-z]{2} )?)?user(?: [^:\n]{1,120})?: ")
+# The day that a reader needs, as a quoted line has it behind the user's own word for it.
+DAY_NOTE = re.compile(
+    r" \[(?:\d{1,2}\.?(?:–\d{1,2}\.?)? )?(?:de )?(?:[^\W\d]{3,10} (?:de )?)?(?:19|20)\d\d(?: – [\w. ]{6,28})?\]"
+    r"| \[(?:19|20)\d\d年[\d月日– 年]{0,28}\]"
+)
+
+
+def bare(line: str) -> str:
+    """Return a line of an entry without the header of a raw message, a quotation's mark, the speaker and the report."""
+    line = _MESSAGE_HEADER.sub("", _QUOTE.sub("", line))
+    line = _SPEAKER.sub("", line)
+    return _LEAD_ZH.sub("", _LEAD.sub("", line))
+
+
+def names_user(line: str, said: Set[str]) -> bool:
+    """Tell whether a line only gives the user a name that is among the words they `said`: the rest is the summary's."""
+    name, frames = _NAMES_USER.subn("", without_said_on(line))
+    return frames > 0 and content_words(name) <= said
+
+
+# What the user said: which lines of a summary, and which rules, a message of theirs bears out or takes back.
+#
+# A line counts as the user's when one passage of one user message holds all of its words, in their order and with the
+# same negations. What users paste or report (code, quotations, forwarded mail, "the page says …") is not their own.
+
 
 PASSAGE = 5  # clauses in a row that a line may take its words from
 TAKEN_BACK = 0.75  # of a rule's words that a clause which ends it must hold
@@ -184,3 +362,133 @@ def _in_order(line: Sequence[str], said: Sequence[str]) -> bool:
         return True  # "answers short" and "short answers"
     rest = iter(said)
     return all(word in rest for word in line)
+
+
+# What others said: which lines of a summary only a tool's output, or what a user pasted, bears out.
+
+
+MOSTLY_OTHERS = 0.6  # of a line's words that others must have said for it to be theirs,
+NOT_OURS = 0.3  # and how many more of them than user and agent
+
+
+def by_others(content: str, messages: Sequence[Message]) -> tuple[int, ...]:
+    """Return the numbers, from 1, of the lines that only a tool's output, or what a user pasted, bears out.
+
+    What the agent said counts with the user's words here: most of what a tool finds is worth keeping, once the agent
+    has made something of it.
+    """
+    by_us = [_of_ours(message) for message in messages]
+    if all(own == message.content for own, message in zip(by_us, messages, strict=True)):
+        return ()
+    ours: set[str] = set()
+    theirs: set[str] = set()
+    for own, message in zip(by_us, messages, strict=True):
+        said = content_words(message.content)
+        theirs |= said
+        ours |= said if own == message.content else content_words(own)
+    if theirs == ours:
+        return ()
+    return tuple(
+        number
+        for number, line in enumerate(content.split("\n"), start=1)
+        if (told := content_words(bare(without_said_on(line))))
+        and len(told & theirs) >= MOSTLY_OTHERS * len(told)
+        and len(told & theirs) - len(told & ours) >= NOT_OURS * len(told)
+        and not names_user(line, ours)
+    )
+
+
+def _of_ours(message: Message) -> str:
+    """Return the part of a message that the user or the agent said."""
+    if message.role == "user":
+        return typed(message.content)
+    return message.content if message.role == "assistant" else ""
+
+
+# Second-hand: which lines of a summary a tool's output or a pasted text said first, before user or agent did.
+#
+# What a page, a log or a forwarded mail states may be true or not; nobody in the conversation vouches for it, also
+# where the agent repeats it. Such a line becomes memory only with its source in it.
+
+
+Source = Literal["tool", "paste"]
+
+WINDOW = 40  # words that one passage may have: in a longer one any line would find its words
+_CUT = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])|\n+")
+_JOINED = re.compile(r"[._/=:-]+")  # `staging.port=80` says what "the staging port is 80" says
+# "According to the page …", "the article says …": a line that names its source needs no mark.
+_NAMED = re.compile(
+    r"^\W*according to (?!(?:the )?(?:user|owner|agent|assistant)\b)|^\W*(?:据|根据)(?!用户)"
+    r"|\b(?:page|article|website|site|post|docs?|documentation|readme|logs?|output|tool|e-?mail|file|report|ticket"
+    r"|changelog|release notes|search results?|advisory)\b"
+    r"[^.]{0,40}?\b(?:says?|states?|claims?|reports?|reads?|warns?|mentions?)\b"
+    r"|(?:网页|页面|文章|工具|文档|日志|邮件|帖子|公告)[^。]{0,8}(?:说|称|写道|写着|显示|声称)",
+    re.IGNORECASE,
+)
+
+
+def sources(content: str, messages: Sequence[Message]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the numbers, from 1, of the lines that a tool's output said first, and of those that pasted text did.
+
+    What the user typed themselves anywhere in `messages` is theirs, whoever else says it.
+    """
+    texts = [part for message in messages for part in _parts(message)]
+    if not any(source and text.strip() for source, text in texts):  # mostly so: no word need be read
+        return (), ()
+    own: set[str] = set()
+    for message in messages:
+        if message.role == "user":
+            own |= content_words(typed(message.content))
+    said = [(source, words) for source, text in texts for words in _windows(text)]
+    found: dict[Source, list[int]] = {"tool": [], "paste": []}
+    for number, line in enumerate(content.split("\n"), start=1):
+        plain = without_said_on(line)
+        told = content_words(bare(plain))
+        told = told if len(told) > 1 else content_words(plain)  # what looked like a speaker may be a name: "Port: 80"
+        if len(told) < 2 or len(told & own) >= MOSTLY_OTHERS * len(told) or names_user(line, own):
+            continue
+        first = next((source for source, words in said if len(told & words) >= MOSTLY_OTHERS * len(told)), None)
+        if first is not None:
+            found[first].append(number)
+    return tuple(found["tool"]), tuple(found["paste"])
+
+
+def names_source(line: str) -> bool:
+    """Tell whether a line says itself where it comes from."""
+    return any(mark in line for pair in MARKS.values() for mark in pair) or _NAMED.search(line) is not None
+
+
+def marked(line: str, source: Source) -> str:
+    """Return `line` with its source named at its end, before the day on which it was said."""
+    plain = without_said_on(line)
+    day = line[len(plain) :].strip()
+    english, chinese = MARKS[source]
+    mark = chinese if sum(map(is_cjk, plain)) * 4 > len(plain) else f" {english}"
+    return f"{plain.rstrip(' .。')}{mark}{' ' + day if day else ''}"
+
+
+def _parts(message: Message) -> Iterator[tuple[Source | None, str]]:
+    """Yield who said it (None: the agent) and what; of the user only what was pasted."""
+    if message.role == "user":
+        kept = {line.strip() for line in typed(message.content).split("\n")}
+        rest = [line for line in message.content.split("\n") if line.strip() not in kept]
+        yield "paste", "\n".join([*rest, *quotations(message.content)])
+    elif message.role in ("tool", "assistant"):
+        yield ("tool" if message.role == "tool" else None), message.content
+
+
+def _windows(text: str) -> Iterator[frozenset[str]]:
+    """Yield the words of `text`, a sentence or two at a time."""
+    before: frozenset[str] = frozenset()
+    for sentence in filter(None, _CUT.split(text)):
+        for piece in _pieces(sentence.split()):
+            words = content_words(piece)
+            if _JOINED.search(piece):
+                words |= content_words(_JOINED.sub(" ", piece))
+            if words:
+                yield before | words
+                before = words
+
+
+def _pieces(words: Sequence[str]) -> Iterable[str]:
+    return (" ".join(words[start : start + WINDOW]) for start in range(0, len(words), WINDOW))

@@ -20,8 +20,7 @@ from collections.abc import Iterator, Sequence
 
 from dream.errors import SettingsError
 from dream.redact import forms, named
-from dream.redact.forms import Finder, Span
-from dream.redact.values import regex
+from dream.redact.forms import Finder, Span, regex
 
 _MARK = r"(\[REDACTED:[a-z0-9-]+\])"
 _MAX_ROUNDS = 5  # a replacement can lay open what was part of a longer word before; twice is the most seen

@@ -7,8 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from dream.redact.forms import Span, lowered, table
-from dream.redact.values import looks_secret, mixed, random, regex, stark, strong
+from dream.redact.forms import Span, looks_secret, lowered, mixed, random, regex, stark, strong, table
 
 _Q = r"(?:\\{1,7}[\"']|[\"'`]|&quot;|&#34;|%22|\\u0022)"
 _WHICH = (

@@ -15,13 +15,11 @@ from dataclasses import dataclass, field
 from datetime import UTC
 from itertools import pairwise
 
+from dream.language.words import LABELS
 from dream.transcripts import times
-from dream.transcripts.places import Place
-from dream.transcripts.reader import Pair
-from dream.transcripts.scanning import CHUNK, MAX_RECORD
-from dream.transcripts.source import Head, Source
+from dream.transcripts.records import CHUNK, MAX_RECORD
+from dream.transcripts.source import Head, Pair, Place, Source
 from dream.transcripts.turns import Options, Turns, role
-from dream.vocabulary import LABELS
 
 name = "text"
 grows = False  # what is added to a text may belong to its last message

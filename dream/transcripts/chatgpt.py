@@ -12,12 +12,9 @@ from collections.abc import Iterator
 
 from dream.errors import TranscriptError
 from dream.models import Message
-from dream.transcripts import fields, times
-from dream.transcripts.fields import Json
-from dream.transcripts.parts import call
-from dream.transcripts.places import Place
-from dream.transcripts.reader import Pair
-from dream.transcripts.source import Head, Record, Source, records_in
+from dream.transcripts import parts, times
+from dream.transcripts.parts import Json, call
+from dream.transcripts.source import Head, Pair, Place, Record, Source, records_in
 from dream.transcripts.turns import Options, Turns
 
 name = "chatgpt"
@@ -44,7 +41,7 @@ def read(source: Source, options: Options) -> Iterator[Pair]:
     size = 0
     for number, record in enumerate(_conversations(source)):
         value = record.value
-        session = fields.key(value, "conversation_id", "id") or f"{source.default_id}/{number}"
+        session = parts.key(value, "conversation_id", "id") or f"{source.default_id}/{number}"
         turns = Turns(options)
         pairs = [
             (f"{name}:{session}", message)
@@ -94,7 +91,7 @@ def _members(source: Source) -> Iterator[Record]:
 
 def _branch(conversation: Json, source: Source, at_line: int) -> Iterator[tuple[str, Json]]:
     """Yield (node's id, message) from the root to the node that was seen last."""
-    nodes = {key: node for key, node in fields.table(conversation, "mapping").items() if isinstance(node, dict)}
+    nodes = {key: node for key, node in parts.table(conversation, "mapping").items() if isinstance(node, dict)}
     current = conversation.get("current_node")
     if not isinstance(current, str) or current not in nodes:
         current = max(nodes, key=lambda key: (_time(nodes[key]), key), default=None)
@@ -110,26 +107,26 @@ def _branch(conversation: Json, source: Source, at_line: int) -> Iterator[tuple[
     for key in reversed(path):
         said = nodes[key].get("message")
         if isinstance(said, dict):
-            yield fields.key(said, "id") or key, said
+            yield parts.key(said, "id") or key, said
 
 
 def _time(node: Json) -> float:
-    moment = fields.table(node, "message").get("create_time")
+    moment = parts.table(node, "message").get("create_time")
     return float(moment) if isinstance(moment, int | float) and abs(moment) < 1e15 else 0.0
 
 
 def _messages(said: Json, identity: str, turns: Turns) -> Iterator[Message]:
-    author, content, about = fields.table(said, "author"), fields.table(said, "content"), fields.table(said, "metadata")
+    author, content, about = parts.table(said, "author"), parts.table(said, "content"), parts.table(said, "metadata")
     hidden = ("is_visually_hidden_from_conversation", "is_user_system_message")
     if any(about.get(mark) is True for mark in hidden):
         return
     who, kind, at = author.get("role", "user"), content.get("content_type", "text"), said.get("create_time")
-    told = fields.first(content, "parts", "text", "result")
+    told = parts.first(content, "parts", "text", "result")
     to = said.get("recipient", "all")
     if who == "tool":
         # What memory or a search recalled is nobody's word; only what a tool showed is kept.
         if kind in _SHOWN and author.get("name") != "bio":
-            yield from turns.result(told, answers=None, at=at, identity=identity, name=fields.text(author, "name"))
+            yield from turns.result(told, answers=None, at=at, identity=identity, name=parts.text_of(author, "name"))
     elif who == "assistant" and isinstance(to, str) and to != "all":
         shown = told[0] if isinstance(told, list) and told else told
         asked = call({"id": identity, "name": to, "input": shown})

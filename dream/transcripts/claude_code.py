@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dream.transcripts import fields
-from dream.transcripts.fields import Json
-from dream.transcripts.places import Place
-from dream.transcripts.reader import Pair
-from dream.transcripts.source import Head, Source
+from dream.transcripts import parts
+from dream.transcripts.parts import Json
+from dream.transcripts.source import Head, Pair, Place, Source
 from dream.transcripts.turns import Options
 
 name = "claude-code"
@@ -43,20 +41,20 @@ def read(source: Source, options: Options) -> Iterator[Pair]:
     state, default = source.carried, source.default_id
     for record in source.records():
         row = record.value
-        session = state.session = fields.key(row, "sessionId") or state.session or default
+        session = state.session = parts.key(row, "sessionId") or state.session or default
         if row.get("type") not in ("user", "assistant") or _left_out(row):
             continue
         sidechain = row.get("isSidechain") is True
         if sidechain and not options.include_subagents:
             continue
-        own = f"{session}/{fields.key(row, 'agentId') or 'sidechain'}" if sidechain else session
-        said = fields.table(row, "message")
+        own = f"{session}/{parts.key(row, 'agentId') or 'sidechain'}" if sidechain else session
+        said = parts.table(row, "message")
         who = "assistant" if row["type"] == "assistant" else "user"
         for message in state.turns_of(own, options).said(
             who,  # type: ignore[arg-type]
-            fields.first(said, "content", "text"),
-            at=fields.first(row, "timestamp"),
-            identity=fields.key(row, "uuid") or fields.key(said, "id"),
+            parts.first(said, "content", "text"),
+            at=parts.first(row, "timestamp"),
+            identity=parts.key(row, "uuid") or parts.key(said, "id"),
         ):
             yield f"{name}:{own}", message
 
@@ -65,4 +63,4 @@ def _left_out(row: Json) -> bool:
     """Say whether a row is not a person's or the model's: meta rows, compaction summaries, the harness's answers."""
     if any(row.get(mark) is True for mark in ("isMeta", "isCompactSummary", "isApiErrorMessage")):
         return True
-    return fields.table(row, "message").get("model") == "<synthetic>"
+    return parts.table(row, "message").get("model") == "<synthetic>"

@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dream.models import Message
-from dream.transcripts import fields
-from dream.transcripts.fields import Json
-from dream.transcripts.parts import call
-from dream.transcripts.places import Place
-from dream.transcripts.reader import Pair
-from dream.transcripts.source import Head, Source
+from dream.transcripts import parts
+from dream.transcripts.parts import Json, call
+from dream.transcripts.source import Head, Pair, Place, Source
 from dream.transcripts.turns import Options, Turns, role
 
 name = "codex"
@@ -45,13 +42,13 @@ def read(source: Source, options: Options) -> Iterator[Pair]:
         row = record.value
         payload = row["payload"] if isinstance(row.get("payload"), dict) else row
         if row.get("type") == "session_meta" or "instructions" in row:
-            state.session = state.session or fields.key(payload, "id")
+            state.session = state.session or parts.key(payload, "id")
             if _is_subagent(payload) and not options.include_subagents:
                 state.over = True
                 return
         if payload is not row and row.get("type") != "response_item":
             continue
-        for message in _item(payload, fields.first(row, "timestamp"), turns):
+        for message in _item(payload, parts.first(row, "timestamp"), turns):
             yield f"{name}:{state.session or default}", message
 
 
@@ -65,20 +62,20 @@ def _item(item: Json, at: object, turns: Turns) -> Iterator[Message]:
     if not isinstance(kind, str) or kind == "message":
         who, person = role(item.get("role"))
         if who in ("user", "assistant") and "content" in item:
-            yield from turns.said(who, item["content"], at=at, identity=fields.key(item, "id"), name=person)
+            yield from turns.said(who, item["content"], at=at, identity=parts.key(item, "id"), name=person)
     elif kind.endswith("_output"):
-        content = fields.first(item, "output", "tools", "result")
-        yield from turns.result(_output(content), answers=fields.key(item, "call_id"), at=at)
+        content = parts.first(item, "output", "tools", "result")
+        yield from turns.result(_output(content), answers=parts.key(item, "call_id"), at=at)
     elif kind.endswith("_call"):
         action = item.get("action")  # of local_shell_call and web_search_call
         asked = item if action is None else {**item, "arguments": action}
         own = {"name": kind.removesuffix("_call")} | asked
-        yield from turns.said("assistant", "", at=at, calls=[call(own | {"id": fields.key(item, "call_id", "id")})])
+        yield from turns.said("assistant", "", at=at, calls=[call(own | {"id": parts.key(item, "call_id", "id")})])
 
 
 def _output(content: object) -> object:
     """Take the output out of `{"output": "…", "metadata": {…}}`, which comes as an object or as JSON in a string."""
-    opened = fields.opened(content)
+    opened = parts.opened(content)
     if isinstance(opened, dict) and isinstance(opened.get("output"), str):
         return opened["output"]
     return content

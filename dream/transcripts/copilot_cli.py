@@ -10,12 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dream.models import Message
-from dream.transcripts import fields
-from dream.transcripts.fields import Json
-from dream.transcripts.parts import call
-from dream.transcripts.places import Place
-from dream.transcripts.reader import Pair
-from dream.transcripts.source import Head, Source
+from dream.transcripts import parts
+from dream.transcripts.parts import Json, call
+from dream.transcripts.source import Head, Pair, Place, Source
 from dream.transcripts.turns import Options, Turns
 
 name = "copilot-cli"
@@ -43,30 +40,30 @@ def read(source: Source, options: Options) -> Iterator[Pair]:
     state, default = source.carried, source.default_id
     turns = state.turns_of("", options)
     for record in source.records():
-        row, data = record.value, fields.table(record.value, "data")
+        row, data = record.value, parts.table(record.value, "data")
         if row.get("type") == "session.start":
-            state.session = state.session or fields.key(data, "sessionId")
-        if fields.key(data, "parentToolCallId") and not options.include_subagents:
+            state.session = state.session or parts.key(data, "sessionId")
+        if parts.key(data, "parentToolCallId") and not options.include_subagents:
             continue
         for message in _messages(row, data, turns, state.told):
             yield f"{name}:{state.session or default}", message
 
 
 def _messages(row: Json, data: Json, turns: Turns, prompts: set[str]) -> Iterator[Message]:
-    kind, at, identity = row.get("type"), row.get("timestamp"), fields.key(row, "id")
+    kind, at, identity = row.get("type"), row.get("timestamp"), parts.key(row, "id")
     if kind == "user.message":
         if not str(data.get("source")).startswith(_NOT_TYPED) and _is_new(data.get("content"), "said", prompts):
             yield from turns.said("user", data.get("content"), at=at, identity=identity)
     elif kind == "hook.start" and data.get("hookType") == "userPromptSubmitted":
-        asked = fields.table(data, "input")
+        asked = parts.table(data, "input")
         if _is_new(asked.get("prompt"), "hooked", prompts):
             yield from turns.said("user", asked.get("prompt"), at=asked.get("timestamp") or at, identity=identity)
     elif kind == "assistant.message":
         prompts.clear()
-        calls = [call(block) for block in fields.tables(data, "toolRequests")]
+        calls = [call(block) for block in parts.tables(data, "toolRequests")]
         yield from turns.said("assistant", data.get("content"), at=at, identity=identity, calls=calls)
     elif kind == "tool.execution_complete":
-        yield from turns.result(_output(data), answers=fields.key(data, "toolCallId"), at=at, identity=identity)
+        yield from turns.result(_output(data), answers=parts.key(data, "toolCallId"), at=at, identity=identity)
 
 
 def _is_new(prompt: object, where: str, prompts: set[str]) -> bool:
@@ -80,5 +77,5 @@ def _is_new(prompt: object, where: str, prompts: set[str]) -> bool:
 
 
 def _output(data: Json) -> object:
-    found = fields.first(fields.table(data, "result"), "content", "detailedContent")
-    return found if found is not None else fields.first(fields.table(data, "error"), "message") or data.get("error")
+    found = parts.first(parts.table(data, "result"), "content", "detailedContent")
+    return found if found is not None else parts.first(parts.table(data, "error"), "message") or data.get("error")

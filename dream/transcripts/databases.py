@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from dream.errors import TranscriptError
-from dream.transcripts.fields import Json
+from dream.transcripts.parts import Json
 from dream.transcripts.source import Source
 
 if TYPE_CHECKING:

@@ -8,12 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dream.models import Message
-from dream.transcripts import fields
-from dream.transcripts.fields import Json
-from dream.transcripts.parts import call
-from dream.transcripts.places import Place
-from dream.transcripts.reader import Pair
-from dream.transcripts.source import Head, Source
+from dream.transcripts import parts
+from dream.transcripts.parts import Json, call
+from dream.transcripts.source import Head, Pair, Place, Source
 from dream.transcripts.turns import Options, Turns
 
 name = "gemini-cli"
@@ -37,21 +34,21 @@ def read(source: Source, options: Options) -> Iterator[Pair]:
     """Yield the messages of the session."""
     header, _ = source.header()
     state, default = source.carried, source.default_id
-    state.session = state.session or fields.key(header, "sessionId")
+    state.session = state.session or parts.key(header, "sessionId")
     turns = state.turns_of("", options)
     for record in source.records():
-        rows = fields.tables(record.value, "messages") or [record.value]
-        state.session = state.session or fields.key(record.value, "sessionId")
+        rows = parts.tables(record.value, "messages") or [record.value]
+        state.session = state.session or parts.key(record.value, "sessionId")
         for row in rows:
             for message in _messages(row, turns, state.told):
                 yield f"{name}:{state.session or default}", message
 
 
 def _messages(row: Json, turns: Turns, told: set[str]) -> Iterator[Message]:
-    kind, at, identity = row.get("type", "user"), row.get("timestamp"), fields.key(row, "id")
+    kind, at, identity = row.get("type", "user"), row.get("timestamp"), parts.key(row, "id")
     if kind not in ("user", "gemini") or "content" not in row:
         return
-    blocks = [block for block in fields.tables(row, "toolCalls") if _is_new(block, told)]
+    blocks = [block for block in parts.tables(row, "toolCalls") if _is_new(block, told)]
     again = identity is not None and identity in told
     told.update([identity] if identity else [])
     made = list(
@@ -59,7 +56,7 @@ def _messages(row: Json, turns: Turns, told: set[str]) -> Iterator[Message]:
             "user" if kind == "user" else "assistant",
             "" if again else row["content"],
             at=at,
-            identity=f"{identity}+{fields.key(blocks[0], 'id')}" if again and blocks else identity,
+            identity=f"{identity}+{parts.key(blocks[0], 'id')}" if again and blocks else identity,
             calls=[call(block) for block in blocks],
         )
     )
@@ -75,7 +72,7 @@ def _messages(row: Json, turns: Turns, told: set[str]) -> Iterator[Message]:
 
 def _is_new(block: Json, told: set[str]) -> bool:
     """Note a call by its id and whether it has its result; say whether that is new."""
-    identity = fields.key(block, "id")
+    identity = parts.key(block, "id")
     if identity is None:
         return True
     if f"call {identity}" in told:
@@ -91,6 +88,6 @@ def _output(result: object) -> object:
         if not isinstance(item, dict):
             found.append(item)
             continue
-        response = fields.table(fields.table(item, "functionResponse"), "response")
-        found.append(fields.first(response, "output", "error") or response or item)
+        response = parts.table(parts.table(item, "functionResponse"), "response")
+        found.append(parts.first(response, "output", "error") or response or item)
     return found[0] if len(found) == 1 else found

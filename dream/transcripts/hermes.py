@@ -9,12 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from dream.models import Message
-from dream.transcripts import databases, fields
-from dream.transcripts.fields import Json
-from dream.transcripts.parts import call
-from dream.transcripts.places import Place
-from dream.transcripts.reader import Pair
-from dream.transcripts.source import Head, Source
+from dream.transcripts import databases, parts
+from dream.transcripts.parts import Json, call
+from dream.transcripts.source import Head, Pair, Place, Source
 from dream.transcripts.turns import Options, Turns, role
 
 name = "hermes"
@@ -35,7 +32,7 @@ def recognises(head: Head) -> bool:
     return any(
         "session_id" in row and "role" in row and not _MARKS.isdisjoint(row)
         for record in head.records
-        for row in [record, *fields.tables(record, "messages")[:1]]
+        for row in [record, *parts.tables(record, "messages")[:1]]
     )
 
 
@@ -51,18 +48,18 @@ def read(source: Source, options: Options) -> Iterator[Pair]:
 
 def _exported(source: Source, options: Options) -> Iterator[tuple[str, Json]]:
     header, _ = source.header()
-    about = fields.table(header, "session")
-    default = fields.key(about, "id") or source.default_id
+    about = parts.table(header, "session")
+    default = parts.key(about, "id") or source.default_id
     if about.get("source") in _SILENT and not options.include_subagents:
         return
     rows = (record.value for record in source.records())
     for record in rows if source.shape == "lines" else _in_order(list(rows)):
-        inner = _in_order(fields.tables(record, "messages"))
+        inner = _in_order(parts.tables(record, "messages"))
         if inner and record.get("source") in _SILENT and not options.include_subagents:
             continue
-        own = fields.key(record, "id") if inner else None
+        own = parts.key(record, "id") if inner else None
         for row in inner or [record]:
-            yield fields.key(row, "session_id") or own or default, row
+            yield parts.key(row, "session_id") or own or default, row
 
 
 def _in_order(rows: list[Json]) -> list[Json]:
@@ -82,21 +79,21 @@ def _database(source: Source, options: Options) -> Iterator[tuple[str, Json]]:
     order = ("session_id", "timestamp", "id")
     for row in databases.rows(source, "messages", order, newest=("session_id", "timestamp")):
         if row.get("session_id") not in silent:
-            yield fields.key(row, "session_id") or default, row
+            yield parts.key(row, "session_id") or default, row
 
 
 def _messages(row: Json, turns: Turns) -> Iterator[Message]:
     who, person = role(row.get("role"))
-    at, number, content = row.get("timestamp"), fields.key(row, "id"), row.get("content")
+    at, number, content = row.get("timestamp"), parts.key(row, "id"), row.get("content")
     identity = number and f"hermes-message-{number}"  # of the whole database
     if row.get("active") in (0, False):
         return
     if isinstance(content, str) and content.startswith(_JSON):
-        content = fields.opened(content.removeprefix(_JSON))
+        content = parts.opened(content.removeprefix(_JSON))
     if who == "tool":
-        answers, tool = fields.key(row, "tool_call_id"), fields.text(row, "tool_name")
+        answers, tool = parts.key(row, "tool_call_id"), parts.text_of(row, "tool_name")
         yield from turns.result(content, answers=answers, at=at, identity=identity, name=tool)
     elif who is not None:
-        asked = {"tool_calls": fields.opened(row.get("tool_calls"))}
-        calls = [call(block) for block in fields.tables(asked, "tool_calls")]
+        asked = {"tool_calls": parts.opened(row.get("tool_calls"))}
+        calls = [call(block) for block in parts.tables(asked, "tool_calls")]
         yield from turns.said(who, content, at=at, identity=identity, name=person, calls=calls)

@@ -10,12 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dream.models import Message
-from dream.transcripts import fields, pi
-from dream.transcripts.fields import Json
-from dream.transcripts.parts import call
-from dream.transcripts.places import Place
-from dream.transcripts.reader import Pair
-from dream.transcripts.source import Head, Source
+from dream.transcripts import parts, pi
+from dream.transcripts.parts import Json, call
+from dream.transcripts.source import Head, Pair, Place, Source
 from dream.transcripts.turns import Options, Turns
 
 name = "letta-code"
@@ -41,10 +38,10 @@ def read(source: Source, options: Options) -> Iterator[Pair]:
         row = record.value
         if _is_local(row):
             agent, session = _owner(row)
-            found = pi.messages(row, turns, _time(row), f"{agent}/{session}/{fields.key(row, 'id')}")
+            found = pi.messages(row, turns, _time(row), f"{agent}/{session}/{parts.key(row, 'id')}")
             session = f"{agent}/{session}"
         else:
-            session = fields.key(row, "conversation_id") or default
+            session = parts.key(row, "conversation_id") or default
             found = _messages(row, turns)
         for message in found:
             yield f"{name}:{session}", message
@@ -60,19 +57,19 @@ def _is_local(row: Json) -> bool:
 
 
 def _owner(row: Json) -> tuple[str, str]:
-    about = fields.table(row, "metadata")
-    return fields.key(about, "agent_id") or "", fields.key(about, "conversation_id") or ""
+    about = parts.table(row, "metadata")
+    return parts.key(about, "agent_id") or "", parts.key(about, "conversation_id") or ""
 
 
 def _time(row: Json) -> object:
     """Return when a message was said, where that is told: else it counts the message."""
-    at, number = row.get("timestamp"), (fields.key(row, "id") or "").rpartition("-")[2]
+    at, number = row.get("timestamp"), (parts.key(row, "id") or "").rpartition("-")[2]
     made_up = number.isdecimal() and at == COUNTED_FROM + 1_000 * int(number)
     return None if made_up else at
 
 
 def _messages(row: Json, turns: Turns) -> Iterator[Message]:
-    kind, at, identity = row.get("kind", "user"), row.get("captured_at"), fields.key(row, "source_line_id")
+    kind, at, identity = row.get("kind", "user"), row.get("captured_at"), parts.key(row, "source_line_id")
     if kind in ("user", "assistant"):
         yield from turns.said(kind, row.get("text"), at=at, identity=identity)
     elif kind == "tool_call":

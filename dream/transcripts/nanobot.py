@@ -10,12 +10,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dream.models import Message
-from dream.transcripts import fields
-from dream.transcripts.fields import Json
-from dream.transcripts.parts import call
-from dream.transcripts.places import Place
-from dream.transcripts.reader import Pair
-from dream.transcripts.source import Head, Source
+from dream.transcripts import parts
+from dream.transcripts.parts import Json, call
+from dream.transcripts.source import Head, Pair, Place, Source
 from dream.transcripts.turns import Options, Turns, role
 
 name = "nanobot"
@@ -42,7 +39,7 @@ def read(source: Source, options: Options) -> Iterator[Pair]:
     for record in source.records():
         row = record.value
         if row.get("_type") == "metadata":
-            state.session = fields.key(row, "key") or state.session
+            state.session = parts.key(row, "key") or state.session
             state.number = _summarised(row.get("last_consolidated"), source)
         session = state.session or default
         if "_type" in row:
@@ -67,11 +64,11 @@ def _summarised(value: object, source: Source) -> int:
 
 def _message(row: Json, turns: Turns) -> Iterator[Message]:
     who, person = role(row.get("role"))
-    at, identity = row.get("timestamp"), fields.key(row, "id")
-    named = fields.text(row, "name") or person
+    at, identity = row.get("timestamp"), parts.key(row, "id")
+    named = parts.text_of(row, "name") or person
     if who == "tool":
         return turns.result(
-            row.get("content"), answers=fields.key(row, "tool_call_id"), at=at, identity=identity, name=named
+            row.get("content"), answers=parts.key(row, "tool_call_id"), at=at, identity=identity, name=named
         )
-    calls = [call(block) for block in fields.tables(row, "tool_calls")]
+    calls = [call(block) for block in parts.tables(row, "tool_calls")]
     return turns.said(who, row.get("content"), at=at, identity=identity, name=named, calls=calls) if who else iter(())

@@ -9,12 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dream.transcripts import fields
-from dream.transcripts.fields import Json
-from dream.transcripts.parts import Call, call
-from dream.transcripts.places import Place
-from dream.transcripts.reader import Pair
-from dream.transcripts.source import Head, Source
+from dream.transcripts import parts
+from dream.transcripts.parts import Call, Json, call
+from dream.transcripts.source import Head, Pair, Place, Source
 from dream.transcripts.turns import Options, Turns, role
 
 name = "openai"
@@ -36,20 +33,20 @@ def recognises(head: Head) -> bool:
 def read(source: Source, options: Options) -> Iterator[Pair]:
     """Yield the messages of each conversation in the file."""
     header, _ = source.header()
-    default = fields.key(header, *_SESSIONS) or source.default_id
-    begun = fields.first(header, *_TIMES)
+    default = parts.key(header, *_SESSIONS) or source.default_id
+    begun = parts.first(header, *_TIMES)
     state = source.carried
     for record in source.records():
         inner = _conversation(record.value)
         if inner is None:
-            session = fields.key(record.value, *_SESSIONS[:-1]) or default
+            session = parts.key(record.value, *_SESSIONS[:-1]) or default
             turns = state.turns_of(session, options)
             turns.day = turns.day or begun
             yield from _message(record.value, session, turns)
             continue
-        session = fields.key(record.value, *_SESSIONS) or (f"{default}/{state.number}" if state.number else default)
+        session = parts.key(record.value, *_SESSIONS) or (f"{default}/{state.number}" if state.number else default)
         state.number += 1
-        own = Turns(options, fields.first(record.value, *_TIMES))
+        own = Turns(options, parts.first(record.value, *_TIMES))
         for value in inner:
             yield from _message(value, session, own)
 
@@ -57,7 +54,7 @@ def read(source: Source, options: Options) -> Iterator[Pair]:
 def _conversation(record: Json) -> list[Json] | None:
     """Return the messages of a record that is a whole conversation, or None."""
     for field in _MESSAGES:
-        found = fields.tables(record, field)
+        found = parts.tables(record, field)
         if any(_is_message(item) for item in found):
             return found
     return None
@@ -69,15 +66,15 @@ def _is_message(record: Json) -> bool:
 
 
 def _message(record: Json, session: str, turns: Turns) -> Iterator[Pair]:
-    who, person = role(fields.first(record, "role", "from", "speaker", "sender", "author"))
+    who, person = role(parts.first(record, "role", "from", "speaker", "sender", "author"))
     if who is None:
-        turns.instructed(fields.first(record, "content", "text", "value"))
+        turns.instructed(parts.first(record, "content", "text", "value"))
         return
-    at, identity = fields.first(record, *_TIMES), fields.key(record, "id", "uuid", "message_id")
-    content = fields.first(record, "content", "text", "value")
-    named = fields.text(record, "name", "speaker", "author_name") or person
+    at, identity = parts.first(record, *_TIMES), parts.key(record, "id", "uuid", "message_id")
+    content = parts.first(record, "content", "text", "value")
+    named = parts.text_of(record, "name", "speaker", "author_name") or person
     if who == "tool":
-        answers = fields.key(record, "tool_call_id", "call_id")
+        answers = parts.key(record, "tool_call_id", "call_id")
         found = turns.result(content, answers=answers, at=at, identity=identity, name=named)
     else:
         found = turns.said(who, content, at=at, identity=identity, name=named, calls=_calls(record))
@@ -86,6 +83,6 @@ def _message(record: Json, session: str, turns: Turns) -> Iterator[Pair]:
 
 
 def _calls(record: Json) -> list[Call]:
-    calls = [call(block) for block in fields.tables(record, "tool_calls")]
-    old = fields.table(record, "function_call")
+    calls = [call(block) for block in parts.tables(record, "tool_calls")]
+    old = parts.table(record, "function_call")
     return [*calls, call(old)] if old else calls

@@ -12,12 +12,9 @@ import re
 from collections.abc import Iterator
 
 from dream.models import Message
-from dream.transcripts import databases, fields
-from dream.transcripts.fields import Json
-from dream.transcripts.parts import IMAGE, call
-from dream.transcripts.places import Place
-from dream.transcripts.reader import Pair
-from dream.transcripts.source import Head, Source
+from dream.transcripts import databases, parts
+from dream.transcripts.parts import IMAGE, Json, call
+from dream.transcripts.source import Head, Pair, Place, Source
 from dream.transcripts.turns import Options, Turns
 
 name = "opencode"
@@ -58,16 +55,16 @@ def read(source: Source, options: Options) -> Iterator[Pair]:
             continue
         if session != before:
             turns, before = Turns(options), session
-        about, said = fields.opened(row["about"]), fields.opened(row["said"])
+        about, said = parts.opened(row["about"]), parts.opened(row["said"])
         if isinstance(about, dict) and isinstance(said, dict):
             said = _unquoted(said) if session in unasked and about.get("role") == "user" else said
-            for message in _messages(about, said, turns, fields.key(row, "id"), row["at"]):
+            for message in _messages(about, said, turns, parts.key(row, "id"), row["at"]):
                 yield f"{name}:{session}", message
 
 
 def _is_unasked(session: Json) -> bool:
     """Return whether `opencode run` made a session."""
-    rules = fields.tables({"rules": fields.opened(session.get("permission"))}, "rules")
+    rules = parts.tables({"rules": parts.opened(session.get("permission"))}, "rules")
     return any(rule.get("permission") == "question" and rule.get("action") == "deny" for rule in rules)
 
 
@@ -78,20 +75,20 @@ def _unquoted(said: Json) -> Json:
 
 
 def _exported(source: Source, options: Options) -> Iterator[Pair]:
-    info, turns = fields.table(source.header()[0], "info"), Turns(options)
-    if fields.key(info, "parentID") and not options.include_subagents:
+    info, turns = parts.table(source.header()[0], "info"), Turns(options)
+    if parts.key(info, "parentID") and not options.include_subagents:
         return
-    session = fields.key(info, "id") or source.default_id
+    session = parts.key(info, "id") or source.default_id
     for record in source.records():
-        about = fields.table(record.value, "info")
-        for said in fields.tables(record.value, "parts"):
-            for message in _messages(about, said, turns, fields.key(said, "id"), None):
+        about = parts.table(record.value, "info")
+        for said in parts.tables(record.value, "parts"):
+            for message in _messages(about, said, turns, parts.key(said, "id"), None):
                 yield f"{name}:{session}", message
 
 
 def _messages(about: Json, said: Json, turns: Turns, identity: str | None, at: object) -> Iterator[Message]:
     who, kind = about.get("role"), said.get("type")
-    at = fields.first(fields.table(said, "time"), "start") or fields.first(fields.table(about, "time"), "created") or at
+    at = parts.first(parts.table(said, "time"), "start") or parts.first(parts.table(about, "time"), "created") or at
     if who not in ("user", "assistant") or said.get("synthetic") is True or said.get("ignored") is True:
         return
     if kind == "text":
@@ -103,13 +100,13 @@ def _messages(about: Json, said: Json, turns: Turns, identity: str | None, at: o
 
 
 def _tool(said: Json, turns: Turns, identity: str | None, at: object) -> Iterator[Message]:
-    state = fields.table(said, "state")
-    when = fields.table(state, "time")
-    asked = call({"id": fields.key(said, "callID"), "name": said.get("tool"), "input": state.get("input")})
-    made = list(turns.said("assistant", "", at=fields.first(when, "start") or at, identity=identity, calls=[asked]))
+    state = parts.table(said, "state")
+    when = parts.table(state, "time")
+    asked = call({"id": parts.key(said, "callID"), "name": said.get("tool"), "input": state.get("input")})
+    made = list(turns.said("assistant", "", at=parts.first(when, "start") or at, identity=identity, calls=[asked]))
     yield from made
-    answer = fields.first(state, "output", "error")
+    answer = parts.first(state, "output", "error")
     if made and answer is not None:
         own = identity and f"{identity}#1"
-        at = fields.first(when, "end") or at
+        at = parts.first(when, "end") or at
         yield from turns.result(answer, answers=made[0].calls[0], at=at, identity=own)

@@ -12,7 +12,63 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dream.transcripts import clean, fields
+import orjson
+
+from dream.transcripts import clean
+
+# Look into foreign JSON, where any field may be absent or of any type.
+
+
+# The one place of `Any` here: what an agent wrote is checked field by field, where it is used.
+Json = dict[str, Any]
+
+
+def text_of(record: Mapping[str, Any], *names: str) -> str | None:
+    """Return the first of the named fields that is a string with something in it."""
+    for name in names:
+        value = record.get(name)
+        if isinstance(value, str) and value.strip():
+            return value
+    return None
+
+
+def key(record: Mapping[str, Any], *names: str) -> str | None:
+    """Return the first of the named fields that can be an id: a string, or a number as a string."""
+    for name in names:
+        value = record.get(name)
+        if isinstance(value, str) and value.strip():
+            return value.strip()
+        if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**30:
+            return str(value)
+    return None
+
+
+def table(record: Mapping[str, Any], name: str) -> Json:
+    """Return the named field if it is an object, else an empty one."""
+    value = record.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def tables(record: Mapping[str, Any], name: str) -> list[Json]:
+    """Return the objects in the named field, if it is a list of them."""
+    value = record.get(name)
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def first(record: Mapping[str, Any], *names: str) -> Any:
+    """Return the first of the named fields that is there and not null."""
+    return next((record[name] for name in names if record.get(name) is not None), None)
+
+
+def opened(value: Any) -> Any:
+    """Return the JSON in a string that holds an object or a list, else the value itself."""
+    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
+        return value
+    try:
+        return orjson.loads(value)
+    except ValueError:
+        return value
+
 
 IMAGE = "[image]"  # where the user showed one
 LINE_CHARS = 160  # of a tool call's line
@@ -95,26 +151,26 @@ def text(content: object) -> str:
 
 def call(block: Mapping[str, Any]) -> Call:
     """Read a tool call of any shape: `{name, input}`, `{name, arguments}`, `{function: {name, arguments}}`."""
-    function = fields.table(block, "function")
-    name = fields.text(function, "name") or fields.text(block, "name", "toolName", "tool_name", "tool") or "tool"
-    arguments = fields.first(function, "arguments", "args")
+    function = table(block, "function")
+    name = text_of(function, "name") or text_of(block, "name", "toolName", "tool_name", "tool") or "tool"
+    arguments = first(function, "arguments", "args")
     if arguments is None:
-        arguments = fields.first(block, "input", "arguments", "args", "argsText")
-    identity = fields.key(block, "id", "call_id", "tool_call_id", "toolCallId", "callID")
+        arguments = first(block, "input", "arguments", "args", "argsText")
+    identity = key(block, "id", "call_id", "tool_call_id", "toolCallId", "callID")
     return Call(identity, name, line(name, arguments), _whole(name, arguments))
 
 
 def line(name: str, arguments: object) -> str:
     """Show a call as `→ Bash(git status)`: the name and its most telling argument, at most 160 characters."""
-    telling = clean.images(_telling(fields.opened(arguments)))
+    telling = clean.images(_telling(opened(arguments)))
     shown = " ".join(f"→ {name}({telling[: 4 * LINE_CHARS]})".replace("\0", "").split())
     return shown if len(shown) <= LINE_CHARS else shown[: LINE_CHARS - 2] + "…)"
 
 
 def _whole(name: str, arguments: object) -> str:
     """Show a call with all its arguments, as they came or as JSON; as its line does where there is but one."""
-    opened = fields.opened(arguments)
-    alone = opened.values() if isinstance(opened, dict) and len(opened) < 2 else [opened]
+    inside = opened(arguments)
+    alone = inside.values() if isinstance(inside, dict) and len(inside) < 2 else [inside]
     told = next(iter(alone), "")
     if isinstance(told, str):
         return clean.images(f"→ {name}({told})")
@@ -162,8 +218,8 @@ def _block_text(block: Mapping[str, Any]) -> str:
 
 
 def _result(block: Mapping[str, Any]) -> Result:
-    answers = fields.key(block, "tool_use_id", "tool_call_id", "toolCallId", "call_id")
-    return Result(answers, text(fields.first(block, "content", "output", "result")), fields.text(block, "toolName"))
+    answers = key(block, "tool_use_id", "tool_call_id", "toolCallId", "call_id")
+    return Result(answers, text(first(block, "content", "output", "result")), text_of(block, "toolName"))
 
 
 def _only_blocks(content: object) -> bool:

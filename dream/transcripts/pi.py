@@ -10,11 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dream.models import Message
-from dream.transcripts import fields
-from dream.transcripts.fields import Json
-from dream.transcripts.places import Place
-from dream.transcripts.reader import Pair
-from dream.transcripts.source import Head, Source
+from dream.transcripts import parts
+from dream.transcripts.parts import Json
+from dream.transcripts.source import Head, Pair, Place, Source
 from dream.transcripts.turns import Options, Turns
 
 KEY = "pi"
@@ -34,7 +32,7 @@ class Pi:
         """A session header, and rows that are messages with a role inside."""
         return head.shape == "lines" and any(
             record.get("type") == "message"
-            and "role" in fields.table(record, "message")
+            and "role" in parts.table(record, "message")
             and ("parentId" in record or "timestamp" in record)
             for record in head.records
         )
@@ -48,7 +46,7 @@ class Pi:
         for record in source.records():
             row = record.value
             if row.get("type") == "session":
-                state.session = state.session or fields.key(row, "id")
+                state.session = state.session or parts.key(row, "id")
             if row.get("type") != "message":
                 continue
             for message in _messages(row, turns):
@@ -61,15 +59,15 @@ class Pi:
 
 
 def _messages(row: Json, turns: Turns) -> Iterator[Message]:
-    said = fields.table(row, "message")
-    return messages(said, turns, fields.first(row, "timestamp") or said.get("timestamp"), fields.key(row, "id"))
+    said = parts.table(row, "message")
+    return messages(said, turns, parts.first(row, "timestamp") or said.get("timestamp"), parts.key(row, "id"))
 
 
 def messages(said: Json, turns: Turns, at: object, identity: str | None) -> Iterator[Message]:
     """Yield what a message of pi's says; Letta Code has the same ones."""
     who = said.get("role", "user")
     if who == "toolResult":
-        answers, tool = fields.key(said, "toolCallId"), fields.text(said, "toolName")
+        answers, tool = parts.key(said, "toolCallId"), parts.text_of(said, "toolName")
         return turns.result(said.get("content"), answers=answers, at=at, identity=identity, name=tool)
     if who in ("user", "assistant"):
         return turns.said(who, said.get("content"), at=at, identity=identity)

@@ -4,20 +4,121 @@ from __future__ import annotations
 
 import codecs
 import io
-from collections.abc import Callable, Iterator
+import struct
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from hashlib import sha256
+from hashlib import blake2b, sha256
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Literal
+from typing import IO, TYPE_CHECKING, Literal, Protocol
 
-from dream.models import Diagnostic, Report
-from dream.transcripts import parsing, scanning
-from dream.transcripts.carried import MOST_SAID, Carried
-from dream.transcripts.fields import Json
-from dream.transcripts.scanning import MAX_RECORD
+import orjson
+
+from dream.models import Diagnostic, Message, Report
+from dream.transcripts import records as parsing
+from dream.transcripts import records as scanning
+from dream.transcripts.parts import Json
+from dream.transcripts.records import MAX_RECORD
+from dream.transcripts.turns import Options, Turns
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer as Buffer
+
+# What a reader of JSON lines knows at a place in its file, so that a file that has grown is read from there.
+
+
+MOST_SAID = 1_000  # diagnostics that are carried; a file with more of them is read whole each time
+MARK_BYTES = 8  # of each message that has an id
+
+
+@dataclass(slots=True)
+class Carried:
+    """Everything that a reader has to know of the lines before `offset` (bytes), of which there are `line`.
+
+    `format` is empty where reading can't go on: only UTF-8 JSON lines of our own readers grow at their end. `torn`:
+    the last record was read although no newline ends its line. `said` are the diagnostics so far; `over` says that
+    nothing of the rest is wanted. `spoken` is the role of the first message, `heard` says that one is the user's;
+    `unpaired` results of tools answer no call. What `session`, `begun`, `number` and `told` mean is each reader's own.
+    """
+
+    format: str = ""
+    offset: int = 0
+    line: int = 0
+    records: int = 0
+    torn: bool = False
+    said: list[tuple[int, str]] = field(default_factory=list)
+    over: bool = False
+    session: str | None = None
+    begun: bool = False
+    spoken: str = ""
+    heard: bool = False
+    unpaired: int = 0
+    number: int = 0
+    told: set[str] = field(default_factory=set)
+    turns: dict[str, Turns] = field(default_factory=dict)
+    kept: dict[str, Json] = field(default_factory=dict)  # turns that nobody has asked for yet
+    marks: set[int] = field(default_factory=set)
+
+    @property
+    def whole(self) -> bool:
+        """Tell whether reading can go on from here, and give what a whole reading would."""
+        return bool(self.format) and self.offset > 0 and not self.torn and len(self.said) <= MOST_SAID
+
+    def turns_of(self, session: str, options: Options) -> Turns:
+        """Return the turns of one session of the file."""
+        if session not in self.turns:
+            self.turns[session] = Turns.of_state(options, self.kept.pop(session, _FRESH))
+        return self.turns[session]
+
+    def repeats(self, key: str, message: Message) -> bool:
+        """Tell whether a message with an id was read before: the same id, and the same said."""
+        if message.id is None or message.id.startswith("~"):
+            return False
+        told = "\0".join((key, message.id, message.role, message.content))
+        mark = int.from_bytes(blake2b(told.encode("utf-8", "replace"), digest_size=MARK_BYTES).digest(), "little")
+        if mark in self.marks:
+            return True
+        self.marks.add(mark)
+        return False
+
+    def dump(self) -> bytes:
+        """Return all of it as bytes: one JSON line, then the marks."""
+        turns = self.kept | {session: one.state() for session, one in self.turns.items()}
+        state = {name: getattr(self, name) for name in _PLAIN} | {
+            "told": list(self.told),
+            "turns": {session: one for session, one in turns.items() if one != _FRESH},
+        }
+        marks = struct.pack(f"<{len(self.marks)}Q", *self.marks)
+        return orjson.dumps(state, option=orjson.OPT_APPEND_NEWLINE) + marks
+
+
+_PLAIN = (
+    "format",
+    "offset",
+    "line",
+    "records",
+    "said",
+    "over",
+    "session",
+    "begun",
+    "spoken",
+    "heard",
+    "unpaired",
+    "number",
+)
+_FRESH: Json = {"waiting": {}, "named": 0}
+
+
+def load(data: bytes) -> Carried:
+    """Read what `dump` returned. Raises ValueError, KeyError or TypeError for anything else."""
+    head, _, marks = data.partition(b"\n")
+    state = orjson.loads(head)
+    return Carried(
+        **{name: state[name] for name in _PLAIN} | {"said": [(line, text) for line, text in state["said"]]},
+        told=set(state["told"]),
+        kept=dict(state["turns"]),
+        marks={mark for (mark,) in struct.iter_unpack("<Q", marks)},
+    )
+
 
 Shape = Literal["lines", "array", "object", "text", "zip", "sqlite"]
 
@@ -229,3 +330,54 @@ class _Recoded(io.RawIOBase):
     def close(self) -> None:
         self.file.close()
         super().close()
+
+
+# Where agents keep their transcripts.
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A directory, under home or where an environment variable says, and a glob pattern beneath it."""
+
+    directory: str
+    pattern: str
+    variable: str | None = None
+    subagents: bool = False  # only sub-agents' sessions lie here
+
+    def glob(self, home: Path, environ: Mapping[str, str]) -> str:
+        """Return the glob pattern of the transcripts; `environ` is the environment as a value."""
+        own = environ.get(self.variable) if self.variable else None
+        return str(Path(own).expanduser() / self.pattern if own else home / self.directory / self.pattern)
+
+
+# What a reader of one agent's format is.
+
+
+Pair = tuple[str, Message]
+
+
+class Reader(Protocol):
+    """One agent's format. A module with these five names is a reader.
+
+    A reader of a broken file reports what it leaves out and goes on; it raises nothing but TranscriptError, and
+    that only where nothing can be read.
+    The messages of one session come in order, and an append to the file never changes or moves earlier ones.
+    """
+
+    @property
+    def name(self) -> str:
+        """The format's name, as in `--format` and at the front of its session keys."""
+
+    @property
+    def grows(self) -> bool:
+        """Say whether its JSON lines are only ever added to: all that it knows of earlier ones is `source.carried`."""
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """Where the agent keeps its transcripts; () where there is no such place."""
+
+    def recognises(self, head: Head) -> bool:
+        """Say from the content alone whether a file is in this format."""
+
+    def read(self, source: Source, options: Options) -> Iterator[Pair]:
+        """Yield (session key, message) for each message of the file."""

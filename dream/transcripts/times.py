@@ -6,7 +6,7 @@ import math
 import re
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
-from dream.vocabulary import MONTH, MONTHS
+from dream.language.words import MONTH, MONTHS
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # 11 digits of seconds reach the year 5138; what is larger counts in a smaller unit.

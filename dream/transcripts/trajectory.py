@@ -17,12 +17,9 @@ from typing import Any
 
 from dream.errors import ReaderMissing, TranscriptError
 from dream.models import Message
-from dream.transcripts import databases, fields
-from dream.transcripts.fields import Json
-from dream.transcripts.parts import call
-from dream.transcripts.places import Place
-from dream.transcripts.reader import Pair
-from dream.transcripts.source import Head, Source
+from dream.transcripts import databases, parts
+from dream.transcripts.parts import Json, call
+from dream.transcripts.source import Head, Pair, Place, Source
 from dream.transcripts.turns import Options, Turns
 
 MAX_BYTES = 64 << 20
@@ -119,9 +116,9 @@ def _messages(rows: Iterable[Json], turns: Turns) -> Iterator[Message]:
     for row in rows:
         who, at, content = row.get("role"), row.get("timestamp"), row.get("content")
         if who == "tool":
-            yield from turns.result(content, answers=fields.key(row, "tool_call_id"), at=at)
+            yield from turns.result(content, answers=parts.key(row, "tool_call_id"), at=at)
         elif who in ("user", "assistant"):
-            calls = [call(block) for block in fields.tables(row, "tool_calls")]
+            calls = [call(block) for block in parts.tables(row, "tool_calls")]
             yield from turns.said(who, content, at=at, calls=calls)
 
 
@@ -133,13 +130,13 @@ def _without_one_time(rows: list[Json]) -> list[Json]:
 
 def _told(result: Json, source: Source) -> list[Json]:
     """Report the extra's diagnostics, and take out the times that it made up."""
-    found = fields.tables(result, "diagnostics")
+    found = parts.tables(result, "diagnostics")
     for diagnostic in found:
         if diagnostic.get("code") in ("invalid_json_line", "non_object_json_line"):
             line = diagnostic.get("inputLine")
             source.say(line if isinstance(line, int) else 0, str(diagnostic.get("message")))
     made_up = any(str(diagnostic.get("code", "")).startswith("timestamps_synth") for diagnostic in found)
-    rows = fields.tables(result, "records")
+    rows = parts.tables(result, "records")
     return [{**row, "timestamp": None} for row in rows] if made_up else rows
 
 
@@ -147,13 +144,13 @@ def _session(source: Source) -> str:
     """Return the session's id, from the header or from the first record that has one."""
     header, _ = source.header()
     names = ("session_id", "sessionId", "sessionID")
-    if own := fields.key(header, *names):
+    if own := parts.key(header, *names):
         return own
     for record in source.records():
         row = record.value
-        if row.get("type") == "session_start" and (own := fields.key(row, "id")):
+        if row.get("type") == "session_start" and (own := parts.key(row, "id")):
             return own
-        if own := fields.key(row, *names):
+        if own := parts.key(row, *names):
             return own
         if record.line > 20:
             break
@@ -166,7 +163,7 @@ def _types(head: Head) -> set[str]:
 
 def _cursor(head: Head) -> bool:
     rows = (row for row in head.records if "type" not in row and row.get("role") in ("user", "assistant"))
-    return head.shape == "lines" and any("content" in fields.table(row, "message") for row in rows)
+    return head.shape == "lines" and any("content" in parts.table(row, "message") for row in rows)
 
 
 def _openhands(head: Head) -> bool:

@@ -11,7 +11,7 @@ from typing import Self
 
 from dream.models import Message, Report, Role
 from dream.transcripts import clean, parts, times
-from dream.transcripts.fields import Json
+from dream.transcripts.parts import Json
 
 WAITING = 1_000  # tool calls without an answer that are remembered; more in one session are none that matter
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from dream.store import runs
-from dream.store.workspace import Workspace
+from dream.workspace import runs
+from dream.workspace.workspace import Workspace
 from tests import readme
 from tests.cli.commands import environment
 from tests.provider import Body, Provider, Reply, fault, text

@@ -11,12 +11,11 @@ from dream import pipeline
 from dream.errors import DreamError, UsageError
 from dream.eval import datasets
 from dream.eval.scratch import Scratch
+from dream.language.words import MARKS
 from dream.llm.spending import Meter
-from dream.models import MEMORY_FILES
-from dream.reports import RunReport
+from dream.models import MEMORY_FILES, RunReport
 from dream.settings import Settings
-from dream.store.workspace import Workspace
-from dream.wording import MARKS
+from dream.workspace.workspace import Workspace
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 SETTINGS = Settings(timezone="UTC", durable=False)

@@ -9,20 +9,20 @@ from pathlib import Path
 
 from dream import pipeline, prompts
 from dream.consolidate.consolidator import Consolidator
+from dream.dreaming import fallback, phase1, phase2
+from dream.dreaming.draft import Draft, Edit, gone, lines
 from dream.dreaming.dreamer import Models
+from dream.dreaming.editing import Editing
+from dream.dreaming.excerpt import Brief
+from dream.dreaming.guards import Protected, Verdict
 from dream.embedded import EmbeddedModel
+from dream.language.words import without_said_on
 from dream.llm.model import ChatMessage, Completion, Model, ToolCall
 from dream.llm.spending import Meter
 from dream.models import MEMORY_FILES, Entry, MemoryFile, Message, NewEntry, Role
-from dream.phases import fallback, phase1, phase2
-from dream.phases.brief import Brief
-from dream.phases.draft import Draft, Edit, gone, lines
-from dream.phases.editing import Editing
-from dream.phases.guards import Protected, Verdict
-from dream.provenance.secondhand import names_source
+from dream.provenance.user import names_source
 from dream.settings import Settings
-from dream.store.workspace import Workspace
-from dream.wording import without_said_on
+from dream.workspace.workspace import Workspace
 from tests.attacks.cases import Case
 from tests.scripted import ScriptedModel
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dream.store.workspace import Workspace
+from dream.workspace.workspace import Workspace
 from tests.attacks import running
 from tests.attacks.cases import CASES, Case
 from tests.attacks.running import guarded, unguarded

@@ -18,17 +18,16 @@ from dream import pipeline, prompts
 from dream.dreaming.dreamer import Models
 from dream.embedded import EmbeddedModel
 from dream.embedded.sections import findings
-from dream.eval import locomo, planted
+from dream.estimate import estimate
+from dream.eval import datasets, planted
 from dream.eval.conversation import Conversation
-from dream.eval.listening import shared
+from dream.eval.scratch import shared
 from dream.llm import tokens
-from dream.llm.metered import MESSAGE_TOKENS, prompt_tokens
 from dream.llm.model import ChatMessage, Completion, Tool
-from dream.llm.spending import Meter
+from dream.llm.spending import MESSAGE_TOKENS, Meter, prompt_tokens
 from dream.models import MEMORY_FILES, Finding, MemoryFile, NewEntry
-from dream.runs.estimate import estimate
 from dream.settings import Settings
-from dream.store.workspace import Workspace
+from dream.workspace.workspace import Workspace
 from tests.benchmarks import editor, nanobot
 from tests.benchmarks.measure import Row
 from tests.benchmarks.nanobot import Nanobot
@@ -201,7 +200,7 @@ def conversations() -> Iterator[tuple[str, Conversation]]:
     for language in planted.LANGUAGES:
         yield f"planted ({language})", planted.read(language)
     if LOCOMO.exists():
-        for one in locomo.read(json.loads(LOCOMO.read_text(encoding="utf-8")))[:2]:
+        for one in datasets.read_locomo(json.loads(LOCOMO.read_text(encoding="utf-8")))[:2]:
             yield f"LoCoMo {one.name}", one
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dream.embedded.sections import files, findings
+from dream.language.similar import nearest, states
 from dream.llm.model import ChatMessage, Completion, Json, ToolCall
 from dream.models import Finding, MemoryFile
-from dream.phases.similar import nearest, states
 
 Asked = tuple[MemoryFile, str, str, int]  # file, old_text, new_text, the finding that it settles
 

@@ -10,9 +10,9 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from dream.history.history import History
 from dream.models import NewEntry
-from dream.store.files import replace
-from dream.store.history import History
+from dream.workspace.files import replace_file
 from tests.benchmarks.measure import Row, median, pairs, python, seconds, three
 from tests.benchmarks.nanobot import Nanobot
 from tests.benchmarks.peer import Log
@@ -27,7 +27,7 @@ Deed = Callable[[], object]
 # A process of its own: this one has held the whole file, for the peer.
 _TAIL = """
 from pathlib import Path
-from dream.store.history import History
+from dream.history.history import History
 from tests.benchmarks.measure import peak
 folder = Path({folder!r})
 log = History(folder / "memory", private=folder / ".dream", durable=False)
@@ -135,7 +135,7 @@ def _kept(folder: Path, size: int) -> Iterator[Row]:
     for _ in range(3):  # a half of what is left each time
         data = (folder / "history.jsonl").read_bytes()
         halves = [(folder / f"half-{part}", data[: len(data) // 2]) for part in (1, 2)]
-        other.append(seconds(lambda halves=halves: [replace(path, half) for path, half in halves]) * 1e3)
+        other.append(seconds(lambda halves=halves: [replace_file(path, half) for path, half in halves]) * 1e3)
         budget = log.size()[1] // 2
         taken.append(seconds(lambda budget=budget: log.archive(size, budget, now=NOW)) * 1e3)
     ours, floor = statistics.median(taken), statistics.median(other)

@@ -15,8 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from dream.dreaming.draft import Edit, replaced
 from dream.models import MEMORY_FILES, Finding
-from dream.phases.draft import Edit, replaced
 from tests.benchmarks import editor
 
 WORKER = Path(__file__).with_name("nanobot_worker.py")

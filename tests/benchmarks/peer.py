@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
 
-from dream.llm.metered import MESSAGE_TOKENS
+from dream.dreaming.draft import Edit, replaced
+from dream.llm.spending import MESSAGE_TOKENS
 from dream.models import Finding, MemoryFile
-from dream.phases.draft import Edit, replaced
 from tests.benchmarks import editor
 
 ENTRIES, CHARACTERS = 20, 4_000  # of one batch, and of each of its entries

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dream import pipeline
 from dream.settings import Settings
-from dream.store.workspace import Workspace
+from dream.workspace.workspace import Workspace
 from tests.benchmarks.measure import Row, python, seconds
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
@@ -55,7 +55,7 @@ import time
 from pathlib import Path
 from dream import pipeline
 from dream.settings import Settings
-from dream.store.workspace import Workspace
+from dream.workspace.workspace import Workspace
 from tests.benchmarks.measure import peak
 from tests.benchmarks.scale import NOW, settings
 folder = Path({folder!r})

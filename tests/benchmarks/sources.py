@@ -10,8 +10,8 @@ from pathlib import Path
 
 from dream import pipeline
 from dream.settings import Settings
-from dream.sources import configured
-from dream.store.workspace import Workspace
+from dream.workspace import listing
+from dream.workspace.workspace import Workspace
 from tests.benchmarks.measure import Row, pairs, seconds
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
@@ -35,7 +35,7 @@ def _unchanged(folder: Path, files: int) -> Row:
 
     def ours() -> None:
         opened = Workspace.open(workspace.root)
-        found = configured.paths(SETTINGS, opened.root, home=folder, environ={})
+        found = listing.paths(SETTINGS, opened.root, home=folder, environ={})
         report = pipeline.consolidate(opened, found, settings=SETTINGS, now=NOW, idle=True)
         assert len(found) == files
         assert not report.messages

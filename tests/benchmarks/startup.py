@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dream.store.workspace import Workspace
+from dream.workspace.workspace import Workspace
 from tests.benchmarks.measure import Row, command, pairs
 
 BARE = """import click

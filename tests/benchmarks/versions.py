@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dream import pipeline
+from dream.actions.restore import restore
 from dream.dreaming.dreamer import Models
 from dream.llm.spending import Meter
 from dream.models import NewEntry
-from dream.restore import restore
 from dream.settings import Settings
-from dream.store.workspace import Workspace
+from dream.workspace.workspace import Workspace
 from tests.benchmarks.measure import Row, pairs
 from tests.scripted import ScriptedModel
 

@@ -13,11 +13,10 @@ from pathlib import Path
 import pytest
 
 from dream import pipeline
-from dream.models import NewEntry
-from dream.reports import ConsolidateReport, RunReport
+from dream.models import ConsolidateReport, NewEntry, RunReport
 from dream.settings import Settings
-from dream.store.bills import Bills
-from dream.store.workspace import Workspace
+from dream.workspace.runs import Bills
+from dream.workspace.workspace import Workspace
 from tests.cli.commands import dream
 from tests.provider import Body, Provider, Reply, fault, text
 
@@ -102,7 +101,7 @@ def test_an_answer_costs_half_and_is_billed_once(workspace: Workspace, provider:
 
     done = consolidate(workspace, provider, path)
 
-    from dream.llm.catalog import card
+    from dream.llm.tokens import card
 
     assert done.usage.cost_usd == pytest.approx((card(NAME).cost(done.usage) or 0) / 2)
     assert Bills(workspace.private).spent(datetime.now(UTC), UTC).month == done.usage
@@ -225,8 +224,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from dream import pipeline
 from dream.settings import Settings
-from dream.store.batches import Batches
-from dream.store.workspace import Workspace
+from dream.workspace.batches import Batches
+from dream.workspace.workspace import Workspace
 Batches.submitted = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 given = Settings(model={NAME!r}, batch=True, timezone="UTC", api_base={provider.base!r}, api_key="k", retries=0)
 pipeline.consolidate(Workspace.open(Path({str(workspace.root)!r})), [Path({str(path)!r})], settings=given,
@@ -306,14 +305,14 @@ def test_status_says_what_is_with_the_provider(workspace: Workspace, provider: P
 # Where a night may die between "these requests are to be sent" and "their answers are in history": before the step
 # named, in the night that submits (1) or in the one that collects (2).
 DEATHS = (
-    (1, "dream.llm.batch_door", "BatchDoor.submit"),
-    (1, "dream.store.batches", "Batches.submitted"),
-    (2, "dream.llm.batch_door", "BatchDoor.answers"),
-    (2, "dream.store.batches", "Batches.collected"),
-    (2, "dream.store.batches", "Batches.use"),
+    (1, "dream.llm.batch", "BatchDoor.submit"),
+    (1, "dream.workspace.batches", "Batches.submitted"),
+    (2, "dream.llm.batch", "BatchDoor.answers"),
+    (2, "dream.workspace.batches", "Batches.collected"),
+    (2, "dream.workspace.batches", "Batches.use"),
     (2, "dream.llm.spending", "Meter.record"),
-    (2, "dream.store.history", "History.append"),
-    (2, "dream.store.runs", "append"),
+    (2, "dream.history.history", "History.append"),
+    (2, "dream.workspace.runs", "append"),
 )
 NIGHT = """
 import importlib, os, signal
@@ -321,7 +320,7 @@ from datetime import datetime, UTC
 from pathlib import Path
 from dream import pipeline
 from dream.settings import Settings
-from dream.store.workspace import Workspace
+from dream.workspace.workspace import Workspace
 *owner, name = {step!r}.split(".")
 place = importlib.import_module({module!r})
 for part in owner:

@@ -13,14 +13,14 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from dream import opening
 from dream.errors import SpendingLimit
-from dream.llm.catalog import Card
 from dream.llm.spending import Meter
+from dream.llm.tokens import Card
 from dream.models import Usage
-from dream.runs import opening
 from dream.settings import Settings
-from dream.store.bills import Bills, Spent
-from dream.store.workspace import Workspace
+from dream.workspace.runs import Bills, Spent
+from dream.workspace.workspace import Workspace
 from tests.cli.commands import dream
 
 NOW = datetime(2026, 11, 30, 20, tzinfo=UTC)
@@ -118,12 +118,12 @@ def test_what_a_killed_run_spent_is_counted(tmp_path: Path) -> None:
 import os, signal
 from datetime import UTC, datetime
 from pathlib import Path
-from dream.runs import opening
-from dream.llm.catalog import Card
+from dream import opening
+from dream.llm.tokens import Card
 from dream.llm.spending import Meter
 from dream.models import Usage
 from dream.settings import Settings
-from dream.store.workspace import Workspace
+from dream.workspace.workspace import Workspace
 meter = opening.open_meter(Workspace.open(Path({str(workspace.root)!r})), Settings(), datetime.now(UTC))
 meter.record(meter.reserve("openai/m", 900, 50, Card()), Usage(1, 900, 50, 0.25))
 os.kill(os.getpid(), signal.SIGKILL)

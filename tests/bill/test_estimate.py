@@ -10,13 +10,12 @@ import pytest
 
 from dream import pipeline
 from dream.dreaming.dreamer import Models
+from dream.estimate import Estimate, estimate
 from dream.llm.batch import SHARE
-from dream.llm.metered import prompt_tokens
-from dream.llm.spending import Meter
+from dream.llm.spending import Meter, prompt_tokens
 from dream.models import NewEntry, Usage
-from dream.runs.estimate import Estimate, estimate
 from dream.settings import Settings
-from dream.store.workspace import Workspace
+from dream.workspace.workspace import Workspace
 from tests.benchmarks.bill import NAME, Script
 from tests.cli.commands import dream
 

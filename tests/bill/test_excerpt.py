@@ -7,12 +7,12 @@ from datetime import UTC, date
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dream.dreaming import excerpt, phase2
+from dream.dreaming.excerpt import Brief
+from dream.dreaming.guards import Protected
 from dream.llm import tokens
 from dream.llm.model import Json
 from dream.models import Finding, MemoryFile
-from dream.phases import excerpt, phase2
-from dream.phases.brief import Brief
-from dream.phases.guards import Protected
 from dream.settings import Settings
 from tests.scripted import ScriptedModel, tool_calls
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from dream.models import NewEntry
 from dream.nights.nightly import NightReport
-from dream.schedule import Server
+from dream.nights.serve import Server
 from dream.settings import Settings
-from dream.store import night_stamp
-from dream.store.workspace import Workspace
+from dream.workspace import runs
+from dream.workspace.workspace import Workspace
 from tests.provider import Provider, text
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -31,7 +31,7 @@ def test_an_answer_that_comes_by_day_is_dreamt_by_day(tmp_path: Path, provider: 
         told=nights.append,
         clock=lambda: clock[0],
     )
-    night_stamp.stamp(workspace.private, NOW - timedelta(days=1))  # the night is due: it submits
+    runs.stamp(workspace.private, NOW - timedelta(days=1))  # the night is due: it submits
 
     for minutes in (0, 1, 2, 20, 21):
         clock[0] = NOW + timedelta(minutes=minutes)

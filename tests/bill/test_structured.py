@@ -7,13 +7,13 @@ from datetime import UTC, date, datetime
 
 import pytest
 
+from dream.dreaming import phase1
+from dream.dreaming.excerpt import Brief
+from dream.dreaming.findings import parse
 from dream.errors import AnswerUnusable
 from dream.llm.open import open_model
 from dream.llm.spending import Meter
 from dream.models import Entry, Finding
-from dream.phases import phase1, structured
-from dream.phases.brief import Brief
-from dream.phases.findings import parse
 from dream.settings import Settings
 from tests.provider import Provider, fault, text
 
@@ -29,7 +29,7 @@ def said(*findings: object) -> str:
 
 def analyse(provider: Provider) -> tuple[Finding, ...]:
     settings = Settings(model="openai/m", api_base=provider.base, api_key="k", structured=True, retries=0)
-    model = open_model(settings, "phase1", Meter(settings), schema=structured.SCHEMA)
+    model = open_model(settings, "phase1", Meter(settings), schema=phase1.SCHEMA)
     return phase1.analyse([ENTRY], {"USER.md": "- Lives in Osaka\n"}, model, Brief(settings, date(2026, 11, 21), UTC))
 
 
@@ -38,7 +38,7 @@ def test_the_schema_arrives_and_its_answer_is_the_same_findings(provider: Provid
 
     assert analyse(provider) == FOUND
     sent = provider.bodies()[0]["response_format"]
-    assert (sent["type"], sent["json_schema"]["schema"]) == ("json_schema", structured.SCHEMA)
+    assert (sent["type"], sent["json_schema"]["schema"]) == ("json_schema", phase1.SCHEMA)
 
 
 def test_a_provider_that_refuses_a_schema_is_asked_for_lines(provider: Provider) -> None:
@@ -61,15 +61,15 @@ def test_other_faults_are_not_taken_for_a_refusal_of_the_schema(provider: Provid
     "answer", [said(MOVED, LEFT), f"```json\n{said(MOVED, LEFT)}\n```", f"\n {said(MOVED | {'more': 1}, LEFT)}"]
 )
 def test_json_in_any_dress_is_read(answer: str) -> None:
-    assert parse(structured.lines(answer), [41]).findings == FOUND
+    assert parse(phase1.lines(answer), [41]).findings == FOUND
 
 
 def test_no_finding_is_skip_and_lines_stay_lines() -> None:
-    assert structured.lines('{"findings": []}') == "[SKIP]"
-    assert structured.lines("[USER] {a} b {41}") == "[USER] {a} b {41}"
+    assert phase1.lines('{"findings": []}') == "[SKIP]"
+    assert phase1.lines("[USER] {a} b {41}") == "[USER] {a} b {41}"
 
 
 @pytest.mark.parametrize("answer", ['{"findings": [{"file": "USER"', '{"finding": []}', '{"findings": [1]}', "{}"])
 def test_what_is_not_by_the_schema_is_unusable(answer: str) -> None:
     with pytest.raises(AnswerUnusable):
-        parse(structured.lines(answer), [41])
+        parse(phase1.lines(answer), [41])

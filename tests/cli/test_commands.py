@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dream.cli.commands import COMMANDS
-from dream.store.workspace import Workspace
+from dream.cli.group import COMMANDS
+from dream.workspace.workspace import Workspace
 from tests.cli.commands import command, dream, environment
 
 CHAT = [
@@ -375,7 +375,7 @@ def test_a_missing_transcript_is_one_sentence_that_names_it(fresh: Path) -> None
 
 
 def test_a_workspace_in_use_exits_with_4_at_once(fresh: Path) -> None:
-    from dream.store.lock import run_lock
+    from dream.workspace.lock import run_lock
 
     with run_lock(fresh / ".dream", "a test"):
         done = dream("run", "-w", fresh, "--json")

@@ -86,7 +86,7 @@ def test_a_model_s_name_keeps_its_case_at_the_start_of_a_sentence(words: str, sa
 def test_a_command_that_dreams_lists_its_dreams_also_where_it_could_not_begin(
     fresh: Path, tmp_path: Path, command: str
 ) -> None:
-    from dream.store.lock import run_lock
+    from dream.workspace.lock import run_lock
 
     missing = dream(command, "--json", "-w", tmp_path / "none")
     unset = dream(command, "--json", "--set", "modle=x", "-w", fresh)

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dream.cli.folding import NARROWEST, folded
+from dream.cli.output import NARROWEST, folded
 from tests.cli.commands import dream, on_a_terminal
 
 

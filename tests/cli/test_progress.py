@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from dream.cli import output
-from dream.cli.progress import Pace
-from dream.reports import Step
+from dream.cli.output import Pace
+from dream.models import Step
 from tests.cli.commands import command, dream, environment, on_a_terminal
 from tests.provider import Provider, text
 

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dream.cli import folding, show
-from dream.models import Diagnostic, Finding, Outcome, Proposal, Usage
-from dream.reports import BatchReport
-from dream.runs import endings
+from dream import ending
+from dream.cli import output, show
+from dream.models import BatchReport, Diagnostic, Finding, Outcome, Proposal, Usage
 from tests.cli.commands import dream, on_a_terminal
 from tests.cli.test_commands import chat
 
@@ -60,7 +59,7 @@ def test_the_demo_shows_files_and_diff_in_whole_words_without_the_cursor(tmp_pat
     shown = on_a_terminal("demo", tmp_path / "d", COLUMNS="60", NO_COLOR="1").out
 
     files, _, rest = shown.partition("──── what the last dream changed ────")
-    assert max(map(folding.width, files.rpartition("──── SOUL.md")[2].splitlines())) <= 60
+    assert max(map(output.width, files.rpartition("──── SOUL.md")[2].splitlines())) <= 60
     assert "diff --git a/memory/MEMORY.md" in rest
     assert ".dream_cursor" not in rest
 
@@ -77,7 +76,7 @@ def test_a_run_whose_findings_were_all_refused_says_so_with_the_first_reason() -
     refused, other = Outcome(found, "refused", "rejected: you took it back"), Outcome(found, "refused", "too long")
 
     def reason(*outcomes: Outcome) -> str:
-        return endings._nothing_new([BatchReport((4, 4), outcomes, {}, Usage())])
+        return ending._nothing_new([BatchReport((4, 4), outcomes, {}, Usage())])
 
     assert reason(refused, other) == "both findings were refused: rejected: you took it back"
     assert reason(other, other, other) == "all 3 findings were refused: too long"

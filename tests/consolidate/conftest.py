@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from dream.history.history import History
 from dream.models import Message
-from dream.store.history import History
 
 NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 SAID = datetime(2026, 11, 18, 9, 12, tzinfo=UTC)

@@ -12,8 +12,8 @@ import pytest
 
 from dream.consolidate.consolidator import Consolidator
 from dream.consolidate.flight import Talk
-from dream.consolidate.raw import RAW_CHARS
 from dream.consolidate.session import Session
+from dream.consolidate.summariser import RAW_CHARS
 from dream.errors import (
     AnswerUnusable,
     HistoryError,
@@ -23,10 +23,10 @@ from dream.errors import (
     PromptTooLong,
     SpendingLimit,
 )
+from dream.history.history import History
 from dream.llm.model import ChatMessage, Completion
 from dream.models import Diagnostic, Entry, Message, NewEntry, Usage
 from dream.settings import Settings
-from dream.store.history import History
 from tests.consolidate.conftest import NOW, SAID, conversation, open_history
 from tests.scripted import Answer, ScriptedModel
 

@@ -6,8 +6,7 @@ from datetime import UTC
 
 import pytest
 
-from dream.consolidate.exact import exact
-from dream.consolidate.fidelity import POOR_CHARS, TAIL_CHARS, completed
+from dream.consolidate.fidelity import POOR_CHARS, TAIL_CHARS, completed, exact
 from dream.models import Kept, Message
 from tests.consolidate.conftest import SAID
 

@@ -9,14 +9,13 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from dream.consolidate.archive import Consolidated
 from dream.consolidate.consolidator import Consolidator
-from dream.consolidate.flight import Talk
+from dream.consolidate.flight import Consolidated, Talk
 from dream.errors import ModelRejected, SpendingLimit
+from dream.history.history import History
 from dream.llm.model import ChatMessage
 from dream.models import Message, NewEntry, Report
 from dream.settings import Settings
-from dream.store.history import History
 from tests.consolidate.conftest import NOW, conversation
 from tests.scripted import Answer, ScriptedModel
 

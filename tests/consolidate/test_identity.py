@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from dream.consolidate.consolidator import Consolidator
 from dream.errors import ModelRejected
+from dream.history.history import History
 from dream.models import Message
 from dream.settings import Settings
-from dream.store.history import History
 from tests.consolidate.conftest import NOW, SAID, open_history
 from tests.scripted import ScriptedModel
 

@@ -14,9 +14,9 @@ from dream.consolidate.consolidator import Consolidator
 from dream.consolidate.flight import Talk
 from dream.consolidate.session import Session
 from dream.errors import ModelUnavailable
+from dream.history.history import History
 from dream.models import Entry, Message
 from dream.settings import Settings
-from dream.store.history import History
 from tests.consolidate.conftest import NOW
 from tests.scripted import ScriptedModel
 from tests.transcripts.reading import lines

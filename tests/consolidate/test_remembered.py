@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dream.consolidate.remembered import known_lines, without_remembered
+from dream.consolidate.prepare import known_lines, without_remembered
 
 KNOWN = frozenset(("# User", "- Lives in Osaka", "- Has two cats", "- Likes tea"))
 

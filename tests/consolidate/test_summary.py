@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dream.consolidate.summary import read
+from dream.consolidate.summariser import read
 from dream.errors import AnswerUnusable
 from dream.llm.model import Completion, ToolCall
 from dream.llm.tokens import estimate

@@ -10,7 +10,7 @@ from dream.embedded import EmbeddedModel
 from dream.llm.model import ChatMessage
 from dream.models import NewEntry
 from dream.settings import Settings
-from dream.store.workspace import Workspace
+from dream.workspace.workspace import Workspace
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 SYLLABLES = ("ba", "do", "fi", "gu", "le", "mo", "na", "pe", "ri", "su", "ta", "vo")

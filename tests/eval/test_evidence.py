@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from dream.consolidate.fidelity import Kept
-from dream.eval import evidence
+from dream.eval import measures
 from dream.eval.conversation import Conversation, Question, Session
-from dream.eval.remembered import Again, Remembered
+from dream.eval.scratch import Again, Remembered
 from dream.models import Message
-from dream.trace import Origin
+from dream.workspace.trace import Origin
 
 AT = datetime(2026, 11, 2, 9, tzinfo=UTC)
 
@@ -33,7 +33,7 @@ def cited(line: str, *said: str) -> list[str]:
             kept=Kept(),
             again=Again(0, 0, 0, 0),
         )
-        by_message = next(row for row in evidence.measure([one], [100]) if row.text == "by message")
+        by_message = next(row for row in measures.evidence([one], [100]) if row.text == "by message")
         found += [question.evidence[0]] if by_message.all else []
     return found
 

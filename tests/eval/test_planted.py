@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from dream.eval import planted, values
-from dream.eval.restraint import stands
+from dream.eval import metric, planted
+from dream.eval.measures import stands
 from dream.eval.stability import held
 
 
@@ -28,8 +28,8 @@ def test_what_is_planted_was_said(language: str, seed: int, sittings: int) -> No
         assert any(stands(plant.mark, text) for text in said.values())
     for change in conversation.changes:
         assert change.old is not None
-        assert any(values.says(change.new, text) for text in said.values())
-        assert any(values.says(change.old, text) for text in said.values())
+        assert any(metric.says(change.new, text) for text in said.values())
+        assert any(metric.says(change.old, text) for text in said.values())
         assert change.new != change.old
     undated = [fact for fact in conversation.facts if fact.name not in ("contract", "flight")]
     for fact in undated:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dream.errors import UsageError
-from dream.eval import beam, datasets, locomo
+from dream.eval import datasets
 
 SAMPLE: dict[str, Any] = {
     "sample_id": "conv-1",
@@ -36,7 +36,7 @@ SAMPLE: dict[str, Any] = {
 
 
 def test_locomo_is_read_with_its_traps() -> None:
-    (read,) = locomo.read([SAMPLE])
+    (read,) = datasets.read_locomo([SAMPLE])
     (session,) = read.sessions  # a date without a session is none
     assert session.at == datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
     assert [(one.role, one.name, one.content, one.id) for one in session.messages] == [
@@ -77,7 +77,7 @@ PROBES = {
 
 
 def test_beam_is_read_with_its_changes() -> None:
-    read = beam.read("1", CHAT, PROBES)
+    read = datasets.read_beam("1", CHAT, PROBES)
     assert [one.content for one in read.sessions[0].messages] == [
         "I have 45 sources.",
         "Good.",

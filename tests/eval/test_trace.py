@@ -14,8 +14,8 @@ from dream.llm.model import Json
 from dream.llm.spending import Meter
 from dream.models import NewEntry
 from dream.settings import Settings
-from dream.store.workspace import Workspace
-from dream.trace import Origin, origins
+from dream.workspace.trace import Origin, origins
+from dream.workspace.workspace import Workspace
 from tests.scripted import ScriptedModel, tool_calls
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)

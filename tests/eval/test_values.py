@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dream.eval import change, values
+from dream.eval import measures, metric
 from dream.eval.conversation import Change
 
 
@@ -23,7 +23,7 @@ from dream.eval.conversation import Change
 def test_a_case_is_clean_when_both_values_can_be_seen(
     new: str, answer: str, before: str, after: str, hint: str, old: str | None
 ) -> None:
-    assert values.replaced(new, values.named(new, answer), before, after, hint) == old
+    assert metric.replaced(new, metric.named(new, answer), before, after, hint) == old
 
 
 @pytest.mark.parametrize(
@@ -38,4 +38,4 @@ def test_a_case_is_clean_when_both_values_can_be_seen(
 )
 def test_an_old_value_is_stale_where_a_line_tells_it_as_true(line: str, there: bool, stale: bool) -> None:
     changed = Change("How many sources?", "52 sources", "45 sources", "How many sources are in my Zotero library?")
-    assert change.judge(changed, line) == change.State(there, stale)
+    assert measures.judge(changed, line) == measures.State(there, stale)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dream.eval.words import cut, find, ready
+from dream.eval.metric import cut, find, ready
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from dream.doctor import examine
-from dream.doctor.versions import _locks
+from dream.actions.doctor import _locks, examine
 from dream.settings import Settings
-from dream.store.lock import run_lock
-from dream.store.workspace import Workspace
+from dream.workspace.lock import run_lock
+from dream.workspace.workspace import Workspace
 from tests.faults.support import Checker, called, copy, git, memory, rows
 from tests.faults.test_crash import Count
 

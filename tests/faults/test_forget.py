@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dream.cli.entry import dream_group
-from dream.store.scrub import MARK, Needle
+from dream.versions.rewrite import MARK, Needle
 from tests.faults.support import Checker, Fault, copy, dream, git, memory, ran, rows
 from tests.faults.test_crash import Count
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dream.store import faults
+from dream.workspace import files
 from tests.faults.support import TYPED, Checker, called, copy, git, memory
 from tests.faults.test_crash import Count
 from tests.faults.test_misbehaviour import EDIT, FACT, FOUND
@@ -62,7 +62,7 @@ def save_at(pattern: Path, root: Path, monkeypatch: pytest.MonkeyPatch, file: st
     copy(pattern, root)
     person = AtTheKeyboard(root, file, save, at)
     with monkeypatch.context() as seam:
-        seam.setattr(faults, "checkpoint", person)
+        seam.setattr(files, "checkpoint", person)
         done = called(root, "run")
     assert done.status in (0, 3), done.err
     assert called(root, "run").status in (0, 3)

@@ -24,7 +24,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from dream.models import NewEntry
-from dream.store.history import History
+from dream.history.history import History
 root, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 log = History(root / "memory", private=root / ".dream", durable=False)
 for number in range(count):

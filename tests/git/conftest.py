@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dream.store.workspace import Workspace
+from dream.workspace.workspace import Workspace
 from tests.git.support import make
 
 

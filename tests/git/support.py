@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dream.store import messages, transaction
-from dream.store.transaction import Committed, Hold
-from dream.store.workspace import Workspace
+from dream.versions import log, transaction
+from dream.versions.transaction import Committed, Hold
+from dream.workspace.workspace import Workspace
 
 NOW = datetime(2026, 11, 21, 3, 0, 7, tzinfo=UTC)
 CURSOR = "memory/.dream_cursor"
@@ -37,7 +37,7 @@ def dream(
         workspace,
         {**changes, CURSOR: b"%d\n" % cursor},
         expected=seen,
-        message=lambda diff: messages.build("dream", diff.files, entries=(cursor, cursor)),
+        message=lambda diff: log.build("dream", diff.files, entries=(cursor, cursor)),
         now=now,
         hold=hold,
     )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dream.restore import restore
-from dream.store import transaction
-from dream.store.authors import person_lines
-from dream.store.workspace import Workspace
+from dream.actions.restore import restore
+from dream.versions import transaction
+from dream.versions.handedits import person_lines
+from dream.workspace.workspace import Workspace
 from tests.git.support import NOW, add, dream, git, make, read, save, type_line
 
 

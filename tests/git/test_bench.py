@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from dream.restore import restore
-from dream.store.authors import person_lines
-from dream.store.workspace import Workspace
+from dream.actions.restore import restore
+from dream.versions.handedits import person_lines
+from dream.workspace.workspace import Workspace
 from tests.benchmarks.measure import median, pairs, seconds
 from tests.benchmarks.versions import grown
 from tests.git.support import NOW, add, make, type_line

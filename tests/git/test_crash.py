@@ -17,9 +17,10 @@ from pathlib import Path
 
 import pytest
 
-from dream.restore import restore
-from dream.store import faults, transaction
-from dream.store.workspace import Workspace
+from dream.actions.restore import restore
+from dream.versions import transaction
+from dream.workspace import files
+from dream.workspace.workspace import Workspace
 from tests.git.support import CURSOR, NOW, add, dream, git, make, read, save, state, type_line
 
 TELLING = {"os.rename", "os.remove", "os.link", "os.mkdir", "os.rmdir", "subprocess.Popen", "ctypes.call_function"}
@@ -73,7 +74,7 @@ def die_at(step: int) -> None:
         reached("fsync")
         real(descriptor)
 
-    faults.checkpoint = reached
+    files.checkpoint = reached
     os.fsync = fsync
     sys.addaudithook(audit)
 
@@ -209,7 +210,7 @@ def faults_until_head_moved(deed: Deed, workspace: Workspace) -> None:
             if seen.count("after update-ref") == 2:  # the person's commit moves HEAD first
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        faults.checkpoint = reached
+        files.checkpoint = reached
 
     os.waitpid(in_a_process(deed, workspace, prepare), 0)
 

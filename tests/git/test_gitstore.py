@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from dream.errors import GitError, UnknownRevision
-from dream.store import gitwrite
-from dream.store.gitdiff import LineCount
-from dream.store.gitobjects import blob_name
-from dream.store.gitstore import GitStore
-from dream.store.workspace import Workspace
+from dream.versions import write
+from dream.versions.diff import LineCount
+from dream.versions.objects import blob_name
+from dream.versions.store import GitStore
+from dream.workspace.workspace import Workspace
 from tests.git.support import NOW, VERSIONED, add, dream, git, make, read, type_line
 
 
@@ -247,7 +247,7 @@ def test_before_the_first_commit_the_list_is_empty(tmp_path: Path) -> None:
 
 def test_without_git_on_the_machine_the_error_says_so(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from dream.store.gitstore import GitStore; from dream.errors import *\n"
+        "import sys; from pathlib import Path; from dream.versions.store import GitStore; from dream.errors import *\n"
         "root = Path(sys.argv[1])\n"
         "try: GitStore(root, root / '.dream').ensure()\n"
         "except GitError as error: print(error)\n"
@@ -294,7 +294,7 @@ def test_packed_refs_that_a_killed_git_left_half_written_stop_neither_a_dream_no
     sha = add(workspace, "- x", 1)
     git(workspace.root, "update-ref", "refs/dream/next", sha)
     git(workspace.root, "pack-refs", "--all")
-    for deed in (lambda: add(workspace, "- y", 2), lambda: gitwrite.patiently(workspace.git.git, "pack-refs", "--all")):
+    for deed in (lambda: add(workspace, "- y", 2), lambda: write.patiently(workspace.git.git, "pack-refs", "--all")):
         left = workspace.root / ".git/packed-refs.new"
         left.write_text("half")
         old = time.time() - 60

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from dream.cli.entry import dream_group
 from dream.errors import GitError
-from dream.store.gitenv import Git
-from dream.store.workspace import Workspace
+from dream.versions.git import Git
+from dream.workspace.workspace import Workspace
 from tests.git.support import add, fingerprint, git, make
 
 COMMANDS = (

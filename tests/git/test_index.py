@@ -8,9 +8,9 @@ import sys
 import time
 from pathlib import Path
 
-from dream.doctor import examine
-from dream.store import transaction
-from dream.store.workspace import Workspace
+from dream.actions.doctor import examine
+from dream.versions import transaction
+from dream.workspace.workspace import Workspace
 from tests.git.support import NOW, add, git, read, type_line
 
 

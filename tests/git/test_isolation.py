@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from dream.forget import forget
-from dream.restore import restore
-from dream.store import transaction
-from dream.store.workspace import Workspace
+from dream.actions.forget import forget
+from dream.actions.restore import restore
+from dream.versions import transaction
+from dream.workspace.workspace import Workspace
 from tests.git.support import NOW, add, fingerprint, git, make, read, type_line
 
 HOSTILE = """[user]
@@ -330,8 +330,9 @@ def test_a_crash_while_the_repository_is_made_leaves_none(tmp_path: Path) -> Non
     root = tmp_path / "w"
     (root / "memory").mkdir(parents=True)
     code = (
-        "import os, sys; from pathlib import Path; from dream.store import faults; from tests.git.support import make\n"
-        "faults.checkpoint = lambda name: os.kill(os.getpid(), 9) if name == 'git directory made' else None\n"
+        "import os, sys; from pathlib import Path\n"
+        "from dream.workspace import files; from tests.git.support import make\n"
+        "files.checkpoint = lambda name: os.kill(os.getpid(), 9) if name == 'git directory made' else None\n"
         "make(Path(sys.argv[1]))\n"
     )
     done = subprocess.run([sys.executable, "-c", code, str(root)], check=False)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dream.errors import Conflict
-from dream.store.merging import merge, merge_over, still_standing
+from dream.versions.diff import merge, merge_over, still_standing
 
 LINES = st.lists(st.sampled_from([b"- a\n", b"- b\n", b"- c\n", b"\n", b"# h\n", b"- \xff\n"]), max_size=7).map(
     b"".join

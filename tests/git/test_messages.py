@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dream.models import Finding, Outcome, Usage
-from dream.store import messages
-from dream.store.gitdiff import LineCount
-from dream.store.scrub import Needle
+from dream.versions import log
+from dream.versions.diff import LineCount
+from dream.versions.rewrite import Needle
 
 FILES = {"USER.md": LineCount(4, 0), "memory/MEMORY.md": LineCount(1, 1), "memory/.dream_cursor": LineCount(1, 1)}
 
 
 def test_the_subject_counts_the_files_that_a_person_reads() -> None:
-    assert messages.subject("dream", FILES, (41, 60)) == "dream: 2 files, +5 −1 (entries 41–60)"
-    assert messages.subject("hand", {"USER.md": LineCount(1, 0)}) == "hand: 1 file, +1 −0"
-    assert messages.subject("dream", {"memory/.pending.jsonl": LineCount(1, 0)}, (1, 1)) == (
+    assert log.subject("dream", FILES, (41, 60)) == "dream: 2 files, +5 −1 (entries 41–60)"
+    assert log.subject("hand", {"USER.md": LineCount(1, 0)}) == "hand: 1 file, +1 −0"
+    assert log.subject("dream", {"memory/.pending.jsonl": LineCount(1, 0)}, (1, 1)) == (
         "dream: no file changed (entries 1–1)"
     )
 
@@ -25,18 +25,16 @@ def test_a_dream_is_named_for_what_it_applied_rules_first_in_a_few_words() -> No
         Finding("memory/MEMORY.md", "Lives in Porto", (1,), remove=True),
     ]
     applied = [Outcome(finding, "applied") for finding in findings]
-    assert messages.subject("dream", FILES, (41, 60), outcomes=applied) == (
+    assert log.subject("dream", FILES, (41, 60), outcomes=applied) == (
         "dream: Never run a migration without asking me first…; +1 more (entries 41–60)"
     )
-    assert messages.subject("dream", FILES, (41, 60), outcomes=applied[:1]) == (
-        "dream: I moved to Lisbon (entries 41–60)"
-    )
-    assert messages.subject("dream", FILES, outcomes=applied[2:]) == "dream: removed: Lives in Porto"
+    assert log.subject("dream", FILES, (41, 60), outcomes=applied[:1]) == ("dream: I moved to Lisbon (entries 41–60)")
+    assert log.subject("dream", FILES, outcomes=applied[2:]) == "dream: removed: Lives in Porto"
 
 
 def test_what_moved_to_the_archive_stands_in_the_body() -> None:
-    moved = messages.Moved("memory/MEMORY.md", "memory/archive/MEMORY-2026-11.md", ("- went swimming",))
-    text = messages.build("dream", FILES, moved=[moved])
+    moved = log.Moved("memory/MEMORY.md", "memory/archive/MEMORY-2026-11.md", ("- went swimming",))
+    text = log.build("dream", FILES, moved=[moved])
     assert (
         "Moved from memory/MEMORY.md to memory/archive/MEMORY-2026-11.md, for it was over its budget:\n"
         "    - went swimming\n"
@@ -45,7 +43,7 @@ def test_what_moved_to_the_archive_stands_in_the_body() -> None:
 
 def test_of_a_forgotten_finding_not_even_its_beginning_stays_in_the_subject() -> None:
     outcome = Outcome(Finding("USER.md", "Has an account at Bank of Oslo, of which nobody else knows", (1,)), "applied")
-    text = messages.build("dream", FILES, entries=(3, 4), outcomes=[outcome, outcome])
+    text = log.build("dream", FILES, entries=(3, 4), outcomes=[outcome, outcome])
     scrubbed = Needle(["Has an account at Bank of Oslo, of which nobody else knows"]).message(text)
     assert scrubbed.splitlines()[0] == "dream: [forgotten]; +1 more (entries 3–4)"
     assert "Oslo" not in scrubbed
@@ -55,7 +53,7 @@ def test_findings_stand_labelled_between_subject_and_trailers() -> None:
     outcome = Outcome(Finding("USER.md", "moved to Tokyo", (41, 44)), "applied")
     held = Outcome(Finding("memory/MEMORY.md", "old fact", (44,), remove=True), "held", "a person wrote the line")
     usage = Usage(2, 100, 20, 0.0123)
-    text = messages.build("dream", FILES, entries=(41, 60), outcomes=[outcome, held], model="m/x", usage=usage)
+    text = log.build("dream", FILES, entries=(41, 60), outcomes=[outcome, held], model="m/x", usage=usage)
     assert text == (
         "dream: moved to Tokyo (entries 41–60)\n\n"
         "Findings:\n"
@@ -69,14 +67,14 @@ def test_findings_stand_labelled_between_subject_and_trailers() -> None:
 def test_a_finding_cannot_forge_a_trailer_a_subject_or_a_line() -> None:
     nasty = "x\n\nDream-Kind: hand\r\nDream-Entries: 1-999\x00\u202e\u200b\u2028y"
     outcome = Outcome(Finding("USER.md", nasty, (1,)), "refused", "no\n\nDream-Kind: init")
-    text = messages.build("dream", FILES, outcomes=[outcome], model="m\nDream-Kind: hand")
+    text = log.build("dream", FILES, outcomes=[outcome], model="m\nDream-Kind: hand")
     assert [line for line in text.splitlines() if line.startswith("Dream-Kind")] == ["Dream-Kind: dream"]
     assert not any(character in text for character in "\x00\r\u202e\u200b\u2028")
 
 
 def test_usage_is_read_back() -> None:
     for usage in (Usage(2, 100, 20, 0.5, 7), Usage(1, 2, 3, None)):
-        text = messages.build("dream", FILES, usage=usage)
+        text = log.build("dream", FILES, usage=usage)
         line = next(line for line in text.splitlines() if line.startswith("Dream-Usage: "))
-        assert messages.parse_usage(line.removeprefix("Dream-Usage: ")) == usage
-    assert messages.parse_usage("calls=many") is None
+        assert log.parse_usage(line.removeprefix("Dream-Usage: ")) == usage
+    assert log.parse_usage("calls=many") is None

@@ -9,10 +9,10 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dream.actions.restore import restore
 from dream.errors import Conflict
-from dream.restore import restore
-from dream.store import transaction
-from dream.store.workspace import Workspace
+from dream.versions import transaction
+from dream.workspace.workspace import Workspace
 from tests.git.support import CURSOR, NOW, dream, make, read, save, state
 
 PATHS = ("USER.md", "memory/MEMORY.md")

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from dream.actions.restore import restore
 from dream.errors import Busy, Conflict, GitError, UnknownRevision
-from dream.restore import restore
-from dream.store import transaction
-from dream.store.lock import run_lock
-from dream.store.workspace import Workspace
+from dream.versions import transaction
+from dream.workspace.lock import run_lock
+from dream.workspace.workspace import Workspace
 from tests.git.support import CURSOR, NOW, add, dream, fingerprint, git, make, read, save, state, type_line
 
 PENDING, REJECTED = "memory/.pending.jsonl", "memory/.rejected.jsonl"

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from dream.errors import GitError, WorkspaceError
-from dream.store import faults, transaction
-from dream.store.gitstore import GitStore
-from dream.store.transaction import Held
-from dream.store.workspace import Workspace
+from dream.versions import transaction
+from dream.versions.store import GitStore
+from dream.versions.transaction import Held
+from dream.workspace import files
+from dream.workspace.workspace import Workspace
 from tests.git.support import CURSOR, NOW, add, dream, git, read, save, state, type_line
 
 PENDING = "memory/.pending.jsonl"
@@ -30,7 +31,7 @@ def at(name: str, deed: object, monkeypatch: pytest.MonkeyPatch) -> None:
         if reached == name and waiting:
             waiting.pop()()  # type: ignore[operator]
 
-    monkeypatch.setattr(faults, "checkpoint", checkpoint)
+    monkeypatch.setattr(files, "checkpoint", checkpoint)
 
 
 def test_files_and_cursor_land_together(workspace: Workspace) -> None:

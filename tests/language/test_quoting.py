@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dream.provenance.message import own
+from dream.provenance.user import own
 
 
 @pytest.mark.parametrize(

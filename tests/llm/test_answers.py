@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dream.llm.answers import RawAnswer, RawCall, calls_in_text, read_answer, without_thinking
-from dream.llm.arguments import read_arguments
+from dream.llm.answers import RawAnswer, RawCall, calls_in_text, read_answer, read_arguments, without_thinking
 from dream.llm.model import ToolCall
 
 EDIT = ToolCall("call_1", "edit_file", {"path": "USER.md"})

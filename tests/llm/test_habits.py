@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from dream import pipeline
+from dream.dreaming import phase1, phase2
+from dream.dreaming.excerpt import Brief
+from dream.dreaming.guards import Protected
 from dream.errors import AnswerUnusable, ModelInaccessible
 from dream.llm.gateway import LiteLLMModel
 from dream.llm.model import ChatMessage, Completion
 from dream.models import Finding, MemoryFile
-from dream.phases import phase1, phase2
-from dream.phases.brief import Brief
-from dream.phases.guards import Protected
 from dream.settings import Settings
-from dream.store.workspace import Workspace
+from dream.workspace.workspace import Workspace
 from tests.llm.test_habits_language import entry
 from tests.provider import Body, Provider, Reply, Script, choice, fault, text, tools
 

@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 
 from dream import pipeline
+from dream.dreaming import phase2
 from dream.dreaming.dreamer import Models
+from dream.dreaming.excerpt import Brief
+from dream.dreaming.guards import Protected
+from dream.language.similar import nearest, same_fact, states
 from dream.llm.model import Completion
 from dream.llm.spending import Meter
 from dream.models import Entry, Finding, MemoryFile
-from dream.phases import phase2
-from dream.phases.brief import Brief
-from dream.phases.guards import Protected
-from dream.phases.similar import nearest, same_fact, states
 from dream.provenance.rule import Source
 from dream.settings import Settings
-from dream.store.workspace import Workspace
+from dream.workspace.workspace import Workspace
 from tests.scripted import Answer, ScriptedModel, tool_calls
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)

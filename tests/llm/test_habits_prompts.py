@@ -11,13 +11,13 @@ import pytest
 
 from dream import pipeline, prompts
 from dream.dreaming.dreamer import Models
-from dream.eval.listening import Asked, Listening, shared
+from dream.dreaming.phase2 import TOOLS
+from dream.eval.scratch import Asked, Listening, shared
 from dream.llm import tokens
 from dream.llm.model import ChatMessage, Completion
 from dream.llm.spending import Meter
-from dream.phases.tools import TOOLS
 from dream.settings import Job, Settings
-from dream.store.workspace import Workspace
+from dream.workspace.workspace import Workspace
 from tests.scripted import ScriptedModel, tool_calls
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)

@@ -26,7 +26,10 @@ from pathlib import Path
 import pytest
 
 from dream import pipeline
+from dream.dreaming import phase2
 from dream.dreaming.dreamer import Models
+from dream.dreaming.excerpt import Brief
+from dream.dreaming.guards import Protected
 from dream.errors import PromptTooLong, ToolsUnsupported
 from dream.eval import datasets
 from dream.eval.report import evaluate
@@ -34,11 +37,8 @@ from dream.llm.gateway import LiteLLMModel
 from dream.llm.model import ChatMessage, Completion, Tool
 from dream.llm.spending import Meter
 from dream.models import Finding, MemoryFile, NewEntry
-from dream.phases import phase2
-from dream.phases.brief import Brief
-from dream.phases.guards import Protected
 from dream.settings import Settings
-from dream.store.workspace import Workspace
+from dream.workspace.workspace import Workspace
 from tests.scripted import ScriptedModel
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dream import prompts
-from dream.llm.batch import Request
-from dream.llm.batch_door import BatchDoor
+from dream.llm.batch import BatchDoor, Request
+from dream.llm.gateway import shielded
 from dream.llm.model import ChatMessage, ToolCall
-from dream.llm.shielded import shielded
 from dream.redact import redact
 from dream.settings import Settings
 

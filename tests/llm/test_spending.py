@@ -9,12 +9,11 @@ from datetime import UTC, datetime
 import pytest
 
 from dream.errors import AnswerUnusable, ModelRejected, ModelUnavailable, PromptTooLong, SpendingLimit
-from dream.llm.catalog import Card
-from dream.llm.metered import MeteredModel
+from dream.llm.faults import retry_after, wait_before
 from dream.llm.model import ChatMessage, Completion, Tool, ToolCall
 from dream.llm.open import open_model
-from dream.llm.retry import retry_after, wait_before
-from dream.llm.spending import Meter
+from dream.llm.spending import Meter, MeteredModel
+from dream.llm.tokens import Card
 from dream.models import Usage
 from dream.settings import Settings
 from tests.scripted import ScriptedModel

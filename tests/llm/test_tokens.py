@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dream.llm import tokens
-from dream.llm.catalog import card
+from dream.llm.tokens import card
 from dream.models import Usage
 
 SAMPLES = {

@@ -15,9 +15,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from dream.nights.nightly import NightReport
-from dream.schedule import Server
+from dream.nights.serve import Server
 from dream.settings import Settings
-from dream.store.workspace import Workspace
+from dream.workspace.workspace import Workspace
 from tests.nights.world import FACT, Agents, Health
 from tests.provider import Body, Provider, Reply
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from dream.crontime import parse
 from dream.errors import DreamError
-from dream.nights import installing, timers
+from dream.nights import timers
 from dream.nights.timers import Job
-from dream.store.workspace import Workspace
+from dream.workspace.workspace import Workspace
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 OTHERS = "# mine\nMAILTO=lena@example.org\n5 4 * * * /usr/bin/backup --all   # dream of backups\n\n@reboot  true"
@@ -47,40 +47,40 @@ def programs(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 def job(programs: Path, tmp_path: Path) -> Job:
     root = tmp_path / "my 100% memory's"
     Workspace.create(root, now=NOW)
-    return installing.job(root, parse("0 3 * * *"), os.environ)
+    return timers.job(root, parse("0 3 * * *"), os.environ)
 
 
 def test_our_line_comes_once_and_other_lines_stay_byte_for_byte(home: Path, job: Job) -> None:
     crontab = home / "crontab"
     crontab.write_text(OTHERS)
-    assert installing.install("crontab", job) == ["Your crontab has one more line."]
+    assert timers.install("crontab", job) == ["Your crontab has one more line."]
     first = crontab.read_text()
     assert first.startswith(OTHERS + "\n")
-    assert installing.install("crontab", job) == ["Your crontab has this line already."]
+    assert timers.install("crontab", job) == ["Your crontab has this line already."]
     assert (crontab.read_text(), (home / "writes").read_text()) == (first, "x\n")
-    assert list(installing.installed(job)) == ["crontab"]
+    assert list(timers.installed(job)) == ["crontab"]
     crontab.write_text(first + "9 9 * * * true\n")
-    later = installing.job(job.workspace, parse("30 4 * * *"), os.environ)
-    assert installing.install("crontab", later) == ["The line in your crontab is new."]
+    later = timers.job(job.workspace, parse("30 4 * * *"), os.environ)
+    assert timers.install("crontab", later) == ["The line in your crontab is new."]
     lines = crontab.read_text().splitlines()
     assert [line.split()[0] for line in lines[-2:]] == ["30", "9"]
-    assert installing.remove("crontab", job) == ["The line is gone from your crontab."]
+    assert timers.remove("crontab", job) == ["The line is gone from your crontab."]
     assert crontab.read_text() == OTHERS + "\n9 9 * * * true\n"
-    assert installing.remove("crontab", job) == ["Your crontab has no line for this workspace."]
+    assert timers.remove("crontab", job) == ["Your crontab has no line for this workspace."]
 
 
 def test_two_workspaces_have_a_line_each(home: Path, job: Job, tmp_path: Path) -> None:
-    other = installing.job(tmp_path / "other", parse("0 5 * * *"), os.environ)
-    installing.install("crontab", job)
-    installing.install("crontab", other)
-    installing.remove("crontab", job)
+    other = timers.job(tmp_path / "other", parse("0 5 * * *"), os.environ)
+    timers.install("crontab", job)
+    timers.install("crontab", other)
+    timers.remove("crontab", job)
     assert (home / "crontab").read_text() == timers.crontab_line(other) + "\n"
 
 
 def test_a_crontab_that_refuses_the_line_stays_as_it_is(home: Path, job: Job) -> None:
     (home / "crontab").write_text("# REFUSE\n")
     with pytest.raises(DreamError, match="yours are as they were"):
-        installing.install("crontab", job)
+        timers.install("crontab", job)
     assert (home / "crontab").read_text() == "# REFUSE\n"
 
 
@@ -106,20 +106,20 @@ def test_the_installed_line_runs_a_night_with_almost_no_environment(home: Path, 
 
 
 def test_systemd_units_are_written_started_and_removed(home: Path, job: Job) -> None:
-    installing.install("systemd", job)
+    timers.install("systemd", job)
     units = home / ".config" / "systemd" / "user"
     service, timer = (units / f"{job.name}.{kind}" for kind in ("service", "timer"))
     assert "OnCalendar=*-*-* 03:00:00\n" in timer.read_text()
     assert "100%%" in service.read_text()
     assert f"enable --now {job.name}.timer" in (home / "asked").read_text()
-    assert "systemd" in installing.installed(job)
+    assert "systemd" in timers.installed(job)
     (units / "other.timer").write_text("")
-    installing.remove("systemd", job)
+    timers.remove("systemd", job)
     assert [path.name for path in units.iterdir()] == ["other.timer"]
 
 
 def test_a_launchd_agent_reads_the_keys_and_starts_the_night(home: Path, job: Job) -> None:
-    installing.install("launchd", job)
+    timers.install("launchd", job)
     path = home / "Library" / "LaunchAgents" / f"{job.name}.plist"
     found = plistlib.loads(path.read_bytes())
     assert found["StartCalendarInterval"] == [{"Hour": 3, "Minute": 0}]
@@ -128,5 +128,5 @@ def test_a_launchd_agent_reads_the_keys_and_starts_the_night(home: Path, job: Jo
     (home / ".config" / "dream" / "environment").write_text("DREAM_SCHEDULE='1 1 * * *'\n")
     shell = [*found["ProgramArguments"][:4], "/bin/sh", "-c", 'echo "$DREAM_SCHEDULE"']
     assert subprocess.run(shell, capture_output=True, text=True, check=True).stdout == "1 1 * * *\n"
-    installing.remove("launchd", job)
+    timers.remove("launchd", job)
     assert not path.exists()

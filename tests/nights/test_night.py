@@ -13,16 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from dream import health, pipeline
+from dream import pipeline
+from dream.actions import status
 from dream.crontime import parse
 from dream.errors import Busy
 from dream.nights import nightly
 from dream.nights.nightly import NightReport
 from dream.settings import Settings
-from dream.sources import configured
-from dream.store import night_stamp, runs
-from dream.store.lock import run_lock
-from dream.store.workspace import Workspace
+from dream.workspace import listing, runs
+from dream.workspace.lock import run_lock
+from dream.workspace.workspace import Workspace
 from tests.sources.test_incremental import row
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
@@ -66,7 +66,7 @@ def test_a_night_reads_and_dreams_and_the_next_one_has_nothing_to_do(workspace: 
     assert (first.consolidated.sessions, first.run.outcome, first.exit_status) == (3, "committed", 0)
     assert second.consolidated
     assert (second.consolidated.messages, second.run.outcome, second.usage.calls) == (0, "nothing", 0)
-    assert night_stamp.last(workspace.private) == NOW
+    assert runs.last_night(workspace.private) == NOW
 
 
 def test_a_conversation_still_going_on_waits_for_the_next_night(workspace: Workspace, tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_night_ends_at_its_bound_of_time_and_the_next_one_goes_on(workspace: W
     assert "half of the night" in report.consolidated.reason
     assert report.run.outcome == "committed"  # what was read is dreamt in the other half
     assert report.exit_status == 0
-    assert health.read(workspace, settings, NOW, {}).problems == ()
+    assert status.read(workspace, settings, NOW, {}).problems == ()
     for _ in range(7):
         night(workspace, settings, clock=Ticking())
     assert len(workspace.history.positions()) == 30
@@ -128,15 +128,15 @@ def stops_after(steps: int) -> Callable[[], bool]:
 def test_a_night_that_was_stopped_is_not_done(workspace: Workspace, tmp_path: Path) -> None:
     settings = chats(tmp_path, 5)
     report = night(workspace, settings, stop=stops_after(4))
-    assert (report.exit_status, night_stamp.last(workspace.private)) == (0, None)
+    assert (report.exit_status, runs.last_night(workspace.private)) == (0, None)
     night(workspace, settings)
-    assert (night_stamp.last(workspace.private), len(workspace.history.positions())) == (NOW, 5)
+    assert (runs.last_night(workspace.private), len(workspace.history.positions())) == (NOW, 5)
 
 
 def test_a_source_that_is_wrong_is_a_failure_and_history_is_dreamt_all_the_same(workspace: Workspace) -> None:
-    from dream import notes
+    from dream.actions import note
 
-    notes.note(workspace, "Lena likes tea.", settings=Settings(), now=NOW)
+    note.note(workspace, "Lena likes tea.", settings=Settings(), now=NOW)
     report = night(workspace, Settings(sources=("nowhere/at/all.json",), durable=False, timezone="UTC"))
     assert report.consolidated
     assert (report.consolidated.failed, report.exit_status) == (True, 1)
@@ -149,29 +149,29 @@ def test_a_failed_consolidation_is_a_problem_although_the_dream_after_it_was_fin
 ) -> None:
     settings = replace(chats(tmp_path, 2), consolidator_model="openai/x", max_run_tokens=10, phase1_model="embedded")
     night(workspace, settings)
-    (problem,) = health.read(workspace, settings, NOW, {}).problems
+    (problem,) = status.read(workspace, settings, NOW, {}).problems
     assert "the last consolidation failed" in problem
 
 
 def test_a_night_that_was_long_due_is_a_problem_where_one_is_scheduled(workspace: Workspace) -> None:
-    night_stamp.stamp(workspace.private, NOW - timedelta(days=3))
+    runs.stamp(workspace.private, NOW - timedelta(days=3))
     settings = Settings(timezone="UTC")
-    assert health.read(workspace, settings, NOW, {}).problems == ()
-    (problem,) = health.read(workspace, settings, NOW, {"crontab": (parse(settings.schedule), None)}).problems
+    assert status.read(workspace, settings, NOW, {}).problems == ()
+    (problem,) = status.read(workspace, settings, NOW, {"crontab": (parse(settings.schedule), None)}).problems
     assert "the night of 2026-11-20 03:00 was not had; the last was 2026-11-18 03:00" in problem
 
 
 def test_two_nights_at_once_are_one(workspace: Workspace, tmp_path: Path) -> None:
     with run_lock(workspace.private, "dream nightly", now=NOW), pytest.raises(Busy, match="dream nightly"):
         night(workspace, chats(tmp_path, 1))
-    assert night_stamp.last(workspace.private) is None
+    assert runs.last_night(workspace.private) is None
 
 
 def test_a_damaged_stamp_is_no_stamp(workspace: Workspace) -> None:
-    night_stamp.stamp(workspace.private, NOW)
+    runs.stamp(workspace.private, NOW)
     (workspace.private / "nightly" / "last.json").write_bytes(b"{")
 
-    assert night_stamp.last(workspace.private) is None
+    assert runs.last_night(workspace.private) is None
 
 
 def test_every_night_leaves_a_record(workspace: Workspace, tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_an_idle_night_is_told_and_recorded_as_the_pipeline_would(workspace: Wor
     full = (
         pipeline.consolidate(
             workspace,
-            configured.paths(settings, workspace.root, home=tmp_path, environ={}),
+            listing.paths(settings, workspace.root, home=tmp_path, environ={}),
             settings=settings,
             now=NOW,
             idle=True,

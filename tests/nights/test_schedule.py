@@ -9,12 +9,12 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from dream import notes
+from dream.actions import note
 from dream.nights import nightly
-from dream.schedule import Server
+from dream.nights.serve import Server
 from dream.settings import Settings
-from dream.store import night_stamp
-from dream.store.workspace import Workspace
+from dream.workspace import runs
+from dream.workspace.workspace import Workspace
 
 START = datetime(2026, 11, 20, 12, tzinfo=UTC)
 QUIET = Settings(timezone="UTC", durable=False)
@@ -94,7 +94,7 @@ def test_the_hour_that_comes_twice_or_never_makes_one_night(
 
 
 def test_a_clock_that_was_wrong_once_does_not_end_the_nights(machine: Machine) -> None:
-    night_stamp.stamp(machine.workspace.private, START + timedelta(days=4000))
+    runs.stamp(machine.workspace.private, START + timedelta(days=4000))
     machine.pass_hours(machine.serve(), 24)
     assert machine.nights == [datetime(2026, 11, 21, 3, tzinfo=UTC)]
 
@@ -102,11 +102,11 @@ def test_a_clock_that_was_wrong_once_does_not_end_the_nights(machine: Machine) -
 def test_it_dreams_early_when_the_backlog_passes_its_size_and_then_rests(machine: Machine) -> None:
     machine.settings = replace(QUIET, early_tokens=20)
     server = machine.serve()
-    notes.note(machine.workspace, "Lena likes tea.", settings=QUIET, now=START)
+    note.note(machine.workspace, "Lena likes tea.", settings=QUIET, now=START)
     machine.pass_hours(server, 1)
     assert machine.nights == []
     for number in range(6):
-        notes.note(machine.workspace, f"Lena moved to town number {number}.", settings=QUIET, now=START)
+        note.note(machine.workspace, f"Lena moved to town number {number}.", settings=QUIET, now=START)
     machine.pass_hours(server, 4)
     assert len(machine.nights) == 1
     assert machine.workspace.dream_cursor() == 7
@@ -114,7 +114,7 @@ def test_it_dreams_early_when_the_backlog_passes_its_size_and_then_rests(machine
 
 def test_an_early_dream_that_fails_is_not_tried_at_every_look(machine: Machine) -> None:
     machine.settings = replace(QUIET, early_tokens=20, max_call_tokens=10)
-    notes.note(machine.workspace, "Lena moved to Kyoto. " * 10, settings=QUIET, now=START)
+    note.note(machine.workspace, "Lena moved to Kyoto. " * 10, settings=QUIET, now=START)
 
     machine.pass_hours(machine.serve(), 3)
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from dream.store import night_stamp
-from dream.store.workspace import Workspace
+from dream.workspace import runs
+from dream.workspace.workspace import Workspace
 from tests.cli.commands import command, dream, environment
 
 EVENING = datetime(2026, 11, 20, 20, tzinfo=UTC)
@@ -74,7 +74,7 @@ def test_serve_ends_cleanly_when_asked(workspace: Workspace, number: signal.Sign
 
 
 def test_serve_makes_up_for_the_night_it_missed(workspace: Workspace) -> None:
-    night_stamp.stamp(workspace.private, datetime.now(UTC) - timedelta(days=3))
+    runs.stamp(workspace.private, datetime.now(UTC) - timedelta(days=3))
     dream("note", "I live in Kyoto", "-w", workspace.root)
 
     with serving(workspace.root):
@@ -112,14 +112,14 @@ def test_a_schedule_that_can_not_be_used_is_wrong_usage_at_once(workspace: Works
 def test_a_night_that_is_due_is_had_at_the_start_and_killing_it_loses_nothing(workspace: Workspace) -> None:
     now = datetime.now(UTC)
     dream("note", "Lena likes tea.", "-w", workspace.root)
-    night_stamp.stamp(workspace.private, now - timedelta(days=2))
+    runs.stamp(workspace.private, now - timedelta(days=2))
     with serving(workspace.root) as process:
         until(lambda: workspace.dream_cursor() == 1)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
     assert workspace.dream_cursor() == 1
     assert json.loads((workspace.private / "nightly" / "serving.json").read_bytes())["pid"] == process.pid
-    assert night_stamp.served(workspace.private) is None
+    assert runs.served(workspace.private) is None
 
 
 def test_serve_on_a_disk_that_refuses_it_ends_in_a_sentence(workspace: Workspace) -> None:

@@ -91,7 +91,7 @@ def test_systemd_itself_takes_the_units(tmp_path: Path, zone: str) -> None:
         job(str(tmp_path / "50% o'clock $HOME;")), program=(sys.executable, "-P", "-m", "dream"), zone=zone
     )
     paths = []
-    for path, text in timers.files("systemd", wanted).items():
+    for path, text in timers.timer_files("systemd", wanted).items():
         paths.append(tmp_path / path.name)
         paths[-1].write_text(text, encoding="utf-8")
     said = subprocess.run(
@@ -102,20 +102,20 @@ def test_systemd_itself_takes_the_units(tmp_path: Path, zone: str) -> None:
 
 def test_only_systemd_goes_by_the_zone_of_the_settings() -> None:
     wanted = replace(job("/home/lena/memory"), zone="Asia/Tokyo")
-    assert "OnCalendar=*-*-* 03:00:00 Asia/Tokyo\n" in "".join(timers.files("systemd", wanted).values())
+    assert "OnCalendar=*-*-* 03:00:00 Asia/Tokyo\n" in "".join(timers.timer_files("systemd", wanted).values())
     assert "Asia/Tokyo, the setting" in timers.zone_note("systemd", wanted)
     assert "not by the setting timezone = Asia/Tokyo" in timers.zone_note("crontab", wanted)
 
 
 def test_the_timer_makes_up_for_a_night_slept_through_and_percent_signs_are_literal() -> None:
-    service, timer = timers.files("systemd", job("/home/lena/50% memory")).values()
+    service, timer = timers.timer_files("systemd", job("/home/lena/50% memory")).values()
 
     assert "Persistent=true" in timer
     assert 'ExecStart=/opt/py/bin/python -P -m dream nightly --workspace "/home/lena/50%% memory"' in service
 
 
 def test_the_launch_agent_is_a_property_list_with_the_whole_command() -> None:
-    (text,) = timers.files("launchd", job("/home/lena/R&D <memory>", "0 3 1 * mon,sun")).values()
+    (text,) = timers.timer_files("launchd", job("/home/lena/R&D <memory>", "0 3 1 * mon,sun")).values()
 
     agent = plistlib.loads(text.encode())
 
@@ -129,10 +129,10 @@ def test_the_launch_agent_is_a_property_list_with_the_whole_command() -> None:
 
 def test_a_schedule_of_thousands_of_times_is_refused_for_launchd() -> None:
     with pytest.raises(UsageError, match="simpler"):
-        timers.files("launchd", job(expression="* * * * *"))
+        timers.timer_files("launchd", job(expression="* * * * *"))
 
 
 @pytest.mark.parametrize("kind", timers.KINDS)
 def test_a_line_break_in_a_path_is_refused(kind: timers.Kind) -> None:
     with pytest.raises(UsageError, match="line break"):
-        timers.files(kind, job("/home/lena/a\n* * * * * evil"))
+        timers.timer_files(kind, job("/home/lena/a\n* * * * * evil"))

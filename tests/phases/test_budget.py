@@ -2,8 +2,8 @@
 
 from datetime import date
 
-from dream.phases import budget
-from dream.phases.budget import Fitted
+from dream.dreaming import budget
+from dream.dreaming.budget import Fitted
 from dream.settings import Settings
 
 DAY = date(2026, 11, 21)

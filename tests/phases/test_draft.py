@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dream.phases.draft import Edit, EditError, added, gone, memory_file, replaced
+from dream.dreaming.draft import Edit, EditError, added, gone, memory_file, replaced
 
 
 def edit(text: str, old: str, new: str) -> str:

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 import pytest
 
+from dream.dreaming import fallback
+from dream.dreaming.draft import Edit, EditError
+from dream.dreaming.editing import Editing
+from dream.dreaming.guards import Protected
 from dream.models import Finding, MemoryFile, Outcome, Rejected
-from dream.phases import fallback
-from dream.phases.draft import Edit, EditError
-from dream.phases.editing import Editing
-from dream.phases.guards import Protected
 from dream.settings import Settings
 
 USER = "# User\n\n## Home\n\n- Lives in Osaka\n- Has two cats\n"

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dream.dreaming.findings import parse
 from dream.errors import AnswerCut, AnswerUnusable
 from dream.models import Finding
-from dream.phases.findings import parse
 
 
 def test_each_line_becomes_a_finding_with_its_cursors() -> None:

@@ -7,12 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from dream.dreaming import markup
+from dream.dreaming.draft import Edit, EditError
+from dream.dreaming.editing import LONGEST_LINE, Editing
+from dream.dreaming.guards import Protected, instructs, late, said, wishes
 from dream.models import Entry, Finding, MemoryFile
-from dream.phases import markup
-from dream.phases.draft import Edit, EditError
-from dream.phases.editing import LONGEST_LINE, Editing
-from dream.phases.guards.case import Protected, late, said, wishes
-from dream.phases.instructing import instructs
 from dream.settings import Settings
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

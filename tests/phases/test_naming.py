@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from dream.consolidate.attributed import attributed
+from dream.consolidate.summariser import attributed
+from dream.dreaming.draft import Edit
+from dream.dreaming.editing import Editing
+from dream.dreaming.findings import told
+from dream.dreaming.guards import Protected, others, said
+from dream.language.similar import same_fact
+from dream.language.words import MARKS
 from dream.models import Entry, Finding, MemoryFile, Message, NewEntry
-from dream.phases.draft import Edit
-from dream.phases.editing import Editing
-from dream.phases.guards.case import Protected, others, said
-from dream.phases.naming import told
-from dream.phases.similar import same_fact
-from dream.provenance.secondhand import marked, names_source, sources
+from dream.provenance.user import marked, names_source, sources
 from dream.settings import Settings
-from dream.wording import MARKS
 from tests.attacks.running import NOW
 
 CLAIM = "The staging gateway listens on port 9443"

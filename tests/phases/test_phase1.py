@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dream.dreaming import phase1
+from dream.dreaming.excerpt import Brief
 from dream.errors import AnswerUnusable
 from dream.llm.model import Completion, ToolCall
 from dream.models import Entry, Finding, MemoryFile
-from dream.phases import phase1
-from dream.phases.brief import Brief
 from dream.settings import Settings
 from tests.scripted import ScriptedModel
 

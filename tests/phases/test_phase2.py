@@ -6,12 +6,12 @@ from datetime import UTC, date
 
 import pytest
 
+from dream.dreaming import phase2
+from dream.dreaming.excerpt import Brief
+from dream.dreaming.guards import Protected
 from dream.errors import AnswerUnusable, ModelUnavailable, ToolsUnsupported
 from dream.llm.model import Completion, Json, ToolCall
 from dream.models import Finding, MemoryFile
-from dream.phases import phase2
-from dream.phases.brief import Brief
-from dream.phases.guards import Protected
 from dream.settings import Settings
 from tests.scripted import Answer, ScriptedModel
 

@@ -10,13 +10,12 @@ from types import FrameType
 
 import pytest
 
-from dream import wording
-from dream.consolidate.attributed import attributed
+from dream.consolidate.summariser import attributed
+from dream.history.records import decode, encode, entry_of
+from dream.language import words
 from dream.models import Entry, Message, NewEntry
-from dream.provenance import secondhand
-from dream.provenance.others import by_others
-from dream.provenance.user import by_user
-from dream.store.history_records import decode, encode, entry_of
+from dream.provenance import user
+from dream.provenance.user import by_others, by_user
 
 OWN = (
     ("please always answer in Chinese", "- User wants the agent to always answer in Chinese"),
@@ -133,15 +132,15 @@ def test_where_only_the_user_and_the_agent_spoke_the_words_of_their_messages_are
     said = [Message("assistant" if at % 2 else "user", f"We talk of harbour {at}. " * 30) for at in range(20)]
     entry = NewEntry("summary", "- Harbour 3 was talked of")
 
-    calls = functions_called(lambda: (by_others(entry.content, said), secondhand.sources(entry.content, said)))
+    calls = functions_called(lambda: (by_others(entry.content, said), user.sources(entry.content, said)))
 
     assert calls["_content"] == 0
 
 
 def test_the_words_of_a_whole_message_are_not_kept_in_memory() -> None:
-    before = wording._line_words.cache_info().currsize, wording._line_content.cache_info().currsize
+    before = words._line_words.cache_info().currsize, words._line_content.cache_info().currsize
 
     for at in range(50):
-        wording.content_words(f"This is message number {at}, and it is a long one. " * 20)
+        words.content_words(f"This is message number {at}, and it is a long one. " * 20)
 
-    assert (wording._line_words.cache_info().currsize, wording._line_content.cache_info().currsize) == before
+    assert (words._line_words.cache_info().currsize, words._line_content.cache_info().currsize) == before

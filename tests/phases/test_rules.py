@@ -15,7 +15,7 @@ from dream.llm.spending import Meter
 from dream.models import Message, NewEntry
 from dream.provenance.rule import Known, Source, judge
 from dream.settings import Settings
-from dream.store.workspace import Workspace
+from dream.workspace.workspace import Workspace
 from tests.cli.commands import dream
 from tests.scripted import ScriptedModel
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dream.phases.similar import coverage, near_fact, nearest, same_fact, states
-from dream.wording import words
+from dream.language.similar import coverage, near_fact, nearest, same_fact, states
+from dream.language.words import words
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 
 from dream import Dream, Workspace
 from dream.errors import DreamError
-from dream.store import runs
+from dream.workspace import runs
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 MISSING = "Git was not found; install git and see that it is on the PATH."

@@ -11,18 +11,16 @@ from pathlib import Path
 import pytest
 
 from dream import pipeline
+from dream.dreaming import budget
 from dream.dreaming.dreamer import Models
 from dream.errors import Busy, ModelUnavailable
-from dream.llm.metered import MeteredModel
 from dream.llm.model import ChatMessage, Completion, ToolCall
-from dream.llm.spending import Meter
-from dream.models import NewEntry
-from dream.phases import budget
-from dream.reports import RunReport
+from dream.llm.spending import Meter, MeteredModel
+from dream.models import NewEntry, RunReport
 from dream.settings import Settings
-from dream.store import runs
-from dream.store.lock import run_lock
-from dream.store.workspace import Workspace
+from dream.workspace import runs
+from dream.workspace.lock import run_lock
+from dream.workspace.workspace import Workspace
 from tests.scripted import Answer, ScriptedModel
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dream.text import clean, mend_surrogates, problems
+from dream.language.text import clean, mend_surrogates, problems
 
 KEPT = {
     "plain": "Moved to Tokyo on 2026-11-18.\n\tIndented.",

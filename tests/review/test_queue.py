@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from dream import pipeline, review
+from dream import pipeline
+from dream.actions import review
+from dream.actions.restore import restore
 from dream.dreaming.dreamer import Models
 from dream.llm.spending import Meter
-from dream.models import NewEntry
-from dream.reports import RunReport
-from dream.restore import restore
+from dream.models import NewEntry, RunReport
 from dream.settings import Settings
-from dream.store import faults
-from dream.store.workspace import Workspace
+from dream.workspace import files
+from dream.workspace.workspace import Workspace
 from tests.review.test_review import GUARDS, HOLD, NOW, dream, memory
 from tests.scripted import ScriptedModel
 
@@ -172,7 +172,7 @@ def run_twice(workspace: Workspace, monkeypatch: pytest.MonkeyPatch, checkpoint:
 
     models = Models(ScriptedModel(answer), ScriptedModel("done"), Meter(settings))
     with monkeypatch.context() as seam:
-        seam.setattr(faults, "checkpoint", saved_at(checkpoint, theirs))
+        seam.setattr(files, "checkpoint", saved_at(checkpoint, theirs))
         report = pipeline.run(workspace, settings=settings, now=NOW, models=models)
     assert "Theirs" in memory(workspace)["USER.md"]
     return report

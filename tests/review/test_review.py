@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from dream import pipeline, review, trace
+from dream import pipeline
+from dream.actions import review
 from dream.dreaming.dreamer import Models
 from dream.errors import UsageError, WorkspaceError
 from dream.llm.spending import Meter
-from dream.models import MEMORY_FILES, NewEntry, Proposal
-from dream.reports import RunReport
+from dream.models import MEMORY_FILES, NewEntry, Proposal, RunReport
 from dream.settings import Settings
-from dream.store import review_files
-from dream.store.workspace import Workspace
+from dream.workspace import review_files, trace
+from dream.workspace.workspace import Workspace
 from tests.scripted import ScriptedModel
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)

@@ -16,12 +16,12 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from dream import pipeline, transcripts
+from dream.consolidate.feed import LEAST
 from dream.models import Diagnostic, Message
 from dream.settings import Settings
-from dream.store.bookmarks import LEAST
-from dream.store.workspace import Workspace
-from dream.transcripts import carried
-from dream.transcripts.carried import Carried
+from dream.transcripts import source
+from dream.transcripts.source import Carried
+from dream.workspace.workspace import Workspace
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 SETTINGS = Settings(timezone="UTC", durable=False)
@@ -173,7 +173,7 @@ def test_reading_on_gives_what_a_whole_reading_gives(name: str, data: st.DataObj
         state, found, said = b"", [], []
         for end in [*cuts, len(raw)]:
             path.write_bytes(raw[:end])
-            at = carried.load(state) if state else Carried()
+            at = source.load(state) if state else Carried()
             try:
                 pairs, said = read(path, at)
             except (transcripts.formats.Unlike, transcripts.formats.TranscriptError):

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from dream import pipeline
-from dream.reports import ConsolidateReport, Step
+from dream.models import ConsolidateReport, Step
 from dream.settings import Settings
-from dream.sources import configured
-from dream.store.workspace import Workspace
+from dream.workspace import listing
+from dream.workspace.workspace import Workspace
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 QUIET = Settings(timezone="UTC", durable=False)
@@ -213,7 +213,7 @@ def test_a_file_with_nothing_new_costs_one_look_and_ten_calls(workspace: Workspa
 
     def night() -> None:
         opened = Workspace.open(workspace.root)
-        found = configured.paths(settings, opened.root, home=folder, environ={})
+        found = listing.paths(settings, opened.root, home=folder, environ={})
         pipeline.consolidate(opened, found, settings=settings, now=NOW, idle=True)
 
     counted = []

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dream.cli import sources
 from dream.errors import SettingsError
 from dream.settings import Settings
-from dream.sources import configured, settings_file
-from dream.store.workspace import Workspace
+from dream.workspace import listing
+from dream.workspace.workspace import Workspace
 from tests.cli.commands import dream
 from tests.sources.test_incremental import write
 
@@ -46,21 +47,21 @@ timezone = "Europe/Berlin"
 def test_adding_and_removing_leaves_the_rest_byte_for_byte(tmp_path: Path) -> None:
     path = tmp_path / "dream.toml"
     path.write_text(WRITTEN, encoding="utf-8")
-    assert settings_file.add_source(tmp_path, "claude-code")
-    assert not settings_file.add_source(tmp_path, "claude-code")
-    assert settings_file.sources(tmp_path) == ("codex", "~/chats [old]/*.json", "claude-code")
+    assert sources.add_source(tmp_path, "claude-code")
+    assert not sources.add_source(tmp_path, "claude-code")
+    assert sources.sources(tmp_path) == ("codex", "~/chats [old]/*.json", "claude-code")
     text = path.read_text(encoding="utf-8")
     assert [line for line in WRITTEN.splitlines() if line not in text.splitlines()] == []
-    assert settings_file.remove_source(tmp_path, "claude-code")
-    assert not settings_file.remove_source(tmp_path, "claude-code")
+    assert sources.remove_source(tmp_path, "claude-code")
+    assert not sources.remove_source(tmp_path, "claude-code")
     assert tomllib.loads(path.read_text(encoding="utf-8")) == tomllib.loads(WRITTEN)
 
 
 def test_a_missing_file_is_made_and_a_missing_list_added(tmp_path: Path) -> None:
-    assert settings_file.add_source(tmp_path, "codex")
+    assert sources.add_source(tmp_path, "codex")
     assert (tmp_path / "dream.toml").read_text(encoding="utf-8") == 'sources = ["codex"]\n'
     (tmp_path / "dream.toml").write_text('model = "x"  # mine', encoding="utf-8")
-    assert settings_file.add_source(tmp_path, "codex")
+    assert sources.add_source(tmp_path, "codex")
     assert (tmp_path / "dream.toml").read_text(encoding="utf-8") == 'model = "x"  # mine\nsources = ["codex"]\n'
 
 
@@ -68,7 +69,7 @@ def test_a_missing_file_is_made_and_a_missing_list_added(tmp_path: Path) -> None
 def test_what_cannot_be_changed_safely_is_refused_and_stays(tmp_path: Path, text: str) -> None:
     (tmp_path / "dream.toml").write_text(text, encoding="utf-8")
     with pytest.raises(SettingsError):
-        settings_file.add_source(tmp_path, "codex")
+        sources.add_source(tmp_path, "codex")
     assert (tmp_path / "dream.toml").read_text(encoding="utf-8") == text
 
 
@@ -82,18 +83,18 @@ def test_any_list_of_sources_can_be_added_to_and_taken_from(
 ) -> None:
     root = tmp_path_factory.mktemp("ws")
     for name in named:
-        assert settings_file.add_source(root, name)
-    added = settings_file.add_source(root, more)
-    assert settings_file.sources(root) == (*named, more) if added else tuple(named)
-    assert settings_file.remove_source(root, more)
-    assert settings_file.sources(root) == tuple(name for name in named if name != more)
+        assert sources.add_source(root, name)
+    added = sources.add_source(root, more)
+    assert sources.sources(root) == (*named, more) if added else tuple(named)
+    assert sources.remove_source(root, more)
+    assert sources.sources(root) == tuple(name for name in named if name != more)
 
 
 def test_a_zone_stands_behind_the_source() -> None:
-    assert configured.split("hermes @ Asia/Tokyo") == ("hermes", ZoneInfo("Asia/Tokyo"))
-    assert configured.split("~/a@b/*.json") == ("~/a@b/*.json", None)
+    assert listing.split("hermes @ Asia/Tokyo") == ("hermes", ZoneInfo("Asia/Tokyo"))
+    assert listing.split("~/a@b/*.json") == ("~/a@b/*.json", None)
     with pytest.raises(SettingsError, match="'Mars/Base' is not a known time zone"):
-        configured.split("codex @ Mars/Base")
+        listing.split("codex @ Mars/Base")
 
 
 def test_naive_times_are_read_in_the_zone_of_their_source(workspace: Workspace, tmp_path: Path) -> None:
@@ -101,7 +102,7 @@ def test_naive_times_are_read_in_the_zone_of_their_source(workspace: Workspace, 
 
     (tmp_path / "chat.md").write_text("[2026-11-20 10:00] Ann: hi\n[2026-11-20 10:01] Bob: I moved to Rome.\n")
     asked = Settings(sources=(f"{tmp_path}/chat.md @ Asia/Tokyo",), timezone="UTC", consolidator_model="nobody/nothing")
-    found = configured.paths(asked, workspace.root, home=tmp_path, environ={})
+    found = listing.paths(asked, workspace.root, home=tmp_path, environ={})
     pipeline.consolidate(workspace, found, settings=Settings(timezone="UTC"), now=NOW)
     (file,) = found
     assert file.zone == ZoneInfo("Asia/Tokyo")
@@ -142,7 +143,7 @@ def test_a_path_named_from_where_one_stands_is_found_every_night(workspace: Work
         ("*/a.json @ Asia/Tokyo", f"{here}/*/a.json @ Asia/Tokyo"),
     ]:
         assert dream("sources", "add", named, "-w", workspace.root, cwd=here).err == ""
-        assert settings_file.sources(workspace.root)[-1] == stored
+        assert sources.sources(workspace.root)[-1] == stored
     assert dream("sources", "add", "codex", "-w", workspace.root, cwd=here).status == 0
-    assert settings_file.sources(workspace.root)[-1] == "codex"
+    assert sources.sources(workspace.root)[-1] == "codex"
     assert "1 new" in dream("sources", "-w", workspace.root, cwd=here).out

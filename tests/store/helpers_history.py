@@ -6,8 +6,8 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
+from dream.history.history import History
 from dream.models import Diagnostic, Entry, NewEntry
-from dream.store.history import History
 
 NOW = datetime(2026, 11, 21, 3, 0, 7, tzinfo=UTC)
 

@@ -7,7 +7,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dream.store.choosing import chosen
+from dream.workspace.context import chosen
 
 
 def within(size: int):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dream.history.records import estimate
 from dream.models import Entry, MemoryFile
-from dream.store.context import block, undreamt, unsaid
-from dream.store.history_records import estimate
+from dream.workspace.context import block, undreamt, unsaid
 from tests.store.helpers_history import NOW
 
 NONE: dict[MemoryFile, str] = {"SOUL.md": "", "USER.md": "", "memory/MEMORY.md": ""}

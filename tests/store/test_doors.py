@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 from dream import door
 from dream.cli.entry import dream_group
 from dream.models import NewEntry
-from dream.store.workspace import Workspace
+from dream.workspace.workspace import Workspace
 from tests.cli.commands import dream
 from tests.git.support import NOW, add, make
 
@@ -92,11 +92,10 @@ NOT_OF_A_WORKSPACE = {
     "language/likeness.py": "the weights that are shipped",
     "language/tongue.py": "the tables that are shipped",
     "redact/forms.py": "the table that is shipped",
-    "store/bookmarks.py": "a transcript",
-    "store/exchange.py": "the file that was traded an instant ago",
-    "store/files.py": "a directory, to sync it",
-    "store/gitindex.py": "/proc",
-    "store/swap.py": "the file that was traded an instant ago",
+    "consolidate/feed.py": "a transcript",
+    "versions/swap.py": "the file that was traded an instant ago",
+    "versions/write.py": "/proc",
+    "workspace/files.py": "a directory, to sync it",
 }
 HEALTHY = "✓ Everything on disk is as it should be.\n"
 COMMANDS = (

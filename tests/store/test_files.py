@@ -11,14 +11,14 @@ import pytest
 
 from dream import settings
 from dream.errors import SettingsError, WorkspaceError
-from dream.store.files import check_plain, read_bytes, read_text, replace, sweep
+from dream.workspace.files import check_plain, read_bytes, read_text, replace_file, sweep
 from tests.store.helpers_history import names
 
 
 def test_a_replaced_file_holds_exactly_the_bytes_and_nothing_is_left_beside(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "USER.md"
-    replace(path, b"one\r\n")
-    replace(path, b"two\r\n")
+    replace_file(path, b"one\r\n")
+    replace_file(path, b"two\r\n")
 
     assert path.read_bytes() == b"two\r\n"
     assert names(path.parent) == ["USER.md"]
@@ -29,7 +29,7 @@ def test_a_replaced_file_keeps_its_mode(tmp_path: Path) -> None:
     path.write_text("x")
     path.chmod(0o640)
 
-    replace(path, b"y")
+    replace_file(path, b"y")
 
     assert path.stat().st_mode & 0o777 == 0o640
 
@@ -52,7 +52,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
     try:
         with pytest.raises(WorkspaceError, match=r"USER\.md cannot be written: the file would grow beyond"):
-            replace(path, b"x" * 1000)
+            replace_file(path, b"x" * 1000)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
@@ -65,9 +65,9 @@ def test_a_directory_or_a_file_in_the_way_is_said(tmp_path: Path) -> None:
     (tmp_path / "memory").write_text("")
 
     with pytest.raises(WorkspaceError, match=r"USER\.md cannot be written: a directory stands there; move it away"):
-        replace(tmp_path / "USER.md", b"x")
+        replace_file(tmp_path / "USER.md", b"x")
     with pytest.raises(WorkspaceError, match="a file stands where a directory should be"):
-        replace(tmp_path / "memory" / "MEMORY.md", b"x")
+        replace_file(tmp_path / "memory" / "MEMORY.md", b"x")
     with pytest.raises(WorkspaceError, match=r"USER\.md cannot be read: a directory stands there"):
         read_text(tmp_path / "USER.md")
 

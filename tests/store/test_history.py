@@ -9,8 +9,8 @@ import orjson
 import pytest
 
 from dream.errors import HistoryError
+from dream.history.history import History, StalePosition
 from dream.models import Entry, NewEntry
-from dream.store.history import History, StalePosition
 from tests.store.helpers_history import NOW, contents, cursors, fact, facts, history, log, names, row
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dream.history.history import History
 from dream.models import NewEntry
-from dream.store.history import History
 from tests.store.helpers_history import NOW, contents, cursors, fact, history, log
 
 

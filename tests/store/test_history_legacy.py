@@ -8,12 +8,12 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dream.dreaming import phase1
+from dream.history.legacy import LATER, SESSION, decoded, entries
 from dream.library import Dream
 from dream.models import Diagnostic, Entry
-from dream.phases import phase1
-from dream.store import idle
-from dream.store.history_legacy import LATER, SESSION, decoded, entries
-from dream.store.workspace import Workspace
+from dream.workspace import idle
+from dream.workspace.workspace import Workspace
 from tests.store.helpers_history import NOW, contents, cursors, history, log, row
 
 NOWHEN = datetime(1970, 1, 1, tzinfo=UTC)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from dream.store.files import replace
-from dream.store.history import History
+from dream.history.history import History
+from dream.workspace.files import replace_file
 from tests.store.helpers_history import NOW, cursors, fact, history
 
 _calls: Counter[str] = Counter()
@@ -102,7 +102,7 @@ def test_a_file_that_is_rewritten_under_its_name_is_noticed(archived: Path) -> N
     assert log.position("s0") == 1
 
     plain = re.sub(rb',"checksum":"[0-9a-f-]+"', b"", first.read_bytes())  # a changed line with one is not believed
-    replace(first, plain.replace(b'"session":"s0","span":[0,1]', b'"session":"s0","span":[0,12]'))
+    replace_file(first, plain.replace(b'"session":"s0","span":[0,1]', b'"session":"s0","span":[0,12]'))
 
     assert log.position("s0") == history(archived).position("s0") == 12
 

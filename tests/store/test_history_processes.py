@@ -96,7 +96,7 @@ def test_only_one_of_two_consolidations_of_the_same_messages_is_kept(tmp_path: P
     source = """
 import sys
 from pathlib import Path
-from dream.store.history import StalePosition
+from dream.history.history import StalePosition
 from tests.store.helpers_history import NOW, fact, history
 log = history(Path(sys.argv[1]))
 kept = 0

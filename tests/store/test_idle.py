@@ -12,9 +12,9 @@ from dream.dreaming.dreamer import Models
 from dream.llm.spending import Meter
 from dream.models import NewEntry
 from dream.settings import Settings
-from dream.store import idle, runs
-from dream.store.lock import run_lock
-from dream.store.workspace import Workspace
+from dream.workspace import idle, runs
+from dream.workspace.lock import run_lock
+from dream.workspace.workspace import Workspace
 from tests.scripted import ScriptedModel
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from dream import Dream, Session, Workspace, pipeline
-from dream.forget import forget
+from dream.actions.forget import forget
 from dream.nights import nightly
-from dream.store.live import left_behind
+from dream.workspace.live import left_behind
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 AGENT = """
@@ -94,7 +94,7 @@ def test_a_living_agent_keeps_its_session(tmp_path: Path) -> None:
 
 
 def test_what_is_forgotten_leaves_the_session_s_file_too(tmp_path: Path) -> None:
-    from dream.forget import forget
+    from dream.actions.forget import forget
 
     workspace = killed_agent(tmp_path)
     forget(workspace, "allergic to penicillin", now=NOW)

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 from dream.errors import Busy, WorkspaceError
-from dream.store.lock import FileLock, run_lock
+from dream.workspace.lock import FileLock, run_lock
 from tests.store.helpers_history import NOW
 
 HOLDER = """
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from dream.store.lock import run_lock
+from dream.workspace.lock import run_lock
 with run_lock(Path(sys.argv[1]), "dream run", now=datetime(2026, 11, 21, 3, tzinfo=UTC)):
     print("held", flush=True)
     sys.stdin.read()
@@ -175,7 +175,7 @@ def test_a_waiting_lock_lets_threads_in_one_by_one(tmp_path: Path) -> None:
 ORPHAN = """
 import ctypes, os, sys, time
 from pathlib import Path
-from dream.store.lock import run_lock
+from dream.workspace.lock import run_lock
 with run_lock(Path(sys.argv[1]), "dream run"):
     if ctypes.CDLL(None).fork() == 0:  # as subprocess forks: without Python's hooks
         print("held", flush=True)

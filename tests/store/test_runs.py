@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from dream.models import Usage
-from dream.store import runs
-from dream.store.runs import RunRecord
+from dream.workspace import runs
+from dream.workspace.runs import RunRecord
 from tests.store.helpers_history import NOW
 
 

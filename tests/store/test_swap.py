@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from dream.errors import WorkspaceError
-from dream.store import swap as swap_module
-from dream.store.swap import swap
+from dream.versions import swap as swap_module
+from dream.versions.swap import swap
 from tests.store.helpers_history import names
 
 CASES = [(None, b"new"), (b"old", b"new"), (b"old", None), (b"", b"new"), (b"old", b"")]

@@ -9,8 +9,8 @@ import pytest
 
 from dream.errors import WorkspaceError
 from dream.models import Diagnostic, NewEntry, Proposal, Rejected
-from dream.store.review_files import grown, render_pending
-from dream.store.workspace import Workspace
+from dream.workspace.review_files import grown, render_pending
+from dream.workspace.workspace import Workspace
 from tests.store.helpers_history import NOW, contents, cursors, facts, row
 
 

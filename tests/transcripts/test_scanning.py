@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dream.transcripts import scanning
+from dream.transcripts import records
 
 odd_text = st.text(alphabet='ab"\\[]{},:\n\u00e9', max_size=6)
 values = st.recursive(
@@ -30,8 +30,8 @@ class Dripping(io.BytesIO):
         return super().read(3)
 
 
-def found(raw: bytes) -> list[scanning.Piece]:
-    return list(scanning.pieces(Dripping(raw)))
+def found(raw: bytes) -> list[records.Piece]:
+    return list(records.pieces(Dripping(raw)))
 
 
 @settings(max_examples=80, deadline=None)
@@ -43,7 +43,7 @@ def test_the_elements_of_an_array_are_found(array: list[Any], indent: int | None
 
 
 @settings(max_examples=80, deadline=None)
-@given(elements, st.dictionaries(odd_text.filter(lambda name: name not in scanning.LISTS), values, max_size=3))
+@given(elements, st.dictionaries(odd_text.filter(lambda name: name not in records.LISTS), values, max_size=3))
 def test_the_fields_of_an_object_and_the_elements_of_its_list_are_found(array: list[Any], header: Any) -> None:
     pieces = found(json.dumps({"a b": 1} | header | {"messages": array, "last": "x"}).encode())
     assert [json.loads(piece.raw) for piece in pieces if piece.name == "messages[]"] == array
@@ -67,7 +67,7 @@ def test_lines_are_those_on_which_the_elements_begin() -> None:
 
 
 def test_what_is_too_large_is_passed_over(monkeypatch: Any) -> None:
-    monkeypatch.setattr(scanning, "MAX_RECORD", 50)
+    monkeypatch.setattr(records, "MAX_RECORD", 50)
     large = {"a": [["x" * 10]] * 10}
     pieces = found(json.dumps([{"b": 1}, large, {"c": 2}]).encode())
     assert [(piece.raw, piece.whole) for piece in pieces] == [(b'{"b": 1}', True), (b"", False), (b'{"c": 2}', True)]

@@ -1,0 +1,1 @@
+"""What a person asks for: note, why, restore, review, forget, status, doctor."""

@@ -1,0 +1,455 @@
+"""Check everything on disk; say what is wrong, and mend what can be mended without loss."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+from dream.actions.forget import UNDONE, unfinished
+from dream.crontime import parse
+from dream.door import OTHERS
+from dream.errors import DreamError, GitError, WorkspaceError
+from dream.history.archive import opened
+from dream.history.writer import read_cursor
+from dream.language import text as texts
+from dream.models import MEMORY_FILES, Diagnostic
+from dream.nights import timers
+from dream.redact import redact
+from dream.settings import Settings
+from dream.versions import handedits, log, place, transaction
+from dream.versions import repair as gitrepair
+from dream.versions.diff import Diff, strays
+from dream.versions.objects import FILES
+from dream.versions.write import OLD, is_deserted
+from dream.workspace import idle
+from dream.workspace.files import TEMPORARY, read_bytes, replace_file, sweep
+from dream.workspace.lock import RUN_LOCK, run_lock
+from dream.workspace.workspace import DREAM_CURSOR, Workspace
+
+# What the doctor says.
+
+
+REPAIR = "dream doctor --repair"
+
+
+@dataclass(frozen=True, slots=True)
+class Ailment:
+    """One thing that is wrong. `mended` tells whether it was put right; `cure` is what a person can do."""
+
+    file: str
+    text: str
+    cure: str = ""
+    mended: bool = False
+
+
+# History and the two cursors beside it.
+
+
+CHUNK = 1 << 20
+KEPT = "passed over and kept"
+_LOG = "memory/history.jsonl"
+
+
+def check_history(workspace: Workspace, now: datetime, *, repair: bool) -> Iterator[Ailment]:
+    """Name every line that is not as it should be, and what is gone.
+
+    `repair` sets aside, renumbers, writes down what can be read, and notes what is gone as lost.
+    """
+    found = list(_flaws(workspace))
+    crlf = _has_crlf(workspace.root / _LOG)
+    if repair and (found or crlf):
+        workspace.history.repair(now=now)
+    left = {one.text for one in _flaws(workspace)} if repair and found else set()
+    for one in found:
+        where = f"line {one.line}: " if one.line else ""
+        lost = "missing" in one.text
+        cure = f"look in a backup for it; {REPAIR} notes it as lost" if lost else f"{REPAIR}; until then it is {KEPT}"
+        mended = repair and one.text not in left
+        noted = "; noted in memory/archive/lost.jsonl" if lost and mended else ""
+        yield Ailment(one.file, where + one.text + noted, cure, mended)
+    if crlf:
+        yield Ailment(_LOG, "has lines that end in CRLF", REPAIR, repair)
+
+
+def check_dream_cursor(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
+    """Compare `.dream_cursor` with history and with the last commit."""
+    found: list[Diagnostic] = []
+    watched = Workspace(workspace.root, report=found.append)
+    try:
+        cursor, committed = watched.dream_cursor(), _committed(watched)
+    except DreamError as error:
+        yield Ailment(DREAM_CURSOR, str(error))
+        return
+    says = [one.text for one in found if one.file == DREAM_CURSOR]
+    if not says and cursor < committed:
+        says = [f"says {cursor}, but the last commit was made at entry {committed}"]
+        cursor = committed
+    for text in says:
+        if repair:
+            replace_file(workspace.root / DREAM_CURSOR, b"%d\n" % cursor)
+        yield Ailment(DREAM_CURSOR, text, f"{REPAIR} writes {cursor} into it", repair)
+
+
+def _flaws(workspace: Workspace) -> Iterator[Diagnostic]:
+    """Read all of history and what is held, and yield what is wrong with it."""
+    found: dict[Diagnostic, None] = {}
+    watched = Workspace(workspace.root, report=lambda diagnostic: found.update({diagnostic: None}))
+    try:
+        found.update(dict.fromkeys(watched.history.flaws()))
+        if torn := watched.history.cut_short():
+            found[torn] = None
+        watched.pending()
+        watched.rejected()
+    except DreamError as error:
+        found[Diagnostic(_LOG, 0, str(error))] = None
+    yield from found
+
+
+def _has_crlf(path: Path) -> bool:
+    try:
+        with opened(path) as descriptor, open(descriptor, "rb", closefd=False) as log:
+            before = b""
+            while chunk := log.read(CHUNK):
+                if b"\r\n" in before[-1:] + chunk:
+                    return True
+                before = chunk
+    except OSError:
+        return False
+    return False
+
+
+def check_cursor(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
+    """Check the highest cursor ever given out: a lower one would be taken for true by nanobot."""
+    path = workspace.memory / ".cursor"
+    newest = next(workspace.history.backwards(), None)
+    given = read_cursor(path)
+    highest = newest.cursor if newest else 0
+    if given >= highest:
+        return
+    says = (read_bytes(path) or b"")[:40]
+    if repair:
+        replace_file(path, b"%d\n" % highest)
+    yield Ailment("memory/.cursor", f"holds {says!r}, but history ends with entry {highest}", REPAIR, repair)
+
+
+def _committed(workspace: Workspace) -> int:
+    try:
+        if not workspace.git.exists or workspace.git.head() is None:
+            return 0
+    except GitError:  # the check of the versions names it
+        return 0
+    data = (workspace.git.read("HEAD", DREAM_CURSOR) or b"").strip()
+    return int(data) if data.isdigit() and len(data) < 20 else 0
+
+
+# The three memory files: their encoding, line ends, unseen characters, and secrets.
+
+
+_BOM = "\ufeff"
+
+
+def check_files(workspace: Workspace, settings: Settings, now: datetime, *, repair: bool) -> Iterator[Ailment]:
+    """Check each memory file; `repair` takes out a byte order mark and CRLF line ends, in a commit of its own."""
+    mended: dict[str, bytes | None] = {}
+    for name in MEMORY_FILES:
+        try:
+            text = workspace.read_file(name)
+        except DreamError as error:
+            yield Ailment(name, str(error), "mend the file in an editor")
+            continue
+        if not (workspace.root / name).exists():
+            yield Ailment(name, "is missing", "the next dream begins it anew; `dream log` has its older versions")
+        if text.startswith(_BOM):
+            yield Ailment(name, "begins with a byte order mark", REPAIR, repair)
+        if "\r\n" in text:
+            yield Ailment(name, "has lines that end in CRLF", REPAIR, repair)
+        plain = text.removeprefix(_BOM).replace("\r\n", "\n")
+        if plain != text:
+            mended[name] = plain.encode("utf-8")
+        for problem in texts.problems(plain):
+            yield Ailment(name, f"holds an unseen character: {problem}", "take it out in an editor")
+        _, kinds = redact(text, settings.redact_patterns)
+        for kind in kinds:
+            cure = "dream forget takes it out of every version; change the secret too"
+            yield Ailment(name, f"holds what looks like a secret: {kind}", cure)
+    if repair and mended:
+        _commit(workspace, mended, now)
+
+
+def _commit(workspace: Workspace, mended: dict[str, bytes | None], now: datetime) -> None:
+    """Commit what a person typed as theirs, and then the mended files as ours, so that it can be taken back."""
+    transaction.commit_hand_edits(workspace, now)
+    found = handedits.read(workspace.root)
+
+    def message(difference: Diff) -> str:
+        return log.build("dream", difference.files, note="(doctor: line ends, byte order mark)")
+
+    expected = {name: found.get(name) for name in mended}
+    transaction.commit(workspace, mended, expected=expected, message=message, now=now)
+
+
+# The git repository of the workspace: there, unlocked, and every object whole.
+
+
+INDEX = "is damaged, so git itself fails in the workspace"
+
+
+def check_versions(workspace: Workspace, now: datetime, *, repair: bool) -> Iterator[Ailment]:
+    """Check the repository; `repair` makes one that is missing, takes stale locks away, and writes damaged objects."""
+    if not workspace.git.exists:
+        if repair:
+            workspace.complete(now)
+        yield Ailment(".git", "there are no versions of this workspace", f"{REPAIR} makes them", repair)
+        return
+    lost = list(_head(workspace, now, repair=repair))
+    yield from lost
+    if lost and not lost[0].mended:
+        return
+    try:
+        locks = list(_locks(workspace, repair=repair))
+    except GitError as error:  # it leads elsewhere: git is not started on it
+        yield _reach(workspace, str(error), repair=repair)
+        return
+    yield from locks
+    if workspace.git.has_damaged_index:
+        mended = repair and gitrepair.rewrite_index(workspace.git, workspace.root / ".git")
+        yield Ailment(".git/index", INDEX, f"{REPAIR} makes it anew from the newest commit", mended)
+        if not mended:
+            return  # git would complain of nothing else
+    try:
+        workspace.git.fsck()
+    except GitError as error:
+        yield _damage(workspace, str(error), now, repair=repair)
+    else:
+        yield from _index(workspace, repair=repair)
+
+
+def _head(workspace: Workspace, now: datetime, *, repair: bool) -> Iterator[Ailment]:
+    """Bring back the newest version where HEAD has lost it, or, where nothing tells which it is, begin anew."""
+    directory = place.find(workspace.root, workspace.private)
+    try:
+        said = place.lost_head(directory) if directory else ""
+        if not said or directory is None:
+            return
+        where = _name(workspace, directory)
+        if repair and gitrepair.rewrite_head(workspace.git, directory):
+            yield Ailment(where, said, mended=True)
+        elif repair:
+            yield _begin_anew(workspace, directory, said, now)
+        else:
+            yield Ailment(where, said, f"{REPAIR} brings it back")
+    except DreamError:  # a link or no ordinary file: whoever opens it says so
+        return
+
+
+def _reach(workspace: Workspace, said: str, *, repair: bool) -> Ailment:
+    """Write the configuration of our own hidden repository anew, beside what stood there; a person's is theirs."""
+    own = workspace.private / "git"
+    if repair and gitrepair.rewrite_configuration(workspace.git, own):
+        return Ailment(_name(workspace, own), said, mended=True)
+    cure = f"{REPAIR}, where only its configuration is strange; else mend it by hand, if you know where it comes from"
+    return Ailment(_name(workspace, own if own.exists() else workspace.root / ".git"), said, cure)
+
+
+def _locks(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
+    directory = workspace.git.git.git_dir
+    here = os.walk(directory) if directory else []
+    for lock in sorted(Path(folder) / name for folder, _, names in here for name in names if name.endswith(".lock")):
+        try:
+            age = time.time() - lock.stat().st_mtime
+        except FileNotFoundError:  # its git has ended meanwhile
+            continue
+        if age < OLD or not is_deserted(workspace.root, lock, age):
+            continue
+        if repair:
+            lock.unlink(missing_ok=True)
+        text = f"was left by a git that died {age / 60:.0f} minutes ago"
+        yield Ailment(_name(workspace, lock), text, f"{REPAIR}, or remove it when no git is running", repair)
+
+
+def _index(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
+    """Name an index that stayed behind HEAD while a lock was on it."""
+    try:
+        late = sorted(workspace.git.behind_index(handedits.versioned(workspace.root)))
+    except WorkspaceError:  # no plain file: the check of the files names it
+        return
+    except GitError as error:
+        yield Ailment(".git/index", str(error), "remove it and run `git reset` in the workspace")
+        return
+    if late:
+        if repair:
+            workspace.git.catch_up_index(handedits.versioned(workspace.root))
+        text = f"is older than the newest commit for {', '.join(late)}: a `git commit` by hand would revert it"
+        mended = repair and not workspace.git.behind_index(handedits.versioned(workspace.root))
+        yield Ailment(".git/index", text, f"{REPAIR}, or `git reset` in the workspace", mended)
+
+
+def _damage(workspace: Workspace, said: str, now: datetime, *, repair: bool) -> Ailment:
+    """Mend damaged objects from the files on disk, or, where not even the newest version can be read, begin anew."""
+    directory = workspace.git.git.git_dir
+    where = _name(workspace, directory) if directory else ".git"
+    if not repair or directory is None:
+        return Ailment(where, said, f"copy the workspace, then {REPAIR}")
+    if gitrepair.rewrite_objects(workspace.git):
+        return Ailment(where, said, mended=True)
+    if gitrepair.is_readable(workspace.git):
+        return Ailment(
+            where, f"an older version is damaged: {said}", "the newest is whole; a backup may have the object"
+        )
+    return _begin_anew(workspace, directory, said, now)
+
+
+def _begin_anew(workspace: Workspace, directory: Path, said: str, now: datetime) -> Ailment:
+    where = _name(workspace, directory)
+    kept = gitrepair.put_away(directory, workspace.private, now)
+    workspace.complete(now)
+    return Ailment(
+        where, f"{said}; versions begin anew, the damaged ones are kept in {_name(workspace, kept)}", mended=True
+    )
+
+
+def _name(workspace: Workspace, path: Path) -> str:
+    return str(path.relative_to(workspace.root)) if path.is_relative_to(workspace.root) else str(path)
+
+
+__all__ = ["Ailment", "examine"]
+
+LOOKS = 8  # beside a process at work, before what is still wrong is believed
+PAUSE = 0.15  # seconds between two looks; longer than a commit takes
+SHOWN = 4  # files that one ailment names; of more it says how many
+
+
+def examine(workspace: Workspace, settings: Settings, *, now: datetime, repair: bool = False) -> list[Ailment]:
+    """Check versions, history, cursors, memory files, the review queue and the schedule; an empty list is health.
+
+    With `repair` what can be mended without loss is: bytes that are taken out of a file are kept in memory/archive/
+    or .dream/, and a change of a memory file is a commit. Raises Busy with `repair` when another run holds the
+    workspace.
+    """
+    if not repair:
+        return _lasting(workspace, partial(_all, workspace, settings, now, repair=False))
+    with run_lock(workspace.private, "dream doctor", now=now):
+        return list(_all(workspace, settings, now, repair=True))
+
+
+def _lasting(workspace: Workspace, look: Callable[[], Iterator[Ailment]]) -> list[Ailment]:
+    """Return what is wrong at each of several looks: what another process has half done is done at the next.
+
+    Where nobody is at work, or nothing is wrong, that is soon known.
+    """
+    found = list(look())
+    for _ in range(LOOKS):
+        if not found:
+            break
+        at_rest = _is_at_rest(workspace)
+        time.sleep(PAUSE)
+        again = list(look())
+        found = [one for one in again if one in found]
+        if at_rest and _is_at_rest(workspace):
+            break
+    return found
+
+
+def _is_at_rest(workspace: Workspace) -> bool:
+    with suppress(OSError):
+        return idle.is_free(workspace.private / RUN_LOCK)
+    return True  # on a disk that nobody can write to nobody works
+
+
+def _all(workspace: Workspace, settings: Settings, now: datetime, *, repair: bool) -> Iterator[Ailment]:
+    # A commit that is half done first: everything else is judged by what it says.
+    yield from _unfinished(workspace, repair=repair)
+    yield from check_versions(workspace, now, repair=repair)
+    yield from check_dream_cursor(workspace, repair=repair)  # before history, which gives no cursor below it
+    yield from check_history(workspace, now, repair=repair)
+    yield from check_cursor(workspace, repair=repair)
+    yield from check_files(workspace, settings, now, repair=repair)
+    yield from _queue(workspace)
+    yield from _leftovers(workspace, repair=repair)
+    yield from _open_to_all(workspace, repair=repair)
+    yield from _schedule(settings)
+
+
+def _unfinished(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
+    if (workspace.private / handedits.INTENT).exists():
+        mended = repair and transaction.recover(workspace)
+        yield Ailment(".dream/apply.json", "a commit was cut short by a crash", "the next `dream run` ends it", mended)
+    for one in unfinished(workspace):
+        text = f"the `dream forget` number {one.number}, of {one.since:%Y-%m-%d %H:%M}, did not come to its end"
+        ends = f"`dream forget --finish {one.number}` ends it" if one.texts else "run it again with the same text"
+        yield Ailment(f".dream/{UNDONE}", text, f"{ends}; `dream forget --give-up {one.number}` leaves it at that")
+
+
+def _queue(workspace: Workspace) -> Iterator[Ailment]:
+    for proposal in workspace.pending():
+        if proposal.file is None:
+            span = ", ".join(map(str, proposal.entries))
+            text = f"entry {span} could not be dreamt: {proposal.reason}"
+            yield Ailment("memory/.pending.jsonl", text, "dream review")
+
+
+def _leftovers(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
+    """Name what a killed write left beside its goal; what a living process writes is not old enough to be named."""
+    for folder in (workspace.root, workspace.memory, workspace.memory / "archive", workspace.private):
+        left = set(folder.glob(f".*{TEMPORARY}"))
+        if not left:
+            continue
+        if repair:
+            sweep(folder)
+        for path in sorted(left):
+            text = "was left half-written by a process that was killed"
+            cure = "dream doctor --repair removes it, unless its process still lives"
+            yield Ailment(str(path.relative_to(workspace.root)), text, cure, not path.exists())
+    for path in strays():
+        if repair:
+            shutil.rmtree(path, ignore_errors=True)
+        text = "was left with text of memory by an older dream that was killed"
+        yield Ailment(str(path), text, f"{REPAIR} removes it", not path.exists())
+
+
+def _open_to_all(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
+    """Name what everybody may read, as adopted workspaces and older versions have it.
+
+    What stands in a directory that is closed to them nobody reaches; what is open to a group a person has opened.
+    """
+    found = list(_reachable(workspace))
+    if found:
+        shown = [str(path.relative_to(workspace.root)) for path in found]
+        for path in found if repair else ():
+            path.chmod(stat.S_IMODE(path.lstat().st_mode) & ~OTHERS)
+        more = f" and {len(shown) - SHOWN} more" if len(shown) > SHOWN else ""
+        text = "can be read or changed by everybody on this machine"
+        yield Ailment(", ".join(shown[:SHOWN]) + more, text, f"{REPAIR} leaves them to you alone", repair)
+
+
+def _reachable(workspace: Workspace) -> Iterator[Path]:
+    """Yield the files and directories of ours that everybody may read, write or enter; of git only the outermost."""
+    if not workspace.root.stat().st_mode & stat.S_IXOTH:
+        return
+    waiting = [workspace.root / name for name in (*FILES, "dream.toml", "prompts", "memory", ".dream")]
+    if git_dir := place.find(workspace.root, workspace.private):
+        waiting.append(git_dir)
+    while waiting:
+        path = waiting.pop(0)
+        with suppress(FileNotFoundError):
+            mode = path.lstat().st_mode
+            if stat.S_ISLNK(mode) or not mode & stat.S_IRWXO:
+                continue
+            yield path
+            if stat.S_ISDIR(mode) and path.name not in (".git", "git"):
+                waiting += sorted(path.iterdir())
+
+
+def _schedule(settings: Settings) -> Iterator[Ailment]:
+    try:
+        timers.calendar(parse(settings.schedule))
+    except DreamError as error:
+        yield Ailment("dream.toml", str(error), "write another one")

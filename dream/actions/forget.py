@@ -1,0 +1,322 @@
+"""Forgetting for good: a text, or what one change wrote, leaves files, history, archive, records and every version.
+
+Unlike a restore this can't be taken back. It goes to its end or can be run again: a crash in between leaves every
+file whole, and a note in .dream/ by which it can be finished, or given up. The note holds the texts, for its owner to
+read; it is the last of all that goes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import orjson
+
+from dream.errors import UnknownRevision, UsageError
+from dream.history.repair import Sealing
+from dream.versions import handedits, rewrite, transaction
+from dream.versions.diff import strays
+from dream.versions.objects import changed, is_memory
+from dream.versions.rewrite import SHORTEST, Names, Needle, is_long_enough, renamed
+from dream.workspace import files
+from dream.workspace.lock import run_lock
+from dream.workspace.workspace import TEMPLATES, Workspace
+
+UNDONE = "forgetting.json"  # in .dream/, from the first change to the last: one JSON object a line
+LARGEST = 10_000_000  # bytes of a file that isn't ours: above it, it isn't looked into
+MOST_FILES = 10_000  # of the workspace that aren't ours are looked into
+
+_OTHERS = {"run.lock", "history.lock", "runs.lock", UNDONE}  # nothing in them is to be scrubbed
+_RUNS = re.compile(r"runs(\.\d+)?\.jsonl")
+Wanted = Callable[[], tuple[Needle, tuple[int, int] | None]]
+_FINDING = re.compile(r"^    applied: \[[A-Z-]+\] (.*) \{[\d,]+\}$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What was forgotten, or in a dry run would be.
+
+    `places` counts by file; `versions` are how many commits hold it, and of how many. `renamed` are the commits that
+    have a new sha: (old, new), oldest first. `remains` are sentences on where it may still be.
+    """
+
+    places: tuple[tuple[str, int], ...]
+    versions: tuple[int, int]
+    renamed: tuple[tuple[str, str], ...]
+    remains: tuple[str, ...]
+    dry_run: bool = False
+
+    @property
+    def found(self) -> bool:
+        """Whether there is anything to forget."""
+        return bool(self.places or self.versions[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """A forgetting that was begun and did not come to its end.
+
+    `texts` are what it takes out; empty where the note is damaged, or an older version's, which kept only a hash.
+    """
+
+    number: int
+    since: datetime
+    texts: tuple[str, ...]
+    line: bytes
+
+    def is_of(self, needle: Needle) -> bool:
+        """Return whether it is of these very texts."""
+        if self.texts:
+            return self.texts == needle.given
+        with suppress(ValueError, TypeError, KeyError):
+            row = orjson.loads(self.line)
+            texts = "\n".join(needle.texts).encode("utf-8", "surrogatepass")
+            return bool(row["of"] == hashlib.blake2b(texts, key=bytes.fromhex(row["salt"])).hexdigest())
+        return False
+
+
+def forget(workspace: Workspace, what: str, *, text: bool = False, dry_run: bool = False, now: datetime) -> Forgotten:
+    """Take `what` out of everything that is ours: a text, or the sha of a change for the lines that it added.
+
+    With `text` it is not taken for a sha. A line or history entry that says nothing else goes; elsewhere a mark stays
+    in its place. Cursors, spans, dates and trailers stay. Raises UsageError for a text too short to be looked for,
+    UnknownRevision, GitError and Busy; what had been changed by then stays changed, and running it again goes on.
+    """
+    return _forget(workspace, lambda: _wanted(workspace, what, text=text), dry_run=dry_run, now=now)
+
+
+def finish(workspace: Workspace, number: int, *, dry_run: bool = False, now: datetime) -> Forgotten:
+    """Bring the unfinished forgetting `number` to its end; raises UsageError where its text is not known any more."""
+    one = _numbered(workspace, number)
+    if not one.texts:
+        raise UsageError(f"What number {number} was of is not noted; give its text again, or use --give-up {number}.")
+    return _forget(workspace, lambda: (Needle(one.texts), None), dry_run=dry_run, now=now)
+
+
+def give_up(workspace: Workspace, number: int, *, now: datetime) -> None:
+    """Drop the note of the unfinished forgetting `number`: what it had not reached yet stays as it is."""
+    with run_lock(workspace.private, "dream forget", now=now):
+        one = _numbered(workspace, number)
+        _note(workspace, [other for other in unfinished(workspace) if other != one])
+
+
+def unfinished(workspace: Workspace) -> list[Unfinished]:
+    """Return the forgettings that were begun and did not come to their end, by number."""
+    found: list[Unfinished] = []
+    for line in _read(workspace.private / UNDONE).splitlines():
+        number, since = 1 + max((one.number for one in found), default=0), datetime.fromtimestamp(0, UTC)
+        texts: tuple[str, ...] = ()
+        with suppress(ValueError, TypeError, KeyError):
+            row = orjson.loads(line)
+            since = datetime.fromisoformat(row["since"])
+            number, texts = int(row["number"]), tuple(map(str, row["texts"]))
+        found.append(Unfinished(number, since, texts, line))
+    return found
+
+
+def _forget(workspace: Workspace, wanted: Wanted, *, dry_run: bool, now: datetime) -> Forgotten:
+    if dry_run:
+        return _preview(workspace, *wanted())
+    with run_lock(workspace.private, "dream forget", now=now):
+        # 1. What a crash cut short is finished; what a person typed becomes a version, so that it is looked into.
+        undone = workspace.private / UNDONE
+        if undone.exists():  # git was perhaps killed with it
+            workspace.git.clear_locks(undone.stat().st_mtime)
+            for folder in (workspace.root, workspace.memory / "archive"):
+                files.sweep(folder)
+        transaction.recover(workspace)
+        transaction.commit_hand_edits(workspace, now)
+        needle, sources = wanted()
+        plan = _preview(workspace, needle, sources)
+        for stray in strays():
+            shutil.rmtree(stray, ignore_errors=True)
+        others = [one for one in unfinished(workspace) if not one.is_of(needle)]
+        if not plan.found and others == unfinished(workspace):
+            return plan
+        _note(workspace, [*others, _begun(needle, 1 + max((one.number for one in others), default=0), now)])
+        # 2. Files that git doesn't keep: history, its archive, the run record.
+        _rewrite_history(workspace, needle, now)
+        _rewrite_files(workspace, needle)
+        # 3. Every version, and with it the files of the newest one.
+        names = _rewrite_versions(workspace, needle)
+        _rename_in_records(workspace, names)
+        # 4. The old versions go; this is the step that can't be taken back.
+        rewrite.drop_old(workspace.git.git)
+        _note(workspace, others)
+        left = _left(workspace, needle)
+        return Forgotten(plan.places, plan.versions, tuple(names.new.items()), (*left, *plan.remains))
+
+
+def _numbered(workspace: Workspace, number: int) -> Unfinished:
+    begun = unfinished(workspace)
+    for one in begun:
+        if one.number == number:
+            return one
+    known = ", ".join(str(one.number) for one in begun)
+    there = f"there is {known}" if known else "there is none"
+    raise UsageError(f"No unfinished forgetting has the number {number}; {there}.")
+
+
+def _begun(needle: Needle, number: int, now: datetime) -> Unfinished:
+    """Tell what is under way, and of what: only so can it be finished when nobody knows the text any more."""
+    row = {"number": number, "since": now.isoformat(), "texts": needle.given}
+    return Unfinished(number, now, needle.given, orjson.dumps(row))
+
+
+def _note(workspace: Workspace, begun: list[Unfinished]) -> None:
+    """Write down which forgettings are under way, for the owner alone to read; no file where none is."""
+    undone = workspace.private / UNDONE
+    if begun:
+        files.replace_file(undone, b"".join(one.line + b"\n" for one in begun))
+        return
+    with files.explained("removed", undone):
+        undone.unlink(missing_ok=True)
+
+
+def _wanted(workspace: Workspace, what: str, *, text: bool) -> tuple[Needle, tuple[int, int] | None]:
+    """Return what to look for, and the entries that a named change was dreamt from."""
+    if not text and re.fullmatch(r"[0-9a-f]{4,40}", what.strip()) and (sha := _change(workspace, what)):
+        shown = workspace.git.show(sha)
+        lines = [line[1:] for line in shown.diff.splitlines() if line.startswith("+") and not line.startswith("+++")]
+        known = {line for data in TEMPLATES.values() for line in data.decode().splitlines()}
+        stated = [line for line in lines if line not in known and not line.lstrip().startswith("#")]
+        needle = Needle(one for one in (*stated, *_FINDING.findall(shown.body)) if is_long_enough(one))
+        if not needle.texts:
+            raise UsageError(f"The change {sha[:10]} added no line that could be forgotten.")
+        return needle, shown.change.entries
+    if not is_long_enough(what):
+        raise UsageError(
+            f"{what!r} is too short: it would be taken out of much else; give at least {SHORTEST} characters."
+        )
+    return Needle([what]), None
+
+
+def _change(workspace: Workspace, what: str) -> str | None:
+    with suppress(UnknownRevision):
+        return workspace.git.resolve(what)
+    return None
+
+
+def _preview(workspace: Workspace, needle: Needle, sources: tuple[int, int] | None) -> Forgotten:
+    left = ((str(path), path) for stray in strays() for path in sorted(stray.rglob("*")) if path.is_file())
+    places = [(name, found) for name, path in (*_ours(workspace), *left) if (found := needle.count(_read(path)))]
+    git = workspace.git.git
+    head = workspace.git.head()
+    versions = rewrite.versions(git, head, needle) if head else (0, 0)
+    return Forgotten(tuple(places), versions, (), tuple(_remains(workspace, needle, sources)), dry_run=True)
+
+
+def _ours(workspace: Workspace) -> Iterator[tuple[str, Path]]:
+    """Yield every file of ours by its path in the workspace, but for git's own, the lock files and the note."""
+    root, private = workspace.root, workspace.private
+    inside = (path for folder in (workspace.memory, private) for path in sorted(folder.rglob("*")))
+    hidden = (private / "git", private / "git.new")
+    for path in (root / "SOUL.md", root / "USER.md", *root.glob("*.md.saved"), *inside):
+        ours = path.is_file() and not path.is_symlink() and path.name not in _OTHERS
+        if ours and not any(path.is_relative_to(folder) for folder in hidden):
+            yield str(path.relative_to(root)), path
+
+
+def _read(path: Path) -> bytes:
+    return files.read_bytes(path) or b""
+
+
+def _rewrite_history(workspace: Workspace, needle: Needle, now: datetime) -> None:
+    with workspace.history.rewriting(now=now) as paths:
+        sealing = Sealing()
+        for path in paths:
+            data = _read(path)
+            clean = sealing.sealed(data, needle.scrub(data))
+            if clean != data:
+                files.replace_file(path, clean)
+
+
+def _rewrite_files(workspace: Workspace, needle: Needle) -> None:
+    """Scrub what isn't memory; a person's files change with the versions. A cache is made anew by who needs it."""
+    (workspace.private / handedits.AUTHORS).unlink(missing_ok=True)
+    for name, path in _ours(workspace):
+        if not is_memory(name):
+            _scrub(path, needle)
+
+
+def _scrub(path: Path, needle: Needle) -> None:
+    data = _read(path)
+    clean = needle.scrub(data)
+    if clean != data:
+        files.replace_file(path, clean)
+
+
+def _rewrite_versions(workspace: Workspace, needle: Needle) -> Names:
+    head, before = workspace.git.snapshot()
+    if head is None:
+        return Names()
+    new, names = rewrite.rewrite(workspace.git.git, head, needle)
+    after = workspace.git.read_all(new)
+    if new != head:
+        files.checkpoint("before the new history is shown")
+        visible = {path: data for path, data in changed(before, after).items() if is_memory(path)}
+        transaction.replace_head(workspace, head, new, visible)
+    workspace.git.refresh_index(after, new)  # git's index keeps in reach what it names
+    return names
+
+
+def _rename_in_records(workspace: Workspace, names: Names) -> None:
+    """Let the run record name the commits as they are called now."""
+    for path in workspace.private.iterdir():
+        if _RUNS.fullmatch(path.name):
+            data = _read(path)
+            told = renamed(data.decode("utf-8", "surrogateescape"), names).encode("utf-8", "surrogateescape")
+            if told != data:
+                files.replace_file(path, told)
+
+
+def _left(workspace: Workspace, needle: Needle) -> Iterator[str]:
+    """Look again at everything, and name what holds it still: what a person keeps in git, or saved meanwhile."""
+    for name, path in _ours(workspace):
+        if needle.count(_read(path)):
+            yield f"{name} still holds it: somebody wrote it there meanwhile, or it names a session; run this again"
+    for one in unfinished(workspace):
+        if any(needle.count(text.encode("utf-8", "surrogatepass")) for text in one.texts):
+            yield f"the unfinished forgetting number {one.number} is of it too: finish it, or give it up"
+    objects = rewrite.holders(workspace.git.git, needle)
+    if objects:
+        yield f"{len(objects)} git objects still hold it, because something beside dream's own branch keeps them"
+
+
+def _remains(workspace: Workspace, needle: Needle, sources: tuple[int, int] | None) -> Iterator[str]:
+    git = workspace.git.git
+    if names := rewrite.remotes(git):
+        yield f"the remote {', '.join(names)} keeps what was pushed to it; dream pushes nothing"
+    if others := rewrite.foreign(git, rewrite.branch(git)):
+        yield f"these refs are not dream's and stay as they are, with what they hold: {', '.join(others)}"
+    if git.git_dir != workspace.root / ".git":
+        yield "the git repository around the workspace is not dream's: what was committed there stays there"
+    if sources:
+        yield f"the entries {sources[0]}–{sources[1]} that it was dreamt from may say it in other words: read them"
+    for path in _others(workspace):
+        if needle.count(_read(path)):
+            yield f"{path} is not dream's and holds it; take it out there"
+    yield "transcripts at their source keep it, as do backups, other clones, and the provider of the model that read it"
+
+
+def _others(workspace: Workspace) -> Iterator[Path]:
+    """Yield files of the workspace that aren't ours: an agent's sessions, a project around it."""
+    ours = {workspace.memory, workspace.private}
+    known = {path for _, path in _ours(workspace)}
+    left = MOST_FILES
+    for folder, folders, names in os.walk(workspace.root):
+        folders[:] = sorted(name for name in folders if name != ".git" and Path(folder) / name not in ours)
+        for name in sorted(names):
+            path = Path(folder) / name
+            left -= 1
+            if left < 0:
+                return
+            if path not in known and path.is_file() and not path.is_symlink() and path.stat().st_size <= LARGEST:
+                yield path

@@ -1,0 +1,212 @@
+"""Taking a change back: memory as it was before it, without it, or as it was at it. Always a new commit.
+
+What a person typed since then stays, unless their own change is the one that is named, or the state of one commit
+is asked for exactly (`at`). So a restore can itself be taken back, and nothing is ever lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from dream.errors import Conflict, GitError
+from dream.models import MEMORY_FILES, MemoryFile, Rejected
+from dream.versions import diff as merging
+from dream.versions import handedits, log, transaction
+from dream.versions.diff import Diff
+from dream.versions.log import Change
+from dream.versions.objects import STATE, applied, is_memory
+from dream.versions.store import GitStore
+from dream.workspace import review_files
+from dream.workspace.lock import run_lock
+from dream.workspace.workspace import TEMPLATES, Workspace
+
+Mode = Literal["before", "only", "at"]
+
+# The state that goes back with the files; the facts that a person took back only ever grow.
+_CURSOR, _PENDING, _REJECTED = STATE
+_TRAVELS = (_CURSOR, _PENDING)
+_WORDS: Mapping[Mode, str] = {"before": "before", "only": "without", "at": "at"}
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What a restore did, or in a dry run would do.
+
+    `diff` is what changes on disk, from now to then. `sha` is the new commit; None in a dry run and when there was
+    nothing to do, which `reason` then says. `forgotten` are the facts that no later dream writes again.
+    `kept` are a person's later changes that stay. `held` are files that a person saved at that very moment:
+    theirs stays. `hand` is the commit of what a person had typed and not yet committed.
+    """
+
+    change: Change
+    mode: Mode
+    diff: Diff
+    sha: str | None = None
+    reason: str = ""
+    forgotten: tuple[Rejected, ...] = ()
+    kept: tuple[Change, ...] = ()
+    held: tuple[str, ...] = ()
+    hand: str | None = None
+
+
+def restore(
+    workspace: Workspace,
+    sha: str,
+    *,
+    mode: Mode = "before",
+    forget: bool = False,
+    dry_run: bool = False,
+    now: datetime,
+    locked: bool = False,
+) -> Restored:
+    """Take back the change `sha` (a unique prefix of at least 4 characters) by a new commit.
+
+    `before`: memory as it was just before that change, the dreams' cursor and the review queue too, so that
+    those entries are dreamt again. `only`: that one change is taken out and the later ones stay; what it had
+    said goes to .rejected.jsonl, as with `forget`. `at`: exactly the state of that commit.
+    With `dry_run` nothing changes, not even the person's changes are committed.
+    Raises UnknownRevision; GitError for `before` the very first change; Conflict when `only` cannot take the
+    change out of what was built on it, the message showing the lines; Busy. Then nothing has changed.
+    """
+    with nullcontext() if dry_run or locked else run_lock(workspace.private):
+        # 1. A commit that a crash cut short is finished first.
+        if not dry_run:
+            transaction.recover(workspace)
+        # 2. Which change, what is there now, and what should be.
+        present = {**handedits.read(workspace.root), **handedits.read_state(workspace.root)}
+        with workspace.git.reading():
+            change = workspace.git.show(workspace.git.resolve(sha)).change
+            target, kept = _target(workspace.git, change, mode, present)
+        # 3. What goes away for good is remembered, so that no later dream writes it again.
+        forgotten = _forgotten(present, target, change, now) if forget or mode == "only" else ()
+        if forgotten:
+            target[_REJECTED] = review_files.grown(present.get(_REJECTED, b""), forgotten)
+        # 4. A new commit, with the person's own changes in one of their own before it.
+        reason = _nothing(change, mode) if target == present else ""
+        plan = Restored(change, mode, _diff(workspace.git, present, target), None, reason, forgotten, kept)
+        return plan if dry_run or reason else _commit(workspace, plan, present, target, now)
+
+
+def _commit(
+    workspace: Workspace, plan: Restored, present: Mapping[str, bytes], target: Mapping[str, bytes], now: datetime
+) -> Restored:
+    changes = {path: target.get(path) for path in sorted({*present, *target})}
+    trailers = {"Dream-Restores": plan.change.sha, "Dream-Restore-Mode": plan.mode}
+    note = f"({_WORDS[plan.mode]} {plan.change.sha[:10]})"
+
+    def message(diff: Diff) -> str:
+        return log.build("restore", diff.files, note=note, trailers=trailers)
+
+    expected = {path: data for path, data in present.items() if is_memory(path)}
+    missing = dict.fromkeys((path for path in changes if is_memory(path)), None)
+    done = transaction.commit(workspace, changes, expected={**missing, **expected}, message=message, now=now)
+    reason = "" if done.sha else _nothing(plan.change, plan.mode)
+    return Restored(
+        plan.change,
+        plan.mode,
+        plan.diff,
+        done.sha,
+        reason,
+        plan.forgotten,
+        plan.kept,
+        tuple(item.path for item in done.held),
+        done.hand,
+    )
+
+
+def _nothing(change: Change, mode: Mode) -> str:
+    return f"Memory already is as it was {_WORDS[mode]} {change.sha[:10]}; there is nothing to do."
+
+
+def _target(
+    git: GitStore, change: Change, mode: Mode, present: Mapping[str, bytes]
+) -> tuple[dict[str, bytes], tuple[Change, ...]]:
+    """Return every versioned file as it should be, and the person's later changes that it still contains."""
+    if mode == "only":
+        return _without(git, change, present), ()
+    if mode == "at":
+        return _as_in(git, change.sha, present), ()
+    if change.parent is None:
+        raise GitError(f"{change.sha[:10]} is the very first change: nothing was before it; restore it with --at.")
+    return _keep_hand_edits(git, change, _as_in(git, change.parent, present), present)
+
+
+def _as_in(git: GitStore, revision: str, present: Mapping[str, bytes]) -> dict[str, bytes]:
+    then = git.read_all(revision)
+    stays = {_REJECTED: present[_REJECTED]} if _REJECTED in present else {}
+    return {path: data for path, data in then.items() if is_memory(path) or path in _TRAVELS} | stays
+
+
+def _without(git: GitStore, change: Change, present: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Take one change out of what is there now; raises Conflict."""
+    after = git.read_all(change.sha)
+    before = git.read_all(change.parent) if change.parent else {}
+    result: dict[str, bytes | None] = {}
+    for path in sorted({*before, *after}):
+        if is_memory(path) and before.get(path) != after.get(path):
+            try:
+                result[path] = transaction.merge(after.get(path), present.get(path), before.get(path))
+            except Conflict as conflict:
+                said = f"{path} was changed again after {change.sha[:10]}; nothing was restored: {conflict}"
+                raise Conflict(said) from conflict
+    return applied(present, result)
+
+
+def _keep_hand_edits(
+    git: GitStore, change: Change, target: dict[str, bytes], present: Mapping[str, bytes]
+) -> tuple[dict[str, bytes], tuple[Change, ...]]:
+    """Make a person's later changes again in `target`, oldest first, as far as they still stand.
+
+    Where they touch what is restored, theirs wins: a person's word is newer than the dream's.
+    """
+    kept: list[Change] = []
+    later = git.log(after=change.sha, kind="hand")[::-1]
+    states = git.read_each([*(sha for item in later for sha in (item.parent, item.sha)), "HEAD"])
+    # What is not committed yet comes last: from HEAD to what is on disk.
+    steps = zip([*later, None], states[0::2], [*states[1::2], present], strict=True)
+    for item, before, after in steps:
+        for path in sorted(after):
+            if not is_memory(path) or before.get(path) == after[path] or path not in present:
+                continue
+            standing = merging.still_standing(before.get(path, b""), after[path], present[path])
+            merged = merging.merge_over(before.get(path, b""), target.get(path, b""), standing)
+            if merged != target.get(path, b""):
+                target[path] = merged
+                kept += [item] if item and item not in kept else []
+    return target, tuple(kept)
+
+
+def _forgotten(
+    present: Mapping[str, bytes], target: Mapping[str, bytes], change: Change, now: datetime
+) -> tuple[Rejected, ...]:
+    """Return the facts that stand in a memory file now and will not any more; what all files begin with is none."""
+    began = {fact for data in TEMPLATES.values() for fact in _facts(data)}
+    lost = []
+    for path in sorted({*present, *target}):
+        if not is_memory(path):
+            continue
+        stays = began.union(_facts(target.get(path, b"")))
+        gone = [fact for fact in _facts(present.get(path, b"")) if fact not in stays]
+        lost += [Rejected(now, _home(path), fact, f"restore {change.sha[:10]}") for fact in gone]
+    return tuple(dict.fromkeys(lost))
+
+
+def _facts(data: bytes) -> list[str]:
+    lines = (line.strip() for line in data.decode("utf-8", "replace").splitlines())
+    return [line.removeprefix("- ").strip() for line in lines if line and not line.startswith("#")]
+
+
+def _home(path: str) -> MemoryFile:
+    """Return the file that a fact belongs to; what lies in the archive came from MEMORY.md."""
+    return next((file for file in MEMORY_FILES if file == path), "memory/MEMORY.md")
+
+
+def _diff(git: GitStore, present: Mapping[str, bytes], target: Mapping[str, bytes]) -> Diff:
+    return git.compare(
+        {path: data for path, data in present.items() if is_memory(path)},
+        {path: data for path, data in target.items() if is_memory(path)},
+    )

@@ -1,0 +1,228 @@
+"""What is held for review, and a person's decision: accepted exactly as it stands, or rejected and remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from datetime import datetime
+from difflib import SequenceMatcher
+from itertools import zip_longest
+
+from dream.dreaming import findings
+from dream.dreaming.draft import Edit, EditError, added, gone, lines, replaced
+from dream.errors import AnswerUnusable, UsageError
+from dream.models import MEMORY_FILES, MemoryFile, Outcome, Proposal, Rejected
+from dream.versions import handedits, log, transaction
+from dream.versions.diff import Diff
+from dream.workspace import files, review_files
+from dream.workspace.lock import run_lock
+from dream.workspace.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What a decision did. `misfits` are proposals that no longer fit, with the reason; they go on waiting."""
+
+    done: tuple[Proposal, ...]
+    misfits: tuple[tuple[Proposal, str], ...]
+    sha: str | None
+    remembered: tuple[Rejected, ...] = ()
+
+
+def diff(proposal: Proposal) -> str:
+    """Write a proposal as the lines that it takes out and puts in, in their order, white space and all."""
+    old, new = proposal.old_text.splitlines(), proposal.new_text.splitlines()
+    shown: list[str] = []
+    for kind, first, last, start, end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if kind != "equal":
+            shown += [f"-{line}" for line in old[first:last]]
+            shown += [f"+{line}" for line in new[start:end]]
+    return "\n".join(shown)
+
+
+def findings_of(proposal: Proposal) -> list[tuple[str, str]]:
+    """Return what can be decided by itself of a proposal: each line that it takes out (or "") with what comes for it.
+
+    Headings and blank lines are none; they go along.
+    """
+    return [(before or "", after or "") for before, after in _pairs(proposal) if _is_finding(before, after)]
+
+
+def part(proposal: Proposal, chosen: Collection[int]) -> tuple[Proposal, Proposal, Proposal]:
+    """Split a proposal: what is `chosen` of its findings (from 1), and what is left when that is accepted, or rejected.
+
+    Raises UsageError for a number that there is not.
+    """
+    taken, rest, number = list[str](), list[str](), 0
+    for before, after in _pairs(proposal):
+        own = _is_finding(before, after)
+        number += own
+        taken += [line for line in [after if not own or number in chosen else before] if line is not None]
+        rest += [line for line in [after if not own or number not in chosen else before] if line is not None]
+    if missing := sorted(set(chosen) - set(range(1, number + 1))):
+        raise UsageError(f"{proposal.id} has {number} findings, so there is no {proposal.id}.{missing[0]}.")
+    wanted, others = (_ended(rows, like=proposal.new_text) for rows in (taken, rest))
+    rows, told = dict(enumerate(proposal.findings, 1)), len(proposal.findings) == number
+    ours = tuple(row for place, row in rows.items() if not told or place in chosen)
+    left = replace(proposal, findings=tuple(row for place, row in rows.items() if not told or place not in chosen))
+    is_plain_append = not proposal.old_text and len(taken) + len(rest) == number
+    accepted = replace(left, new_text=others) if is_plain_append else replace(left, old_text=wanted)
+    return replace(proposal, new_text=wanted, findings=ours), accepted, replace(left, new_text=others)
+
+
+def _pairs(proposal: Proposal) -> list[tuple[str | None, str | None]]:
+    """Pair the lines of both texts in their order; None stands for no line."""
+    old, new = proposal.old_text.splitlines(), proposal.new_text.splitlines()
+    opcodes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    return [pair for _, first, last, start, end in opcodes for pair in zip_longest(old[first:last], new[start:end])]
+
+
+def _is_finding(before: str | None, after: str | None) -> bool:
+    changed = [line for line in (before, after) if line is not None and before != after]
+    return any(lines(line) and not line.lstrip().startswith("#") for line in changed)
+
+
+def _ended(rows: Sequence[str], *, like: str) -> str:
+    return "\n".join(rows) + ("\n" if rows and like.endswith("\n") else "")
+
+
+Number = int | tuple[int, int]  # a proposal, or one of its findings
+
+
+def accept(workspace: Workspace, numbers: Sequence[Number], *, now: datetime, locked: bool = False) -> Decided:
+    """Apply exactly the proposals `numbers`, in one commit; one that no longer fits goes on waiting.
+
+    Raises UsageError for a number that nothing waits under, and Busy.
+    """
+    with nullcontext() if locked else run_lock(workspace.private, "dream review", now=now):
+        found = _look(workspace, now)
+        texts = {file: files.decode(found.get(file) or b"", workspace.root / file) for file in MEMORY_FILES}
+        before = dict(texts)
+        done, misfits, left = [], [], list[Proposal]()
+        for proposal, rest, _ in _chosen(workspace, numbers):
+            try:
+                _apply(proposal, texts)
+                done.append(proposal)
+                left += [rest] if rest else []
+            except _NoFitError as error:
+                misfits.append((proposal, str(error)))
+        changes: dict[str, bytes | None] = {
+            file: text.encode("utf-8") for file, text in texts.items() if text != before[file]
+        }
+        sha = _commit(workspace, changes, found, done, left, "accepted", now)
+        return Decided(tuple(done), tuple(misfits), sha)
+
+
+def reject(workspace: Workspace, numbers: Sequence[Number], *, now: datetime, locked: bool = False) -> Decided:
+    """Put the proposals `numbers` away and remember them, so that none comes back.
+
+    What they would have written no dream writes; what they would only have removed no dream removes.
+    """
+    with nullcontext() if locked else run_lock(workspace.private, "dream review", now=now):
+        found = _look(workspace, now)
+        parts = _chosen(workspace, numbers)
+        chosen, left = [proposal for proposal, _, _ in parts], [rest for _, _, rest in parts if rest]
+        remembered = [fact for proposal in chosen for fact in _facts(proposal, now)]
+        changes: dict[str, bytes | None] = {}
+        if remembered:
+            rejected = files.read_bytes(workspace.root / review_files.REJECTED) or b""
+            changes[review_files.REJECTED] = review_files.grown(rejected, remembered)
+        sha = _commit(workspace, changes, found, chosen, left, "rejected", now)
+        return Decided(tuple(chosen), (), sha, tuple(remembered))
+
+
+def _look(workspace: Workspace, now: datetime) -> Mapping[str, bytes | None]:
+    transaction.recover(workspace)
+    transaction.commit_hand_edits(workspace, now)
+    return {**handedits.read(workspace.root), **handedits.read_state(workspace.root)}
+
+
+def _chosen(workspace: Workspace, numbers: Sequence[Number]) -> list[tuple[Proposal, Proposal | None, Proposal | None]]:
+    """Find what the numbers name, each with what is left of it when it is accepted, and when it is rejected."""
+    waiting = {proposal.id: proposal for proposal in workspace.pending()}
+    asked: dict[int, set[int]] = {}
+    for number in numbers:
+        whole, place = number if isinstance(number, tuple) else (number, 0)
+        asked.setdefault(whole, set()).add(place)
+    missing = [str(number) for number in asked if number not in waiting]
+    if missing:
+        raise UsageError(f"Nothing waits under {', '.join(missing)}; `dream review` lists what does.")
+    chosen: list[tuple[Proposal, Proposal | None, Proposal | None]] = []
+    for number, places in asked.items():
+        proposal = waiting[number]
+        everything = places == set(range(1, len(findings_of(proposal)) + 1))
+        chosen.append((proposal, None, None) if 0 in places or everything else part(proposal, places))
+    return chosen
+
+
+class _NoFitError(Exception):
+    """A proposal that cannot be applied as it stands; the text says why, to a person."""
+
+
+def _apply(proposal: Proposal, texts: dict[MemoryFile, str]) -> None:
+    file = proposal.file
+    if file is None:
+        raise _NoFitError("it is an entry that could not be dreamt, not an edit; reject it to put it away")
+    try:
+        texts[file] = replaced(texts[file], Edit(file, proposal.old_text, proposal.new_text))
+    except EditError as error:
+        raise _NoFitError(_why_not(proposal, texts[file], file)) from error
+
+
+def _why_not(proposal: Proposal, text: str, file: MemoryFile) -> str:
+    """Say to a person what an EditError says to a model."""
+    if proposal.old_text == "" or set(lines(proposal.new_text)) - set(lines(proposal.old_text)) <= set(lines(text)):
+        return f"what it would write stands in {file} already; reject it to put it away"
+    count = text.count(proposal.old_text)
+    where = f"stands {count} times in" if count else "is no longer in"
+    return f"what it would change {where} {file}; edit the file yourself, or reject it"
+
+
+def _facts(proposal: Proposal, now: datetime) -> list[Rejected]:
+    if proposal.file is None:
+        return []
+    new, old = added(proposal.old_text, proposal.new_text), gone(proposal.old_text, proposal.new_text)
+    told = _plain(new) or _plain(old)
+    removal = not _plain(new)
+    return [Rejected(now, proposal.file, fact, f"review {proposal.id}", removal) for fact in told]
+
+
+def _plain(told: Sequence[str]) -> list[str]:
+    """Return the facts in lines of a file: no headings, no list marks."""
+    facts = (line.strip().removeprefix("- ") for line in told if not line.lstrip().startswith("#"))
+    return [fact for fact in facts if lines(fact)]
+
+
+def _commit(
+    workspace: Workspace,
+    changes: Mapping[str, bytes | None],
+    found: Mapping[str, bytes | None],
+    decided: Sequence[Proposal],
+    parts_left: Sequence[Proposal],
+    word: str,
+    now: datetime,
+) -> str | None:
+    if not decided:
+        return None
+    settled = {proposal.id for proposal in decided}
+    left = [proposal for proposal in workspace.pending() if proposal.id not in settled]
+    left = sorted((*left, *parts_left), key=lambda proposal: proposal.id)
+    names = ", ".join(str(proposal.id) for proposal in decided)
+
+    outcomes = [outcome for proposal in decided for outcome in _outcomes(proposal)] if word == "accepted" else []
+
+    def message(difference: Diff) -> str:
+        return log.build("dream", difference.files, outcomes=outcomes, note=f"({word} in review: {names})")
+
+    wanted = {**changes, review_files.PENDING: review_files.render_pending(left)}
+    return transaction.commit(workspace, wanted, expected=found, message=message, now=now).sha
+
+
+def _outcomes(proposal: Proposal) -> list[Outcome]:
+    """Return the findings that an accepted edit settles, so that its lines can be traced like any other's."""
+    try:
+        found = findings.parse("\n".join(proposal.findings), proposal.entries).findings
+    except AnswerUnusable:  # a row that a person changed: the edit is what they decided on
+        return []
+    return [Outcome(finding, "applied", "held, then accepted by a person") for finding in found]

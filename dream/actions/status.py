@@ -1,0 +1,186 @@
+"""How a workspace stands: what `dream status` shows, read and never changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, tzinfo
+
+from dream.crontime import Cron, parse
+from dream.errors import GitError, WorkspaceError
+from dream.llm import tokens
+from dream.models import MEMORY_FILES, Diagnostic, MemoryFile, Usage
+from dream.settings import Settings, reaching
+from dream.workspace import runs
+from dream.workspace.batches import Batches
+from dream.workspace.runs import Bills, RunRecord
+from dream.workspace.workspace import Workspace, absent
+
+Clock = tuple[Cron, tzinfo | None]  # when the nights are, in which zone; None: the machine's
+RUNS = 5  # shown of the run record
+DAMAGE = 3  # places in the log that are named; the doctor names more
+LOOKED_AT = 30  # of the run record, for the last one of each command
+WORDS = {"consolidate": "consolidation"}
+LATE_NIGHT = timedelta(hours=12)  # a machine that slept through the night makes up for it by then
+LATE = timedelta(hours=36)  # after which a backlog that nobody dreamt is worth a word
+
+
+@dataclass(frozen=True, slots=True)
+class FileSize:
+    """How large a memory file is, and how large it may become."""
+
+    lines: int
+    bytes: int
+    tokens: int
+    max_lines: int
+    max_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How a workspace stands. Token counts are estimates; `problems` are sentences, none when all is well."""
+
+    model: str
+    entries: int
+    history_tokens: int
+    last_cursor: int
+    dream_cursor: int
+    backlog_entries: int
+    backlog_tokens: int
+    files: Mapping[MemoryFile, FileSize]
+    pending: int
+    today: Usage
+    month: Usage
+    batches: int
+    runs: tuple[RunRecord, ...]
+    next_run: datetime | None
+    scheduled: tuple[str, ...]
+    problems: tuple[str, ...]
+
+
+def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: Mapping[str, Clock]) -> Health:
+    """Read how `workspace` stands; `scheduled` names what starts its nights beside `dream serve`, and when.
+
+    A memory file that cannot be read is a problem among others, not an error.
+    """
+    # 1. What is on disk: files, history, what waits, what was spent, what has run.
+    problems = absent(workspace.root)
+    files = _files(workspace, settings, problems)
+    history, cursor = workspace.history, workspace.dream_cursor()
+    entries, history_tokens = history.size()
+    backlog = [entry.tokens for entry in history.after(cursor)]
+    spent = Bills(workspace.private).spent(now, settings.zone())
+    batches = Batches(workspace.private)
+    batches.read()
+    recorded = runs.last(workspace.private, LOOKED_AT)
+    # 2. What is to come: the next night, from what serves it or starts it.
+    zone = settings.zone() if settings.timezone else None
+    serving = runs.served(workspace.private)
+    clocks = list(scheduled.values()) or [(parse(settings.schedule), zone)]
+    next_run = serving or (min(cron.after(now, within) for cron, within in clocks) if scheduled else None)
+    # 3. What is not as it should be.
+    problems += _versions(workspace)
+    problems += _untrusted(workspace)
+    torn = history.cut_short()
+    problems += _damaged([*([torn] if torn else []), *history.flaws()])
+    problems += _failed(recorded)
+    problems += _missed(workspace, clocks, now, zone) if next_run else []
+    problems += _doubled(list(scheduled))
+    problems += _idle(recorded, now, zone) if backlog else []
+    return Health(
+        model=", ".join(dict.fromkeys(settings.model_for(job) for job in ("consolidator", "phase1", "phase2"))),
+        entries=entries,
+        history_tokens=history_tokens,
+        last_cursor=history.last_cursor(),
+        dream_cursor=cursor,
+        backlog_entries=len(backlog),
+        backlog_tokens=sum(backlog),
+        files=files,
+        pending=len(workspace.pending()),
+        today=spent.today,
+        month=spent.month,
+        batches=len(batches.open()),
+        runs=tuple(recorded[:RUNS]),
+        next_run=next_run,
+        scheduled=("serve", *scheduled) if serving else tuple(scheduled),
+        problems=tuple(problems),
+    )
+
+
+def _files(workspace: Workspace, settings: Settings, problems: list[str]) -> dict[MemoryFile, FileSize]:
+    """Measure the memory files; one that cannot be read is added to `problems`."""
+    files: dict[MemoryFile, FileSize] = {}
+    for name in MEMORY_FILES:
+        try:
+            files[name] = _size(name, workspace.read_file(name), settings)
+        except WorkspaceError as error:
+            problems.append(str(error))
+    return files
+
+
+def _versions(workspace: Workspace) -> list[str]:
+    """Tell of versions that are not there, or that git is not let near; starts no process."""
+    if not workspace.git.exists:
+        return ["there are no versions of this workspace, or no longer: `dream doctor --repair` makes them"]
+    try:
+        workspace.git.check()
+    except GitError as error:
+        return [str(error).removesuffix(".")]
+    if workspace.git.has_damaged_index:
+        return [".git/index is damaged, so git itself fails in the workspace: `dream doctor --repair` makes it anew"]
+    return []
+
+
+def _untrusted(workspace: Workspace) -> list[str]:
+    """Tell which settings do not count because the workspace came from elsewhere."""
+    named = reaching(workspace.root)
+    if not named or workspace.is_trusted:
+        return []
+    return [f"not trusted on this machine, so its own {', '.join(named)} does not count: `dream trust` shows it"]
+
+
+def _damaged(flaws: Sequence[Diagnostic]) -> list[str]:
+    """Tell what is gone from the log, or damaged in it: the first of it, and how much more."""
+    told = [str(flaw).removesuffix(".") for flaw in flaws[:DAMAGE]]
+    more = len(flaws) - len(told)
+    return [*told, *([f"{more} more places of history are damaged: `dream doctor` names them"] if more else [])]
+
+
+def _failed(recorded: Sequence[RunRecord]) -> list[str]:
+    """Tell of each command whose last run failed; `recorded` is newest first."""
+    latest = {record.command: record for record in reversed(recorded) if record.outcome != "refused"}
+    failed = [record for record in latest.values() if record.outcome == "failed"]
+    return [f"the last {WORDS.get(one.command, one.command)} failed: {one.reason}" for one in failed]
+
+
+def _idle(recorded: Sequence[RunRecord], now: datetime, zone: tzinfo | None) -> list[str]:
+    """Tell that nothing has run for long, where there is a backlog."""
+    if not recorded or now - recorded[0].ended <= LATE:
+        return []
+    return [f"nothing has run since {recorded[0].ended.astimezone(zone):%Y-%m-%d %H:%M}"]
+
+
+def _doubled(kinds: Sequence[str]) -> list[str]:
+    """Tell of two clocks that both start the nights."""
+    if len(kinds) < 2:
+        return []
+    return [f"{' and '.join(kinds)} both start the nights: `dream cron remove {kinds[-1]}` takes one away"]
+
+
+def _missed(workspace: Workspace, clocks: Sequence[Clock], now: datetime, zone: tzinfo | None) -> list[str]:
+    """Tell of a night that was due long ago and not had: what is scheduled does not start, or is stopped."""
+    last = runs.last_night(workspace.private)
+    due = max(cron.before(now - LATE_NIGHT, within) for cron, within in clocks)
+    if last is None or last >= due:
+        return []
+    had = f"{last.astimezone(zone):%Y-%m-%d %H:%M}"
+    return [f"the night of {due.astimezone(zone):%Y-%m-%d %H:%M} was not had; the last was {had}"]
+
+
+def _size(name: MemoryFile, text: str, settings: Settings) -> FileSize:
+    bounds = {
+        "SOUL.md": (settings.soul_max_lines, settings.soul_max_bytes),
+        "USER.md": (settings.user_max_lines, settings.user_max_bytes),
+        "memory/MEMORY.md": (settings.memory_max_lines, settings.memory_max_bytes),
+    }
+    return FileSize(text.count("\n"), len(text.encode("utf-8")), tokens.estimate(text), *bounds[name])

@@ -1,0 +1,391 @@
+"""The sessions that stand in transcript files, as a stream; of a file that has grown, only what is new in it."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from hashlib import blake2b
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+
+import orjson
+
+from dream import transcripts
+from dream.consolidate.flight import Talk
+from dream.consolidate.identity import Since
+from dream.door import contents
+from dream.errors import NoTranscript, ReaderMissing, TranscriptError, WorkspaceError
+from dream.history.history import History
+from dream.models import Diagnostic, LeftOut, Message, Progress, Report, Step
+from dream.settings import Settings
+from dream.transcripts import formats, source
+from dream.transcripts.formats import Unlike
+from dream.transcripts.source import Carried, Pair
+from dream.workspace import listing
+from dream.workspace.files import replace_file
+from dream.workspace.listing import File, Unread, bare
+from dream.workspace.seen import Seen
+
+# Where reading a transcript that only grows can go on: one small file for each, in `.dream/bookmarks/`.
+#
+# A bookmark holds for a file that still begins with the bytes that it was made of. Those are known by windows spread
+# over all of them, which is all of a smaller file; so what is not noticed is a row in the middle of a larger one that
+# was overwritten in place, at the same length, while the file grew. It is a cache: without it a file is read whole.
+
+
+FOLDER = "bookmarks"
+LEAST = 1 << 16  # bytes; a smaller file is read as fast as a bookmark
+WINDOW = 1 << 12  # bytes
+WINDOWS = 32
+
+Ends = Mapping[str, tuple[int, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Bookmark:
+    """What history held of a file up to byte `offset`, and what its reader knew there.
+
+    `ends` are by session key the position in history, and the digest of the messages up to there.
+    """
+
+    offset: int
+    ends: Ends
+    state: bytes
+
+
+class Bookmarks:
+    """The bookmarks in `private`; those that were made under other `terms` (settings, version) don't count."""
+
+    def __init__(self, private: Path, terms: str) -> None:
+        self._folder = private / FOLDER
+        self._terms = terms
+
+    def of(self, name: str) -> Bookmark | None:
+        """Return the bookmark of the file `name`; None where there is none, or the file begins with other bytes."""
+        with suppress(OSError, ValueError, TypeError, KeyError):
+            head, _, state = contents(self._path(name)).partition(b"\n")
+            row = orjson.loads(head)
+            if row["terms"] == self._terms and row["name"] == name and row["witness"] == _witness(name, row["offset"]):
+                ends = {key: (int(position), str(prefix)) for key, (position, prefix) in row["ends"].items()}
+                return Bookmark(row["offset"], ends, state)
+        return None
+
+    def put(self, name: str, bookmark: Bookmark) -> None:
+        """Keep a bookmark of a file that nobody has changed since it was read."""
+        if bookmark.offset < LEAST:
+            return
+        with suppress(OSError, TypeError, WorkspaceError):  # TypeError: a name that is not UTF-8
+            row = {"name": name, "terms": self._terms, "offset": bookmark.offset}
+            row |= {"witness": _witness(name, bookmark.offset), "ends": bookmark.ends}
+            replace_file(self._path(name), orjson.dumps(row) + b"\n" + bookmark.state, durable=False)
+
+    def forget(self, name: str) -> None:
+        """Take the bookmark of a file away."""
+        with suppress(OSError):
+            self._path(name).unlink()
+
+    def _path(self, name: str) -> Path:
+        return self._folder / blake2b(os.fsencode(name), digest_size=12).hexdigest()
+
+
+def _at_once(name: str, flags: int) -> int:
+    """Open a file; what has become a named pipe keeps nobody waiting."""
+    return os.open(name, flags | os.O_NONBLOCK)
+
+
+def _witness(name: str, end: int) -> str:
+    """Return the digest of the file's inode and of windows of its first `end` bytes. Raises OSError, ValueError."""
+    with open(name, "rb", buffering=0, opener=_at_once) as file:
+        status = os.fstat(file.fileno())
+        if status.st_size < end:
+            raise ValueError("the file is shorter than it was")
+        found = blake2b(f"{status.st_ino} {end}".encode(), digest_size=16)
+        last = max(end - WINDOW, 0)
+        spread = [last * at // (WINDOWS - 1) for at in range(WINDOWS)]
+        starts = range(0, end, WINDOW) if end <= WINDOW * WINDOWS else spread
+        for start in starts:
+            found.update(os.pread(file.fileno(), min(WINDOW, end - start), start))
+    return found.hexdigest()
+
+
+MOST_STRAYS = 3  # named of the files that lie among transcripts and are none
+
+
+@dataclass(slots=True)
+class _Reading:
+    """One file while it is read: its sessions, how many of them are not in history yet, and whether all were read.
+
+    `keys` count the messages of each session that the file holds; `given` are those that were handed out, and
+    `scattered` those of them whose messages don't stand together. `since` is the bookmark that reading began at.
+    """
+
+    file: File
+    since: Bookmark | None = None
+    carried: Carried = field(default_factory=Carried)
+    keys: dict[str, int] = field(default_factory=dict)
+    given: set[str] = field(default_factory=set)
+    scattered: dict[str, None] = field(default_factory=dict)
+    open: int = 0
+    whole: bool = False
+    fault: TranscriptError | None = None
+
+
+class Feed:
+    """Reads files as sessions, and notes each file that `history` then holds as a whole.
+
+    `form` is the format of all files, None where their content tells. `progress` is told of each file before it is
+    opened. What can't be read is told to `report`.
+    """
+
+    def __init__(
+        self,
+        history: History,
+        settings: Settings,
+        form: str | None,
+        report: Report,
+        *,
+        clock: Callable[[], datetime],
+        progress: Progress,
+    ) -> None:
+        self._history, self._settings, self._form, self.report = history, settings, form, report
+        self._clock, self.progress = clock, progress
+        self._seen = Seen(history, listing.terms(settings, form))
+        self._bookmarks = Bookmarks(history.private, f"{listing.terms(settings, form)} {settings.tool_result_chars}")
+        self._listed: list[File] = []
+        self._named: list[Path] = []
+        self._left_out = LeftOut(hours=settings.idle_hours)
+        self._place: tuple[str, float | None] = "", None
+        self._strays: list[tuple[str, str]] = []
+        self._unreadable: Counter[tuple[str, str]] = Counter()
+        self._read_any = False
+        self._fault: TranscriptError | None = None
+
+    def find(self, paths: Iterable[Path | File], *, quiet_at: datetime | None = None) -> list[File]:
+        """List the files at `paths` that history does not hold as they stand, in the order of their last messages.
+
+        With `quiet_at`, those written to within `idle_hours` before it are left out. A path that holds no transcript
+        is told to `report` as long as another does; else TranscriptError.
+        """
+        paths = list(paths)
+        self._named = [path for path in paths if isinstance(path, Path)]
+        self._listed = listing.files(paths, self.report, subagents=self._settings.include_subagents)
+        unread = self._seen.unread(self._listed)
+        wanted = unread if quiet_at is None else listing.quiet(unread, quiet_at, self._settings.idle_hours)
+        self._left_out = replace(self._left_out, busy=len(unread) - len(wanted))
+        return listing.in_order(wanted, self._settings)
+
+    def talks(self, found: Iterable[File]) -> Iterator[Talk]:
+        """Yield each session of the files; take its messages before the next one.
+
+        Raises the TranscriptError of the first file when none of them can be read, else reports them.
+        """
+        found = list(found)
+        bytes_done, bytes_of = 0, sum(file.look[0] for file in found)
+        for number, file in enumerate(found, 1):
+            self._place = f"{number:,} of {len(found):,}", bytes_done / (bytes_of or 1)
+            self._step("reading", file.name)
+            bytes_done += file.look[0]
+            reading = _Reading(file)
+            try:
+                yield from self._sessions(reading)
+                self._check_form(reading)
+                reading.whole = True
+            except TranscriptError as error:
+                self._failed(reading, error)
+            self._read_any = self._read_any or reading.fault is None
+            if reading.whole and not reading.keys:
+                self._left_out = replace(self._left_out, silent=self._left_out.silent + 1)
+            self._note(reading)
+        self._tell_apart()
+        if self._fault is not None and not self._read_any:
+            raise self._fault
+
+    def consolidates(self, key: str) -> None:
+        """Tell that a session is about to be consolidated."""
+        self._step("consolidating", key)
+
+    def _step(self, does: str, what: str) -> None:
+        """Tell what is done next, and which file of how many it is about."""
+        of_all, share = self._place
+        self.progress(Step(f"{does} {of_all}: {what}" if of_all else f"{does} {what}", share))
+
+    def left_out(self, *, subagents: bool) -> LeftOut:
+        """Tell what was not read although nothing is wrong with it.
+
+        With `subagents`, sub-agents' files are counted too: those in a folder that a person named, and at the first
+        reading those of the sources.
+        """
+        if not subagents or self._settings.include_subagents:
+            return self._left_out
+        folders = self._named
+        if not folders and not self._history.path.exists():
+            folders = list({file.path.parent for file in self._listed})
+        return replace(self._left_out, subagents=listing.of_subagents(folders))
+
+    def _tell_apart(self) -> None:
+        """Report in a line each what lies among transcripts and is none, and what needs a reader that is not there."""
+        for (title, needs), count in self._unreadable.items():
+            files = "1 transcript is" if count == 1 else f"{count:,} transcripts are"
+            self.report(Diagnostic(title, 0, f"{files} passed over, which need {needs}"))
+        if len(self._strays) == 1:
+            self.report(Diagnostic(self._strays[0][0], 0, self._strays[0][1]))
+        elif self._strays:
+            first = ", ".join(Path(name).name for name, _ in self._strays[:MOST_STRAYS])
+            rest = len(self._strays) - MOST_STRAYS
+            names = f"{first} and {rest:,} more" if rest > 0 else first
+            folder = os.path.commonpath([Path(name).parent for name, _ in self._strays])
+            self.report(Diagnostic(folder, 0, f"{len(self._strays):,} files are no transcripts: {names}"))
+
+    def close(self) -> None:
+        """Write what was noted, without the files that are gone."""
+        for gone in self._seen.save({file.name for file in self._listed}):
+            self._bookmarks.forget(gone)
+
+    def _note(self, reading: _Reading) -> None:
+        """Note a file that is now in history as a whole, or in which there is nothing to read."""
+        mendable = isinstance(reading.fault, ReaderMissing) or isinstance(
+            getattr(reading.fault, "__cause__", None), OSError
+        )
+        hopeless = reading.fault is not None and not mendable
+        if not (reading.whole and not reading.open and reading.fault is None) and not (hopeless and not reading.keys):
+            return
+        ends = self._history.tails(reading.keys)
+        positions = {key: position for key, (position, _) in ends.items()}
+        if not self._seen.note(reading.file.name, reading.file.look, positions, self._clock()):
+            return
+        same = all(prefix and position == reading.keys[key] for key, (position, prefix) in ends.items())
+        if same and reading.carried.whole and not reading.scattered:
+            bookmark = Bookmark(reading.carried.offset, ends, reading.carried.dump())
+            self._bookmarks.put(reading.file.name, bookmark)
+
+    def _sessions(self, reading: _Reading) -> Iterator[Talk]:
+        """Yield the sessions of a file; one whose messages don't stand together is given again, whole, at the end."""
+        for key, group in groupby(self._begun(reading), key=itemgetter(0)):
+            if key in reading.given:
+                reading.scattered[key] = None
+                continue
+            reading.given.add(key)
+            yield self._talk(reading, key, group)
+        for key in reading.scattered:
+            yield self._talk(reading, key, None)
+
+    def _begun(self, reading: _Reading) -> Iterator[Pair]:
+        """Read what is new of a file that has grown, else all of it; count the messages."""
+        reading.since = self._bookmark(reading.file)
+        pairs = None
+        if reading.since is not None:
+            reading.keys = {key: position for key, (position, _) in reading.since.ends.items()}
+            reading.given = set(list(reading.keys)[:-1])  # only the last one can go on
+            pairs = self._resumed(reading, self.report)
+        if pairs is None:
+            reading.since, reading.carried, reading.keys, reading.given = None, Carried(), {}, set()
+            pairs = self._read(reading.file, self.report, reading.carried)
+        for pair in pairs:
+            reading.keys[pair[0]] = reading.keys.get(pair[0], 0) + 1
+            yield pair
+
+    def _bookmark(self, file: File) -> Bookmark | None:
+        """Find where reading can go on: the file has grown, or not changed, and history holds what is before."""
+        found = self._bookmarks.of(file.name)
+        if found is None:
+            return None
+        tails = self._history.tails(found.ends)
+        if any(tails[key][0] < end for key, (end, _) in found.ends.items()):
+            return None
+        grown = file.look[0] > found.offset
+        return found if grown or self._seen.holds(file.name, file.look) else None
+
+    def _resumed(self, reading: _Reading, report: Report) -> Iterator[Pair] | None:
+        """Read on from the bookmark; None where the file can't be read on there after all."""
+        assert reading.since is not None
+        try:
+            reading.carried = source.load(reading.since.state)
+            return self._read(reading.file, report, reading.carried)
+        except (Unlike, ValueError, TypeError, KeyError):
+            return None
+
+    def _check_form(self, reading: _Reading) -> None:
+        """Raise TranscriptError where a person named a file and a format, and the file has nothing of that format."""
+        if self._form and reading.file.named and not reading.keys and not self._is_of_form(reading.file):
+            raise TranscriptError(
+                f"{reading.file.name} holds nothing in the format {self._form}; without --format its content tells."
+            )
+
+    def _is_of_form(self, file: File) -> bool:
+        head = formats.read_head(formats.open_source(file.path, _silent))
+        return transcripts.FORMATS[self._form or ""].recognises(head)
+
+    def _talk(self, reading: _Reading, key: str, group: Iterator[Pair] | None) -> Talk:
+        def done() -> None:
+            reading.open -= 1
+            self._note(reading)
+
+        def once(pairs: Iterator[Pair]) -> Iterator[Message]:
+            try:
+                yield from map(itemgetter(1), pairs)
+            except TranscriptError as error:
+                self._failed(reading, error)
+
+        def of_key(pairs: Iterator[Pair]) -> Iterator[Message]:
+            return once(pair for pair in pairs if pair[0] == key)
+
+        def again() -> Iterator[Message]:
+            return of_key(self._read(reading.file, _silent, Carried()))
+
+        reading.open += 1
+        first = None if group is None else once(group)
+        bookmark = reading.since
+        if bookmark is None or key not in bookmark.ends or first is None:
+            return Talk(key, _Messages(first, again), done)
+
+        def again_since() -> Iterator[Message]:
+            return of_key(self._read(reading.file, _silent, source.load(bookmark.state)))
+
+        return Talk(key, _Messages(None, again), done, Since(*bookmark.ends[key], _Messages(first, again_since)))
+
+    def _read(self, file: File, report: Report, at: Carried) -> Iterator[Pair]:
+        return transcripts.read(
+            file.path,
+            format=self._form,
+            zone=file.zone or self._settings.zone(),
+            report=report,
+            tool_result_chars=self._settings.tool_result_chars,
+            include_subagents=self._settings.include_subagents,
+            carried=at,
+            session=file.session,
+        )
+
+    def _failed(self, reading: _Reading, error: TranscriptError) -> None:
+        if reading.fault is None:
+            reading.fault = error
+            self._fault = self._fault or error
+            told = bare(reading.file.name, error)
+            if reading.file.named:
+                self.report(Unread(reading.file.name, 0, told))
+            elif isinstance(error, ReaderMissing):
+                self._unreadable[error.title, error.needs] += 1
+            elif isinstance(error, NoTranscript):
+                self._strays.append((reading.file.name, told.partition("; name one with --format")[0]))
+            else:
+                self.report(Diagnostic(reading.file.name, 0, told))
+
+
+@dataclass(slots=True)
+class _Messages:
+    """The messages of a session: at first as they come from the file that is open, after that read again."""
+
+    first: Iterator[Message] | None
+    again: Callable[[], Iterator[Message]]
+
+    def __iter__(self) -> Iterator[Message]:
+        first, self.first = self.first, None
+        return self.again() if first is None else first
+
+
+def _silent(diagnostic: Diagnostic) -> None:
+    """Diagnostics of a second reading were told at the first."""

@@ -1,0 +1,172 @@
+"""From an edited draft to one commit: the bytes it puts on disk, its message, and what waits where a person saved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+
+from dream.dreaming import budget, proposals
+from dream.dreaming.draft import Draft, added
+from dream.dreaming.phase2 import Edited
+from dream.errors import WorkspaceError
+from dream.models import MEMORY_FILES, BatchReport, MemoryFile, Outcome, Proposal
+from dream.settings import Settings
+from dream.versions import handedits, log
+from dream.versions.diff import Diff
+from dream.versions.log import Moved
+from dream.versions.transaction import Held
+from dream.workspace.review_files import PENDING, ProposalNumbers, parse_pending, render_pending
+from dream.workspace.workspace import Workspace
+
+# From an edited draft to the bytes that one commit puts on disk: files, archive, pending and cursor.
+
+
+CURSOR = "memory/.dream_cursor"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The workspace as a dream found it: its memory files as bytes and text, archives, and what waits for a person."""
+
+    data: Mapping[str, bytes | None]
+    texts: Mapping[MemoryFile, str]
+    archives: Mapping[str, str]
+    person_lines: Mapping[MemoryFile, frozenset[str]]
+    pending: Sequence[Proposal]
+
+    def imagining(self, files: Mapping[str, bytes | None]) -> Found:
+        """Return the workspace as it would be had `files` been written; for a dry run."""
+        now = {**self.data, **files}
+        texts = {path: _text(now.get(path), path) for path in MEMORY_FILES}
+        archives = {path: _text(data, path) for path, data in now.items() if path.startswith("memory/archive/")}
+        pending = parse_pending(now.get(PENDING) or b"")
+        return Found(now, texts, archives, self.person_lines, pending)
+
+
+def look(workspace: Workspace, *, uncommitted: bool = False) -> Found:
+    """Read what a dream must know of the workspace. Raises WorkspaceError for a memory file that is not UTF-8 text.
+
+    With `uncommitted`, for a dry run, what is in no commit yet counts as a person's, as it will be in theirs.
+    """
+    data: dict[str, bytes | None] = dict(handedits.read(workspace.root))
+    texts = {path: _text(data.get(path), path) for path in MEMORY_FILES}
+    archives = {path: _text(content, path) for path, content in data.items() if path not in texts}
+    git = workspace.git
+    head = git.head() if git.exists else None
+    person = handedits.person_lines(git) if head else {}
+    lines = {path: person.get(path, frozenset()) for path in MEMORY_FILES}
+    if uncommitted:
+        committed = git.read_all(head) if head else {}
+        lines = {path: lines[path] | set(added(_text(committed.get(path), path), texts[path])) for path in MEMORY_FILES}
+    return Found(data, texts, archives, lines, workspace.pending())
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a dream wants on disk, by path, and what there is to say about it.
+
+    `content` is False when nothing but the cursor would change; then there is no commit. `true` are the proposals
+    that leave the review queue, because nothing is left of them to do; `moved` is what left a file for the archive.
+    """
+
+    files: Mapping[str, bytes | None]
+    content: bool
+    notes: tuple[str, ...]
+    true: tuple[Proposal, ...] = ()
+    moved: tuple[Moved, ...] = ()
+
+
+def compose(
+    found: Found,
+    draft: Draft,
+    new: Sequence[Proposal],
+    cursor: int,
+    settings: Settings,
+    day: date,
+) -> Change:
+    """Compose the change of one dream: the draft within its budgets, new proposals, and the cursor."""
+    files: dict[str, bytes | None] = {}
+    notes: list[str] = []
+    moved: list[Moved] = []
+    for path in MEMORY_FILES:
+        before, text = found.texts[path], draft.texts[path]
+        if text == before:
+            continue
+        fitted = budget.fit(path, before, text, found.person_lines.get(path, frozenset()), settings, day)
+        if fitted is not None:
+            text = fitted.text
+        if fitted is not None and fitted.moved:
+            archive = budget.archived(found.archives.get(fitted.archive, ""), fitted, day)
+            files[fitted.archive] = archive.encode("utf-8")
+            moved.append(Moved(path, fitted.archive, fitted.moved))
+            notes.append(f"{path} was over its budget: {len(fitted.moved)} older lines moved to {fitted.archive}")
+        files[path] = text.encode("utf-8")
+    true = proposals.come_true(found.pending, draft.texts)
+    if new or true:
+        files[PENDING] = render_pending([*(item for item in found.pending if item not in true), *new])
+    content = bool(files)
+    files[CURSOR] = b"%d\n" % cursor
+    return Change(files, content, tuple(notes), tuple(true), tuple(moved))
+
+
+def _text(data: bytes | None, path: str) -> str:
+    try:
+        return (data or b"").decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise WorkspaceError(
+            f"{path} is not UTF-8 text (byte {error.start}); save it as UTF-8 and run again. Nothing was changed."
+        ) from error
+
+
+# A dream's last step to disk: what its commit says, and what waits where a person saved a file at that moment.
+
+
+@dataclass(slots=True)
+class Landing:
+    """One dream on its way into a commit.
+
+    `report` says what became of each finding, also after the commit: what had to give way to a person is held.
+    `waiting` are the proposals that the dream adds to the review queue.
+    """
+
+    report: BatchReport
+    found: Found
+    edited: Edited
+    waiting: Sequence[Proposal]
+    numbers: ProposalNumbers
+    model: str
+    now: datetime
+    note: str
+    moved: Sequence[Moved] = ()
+
+    def hold(self, stopped: Sequence[Held]) -> Mapping[str, bytes | None]:
+        """Queue the edits of files that a person saved meanwhile and that would not merge: theirs stays."""
+        paths = {item.path for item in stopped}
+        true = tuple(item for item in self.report.true if item.file not in paths)
+        queue = [*(item for item in self.found.pending if item not in true), *self.waiting]
+        last = self.numbers.last(queue)
+        late = proposals.held_back(self.edited.draft, self.edited.outcomes, paths, queue, last, self.now)
+        self.numbers.given(late)
+        outcomes = tuple(_held_back(outcome, paths) for outcome in self.report.outcomes)
+        self.report = replace(self.report, outcomes=outcomes, true=true)
+        return {PENDING: render_pending([*queue, *late])}
+
+    def message(self, diff: Diff) -> str:
+        """Write the commit's message; its figures are the diff's."""
+        return log.build(
+            "dream",
+            diff.files,
+            entries=self.report.entries,
+            outcomes=self.report.outcomes,
+            model=self.model,
+            usage=self.report.usage,
+            note=self.note,
+            moved=self.moved,
+        )
+
+
+def _held_back(outcome: Outcome, paths: set[str]) -> Outcome:
+    if outcome.state == "applied" and outcome.finding.file in paths:
+        return Outcome(outcome.finding, "held", "a person saved the file meanwhile")
+    return outcome

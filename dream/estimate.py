@@ -1,0 +1,86 @@
+"""What a run will cost, said before a model is called: the prompts of phase 1 are made and counted, not sent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from dream import prompts
+from dream.dreaming import excerpt, phase1, phase2
+from dream.dreaming.dreamer import brief
+from dream.dreaming.excerpt import Brief
+from dream.llm.batch import SHARE, NoteTaker, Request
+from dream.llm.model import ChatMessage, Model
+from dream.llm.open import open_model
+from dream.llm.spending import Meter, prompt_tokens
+from dream.llm.tokens import card
+from dream.models import MEMORY_FILES, Entry, Usage
+from dream.settings import Job, Settings
+from dream.workspace.workspace import Workspace
+
+SKIP_TOKENS = 4  # of the answer [SKIP]
+# What an answer comes to cannot be known beforehand. Of the tokens of entries that phase 1 repeats as findings, and of
+# those of findings that phase 2 makes tool calls: about what they are in the nights of our benchmark of the bill.
+FOUND = 1.0
+EDITED = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a run would cost with the files as they are: `least` if it finds nothing new, `likely` if it finds as usual.
+
+    The input tokens of `least` are exact for the first dream; later ones see what the first have written.
+    """
+
+    dreams: int = 0
+    entries: tuple[int, int] | None = None
+    least: Usage = field(default_factory=Usage)
+    likely: Usage = field(default_factory=Usage)
+
+
+def estimate(workspace: Workspace, settings: Settings, now: datetime, max_batches: int | None = None) -> Estimate:
+    """Estimate the next run; calls no model and writes nothing. Raises WorkspaceError."""
+    meter = Meter(settings)
+    first, second = open_model(settings, "phase1", meter), open_model(settings, "phase2", meter)
+    about = brief(workspace, settings, now)
+    cursor, found = workspace.dream_cursor(), Estimate()
+    while max_batches is None or found.dreams < max_batches:
+        batch = next(phase1.batches(workspace.history.after(cursor), first, about), [])
+        if not batch:
+            break
+        cursor = batch[-1].cursor
+        least, likely = _dream(workspace, batch, first, second, about)
+        start = found.entries[0] if found.entries else batch[0].cursor
+        found = Estimate(found.dreams + 1, (start, cursor), found.least + least, found.likely + likely)
+    return found
+
+
+def _dream(
+    workspace: Workspace, batch: Sequence[Entry], first: Model, second: Model, about: Brief
+) -> tuple[Usage, Usage]:
+    told = phase1.told(batch)
+    if not told:
+        return Usage(), Usage()
+    files = {path: workspace.read_file(path) for path in MEMORY_FILES}
+    notes = NoteTaker(first, "[SKIP]")
+    phase1.analyse(told, files, notes, about)
+    findings = int(FOUND * sum(first.count(entry.content) for entry in told))
+    least = _priced(about.settings, "phase1", *_counted(first, notes.requests, SKIP_TOKENS))
+    likely = _priced(about.settings, "phase1", *_counted(first, notes.requests, findings // len(notes.requests)))
+    system = prompts.load("phase2", about.prompts_folder, language=prompts.language(about.settings.language))
+    shown = min(sum(second.count(text) for text in files.values()), excerpt.WHOLE_TOKENS + findings)
+    asked = prompt_tokens(second, [ChatMessage("system", system)], phase2.TOOLS) + shown + findings
+    return least, likely + _priced(about.settings, "phase2", 1, asked, min(int(EDITED * findings), second.max_output))
+
+
+def _counted(model: Model, requests: Sequence[Request], answer: int) -> tuple[int, int, int]:
+    asked = sum(prompt_tokens(model, request.messages) for request in requests)
+    return len(requests), asked, len(requests) * min(max(answer, SKIP_TOKENS), model.max_output)
+
+
+def _priced(settings: Settings, job: Job, calls: int, asked: int, answered: int) -> Usage:
+    usage = Usage(calls, asked, answered)
+    cost = card(settings.model_for(job)).cost(usage)
+    half = settings.batch and job == "phase1"
+    return replace(usage, cost_usd=None if cost is None else cost * SHARE if half else cost)

@@ -1,0 +1,1 @@
+"""The log: append, read after a cursor, archive, repair."""

@@ -1,0 +1,489 @@
+"""History: memory/history.jsonl, append-only, one entry a line, and what was moved from it to memory/archive/.
+
+Reading takes no lock: a reader opens the file first and lists the archive then, so that a move in between
+shows it entries twice (which it notices) and never not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, tzinfo
+from functools import cached_property
+from itertools import repeat
+from pathlib import Path
+from types import TracebackType
+
+import orjson
+
+from dream.errors import HistoryError
+from dream.history import legacy, repair
+from dream.history.archive import Archive, Listing, already_moved, opened, size_of
+from dream.history.index import Index, Sums
+from dream.history.log import Chain, Range, accepted, bisect, line_at, lines, lines_backwards, missing, settled_end
+from dream.history.records import BrokenRow, decode, is_ours, outline
+from dream.history.writer import StalePosition, Writer, count_archive, highest_given
+from dream.models import Diagnostic, Entry, NewEntry, Report
+from dream.workspace.files import explained, read_bytes, reason
+from dream.workspace.idle import is_free
+
+# All lines of the log, and among them the entries of some sessions: most lines are passed over unparsed.
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The files as one reader sees them: history from `start` to `end`, and the archive before it."""
+
+    descriptor: int
+    inode: int
+    start: int
+    end: int
+    archive: Listing
+
+    def lines(self, folder: Path) -> Iterator[bytes]:
+        """Yield every line, those of the archive in `folder` first."""
+        for file in self.archive.files:
+            with opened(folder / file.name) as descriptor:
+                yield from (line for _, line in lines(descriptor, 0, size_of(descriptor)))
+        yield from (line for _, line in lines(self.descriptor, self.start, self.end))
+
+    def lines_backwards(self, folder: Path) -> Iterator[bytes]:
+        """Yield every line from the last to the first."""
+        yield from (line for _, line in lines_backwards(self.descriptor, self.start, self.end))
+        for file in reversed(self.archive.files):
+            with opened(folder / file.name) as descriptor:
+                yield from (line for _, line in lines_backwards(descriptor, 0, size_of(descriptor)))
+
+
+_SESSION = re.compile(rb'"session(?:_key)?"\s*:\s*("(?:[^"\\]|\\.)*")')
+
+
+def entries(found: Iterable[bytes], sessions: re.Pattern[str], zone: tzinfo | None) -> Iterator[Entry]:
+    """Yield the entries among the lines `found` whose whole session key matches `sessions`; none of broken ones."""
+    for line in found:
+        if not any(_matches(key, sessions) for key in _SESSION.findall(line)):
+            continue
+        try:
+            entry = decode(line, zone)
+        except BrokenRow:
+            continue
+        if entry.session is not None and sessions.fullmatch(entry.session):
+            yield entry
+
+
+def newest_unnamed(newest_first: Iterable[bytes], zone: tzinfo | None) -> datetime | None:
+    """Return the time of the first entry that is another program's and names no session; None where there is none."""
+    for line in newest_first:
+        if is_ours(line) or _SESSION.search(line):
+            continue
+        with suppress(BrokenRow):
+            entry = decode(line, zone)
+            if entry.session is None and entry.span is None and entry.kind != "note":
+                return entry.at
+    return None
+
+
+def beginning_with(found: Iterable[bytes], first: str) -> list[str]:
+    """Return the sessions that begin with the message of digest `first`, each once."""
+    mark = f'"ids":"{first}'.encode()
+    sessions: dict[str, None] = {}
+    for line in found:
+        if mark not in line:
+            continue
+        with suppress(BrokenRow):
+            row = outline(line)
+            if row.session is not None and row.first == first:
+                sessions[row.session] = None
+    return list(sessions)
+
+
+def _matches(quoted: bytes, sessions: re.Pattern[str]) -> bool:
+    try:
+        return sessions.fullmatch(orjson.loads(quoted)) is not None
+    except orjson.JSONDecodeError:
+        return True  # a line that is readable only with leniency
+
+
+MOST_REPORTS = 50  # diagnostics of one History; a file of rubbish needs no million of them
+
+
+class History:
+    """The log in the memory directory `directory`; caches and locks lie in `private`.
+
+    `durable`: an append is on disk when it returns. `report` is told once of each line that is no entry;
+    such lines are passed over and stay on disk. `zone` is that of naive times in nanobot's rows (None: the
+    machine's). Threads and processes may share one log. `committed` tells up to where the last commit has dreamt.
+    Every method raises HistoryError for what the system refuses.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        private: Path,
+        durable: bool = True,
+        report: Report | None = None,
+        zone: tzinfo | None = None,
+        committed: Callable[[], int] = lambda: 0,
+    ) -> None:
+        self.path = directory / "history.jsonl"
+        self.archive_path = directory / "archive"
+        self.private = private
+        self._directory = directory
+        self._zone = zone
+        self._report = report
+        self._reported: set[tuple[str, int]] = set()
+        self.durable = durable
+        self._archive = Archive(self.archive_path, private)
+        self._committed = committed
+        self._given = -1  # the highest cursor given out before the log was read first; -1 where that is not known
+
+    @cached_property
+    def _index(self) -> Index:
+        """What history adds up to: read only by those who ask, for it holds every session there was."""
+        return Index(self.private)
+
+    @cached_property
+    def _writer(self) -> Writer:
+        return Writer(
+            self._directory,
+            self.private,
+            self._archive,
+            self._index,
+            durable=self.durable,
+            flaw=self._flaw,
+            committed=self._committed,
+        )
+
+    def append(self, new: Sequence[NewEntry], *, now: datetime) -> list[Entry]:
+        """Append entries, all or none, with the next cursors; they are in history when this returns.
+
+        Raises StalePosition when a span begins before its session's position, and appends nothing then.
+        """
+        return self._append(new, repeat(now.astimezone(UTC).replace(microsecond=0)), now)
+
+    def after(self, cursor: int, *, limit_tokens: int | None = None) -> Iterator[Entry]:
+        """Yield the entries above `cursor` in the order of the log, archived ones too.
+
+        What stands before is not read. With `limit_tokens` it ends before the entry that would pass the
+        limit, but the first one always comes.
+        """
+        left = limit_tokens
+        with explained("read", self.path, HistoryError), self._view() as view:
+            for number, entry in enumerate(self._entries(view, cursor)):
+                if left is not None:
+                    left -= entry.tokens
+                    if left < 0 and number:
+                        return
+                yield entry
+
+    def between(self, first: int, last: int) -> list[Entry]:
+        """Return the entries whose cursors lie from `first` to `last`, both included, archived ones too."""
+        with explained("read", self.path, HistoryError), self._view() as view:
+            return [entry for entry in self._entries(view, first - 1, last) if entry.cursor <= last]
+
+    def last(self, count: int) -> list[Entry]:
+        """Return the newest `count` entries, oldest first, whether archived or not; reads from the end."""
+        newest: list[Entry] = []
+        for entry in self.backwards():
+            if len(newest) >= count:
+                break
+            newest.append(entry)
+        return newest[::-1]
+
+    def backwards(self) -> Iterator[Entry]:
+        """Yield the entries from the newest to the oldest; reads only as far as it is asked."""
+        with explained("read", self.path, HistoryError), self._view() as view:
+            found = lines_backwards(view.descriptor, view.start, view.end)
+            yield from self._decoded("history.jsonl", view.descriptor, found)
+            for file in reversed(view.archive.files):
+                with opened(self.archive_path / file.name) as descriptor:
+                    found = lines_backwards(descriptor, 0, size_of(descriptor))
+                    yield from self._decoded(f"archive/{file.name}", descriptor, found)
+
+    def last_cursor(self) -> int:
+        """Return the highest cursor ever given out; 0 when there was none."""
+        with self._counted() as view:
+            return max(self._index.now.highest, view.archive.last, highest_given(self._directory, self._committed))
+
+    def position(self, session: str) -> int:
+        """Return how many messages of `session` are in history: the highest span end, archive included."""
+        with self._counted():
+            return self._index.position(session)
+
+    def positions(self) -> dict[str, int]:
+        """Return the position of every session that history knows."""
+        with self._counted():
+            return self._index.positions()
+
+    def tail(self, session: str) -> tuple[int, str]:
+        """Return the position of `session` and the digest of its messages up to there, "" where it is not known."""
+        with self._counted():
+            return self._index.tail(session)
+
+    def tails(self, sessions: Iterable[str]) -> dict[str, tuple[int, str]]:
+        """Return what `tail` does for each of `sessions`; opens the log once."""
+        with self._counted():
+            return {session: self._index.tail(session) for session in sessions}
+
+    def beginning_with(self, first: str) -> str | None:
+        """Return the session whose first message has the digest `first`; None where there is none."""
+        with self._counted():
+            return self._index.beginning_with(first)
+
+    def all_beginning_with(self, first: str) -> list[str]:
+        """Return every session whose first message has the digest `first`, in the order of the log; reads all of it."""
+        with explained("read", self.path, HistoryError), self._view() as view:
+            return beginning_with(view.lines(self.archive_path), first)
+
+    def has_branches(self, session: str) -> bool:
+        """Tell whether there are keys derived from this one, `<session>~<digest>`."""
+        with self._counted():
+            return self._index.beginning_with(f"{session}~") is not None
+
+    def of(self, sessions: re.Pattern[str]) -> Iterator[Entry]:
+        """Yield the entries of the sessions whose whole key matches, oldest first; other lines are hardly looked at."""
+        with explained("read", self.path, HistoryError), self._view() as view:
+            yield from entries(view.lines(self.archive_path), sessions, self._zone)
+
+    def newest_unnamed(self) -> datetime | None:
+        """Return when the newest entry was written that another program made and that names no session."""
+        with explained("read", self.path, HistoryError), self._view() as view:
+            return newest_unnamed(view.lines_backwards(self.archive_path), self._zone)
+
+    def of_backwards(self, session: str) -> Iterator[Entry]:
+        """Yield the entries of `session` from the newest to the oldest, and end with its first message."""
+        with explained("read", self.path, HistoryError), self._view() as view:
+            found = entries(view.lines_backwards(self.archive_path), re.compile(re.escape(session)), self._zone)
+            for entry in found:
+                yield entry
+                if entry.span and entry.span[0] == 0:
+                    return
+
+    def size(self) -> tuple[int, int]:
+        """Return how many entries and tokens history.jsonl holds, without its archive."""
+        with self._counted():
+            return self._index.now.entries, self._index.now.tokens
+
+    def archive(self, dreamt: int, budget_tokens: int, *, now: datetime) -> int:
+        """Move the oldest entries up to cursor `dreamt` to the archive if history exceeds its budget.
+
+        Goes a tenth below the budget; an undreamt entry never moves, nor any behind it. Returns how many moved.
+        """
+        with explained("archived", self.path, HistoryError), self._writer.lock:
+            return self._writer.archive(dreamt, budget_tokens, now)
+
+    def flaws(self) -> list[Diagnostic]:
+        """Read every byte of the log and its archive, and say what is damaged, changed or gone; [] where nothing is.
+
+        Gone is what a cursor was given out for (`.cursor`, `.dream_cursor` and the names of archive files say so too)
+        and no line has any more. At most MOST_REPORTS are told.
+        """
+        found: list[Diagnostic] = []
+
+        def tell(name: str, descriptor: int, start: int, end: int) -> None:
+            for flaw in repair.flaws(descriptor, start, end, chain, self._lost):
+                if len(found) >= MOST_REPORTS:
+                    return
+                found.append(Diagnostic(f"memory/{name}", line_at(descriptor, flaw.offset), flaw.text))
+
+        # What was given out first: an append beside this writes to the log before it writes to `.cursor`.
+        given, chain = highest_given(self._directory, self._committed), Chain()
+        with explained("read", self.path, HistoryError), self._view() as view:
+            for file in view.archive.files:
+                with opened(self.archive_path / file.name) as descriptor:
+                    tell(f"archive/{file.name}", descriptor, 0, size_of(descriptor))
+            tell("history.jsonl", view.descriptor, view.start, view.end)
+            if said := missing(chain.highest + 1, max(given, view.archive.last), self._lost()):
+                found.append(Diagnostic("memory/history.jsonl", 0, f"{said} at its end"))
+        return found[:MOST_REPORTS]
+
+    def cut_short(self) -> Diagnostic | None:
+        """Tell of an append that ended before its last byte and that nobody is writing; the next one sets it aside."""
+        for _ in range(2):  # what is half there at the first look may be whole before the second
+            torn = self._torn()
+            try:
+                if not torn or not is_free(self.private / "history.lock"):
+                    return None
+            except OSError:  # a disk that nobody can write to
+                break
+        return Diagnostic("memory/history.jsonl", 0, f"its last {torn} bytes are an append that was cut short")
+
+    def accept_losses(self, *, now: datetime) -> None:
+        """Take the log of another program as it is found: what is missing now is not named later.
+
+        A log that has checksums is no other program's, and stays as it is.
+        """
+        with explained("read", self.path, HistoryError), self._writer.lock:
+            if self.path.exists() and not self._sums().chain.sealed:
+                self._writer.accept(now)
+
+    def repair(self, *, now: datetime) -> int:
+        """Mend the log without loss; return how many lines were mended.
+
+        What is no entry, is not as it was written, or repeats an earlier line, moves to archive/set-aside.jsonl; what
+        stands out of order gets a new cursor at the end, so that the next dream reads it. What is gone is noted in
+        archive/lost.jsonl. Reads the whole log.
+        """
+        with explained("repaired", self.path, HistoryError), self._writer.lock:
+            return self._writer.repair(now)
+
+    @contextmanager
+    def rewriting(self, *, now: datetime) -> Iterator[list[Path]]:
+        """Hold the log for the block, its tail mended, and yield its files: the archive, oldest first, and the log."""
+        with explained("rewritten", self.path, HistoryError), self._writer.lock:
+            self._writer.ready(now)
+            yield [*(self.archive_path / file.name for file in self._archive.listing().files), self.path]
+
+    def import_notes(
+        self, path: Path, *, now: datetime, session: str, later: str = "", day: date | None = None
+    ) -> list[Entry]:
+        """Append what the Markdown file `path` holds and history doesn't yet, as messages of `session`; the file stays.
+
+        What comes when `session` is in history already goes under `later`, where that is given. `day` is that of what
+        has no date. Returns what was imported now.
+        """
+        text = legacy.decoded(read_bytes(path) or b"")
+        keys = [re.escape(key) for key in (session, later) if key]
+        known = "\n\n".join(entry.content for entry in self.of(re.compile("|".join(keys))))
+        key = later if known and later else session
+        zone, done = self._zone or now.astimezone().tzinfo, self.position(key)
+        found = [
+            (replace(one, span=(done + place, done + place + 1)), at)
+            for place, (one, at) in enumerate(
+                pair for pair in legacy.entries(text, key, zone, day) if not _stands_in(pair[0].content, known)
+            )
+        ]
+        try:
+            return self._append([one for one, _ in found], (at for _, at in found), now)
+        except StalePosition:  # another process has just done it
+            return []
+
+    def close(self) -> None:
+        """Give descriptors back; the next use opens them again."""
+        if "_writer" in self.__dict__:
+            self._writer.close()
+
+    def __enter__(self) -> History:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _append(self, new: Sequence[NewEntry], times: Iterable[datetime], now: datetime) -> list[Entry]:
+        if not new:
+            return []
+        try:
+            with self._writer.lock:
+                return self._writer.append(new, times, now)
+        except OSError as fault:
+            raise HistoryError(f"{self.path} cannot be appended to: {reason(fault)}; nothing was added.") from fault
+
+    def _sums(self) -> Sums:
+        with self._counted():
+            return self._index.now
+
+    def _torn(self) -> int:
+        """Return how many bytes stand behind the last whole append."""
+        try:
+            with opened(self.path) as descriptor:
+                size = os.fstat(descriptor).st_size
+                return size - settled_end(descriptor, 0, size)
+        except FileNotFoundError:
+            return 0
+
+    def _lost(self) -> list[Range]:
+        return accepted(self.archive_path)
+
+    @contextmanager
+    def _view(self) -> Iterator[View]:
+        if self._given < 0 and self._report is not None:
+            self._given = highest_given(self._directory, self._committed)
+        try:
+            with opened(self.path) as descriptor:
+                status = os.fstat(descriptor)
+                archive = self._archive.listing()
+                start = already_moved(descriptor, status.st_size, self.archive_path, archive)
+                end = settled_end(descriptor, start, status.st_size)
+                yield View(descriptor, status.st_ino, start, end, archive)
+        except FileNotFoundError:
+            if self.path.exists():
+                raise
+            yield View(-1, 0, 0, 0, self._archive.listing())
+
+    @contextmanager
+    def _counted(self) -> Iterator[View]:
+        """Open a view with the index caught up with it."""
+        with explained("read", self.path, HistoryError), self._view() as view, self._writer.guard:
+            self._count(view)
+            yield view
+
+    def _count(self, view: View) -> None:
+        count_archive(self._index, self.archive_path, view.archive, self._flaw, self._lost)
+
+        def flaw(offset: int, why: str) -> None:
+            self._flaw("history.jsonl", view.descriptor, offset, why)
+
+        self._index.refresh(view.descriptor, view.inode, view.start, view.end, flaw, self._lost)
+        seen, given = self._index.now.chain.highest, max(self._given, view.archive.last)
+        if seen < given and self._report is not None and (said := missing(seen + 1, given, self._lost())):
+            flaw(view.end, said)
+
+    def _entries(self, view: View, cursor: int, last: int | None = None) -> Iterator[Entry]:
+        """Yield the entries above `cursor`; beyond `last` only as far as damaged order makes it necessary."""
+        for file in view.archive.files if view.archive.last > cursor else ():
+            if file.last > cursor and (last is None or file.first <= last):
+                with opened(self.archive_path / file.name) as descriptor:
+                    found = self._decoded(f"archive/{file.name}", descriptor, lines(descriptor, 0, size_of(descriptor)))
+                    yield from (entry for entry in found if entry.cursor > cursor)
+        offset, ordered = self._offset(view, cursor)
+        for entry in self._decoded("history.jsonl", view.descriptor, lines(view.descriptor, offset, view.end)):
+            if last is not None and entry.cursor > last and ordered:
+                return
+            if entry.cursor > cursor:
+                yield entry
+
+    def _offset(self, view: View, cursor: int) -> tuple[int, bool]:
+        """Return where the first entry above `cursor` is to be looked for, and whether cursors rise from there.
+
+        A bisection is right only where cursors rise. The index has seen every line and knows from where on
+        they do; an entry that stands out of order is never stepped over.
+        """
+        with self._writer.guard:
+            self._count(view)
+            sums = self._index.now
+            before, ordered_from, covered = sums.before, sums.ordered_from, sums.covered
+        if cursor < before:
+            return view.start, False
+        return bisect(view.descriptor, ordered_from, covered, cursor), True
+
+    def _decoded(self, name: str, descriptor: int, found: Iterator[tuple[int, bytes]]) -> Iterator[Entry]:
+        for offset, line in found:
+            try:
+                entry = decode(line, self._zone)
+            except BrokenRow as fault:
+                if line.strip():
+                    self._flaw(name, descriptor, offset, str(fault))
+                continue
+            yield entry
+
+    def _flaw(self, name: str, descriptor: int, offset: int, why: str) -> None:
+        """Report a line once."""
+        if self._report is None or (name, offset) in self._reported or len(self._reported) >= MOST_REPORTS:
+            return
+        self._reported.add((name, offset))
+        self._report(Diagnostic(f"memory/{name}", line_at(descriptor, offset), why))
+
+
+def _stands_in(content: str, known: str) -> bool:
+    """Tell whether all of an entry is known, line by line, as it stands or as an earlier version took it in."""
+    lines = f"\n{known}\n"
+    return any(one and f"\n{one}\n" in lines for one in (content, legacy.bare(content)))
+
+
+__all__ = ["History", "StalePosition"]

@@ -1,0 +1,230 @@
+"""The history file as bytes: its lines forwards and backwards, a place in it, and where its sound part ends.
+
+Everything reads through a descriptor with pread(2), so that a reader keeps the file it has opened while
+another process puts a new one in its place. Memory holds one chunk, or one line where that is longer.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+
+from dream.history.records import (
+    FIRST,
+    BrokenRow,
+    checksum,
+    is_ours,
+    is_whole,
+    legible_cursor,
+    marked,
+    more_after,
+    outline,
+)
+from dream.workspace.files import read_bytes
+
+FIRST_CHUNK = 1 << 14  # bytes read at first: a page of rows, or the tail that an append looks at
+CHUNK = 1 << 20  # bytes read at a time where much is read
+
+
+def lines(descriptor: int, start: int, end: int) -> Iterator[tuple[int, bytes]]:
+    """Yield (offset, line without its newline) from `start`, where a line begins, to `end`."""
+    pieces: list[bytes] = []
+    position, offset, size = start, start, FIRST_CHUNK
+    while position < end:
+        chunk = os.pread(descriptor, min(size, end - position), position)
+        if not chunk:
+            break
+        position += len(chunk)
+        size = min(size * 4, CHUNK)
+        if b"\n" not in chunk:
+            pieces.append(chunk)
+            continue
+        first, *rest = chunk.split(b"\n")
+        pieces.append(first)
+        line = b"".join(pieces)
+        yield offset, line
+        offset += len(line) + 1
+        pieces = [rest.pop()]
+        for line in rest:
+            yield offset, line
+            offset += len(line) + 1
+    if any(pieces):
+        yield offset, b"".join(pieces)
+
+
+def lines_backwards(descriptor: int, start: int, end: int) -> Iterator[tuple[int, bytes]]:
+    """Yield (offset, line) from the last line before `end` to the first after `start`; empty lines are left out."""
+    pieces: list[bytes] = []  # of the line that a chunk's beginning has cut, last piece first
+    position, size = end, FIRST_CHUNK
+    while position > start:
+        begin = max(start, position - size)
+        chunk = os.pread(descriptor, position - begin, begin)
+        position, size = begin, min(size * 4, CHUNK)
+        first, *rest = chunk.split(b"\n")
+        if not rest:
+            pieces.append(chunk)
+            continue
+        offset = begin + len(chunk) - len(rest[-1])
+        line = b"".join((rest.pop(), *reversed(pieces)))
+        if line:
+            yield offset, line
+        for line in reversed(rest):
+            offset -= len(line) + 1
+            if line:
+                yield offset, line
+        pieces = [first]
+    line = b"".join(reversed(pieces))
+    if line:
+        yield start, line
+
+
+def settled_end(descriptor: int, start: int, end: int) -> int:
+    """Return where the sound part of the file ends.
+
+    Behind it is what an append has not finished: a line without its newline that is no whole entry, and
+    the entries before it that were appended with it (they count together or not at all).
+    """
+    torn = end > start and os.pread(descriptor, 1, end - 1) != b"\n"
+    expected = 0  # what `more` of the line before must be; 0: anything
+    for offset, line in lines_backwards(descriptor, start, end):
+        if torn and not is_whole(line):
+            end, torn = offset, False
+            continue
+        torn = False
+        more = more_after(line)
+        if more == 0 or (expected and more != expected):
+            break
+        end, expected = offset, more + 1
+    return end
+
+
+def bisect(descriptor: int, start: int, end: int, cursor: int) -> int:
+    """Return the offset of a line from which on every entry has a cursor above `cursor`.
+
+    `start` is where a line begins, and cursors rise from there on; lines that are no entries may lie between.
+    """
+    low, high = start, end
+    while high - low > FIRST_CHUNK:
+        middle = (low + high) // 2
+        probe = _first_entry(descriptor, middle, end)
+        if probe is None or probe[0] >= high or probe[1] > cursor:
+            high = middle
+        else:
+            low = probe[0]
+    for offset, line in lines(descriptor, low, end):
+        found = _cursor(line)
+        if found is not None and found > cursor:
+            return offset
+    return end
+
+
+def _first_entry(descriptor: int, position: int, end: int) -> tuple[int, int] | None:
+    """Return (offset, cursor) of the first entry whose line begins after `position`."""
+    found = lines(descriptor, position, end)
+    next(found, None)  # the line that `position` lies in
+    for offset, line in found:
+        cursor = _cursor(line)
+        if cursor is not None:
+            return offset, cursor
+    return None
+
+
+def _cursor(line: bytes) -> int | None:
+    try:
+        return outline(line).cursor
+    except BrokenRow:
+        return None
+
+
+def line_at(descriptor: int, offset: int) -> int:
+    """Return the number of the line that begins at `offset`, from 1."""
+    number, position = 1, 0
+    while position < offset:
+        chunk = os.pread(descriptor, min(CHUNK, offset - position), position)
+        if not chunk:
+            break
+        number += chunk.count(b"\n")
+        position += len(chunk)
+    return number
+
+
+# What is gone from the log: cursors rise by one and each checksum continues the line before, across all files.
+#
+# A loss that a person has accepted (`dream doctor --repair`), or that was there when the workspace was adopted,
+# stands in memory/archive/lost.jsonl and is not named again.
+
+
+LOST = "lost.jsonl"  # beside the archive files
+Range = tuple[int, int]  # the first and the last cursor
+Lost = Callable[[], Iterable[Range]]  # the losses that are known: asked for only where one shows
+
+
+@dataclass(slots=True)
+class Chain:
+    """How far a reader has followed the log, to the end of a line.
+
+    `last` is the mark of that line, `sealed` that of the last one with a checksum, "" before the first. `loose` tells
+    that the line is damaged, so that what follows can't be told to follow it.
+    """
+
+    highest: int = 0
+    last: str = FIRST.decode()
+    sealed: str = ""
+    loose: bool = False
+
+    def copy(self) -> Chain:
+        """Return a chain that goes on from here by itself."""
+        return Chain(self.highest, self.last, self.sealed, self.loose)
+
+    def follow(self, line: bytes, cursor: int, lost: Lost) -> str:
+        """Go on to an entry; return what is wrong between it and the line before, "" where nothing is."""
+        found = checksum(line)
+        said = ""
+        if cursor > self.highest + 1 and (gap := missing(self.highest + 1, cursor - 1, lost())):
+            said = gap
+        elif found and not self.loose and found[1].decode() not in (self.last, self.sealed):
+            said = f"a line before entry {cursor} is gone, or was changed: the checksum continues another one"
+        elif not found and self.sealed and is_ours(line):
+            said = f"entry {cursor} has lost its checksum"
+        self.last, self.loose = marked(line, found).decode(), False
+        if found:
+            self.sealed = self.last
+        self.highest = max(self.highest, cursor)
+        return said
+
+    def damaged(self, line: bytes) -> None:
+        """Go on to a line that is no entry."""
+        found = checksum(line)
+        self.last, self.loose = marked(line, found).decode(), found is None
+        if legible_cursor(line) == self.highest + 1:  # a cursor may be what is damaged
+            self.highest += 1
+
+    def stands_at(self, highest: int, last: str) -> None:
+        """Go on to the last of lines that were just appended, and are known to be sound."""
+        self.highest, self.last, self.sealed, self.loose = highest, last, last, False
+
+
+def missing(first: int, last: int, lost: Iterable[Range]) -> str:
+    """Say that the entries from `first` to `last` are not there; "" where each was `lost` before, or there is none."""
+    for begin, end in sorted(lost):
+        if begin <= first <= end:
+            first = end + 1
+    if first > last:
+        return ""
+    return f"entry {first} is missing" if first == last else f"the entries {first}–{last} are missing"
+
+
+def accepted(archive: Path) -> list[Range]:
+    """Return the losses that were accepted; damaged lines among them don't count."""
+    found: list[Range] = []
+    for line in (read_bytes(archive / LOST) or b"").splitlines():
+        try:
+            row = orjson.loads(line)
+            found.append((int(row["first"]), int(row["last"])))
+        except (ValueError, TypeError, KeyError):
+            continue
+    return found

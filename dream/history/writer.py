@@ -1,0 +1,378 @@
+"""The one who writes history.jsonl: under a lock, cursors from what is on disk, one write for an append.
+
+The fast road of an append is five system calls: lock, stat, write, `.cursor`, unlock. It is taken as long
+as nobody else has touched the file since; else the file's tail is looked at first.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from dream.door import contents, make_folder, open_file
+from dream.errors import HistoryError
+from dream.history import archive as history_archive
+from dream.history import repair
+from dream.history.archive import Archive, Listing, size_of
+from dream.history.index import Index, Sums, scan
+from dream.history.log import LOST, Chain, Lost, Range, accepted, missing, settled_end
+from dream.history.records import HIGHEST, OWN, encode, entry_of
+from dream.models import Entry, NewEntry
+from dream.workspace import files
+from dream.workspace.files import begin_writing, replace_by_part, sync_data, sync_directory, write_all
+from dream.workspace.lock import FileLock
+
+SET_ASIDE = "set-aside.jsonl"
+
+Flaw = Callable[[str, int, int, str], None]
+
+
+class StalePosition(HistoryError):  # noqa: N818  # named as the tree in errors.py names them
+    """An entry's span begins before the position of its session: somebody else has archived it already."""
+
+
+class Writer:
+    """Appends to, mends and archives one history file. Every method is called with `lock` held."""
+
+    def __init__(
+        self,
+        memory: Path,
+        private: Path,
+        archive: Archive,
+        index: Index,
+        *,
+        durable: bool,
+        flaw: Flaw,
+        committed: Callable[[], int],
+    ) -> None:
+        self.lock = FileLock(private / "history.lock")
+        self.guard = threading.RLock()  # of the index, which readers catch up too
+        self._memory = memory
+        self._path = memory / "history.jsonl"
+        self._name = str(self._path)
+        self._archive = memory / "archive"
+        self._listed = archive
+        self._index = index
+        self._durable = durable
+        self._flaw = flaw
+        self._committed = committed
+        self._descriptor = -1
+        self._inode = 0
+        self._cursor_descriptor = -1
+        self._floor = 0  # the highest cursor known to have been given out
+
+    def append(self, new: Sequence[NewEntry], times: Iterable[datetime], now: datetime) -> list[Entry]:
+        """Append all of `new`, each at its time, or nothing; raises StalePosition, HistoryError or OSError."""
+        size = self.ready(now)
+        index = self._index
+        floor, last = index.now.highest, len(new)
+        floor = max(floor, self._floor)
+        if floor + last >= HIGHEST:
+            raise HistoryError(f"{self._path} holds a cursor too high to go on; take that line out.")
+        entries: list[Entry] = []
+        lines: list[bytes] = []
+        before = index.now.chain.last.encode()
+        for number, (one, at) in enumerate(zip(new, times, strict=False), 1):
+            if one.span is not None and one.session is not None:
+                self._refuse_stale(one.session, one.span)
+            entry = entry_of(one, floor + number, at)
+            entries.append(entry)
+            line = encode(entry, more=last - number, before=before)
+            lines.append(line)
+            before = line[OWN]
+        data = b"".join(lines)
+        self._write(data, size, floor + last)
+        with self.guard:
+            index.appended(self._inode, data, entries, size=size)
+        self._floor = floor + last
+        if self._durable:
+            try:
+                self._sync(size)
+            except OSError:  # nobody gets these cursors any more
+                with suppress(OSError):
+                    self._note_lost(floor + 1, floor + last, now)
+                raise
+        return entries
+
+    def archive(self, dreamt: int, budget: int, now: datetime) -> int:
+        """Move the oldest dreamt entries away until history is within `budget` tokens; return how many."""
+        size = self.ready(now)
+        tokens = self._index.now.tokens
+        if tokens <= budget:
+            return 0
+        chain = self._index.archived_chain.copy()
+        part = history_archive.beginning(self._descriptor, size, chain, dreamt=dreamt, tokens=tokens, budget=budget)
+        if part.end:
+            row = history_archive.move(self._descriptor, size, self._path, self._archive, part)
+            self._moved(part, row, size)
+        return part.sums.entries
+
+    def _moved(self, part: history_archive.Beginning, row: history_archive.Row, size: int) -> None:
+        """Let the index follow a move out of the file of `size` bytes, without a second look at what it knows."""
+        before = self._inode
+        self._open()
+        with self.guard:
+            sums = self._index.now
+            followed = (sums.inode, sums.start, sums.covered) == (before, 0, size)
+            if followed:  # else a reader of an older state was here
+                self._index.moved(row[2], part.end, part.sums, inode=self._inode)
+            known = self._listed.known
+            listing = self._listed.with_one_more(row)
+            if followed and known is not None and self._index.counted is known:
+                self._index.counted, self._index.archived_key = listing, None
+                self._index.save()
+            else:
+                self._count(listing, size - part.end)
+
+    def repair(self, now: datetime) -> int:
+        """Set aside what is no entry and renumber what stands out of order; return how many lines that were.
+
+        Checksums continue the line before again, and what is gone is noted as lost.
+        """
+        self.ready(now)
+        mended, chain = 0, Chain()
+
+        def keep(line: bytes) -> None:
+            set_aside(self._archive / SET_ASIDE, line, now)
+
+        late = repair.Late(max(self._floor, self._index.now.highest))
+        for path in self._files():
+            late.last = path == self._path
+            with history_archive.opened(path) as descriptor:
+                size = size_of(descriptor)
+                followed = chain.copy()
+                damage = repair.find(descriptor, size, followed)
+                if len(damage) or damage.unlinked or (late.last and late.lines):
+                    repair.rewrite(descriptor, size, path, damage, chain, late, keep)
+                    mended += len(damage)
+                else:
+                    chain = followed
+        self._floor = late.highest + len(late.lines)
+        self.ready(now)
+        self.accept(now)
+        return mended
+
+    def accept(self, now: datetime) -> None:
+        """Note every entry that is missing now as lost, so that it is not named again."""
+        self.ready(now)
+        chain, gaps = Chain(), []
+        for path in self._files():
+            with history_archive.opened(path) as descriptor:
+                found = repair.flaws(descriptor, 0, size_of(descriptor), chain, self._lost)
+                gaps += [flaw.missing for flaw in found if flaw.missing]
+        if missing(chain.highest + 1, self._floor, self._lost()):
+            gaps.append((chain.highest + 1, self._floor))
+        for first, last in gaps:
+            self._note_lost(first, last, now)
+
+    def _note_lost(self, first: int, last: int, now: datetime) -> None:
+        at = now.astimezone(UTC).isoformat(timespec="seconds")
+        _keep(self._archive / LOST, {"timestamp": at, "first": first, "last": last})
+
+    def _files(self) -> list[Path]:
+        return [*(self._archive / file.name for file in self._listed.listing().files), self._path]
+
+    def _lost(self) -> list[Range]:
+        return accepted(self._archive)
+
+    def ready(self, now: datetime) -> int:
+        """Make the file fit to append to and the index cover it; return its size."""
+        sums = self._index.now
+        if self._descriptor >= 0 and self._inode == sums.inode and sums.start == 0:
+            try:
+                status = os.stat(self._name)  # noqa: PTH116  # the hot path: a quarter of the time of Path.stat
+            except FileNotFoundError:
+                return self._look(now)
+            size = status.st_size
+            if size == sums.covered and status.st_ino == self._inode and sums.witness[-1:] in (b"\n", b""):
+                return size
+        return self._look(now)
+
+    def close(self) -> None:
+        """Give all descriptors back."""
+        self._close_history()
+        if self._cursor_descriptor >= 0:
+            os.close(self._cursor_descriptor)
+            self._cursor_descriptor = -1
+        self.lock.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def _look(self, now: datetime) -> int:
+        self._open()
+        archive = self._listed.listing()
+        size = os.fstat(self._descriptor).st_size
+        moved = history_archive.already_moved(self._descriptor, size, self._archive, archive)
+        if moved:  # a crash fell between the two steps of a move
+            replace_by_part(self._path, self._descriptor, moved, size)
+            self._open()
+            size = os.fstat(self._descriptor).st_size
+        size = self._mend_tail(size, now)
+        with self.guard:
+            self._count(archive, size)
+        given = max(self._floor, highest_given(self._memory, self._committed), archive.last)
+        seen = self._index.now.chain.highest
+        if given > seen and (said := missing(seen + 1, given, self._lost())):
+            self._flaw("history.jsonl", self._descriptor, size, said)
+        self._floor = max(self._floor, self._index.now.lost, given)
+        self._open_cursor()
+        return size
+
+    def _open(self) -> None:
+        """Open the file that the name stands for now, or make it."""
+        try:
+            inode = self._path.stat().st_ino
+        except FileNotFoundError:
+            inode = 0
+        if self._descriptor >= 0 and inode == self._inode:
+            return
+        self._close_history()
+        make_folder(self._memory)
+        self._descriptor = open_file(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+        self._inode = os.fstat(self._descriptor).st_ino
+        if not inode and self._durable:
+            sync_directory(self._memory)
+
+    def _close_history(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _mend_tail(self, size: int, now: datetime) -> int:
+        """Complete a last line that lacks only its newline; set aside what an append did not finish."""
+        end = settled_end(self._descriptor, 0, size)
+        if end < size:
+            self._flaw("history.jsonl", self._descriptor, end, "an append was cut short; its bytes are set aside")
+            set_aside(self._archive / SET_ASIDE, os.pread(self._descriptor, size - end, end), now)
+            os.ftruncate(self._descriptor, end)
+        elif size and os.pread(self._descriptor, 1, size - 1) != b"\n":
+            self._write(b"\n", size)
+            if self._durable:
+                self._sync(size)
+            end += 1
+        return end
+
+    def _count(self, archive: Listing, size: int) -> None:
+        count_archive(self._index, self._archive, archive, self._flaw, self._lost)
+
+        def flaw(offset: int, why: str) -> None:
+            self._flaw("history.jsonl", self._descriptor, offset, why)
+
+        self._index.refresh(self._descriptor, self._inode, 0, size, flaw, self._lost)
+
+    def _refuse_stale(self, session: str, span: tuple[int, int]) -> None:
+        position = self._index.position(session)
+        if span[0] < position:
+            raise StalePosition(
+                f"Session {session} is in history up to message {position}; "
+                f"messages {span[0]} to {span[1] - 1} were not added again."
+            )
+
+    def _write(self, data: bytes, size: int, cursor: int = 0) -> None:
+        """Append `data` to the file of `size` bytes, or cut it back to that and raise the OSError.
+
+        Where it is to be durable, the disk has begun with it when this returns: what is done until `_sync` takes no
+        time of its own. `.cursor` is written before that, so that one journal commit of the file system serves both.
+        """
+        try:
+            files.checkpoint("before an append")
+            written = os.write(self._descriptor, data)
+            if written < len(data):  # mostly a full disk: the rest learns the reason
+                write_all(self._descriptor, data[written:])
+            if self._durable:
+                begin_writing(self._descriptor, size, len(data))
+            if cursor:
+                self._write_cursor(cursor)
+            files.checkpoint("after an append")
+        except OSError:
+            os.ftruncate(self._descriptor, size)
+            raise
+
+    def _sync(self, size: int) -> None:
+        """Wait until the disk has what was appended to the file of `size` bytes, or cut it back and raise OSError."""
+        try:
+            sync_data(self._descriptor)
+        except OSError:
+            os.ftruncate(self._descriptor, size)
+            with self.guard:
+                self._index.now = Sums()  # it has counted what is gone
+            raise
+
+    def _open_cursor(self) -> None:
+        """Open `.cursor` anew (somebody may have put another in its place) and write it where it is not so yet."""
+        if self._cursor_descriptor >= 0:
+            os.close(self._cursor_descriptor)
+            self._cursor_descriptor = -1
+        self._cursor_descriptor = open_file(self._memory / ".cursor", os.O_RDWR | os.O_CREAT)
+        given = max(self._floor, self._index.now.highest)
+        if given and os.pread(self._cursor_descriptor, 32, 0).strip() != b"%d" % given:
+            os.ftruncate(self._cursor_descriptor, 0)
+            self._write_cursor(given)
+
+    def _write_cursor(self, cursor: int) -> None:
+        """Note the highest cursor, in place; the entries themselves say it too, so a full disk here is no fault."""
+        try:  # noqa: SIM105  # the hot path: `suppress` costs as much as the write
+            os.pwrite(self._cursor_descriptor, b"%d\n" % cursor, 0)
+        except OSError:
+            pass
+
+
+def highest_given(memory: Path, committed: Callable[[], int]) -> int:
+    """Return the highest cursor that `.cursor` and `.dream_cursor` know of; where neither can be read, `committed`.
+
+    The dreams' own mark counts too, the file's or the last commit's: an entry at or below it would never be dreamt.
+    """
+    return max(read_cursor(memory / ".cursor"), read_cursor(memory / ".dream_cursor")) or committed()
+
+
+def read_cursor(path: Path) -> int:
+    """Return the cursor in a file of one number; 0 where there is none or it is no cursor."""
+    try:
+        text = contents(path).strip()
+    except OSError:
+        return 0
+    number = int(text) if text.isdigit() and len(text) < 20 else 0
+    return number if number < HIGHEST else 0
+
+
+def count_archive(index: Index, folder: Path, archive: Listing, flaw: Flaw, lost: Lost) -> None:
+    """Let the index know the archive files that it has not counted yet; raises OSError."""
+
+    def read(name: str, sums: Sums) -> None:
+        with history_archive.opened(folder / name) as descriptor:
+            size = os.fstat(descriptor).st_size
+            scan(sums, descriptor, size, lambda offset, why: flaw(f"archive/{name}", descriptor, offset, why), lost)
+
+    if index.counted is archive or (archive.key is not None and archive.key == index.archived_key):
+        return
+    index.refresh_archive(archive.sizes, archive.key, read)
+    index.counted = archive
+
+
+def set_aside(path: Path, data: bytes, now: datetime) -> None:
+    """Keep bytes that are no entry: one JSON object a line, as text where they are text, else as base64."""
+    row: dict[str, str] = {"timestamp": now.astimezone(UTC).isoformat(timespec="seconds"), "file": "history.jsonl"}
+    try:
+        row["text"] = data.decode("utf-8")
+    except UnicodeDecodeError:
+        row["base64"] = base64.b64encode(data).decode("ascii")
+    _keep(path, row)
+
+
+def _keep(path: Path, row: Mapping[str, Any]) -> None:
+    make_folder(path.parent)
+    descriptor = open_file(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    try:
+        write_all(descriptor, orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

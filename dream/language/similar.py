@@ -1,0 +1,242 @@
+"""How alike two statements are, judged by the words that carry what they say."""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher
+from functools import lru_cache
+
+from dream.language.words import MONTHS, NOT, content_words, coverage, is_cjk, is_hard, is_year, without_said_on, words
+
+__all__ = ["content_words", "coverage", "nearest", "same_fact", "states"]
+
+MORE = 0.6  # share of the longer statement's words that the shorter one must hold to be the same
+FEW = 0.2  # of a fact's words that a line may lack, where it holds no others instead
+SPELLINGS = 0.2  # of them may be one word in two spellings, or light
+SPELT = 0.84  # likeness of two words that are one in two spellings
+SPELT_CHARS = 5  # shorter words have one spelling
+# What may be said of the same fact or left out, without its being another one.
+_LIGHT = frozenset(
+    """
+    recently lately usually always generally actually mostly typically main mainly overall several still near around
+    roughly approximately certain specific particular person thing lot way old new time day
+    """.split()
+)
+# What says how somebody stands to something, and not to what.
+_RELATIONS = frozenset(
+    words(
+        """
+        like prefer love enjoy favour favourite preference choice want wish drink fond really likes keen appreciate
+        live reside home city town resident residence location located base living dwell inhabit
+        work employ employer employed job role position company hire serve
+        use used uses using run listen serve port-forward operate expose bind available set configure default
+        value setting own have possess hold keep called named name note noted fact info record known
+        confirmed reportedly probably likely
+        """
+    )
+) - {NOT}
+# Whether something is so, was so or is only meant to be: these must agree.
+_MOOD = frozenset(("former", "stop", "may", "want", "plan", "almost", "if", "unles", "except", "fail"))
+
+# Numbers that are written as words; English ones are digits already where they come from `words`.
+_NUMERALS = frozenset(
+    word
+    for numeral in """
+    二 三 四 五 六 七 八 九 zwei drei vier fünf sechs sieben acht neun zehn elf zwölf
+    deux trois quatre cinq sept huit neuf dos tres cuatro cinco seis siete ocho nueve diez
+    """.split()
+    for word in words(numeral)
+)
+
+
+def same_fact(one: str, other: str) -> bool:
+    """Tell whether two lines state the same: one says all that the other says, and little more.
+
+    A word that stands instead of another makes another fact, and so does another number, negation or mood. The day
+    in brackets at a line's end is when it was said: it does not count.
+    """
+    one, other = without_said_on(one), without_said_on(other)
+    first, second = _bag(one), _bag(other)
+    if not first or not second:
+        return first == second and one.strip() == other.strip()
+    longer = first if len(first) >= len(second) else second
+    if len(first & second) < (MORE - SPELLINGS) * len(longer):
+        return False
+    if _marks(first, second) != _marks(second, first) or first & _MOOD != second & _MOOD:
+        return False
+    only_first, only_second = _apart(first - second, second - first)
+    if only_first and only_second:
+        return False
+    share = 1 - len(only_first or only_second) / len(longer)
+    return share >= MORE and not _turned_round(one, other)
+
+
+def near_fact(one: str, other: str) -> bool:
+    """Tell whether two lines say some such thing of the same: alike but for the words that say how it stands to it.
+
+    "Likes green tea" and "Favourite tea: green tea", "Works at Globex" and "Employed by Globex"; not another tea, and
+    not another number or negation. For where a false alarm costs a look and no more.
+    """
+    first, second = _bag(without_said_on(one)), _bag(without_said_on(other))
+    if _marks(first, second) != _marks(second, first):
+        return False
+    left, right = _apart(first - second - _RELATIONS, second - first - _RELATIONS)
+    return not left and not right and bool((first & second) - _RELATIONS - _LIGHT)
+
+
+def states(line: str, fact: str) -> bool:
+    """Tell whether `line` already says `fact`: all of its words; or nearly all, and none of its own instead."""
+    wanted, here = _bag(fact), _bag(line)
+    if not wanted or not here or not _hard(wanted) <= here:
+        return False
+    if (NOT in wanted) != (NOT in here) or wanted & _MOOD != here & _MOOD:
+        return False
+    if _lacks(wanted - here - _LIGHT, here - wanted) > FEW * len(wanted):
+        return False
+    missing, instead = _apart(wanted - here, here - wanted)
+    return (not missing or (not instead and len(missing) / len(wanted) <= FEW)) and not _turned_round(line, fact)
+
+
+def contradicts(line: str, fact: str) -> bool:
+    """Tell whether a number, a negation or a mood stands in one of two statements and not in the other."""
+    wanted, here = _bag(fact), _bag(line)
+    return _marks(wanted, here) != _marks(here, wanted) or wanted & _MOOD != here & _MOOD
+
+
+def differs(line: str, fact: str) -> bool:
+    """Tell whether two statements contradict each other, or one has words in the place of other words."""
+    wanted, here = _bag(fact), _bag(line)
+    return contradicts(line, fact) or all(_apart(wanted - here, here - wanted))
+
+
+def nearest(fact: str, lines: Iterable[str]) -> tuple[float, str | None]:
+    """Return the line that covers most of the content words of `fact` and how much, 0 to 1; (0, None) for none."""
+    best: tuple[float, str | None] = (0.0, None)
+    wanted = content_words(fact)
+    if not wanted:
+        return best
+    for line in lines:
+        here = content_words(line)
+        if not here:
+            continue
+        # Of two lines that cover the same, the one with the fewer other words is nearer.
+        score = len(wanted & here) / len(wanted) - 0.01 * len(here - wanted) / len(here)
+        if score > best[0]:
+            best = (score, line)
+    return best
+
+
+@lru_cache(maxsize=16384)
+def _bag(text: str) -> frozenset[str]:
+    return frozenset(words(text))
+
+
+@lru_cache(maxsize=4096)
+def _hard(bag: frozenset[str]) -> frozenset[str]:
+    return frozenset(word for word in bag if is_hard(word))
+
+
+def _marks(these: frozenset[str], those: frozenset[str]) -> frozenset[str]:
+    """Return what must agree; a year only where both name one."""
+    years = any(is_year(word) for word in these) and any(is_year(word) for word in those)
+    return frozenset(word for word in these if word in _NUMERALS or (is_hard(word) and (years or not is_year(word))))
+
+
+def _apart(first: frozenset[str], second: frozenset[str]) -> tuple[set[str], set[str]]:
+    """Return the words that only one of two statements has, without light ones and other spellings of the same."""
+    left = {word for word in first if word not in _LIGHT and not is_year(word)}
+    right = {word for word in second if word not in _LIGHT and not is_year(word)}
+    for word in sorted(left):
+        twin = next((other for other in sorted(right) if _spelt_alike(word, other)), None)
+        if twin is not None:
+            left.discard(word)
+            right.discard(twin)
+    return left, right
+
+
+def _lacks(missing: frozenset[str], instead: frozenset[str]) -> int:
+    """Count the words that no other spelling of them can stand for: told quickly, before spellings are compared."""
+    starts = {word[0] for word in instead if len(word) >= SPELT_CHARS}
+    return sum(len(word) < SPELT_CHARS or word[0] not in starts for word in missing)
+
+
+def _spelt_alike(one: str, other: str) -> bool:
+    if min(len(one), len(other)) < SPELT_CHARS or one[0] != other[0] or is_hard(one) or is_hard(other):
+        return False
+    return SequenceMatcher(None, one, other).ratio() >= SPELT
+
+
+def _turned_round(one: str, other: str) -> bool:
+    """Tell whether two statements of the same words say it of each other's things: "Mei leads Tom", "Tom leads Mei"."""
+    first, second = _capitals(one), _capitals(other)
+    names = {name for found in (first, second) for name, opens in found.items() if not opens}
+    common = [name for name in first if name in second and name in names]
+    if len(common) < 2 or common == [name for name in second if name in common]:
+        return _pairs_differ(one, other)
+    return not any(mark in text for text in (one, other) for mark in (" and ", "'s ", "’s ", " by ", ", ", " or "))
+
+
+def _capitals(text: str) -> dict[str, bool]:
+    """List the words of `text` with a capital, in their order, and whether each only opens the sentence."""
+    found: dict[str, bool] = {}
+    for place, token in enumerate(text.removeprefix("- ").replace("’", "'").split()):
+        bare = token.strip("\"'“”().,;:!?-*").removesuffix("'s")
+        if bare[:1].isupper() and bare[:3].casefold() not in MONTHS:
+            for word in words(bare):
+                found.setdefault(word, place == 0)
+    return found
+
+
+def _pairs_differ(one: str, other: str) -> bool:
+    """Tell whether the same CJK characters stand in another order than by moving one part to the other end."""
+    first = "".join(word for word in words(one) if is_cjk(word))
+    second = "".join(word for word in words(other) if is_cjk(word))
+    return len(first) == len(second) > 3 and sorted(first) == sorted(second) and second not in first + first
+
+
+# How much each statement of a file tells beside the others, and so which of them it would be missed least by. Pure.
+#
+# A statement is worth the words that no better one told, for its length. Taking the best that is left, again and
+# again, is within 1 − 1/e of the best choice there is (Nemhauser, Wolsey & Fisher 1978; for summaries Lin & Bilmes
+# 2011).
+
+
+DATED = 2.0  # what a day that a statement tells of counts beside 1 for any other word: when is asked as often as what
+AGAIN = (1.0, 0.25, 0.1)  # what a word counts that was told by no better statement, by one, by more
+_DAY = re.compile(r"@\d\d-\d\d")
+
+
+def ranked(
+    statements: Sequence[str], *, beside: Sequence[str] = (), rates: Sequence[float] = (), line: int
+) -> list[int]:
+    """Return the numbers of `statements`, those that tell most first.
+
+    `beside` is told in any case; `rates` are what each counts beside the others, all the same by default; `line` are
+    the characters that a statement costs beyond its own.
+    """
+    found = [_words(statement) for statement in statements]
+    told = Counter(word for statement in beside for word in _words(statement))
+    cost = [(len(text) + line) / (rates[n] if rates else 1.0) for n, text in enumerate(statements)]
+
+    def worth(number: int) -> float:
+        return sum(weight * AGAIN[min(told[word], 2)] for word, weight in found[number].items()) / cost[number]
+
+    heap = [(-worth(number), number) for number in range(len(found))]
+    heapq.heapify(heap)
+    order: list[int] = []
+    while heap:  # what a statement adds only falls as more is told, so only the head is weighed anew
+        before, number = heapq.heappop(heap)
+        now = -worth(number)
+        if now > before and heap and now > heap[0][0]:
+            heapq.heappush(heap, (now, number))
+            continue
+        order.append(number)
+        told.update(found[number].keys())
+    return order
+
+
+def _words(statement: str) -> dict[str, float]:
+    return {word: DATED if _DAY.fullmatch(word) else 1.0 for word in content_words(without_said_on(statement))}

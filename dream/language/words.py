@@ -1,0 +1,346 @@
+"""Words: those of a statement that carry what it says, put into one form; names of months; headings of sections."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import Literal
+
+# Words that every reader of what people wrote knows: the months, and labels that stand where a name may.
+
+
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+MONTH = (  # a pattern; the first three letters of what it finds are in MONTHS
+    r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
+    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
+)
+# What stands before a colon and does not speak: parts of mail and of documents, levels of logs. In lower case.
+LABELS = frozenset(
+    """
+    a answer author bug cc context date debug description error example fix fixed fixme from goal hint http https id
+    idea info input instructions issue key message name note notes notice output plan please problem q question quote
+    re reminder reply request result role solution status step subject summary system tags task text time tip title to
+    todo topic trace type update url usage user value version warn warning
+    问题 回答 注意 总结 任务 答案 背景 要求 说明 例如
+    """.split()
+)
+
+
+# The words of a statement that carry what it says, put into one form: no model, no network, any language.
+#
+# Case, inflection, spelt-out numbers, ways to write a date, and a few plain synonyms don't matter; negations,
+# numbers, names and whether something is, was or may be do.
+
+
+NOT = "¬"
+# What stands in a line of memory that nobody in the conversation vouches for; it says nothing of the fact itself.
+MARKS = {
+    "tool": ("(according to tool output)", "（据工具输出）"),
+    "paste": ("(according to pasted text)", "（据粘贴的文本）"),
+}
+_MARK = re.compile("|".join(re.escape(mark) for pair in MARKS.values() for mark in pair), re.IGNORECASE)
+
+# Words that carry no fact. Negations are left out on purpose: "likes" and "does not like" differ.
+STOP_WORDS = frozenset(
+    """
+    a an the and or of to in on at for with from by as is are was were be been being has have had having do does did
+    done would can could should shall its it this that these those there here he she they them his her their hers
+    theirs him i me my mine myself we us our ours you your yours yourself user users also about into onto than then
+    just so very really quite own upon via per which who whom whose what towards toward within among is's am got get
+    currently presently nowadays now today's please well even already themselves himself herself itself each both but
+    one's while because though
+    """.split()
+)
+_SAME = (
+    "not no never cannot none neither nor without nobody nothing",
+    "like enjoy love fond",
+    "live reside based",
+    "call name",
+    "buy purchase",
+    "begin start",
+    "big large",
+    "small little",
+    "short brief concise terse succinct briefly concisely brevity",
+    "answer reply respond response",
+    "use utilise utilize",
+    "child kid",
+    "mother mom mum",
+    "father dad",
+    "talk speak chat",
+    "fix repair",
+    "movie film",
+    "bicycle bike",
+    "apartment flat",
+    "colour color",
+    "favourite favorite",
+    "job occupation profession",
+    "want wish desire",
+    "plan intend will going",
+    "may might perhaps maybe possibly probably",
+    "former formerly previously once ex",
+    "stop quit cease",
+    "organise organize",
+    "grey gray",
+    "photo photograph picture",
+    "email e-mail mail",
+    "often frequently",
+    "every daily",
+    "visit visited",
+)
+_NUMBERS = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
+    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"),
+)
+_IRREGULAR = (
+    "goes go;does do;"
+    "went go;gone go;bought buy;began begin;begun begin;spoke speak;spoken speak;wrote write;written write;ran run;"
+    "made make;took take;taken take;gave give;given give;came come;left leave;told tell;said say;met meet;knew know;"
+    "grew grow;grown grow;built build;sold sell;found find;paid pay;lost lose;won win;kept keep;held hold;sent send;"
+    "taught teach;thought think;got get;chose choose;chosen choose;drove drive;ate eat;eaten eat;sat sit;stood stand;"
+    "children child;people person;wives wife;mice mouse;became become;felt feel;brought bring;broke break;broken break;"
+    "fell fall;flew fly;slept sleep;spent spend;understood understand;wore wear;swam swim;sang sing;studies study"
+)
+_YEAR = r"(?:,? (?P<year>\d{4}))?(?!\w)"
+_DATES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"(?<!\d)(?P<year>\d{4})[-/.](?P<number>\d{1,2})[-/.](?P<day>\d{1,2})(?!\d)",
+        r"(?<!\d)(?P<day>\d{1,2})\.(?P<number>\d{1,2})\.(?P<year>\d{4})(?!\d)",
+        r"(?:(?P<year>\d{4}) ?年 ?)?(?P<number>\d{1,2}) ?月 ?(?P<day>\d{1,2}) ?[日号號]",
+        rf"(?<!\w){MONTH} (?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:]){_YEAR}",
+        rf"(?<!\w)(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {MONTH}{_YEAR}",
+    )
+)
+_CLOCK = re.compile(r"(?<![\w:])(\d{1,2})(?::(\d\d))? ?([ap])\.?m\b\.?|(?<![\w:])(\d{1,2}):(\d\d)(?![\w:])")
+_SAID_ON = re.compile(r"\s*[(（][^()（）]{0,24}?\d[^()（）]{0,24}[)）]\s*[.。]?\s*$")
+_LIST_MARK = re.compile(r"^\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?")
+KEPT_CHARS = 500  # a line; its words are kept for the next time, those of a longer text only for a while
+CJK = "぀-ヿ㐀-鿿豈-﫿가-힯"
+_IS_CJK = re.compile(f"[{CJK}]")
+_PIECE = re.compile(rf"[{CJK}]|@[\d-]+|(?:(?![{CJK}])[^\W_])+(?:[.,:/@'’&+#_-]+(?:(?![{CJK}])[^\W_])+)*[+#%]*|%")
+# Characters that carry no fact, after the words made of them; a negation stays as one.
+_ZH_WORDS = (
+    (re.compile(r"目前|现在|現在|用户的?|自己的?|非常|其实|一直|已经|已經"), " "),
+    (re.compile(r"不再|没有|沒有|不是|从不|從不|不会|不會|未曾|[不没沒别別未勿]"), f" {NOT} "),
+    (re.compile(r"喜爱|喜愛|爱好|热爱"), "喜欢"),
+    (re.compile(r"(?<![可恋亲热])爱(?=[喝吃看听玩])"), "喜欢"),
+    (re.compile(r"居住"), "住"),
+    (re.compile(r"计划|打算|准备要?|将要|即将"), " plan "),
+    (re.compile(r"想要|希望"), " want "),
+    (re.compile(r"以前|曾经|曾|从前"), " former "),
+    (re.compile(r"可能|也许|或许"), " may "),
+    (re.compile(r"[两兩二](?=[只個个岁歲位名次天周年月条台本张])"), "2"),
+    (re.compile(r"三(?=[只個个岁歲位名次天周年月条台本张])"), "3"),
+)
+_ZH_STOP = frozenset("的了是在着过和与也都就很把被我你您他她它们這这那个個只位名一于於之地得")
+
+
+def _table() -> dict[str, str]:
+    table = {word: str(number) for number, word in enumerate(_NUMBERS)}
+    table |= dict(pair.split() for pair in _IRREGULAR.split(";"))
+    for group in _SAME:
+        first, *others = group.split()
+        head = NOT if first == "not" else _stem(first)
+        table |= {other: head for word in (first, *others) for other in (word, _stem(word))}
+    return table
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Return the words of `text` that carry what it says, in their order and in one form; CJK by the character.
+
+    A negation is `NOT`, a day of the year `@05-18`, its year `@2026`, a time of day `t15:00`.
+    """
+    return _line_words(text) if len(text) <= KEPT_CHARS else _words(text)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    plain = unicodedata.normalize("NFKC", _MARK.sub(" ", text)).casefold().replace("’", "'").replace("`", " ")
+    plain = _uniform(_LIST_MARK.sub("", plain))
+    found: list[str] = []
+    for match in _PIECE.finditer(plain):
+        found += _read(match.group())
+    return tuple(found)
+
+
+_line_words = lru_cache(maxsize=16384)(_words)
+
+
+def content_words(text: str) -> frozenset[str]:
+    """Return the distinct content words of `text`; CJK text as pairs of characters."""
+    return _line_content(text) if len(text) <= KEPT_CHARS else _long_content(text)
+
+
+def coverage(fact: str, text: str) -> float:
+    """Return the share, 0 to 1, of the content words of `fact` that stand in `text`."""
+    wanted = content_words(fact)
+    return len(wanted & content_words(text)) / len(wanted) if wanted else 0.0
+
+
+def _content(text: str) -> frozenset[str]:
+    found: set[str] = set()
+    run: list[str] = []
+    for word in (*words(text), ""):
+        if word and _IS_CJK.match(word):
+            run.append(word)
+            continue
+        found.update(a + b for a, b in pairwise(run))
+        if len(run) == 1:
+            found.add(run[0])
+        run = []
+        if word:
+            found.add(word)
+    return frozenset(found)
+
+
+_line_content = lru_cache(maxsize=16384)(_content)
+_long_content = lru_cache(maxsize=64)(_content)  # a file, an entry: each finding of a dream is held against them
+
+
+def without_said_on(text: str) -> str:
+    """Return `text` without the day in brackets at its end, which says when it was said or learnt."""
+    return _SAID_ON.sub("", text)
+
+
+def is_hard(word: str) -> bool:
+    """Tell whether a word must be met exactly: a number, a date, a negation."""
+    return word == NOT or any(ch.isdigit() for ch in word)
+
+
+def is_year(word: str) -> bool:
+    """Tell whether a word is a year."""
+    return re.fullmatch(r"@?(?:19|20)\d\d", word) is not None
+
+
+def is_cjk(word: str) -> bool:
+    """Tell whether a word is Chinese, Japanese or Korean."""
+    return _IS_CJK.match(word) is not None
+
+
+def _uniform(text: str) -> str:
+    for pattern in _DATES:
+        text = pattern.sub(_day, text)
+    text = _CLOCK.sub(_time, text)
+    text = re.sub(r"\bcan(?:'t|not)\b|\bwon't\b|(?<=\w)n't\b", " not ", text)
+    text = re.sub(r"(?<=\w)'(?:s|re|ve|ll|d|m)\b|(?<=s)'(?=\s)", " ", text)
+    text = re.sub(r"(?<=\d) ?%|(?<=\d) percent\b", " percent ", text)
+    text = re.sub(r"(?<=\d)[,'](?=\d{3}\b)", "", text)
+    text = re.sub(r"\b(used to|no longer|not any ?more)\b", lambda found: _PHRASES[found[1]], text)
+    if _IS_CJK.search(text):
+        for pattern, new in _ZH_WORDS:
+            text = pattern.sub(new, text)
+        text = text.replace(NOT, " not ")
+    return text
+
+
+_PHRASES = {"used to": "former", "no longer": "not", "not any more": "not", "not anymore": "not"}
+
+
+def _day(found: re.Match[str]) -> str:
+    parts = found.groupdict()
+    month = int(parts["number"]) if parts.get("number") else MONTHS.index(parts["month"][:3]) + 1
+    year = f" @{parts['year']}" if parts.get("year") else ""
+    return f" @{month:02}-{int(parts['day']):02}{year} "
+
+
+def _time(found: re.Match[str]) -> str:
+    if found[4]:
+        return f" t{int(found[4]):02}:{int(found[5]):02} "
+    hour = int(found[1]) % 12 + (12 if found[3] == "p" else 0)
+    return f" t{hour:02}:{found[2] or '00'} "
+
+
+@lru_cache(maxsize=32768)
+def _read(piece: str) -> tuple[str, ...]:
+    if piece.startswith("@"):
+        return (piece,)
+    if _IS_CJK.match(piece):
+        return () if piece in _ZH_STOP else (piece,)
+    if piece in STOP_WORDS:
+        return ()
+    if "-" in piece and piece.replace("-", "").isalpha() and piece not in _CANON:
+        return tuple(word for part in piece.split("-") for word in _read(part))
+    stem = piece if piece in _NO_STEM else _stem(piece)
+    return (_CANON.get(piece) or _CANON.get(stem) or stem,)
+
+
+def _stem(word: str) -> str:
+    """Reduce an English word lightly: plural, -ing, -ed, doubled consonant, final e."""
+    if len(word) < 4 or not word.isalpha() or not word.isascii():
+        return word
+    for suffix, least, end in (
+        ("ies", 5, "y"),
+        ("ing", 6, ""),
+        ("ied", 5, "y"),
+        ("ed", 5, ""),
+        ("es", 5, ""),
+        ("s", 4, ""),
+    ):
+        if len(word) >= least and word.endswith(suffix) and not word.endswith(("ss", "eed", "us", "is")):
+            word = word[: -len(suffix)] + end
+            break
+    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsze":
+        word = word[:-1]
+    return word[:-1] if len(word) > 3 and word.endswith("e") else word
+
+
+_NO_STEM = frozenset(("note", "noted", "notes", "noting"))  # cut short they would be a negation
+_CANON = _table()
+
+
+# The headings of memory's sections, in the languages that memory is written in: a section has one, whichever.
+
+
+Language = Literal["en", "de", "zh", "ja"]
+# What each section is called: the English title is its name in code.
+_TITLES: dict[str, dict[Language, str]] = {
+    "Rules": {"de": "Regeln", "zh": "规则", "ja": "ルール"},
+    "Manner": {"de": "Umgangston", "zh": "风格", "ja": "話し方"},
+    "Person": {"de": "Person", "zh": "个人", "ja": "プロフィール"},
+    "Preferences": {"de": "Vorlieben", "zh": "偏好", "ja": "好み"},
+    "Plans": {"de": "Pläne", "zh": "计划", "ja": "予定"},
+    "People": {"de": "Menschen", "zh": "人物", "ja": "人"},
+    "Solutions": {"de": "Lösungen", "zh": "解决方案", "ja": "解決策"},
+    "Decisions": {"de": "Entscheidungen", "zh": "决定", "ja": "決定"},
+    "Events": {"de": "Ereignisse", "zh": "事件", "ja": "出来事"},
+    "Environment": {"de": "Umgebung", "zh": "环境", "ja": "環境"},
+    "Facts": {"de": "Fakten", "zh": "事实", "ja": "事実"},
+}
+_KANA = re.compile("[\u3040-\u30ff]")
+_HAN = re.compile("[\u4e00-\u9fff]")
+_GERMAN = re.compile(
+    r"\b(?:ich|nicht|und|der|die|das|den|dem|des|ist|wird|mit|für|auf|wir|hat|bei|zum|zur|von|im|am|ein|eine|wohnt|heißt|arbeitet|mag|unser\w*)\b|[äöüß]",
+    re.I,
+)
+GERMAN = 2  # of its small words and letters in a line that is German
+SHORT = 6  # words of a line in which one is enough
+
+
+def standing(lines: Iterable[str], name: str) -> str | None:
+    """Return the heading that the section `name` has among `lines`, in whatever language; None where it has none."""
+    titles = {f"## {title}".casefold() for title in (name, *_TITLES[name].values())}
+    return next((line.strip() for line in lines if line.strip().casefold() in titles), None)
+
+
+def heading(name: str, language: Language) -> str:
+    """Return the heading of a section that is new to its file."""
+    return f"## {_TITLES[name].get(language, name)}"
+
+
+def language(lines: Sequence[str]) -> Language:
+    """Return the language that most of `lines` are written in; English where none has more."""
+    counted: dict[Language, int] = {"en": 0, "de": 0, "zh": 0, "ja": 0}
+    for line in lines:
+        counted[_of(line)] += 1
+    return max(counted, key=lambda one: counted[one])
+
+
+def _of(line: str) -> Language:
+    letters = sum(character.isalpha() for character in line)
+    if _KANA.search(line):
+        return "ja"
+    if 3 * len(_HAN.findall(line)) > letters:
+        return "zh"
+    return "de" if len(_GERMAN.findall(line)) >= (1 if len(line.split()) <= SHORT else GERMAN) else "en"

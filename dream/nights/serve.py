@@ -1,0 +1,233 @@
+"""`dream serve`: stay, and have a night whenever one is due. The only module that knows APScheduler.
+
+When a night is due is decided by one pure rule: the schedule had a time after the last night. The scheduler only asks
+often: at each time of the schedule, and every minute besides. So a night that was slept through is made up for after
+waking and after a restart, a time that the clock passes twice in autumn makes one night, and one that another process
+has had already makes none.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta, tzinfo
+from types import FrameType
+from zoneinfo import ZoneInfo
+
+from apscheduler.executors.pool import ThreadPoolExecutor
+from apscheduler.schedulers.background import BackgroundScheduler
+from apscheduler.triggers.base import BaseTrigger
+
+from dream.crontime import Cron, parse
+from dream.errors import Busy, DreamError
+from dream.nights import nightly
+from dream.nights.nightly import NightReport
+from dream.settings import Settings
+from dream.workspace import runs
+from dream.workspace.workspace import Workspace
+
+HEARTBEAT = 60.0  # seconds between two looks at the clock; also how late a night can be after the machine wakes
+EARLY_PAUSE = timedelta(hours=1)  # between two early dreams, so that a backlog that stays is not tried for ever
+BATCH_PAUSE = timedelta(minutes=15)  # between two looks whether the provider has answered a batch
+NIGHT = "night"  # the name of the scheduler's job
+
+
+class Server:
+    """One process that serves one workspace until it is told to stop.
+
+    `read` reads the settings, at the start and again on SIGHUP. `tell` gets a line for each thing that happens, and
+    `told` the report of each night. `environ` is the environment, as a value.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        read: Callable[[], Settings],
+        *,
+        environ: Mapping[str, str],
+        tell: Callable[[str], None],
+        told: Callable[[NightReport], None],
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        heartbeat: float = HEARTBEAT,
+    ) -> None:
+        self._workspace, self._read, self._environ = workspace, read, environ
+        self._tell, self._told, self._clock, self._heartbeat = tell, told, clock, heartbeat
+        self._stop, self._wake, self._reload = threading.Event(), threading.Event(), threading.Event()
+        self._failed: datetime | None = None
+        self._early: datetime | None = None
+        self._asked: datetime | None = None
+        self._looked = (-1, -1)
+        self._busy: str | None = None
+        self._use(read())
+
+    def serve(self) -> None:
+        """Stay until SIGTERM or Ctrl-C; a dream under way is finished first. Has to run in the main thread."""
+        # Another heartbeat that comes during a long night is dropped; that is meant, and no warning.
+        logging.getLogger("apscheduler").setLevel(logging.ERROR)
+        self.begin()
+        scheduler = BackgroundScheduler(
+            executors={"default": ThreadPoolExecutor(1)},
+            job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1},
+            timezone=UTC,
+        )
+        scheduler.add_job(self.beat, _Times(self._cron, self._zone), id=NIGHT)
+        scheduler.add_job(self.beat, "interval", seconds=self._heartbeat, next_run_time=datetime.now(UTC))
+        self._catch_signals()
+        scheduler.start()
+        self._announce()
+        _notify(self._environ, "READY=1")
+        try:
+            self._stay(scheduler)
+        finally:
+            _notify(self._environ, "STOPPING=1")
+            scheduler.shutdown(wait=True)
+            runs.not_serving(self._workspace.private)
+            self._tell("Stopped.")
+
+    def begin(self) -> None:
+        """Note where the schedule begins: when it is first served. Nights before that are not made up for."""
+        if runs.last_night(self._workspace.private) is None:
+            runs.stamp(self._workspace.private, self._clock())
+
+    def stop(self) -> None:
+        """Ask it to stop, as SIGTERM does: a model call or dream under way is finished first."""
+        self._stop.set()
+        self._wake.set()
+
+    def beat(self) -> None:
+        """Have a night if one is due, or an early one if the backlog or a batch asks for it.
+
+        Errors are told, and tried again.
+        """
+        now = self._clock()
+        if self._stop.is_set() or not (self._due(now) or self._early_due(now) or self._answer_due(now)):
+            return
+        try:
+            report = nightly.night(
+                self._workspace, settings=self._settings, now=now, environ=self._environ, stop=self._stop.is_set
+            )
+        except Busy as error:
+            if self._busy != str(error):
+                self._tell(str(error))
+            self._busy = str(error)
+            return
+        except DreamError as error:
+            self._had(now)
+            self._tell(f"The night failed, the next one tries again: {error}")
+            return
+        except Exception:  # a bug: it is seen once a night, and not at every look
+            self._had(now)
+            raise
+        self._busy = None
+        self._told(report)
+        self._announce()
+
+    def _stay(self, scheduler: BackgroundScheduler) -> None:
+        while not self._stop.is_set():
+            self._wake.wait(self._heartbeat)
+            self._wake.clear()
+            if self._reload.is_set():
+                self._reload.clear()
+                if self._again():
+                    scheduler.reschedule_job(NIGHT, trigger=_Times(self._cron, self._zone))
+
+    def _had(self, now: datetime) -> None:
+        """Note a night that failed, or every look at the clock would try again; where the disk refuses, here alone."""
+        self._failed = now
+        with suppress(DreamError):
+            runs.stamp(self._workspace.private, now)
+
+    def _due(self, now: datetime) -> bool:
+        last = runs.last_night(self._workspace.private)
+        if self._failed is not None and (last is None or last < self._failed):
+            last = self._failed
+        if last is not None and last > now:
+            runs.stamp(self._workspace.private, now)  # the clock was wrong then or is now: go on from here
+        return last is None or self._cron.before(now, self._zone) > last
+
+    def _early_due(self, now: datetime) -> bool:
+        bound = self._settings.early_tokens
+        if not bound or (self._early is not None and now - self._early < EARLY_PAUSE):
+            return False
+        history, cursor = self._workspace.history, self._workspace.dream_cursor()
+        state = (history.last_cursor(), cursor)
+        if state == self._looked:
+            return False  # idle: nobody has said anything since, and what there is was not enough
+        if sum(entry.tokens for entry in history.after(cursor)) <= bound:
+            self._looked = state
+            return False
+        self._early = now
+        return True
+
+    def _answer_due(self, now: datetime) -> bool:
+        """Tell whether it is time to ask for the answers of a batch that is with the provider."""
+        if not self._settings.batch or (self._asked is not None and now - self._asked < BATCH_PAUSE):
+            return False
+        from dream.workspace.batches import Batches
+
+        self._asked = now
+        batches = Batches(self._workspace.private)
+        batches.read()
+        return bool(batches.open())
+
+    def _use(self, settings: Settings) -> None:
+        self._cron = parse(settings.schedule)
+        self._zone: tzinfo | None = ZoneInfo(settings.timezone) if settings.timezone else None
+        self._settings = settings
+        self._looked = (-1, -1)
+
+    def _again(self) -> bool:
+        """Read the settings anew; with a mistake in them the old ones stay."""
+        try:
+            self._use(self._read())
+        except DreamError as error:
+            self._tell(f"The settings stay as they were: {error}")
+            return False
+        self._tell("The settings were read anew.")
+        self._announce()
+        return True
+
+    def _announce(self) -> None:
+        """Say when the next night is, also to `status`."""
+        at = self._cron.after(self._clock(), self._zone)
+        with suppress(DreamError):  # where the disk refuses it, `status` knows less; each night says why it failed
+            runs.serving(self._workspace.private, os.getpid(), at)
+        self._tell(f"Next night: {at.astimezone(self._zone):%A %Y-%m-%d %H:%M %Z}.")
+
+    def _catch_signals(self) -> None:
+        def stop(number: int, frame: FrameType | None) -> None:
+            self.stop()
+
+        def reload(number: int, frame: FrameType | None) -> None:
+            self._reload.set()
+            self._wake.set()
+
+        signal.signal(signal.SIGTERM, stop)
+        signal.signal(signal.SIGINT, stop)
+        signal.signal(signal.SIGHUP, reload)
+
+
+class _Times(BaseTrigger):  # type: ignore[misc]  # APScheduler ships no types
+    """The times of a cron expression; APScheduler's own reads weekdays and clock changes differently from crontab."""
+
+    def __init__(self, cron: Cron, zone: tzinfo | None) -> None:
+        self._cron = cron
+        self._zone = zone
+
+    def get_next_fire_time(self, previous_fire_time: datetime | None, now: datetime) -> datetime:
+        return self._cron.after(previous_fire_time or now, self._zone)
+
+
+def _notify(environ: Mapping[str, str], state: str) -> None:
+    """Tell systemd how it stands, where it asks (sd_notify(3), Type=notify)."""
+    address = environ.get("NOTIFY_SOCKET")
+    if not address:
+        return
+    name = "\0" + address[1:] if address.startswith("@") else address
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
+        channel.sendto(state.encode(), name)

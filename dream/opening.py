@@ -1,0 +1,350 @@
+"""What a run asks: its models, on one meter, by ordinary calls or by a provider's batches at half the price."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from dream.consolidate.consolidator import Consolidator
+from dream.consolidate.flight import Talk
+from dream.dreaming import phase1
+from dream.dreaming.dreamer import Models
+from dream.dreaming.excerpt import Brief
+from dream.dreaming.phase1 import SCHEMA
+from dream.errors import ModelError, ModelUnavailable, SpendingLimit
+from dream.history.history import History
+from dream.llm.batch import SHARE, BatchDoor, Batched, NoteTaker, Request, provider
+from dream.llm.model import Completion, Model
+from dream.llm.open import open_model
+from dream.llm.spending import FREE, Meter, Reservation, prompt_tokens
+from dream.llm.tokens import Card, card
+from dream.models import MEMORY_FILES, Entry, NewEntry, Progress, Step, Usage
+from dream.settings import Job, Settings
+from dream.workspace.batches import Batch, Batches, Unit
+from dream.workspace.runs import Bills
+from dream.workspace.workspace import Workspace
+
+# Half price at night: first questions go to the provider as one batch, and answers are used when they have come.
+#
+# What a stage will ask is found by rehearsing it: the stage itself runs, with a model that takes notes, and nothing
+# is written. A session or a batch of entries goes ahead only when all its questions have been answered, or will never
+# be; until then nothing of it moves, so that a crash can neither lose it nor have it summarised twice. When a session
+# has moved on meanwhile it asks other questions, and the old answers are left lying.
+
+
+PATIENCE = timedelta(days=3)  # for a batch that is promised within a day; then its questions are asked in calls
+MOST_REQUESTS = 5_000  # in one batch; providers take ten times as many, but ours stand in memory
+MOST_BYTES = 50_000_000  # of their text
+TOLD = "at half the price; the provider answers within a day, and the next run goes on with it"
+
+
+class BatchedJob:
+    """One job of one run by a provider's batches; it holds the lock of the workspace's batches until it is closed."""
+
+    def __init__(self, workspace: Workspace, settings: Settings, job: Job, meter: Meter, model: Model, now: datetime):
+        self._workspace, self._settings, self._job, self._now = workspace, settings, job, now
+        self._meter, self._model = meter, model
+        self._batches = Batches(workspace.private)
+        self._door = BatchDoor(settings.model_for(job), settings)
+        self._units: list[Unit] = []
+        self._requests: dict[str, Request] = {}
+        self._held: list[Reservation] = []
+        self._bytes = 0
+        self._waiting = 0
+        self.notes: list[str] = []
+
+    def __enter__(self) -> BatchedJob:
+        self._batches.lock.__enter__()
+        try:
+            self._batches.read()
+            self._collect()
+        except BaseException:
+            self._batches.lock.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._release()
+        self._batches.lock.__exit__(None, None, None)
+
+    @property
+    def model(self) -> Model:
+        """The model, with the answers that have come."""
+        return Batched(self._model, _Answers(self._batches), self._meter)
+
+    @property
+    def sentence(self) -> str:
+        """Say what waits, and what went wrong; empty where nothing did."""
+        what = "sessions" if self._job == "consolidator" else "batches of entries"
+        waits = [f"{self._waiting} {what} wait for an answer {TOLD}"] if self._waiting else []
+        return "; ".join([*self.notes, *waits])
+
+    def ready(self, talks: Iterator[Talk]) -> Iterator[Talk]:
+        """Yield the sessions that can go ahead, then submit what the others will ask.
+
+        Where the provider takes no batch they go ahead too, in ordinary calls.
+        """
+        waiting: list[Talk] = []
+        for talk in talks:
+            if self._settled(talk.key, self._rehearsed(partial(self._consolidate, talk))):
+                yield talk
+            else:
+                waiting.append(talk)
+        if self._submit():
+            self._waiting = len(waiting)
+        else:
+            yield from waiting
+
+    def plan(self, cursor: int, brief: Brief) -> None:
+        """Submit what phase 1 will ask of the entries past `cursor`."""
+        while batch := next(phase1.batches(self._workspace.history.after(cursor), self._model, brief), []):
+            batch = self._as_planned(batch)
+            cursor = batch[-1].cursor
+            span = (batch[0].cursor, cursor)
+            settled = self._settled(f"entries {span[0]}-{span[1]}", self._asked(batch, brief), span)
+            self._waiting += not settled
+            if len(self._requests) >= MOST_REQUESTS:
+                break
+        if not self._submit():
+            self._waiting = 0
+
+    def cut(self, batch: list[Entry], brief: Brief) -> list[Entry]:
+        """Return the entries to dream next, of those that follow: as they were submitted; none while they wait."""
+        batch = self._as_planned(batch)
+        waits = any(self._batches.known(one.key) == "waiting" for one in self._asked(batch, brief))
+        return [] if waits else batch
+
+    def _as_planned(self, batch: list[Entry]) -> list[Entry]:
+        unit = self._batches.unit_from(self._job, batch[0].cursor)
+        return [entry for entry in batch if unit is None or entry.cursor <= unit.last]
+
+    def _asked(self, batch: Sequence[Entry], brief: Brief) -> list[Request]:
+        told = phase1.told(batch)
+        files = {path: self._workspace.read_file(path) for path in MEMORY_FILES}
+        return self._rehearsed(lambda model: phase1.analyse(told, files, model, brief)) if told else []
+
+    def _consolidate(self, talk: Talk, model: Model) -> None:
+        history = _Unwritten(self._workspace.memory, private=self._workspace.private, durable=False)
+        consolidator = Consolidator(history, model, self._settings, prompts_folder=self._workspace.prompts)
+        for _ in consolidator.steps(talk, now=self._now):
+            pass
+
+    def _rehearsed(self, stage: Callable[[Model], object]) -> list[Request]:
+        notes = NoteTaker(self._model, "(nothing)" if self._job == "consolidator" else "[SKIP]")
+        stage(notes)
+        return notes.requests
+
+    def _settled(self, what: str, requests: Sequence[Request], span: tuple[int, int] = (0, 0)) -> bool:
+        """Tell whether nothing of `requests` is to be waited for; what was never sent is put down for submission."""
+        known = {one.key: self._batches.known(one.key) for one in requests}
+        new = [one for one in requests if known[one.key] is None and one.key not in self._requests]
+        if new and self._hold(new):
+            self._units.append(Unit(what, tuple(one.key for one in new), *span))
+            self._requests |= {one.key: one for one in new}
+        return all(state in ("answered", "given up") for state in known.values())
+
+    def _hold(self, requests: Sequence[Request]) -> bool:
+        """Hold the money of `requests`, as far as the bounds allow it; False for what waits for another night."""
+        if len(self._requests) + len(requests) > MOST_REQUESTS or self._bytes > MOST_BYTES:
+            return False
+        held: list[Reservation] = []
+        try:
+            for one in requests:
+                tokens = prompt_tokens(self._model, one.messages)
+                held.append(self._meter.reserve(self._model.name, tokens, one.max_tokens, _halved(self._model.name)))
+        except SpendingLimit as error:
+            for one_held in held:
+                self._meter.release(one_held)
+            self.notes = [str(error)]
+            return False
+        self._held += held
+        self._bytes += sum(len(message.content) for one in requests for message in one.messages)
+        return True
+
+    def _submit(self) -> bool:
+        """Hand over what was put down; False where the provider takes no batch, which is told."""
+        units, self._units = self._units, []
+        if not units:
+            return True
+        batch = self._batches.plan(self._job, self._model.name, units, self._now)
+        try:
+            identity = self._door.submit([self._requests[key] for unit in units for key in unit.requests], batch.tag)
+        except ModelError as error:
+            self._batches.given_up(batch, str(error))
+            self.notes.append(f"no batch was taken, so ordinary calls are made: {error}")
+            return False
+        finally:
+            self._release()
+        self._batches.submitted(batch, identity)
+        return True
+
+    def _release(self) -> None:
+        for held in self._held:
+            self._meter.release(held)
+        self._held = []
+
+    def _collect(self) -> None:
+        """Ask how the open batches stand and take the answers of those that are over."""
+        for model, answer in self._batches.unused(self._now):
+            self._meter.record(Reservation(0, 0.0, model), _completion(answer).usage)
+        for batch in self._batches.open():
+            if batch.job == self._job and batch.model == self._model.name:
+                self._ask(batch)
+
+    def _ask(self, batch: Batch) -> None:
+        try:
+            if batch.state == "planned":  # a crash came between: it may be with the provider, or not
+                identity = self._door.find(batch.tag)
+                if identity is None:
+                    self._batches.forgotten(batch)
+                    return
+                self._batches.submitted(batch, identity)
+            else:
+                identity = batch.id
+            standing = self._door.standing(identity)
+            if standing.state == "over":
+                self._batches.collected(batch, {key: _plain(one) for key, one in self._door.answers(standing.output)})
+            elif standing.state == "failed" or self._now - batch.at > PATIENCE:
+                self._give_up(batch, standing.reason or "it was not answered in three days")
+        except ModelUnavailable as error:
+            if self._now - batch.at > PATIENCE:
+                self._give_up(batch, str(error))
+            else:
+                self.notes.append(f"the batch could not be asked for: {error}")
+        except ModelError as error:
+            self._give_up(batch, str(error))
+
+    def _give_up(self, batch: Batch, reason: str) -> None:
+        self._batches.given_up(batch, reason)
+        self.notes.append(f"the batch of {batch.at:%Y-%m-%d} came to nothing, so ordinary calls are made: {reason}")
+
+
+def why_not(settings: Settings, job: Job) -> str:
+    """Say why `job` has no batches, where the settings ask for them; empty where it has, or nobody asked."""
+    model = settings.model_for(job)
+    if not settings.batch or model == "embedded" or provider(model):
+        return ""
+    return f"{model} has no batches here, so ordinary calls are made"
+
+
+def wanted(settings: Settings, job: Job) -> bool:
+    """Tell whether `job` is to be done by batches."""
+    return settings.batch and provider(settings.model_for(job)) is not None
+
+
+class _Answers:
+    """The answers on disk, for the model's door."""
+
+    def __init__(self, batches: Batches) -> None:
+        self._batches = batches
+
+    def answer(self, key: str) -> Completion | None:
+        found = self._batches.answer(key)
+        return None if found is None else _completion(found)
+
+    def use(self, key: str) -> bool:
+        return self._batches.use(key)
+
+
+class _Unwritten(History):
+    """History as it is, to which nothing is added."""
+
+    def append(self, new: Sequence[NewEntry], *, now: datetime) -> list[Entry]:
+        return [
+            Entry(number, now, one.kind, one.content, one.session, one.span, ids=one.ids, prefix=one.prefix)
+            for number, one in enumerate(new, self.last_cursor() + 1)
+        ]
+
+
+def _plain(answer: Completion) -> dict[str, Any]:
+    used = answer.usage
+    return {
+        "text": answer.text,
+        "finish": answer.finish,
+        "model": answer.model,
+        "usage": [used.calls, used.input_tokens, used.output_tokens, used.cost_usd, used.cached_tokens],
+    }
+
+
+def _completion(found: Mapping[str, Any]) -> Completion:
+    return Completion(found["text"], (), found["finish"], Usage(*found["usage"]), found["model"])
+
+
+def _halved(model: str) -> Card:
+    price = card(model)
+    if price.input_usd is None or price.output_usd is None:
+        return price
+    return Card(input_usd=price.input_usd * SHARE, output_usd=price.output_usd * SHARE)
+
+
+def open_models(workspace: Workspace, settings: Settings, now: datetime, progress: Progress) -> Models:
+    """Open the models of both phases on one meter, which knows what the day has cost so far."""
+    meter = open_meter(workspace, settings, now, progress)
+    schema = SCHEMA if settings.structured else None
+    return Models(open_model(settings, "phase1", meter, schema=schema), open_model(settings, "phase2", meter), meter)
+
+
+def open_meter(workspace: Workspace, settings: Settings, now: datetime, progress: Progress | None = None) -> Meter:
+    """Open a meter that knows what the day has cost so far, and notes each call's bill as soon as it is answered.
+
+    `progress` is told of each model that is asked and not on this machine.
+    """
+    bills = Bills(workspace.private)
+
+    def asks(model: str) -> None:
+        if progress is not None and model != FREE:
+            progress(Step(model, waits=True))
+
+    return Meter(settings, spent_today=bills.spent(now, settings.zone()).paid_today, book=bills.add, asks=asks)
+
+
+class Calls:
+    """Ordinary calls: an answer comes at once, so nothing is planned and nothing waits.
+
+    `sentence` says why there are no batches, where the settings ask for them.
+    """
+
+    def __init__(self, model: Model, sentence: str = "") -> None:
+        self.model = model
+        self.sentence = sentence
+
+    def ready(self, talks: Iterator[Talk]) -> Iterator[Talk]:
+        """Return the sessions that can go ahead: all of them."""
+        return talks
+
+    def plan(self, cursor: int, brief: Brief) -> None:
+        """Plan nothing."""
+
+    def cut(self, batch: list[Entry], brief: Brief) -> list[Entry]:
+        """Return the entries to dream next, of those that follow: all of them."""
+        return batch
+
+
+@contextmanager
+def half_price(
+    workspace: Workspace,
+    settings: Settings,
+    job: Job,
+    meter: Meter,
+    model: Model,
+    now: datetime,
+    *,
+    asks: bool = True,
+) -> Iterator[Calls | BatchedJob]:
+    """Open the provider's batches for `job`, where the settings ask for them and there are any; else ordinary calls.
+
+    Without `asks`, as in a dry run, nothing is handed to a provider.
+    """
+    if not settings.batch:
+        yield Calls(model)
+        return
+    # REMOVED-IMPORT
+
+    if asks and wanted(settings, job):
+        with BatchedJob(workspace, settings, job, meter, model, now) as night:
+            yield night
+    else:
+        yield Calls(model, why_not(settings, job))

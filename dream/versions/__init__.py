@@ -1,0 +1,1 @@
+"""The versions of memory in git: commit, swap, merge, hand edits, rewrite."""

@@ -1,0 +1,245 @@
+"""The difference between two states of the files, as git tells it, with no commit made for it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+
+from dream.door import make_folder
+from dream.errors import Conflict
+from dream.versions.git import Git
+from dream.workspace.files import explained, temporary_name, write_beside
+
+# Whatever the person's configuration or attributes say: plain text, nothing run, no renames.
+PLAIN = ("--text", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--diff-algorithm=myers")
+
+
+@dataclass(frozen=True, slots=True)
+class LineCount:
+    """How many lines of a file a change added and removed."""
+
+    added: int
+    removed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """A difference: `text` is a unified diff (bytes that are not UTF-8 show as U+FFFD), `files` counts by path."""
+
+    text: str
+    files: Mapping[str, LineCount]
+
+
+def compare(old: Mapping[str, bytes | None], new: Mapping[str, bytes | None], private: Path) -> Diff:
+    """Compare two states of the files; None and absent are the same. One process, nothing left on disk.
+
+    Git wants files: they lie in `private`, under a name by which `files.sweep` knows what a killed process left.
+    """
+    paths = [path for path in sorted({*old, *new}) if old.get(path) != new.get(path)]
+    if not paths:
+        return Diff("", {})
+    scratch = temporary_name(private / "diff")
+    with explained("written", scratch):
+        try:
+            for side, states in (("a", old), ("b", new)):
+                make_folder(scratch / side)
+                for path in paths:
+                    if (data := states.get(path)) is not None:
+                        make_folder((scratch / side / path).parent)
+                        write_beside(scratch / side / path, data, scratch / side / path, durable=False)
+            arguments = ("diff", "--no-index", "--no-prefix", "--numstat", "--patch", "-z", *PLAIN, "a", "b")
+            printed = Git(scratch).run(*arguments, ok=(0, 1))
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+    return split(printed, sides=True)
+
+
+def strays() -> list[Path]:
+    """Name what older versions of dream left in the system's directory of temporary files when they were killed.
+
+    They compared files there, so text of memory stands in it.
+    """
+    import tempfile
+
+    found = []
+    places = {Path(tempfile.gettempdir()), Path("/tmp")}  # noqa: S108  # TMPDIR, and where cron has none
+    for path in sorted(path for place in places for path in place.glob("dream-diff-*")):
+        with suppress(OSError):
+            status = path.lstat()
+            if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid():
+                found.append(path)
+    return found
+
+
+def split(printed: bytes, *, sides: bool = False) -> Diff:
+    """Take apart what git prints for `--numstat --patch -z`.
+
+    With `sides` the numstat names both files, `a/…` and `b/…`, as it does for two directories.
+    """
+    numbers, _, patch = printed.partition(b"\0\0") if not printed.startswith(b"diff --git ") else (b"", b"", printed)
+    files = parse_numstat(numbers + b"\0", sides=sides)
+    text = patch.decode("utf-8", "replace")
+    return Diff(text if not sides else _one_sided(text), files)
+
+
+def parse_numstat(printed: bytes, *, sides: bool = False) -> dict[str, LineCount]:
+    """Read `--numstat -z`."""
+    fields = printed.decode("utf-8", "surrogateescape").strip("\0\n").split("\0")
+    files: dict[str, LineCount] = {}
+    remaining = iter(fields)
+    for field in remaining:
+        words = field.split("\t", 2)
+        if len(words) != 3:
+            continue
+        path = words[2]
+        if sides:
+            names = [path] if path else [next(remaining), next(remaining)]
+            path = next(name for name in reversed(names) if name != "/dev/null")[2:]
+        files[path] = LineCount(_number(words[0]), _number(words[1]))
+    return files
+
+
+def _number(word: str) -> int:
+    return int(word) if word.isdigit() else 0
+
+
+def _one_sided(text: str) -> str:
+    """Name an added or removed file `a/…` and `b/…` in its header, as between two commits."""
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        if line.startswith("diff --git ") and number + 1 < len(lines):
+            left, _, right = line.removeprefix("diff --git ").partition(" ")
+            if left[1:] == right[1:]:
+                lines[number] = f"diff --git a{left[1:]} b{right[1:]}"
+    return "\n".join(lines)
+
+
+# Three-way merge by lines. Pure.
+#
+# `git merge-file` calls two changes in conflict when they merely touch: a line taken out beside a line that was added
+# later. In a list of facts that is the ordinary case, so here only changes to the same lines conflict, and two
+# different insertions at the same place.
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """Lines `start` to `end` (half-open) of the base become `lines`."""
+
+    start: int
+    end: int
+    lines: tuple[bytes, ...]
+
+
+def merge(base: bytes, ours: bytes, theirs: bytes) -> bytes:
+    """Return `ours` with the change from `base` to `theirs` made in it.
+
+    Raises Conflict, its message showing the first pair of hunks, where both changed the same lines.
+    """
+    if ours in (base, theirs):
+        return theirs
+    if theirs == base:
+        return ours
+    lines = _lines(base)
+    merged = _both(_hunks(lines, _lines(ours)), _hunks(lines, _lines(theirs)), lines)
+    result = b"".join(_apply(lines, merged))
+    ends_bare = not ours.endswith(b"\n") and not theirs.endswith(b"\n")
+    return result.removesuffix(b"\n") if ends_bare else result
+
+
+def _lines(data: bytes) -> list[bytes]:
+    """Split into lines, each with its newline; the last one gets one if it has none."""
+    lines = data.split(b"\n")
+    last = lines.pop()
+    return [line + b"\n" for line in lines] + ([last + b"\n"] if last else [])
+
+
+def _hunks(old: list[bytes], new: list[bytes]) -> list[Hunk]:
+    codes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    return [Hunk(i1, i2, tuple(new[j1:j2])) for tag, i1, i2, j1, j2 in codes if tag != "equal"]
+
+
+def _both(ours: list[Hunk], theirs: list[Hunk], base: list[bytes]) -> list[Hunk]:
+    for mine in ours:
+        for other in theirs:
+            if mine != other and _clash(mine, other):
+                raise Conflict(_shown(mine, other, base))
+    return sorted({*ours, *theirs}, key=lambda hunk: (hunk.start, hunk.end))
+
+
+def _clash(one: Hunk, other: Hunk) -> bool:
+    """Tell whether two hunks change the same base lines, or insert at the same place or inside the other."""
+    if one.start == one.end and other.start == other.end:
+        return one.start == other.start
+    return one.start < other.end and other.start < one.end
+
+
+def _apply(base: list[bytes], hunks: list[Hunk]) -> list[bytes]:
+    result: list[bytes] = []
+    at = 0
+    for hunk in hunks:
+        result += [*base[at : hunk.start], *hunk.lines]
+        at = hunk.end
+    return result + base[at:]
+
+
+def _shown(ours: Hunk, theirs: Hunk, base: list[bytes]) -> str:
+    start, end = min(ours.start, theirs.start), max(ours.end, theirs.end)
+    before = [b"  " + line for line in base[start:end]]
+    parts = [b"both sides changed the same lines:\n", *before, b"<<< now\n"]
+    parts += [*_apply_within(base, ours, start, end), b"===\n", *_apply_within(base, theirs, start, end), b">>> then"]
+    return b"".join(parts).decode("utf-8", "replace")
+
+
+def _apply_within(base: list[bytes], hunk: Hunk, start: int, end: int) -> list[bytes]:
+    return [*base[start : hunk.start], *hunk.lines, *base[hunk.end : end]]
+
+
+def merge_over(base: bytes, ours: bytes, theirs: bytes) -> bytes:
+    """Merge like `merge`; where both changed the same lines, `theirs` wins there and ours is kept around it.
+
+    Lines that ours only inserts stay in any case, before those of `theirs`.
+    """
+    lines = _lines(base)
+    winning = _hunks(lines, _lines(theirs))
+    yielding = [piece for hunk in _hunks(lines, _lines(ours)) for piece in _give_way(hunk, winning)]
+    hunks = [*(piece for piece in yielding if piece not in winning), *winning]
+    return b"".join(_apply(lines, sorted(hunks, key=lambda hunk: (hunk.start, hunk.end))))
+
+
+def still_standing(before: bytes, after: bytes, present: bytes) -> bytes:
+    """Return `before` with only that part of the change to `after` made which is still so in `present`.
+
+    A line that was added counts while it is there; one that was removed, while it is not.
+    """
+    lines, there = _lines(before), set(_lines(present))
+    standing = []
+    for hunk in _hunks(lines, _lines(after)):
+        added = tuple(line for line in hunk.lines if line in there)
+        kept = tuple(line for line in lines[hunk.start : hunk.end] if line in there and line not in added)
+        standing.append(Hunk(hunk.start, hunk.end, kept + added))
+    return b"".join(_apply(lines, standing))
+
+
+def _give_way(hunk: Hunk, winning: list[Hunk]) -> list[Hunk]:
+    """Cut out of `hunk` what a winning hunk decides; its new lines stay with the first piece."""
+    if hunk.start == hunk.end:
+        around = next((winner for winner in winning if winner.start < hunk.start < winner.end), hunk)
+        return [Hunk(around.start, around.start, hunk.lines)]
+    pieces = [hunk]
+    for winner in winning:
+        cut: list[Hunk] = []
+        for piece in pieces:
+            if piece == winner or not _clash(piece, winner):
+                cut.append(piece)
+                continue
+            head = Hunk(piece.start, max(piece.start, winner.start), piece.lines)
+            tail = Hunk(min(winner.end, piece.end), piece.end, ())
+            cut += [part for part in (head, tail) if part.start < part.end]
+        pieces = cut
+    return pieces

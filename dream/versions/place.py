@@ -1,0 +1,265 @@
+"""Which git directory is ours: the workspace's own .git, or one under .dream/ that nobody else looks at.
+
+`.git` is used when it carries our mark, when there is none and no repository around, or when it is a repository of
+a nanobot workspace that holds nothing but memory. In every other case it is somebody's, and stays as it is.
+
+A mark can be copied: a workspace that was sent may bring a git directory along. So before git looks into one, `check`
+does: what would lead git out of it, or to a program that no switch silences, is refused by name.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from dream.door import make_folder
+from dream.errors import GitError, WorkspaceError
+from dream.versions.git import Git
+from dream.workspace import files
+from dream.workspace.files import explained, read_bytes, replace_file
+
+_MARK = re.compile(r"^\s*\[dream\]\s*$", re.MULTILINE)
+CONFIG = """[core]
+\trepositoryformatversion = 0
+\tfilemode = false
+\tbare = false
+[dream]
+\tversion = 1
+"""
+# Keys that git would obey whatever `gitenv` says: configuration from elsewhere, objects from elsewhere, a file of any
+# kind read at length, a program of `git gc`. A section or key stands in the file as it is, in any case of letters, so
+# that a search of the bytes misses none; what else it finds is sorted out by git itself.
+_REACHING = re.compile(
+    r"include(if\..*)?\.path|extensions\.partialclone|remote\..*\.(promisor|partialclonefilter)"
+    r"|core\.alternaterefs(command|prefixes)|fsck\.skiplist|gc\.recentobjectshook|mailmap\.(file|blob)"
+)
+_SUSPECT = re.compile(rb"(?i)include|partialclone|promisor|alternaterefs|skiplist|recentobjectshook|mailmap")
+_OF_OBJECTS = ("objects/info", "objects/pack")  # the loose ones are too many to look at each time
+# What lies in a workspace and is not versioned. In info/exclude, because .gitignore files are the person's.
+_EXCLUDE = """# dream
+/.dream/
+/memory/.cursor
+/memory/HISTORY.md
+/memory/history.jsonl
+/memory/archive/*.jsonl
+.*.dream-tmp
+.*.dream-swap
+"""
+_SYMBOLIC = re.compile(r"ref:\s*(refs/[^\s\0]+)\s*")
+_SHA = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})")
+_NANOBOT = re.compile(r"SOUL\.md|USER\.md|\.gitignore|memory/.*|skills/.*")
+# What a directory may hold when an empty repository in it counts as the workspace's own.
+_WORKSPACE = {"SOUL.md", "USER.md", "memory", "skills", "prompts", "dream.toml", ".git", ".gitignore", ".dream"}
+
+
+def find(root: Path, private: Path) -> Path | None:
+    """Return the git directory of the workspace at `root`, or None when it has none yet. Starts no process."""
+    for directory in (root / ".git", private / "git"):
+        if _is_marked(directory):
+            return directory
+    return None
+
+
+def check(root: Path, git_dir: Path) -> None:
+    """Raise GitError where the git directory would lead git out of itself, or to a program, or has lost its HEAD."""
+    check_reach(root, git_dir)
+    if said := lost_head(git_dir):
+        raise GitError(f"{git_dir / said}; `dream doctor --repair` brings it back.")
+
+
+def lost_head(git_dir: Path) -> str:
+    """Say what is damaged of HEAD and the branch it names, "" where nothing is; starts no process.
+
+    A branch without a commit is no damage, unless its log tells of more commits than a first one, cut short.
+    """
+    if (git_dir / "reftable").exists():
+        return ""  # where all of that is kept otherwise
+    head = head_of(git_dir)
+    if not head:
+        return "HEAD is damaged: it names no version"
+    found = branches(git_dir)
+    if not head.startswith("refs/heads/") or found.get(head):
+        return ""
+    if head in found:
+        return f"{head} is damaged: it names no version"
+    before, _ = logged(git_dir, head)
+    return f"{head} is gone, though logs/{head} tells of versions" if before.strip("0") else ""
+
+
+def head_of(git_dir: Path) -> str:
+    """Return the ref or the sha that HEAD names; "" where it names none."""
+    text = (read_bytes(git_dir / "HEAD") or b"").decode("utf-8", "replace")
+    named = _SYMBOLIC.fullmatch(text)
+    if named:
+        return "" if ".." in named[1] else named[1]
+    return text.strip() if _SHA.fullmatch(text.strip()) else ""
+
+
+def branches(git_dir: Path) -> dict[str, str]:
+    """Return the sha of each branch, "" of one whose file holds no sha."""
+    found = {}
+    loose = [Path(place, name) for place, _, names in os.walk(git_dir / "refs" / "heads") for name in names]
+    for path in loose:  # before the packed ones: git packs a ref and removes the loose one then
+        text = (read_bytes(path) or b"").decode("utf-8", "replace").strip()
+        is_sound = _SHA.fullmatch(text) or _SYMBOLIC.fullmatch(text)
+        if not path.name.endswith(".lock"):
+            found[str(path.relative_to(git_dir))] = text if is_sound else ""
+    for line in (read_bytes(git_dir / "packed-refs") or b"").decode("utf-8", "replace").splitlines():
+        sha, _, name = line.partition(" ")
+        if _SHA.fullmatch(sha) and name.startswith("refs/heads/"):
+            found.setdefault(name, sha)
+    return found
+
+
+def logged(git_dir: Path, ref: str) -> tuple[str, str]:
+    """Return the shas before and after the last move of `ref` that git's log of it tells, "" where there is none."""
+    lines = (read_bytes(git_dir / "logs" / ref) or b"").decode("utf-8", "replace").splitlines()
+    for line in reversed(lines):
+        before, _, rest = line.partition(" ")
+        after = rest.partition(" ")[0]
+        if _SHA.fullmatch(before) and _SHA.fullmatch(after):
+            return before, after
+    return "", ""
+
+
+def check_reach(root: Path, git_dir: Path) -> None:
+    """Raise GitError where the git directory would lead git out of itself, or to a program; starts none.
+
+    Links and files that are not ordinary ones, objects borrowed from elsewhere, configuration that reaches out. In
+    .dream/git nothing but what dream wrote there is configuration.
+    """
+    with explained("read", git_dir, GitError):
+        inside = (
+            Path(place) for name in ("refs", "logs", "info", *_OF_OBJECTS) for place, _, _ in os.walk(git_dir / name)
+        )
+        for folder in (git_dir, git_dir / "objects", *inside):
+            _check_entries(folder)
+    for name in ("commondir", "objects/info/alternates"):
+        if os.path.lexists(git_dir / name):
+            raise GitError(f"{git_dir / name} leads to another repository; clone it whole and use the clone.")
+    for name in ("config", "config.worktree"):
+        _check_configuration(root, git_dir / name, is_ours=not is_at_root(root, git_dir))
+
+
+def _check_entries(folder: Path) -> None:
+    """Refuse links, through which git would write elsewhere, and what it would wait for; hooks are never run."""
+    with suppress(FileNotFoundError), os.scandir(folder) as entries:
+        for entry in entries:
+            plain = entry.is_dir(follow_symlinks=False) or entry.is_file(follow_symlinks=False)
+            if not plain and entry.name != "hooks" and not stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode):
+                raise GitError(
+                    f"{entry.path} is a link or no ordinary file; move it away, git's own file belongs there."
+                )
+
+
+def _check_configuration(root: Path, path: Path, *, is_ours: bool) -> None:
+    text = read_bytes(path) or b""
+    if is_ours:
+        ours = {b"", *(line.strip() for line in CONFIG.encode().splitlines())}
+        strange = [line.decode("utf-8", "replace") for line in map(bytes.strip, text.splitlines()) if line not in ours]
+        if strange:
+            raise GitError(
+                f"{path} is dream's own, and {strange[0]!r} in it is not; `dream doctor --repair` writes it anew."
+            )
+    elif _SUSPECT.search(text):
+        listed = Git(root).run("config", "--file", str(path), "--no-includes", "--name-only", "--list", "-z")
+        reaching = [key for key in listed.decode("utf-8", "replace").split("\0") if _REACHING.fullmatch(key.lower())]
+        if reaching:
+            raise GitError(
+                f"{path} sets {reaching[0]}, which leads git out of this repository; such a repository is not used."
+            )
+
+
+def make(root: Path, private: Path) -> Path:
+    """Find, adopt or create the git directory; it is whole, or not there, at every instant."""
+    with explained("made", private):
+        make_folder(private)
+    _keep_out(private)
+    found = find(root, private)
+    if found is not None:
+        return found
+    own = root / ".git"
+    if os.path.lexists(own):
+        if _is_adoptable(root, own):
+            return _adopt(root, own)
+        own = private / "git"
+    elif _is_inside_a_repository(root):
+        own = private / "git"
+    return _create(root, private, own)
+
+
+def is_at_root(root: Path, git_dir: Path) -> bool:
+    """Tell whether `git_dir` is the repository that `git status` in the workspace shows."""
+    return git_dir == root / ".git"
+
+
+def _is_marked(directory: Path) -> bool:
+    if directory.is_symlink() or not directory.is_dir():
+        return False
+    try:
+        return bool(_MARK.search((read_bytes(directory / "config") or b"").decode("utf-8", "replace")))
+    except WorkspaceError:
+        return False
+
+
+def _is_inside_a_repository(root: Path) -> bool:
+    return any(os.path.lexists(parent / ".git") for parent in root.resolve().parents)
+
+
+def _is_adoptable(root: Path, own: Path) -> bool:
+    """Tell whether the repository at the root tracks memory and nothing else, and is in the middle of nothing."""
+    if own.is_symlink() or not own.is_dir() or not (own / "HEAD").is_file():
+        return False
+    if any((own / name).exists() for name in ("MERGE_HEAD", "rebase-merge", "rebase-apply", "commondir", "modules")):
+        return False
+    git = Git(root, own)
+    try:
+        check(root, own)
+        branch = git.run("symbolic-ref", "--quiet", "HEAD", ok=(0, 1)).strip()
+        staged = git.run("ls-files", "-z", "--cached").decode("utf-8", "replace")
+        has_commit = git.run("rev-parse", "--quiet", "--verify", "HEAD^{commit}", ok=(0, 1)).strip()
+        listing = git.run("ls-tree", "-r", "-z", "--name-only", "HEAD") if has_commit else b""
+    except GitError:
+        return False
+    tracked = {*staged.split("\0"), *listing.decode("utf-8", "replace").split("\0")} - {""}
+    if not branch or not all(_NANOBOT.fullmatch(path) for path in tracked):
+        return False
+    return bool(tracked) or {entry.name for entry in root.iterdir()} <= _WORKSPACE
+
+
+def _adopt(root: Path, own: Path) -> Path:
+    exclude = own / "info" / "exclude"
+    before = (read_bytes(exclude) or b"").decode("utf-8", "surrogateescape")
+    if _EXCLUDE not in before:
+        gap = "" if before.endswith("\n") or not before else "\n"
+        replace_file(exclude, (before + gap + _EXCLUDE).encode("utf-8", "surrogateescape"))
+    git = Git(root, own)
+    git.run("config", "core.fileMode", "false")
+    git.run("config", "dream.version", "1")  # the mark comes last: what is marked is whole
+    return own
+
+
+def _create(root: Path, private: Path, own: Path) -> Path:
+    fresh = private / "git.new"
+    shutil.rmtree(fresh, ignore_errors=True)
+    Git(root).run("init", "--quiet", "--bare", "--template=", str(fresh))
+    for name, text in (("HEAD", "ref: refs/heads/main\n"), ("info/exclude", _EXCLUDE), ("config", CONFIG)):
+        replace_file(fresh / name, text.encode())
+    files.checkpoint("git directory made")
+    try:
+        fresh.rename(own)
+    except OSError as error:
+        raise GitError(f"{own} could not be made: {error.strerror}.") from error
+    files.checkpoint("git directory in place")
+    return own
+
+
+def _keep_out(private: Path) -> None:
+    """Keep .dream/ out of every repository around it."""
+    ignore = private / ".gitignore"
+    if not ignore.exists():
+        replace_file(ignore, b"*\n")

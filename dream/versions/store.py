@@ -1,0 +1,235 @@
+"""The versions of a workspace: one git repository that is dream's own, whatever lies around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+
+from dream.errors import GitError
+from dream.versions import diff, log, place, write
+from dream.versions.diff import Diff, compare
+from dream.versions.git import DREAM, Git
+from dream.versions.log import Change, ChangeKind, Shown
+from dream.versions.objects import reading
+from dream.workspace.files import explained, replace_file
+
+__all__ = ["Change", "Diff", "GitStore", "Shown"]
+
+# Loose files in one of the 256 object directories at which it pays to pack: about 1,000 objects, 200 dreams.
+_LOOSE = 4
+
+
+class GitStore:
+    """The repository of the workspace at `root`; `private` is its .dream directory.
+
+    It never touches the memory files: it makes commits of what it is given and tells what is in them.
+    """
+
+    def __init__(self, root: Path, private: Path) -> None:
+        self.root = root
+        self.private = private
+
+    @cached_property
+    def git(self) -> Git:
+        """The door to git on our directory. Raises GitError where there is none yet, or one that leads elsewhere."""
+        found = place.find(self.root, self.private)
+        if found is None:
+            raise GitError(f"{self.root} has no versions yet; `dream init` makes the first.")
+        place.check(self.root, found)
+        return Git(self.root, found)
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a repository of ours; starts no process."""
+        return place.find(self.root, self.private) is not None
+
+    def check(self) -> None:
+        """Raise GitError where there are no versions yet, or a git directory that leads elsewhere."""
+        _ = self.git
+
+    def ensure(self) -> None:
+        """Find our repository, adopt the one of a nanobot workspace, or make one."""
+        made = place.make(self.root, self.private)
+        place.check(self.root, made)
+        self.__dict__["git"] = Git(self.root, made)
+
+    def head(self) -> str | None:
+        """Return the sha of the newest commit, or None before the first."""
+        printed = self.git.run("rev-parse", "--quiet", "--verify", "HEAD^{commit}", ok=(0, 1))
+        return printed.decode().strip() or None
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Let all that is read in the block be read by one process."""
+        with reading(self.git):
+            yield
+
+    def read(self, revision: str, path: str) -> bytes | None:
+        """Return a file as it is in `revision` (a whole sha, or HEAD), or None where it isn't."""
+        with reading(self.git) as objects:
+            found = objects.get(f"{revision}:{path}")
+        return found[2] if found and found[1] == "blob" else None
+
+    def read_all(self, revision: str = "HEAD") -> dict[str, bytes]:
+        """Return every versioned file of `revision` by path; one process."""
+        with reading(self.git) as objects:
+            return objects.files(revision)
+
+    def read_each(self, revisions: Iterable[str | None]) -> list[dict[str, bytes]]:
+        """Return every versioned file of each revision; None is the state before the first commit. One process."""
+        with reading(self.git) as objects:
+            return [objects.files(revision) if revision else {} for revision in revisions]
+
+    def snapshot(self) -> tuple[str | None, dict[str, bytes]]:
+        """Return HEAD's sha and its versioned files; one process."""
+        with reading(self.git) as objects:
+            head = objects.head()
+            return head, objects.files(head) if head else {}
+
+    def write(
+        self,
+        changes: Mapping[str, bytes | None],
+        message: str,
+        *,
+        parent: str | None,
+        now: datetime,
+        author: tuple[str, str] = DREAM,
+    ) -> str:
+        """Make a commit's objects, safe on disk, and return its sha. HEAD stays where it is."""
+        return write.write_commit(self.git, changes, message, parent=parent, now=now, author=author)
+
+    def move_head(self, new: str, old: str | None, reason: str = "dream") -> bool:
+        """Point HEAD at `new` if it still is `old`; False where someone moved it. This is the commit point."""
+        return write.move_head(self.git, new, old, reason)
+
+    def commit(
+        self,
+        changes: Mapping[str, bytes | None],
+        message: str,
+        *,
+        parent: str | None,
+        now: datetime,
+        author: tuple[str, str] = DREAM,
+    ) -> str:
+        """Commit `changes` (new content by path, None deletes) on top of `parent` and return the sha.
+
+        The memory files on disk are not touched. Raises GitError when HEAD is no longer `parent`.
+        """
+        new = self.write(changes, message, parent=parent, now=now, author=author)
+        if not self.move_head(new, parent, message.partition("\n")[0]):
+            raise GitError("Somebody committed in the workspace at the same moment; run the command again.")
+        self.refresh_index(changes, new)
+        return new
+
+    def refresh_index(self, files: Mapping[str, bytes | None], sha: str) -> None:
+        """Make `git status` agree with a commit; where the repository is hidden nobody asks.
+
+        Where someone holds the index just then it stays behind, and `catch_up_index` of a later command ends that.
+        """
+        if files and self._has_index() and not write.refresh(self.git, files, len(sha)):
+            with explained("written", self._behind):
+                replace_file(self._behind, b"", durable=False)
+
+    @property
+    def has_index_behind(self) -> bool:
+        """Whether a commit could not tell the index; starts no process."""
+        return self._behind.exists()
+
+    def behind_index(self, disk: Mapping[str, bytes]) -> dict[str, bytes | None]:
+        """Return the files of HEAD that the index doesn't know: a person's `git commit` would revert them.
+
+        `disk` are the versioned files as they lie there: what a person has staged of them is not behind.
+        """
+        head, present = self.snapshot()
+        if head is None or not self._has_index():
+            return {}
+        return write.behind(self.git, present, disk, len(head))
+
+    def catch_up_index(self, disk: Mapping[str, bytes]) -> None:
+        """Bring the index to HEAD where an earlier commit could not."""
+        late, head = self.behind_index(disk), self.head()
+        if not late or write.refresh(self.git, late, len(head or "")):
+            with explained("removed", self._behind):
+                self._behind.unlink(missing_ok=True)
+
+    @property
+    def has_damaged_index(self) -> bool:
+        """Whether the index that `git status` reads is not as git wrote it; starts no process."""
+        return self._has_index() and self.git.git_dir is not None and write.is_damaged(self.git.git_dir)
+
+    @property
+    def _behind(self) -> Path:
+        return self.private / "index-behind"
+
+    def _has_index(self) -> bool:
+        return self.git.git_dir is not None and place.is_at_root(self.root, self.git.git_dir)
+
+    def clear_locks(self, since: float) -> None:
+        """Take away what a git of ours that was killed after `since` (seconds of the epoch) left locked."""
+        if self.git.git_dir is not None:
+            write.clear_locks(self.git.git_dir, since)
+
+    def log(
+        self, limit: int | None = None, *, after: str | None = None, kind: ChangeKind | None = None
+    ) -> list[Change]:
+        """List the changes that dream made, newest first: at most `limit`, made after a commit, of one kind."""
+        try:
+            return log.log(self.git, limit, after, kind)
+        except GitError:
+            if self.head() is None:  # a crash before the very first commit
+                return []
+            raise
+
+    def patches_of(self, path: str) -> bytes:
+        """Return every change of one file in the history of HEAD, as patches without context, newest first."""
+        return log.patches(self.git, path)
+
+    def show(self, sha: str) -> Shown:
+        """Read one change with its message and its diff. `sha` comes from `resolve` or `log`."""
+        return log.show(self.git, sha)
+
+    def each(self) -> Iterator[Shown]:
+        """Yield every change in full, newest first; read by the page."""
+        return log.each(self.git) if self.head() is not None else iter(())
+
+    def resolve(self, prefix: str) -> str:
+        """Return the whole sha that a prefix of at least 4 characters names; raises UnknownRevision."""
+        return log.resolve(self.git, prefix)
+
+    def is_ancestor(self, sha: str, of: str = "HEAD") -> bool:
+        """Tell whether `sha` is `of` or lies before it."""
+        try:
+            return not self.git.run("rev-list", "--max-count=1", sha, f"^{of}", "--").strip()
+        except GitError:  # the object is gone, as after a history that was rewritten
+            return False
+
+    def compare(self, old: Mapping[str, bytes | None], new: Mapping[str, bytes | None]) -> Diff:
+        """Compare two states of the files; nothing is written to the repository."""
+        return compare(old, new, self.private)
+
+    def merge(self, base: bytes, ours: bytes, theirs: bytes) -> bytes:
+        """Merge by lines; raises Conflict that shows the hunk."""
+        return diff.merge(base, ours, theirs)
+
+    def fsck(self) -> None:
+        """Raise GitError with git's words unless every object is there and whole."""
+        self.git.run("fsck", "--full", "--no-dangling", "--no-progress")
+
+    @property
+    def is_loose(self) -> bool:
+        """Whether loose objects have become so many that it pays to pack them; starts no process."""
+        git_dir = self.git.git_dir
+        try:
+            return git_dir is not None and sum(1 for _ in (git_dir / "objects" / "17").iterdir()) >= _LOOSE
+        except FileNotFoundError:
+            return False
+
+    def pack(self) -> bool:
+        """Pack loose objects when they have become many; nobody has to wait for it. Tells whether it did."""
+        if not self.is_loose:
+            return False
+        write.patiently(self.git, "gc", "--quiet", "--force")  # the gc.pid of one that was killed doesn't count
+        return True

@@ -1,0 +1,213 @@
+"""Memory as a block for an agent's system prompt, within a token budget. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+
+from dream.history import legacy
+from dream.language.similar import ranked
+from dream.language.words import content_words, without_said_on
+from dream.models import Entry, MemoryFile, Proposal
+
+# What of a memory file is shown where the whole doesn't fit into a prompt. Pure.
+#
+# The statements that tell most for their length, as worth.py ranks them; what stands first in its file counts for
+# more, since people and models write so.
+
+
+LINE = 8  # characters that a statement costs beyond its own: bullet, newline, attention
+LAST = 2 / 3  # what the last statement of a file counts beside the first
+_HEADING = re.compile(r"(#{1,6})\s")
+_FENCE = re.compile(r"\s*(?:```|~~~)")
+
+
+def chosen(text: str, fits: Callable[[str], bool]) -> str:
+    """Return as much of `text` as fits, in its order, with the number of statements left out; "" where nothing does.
+
+    Headings without a statement are left out, also where all of it fits.
+    """
+    rows = text.rstrip().splitlines()
+    parts = list(_statements(rows))
+    whole = _shown(rows, parts)
+    if not whole or fits(whole):
+        return whole
+    last = max(1, len(parts) - 1)
+    rates = [1 - (1 - LAST) * number / last for number in range(len(parts))]
+    order = ranked(["\n".join(rows[part.start : part.stop]) for part in parts], rates=rates, line=LINE)
+    low, high = 0, len(parts) - 1  # the most statements that fit
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(_some(rows, parts, order[:middle])) else (low, middle - 1)
+    return _some(rows, parts, order[:low]) if low else ""
+
+
+def _some(rows: Sequence[str], parts: Sequence[range], kept: Sequence[int]) -> str:
+    left = len(parts) - len(kept)
+    more = "1 more line" if left == 1 else f"{left} more lines"
+    return f"{_shown(rows, [parts[number] for number in sorted(kept)])}({more})\n"
+
+
+def _statements(rows: Sequence[str]) -> Iterator[range]:
+    """Yield the rows of each statement: a bullet with what is indented below it, or a paragraph."""
+    start: int | None = None
+    fenced = False
+    for number, row in enumerate(rows):
+        ends = not fenced and (not row.strip() or _HEADING.match(row) is not None)
+        if start is not None and (ends or (not fenced and row.startswith(("- ", "* ", "+ ")))):
+            yield range(start, number)
+            start = None
+        if start is None and not ends:
+            start = number
+        if _FENCE.match(row):
+            fenced = not fenced
+    if start is not None:
+        yield range(start, len(rows))
+
+
+def _shown(rows: Sequence[str], parts: Sequence[range]) -> str:
+    """Return the rows of `parts` below their headings, with the blank lines that the file has between them."""
+    kept = {number for part in parts for number in part}
+    kept |= _headings(rows, kept)
+    shown: list[str] = []
+    for number, row in enumerate(rows):
+        if number in kept or (not row.strip() and shown and shown[-1].strip()):
+            shown.append(row)
+    return "\n".join(shown).rstrip() + "\n" if kept else ""
+
+
+def _headings(rows: Sequence[str], kept: Set[int]) -> set[int]:
+    """Return the rows of the headings that something kept stands below."""
+    needed: set[int] = set()
+    above: list[tuple[int, int]] = []  # level and row
+    for number, row in enumerate(rows):
+        if number in kept:
+            needed.update(heading for _, heading in above)
+        elif heading := _HEADING.match(row):
+            level = len(heading[1])
+            above = [*((depth, one) for depth, one in above if depth < level), (level, number)]
+    return needed
+
+
+Count = Callable[[str], int]
+
+# The block is marked, so that readers of transcripts know recalled memory and it is never learnt again.
+OPEN = "<dream-memory>"
+CLOSE = "</dream-memory>"
+TAGS = re.compile(r"<(?=/?dream-memory\b)", re.IGNORECASE)
+RECENT = "## Recent history"
+WAITING = "## Waiting for review"
+# Guards that stop what the user said only to ask them first; what somebody else said is shown to no agent.
+ASKING = ("person-line", "person-edit", "loss", "review")
+WAITING_SHARE = 0.2  # of the room, at most, for what waits
+SPARE = 0.1  # of a line's content words may be missing in what says the same
+
+
+def undreamt(
+    newest_first: Iterable[Entry], dreamt: int, session: str | None = None, beside: str = ""
+) -> Iterator[Entry]:
+    """Yield the entries above cursor `dreamt` that say something, newest first; not those that `beside` holds whole."""
+    held = set(beside.splitlines())
+    for entry in newest_first:
+        if entry.cursor <= dreamt:
+            return
+        ours = (session is None or entry.session in (session, None)) and entry.session != legacy.SESSION
+        if ours and entry.content and not held.issuperset(entry.content.splitlines()):
+            yield entry
+
+
+def unsaid(text: str, beside: str) -> str:
+    """Return a memory file without the list lines that a line of `beside` says too, in nearly the same words."""
+    said = [content_words(line) for line in beside.splitlines()]
+    return "\n".join(row for row in text.split("\n") if not (row.startswith("- ") and _said(row, said)))
+
+
+def _said(row: str, said: Iterable[frozenset[str]]) -> bool:
+    wanted = content_words(without_said_on(row))
+    return bool(wanted) and any(len(wanted - one) <= SPARE * len(wanted) for one in said)
+
+
+def waiting(pending: Iterable[Proposal]) -> list[str]:
+    """Return the lines that held edits would write, the newest last, where only a person's decision is missing."""
+    held = [item for item in pending if item.guard in ASKING]
+    return list(dict.fromkeys(row for item in held for row in _fresh(item)))
+
+
+def _fresh(item: Proposal) -> Iterator[str]:
+    before = set(item.old_text.splitlines())
+    for row in item.new_text.splitlines():
+        if row.strip() and row not in before and not row.startswith("#"):
+            yield f"- {row.strip().removeprefix('- ')}"
+
+
+def block(
+    texts: Mapping[MemoryFile, str],
+    newest_first: Iterable[Entry],
+    tokens: int,
+    count: Count,
+    held: Sequence[str] = (),
+) -> str:
+    """Lay out the files and then recent history within `tokens`, whole lines and whole entries only.
+
+    Of a file that doesn't fit, what tells most for its length is shown, in its order, and how much is not. History is
+    taken from the newest entry backwards as long as it fits; an entry too long for all the room there is left out, so
+    that it doesn't hide the others.
+    Empty when there is nothing to say, or no room to say it.
+    """
+    room = tokens - count(f"{OPEN}\n{CLOSE}\n")
+    last = _waiting(held, int(room * WAITING_SHARE), count)
+    room -= count(last)
+    parts: list[str] = []
+    for name, text in texts.items():
+        section = _file(name, text, room - sum(map(count, parts)), count)
+        if section:
+            parts.append(section)
+    recent = _recent(newest_first, room - sum(map(count, parts)) - count(f"{RECENT}\n\n"), count)
+    if recent:
+        parts.append(f"{RECENT}\n\n" + "".join(recent))
+    if last:
+        parts.append(last)
+    return f"{OPEN}\n" + "\n".join(parts) + f"{CLOSE}\n" if parts else ""
+
+
+def _waiting(held: Sequence[str], room: int, count: Count) -> str:
+    """Return the newest of the held lines that fit."""
+    shown = ""
+    for at in range(len(held) - 1, -1, -1):
+        text = f"{WAITING}\n\n" + "".join(f"{_plain(row)}\n" for row in held[at:])
+        if count(text) > room:
+            break
+        shown = text
+    return shown
+
+
+def _file(name: MemoryFile, text: str, room: int, count: Count) -> str:
+    """Return a file under its name, or what of it `room` holds; "" where it is empty or there is no room."""
+    body = chosen(_plain(text), lambda shown: count(_named(name, shown)) < room)
+    return _named(name, body) if body and count(_named(name, body)) < room else ""
+
+
+def _named(name: MemoryFile, body: str) -> str:
+    return f"## {name}\n\n{body}"
+
+
+def _recent(newest_first: Iterable[Entry], room: int, count: Count) -> list[str]:
+    taken: list[str] = []
+    left = room
+    for entry in newest_first:
+        if left <= 0:
+            break
+        text = f"[{entry.cursor}] {entry.at:%Y-%m-%d %H:%M} {_plain(entry.content).strip()}\n"
+        size = count(text)
+        if size > room:
+            continue
+        if size > left:
+            break
+        taken.append(text)
+        left -= size
+    return taken[::-1]
+
+
+def _plain(text: str) -> str:
+    """Take the meaning from text that would open or close our block."""
+    return TAGS.sub("<\\\\", text)

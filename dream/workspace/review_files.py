@@ -1,0 +1,159 @@
+"""The two files of decisions: what waits for a person, and what one took back. JSON lines, bytes in and out.
+
+Both are versioned, so it is the commit that writes them; here they are read and rendered only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from dream.errors import GitError
+from dream.models import MEMORY_FILES, Diagnostic, MemoryFile, Proposal, Rejected, Report
+from dream.versions.store import GitStore
+from dream.workspace.files import read_bytes, replace_file
+
+PENDING = "memory/.pending.jsonl"
+REJECTED = "memory/.rejected.jsonl"
+
+
+def parse_pending(data: bytes, report: Report | None = None) -> list[Proposal]:
+    """Read proposals; a line that is none is reported and left out."""
+    found = []
+    for number, row in _rows(data, PENDING, report):
+        try:
+            found.append(_proposal(row))
+        except (ValueError, TypeError, KeyError) as fault:
+            _tell(report, PENDING, number, fault)
+    return found
+
+
+def parse_rejected(data: bytes, report: Report | None = None) -> list[Rejected]:
+    """Read rejected facts; a line that is none is reported and left out."""
+    found = []
+    for number, row in _rows(data, REJECTED, report):
+        try:
+            found.append(_rejected(row))
+        except (ValueError, TypeError, KeyError) as fault:
+            _tell(report, REJECTED, number, fault)
+    return found
+
+
+def render_pending(proposals: Iterable[Proposal]) -> bytes:
+    """Write proposals as JSON lines."""
+    return b"".join(_line(asdict(proposal)) for proposal in proposals)
+
+
+def grown(data: bytes, facts: Iterable[Rejected]) -> bytes:
+    """Return the file of rejected facts with `facts` after what is there, byte for byte; it only ever grows."""
+    whole = data if not data or data.endswith(b"\n") else data + b"\n"
+    return whole + b"".join(_line(_plain(fact)) for fact in facts)
+
+
+def _plain(fact: Rejected) -> dict[str, Any]:
+    row = asdict(fact)
+    return row if fact.removal else {name: value for name, value in row.items() if name != "removal"}
+
+
+def _line(row: dict[str, Any]) -> bytes:
+    return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _rows(data: bytes, file: str, report: Report | None) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row = orjson.loads(line.removeprefix(b"\xef\xbb\xbf"))
+        except orjson.JSONDecodeError as fault:
+            _tell(report, file, number, fault)
+            continue
+        if isinstance(row, dict):
+            yield number, row
+        else:
+            _tell(report, file, number, ValueError("it is not a JSON object"))
+
+
+def _proposal(row: dict[str, Any]) -> Proposal:
+    return Proposal(
+        id=int(row["id"]),
+        at=_time(row["at"]),
+        file=None if row["file"] is None else _file(row["file"]),
+        old_text=_text(row["old_text"]),
+        new_text=_text(row["new_text"]),
+        guard=_text(row["guard"]),
+        reason=_text(row["reason"]),
+        findings=tuple(_text(finding) for finding in row["findings"]),
+        entries=tuple(int(cursor) for cursor in row["entries"]),
+    )
+
+
+def _rejected(row: dict[str, Any]) -> Rejected:
+    removal = row.get("removal", False) is True
+    return Rejected(_time(row["at"]), _file(row["file"]), _text(row["text"]), _text(row["source"]), removal)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r:.40} is not text")
+    return value
+
+
+def _time(value: object) -> datetime:
+    return datetime.fromisoformat(_text(value)).astimezone(UTC)
+
+
+def _file(value: object) -> MemoryFile:
+    for file in MEMORY_FILES:
+        if value == file:
+            return file
+    raise ValueError(f"{value!r:.40} is not a memory file")
+
+
+def _tell(report: Report | None, file: str, number: int, fault: Exception) -> None:
+    if report is not None:
+        text = f"has no field {fault}" if isinstance(fault, KeyError) else str(fault)
+        report(Diagnostic(file, number, f"the line is left out: {text}"))
+
+
+# The numbers of proposals: none is given twice while the repository lives, whatever is decided or restored.
+
+
+FILE_NAME = "last_proposal"
+_ID = re.compile(rb'^\+\{"id":(\d{1,15}),', re.MULTILINE)
+
+
+class ProposalNumbers:
+    """The highest number ever given, kept in the workspace's .dream directory beside the versions.
+
+    It is not versioned itself, for a restore must not take it back. Where it is lost or damaged, the versions of
+    the review queue say it again.
+    """
+
+    def __init__(self, git: GitStore, private: Path) -> None:
+        self._git = git
+        self._path = private / FILE_NAME
+
+    def last(self, pending: Iterable[Proposal]) -> int:
+        """Return the highest number that was ever given; `pending` waits now."""
+        text = (read_bytes(self._path) or b"").strip()
+        known = int(text) if text.isdigit() and len(text) < 16 else self._committed()
+        return max([known, *(item.id for item in pending)])
+
+    def given(self, new: Iterable[Proposal]) -> None:
+        """Note the numbers of `new`, on disk before any of them is seen; raises WorkspaceError."""
+        if numbers := [item.id for item in new]:
+            replace_file(self._path, b"%d\n" % max(numbers))
+
+    def _committed(self) -> int:
+        try:
+            patches = self._git.patches_of(PENDING)
+        except GitError:  # nothing is committed yet
+            return 0
+        return max((int(found) for found in _ID.findall(patches)), default=0)

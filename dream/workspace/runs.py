@@ -1,0 +1,226 @@
+"""What was done here: runs, nights and model calls, a line each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from operator import add
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from dream.door import contents
+from dream.history.archive import opened
+from dream.history.log import lines_backwards
+from dream.models import State, Usage
+from dream.workspace import files
+from dream.workspace.files import explained, sync_directory
+from dream.workspace.lock import FileLock
+
+# The run record: one line per run in .dream/runs.jsonl, also of a run that did nothing, with its reason.
+
+
+FILE_NAME = "runs.jsonl"
+OLDER = "runs.1.jsonl"
+LARGEST = 1 << 20  # bytes; then the file becomes the older one, and the one before that goes
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """What one run did. Times are aware UTC; `entries` is the first and last cursor; `outcome` and `reason` are words.
+
+    `findings` counts them by state. `usage` is the whole bill of the run.
+    """
+
+    started: datetime
+    ended: datetime
+    command: str
+    outcome: str
+    reason: str = ""
+    entries: tuple[int, int] | None = None
+    findings: Mapping[State, int] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
+    commits: tuple[str, ...] = ()
+    model: str = ""
+
+
+def append(private: Path, record: RunRecord) -> None:
+    """Add a record, on disk when this returns; raises WorkspaceError."""
+    path = private / FILE_NAME
+    data = orjson.dumps(asdict(record), option=orjson.OPT_APPEND_NEWLINE)
+    with explained("written", path), FileLock(private / "runs.lock"):
+        if path.exists() and path.stat().st_size + len(data) > LARGEST:
+            path.replace(private / OLDER)
+            sync_directory(private)
+        files.append(path, data)
+
+
+def last(private: Path, count: int = 1) -> list[RunRecord]:
+    """Return the newest `count` records, newest first; raises WorkspaceError."""
+    newest: list[RunRecord] = []
+    for record in _backwards(private):
+        if len(newest) >= count:
+            break
+        newest.append(record)
+    return newest
+
+
+def _backwards(private: Path) -> Iterator[RunRecord]:
+    """Yield the records, newest first; lines that are none are passed over."""
+    for name in (FILE_NAME, OLDER):
+        path = private / name
+        with explained("read", path):
+            if not path.exists():
+                continue
+            with opened(path) as descriptor:
+                for _, line in lines_backwards(descriptor, 0, os.fstat(descriptor).st_size):
+                    record = _parse(line)
+                    if record is not None:
+                        yield record
+
+
+def _parse(line: bytes) -> RunRecord | None:
+    """Read one line, or None where it is torn, or of a version that knew other fields."""
+    try:
+        row: dict[str, Any] = orjson.loads(line)
+        entries = row["entries"]
+        row["started"] = datetime.fromisoformat(row["started"]).astimezone(UTC)
+        row["ended"] = datetime.fromisoformat(row["ended"]).astimezone(UTC)
+        row["entries"] = (int(entries[0]), int(entries[1])) if entries else None
+        row["usage"] = Usage(**row["usage"])
+        row["commits"] = tuple(row["commits"])
+        return RunRecord(**row)
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError):
+        return None
+
+
+# What model calls cost: one line a call in .dream/bills/<month>.jsonl, written as soon as the answer is there.
+#
+# A run that dies has its spending counted, then, and neither a month nor a day is the longer to add up for the
+# history behind it. A file holds one month of UTC and is never rotated; it is small: some 150 bytes a call.
+
+
+FOLDER = "bills"
+FREE = "embedded"  # the model whose tokens nobody pays for
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a local day and its month have cost so far.
+
+    `paid_today` leaves out the free `embedded` model, and counts money as far as prices are known.
+    """
+
+    today: Usage = field(default_factory=Usage)
+    month: Usage = field(default_factory=Usage)
+    paid_today: Usage = field(default_factory=Usage)
+
+
+class Bills:
+    """The bills of one workspace; safe to add to from several threads and processes."""
+
+    def __init__(self, private: Path) -> None:
+        self._folder = private / FOLDER
+
+    def add(self, model: str, usage: Usage, at: datetime) -> None:
+        """Add one bill, in one write; on disk when this returns if it was not free. Raises WorkspaceError."""
+        path = self._folder / f"{at.astimezone(UTC):%Y-%m}.jsonl"
+        row = {"at": at.astimezone(UTC).isoformat(timespec="seconds"), "model": model} | asdict(usage)
+        with explained("written", path):
+            files.append(path, orjson.dumps(row), durable=usage.cost_usd != 0)
+
+    def spent(self, now: datetime, zone: tzinfo) -> Spent:
+        """Add up the day and the month of `now` in `zone`; raises WorkspaceError."""
+        day = now.astimezone(zone).date()
+        today, month, paid = Usage(), Usage(), Usage()
+        for (minute, model), usage in self._by_minute(day).items():
+            on = datetime.fromisoformat(f"{minute}+00:00").astimezone(zone).date()
+            if (on.year, on.month) != (day.year, day.month):
+                continue
+            month += usage
+            if on == day:
+                today += usage
+                paid += replace(usage, cost_usd=usage.cost_usd or 0.0) if model != FREE else Usage()
+        return Spent(today, month, paid)
+
+    def _by_minute(self, day: date) -> dict[tuple[str, str], Usage]:
+        """Add up the bills of each minute and model around `day`'s month.
+
+        A file's month is UTC's, so the ends of a zone's month may lie in the next ones.
+        """
+        first = day.replace(day=1)
+        last = (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
+        around = (first - timedelta(days=1), first, last + timedelta(days=1))
+        sums: dict[tuple[str, str], list[float]] = {}
+        for name in dict.fromkeys(f"{one:%Y-%m}.jsonl" for one in around):
+            for line in (files.read_bytes(self._folder / name) or b"").splitlines():
+                _add(sums, line)
+        return {key: _usage(sum_) for key, sum_ in sums.items()}
+
+
+def _add(sums: dict[tuple[str, str], list[float]], line: bytes) -> None:
+    """Add one line, unless it is torn or none of ours. The last figure counts the calls whose price is not known."""
+    try:
+        row = orjson.loads(line)
+        key, cost = (row["at"][:16], str(row["model"])), row["cost_usd"]
+        total = sums.get(key)
+        if total is None:
+            datetime.fromisoformat(f"{key[0]}+00:00")
+            total = sums[key] = [0, 0, 0, 0, 0.0, 0]
+        asked, answered, cached = row["input_tokens"], row["output_tokens"], row["cached_tokens"]
+        figures = (int(row["calls"]), int(asked), int(answered), int(cached), cost or 0.0, cost is None)
+        total[:] = map(add, total, figures)
+    except (ValueError, TypeError, KeyError):
+        return
+
+
+def _usage(total: list[float]) -> Usage:
+    calls, asked, answered, cached, cost, unpriced = total
+    return Usage(int(calls), int(asked), int(answered), None if unpriced else cost, int(cached))
+
+
+# When the last night was, and which process serves the workspace: two small files in .dream/nightly/.
+
+
+NIGHTLY = "nightly"
+STAMP = "last.json"
+SERVING = "serving.json"
+
+
+def stamp(private: Path, now: datetime) -> None:
+    """Note that a night was had at `now`."""
+    files.replace_file(private / NIGHTLY / STAMP, orjson.dumps({"at": now.astimezone(UTC).isoformat()}))
+
+
+def last_night(private: Path) -> datetime | None:
+    """Tell when the last night was; None when there was none, or its stamp is damaged."""
+    try:
+        at = datetime.fromisoformat(orjson.loads(contents(private / NIGHTLY / STAMP))["at"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+def serving(private: Path, process: int, next_run: datetime) -> None:
+    """Note which process serves the workspace and when its next night is, for `status`."""
+    files.replace_file(private / NIGHTLY / SERVING, orjson.dumps({"pid": process, "next_run": next_run.isoformat()}))
+
+
+def not_serving(private: Path) -> None:
+    """Take the note of `serving` back."""
+    with suppress(OSError):  # on a disk that can't be written to any more; `served` sees that the process has ended
+        (private / NIGHTLY / SERVING).unlink(missing_ok=True)
+
+
+def served(private: Path) -> datetime | None:
+    """Tell when the process that serves the workspace has its next night; None where none does."""
+    try:
+        note = orjson.loads(contents(private / NIGHTLY / SERVING))
+        os.kill(int(note["pid"]), 0)
+        return datetime.fromisoformat(note["next_run"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return None

@@ -1,0 +1,174 @@
+"""Where a line of memory comes from: line → the commits that wrote it → findings → cursors → spans of messages.
+
+A line's origin is the finding of the commit that added it. Where that commit took out a line that says nearly the
+same, or the same line elsewhere, the search goes on for it: what was kept of a line keeps its origin.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from dream.language.similar import coverage
+from dream.models import MEMORY_FILES, MemoryFile
+from dream.versions.log import ChangeKind, Shown
+from dream.workspace.workspace import Workspace
+
+KEPT = 0.5  # of a removed line's content words that stand in the new one: then the new one goes on from it
+SAID = 0.5  # of a finding's content words that stand in a line: then the line may be written from it
+_FINDING = re.compile(
+    r"    (?P<state>applied|present)(?: \(.*?\))?: \[(?P<tag>[A-Z-]+)\] (?P<text>.*) \{(?P<at>[\d,]+)\}"
+)
+_TAGS: Mapping[str, MemoryFile] = {"SOUL": "SOUL.md", "USER": "USER.md", "MEMORY": "memory/MEMORY.md"}
+_SECTION = re.compile(r"^diff --git a/(.*) b/\1$")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where one line comes from. `spans` are (session, first message position, the position after the last)."""
+
+    file: MemoryFile
+    line: str
+    commits: tuple[str, ...]
+    findings: tuple[str, ...]
+    entries: tuple[int, ...]
+    spans: tuple[tuple[str, int, int], ...]
+
+
+@dataclass(slots=True)
+class _Traced:
+    commits: list[str] = field(default_factory=list)
+    findings: list[str] = field(default_factory=list)
+    entries: set[int] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """What one commit did: lines added and removed, by file, and its findings by file with their cursors."""
+
+    sha: str
+    kind: ChangeKind
+    added: Sequence[tuple[str, str]]
+    removed: Sequence[tuple[str, str]]
+    findings: Sequence[tuple[str, str, tuple[int, ...]]]
+
+
+def origins(workspace: Workspace) -> list[Origin]:
+    """Trace every fact line that stands in memory now, in the order of the files.
+
+    Reads commits from the newest back, and no further than there are lines to explain.
+    """
+    return trace(workspace, [(file, line) for file in MEMORY_FILES for line in facts(workspace.read_file(file))])
+
+
+def trace(workspace: Workspace, wanted: Sequence[tuple[MemoryFile, str]]) -> list[Origin]:
+    """Trace lines of memory, each given with its file as it stands there; in the order given."""
+    traced = _trace(wanted, _steps(workspace))
+    cursors = {cursor for found in traced.values() for cursor in found.entries}
+    spans = _spans(workspace, cursors)
+    return [
+        Origin(
+            file,
+            line,
+            tuple(found.commits),
+            tuple(dict.fromkeys(found.findings)),
+            tuple(sorted(found.entries)),
+            tuple(dict.fromkeys(spans[cursor] for cursor in sorted(found.entries) if cursor in spans)),
+        )
+        for file, line in wanted
+        for found in (traced[file, line],)
+    ]
+
+
+def said(workspace: Workspace, file: MemoryFile, line: str) -> datetime | None:
+    """Tell when the last of what a line of memory rests on was said; None for a line that no dream wrote."""
+    cursors = _trace([(file, line)], _steps(workspace))[file, line].entries
+    entries = workspace.history.between(min(cursors), max(cursors)) if cursors else []
+    return max((entry.when for entry in entries if entry.cursor in cursors), default=None)
+
+
+def facts(text: str) -> Iterator[str]:
+    """Yield the lines of a memory file that state something: no headings, no blank ones."""
+    for line in text.splitlines():
+        if line.strip() and not line.startswith("#"):
+            yield line
+
+
+def _trace(wanted: Sequence[tuple[MemoryFile, str]], steps: Iterable[_Step]) -> dict[tuple[str, str], _Traced]:
+    traced: dict[tuple[str, str], _Traced] = {one: _Traced() for one in wanted}
+    sought: dict[tuple[str, str], set[tuple[str, str]]] = {one: {one} for one in wanted}
+    for step in steps:
+        for place in dict.fromkeys(place for place in step.added if place in sought):  # a line may be added twice
+            if step.kind == "restore":  # it stood there before
+                for target in sought[place]:
+                    traced[target].commits.append(step.sha)
+                continue
+            targets = sought.pop(place)
+            earlier = _earlier(place, step.removed)
+            for one in earlier:
+                sought.setdefault(one, set()).update(targets)
+            if any(line == place[1] for _, line in earlier):
+                continue  # moved as it was
+            for target in targets:
+                _explain(traced[target], place, step)
+        if not sought:
+            break
+    return traced
+
+
+def _earlier(place: tuple[str, str], removed: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    same = [one for one in removed if one[1] == place[1]]
+    return same or [one for one in removed if coverage(one[1], place[1]) >= KEPT]
+
+
+def _explain(found: _Traced, place: tuple[str, str], step: _Step) -> None:
+    """Note the commit and the findings that the line was written from; of those that fit, the nearest."""
+    file, line = place
+    found.commits.append(step.sha)
+    scored = [(coverage(text, line) + 0.01 * (tag == file), text, cursors) for tag, text, cursors in step.findings]
+    best = max((score for score, _, _ in scored), default=0.0)
+    for score, text, cursors in scored:
+        if score >= SAID and score >= best - 0.2:
+            found.findings.append(text)
+            found.entries.update(cursors)
+
+
+def _steps(workspace: Workspace) -> Iterator[_Step]:
+    return map(_step, workspace.git.each())
+
+
+def _step(shown: Shown) -> _Step:
+    added: list[tuple[str, str]] = []
+    removed: list[tuple[str, str]] = []
+    file = ""
+    for row in shown.diff.split("\n"):
+        if header := _SECTION.match(row):
+            file = header[1]
+        elif row.startswith(("+++ ", "--- ")) or file not in MEMORY_FILES:
+            continue
+        elif row.startswith("+"):
+            added.append((file, row[1:]))
+        elif row.startswith("-"):
+            removed.append((file, row[1:]))
+    return _Step(shown.change.sha, shown.change.kind, added, removed, tuple(_findings(shown.body)))
+
+
+def _findings(body: str) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+    for row in body.split("\n"):
+        match = _FINDING.fullmatch(row)
+        file = _TAGS.get(match["tag"]) if match else None
+        if match and file:
+            yield file, match["text"], tuple(int(cursor) for cursor in match["at"].split(","))
+
+
+def _spans(workspace: Workspace, cursors: set[int]) -> dict[int, tuple[str, int, int]]:
+    if not cursors:
+        return {}
+    found = workspace.history.between(min(cursors), max(cursors))
+    return {
+        entry.cursor: (entry.session, *entry.span)
+        for entry in found
+        if entry.cursor in cursors and entry.session is not None and entry.span is not None
+    }

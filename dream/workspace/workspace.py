@@ -1,0 +1,403 @@
+"""The workspace: the directory with SOUL.md, USER.md and memory/, and everything in it by its name."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dream import trust
+from dream.door import check_folder, contents, make_folder
+from dream.errors import GitError, WorkspaceError
+from dream.models import MEMORY_FILES, Diagnostic, Entry, MemoryFile, Proposal, Rejected, Report
+from dream.settings import PROMPTS, REACHING, Settings, is_trusted, load, reaching
+from dream.versions import handedits, log, transaction
+from dream.versions.handedits import Place
+from dream.versions.objects import STATE
+from dream.workspace import places, review_files
+from dream.workspace.files import check_plain, explained, read_bytes, read_text, replace_file
+
+if TYPE_CHECKING:
+    from dream.history.history import History
+    from dream.versions.store import GitStore
+    from dream.workspace.context import Count
+
+# The first commits of a workspace, made or adopted: dream's state and templates, then what a person had there.
+
+
+def begin(place: Place, templates: Mapping[str, bytes], now: datetime) -> str:
+    """Give a workspace its repository and its first commit, and return HEAD.
+
+    First a commit of kind `init`: dream's own state as it lies there, the cursor of an adopted workspace too, so that
+    a restore knows it, and `templates` for the files that are missing. Then what is found there is the person's, a
+    commit of kind `hand`.
+    """
+    place.git.ensure()
+    transaction.recover(place)
+    for _ in range(transaction.ATTEMPTS):
+        head, present = place.git.snapshot()
+        there = {**handedits.read(place.root), **handedits.read_state(place.root)}
+        wanted = {path: data for path, data in templates.items() if path not in present and path not in there}
+        wanted |= {path: data for path, data in there.items() if path in STATE and present.get(path) != data}
+        if head is None or wanted:
+            _init(place, head, present, wanted, now)
+        elif handedits.commit(place, now).hand is None:
+            return head
+    raise GitError(transaction.BUSY)
+
+
+def _init(
+    place: Place, head: str | None, present: Mapping[str, bytes], wanted: Mapping[str, bytes], now: datetime
+) -> None:
+    """Commit `wanted`, which may be nothing, as kind `init`; does nothing where HEAD has moved."""
+    diff = place.git.compare({path: present[path] for path in wanted if path in present}, wanted)
+    new = handedits.written(place, wanted, log.build("init", diff.files), head, now)
+    old = {path: data if path in STATE else None for path, data in wanted.items()}
+    transaction.publish(place, head, new, old, wanted)
+
+
+DREAM_CURSOR = "memory/.dream_cursor"
+HISTORY = "HISTORY.md"  # nanobot's older log, in memory/
+INSTRUCTIONS = ("AGENTS.md", "HEARTBEAT.md", "IDENTITY.md", "TOOLS.md")  # for agents, at the root; no memory
+SHOWN = 4  # files that one sentence names
+SEEN_NOTES = "notes.json"  # in .dream/
+
+TEMPLATES: Mapping[str, bytes] = {
+    "SOUL.md": b"# Soul\n\nHow I behave.\n\n## Manner\n\n## Rules\n",
+    "USER.md": b"# User\n\nWho I work for, and what they prefer.\n\n## Person\n\n## Preferences\n\n## Plans\n",
+    "memory/MEMORY.md": (
+        b"# Memory\n\nWhat is true of the work.\n\n## Facts\n\n## Decisions\n\n## Solutions\n\n## Events\n"
+    ),
+}
+
+
+class Workspace:
+    """One workspace at `root`; nothing is read before it is asked for.
+
+    `report` is told of whatever in its files could not be used as it stands.
+    """
+
+    def __init__(self, root: Path | str, *, report: Report | None = None) -> None:
+        self.root = root = Path(root)
+        self.memory = root / "memory"
+        self.private = root / ".dream"
+        self._report = report
+
+    @classmethod
+    def create(cls, directory: Path | str, *, now: datetime | None = None, report: Report | None = None) -> Workspace:
+        """Make a workspace in `directory`, or adopt nanobot's, with its first commit at `now`; what is there stays.
+
+        An older HISTORY.md is taken into history as already dreamt, OpenClaw's daily notes (memory/YYYY-MM-DD.md) as
+        what is still to be dreamt, and its MEMORY.md begins ours. Doing it again changes nothing.
+        From then on it is trusted, unless settings that reach beyond it lay there already: see `trust`.
+        Raises GitError where git is not installed, before anything is made.
+        """
+        workspace = cls(places.absolute(directory), report=report)
+        workspace.complete(now or datetime.now(UTC))
+        if not workspace.is_trusted and not reaching(workspace.root, environ={}):
+            try:
+                workspace.trust()
+            except WorkspaceError as fault:
+                workspace._tell(str(trust.MARK), str(fault))
+        return workspace
+
+    def complete(self, now: datetime) -> None:
+        """Make what is missing of the workspace, its first commit too; what is there stays."""
+        from dream.versions import git
+
+        git.check_installed()
+        self._check_directories()
+        with explained("made", self.memory):
+            make_folder(self.memory)
+        for file in MEMORY_FILES:
+            check_plain(self.root / file)
+        self.make_private()
+        if not self.git.exists:
+            self.history.accept_losses(now=now)
+            self._take_over_memory()
+            self._tell_what_is_left()
+        self.take_in_notes(now)
+        begin(self, TEMPLATES, now)
+
+    @classmethod
+    def open(cls, directory: Path | str, *, report: Report | None = None) -> Workspace:
+        """Open the workspace in `directory`; raises WorkspaceError where there is none, or memory/ is a link."""
+        root = places.absolute(directory)
+        if not places.is_workspace(root):
+            raise WorkspaceError(f"{root} is no workspace; make one with `dream init {root}`.")
+        workspace = cls(root, report=report)
+        workspace._check_directories()
+        workspace.make_private()
+        return workspace
+
+    @classmethod
+    def find(cls, start: Path, environ: Mapping[str, str], *, report: Report | None = None) -> Workspace:
+        """Open the workspace that DREAM_WORKSPACE names, else the nearest from `start` upwards, else the default.
+
+        Raises WorkspaceError where there is none.
+        """
+        found = places.find(start, environ)
+        if found is None:
+            raise WorkspaceError(
+                f"There is no workspace at {places.absolute(start)} or above it; make one with `dream init`."
+            )
+        return cls.open(found, report=report)
+
+    @staticmethod
+    def default(environ: Mapping[str, str] | None = None) -> Path:
+        """Return where `dream init` without a directory makes one: DREAM_WORKSPACE, else ~/.dream/workspace."""
+        return places.default(environ or {})
+
+    @cached_property
+    def history(self) -> History:
+        """The log of this workspace."""
+        from dream.history.history import History
+
+        settings = self.settings(using=())
+        return History(
+            self.memory,
+            private=self.private,
+            durable=settings.durable,
+            report=self._report,
+            zone=settings.zone() if settings.timezone else None,
+            committed=self._committed_cursor,
+        )
+
+    @cached_property
+    def git(self) -> GitStore:
+        """The versions of this workspace."""
+        from dream.versions.store import GitStore
+
+        return GitStore(self.root, self.private)
+
+    @property
+    def prompts(self) -> Path | None:
+        """The folder whose files replace the shipped prompts; None where the workspace is not trusted."""
+        folder = self.root / PROMPTS
+        return folder if folder.is_dir() and self.is_trusted else None
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether this user has made, adopted or accepted the workspace on this machine."""
+        return is_trusted(self.root)
+
+    def trust(self) -> None:
+        """Accept what the workspace's own files say, now and later; noted in the user's state directory.
+
+        Raises WorkspaceError where that cannot be written.
+        """
+        self.make_private()
+        replace_file(self.root / trust.MARK, trust.note(self.root, trust.state_directory(os.environ)))
+
+    def settings(self, *, flags: Mapping[str, object] | None = None, using: Collection[str] = REACHING) -> Settings:
+        """Read the settings: flags, then environment, then dream.toml, then defaults. Raises SettingsError.
+
+        Raises Untrusted where, of what the caller goes by, a workspace that is not trusted names something itself;
+        what is not in `using` is left out then.
+        """
+        return load(self.root, flags=flags, using=using)
+
+    def read_file(self, name: MemoryFile) -> str:
+        """Return the text of a memory file as it stands; "" where it is missing.
+
+        Raises WorkspaceError when it is a link, a directory or not UTF-8.
+        """
+        check_plain(self.root / name)
+        return read_text(self.root / name)
+
+    def dream_cursor(self) -> int:
+        """Return the last entry dreamt; 0 before the first dream.
+
+        A file that is missing, damaged, or names an entry that there never was is reported, and what the last commit
+        says counts: else the entries up to there would be passed over in silence.
+        """
+        data = read_bytes(self.root / DREAM_CURSOR)
+        cursor = _cursor(data or b"")
+        if cursor is not None and (cursor == 0 or self._is_entry(cursor)):
+            return cursor
+        committed = self._committed_cursor()
+        if data is not None and not data.strip() and not committed:
+            return 0  # as nanobot makes the file
+        if cursor != committed and (data is not None or committed):
+            what = "is missing" if data is None else f"holds {data[:40]!r} instead of the cursor of an entry"
+            self._tell(DREAM_CURSOR, f"{what}; taken from the last commit: {committed}")
+        return committed
+
+    def pending(self) -> list[Proposal]:
+        """Return the edits that wait for a person."""
+        return review_files.parse_pending(read_bytes(self.root / review_files.PENDING) or b"", self._report)
+
+    def rejected(self) -> list[Rejected]:
+        """Return the facts that a person took back."""
+        return review_files.parse_rejected(read_bytes(self.root / review_files.REJECTED) or b"", self._report)
+
+    def context(self, tokens: int, *, session: str | None = None, beside: str = "", count: Count | None = None) -> str:
+        """Return memory for an agent's system prompt, at most `tokens` long by `count` (None: the estimate).
+
+        The three files first, then what was not dreamt yet: the newest of it, in order; at the end what waits for
+        review. With `session`, only what
+        was said in that session or noted directly is shown of the latter. What stands in `beside`, a text that the
+        same prompt holds, as `Session.summary` gives it, is not shown twice; rules of SOUL.md always are.
+        """
+        from dream.history.records import estimate
+        from dream.workspace import context
+
+        texts = {file: self.read_file(file) for file in MEMORY_FILES}
+        texts = {file: text for file, text in texts.items() if not _only_began(file, text)}
+        if beside:
+            texts |= {file: context.unsaid(text, beside) for file, text in texts.items() if file != "SOUL.md"}
+        undreamt = context.undreamt(self.history.backwards(), self.dream_cursor(), session, beside)
+        return context.block(texts, undreamt, tokens, count or estimate, context.waiting(self.pending()))
+
+    def take_in_notes(self, now: datetime) -> list[Entry]:
+        """Append to history what HISTORY.md and daily notes hold and it doesn't; return it. The files stay.
+
+        What HISTORY.md held at first counts as dreamt, what was written to it since does not. A file that is as it
+        was the last time is not opened.
+        """
+        from dream.history import legacy
+
+        seen, taken = self._seen_notes(), list[Entry]()
+        for name, path in self._noted().items():
+            status = path.stat()
+            if seen.get(name) == (stamp := [status.st_size, status.st_mtime_ns]):
+                continue
+            session, later = f"openclaw:memory/{name}", ""
+            if name == HISTORY:
+                session, later = legacy.SESSION, legacy.LATER
+            day = legacy.day_of(name)
+            new = self.history.import_notes(path, now=now, session=session, later=later, day=day)
+            if new:
+                dreamt = ", as dreamt before" if new[0].session == legacy.SESSION else ""
+                count = "1 entry" if len(new) == 1 else f"{len(new)} entries"
+                self._tell(f"memory/{name}", f"{count} of it went into history{dreamt}")
+            taken += new
+            seen[name] = stamp
+        if seen != self._seen_notes():
+            self._pass_over_dreamt()
+            replace_file(self.private / SEEN_NOTES, json.dumps(seen).encode(), durable=False)
+        return taken
+
+    def _seen_notes(self) -> dict[str, list[int]]:
+        """Return size and time, in ns, of each file of notes as it was when all of it was in history."""
+        try:
+            return dict(json.loads(read_bytes(self.private / SEEN_NOTES) or b"{}"))
+        except (ValueError, TypeError):
+            return {}
+
+    def _take_over_memory(self) -> None:
+        """Begin memory/MEMORY.md with OpenClaw's, which lies at the root; where both are there, say that it is left."""
+        theirs = read_bytes(self.root / "MEMORY.md") if (self.root / "MEMORY.md").is_file() else None
+        ours = self.root / "memory/MEMORY.md"
+        if theirs is None or not theirs.strip():
+            return
+        if ours.exists():
+            self._tell("MEMORY.md", "is not read, for memory/MEMORY.md is there too; move into that what should stay")
+        else:
+            replace_file(ours, theirs)
+            self._tell("MEMORY.md", "was copied to memory/MEMORY.md, which is read and written from now on")
+
+    def _tell_what_is_left(self) -> None:
+        """Name the Markdown of other programs that is not taken: instructions of agents, and notes without a day."""
+        notes = [path for path in sorted(self.memory.glob("*.md")) if path.name not in ("MEMORY.md", *self._noted())]
+        found = [path for path in (*(self.root / name for name in INSTRUCTIONS), *notes) if path.is_file()]
+        if found:
+            more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+            names = ", ".join(str(path.relative_to(self.root)) for path in found[:SHOWN]) + more
+            self._tell(
+                names, "not taken in: only MEMORY.md and notes of a day are; copy what should stay into MEMORY.md"
+            )
+
+    def make_private(self) -> None:
+        """Make the .dream directory, which no git repository takes notice of."""
+        ignore = self.private / ".gitignore"
+        if not ignore.exists():
+            replace_file(ignore, b"*\n")
+
+    def _check_directories(self) -> None:
+        """Refuse a link where a directory belongs, or anywhere in .dream: what is written would go elsewhere."""
+        for directory in (self.memory, self.memory / "archive", self.root / PROMPTS, self.private):
+            if directory.is_symlink():
+                raise WorkspaceError(
+                    f"{directory} is a symbolic link; put the directory itself there, or link the whole workspace."
+                )
+            with explained("used", directory), suppress(FileNotFoundError, NotADirectoryError):
+                check_folder(directory)
+        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(self.private) as entries:
+            for entry in entries:
+                if entry.is_symlink():
+                    raise WorkspaceError(f"{entry.path} is a symbolic link; take it away, dream makes its own.")
+
+    def _noted(self) -> dict[str, Path]:
+        """Return the Markdown files in which other programs keep history, by name: HISTORY.md and daily notes."""
+        from dream.history.legacy import NOTES
+
+        with explained("read", self.memory):
+            found = sorted(path.name for path in self.memory.iterdir()) if self.memory.is_dir() else []
+        names = [name for name in found if name == HISTORY or NOTES.fullmatch(name)]
+        return {name: self.memory / name for name in names if (self.memory / name).is_file()}
+
+    def _pass_over_dreamt(self) -> None:
+        """Move the dreams' cursor past what HISTORY.md held at first, so that it is not dreamt again."""
+        from dream.history.legacy import SESSION
+
+        dreamt = cursor = self.dream_cursor()
+        for entry in self.history.after(dreamt):
+            if entry.session != SESSION:
+                break
+            cursor = entry.cursor
+        if cursor > dreamt:
+            replace_file(self.root / DREAM_CURSOR, b"%d\n" % cursor)
+
+    def _is_entry(self, cursor: int) -> bool:
+        """Tell whether history has this entry, or has none at all: what is appended then comes behind it."""
+        newest = next(self.history.backwards(), None)
+        return newest is None or newest.cursor == cursor or bool(self.history.between(cursor, cursor))
+
+    def _committed_cursor(self) -> int:
+        try:
+            if not self.git.exists or self.git.head() is None:
+                return 0
+            data = self.git.read("HEAD", DREAM_CURSOR)
+        except GitError as fault:
+            self._tell(DREAM_CURSOR, f"could not be read from the last commit: {fault}")
+            return 0
+        return _cursor(data or b"") or 0
+
+    def _tell(self, file: str, text: str) -> None:
+        if self._report is not None:
+            self._report(Diagnostic(file, 0, text))
+
+
+def _only_began(file: MemoryFile, text: str) -> bool:
+    """Tell whether a file says no more than it did when the workspace was made."""
+    began = TEMPLATES[file].decode("utf-8").splitlines()
+    return all(line in began for line in text.splitlines() if line.strip())
+
+
+def _cursor(data: bytes) -> int | None:
+    """Read a cursor file's content; None where it holds anything but one whole number."""
+    text = data.strip()
+    return int(text) if text.isdigit() and len(text) < 20 else None
+
+
+# Memory files that are not there, or hold nothing: a dream goes on without them, and a person should know.
+
+
+def absent(root: Path) -> list[str]:
+    """Say of each memory file at `root` that is missing or empty that it is, and what to do; reads and never writes."""
+    told = []
+    for name in MEMORY_FILES:
+        try:
+            if not contents(root / name).strip():
+                told.append(f"{name} is empty; where that was not meant, `dream log` shows what to restore.")
+        except FileNotFoundError:
+            told.append(f"{name} is missing; where that was not meant, `dream log` shows what to restore.")
+        except OSError:
+            continue  # whoever needs the file says why it cannot be read
+    return told
