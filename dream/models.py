@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import zip_longest
 from typing import Literal
 
 # The values that the stages hand to each other. Frozen, and free of behaviour that touches the world.
@@ -43,15 +44,33 @@ class Message:
     whole: str = ""
 
 
+# Who said a line of an entry, and the field of its row in history that numbers those lines, from 1.
+VOICES = {
+    "u": "by_user",  # the user's own messages bear it out
+    "o": "by_others",  # only a tool's output or pasted text bears it out
+    "t": "by_tool",  # a tool said it first, even if the agent repeats it
+    "p": "by_paste",  # so did pasted text
+}
+
+
+def voices(content: str, numbers: Mapping[str, Iterable[int]]) -> tuple[str, ...]:
+    """Return the voices of each line of `content` from the `numbers` of the lines, from 1, of each voice."""
+    codes = [""] * (content.count("\n") + 1)
+    for voice, lines in numbers.items():
+        for number in lines:
+            if number <= len(codes):
+                codes[number - 1] += voice
+    return tuple(codes) if any(codes) else ()
+
+
 @dataclass(frozen=True, slots=True)
 class NewEntry:
     """A history entry that has no cursor yet.
 
     `span` is the half-open range of message positions in `session` that this entry stands for. `ids` are the
     digests of those messages' identities, joined, and `prefix` is the digest of all from the session's first to the
-    end of the span; both are empty where nobody knows the identities. `by_user` are the numbers, from 1, of the lines
-    that the user's own messages bear out, `by_others` of those that only a tool's output or pasted text does, `by_tool`
-    and `by_paste` of those that either said first, even if the agent repeats them; empty also where nobody looked.
+    end of the span; both are empty where nobody knows the identities. `voices` tells for each line who said it, in
+    the letters of VOICES; it is empty where nobody looked, and where nothing is known of any line.
     `said` is when the last of its messages was, aware, where that is known. `rests` holds for each line who vouches
     for it and the positions of the messages that it rests on, `u118,120`: u the user, a the agent, t a tool, p what
     the user pasted, ? nobody known; empty where no summary was cited.
@@ -65,34 +84,22 @@ class NewEntry:
     model: str | None = None
     ids: str = ""
     prefix: str = ""
-    by_user: tuple[int, ...] = ()
-    by_others: tuple[int, ...] = ()
-    by_tool: tuple[int, ...] = ()
-    by_paste: tuple[int, ...] = ()
+    voices: tuple[str, ...] = ()
     said: datetime | None = None
     rests: tuple[str, ...] = ()
 
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """Yield each line of the content with its voices; of a note, all of which the user said, `u`."""
+        known = () if self.kind == "note" else self.voices
+        return zip_longest(self.content.split("\n"), known, fillvalue="u" if self.kind == "note" else "")
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry(NewEntry):
     """One line of history. `at` is aware; `cursor` is positive, strictly increasing and never reused."""
 
     cursor: int
     at: datetime
-    kind: Kind
-    content: str
-    session: str | None = None
-    span: tuple[int, int] | None = None
-    tokens: int = 0
-    model: str | None = None
-    ids: str = ""
-    prefix: str = ""
-    by_user: tuple[int, ...] = ()
-    by_others: tuple[int, ...] = ()
-    by_tool: tuple[int, ...] = ()
-    by_paste: tuple[int, ...] = ()
-    said: datetime | None = None
-    rests: tuple[str, ...] = ()
 
     @property
     def when(self) -> datetime:

@@ -16,6 +16,7 @@ from dream.dreaming.excerpt import Brief
 from dream.dreaming.phase1 import SCHEMA
 from dream.errors import ModelError, ModelUnavailable, SpendingLimit
 from dream.history.history import History
+from dream.history.records import entry_of
 from dream.llm.batch import SHARE, BatchDoor, Batched, NoteTaker, Request, provider
 from dream.llm.model import Completion, Model
 from dream.llm.open import open_model
@@ -253,10 +254,7 @@ class _Unwritten(History):
     """History as it is, to which nothing is added."""
 
     def append(self, new: Sequence[NewEntry], *, now: datetime) -> list[Entry]:
-        return [
-            Entry(number, now, one.kind, one.content, one.session, one.span, ids=one.ids, prefix=one.prefix)
-            for number, one in enumerate(new, self.last_cursor() + 1)
-        ]
+        return [entry_of(one, number, now) for number, one in enumerate(new, self.last_cursor() + 1)]
 
 
 def _plain(answer: Completion) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from dream.door import contents
 from dream.errors import AnswerUnusable, ModelError, ModelInaccessible, ModelUnavailable, PromptTooLong, SpendingLimit
 from dream.language.words import coverage
 from dream.llm.model import ChatMessage, Completion, Model
-from dream.models import Diagnostic, Kept, Message, NewEntry, Report, Usage
+from dream.models import Diagnostic, Kept, Message, NewEntry, Report, Usage, voices
 from dream.provenance import citing, user
 from dream.provenance.citing import without_citation
 from dream.provenance.user import QUOTE, by_others, by_user
@@ -121,20 +121,21 @@ def _check_size(lines: list[str], conversation: str, most: int, count: Callable[
 
 
 def attributed(entry: NewEntry, messages: Sequence[Message]) -> NewEntry:
-    """Return `entry` with the numbers of its lines that the user said, and of those that others did.
+    """Return `entry` with the voices of its lines: what the user said, and what others did.
 
     The user's own sentences, which code has put under the lines that rest on them, are theirs whatever else.
     """
     by_tool, by_paste = user.sources(entry.content, messages)
+    others = {"o": by_others(entry.content, messages), "t": by_tool, "p": by_paste}
     rows = enumerate(entry.content.split("\n"), start=1)
     quotes = {number for number, row in rows if entry.rests and row.startswith(QUOTE)}
-    return replace(
-        entry,
-        by_user=tuple(sorted({*by_user(entry.content, messages), *quotes})),
-        by_others=tuple(number for number in by_others(entry.content, messages) if number not in quotes),
-        by_tool=tuple(number for number in by_tool if number not in quotes),
-        by_paste=tuple(number for number in by_paste if number not in quotes),
-    )
+    theirs = {voice: set(numbers) - quotes for voice, numbers in others.items()}
+    return replace(entry, voices=voices(entry.content, {"u": quotes.union(by_user(entry.content, messages)), **theirs}))
+
+
+def _not_by_user(entry: NewEntry) -> NewEntry:
+    """Return `entry` as one of which the user said nothing themselves."""
+    return replace(entry, voices=tuple(code.replace("u", "") for code in entry.voices))
 
 
 # `[RAW]`: the messages themselves, where no summary can be had; in full, over as many entries as they need.
@@ -167,8 +168,7 @@ def _attributed(entry: NewEntry, items: Sequence[Item], group: Sequence[Item]) -
     """Name who said which line; on a page that only tools filled, nobody need be looked for."""
     if any(piece.message.role != "tool" for piece in group):
         return attributed(entry, _beside(items, group))
-    numbers = tuple(range(2, entry.content.count("\n") + 2))  # all but the first line, which is ours
-    return replace(entry, by_others=numbers, by_tool=numbers)
+    return replace(entry, voices=("", *["ot"] * entry.content.count("\n")))  # the first line is ours
 
 
 def _beside(items: Sequence[Item], group: Sequence[Item]) -> list[Message]:
@@ -394,7 +394,7 @@ class Summariser:
         batch = _joined(self._in_parts(key, items[0], budget, halvings))
         if not items[0].message.whole or all(entry.kind != "raw" for entry in batch.entries):
             return batch
-        return replace(batch, entries=tuple(replace(entry, by_user=()) for entry in self._kept(key, items)))
+        return replace(batch, entries=tuple(map(_not_by_user, self._kept(key, items))))
 
     def _kept(self, key: str, items: Sequence[Item]) -> list[NewEntry]:
         return entries(
@@ -405,7 +405,7 @@ class Summariser:
         for part in cut.parts(item, budget, lambda message: self._tokens(item.position, message)):
             for batch in self._fitting(key, [part], halvings):
                 # So long a message is pasted, also where its last part is short: none of it is the user's own saying.
-                yield replace(batch, entries=tuple(replace(entry, by_user=()) for entry in batch.entries))
+                yield replace(batch, entries=tuple(map(_not_by_user, batch.entries)))
 
     def _summary(self, key: str, items: Sequence[Item]) -> Batch:
         """Ask for a summary of `items`, twice at the most; raises PromptTooLong and ModelInaccessible."""

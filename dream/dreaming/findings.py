@@ -110,14 +110,15 @@ def told(entries: Iterable[Entry]) -> dict[int, Told]:
     """Return, by cursor, the lines of entries by who said them first; what nobody looked into counts as first-hand."""
     found: dict[int, Told] = {}
     for entry in entries:
-        source: dict[int, Source] = dict.fromkeys(entry.by_tool, "tool")
-        source |= dict.fromkeys(entry.by_paste, "paste")
-        numbered = [(number, line) for number, line in enumerate(entry.content.split("\n"), start=1) if line.strip()]
+        told = [(line, _first_said_by(voices)) for line, voices in entry.lines() if line.strip()]
         found[entry.cursor] = Told(
-            tuple((line, source[number]) for number, line in numbered if number in source),
-            tuple(line for number, line in numbered if number not in source),
+            tuple((line, source) for line, source in told if source), tuple(line for line, source in told if not source)
         )
     return found
+
+
+def _first_said_by(voices: str) -> Source | None:
+    return "paste" if "p" in voices else "tool" if "t" in voices else None
 
 
 def with_sources(edit: Edit, here: Sequence[str], cursors: Iterable[int], known: Mapping[int, Told]) -> str:

@@ -122,11 +122,7 @@ def late(entries: Iterable[Entry]) -> dict[int, datetime]:
 
 def others(entries: Iterable[Entry]) -> dict[int, tuple[str, ...]]:
     """Return, by cursor, the lines of entries that only a tool's output or pasted text bears out."""
-    found: dict[int, tuple[str, ...]] = {}
-    for entry in entries:
-        lines = entry.content.split("\n")
-        found[entry.cursor] = tuple(lines[number - 1] for number in entry.by_others if number <= len(lines))
-    return found
+    return {entry.cursor: tuple(line for line, voices in entry.lines() if "o" in voices) for entry in entries}
 
 
 def unvouched(entries: Iterable[Entry]) -> dict[int, tuple[str, ...]]:
@@ -140,22 +136,16 @@ def unvouched(entries: Iterable[Entry]) -> dict[int, tuple[str, ...]]:
 
 def said(entries: Iterable[Entry]) -> dict[int, tuple[str, ...]]:
     """Return, by cursor, the lines of entries that the user said: those found at consolidation, and all of a note."""
-    found: dict[int, tuple[str, ...]] = {}
-    for entry in entries:
-        lines = entry.content.split("\n")
-        numbers = range(1, len(lines) + 1) if entry.kind == "note" else entry.by_user
-        found[entry.cursor] = tuple(lines[number - 1] for number in numbers if number <= len(lines))
-    return found
+    return {entry.cursor: tuple(line for line, voices in entry.lines() if "u" in voices) for entry in entries}
 
 
 def wishes(entries: Iterable[Entry]) -> dict[int, tuple[Source, ...]]:
     """Return, by cursor, what the user said as sources of rules: their own sentences, or lines that say the same."""
     found: dict[int, tuple[Source, ...]] = {}
     for entry in entries:
-        rows = entry.content.split("\n")
-        numbers = range(1, len(rows) + 1) if entry.kind == "note" else entry.by_user
+        numbers = [number for number, (_, voices) in enumerate(entry.lines(), start=1) if "u" in voices]
         stands = entry.kind == "note" or entry.model == EMBEDDED
-        found[entry.cursor] = tuple(_sources(rows, [number for number in numbers if number <= len(rows)], stands))
+        found[entry.cursor] = tuple(_sources(entry.content.split("\n"), numbers, stands))
     return found
 
 

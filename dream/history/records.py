@@ -12,12 +12,13 @@ import json
 import math
 import re
 import zlib
+from dataclasses import fields
 from datetime import UTC, datetime, tzinfo
 from typing import Any, NamedTuple, get_args
 
 import orjson
 
-from dream.models import Entry, Kind, NewEntry
+from dream.models import VOICES, Entry, Kind, NewEntry, voices
 
 HIGHEST = 1 << 62  # cursors stay below; a larger number in a foreign line is no cursor
 KINDS = frozenset(get_args(Kind))
@@ -71,25 +72,13 @@ def entry_of(new: NewEntry, cursor: int, at: datetime) -> Entry:
     """Give `new` its cursor and time, its text made valid and its tokens estimated where they are not known."""
     content = clean(new.content)
     session = None if new.session is None else clean(new.session)
-    tokens = new.tokens or estimate(content)
+    known = {name: getattr(new, name) for name in _KNOWN}
     return Entry(
-        cursor,
-        at,
-        new.kind,
-        content,
-        session,
-        new.span,
-        tokens,
-        new.model,
-        new.ids,
-        new.prefix,
-        new.by_user,
-        new.by_others,
-        new.by_tool,
-        new.by_paste,
-        new.said,
-        new.rests,
+        content=content, session=session, tokens=new.tokens or estimate(content), cursor=cursor, at=at, **known
     )
+
+
+_KNOWN = [one.name for one in fields(NewEntry) if one.name not in ("content", "session", "tokens")]
 
 
 def outlined(entry: Entry) -> Outline:
@@ -122,8 +111,8 @@ def encode(entry: Entry, *, more: int = 0, before: bytes = FIRST) -> bytes:
     row["tokens"] = entry.tokens
     if entry.model is not None:
         row["model"] = entry.model
-    for name in ("by_user", "by_others", "by_tool", "by_paste"):
-        if numbers := getattr(entry, name):
+    for voice, name in VOICES.items() if entry.voices else ():
+        if numbers := [number for number, code in enumerate(entry.voices, start=1) if voice in code]:
             row[name] = numbers
     if entry.rests:
         row["rests"] = entry.rests
@@ -178,22 +167,19 @@ def decode(line: bytes, zone: tzinfo | None = None) -> Entry:
     model = row["model"] if isinstance(row.get("model"), str) else None
     ids, prefix = _identities(row, span)
     return Entry(
-        row["cursor"],
-        _time(row, zone),
-        kind,
-        content,
-        _session(row),
-        span,
-        _tokens(row),
-        model,
-        ids,
-        prefix,
-        _lines(row, "by_user"),
-        _lines(row, "by_others"),
-        _lines(row, "by_tool"),
-        _lines(row, "by_paste"),
-        None if (said := _time(row, zone, "said")) == NO_TIME else said,
-        _rests(row),
+        cursor=row["cursor"],
+        at=_time(row, zone),
+        kind=kind,
+        content=content,
+        session=_session(row),
+        span=span,
+        tokens=_tokens(row),
+        model=model,
+        ids=ids,
+        prefix=prefix,
+        voices=voices(content, {voice: _lines(row, name) for voice, name in VOICES.items() if name in row}),
+        said=None if (said := _time(row, zone, "said")) == NO_TIME else said,
+        rests=_rests(row),
     )
 
 

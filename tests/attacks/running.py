@@ -165,7 +165,7 @@ def unguarded(case: Case, *, embedded: bool) -> Result:
     if content == "(nothing)":
         return _result(case, BEFORE)
     entry = NewEntry("summary", content)
-    history = [Entry(1, NOW, entry.kind, entry.content)]
+    history = [Entry(entry.kind, entry.content, cursor=1, at=NOW)]
     if embedded:
         findings = phase1.analyse(history, BEFORE, model, brief)
     else:

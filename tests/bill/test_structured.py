@@ -17,7 +17,7 @@ from dream.models import Entry, Finding
 from dream.settings import Settings
 from tests.provider import Provider, fault, text
 
-ENTRY = Entry(41, datetime(2026, 11, 20, tzinfo=UTC), "summary", "- Moved to Tokyo")
+ENTRY = Entry("summary", "- Moved to Tokyo", cursor=41, at=datetime(2026, 11, 20, tzinfo=UTC))
 MOVED = {"file": "USER", "remove": False, "text": "Lives in Tokyo", "entries": [41]}
 LEFT = {"file": "USER", "remove": True, "text": "Lives in Osaka", "entries": [41]}
 FOUND = (Finding("USER.md", "Lives in Tokyo", (41,)), Finding("USER.md", "Lives in Osaka", (41,), remove=True))

@@ -76,7 +76,7 @@ TONGUES = {
 
 
 def entry(cursor: int, content: str) -> Entry:
-    return Entry(cursor, datetime(2026, 11, 20, 3, tzinfo=UTC), "summary", content)
+    return Entry("summary", content, cursor=cursor, at=datetime(2026, 11, 20, 3, tzinfo=UTC))
 
 
 @pytest.fixture(params=TONGUES)

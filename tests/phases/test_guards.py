@@ -37,7 +37,7 @@ def stopped(
             (),
             {1: by_user},
             others or {},
-            wishes=wishes([Entry(1, NOW, "summary", "\n".join(by_user), by_user=tuple(range(1, len(by_user) + 1)))]),
+            wishes=wishes([Entry("summary", "\n".join(by_user), voices=("u",) * len(by_user), cursor=1, at=NOW)]),
         ),
         Settings(),
     )
@@ -77,9 +77,9 @@ def test_a_heading_in_soul_is_an_ordinary_one_or_held() -> None:
 def test_notes_are_the_user_s_own_and_rows_of_other_programs_are_nobody_s() -> None:
     now = datetime(2026, 11, 21, tzinfo=UTC)
     entries = [
-        Entry(1, now, "note", "be brief\nplease"),
-        Entry(2, now, "summary", "- be brief"),
-        Entry(3, now, "summary", "- a\n- be brief", by_user=(2, 9)),
+        Entry("note", "be brief\nplease", cursor=1, at=now),
+        Entry("summary", "- be brief", cursor=2, at=now),
+        Entry("summary", "- a\n- be brief", voices=("", "u"), cursor=3, at=now),
     ]
     assert said(entries) == {1: ("be brief", "please"), 2: (), 3: ("- be brief",)}
 
@@ -189,5 +189,5 @@ def test_what_was_said_earlier_gives_way_to_what_was_said_later(old: str, new: s
 def test_late_is_what_was_written_more_than_a_day_after_it_was_said() -> None:
     now = datetime(2026, 11, 21, tzinfo=UTC)
     times = [None, now - timedelta(hours=23), now - timedelta(days=40)]
-    entries = [Entry(number, now, "summary", "- a", said=time) for number, time in enumerate(times, start=1)]
+    entries = [Entry("summary", "- a", said=time, cursor=number, at=now) for number, time in enumerate(times, start=1)]
     assert late(entries) == {3: times[2]}

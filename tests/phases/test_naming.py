@@ -9,9 +9,10 @@ from dream.dreaming.draft import Edit
 from dream.dreaming.editing import Editing
 from dream.dreaming.findings import told
 from dream.dreaming.guards import Protected, others, said
+from dream.history.records import entry_of
 from dream.language.similar import same_fact
 from dream.language.words import MARKS
-from dream.models import Entry, Finding, MemoryFile, Message, NewEntry
+from dream.models import Finding, MemoryFile, Message, NewEntry
 from dream.provenance.user import marked, names_source, sources
 from dream.settings import Settings
 from tests.attacks.running import NOW
@@ -29,9 +30,7 @@ def written(
 ) -> str:
     """Return the memory file after one edit that settles a finding of `line`."""
     new = attributed(NewEntry("summary", summary), messages)
-    entry = Entry(
-        1, NOW, "summary", summary, None, None, 1, None, "", "", new.by_user, new.by_others, new.by_tool, new.by_paste
-    )
+    entry = entry_of(new, 1, NOW)
     files: dict[MemoryFile, str] = {"SOUL.md": "", "USER.md": "", "memory/MEMORY.md": before}
     protected = Protected(files, {}, (), said([entry]), others([entry]), told([entry]))
     editing = Editing([Finding(file, line, (1,))], protected, Settings())

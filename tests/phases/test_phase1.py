@@ -22,7 +22,7 @@ BRIEF = Brief(Settings(), date(2026, 11, 21), UTC)
 
 
 def entry(cursor: int, content: str) -> Entry:
-    return Entry(cursor, NOW, "summary", content)
+    return Entry("summary", content, cursor=cursor, at=NOW)
 
 
 def test_findings_come_back_with_their_cursors() -> None:

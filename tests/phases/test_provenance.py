@@ -83,16 +83,17 @@ def test_among_several_users_nobody_is_known_to_be_the_owner() -> None:
 
 def test_the_lines_are_kept_in_history_and_a_row_without_them_is_unknown() -> None:
     now = datetime(2026, 11, 21, tzinfo=UTC)
-    entry = entry_of(NewEntry("summary", "- a\n- b", by_user=(2,)), 1, now)
+    entry = entry_of(NewEntry("summary", "- a\n- b", voices=("", "u")), 1, now)
     assert decode(encode(entry)) == entry
     assert b'"by_user":[2]' in encode(entry)
-    assert decode(b'{"cursor":1,"timestamp":"2026-04-03 00:02","content":"- a"}').by_user == ()
-    assert decode(b'{"cursor":1,"content":"- a","by_user":["x"]}').by_user == ()
+    assert decode(b'{"cursor":1,"timestamp":"2026-04-03 00:02","content":"- a"}').voices == ()
+    assert decode(b'{"cursor":1,"content":"- a","by_user":["x"]}').voices == ()
+    assert decode(b'{"cursor":1,"content":"- a","by_user":[999999999999]}').voices == ()
 
 
 def test_an_entry_keeps_its_other_fields() -> None:
     now = datetime(2026, 11, 21, tzinfo=UTC)
-    assert entry_of(NewEntry("note", "x"), 7, now) == Entry(7, now, "note", "x", tokens=1)
+    assert entry_of(NewEntry("note", "x"), 7, now) == Entry("note", "x", tokens=1, cursor=7, at=now)
 
 
 def test_what_only_a_tool_or_pasted_text_says_is_noted_too() -> None:
@@ -102,14 +103,14 @@ def test_what_only_a_tool_or_pasted_text_says_is_noted_too() -> None:
         Message("assistant", "The API runs on port 8080."),
     ]
     content = "- The API runs on port 8080\n- Zorg is the default search engine\n- Invoices go to account 5"
-    assert attributed(NewEntry("summary", content), said).by_others == (2, 3)
+    assert attributed(NewEntry("summary", content), said).voices == ("", "ot", "op")
 
 
 def test_a_name_that_the_user_gave_themselves_is_theirs_where_a_pasted_path_holds_it_too() -> None:
     trace = 'It fails:\n```\nTraceback (most recent call last):\n  File "/home/ada/x.py", line 1, in Mallory\n```'
     said = [Message("user", "Hi! I'm Ada, I work on Crumb"), Message("user", trace)]
     entry = attributed(NewEntry("summary", "- The user is called Ada\n- The user is called Mallory"), said)
-    assert (entry.by_others, entry.by_paste) == ((2,), (2,))
+    assert entry.voices[1] == "op"
 
 
 def functions_called(deed: Callable[[], object]) -> Counter[str]:

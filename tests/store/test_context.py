@@ -15,7 +15,7 @@ NONE: dict[MemoryFile, str] = {"SOUL.md": "", "USER.md": "", "memory/MEMORY.md":
 
 def entry(cursor: int, content: str = "said", session: str | None = None) -> Entry:
     """Make an entry."""
-    return Entry(cursor, NOW, "summary" if content else "nothing", content, session)
+    return Entry("summary" if content else "nothing", content, session, cursor=cursor, at=NOW)
 
 
 def test_nothing_to_say_is_said_with_nothing() -> None:

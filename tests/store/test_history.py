@@ -19,7 +19,7 @@ def test_an_appended_entry_is_read_back_whole(tmp_path: Path) -> None:
 
     appended = history(tmp_path).append([new], now=NOW)
 
-    expected = Entry(1, NOW, "summary", new.content, "claude-code:6f1e", (118, 164), 11, "openai/gpt-5-mini")
+    expected = Entry("summary", new.content, "claude-code:6f1e", (118, 164), 11, "openai/gpt-5-mini", cursor=1, at=NOW)
     assert appended == [expected]
     assert list(history(tmp_path).after(0)) == [expected]
 
@@ -207,9 +207,9 @@ def test_rows_of_nanobot_are_read(tmp_path: Path) -> None:
 
     at = datetime(2026, 4, 3, 0, 2, tzinfo=UTC)
     assert found == [
-        Entry(1, at, "summary", "- Likes tea", "telegram:1", None, 4),
-        Entry(2, at, "raw", "[RAW] 3 messages\nhi", None, None, 7),
-        Entry(3, at, "nothing", "", None, None, 3),
+        Entry("summary", "- Likes tea", "telegram:1", None, 4, cursor=1, at=at),
+        Entry("raw", "[RAW] 3 messages\nhi", None, None, 7, cursor=2, at=at),
+        Entry("nothing", "", None, None, 3, cursor=3, at=at),
     ]
 
 
