@@ -58,11 +58,12 @@ def listed(workspace: Workspace, limit: int | None = None, *, as_json: bool) -> 
     if as_json:
         output.emit([shapes.change(change) for change in changes])
         return
+    settings = group.read_settings(workspace, using=())
     if not changes:
         output.say("Nothing has changed yet. `dream run` makes the first change.")
     for change in changes:
         _line(change)
-    _spent(workspace, group.read_settings(workspace, using=()))
+    _spent(workspace, settings)
 
 
 def _line(change: Change) -> None:
