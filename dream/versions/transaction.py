@@ -126,17 +126,33 @@ def recover(place: Place) -> bool:
 
 
 def _finish(place: Place, found: handedits.Intent) -> None:
-    """Bring to disk what HEAD already says; where HEAD never got there, nothing was changed."""
+    """Bring to disk what HEAD already says; where HEAD never got there, nothing was changed.
+
+    Where a person's save since then doesn't merge, the commit is taken back: its entries are dreamt again, on theirs.
+    """
     git = place.git
     head = git.head()
-    if head == found.new or (head is not None and git.is_ancestor(found.new, head)):
-        old = git.read_all(found.old) if found.old else {}
-        new = git.read_all(found.new)
-        ready = {path: new.get(path) for path in found.files}
-        for path in ready:
-            _drop_second_name(place.root / path)
-        _bring_to_disk(place, {path: old.get(path) for path in ready}, ready, [])
-        git.refresh_index({path: new.get(path) for path in (*found.files, *found.index)}, found.new)
+    if head is None or not (head == found.new or git.is_ancestor(found.new, head)):
+        return
+    old = git.read_all(found.old) if found.old else {}
+    new = git.read_all(found.new)
+    ready = {path: new.get(path) for path in found.files}
+    for path in ready:
+        _drop_second_name(place.root / path)
+    placed: list[_Placed] = []
+    swapped = _has_state(place.root, old, ready)
+    held = _bring_to_disk(place, {path: old.get(path) for path in ready}, ready, placed)
+    if held and head == found.new and found.old and not swapped:
+        if not _take_back(place, found.old, found.new, placed):
+            raise GitError(BUSY)  # the intent stays, and the next command goes on from it
+        return
+    git.refresh_index({path: new.get(path) for path in (*found.files, *found.index)}, found.new)
+
+
+def _has_state(root: Path, old: Mapping[str, bytes], ready: Mapping[str, bytes | None]) -> bool:
+    """Return whether a commit's own state, which comes to disk last, is there: a person's save came after it all."""
+    state = [path for path, data in ready.items() if not is_memory(path) and data != old.get(path)]
+    return bool(state) and all(files.read_bytes(root / path) == ready[path] for path in state)
 
 
 def _drop_second_name(path: Path) -> None:
@@ -231,9 +247,12 @@ def _bring_to_disk(
     *,
     stop: bool = False,
 ) -> list[Held]:
-    """Write each file and note it in `placed`; with `stop`, no further than a save that doesn't merge."""
+    """Write each file, dream's own state last, and note it in `placed`.
+
+    With `stop`, no further than a save that doesn't merge.
+    """
     held = []
-    for path, wanted in ready.items():
+    for path, wanted in sorted(ready.items(), key=lambda item: not is_memory(item[0])):
         files.checkpoint(f"before swap of {path}")
         if is_memory(path):
             done = _swap_in(place.root, path, old.get(path), wanted)

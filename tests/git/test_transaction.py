@@ -229,3 +229,42 @@ def test_an_intent_that_never_reached_head_is_dropped(workspace: Workspace) -> N
     (workspace.private / "apply.json").write_bytes(b'{"old"')
     transaction.recover(workspace)
     assert state(workspace) == before
+
+
+def crash(instant: str, workspace: Workspace, wanted: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a dream of USER.md end at one instant, as a kill does."""
+
+    class Killed(BaseException): ...
+
+    def kill() -> None:
+        raise Killed
+
+    at(instant, kill, monkeypatch)
+    with pytest.raises(Killed):
+        dream(workspace, {"USER.md": wanted}, 3)
+    monkeypatch.undo()
+
+
+def test_a_commit_that_a_crash_cut_short_is_taken_back_where_a_person_saved_the_same_line(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head, before = add(workspace, "- Osaka", 1), read(workspace, "USER.md") or b""
+    crash("before swap of USER.md", workspace, before.replace(b"Osaka", b"Tokyo"), monkeypatch)
+    save(workspace, "USER.md", theirs := before.replace(b"Osaka", b"Kyoto"))
+    assert transaction.recover(workspace)
+    assert (workspace.git.head(), read(workspace, "USER.md"), read(workspace, CURSOR)) == (head, theirs, b"1\n")
+    again = dream(workspace, {"USER.md": theirs + b"- dreamt\n"}, 3)
+    assert [change.kind for change in workspace.git.log(3)] == ["dream", "hand", "dream"]
+    assert again.hand is not None
+
+
+def test_what_a_person_saves_over_a_commit_that_is_all_on_disk_is_theirs_and_the_commit_stays(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(workspace, "- Osaka", 1)
+    before = read(workspace, "USER.md") or b""
+    crash("before intent is removed", workspace, before.replace(b"Osaka", b"Tokyo"), monkeypatch)
+    dreamt = workspace.git.head()
+    save(workspace, "USER.md", theirs := before.replace(b"Osaka", b"Kyoto"))
+    assert transaction.recover(workspace)
+    assert (workspace.git.head(), read(workspace, "USER.md"), read(workspace, CURSOR)) == (dreamt, theirs, b"3\n")
