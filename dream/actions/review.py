@@ -7,10 +7,9 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import SequenceMatcher
-from itertools import zip_longest
 
 from dream.dreaming import findings
-from dream.dreaming.draft import Edit, EditError, added, gone, lines, replaced
+from dream.dreaming.draft import Edit, EditError, added, gone, lines, paired, replaced
 from dream.errors import AnswerUnusable, UsageError
 from dream.models import MEMORY_FILES, MemoryFile, Outcome, Proposal, Rejected
 from dream.versions import handedits, log, transaction
@@ -73,9 +72,7 @@ def part(proposal: Proposal, chosen: Collection[int]) -> tuple[Proposal, Proposa
 
 def _pairs(proposal: Proposal) -> list[tuple[str | None, str | None]]:
     """Pair the lines of both texts in their order; None stands for no line."""
-    old, new = proposal.old_text.splitlines(), proposal.new_text.splitlines()
-    opcodes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-    return [pair for _, first, last, start, end in opcodes for pair in zip_longest(old[first:last], new[start:end])]
+    return paired(proposal.old_text.splitlines(), proposal.new_text.splitlines())
 
 
 def _is_finding(before: str | None, after: str | None) -> bool:

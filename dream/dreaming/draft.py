@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import zip_longest
 
+from dream.language.words import coverage
 from dream.models import MEMORY_FILES, MemoryFile
 
 _KNOWN_PATHS: dict[str, MemoryFile] = {
@@ -105,6 +107,33 @@ def added(before: str, after: str) -> tuple[str, ...]:
 def lines(text: str) -> tuple[str, ...]:
     """List the lines of `text` that are not blank, without trailing white space."""
     return tuple(line.rstrip() for line in text.splitlines() if line.strip())
+
+
+def paired(old: Sequence[str], new: Sequence[str]) -> list[tuple[str | None, str | None]]:
+    """Pair the lines of two texts in their order, a changed line with the one most like it; None is no line."""
+    found: list[tuple[str | None, str | None]] = []
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    for _, first, last, start, end in matcher.get_opcodes():
+        if last - first > end - start:
+            found += [(before, after) for after, before in _aligned(new[start:end], old[first:last])]
+        else:
+            found += _aligned(old[first:last], new[start:end])
+    return found
+
+
+def _aligned(few: Sequence[str], many: Sequence[str]) -> list[tuple[str | None, str]]:
+    """Pair each of `few` lines with one of `many`, in order, so that the pairs have most words in common."""
+    if len(few) in {0, len(many)}:
+        return list(zip_longest(few, many))
+    # best[i]: the score of the first i of `few` among the lines of `many` so far, and their places.
+    best: list[tuple[float, tuple[int, ...]]] = [(0.0, ()), *[(-1.0, ())] * len(few)]
+    for place, line in enumerate(many):
+        for count in range(min(place + 1, len(few)), 0, -1):
+            score, places = best[count - 1]
+            if score >= 0 and score + (more := coverage(few[count - 1], line)) > best[count][0]:
+                best[count] = (score + more, (*places, place))
+    pairs = dict(zip(best[-1][1], few, strict=True))
+    return [(pairs.get(place), line) for place, line in enumerate(many)]
 
 
 def _appended(text: str, new: str, newline: str, file: MemoryFile) -> str:

@@ -6,10 +6,10 @@ about a finding counts only where the draft bears it out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from dream.dreaming.draft import Draft, Edit, EditError, gone, lines, plain_ends
+from dream.dreaming.draft import Draft, Edit, EditError, gone, lines, paired, plain_ends
 from dream.dreaming.findings import with_sources
 from dream.dreaming.guards import Case, Protected, Verdict, check, in_own_words
 from dream.language.similar import content_words, contradicts, coverage, differs, nearest, states
@@ -18,61 +18,116 @@ from dream.models import Finding, MemoryFile, Outcome, State
 from dream.redact import redact
 from dream.settings import Settings
 
-# Part an edit that inserts several lines, so that a guard stops the one it means and not its neighbours. Pure.
+# Part an edit into what can be judged by itself, so that a guard stops the line it means and not its neighbours. Pure.
 
 
-def parted(edit: Edit, findings: Sequence[Finding], stopped: Callable[[Edit], bool]) -> list[Edit]:
-    """Return the edit without the lines that are `stopped` by themselves, then one edit for each of those.
+WHOLE = ("loss", "review")  # guards that judge how much goes, or everything, and no line by itself
+TIED = 0.5  # of a line's words that another side of the edit must hold for the two to be one change
 
-    `findings` are all of the dream's; each that the edit names goes with the line that says most of it. An edit that
-    changes or removes lines, or all of whose lines are stopped, stays whole.
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """An edit as pairs of an old and a new line, and as `units`: the places of the pairs that stand or fall together.
+
+    A changed line and what takes its place are one unit, and so are lines that were merged or split, a list item
+    with what is indented below it, and a block of code.
     """
-    kept, new = _inserted(edit)
-    if len(new) < 2:
-        return [edit]
-    alone = {place: _only(edit, kept, new, [place]) for place in new}
-    bad = [place for place in new if stopped(alone[place])]
-    good = [place for place in new if place not in bad]
-    if not bad or not good:
-        return [edit]
-    lines = edit.new_text.splitlines()
-    goes_with = {number: _nearest(findings[number - 1].text, lines, new) for number in edit.findings}
 
-    def numbers(places: Sequence[int]) -> tuple[int, ...]:
-        return tuple(number for number in edit.findings if goes_with[number] in places) or edit.findings[:1]
+    edit: Edit
+    rows: tuple[tuple[str | None, str | None], ...]
+    units: tuple[tuple[int, ...], ...]
 
-    return [
-        replace(_only(edit, kept, new, good), findings=numbers(good)),
-        *(replace(alone[place], findings=numbers([place])) for place in bad),
-    ]
+    @classmethod
+    def of(cls, edit: Edit) -> Parts:
+        """Part an edit."""
+        rows = tuple(paired(_rows(edit.old_text), _rows(edit.new_text)))
+        return cls(edit, rows, tuple(_units(rows)))
+
+    def texts(self, unit: Collection[int]) -> tuple[str, str]:
+        """Return what a unit takes out, and what it puts in."""
+        old, new = zip(*(self.rows[place] for place in unit), strict=True)
+        return _text(old), _text(new)
+
+    def without(self, stopped: Collection[int]) -> Edit | None:
+        """Return the edit without the pairs at `stopped`, None where nothing is left of it."""
+        rows = self._left(stopped)
+        text = _text(rows)
+        ended = self.edit.new_text or self.edit.old_text
+        text += "\n" if text and ended.endswith("\n") else ""
+        changes = any(row != old for row, (old, _) in zip(rows, self.rows, strict=True))
+        return replace(self.edit, new_text=text) if changes else None
+
+    def alone(self, unit: Sequence[int], stopped: Collection[int], text: str) -> Edit:
+        """Return an edit that makes only the change of `unit`, in the file's `text` without those at `stopped`.
+
+        It names no more lines around it than it needs, so that it still fits when the others are decided.
+        """
+        left = self._left(stopped)
+        then = [self.rows[place][1] if place in unit else row for place, row in enumerate(left)]
+        first, last = unit[0], unit[-1] + 1
+        if (then[first] or "").startswith("#"):  # it stands above what is there below it
+            last = next((place + 1 for place in range(last, len(left)) if left[place]), last)
+        above = next((place for place in reversed(range(first)) if (self.rows[place][1] or "").strip()), first)
+        if left[above] is None and (self.rows[above][1] or "").startswith("#"):  # a new heading for this line alone
+            first = above
+            then[first:last] = [self.rows[place][1] for place in range(first, last)]
+        while (first, last) != (0, len(left)) and not _is_once(_text(left[first:last]), text):
+            first, last = (first - 1, last) if first else (first, last + 1)
+        return replace(self.edit, old_text=_text(left[first:last]), new_text=_text(then[first:last]))
+
+    def numbers(self, unit: Collection[int], findings: Sequence[Finding]) -> tuple[int, ...]:
+        """Return which of the edit's findings a unit, or several, settle: each goes with the unit that says most."""
+        said = [" ".join(self.texts(one)) for one in self.units]
+        shares = {n: [coverage(findings[n - 1].text, text) for text in said] for n in self.edit.findings}
+        nearest = {n: self.units[share.index(max(share))] for n, share in shares.items()}
+        return tuple(n for n in self.edit.findings if nearest[n][0] in unit) or self.edit.findings[:1]
+
+    def _left(self, stopped: Collection[int]) -> list[str | None]:
+        """Return the rows without the change at `stopped`, and without the new headings that nothing stands below."""
+        rows = [old if place in stopped else new for place, (old, new) in enumerate(self.rows)]
+        under = below = ""  # the row that is kept under this one, and the nearest that is not blank
+        for place in reversed(range(len(rows))):
+            row, is_new = rows[place] or "", self.rows[place][0] is None
+            stands_alone = not below or below.startswith("#") if row.startswith("#") else not row.strip() and not under
+            if is_new and stands_alone:
+                rows[place] = None
+            elif rows[place] is not None:
+                under, below = row.strip(), row if row.strip() else below
+        return rows
 
 
-def _inserted(edit: Edit) -> tuple[list[int], list[int]]:
-    """Return the places in `new_text` of the old lines and of the new ones; no new ones where an old one is missing."""
-    old = edit.old_text.splitlines()
-    kept: list[int] = []
-    new: list[int] = []
-    for place, line in enumerate(edit.new_text.splitlines()):
-        if old and line == old[0]:
-            kept.append(place)
-            old.pop(0)
-        elif line.strip() and not line.lstrip().startswith("#"):
-            new.append(place)
-    return (kept, []) if old else (kept, new)
+def _rows(text: str) -> list[str]:
+    return plain_ends(text).removesuffix("\n").split("\n") if text else []
 
 
-def _only(edit: Edit, kept: Sequence[int], new: Sequence[int], places: Sequence[int]) -> Edit:
-    """Return the edit with no new lines but those at `places`; headings and blank lines stay."""
-    drop = {place for place in new if place not in places}
-    lines = edit.new_text.splitlines(keepends=True)
-    text = "".join(line for place, line in enumerate(lines) if place not in drop)
-    if not edit.new_text.endswith("\n"):
-        text = text.removesuffix("\n")
-    return replace(edit, new_text=text)
+def _text(rows: Iterable[str | None]) -> str:
+    return "\n".join(row for row in rows if row is not None)
 
 
-def _nearest(fact: str, lines: Sequence[str], places: Sequence[int]) -> int:
-    return max(places, key=lambda place: (coverage(fact, lines[place]), -place))
+def _is_once(lines: str, text: str) -> bool:
+    return bool(lines.strip()) and f"\n{plain_ends(text)}\n".count(f"\n{lines}\n") == 1
+
+
+def _units(rows: Sequence[tuple[str | None, str | None]]) -> list[tuple[int, ...]]:
+    """Return the places of the changed pairs that belong together; blank lines belong to no unit."""
+    changed = [n for n, (old, new) in enumerate(rows) if old != new and ((old or "").strip() or (new or "").strip())]
+    home = {place: place for place in changed}
+    fenced = False
+    for place in changed:
+        new = rows[place][1] or ""
+        opens = new.lstrip().startswith(("```", "~~~"))
+        tied = (other for other in changed if other != place and _tied(rows[place], rows[other]))
+        mate = place - 1 if (fenced or new.startswith((" ", "\t"))) and place - 1 in home else next(tied, place)
+        fenced ^= opens
+        home = {one: home[mate] if of == home[place] else of for one, of in home.items()}
+    return [tuple(place for place in changed if home[place] == one) for one in dict.fromkeys(home.values())]
+
+
+def _tied(one: tuple[str | None, str | None], other: tuple[str | None, str | None]) -> bool:
+    """Return whether a line that only goes lives on in another's new one, or one that only comes was another's."""
+    if one[1] is None and other[1]:
+        return coverage(one[0] or "", other[1]) >= TIED
+    return one[0] is None and bool(other[0]) and coverage(one[1] or "", other[0] or "") >= TIED
 
 
 _CLAIMS_PRESENT = (
@@ -121,12 +176,12 @@ class Editing:
         self._seen.add(call)
         self._check_gone(edit)
         edit = self._in_own_words(edit)
-        edits = parted(edit, self.findings, lambda part: self._verdict(part, self.draft.edited(part)) is not None)
-        return "\n".join(self._made(part) for part in edits)
+        verdict = self._verdict(edit, self.draft, self.draft.edited(edit))
+        return self._made(edit) if verdict is None else self._made_in_part(edit, verdict)
 
     def _made(self, edit: Edit) -> str:
         then = self.draft.edited(edit)
-        verdict = self._verdict(edit, then)
+        verdict = self._verdict(edit, self.draft, then)
         if verdict is not None:
             return self._stopped(edit, verdict)
         self.draft = then
@@ -134,9 +189,39 @@ class Editing:
             self._decided.pop(number, None)
         return f"ok: {edit.file} edited"
 
-    def _verdict(self, edit: Edit, then: Draft) -> Verdict | None:
+    def _made_in_part(self, edit: Edit, whole: Verdict) -> str:
+        """Make what of an edit may be, and stop the rest: each line of it for its own reason."""
+        parts = Parts.of(edit)
+        judged = {unit: self._alone(edit, *parts.texts(unit)) for unit in parts.units}
+        stopped = {unit: verdict for unit, verdict in judged.items() if verdict is not None}
+        if not stopped or len(judged) == 1:
+            return self._stopped(edit, whole)
+        places = {place for unit in stopped for place in unit}
+        rest = parts.without(places)
+        answers = []
+        if rest is not None:
+            fine = {place for unit in judged if unit not in stopped for place in unit}
+            answers.append(self._made(replace(rest, findings=parts.numbers(fine, self.findings))))
+        mistakes = []
+        for unit, verdict in stopped.items():
+            own = parts.alone(unit, places, self.draft.texts[edit.file])
+            try:
+                answers.append(self._stopped(replace(own, findings=parts.numbers(unit, self.findings)), verdict))
+            except EditError as mistake:
+                mistakes.append(str(mistake))
+        if mistakes and rest is None:
+            raise EditError("; ".join(mistakes))
+        return "\n".join([*answers, *(f"left out: {mistake}" for mistake in mistakes)])
+
+    def _alone(self, edit: Edit, old: str, new: str) -> Verdict | None:
+        """Judge one change of an edit by itself."""
+        now, then = (Draft({**self.draft.texts, edit.file: text}) for text in (old, new))
+        verdict = self._verdict(edit, now, then)
+        return None if verdict is None or verdict.guard in WHOLE else verdict
+
+    def _verdict(self, edit: Edit, now: Draft, then: Draft) -> Verdict | None:
         findings = tuple(self._finding(number) for number in edit.findings)
-        return check(Case(edit, self.draft, then, findings), self._protected, self._settings)
+        return check(Case(edit, now, then, findings), self._protected, self._settings)
 
     def skip(self, number: int, reason: str) -> str:
         """Settle a finding without an edit; a claim that it stands already is checked against the draft."""
