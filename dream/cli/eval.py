@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,15 +11,15 @@ import click
 from dream.cli import group, output, show
 from dream.cli.group import DreamCommand
 from dream.cli.output import progress
-from dream.door import FOLDER, open_file
 from dream.errors import UsageError
 from dream.language.text import clean
 from dream.models import Step
 
 if TYPE_CHECKING:
-    from dream.eval.tables import Table
+    from dream.eval.report import Table
     from dream.settings import Settings
 
+FILE = click.Path(dir_okay=False, path_type=Path)
 NUMBER = 20  # characters; a column of shorter cells is one of numbers
 WIDEST = 60  # characters of a cell in a pipe; the JSON has all of it
 
@@ -30,8 +29,15 @@ WIDEST = 60  # characters of a cell in a pipe; the JSON has all of it
 @group.models
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N conversations.")
 @click.option("--tokens", metavar="N,N,…", help="The sizes of memory to measure. Default: 2000,4500,6100.")
-@click.option("--sittings", type=click.IntRange(min=4), default=24, metavar="N", help="The length of `planted`.")
-@click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Write each conversation's memory there.")
+@click.option(
+    "--sittings", type=click.IntRange(min=1), metavar="N", help="Only the first N sittings of each; `planted`: 24."
+)
+@click.option("--survive", is_flag=True, help="Also look for facts planted before 20 of the sittings: up to 24 more.")
+@click.option("--record", type=FILE, metavar="FILE", help="Append each model call to FILE; what it holds isn't asked.")
+@click.option("--replay", type=FILE, metavar="FILE", help="Answer model calls from FILE alone.")
+@click.option(
+    "--keep", type=click.Path(path_type=Path), metavar="DIR", help="Keep each conversation's workspace there."
+)
 @group.settings_of
 @group.as_json
 def command(
@@ -40,7 +46,10 @@ def command(
     pairs: tuple[str, ...],
     limit: int | None,
     tokens: str | None,
-    sittings: int,
+    sittings: int | None,
+    survive: bool,
+    record: Path | None,
+    replay: Path | None,
     keep: Path | None,
     directory: Path | None,
     as_json: bool,
@@ -57,24 +66,37 @@ def command(
     Examples:
       dream eval dialogues
       dream eval planted --model openai/gpt-5-mini --sittings 8 --limit 1
-      dream eval locomo10.json --limit 2 --json
+      dream eval locomo10.json --limit 2 --sittings 5 --json
+      dream eval dialogues --model openai/gpt-5-mini --record calls.jsonl
     """
-    from dream.eval import datasets, report, tables
+    from dream.eval import datasets, report
+    from dream.eval.recording import Recording
 
+    if record and replay:
+        raise UsageError("--record asks a model and --replay asks none: name one of them.")
+    recording = Recording(file, ask=record is not None) if (file := record or replay) else None
     settings = _settings(directory, model, pairs)
     sizes = _sizes(tokens) or report.SIZES
     conversations = datasets.load(dataset, limit=limit, sittings=sittings)
+    other = datasets.another(dataset, conversations[0], sittings=sittings) if len(conversations) == 1 else None
     with progress("reading", quiet=as_json) as shown:
         tell = (lambda what: shown(Step(what))) if shown else (lambda what: None)
-        found = report.evaluate(conversations, settings, sizes=sizes, tell=tell)
-    if keep is not None:
-        _write(keep, found.memories)
+        found = report.evaluate(
+            conversations,
+            settings,
+            sizes=sizes,
+            other=other,
+            survive=survive,
+            recording=recording,
+            keep=keep,
+            tell=tell,
+        )
     if as_json:
-        output.emit(tables.shape(found))
+        output.emit(report.shape(found))
         return
     measured = f"{show.counted(len(found.conversations), 'conversation')}, {show.counted(found.sessions, 'session')}"
     output.say(f"{measured}, model: {found.model}", bold=True)
-    for table in tables.tables(found):
+    for table in report.tables(found):
         _show(table)
 
 
@@ -96,17 +118,6 @@ def _sizes(tokens: str | None) -> tuple[int, ...]:
     if any(size <= 0 for size in sizes):
         raise UsageError(f"--tokens {tokens!r}: a size must be above 0.")
     return sizes
-
-
-def _write(folder: Path, memories: dict[str, str]) -> None:
-    try:
-        folder.mkdir(mode=FOLDER, parents=True, exist_ok=True)
-        for name, text in memories.items():
-            descriptor = open_file(folder / f"{name}.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(text)
-    except OSError as error:
-        raise UsageError(f"{folder} cannot be written to: {error.strerror}.") from error
 
 
 def _show(table: Table) -> None:

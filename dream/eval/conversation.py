@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
@@ -98,3 +98,21 @@ def last(text: str, tokens: int) -> str:
     if len(text) <= 4 * tokens:
         return text
     return text[-4 * tokens :].partition("\n")[2]
+
+
+def shortened(whole: Conversation, sittings: int) -> Conversation:
+    """Return the first sittings of a conversation, with what was asked and is to be found of them alone."""
+    if sittings >= len(whole.sessions):
+        return whole
+    sessions = whole.sessions[:sittings]
+    said = {message.id for session in sessions for message in session.messages}
+    text = dialog(sessions)
+    return replace(
+        whole,
+        sessions=sessions,
+        questions=tuple(one for one in whole.questions if one.evidence and said.issuperset(one.evidence)),
+        changes=tuple(one for one in whole.changes if one.new.casefold() in text.casefold()),
+        references={"whole dialog": text},
+        cited={name: ids & said for name, ids in whole.cited.items()},
+        gold=whole.gold and whole.gold.of(text),
+    )

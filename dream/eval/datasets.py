@@ -14,7 +14,7 @@ from typing import Any
 
 from dream.errors import UsageError
 from dream.eval import dialogues, metric, planted
-from dream.eval.conversation import Change, Conversation, Question, Session, dialog, last
+from dream.eval.conversation import Change, Conversation, Question, Session, dialog, last, shortened
 from dream.models import Message
 
 # Read LoCoMo (Maharana et al. 2024, snap-research/LoCoMo): two people, 19 to 32 dated sessions, questions.
@@ -189,16 +189,27 @@ DIALOGUES = "dialogues"
 _PROBES = ("probing_questions.json", "probing_questions/probing_questions.json")
 
 
-def load(dataset: str, *, limit: int | None, sittings: int) -> list[Conversation]:
-    """Read the conversations of `dataset`, at most `limit`. Raises UsageError for what is no dataset."""
+def load(dataset: str, *, limit: int | None = None, sittings: int | None = None) -> list[Conversation]:
+    """Read the conversations of `dataset`, at most `limit`, and of each the first `sittings` (of `planted` at least 4).
+
+    Raises UsageError for what is no dataset.
+    """
     name, _, half = dataset.partition(":")
     if name == PLANTED and (not half or half.isdigit()):
-        found = [planted.read(language, seed=int(half or 1), sittings=sittings) for language in planted.LANGUAGES]
-    elif name == DIALOGUES and half in ("", "seen", "unseen"):
+        length = sittings or planted.PLANTING + planted.OTHER
+        found = [planted.read(language, seed=int(half or 1), sittings=length) for language in planted.LANGUAGES]
+        return found[:limit]
+    if name == DIALOGUES and half in ("", "seen", "unseen"):
         found = dialogues.load(dialogues.SHIPPED, half)
     else:
         found = _read(Path(dataset))
-    return found[:limit]
+    return [shortened(one, sittings) if sittings else one for one in found[:limit]]
+
+
+def another(dataset: str, than: Conversation, *, sittings: int | None = None) -> Conversation:
+    """Return a conversation that gives chance where only one is evaluated: of the same dataset, else a planted one."""
+    others = (one for one in load(dataset, sittings=sittings) if one.name != than.name)
+    return next(others, None) or planted.read(sittings=sittings or len(than.sessions))
 
 
 def _read(path: Path) -> list[Conversation]:

@@ -14,7 +14,7 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
@@ -69,6 +69,15 @@ class Gold:
     changed: tuple[Row, ...]
     never: tuple[Row, ...]
     rules: tuple[Row, ...]
+
+    def of(self, text: str) -> Gold:
+        """Return the rows all of whose patterns match in `text`, the first part of the dialogue."""
+        said = unicodedata.normalize("NFKC", text)
+        kept, changed, never, rules = (
+            tuple(row for row in rows if _all((*row.patterns, *row.old), said))
+            for rows in (self.kept, self.changed, self.never, self.rules)
+        )
+        return replace(self, kept=kept, changed=changed, never=never, rules=rules)
 
 
 @dataclass(frozen=True, slots=True)

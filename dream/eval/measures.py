@@ -1,18 +1,22 @@
-"""The measures of a memory: retention, change, evidence, form, restraint and the bill."""
+"""The measures of a memory: retention, change, evidence, stability, survival, restraint and the bill."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from dream.eval import metric
-from dream.eval.conversation import Change, Conversation, Plant, Planted, Question
-from dream.eval.metric import content, find, mean, ready, words
-from dream.eval.scratch import JOBS, Asked, Remembered, shared
-from dream.models import Kept, Usage
-from dream.settings import Job
+from dream.eval.conversation import Change, Conversation, Fact, Plant, Planted, Question
+from dream.eval.metric import content, find, mean, ready
+from dream.eval.planted import PLANTING
+from dream.eval.scratch import Night, Remembered
+from dream.language.similar import same_fact
+from dream.models import Kept, MemoryFile, Usage
 from dream.workspace.trace import Origin, facts
+
+Texts = Sequence[Mapping[str, str]]  # of each conversation, by their kinds
 
 # Retention: how much of the gold answers stands in a text, by category, beside what chance gives.
 
@@ -35,7 +39,7 @@ class Share:
 class Retention:
     """The shares of one kind of text over all conversations. `tokens` is its mean size.
 
-    `chance` is None where there is only one conversation.
+    `chance` is None where there is no other conversation.
     """
 
     text: str
@@ -46,36 +50,33 @@ class Retention:
     retained: int  # questions all of whose answer's content words are there
 
 
-def retention(name: str, conversations: Sequence[Conversation], texts: Sequence[str]) -> Retention | None:
-    """Ask each conversation's questions of its text, and of the next conversation's; None without a question."""
-    own = [_asked(one.questions, text) for one, text in zip(conversations, texts, strict=True)]
-    other = [_asked(one.questions, text) for one, text in zip(conversations, [*texts[1:], *texts[:1]], strict=True)]
-    rows = [row for rows in own for row in rows]
-    if not rows:
-        return None
-    return Retention(
-        text=name,
-        tokens=sum(ready(text).tokens for text in texts) / len(texts),
-        questions=len(rows),
-        own=_shares_told(rows),
-        chance=_shares_told([row for rows in other for row in rows]) if len(texts) > 1 else None,
-        retained=sum(recall == 1 for _, recall, _ in rows),
-    )
+def retention(conversations: Sequence[Conversation], texts: Texts, others: Texts) -> Iterator[Retention]:
+    """Ask each conversation's questions of each kind of its text, and of another conversation's."""
+    for name in _kinds(texts) if any(one.questions for one in conversations) else ():
+        own = [text.get(name, "") for text in texts]
+        rows = _asked(conversations, own)
+        chance = _shares_told(_asked(conversations, [text.get(name, "") for text in others])) if others else None
+        tokens = sum(ready(text).tokens for text in own) / len(own)
+        retained = sum(recall == 1 for _, recall, _ in rows)
+        yield Retention(name, tokens, len(rows), _shares_told(rows), chance, retained)
+
+
+def _kinds(texts: Texts) -> Iterator[str]:
+    yield from dict.fromkeys(name for text in texts for name in text)
 
 
 _Row = tuple[str, float, bool]  # category, recall, whole
 
 
-def _asked(questions: Sequence[Question], text: str) -> list[_Row]:
-    known = ready(text)
-    found = [(question.category, find(question.answer, known)) for question in questions]
+def _asked(conversations: Sequence[Conversation], texts: Sequence[str]) -> list[_Row]:
+    asked = zip(conversations, map(ready, texts), strict=True)
+    found = [(one.category, find(one.answer, known)) for conversation, known in asked for one in conversation.questions]
     return [(category, one.recall, one.whole) for category, one in found]
 
 
 def _shares_told(rows: Sequence[_Row]) -> dict[str, Share]:
-    categories = dict.fromkeys([ALL, *(category for category, _, _ in rows)])
     shares = {}
-    for name in categories:
+    for name in dict.fromkeys([ALL, *(category for category, _, _ in rows)]):
         chosen = [(recall, whole) for category, recall, whole in rows if name in (ALL, category)]
         recall, whole = mean(recall for recall, _ in chosen), mean(whole for _, whole in chosen)
         shares[name] = Share(recall or 0.0, whole or 0.0)
@@ -118,23 +119,26 @@ class State:
     stale: bool
 
 
-def change(name: str, changes: Sequence[Sequence[Change]], texts: Sequence[str]) -> Changed | None:
-    """Judge the changes of each conversation on its text; the next conversation's text gives chance."""
-    judged = [(change, judge(change, text)) for own, text in zip(changes, texts, strict=True) for change in own]
-    if not judged:
-        return None
-    others = [*texts[1:], *texts[:1]]
-    lucky = [judge(change, text).there for own, text in zip(changes, others, strict=True) for change in own]
-    clean = [state for change, state in judged if change.old is not None]
-    return Changed(
-        text=name,
-        changes=len(judged),
-        clean=len(clean),
-        there=mean(state.there for _, state in judged) or 0.0,
-        current=mean(state.there and not state.stale for state in clean),
-        stale=mean(state.stale for state in clean),
-        chance_there=mean(lucky) if len(texts) > 1 else None,
-    )
+def change(conversations: Sequence[Conversation], texts: Texts, others: Texts) -> Iterator[Changed]:
+    """Judge the changes of each conversation on each kind of its text; another conversation's text gives chance."""
+    changes = [one.changes for one in conversations]
+    for name in _kinds(texts) if any(changes) else ():
+        judged = list(_judged(name, changes, texts))
+        clean = [state for change, state in judged if change.old is not None]
+        yield Changed(
+            text=name,
+            changes=len(judged),
+            clean=len(clean),
+            there=mean(state.there for _, state in judged) or 0.0,
+            current=mean(state.there and not state.stale for state in clean),
+            stale=mean(state.stale for state in clean),
+            chance_there=mean(state.there for _, state in _judged(name, changes, others)) if others else None,
+        )
+
+
+def _judged(name: str, changes: Sequence[Sequence[Change]], texts: Texts) -> Iterator[tuple[Change, State]]:
+    for own, text in zip(changes, texts, strict=True):
+        yield from ((one, judge(one, text.get(name, ""))) for one in own)
 
 
 def judge(change: Change, text: str) -> State:
@@ -152,11 +156,9 @@ def _told_as_true(change: Change, old: str, line: str) -> bool:
     return _PAST.search(line) is None
 
 
-# Evidence: do the lines that are still in memory lead back to the messages that answer a question?
-#
-# Two readings of "cited". By span: every message of a span that a line's finding rests on; a summary's span is often
-# a whole sitting, so this says only that the sitting is not forgotten. By message: of those, only the one that each
-# statement of the line is nearest to in its words; this compares with references that name single messages.
+# Evidence: do the lines that are still in memory lead back to the messages that answer a question? A finding's span is
+# often a whole sitting: cited is, of its messages, the one that each statement of the line is nearest to in its words.
+# So it compares with references that name single messages.
 
 
 # Of a statement's content words that must stand in a message. Of GPT-3.5's observations, which name their turn and are
@@ -171,58 +173,41 @@ class Evidence:
     """Shares in per cent of the questions whose evidence is cited: all of it, any of it."""
 
     text: str
-    tokens: int | None
     questions: int
     all: float
     any: float
 
 
-def evidence(remembered: Sequence[Remembered], sizes: Sequence[int]) -> list[Evidence]:
-    """Measure the memory at each size both ways, and the references that cite messages."""
-    found = []
+def evidence(remembered: Sequence[Remembered], sizes: Sequence[int]) -> Iterator[Evidence]:
+    """Measure the memory at each size, and the references that cite messages."""
+    questions = [one.conversation.questions for one in remembered]
     for size in sizes:
-        for name, cited in (("by message", _by_message), ("by span", _by_span)):
-            pairs = [(one.conversation.questions, set(cited(one, _shown(one, size)))) for one in remembered]
-            found.append(_shares(name, size, pairs))
-    names = dict.fromkeys(name for one in remembered for name in one.conversation.cited)
-    for name in names:
-        pairs = [(one.conversation.questions, set(one.conversation.cited.get(name, ()))) for one in remembered]
-        found.append(_shares(name, None, pairs))
-    return [one for one in found if one is not None]
+        yield from _shares(f"memory, {size:,}", questions, [set(_cited(one, size)) for one in remembered])
+    for name in dict.fromkeys(name for one in remembered for name in one.conversation.cited):
+        yield from _shares(name, questions, [one.conversation.cited.get(name, frozenset()) for one in remembered])
 
 
-def _shares(
-    name: str, size: int | None, pairs: Sequence[tuple[Sequence[Question], Collection[str]]]
-) -> Evidence | None:
+def _shares(name: str, asked: Sequence[Sequence[Question]], cited: Sequence[Collection[str]]) -> Iterator[Evidence]:
     rows = [
-        [message in cited for message in question.evidence]
-        for questions, cited in pairs
+        [message in known for message in question.evidence]
+        for questions, known in zip(asked, cited, strict=True)
         for question in questions
         if question.evidence
     ]
-    every, some = mean(all(row) for row in rows), mean(any(row) for row in rows)
-    return None if every is None or some is None else Evidence(name, size, len(rows), every, some)
+    if rows:
+        yield Evidence(name, len(rows), mean(map(all, rows)) or 0.0, mean(map(any, rows)) or 0.0)
 
 
-def _shown(one: Remembered, size: int) -> list[Origin]:
-    """Return the lines that an agent gets at this size."""
-    lines = set(one.contexts[size].splitlines())
-    return [origin for origin in one.origins if origin.line in lines]
-
-
-def _by_span(one: Remembered, origins: Sequence[Origin]) -> Iterator[str]:
-    for origin in origins:
-        yield from _messages(one.messages, origin)
-
-
-def _by_message(one: Remembered, origins: Sequence[Origin]) -> Iterator[str]:
+def _cited(one: Remembered, size: int) -> Iterator[str]:
+    """Yield the messages that the lines which an agent gets at this size cite."""
+    shown = set(one.contexts[size].splitlines())
     said = {
         message.id: content(f"{message.name or ''} {message.content}")
         for session in one.conversation.sessions
         for message in session.messages
         if message.id
     }
-    for origin in origins:
+    for origin in (origin for origin in one.origins if origin.line in shown):
         candidates = list(dict.fromkeys(_messages(one.messages, origin)))
         for statement in _STATEMENT.split(_DATE.sub("", origin.line)):
             wanted = content(statement)
@@ -242,59 +227,81 @@ def _messages(messages: Mapping[tuple[str, int], str], origin: Origin) -> Iterat
         yield from (messages[session, place] for place in range(first, end) if (session, place) in messages)
 
 
-# Form: does memory read like memory? Counted by signs that a person would stumble over; no model judges style.
-#
-# A sign is no proof. But a memory that gains retention and signs has become a heap.
-
-
-_YEAR = re.compile(r"\b(?:19|20)\d{2}\b|\d{4}年")
-_MARK = re.compile(r"^\s*[-*]\s+")
-_QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”")  # speaks to whoever was asked
-_SPEAKER = re.compile(r"^[A-Z][\w'’-]*(?: [A-Z][\w'’-]*)?: ")
-SIGNS: dict[str, re.Pattern[str]] = {
-    "speaks to somebody (you, your)": re.compile(r"\b(?:you|your|you're|you've)\b|[你您]", re.IGNORECASE),
-    "begins with what it refers back to (it, that, this)": re.compile(r"(?:it|that|this|those|these)\b", re.IGNORECASE),
-    "begins in the middle of a sentence": re.compile(r"[a-z]|的|[,;.)]"),
-    "is a quotation": re.compile(r".*[“「]"),
-    "asks or exclaims": re.compile(r".*[?!？！](?:\s*\([^()]*\))?$"),
-}
-_ANYWHERE = "speaks to somebody (you, your)"
+# Stability: nothing happens twice, and nothing stands there twice. Survival: planted facts after other material.
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
-    """Of all lines of memory: words a line, shares in per cent with a year and with three or more statements, signs."""
+class Stability:
+    """Counts over all conversations. `again_…`: what a second look at the same input did, which must be nothing.
 
+    `pairs` are pairs of lines that state nearly the same.
+    """
+
+    dreams: int
+    again_calls: int
+    again_commits: int
+    again_entries: int
+    again_files: int
     lines: int
-    words: float
-    dated: float
-    crowded: float
-    signs: dict[str, float]
-    examples: dict[str, str]
+    pairs: int
 
 
-def form(remembered: Sequence[Remembered]) -> Form:
-    """Look at every line that stands in memory at the end."""
-    lines = [_MARK.sub("", line) for one in remembered for text in one.files.values() for line in facts(text)]
-    signs = {name: [line for line in lines if _shows(name, line)] for name in SIGNS}
-    return Form(
-        lines=len(lines),
-        words=(mean(len(words(line)) for line in lines) or 0.0) / 100,
-        dated=_share(lines, (_YEAR.search(line) for line in lines)),
-        crowded=_share(lines, (line.count("; ") >= 2 for line in lines)),
-        signs={name: _share(lines, found) for name, found in signs.items()},
-        examples={name: min(found, key=len) for name, found in signs.items() if found},
+def stability(remembered: Sequence[Remembered]) -> Stability:
+    """Count over all conversations."""
+    again = [one.again for one in remembered]
+    lines = [[line for text in one.files.values() for line in facts(text)] for one in remembered]
+    return Stability(
+        dreams=sum(_dreams(one.nights) for one in remembered),
+        again_calls=sum(one.calls for one in again),
+        again_commits=sum(one.commits for one in again),
+        again_entries=sum(one.entries for one in again),
+        again_files=sum(one.files for one in again),
+        lines=sum(map(len, lines)),
+        pairs=sum(same_fact(one, other) for own in lines for one, other in combinations(own, 2)),
     )
 
 
-def _shows(name: str, line: str) -> bool:
-    said = _SPEAKER.sub("", _QUOTED.sub("", line) if name == _ANYWHERE else line)
-    found = SIGNS[name].search(said) if name == _ANYWHERE else SIGNS[name].match(said)
-    return found is not None
+def _dreams(nights: Sequence[Night]) -> int:
+    return sum(len(night.run.batches) for night in nights)
 
 
-def _share(lines: Sequence[str], found: Iterable[object]) -> float:
-    return 100 * sum(map(bool, found)) / max(1, len(lines))
+@dataclass(frozen=True, slots=True)
+class Survival:
+    """How many planted facts stand in memory after the sittings that planted them, and after `dreams` over others.
+
+    `lost` stood there at first and do not at the end, or only with the value that they had then; `never` did neither.
+    """
+
+    material: str
+    dreams: int
+    planted: int
+    before: int
+    after: int
+    lost: tuple[str, ...]
+    never: tuple[str, ...]
+
+
+def survival(material: str, facts: Conversation, nights: Sequence[Night]) -> Survival:
+    """Look for the planted facts after the nights that planted them, and after the last one."""
+    first, last = nights[PLANTING - 1].files, nights[-1].files
+    learnt = {fact.name for fact in facts.facts_first if held(fact, first)}
+    missing = [fact.name for fact in facts.facts if not held(fact, last)]
+    return Survival(
+        material=material,
+        dreams=_dreams(nights[PLANTING:]),
+        planted=len(facts.facts),
+        before=len(learnt),
+        after=len(facts.facts) - len(missing),
+        lost=tuple(name for name in missing if name in learnt),
+        never=tuple(name for name in missing if name not in learnt),
+    )
+
+
+def held(fact: Fact, files: Mapping[MemoryFile, str]) -> bool:
+    """Return whether one line of the memory files holds the fact."""
+    keys = [key.casefold().split("|") for key in fact.keys]
+    lines = (line.casefold() for text in files.values() for line in text.splitlines())
+    return any(all(any(form in line for form in forms) for forms in keys) for line in lines)
 
 
 # Restraint: what must not get into memory, and did.
@@ -345,31 +352,21 @@ def _planted(one: Remembered, kind: Plant) -> list[Planted]:
     return [plant for plant in one.conversation.planted if plant.kind == kind]
 
 
-# The bill: what it cost to remember, and how much of it a prompt cache can serve.
+# The bill: what it cost to remember.
 
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """What all conversations cost. `prefix`: by job, the share in per cent of a prompt that begins the one before."""
+    """What the nights of all conversations cost, and `all` that was asked: planted facts and second looks too."""
 
     conversations: int
     usage: Usage
+    all: Usage
     seconds: float
-    retained: int | None
-    prefix: dict[str, float]
     failures: tuple[str, ...]
 
-    @property
-    def tokens(self) -> int:
-        return self.usage.input_tokens + self.usage.output_tokens
 
-    @property
-    def tokens_per_fact(self) -> float | None:
-        """Tokens paid for each question that memory can answer."""
-        return self.tokens / self.retained if self.retained else None
-
-
-def bill(remembered: Sequence[Remembered], retained: int | None) -> Bill:
+def bill(remembered: Sequence[Remembered], everything: Usage) -> Bill:
     """Add up the nights."""
     nights = [night for one in remembered for night in one.nights]
     failed = [night.run.reason for night in nights if night.run.outcome == "failed"]
@@ -377,29 +374,12 @@ def bill(remembered: Sequence[Remembered], retained: int | None) -> Bill:
     return Bill(
         conversations=len(remembered),
         usage=sum((night.usage for night in nights), Usage()),
+        all=everything,
         seconds=sum(night.seconds for night in nights),
-        retained=retained,
-        prefix=dict(_prefixes(remembered)),
         failures=tuple(dict.fromkeys(failed)),
     )
 
 
 def kept(remembered: Sequence[Remembered]) -> Kept:
     """Add up the exact things that users said, and how many the summaries hold, before and after the tail."""
-    return sum((one.kept for one in remembered), Kept())
-
-
-def _prefixes(remembered: Sequence[Remembered]) -> Iterator[tuple[str, float]]:
-    """Compare, for each job, the first prompt of each night with that of the night before."""
-    for job in JOBS:
-        shares = [shared(_firsts(one, job)) for one in remembered]
-        found = [share for share in shares if share is not None]
-        if found:
-            yield job, 100 * sum(found) / len(found)
-
-
-def _firsts(one: Remembered, job: Job) -> Iterator[str]:
-    for night in one.nights:
-        first: Asked | None = next((asked for asked in night.asked if asked.job == job and asked.first), None)
-        if first is not None:
-            yield first.prompt
+    return sum((night.consolidated.kept for one in remembered for night in one.nights), Kept())

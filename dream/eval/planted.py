@@ -2,20 +2,26 @@
 
 28 facts in the first sittings; then other material, in which some of them change. Between them stand decoys (what
 might be taken for a fact and is none), noise, secrets and injections, none of which may get into memory.
+
+The sentences of a language stand in a TOML file, with slots: `{name}` is one value of the pool `name` for the whole
+conversation, `{city.2}` its second one, always another. `{n.60-180}` is a number, `{n}` the same one again; `{was}` is
+the number that a changed fact had before. `{date+40}` is the day forty days after the sitting, `{dates+40}` the ways to
+write it, as alternatives of a key.
 """
 
 from __future__ import annotations
 
 import random
+import re
 import string
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
-from dream.eval import templates
 from dream.eval.conversation import Change, Conversation, Fact, Planted, Question, Session, dialog, last
-from dream.eval.templates import Drawn, Say, Tongue
 from dream.models import Message, Role
 
 LANGUAGES = ("en", "zh")
@@ -26,12 +32,52 @@ _OTHER_EACH = 4  # statements of other material in one sitting
 _LETTERS = string.ascii_letters + string.digits
 
 
+_SLOT = re.compile(r"\{([a-z]+)(?:\.(\d+)(?:-(\d+))?|([+-]\d+))?\}")
+
+
 def read(
     language: str = "en", *, seed: int = 1, sittings: int = PLANTING + OTHER, begin: datetime = _BEGIN
 ) -> Conversation:
     """Generate one conversation of at least `PLANTING` sittings, the first of them at `begin`."""
-    sentences = Path(__file__).with_name(f"{language}.toml").read_text(encoding="utf-8")
-    return _Writer(language, templates.read(sentences), seed).conversation(max(PLANTING, sittings), begin)
+    return _Writer(language, _tongue(language), seed).conversation(max(PLANTING, sittings), begin)
+
+
+@dataclass(frozen=True, slots=True)
+class _Say:
+    """A fact, or how the fact `name` changes: the ways to say it, what one line of memory must hold of it, and the
+    question that it answers. Of a change, `old` is the answer before.
+    """
+
+    name: str
+    said: Sequence[str]
+    keys: Sequence[str]
+    question: str
+    answer: str
+    old: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Tongue:
+    """All sentences of one language, as they stand in its file."""
+
+    pools: Mapping[str, Sequence[str]]
+    facts: Sequence[_Say]
+    changes: Sequence[_Say]
+    other: Sequence[str]
+    decoys: Sequence[Sequence[str]]
+    noise: Sequence[Sequence[str]]
+    injections: Sequence[Sequence[str]]
+    secret: str
+    dates: str  # how a day is written
+    hello: Sequence[str]
+    reply: Sequence[str]
+    answers: Mapping[str, str]
+
+
+def _tongue(language: str) -> _Tongue:
+    table: dict[str, Any] = tomllib.loads(Path(__file__).with_name(f"{language}.toml").read_text(encoding="utf-8"))
+    said = {name: [_Say(*one) for one in table[name]] for name in ("facts", "changes")}
+    return _Tongue(**table | said)
 
 
 @dataclass(slots=True)
@@ -50,10 +96,10 @@ class _Sitting:
 class _Writer:
     """Writes one conversation; what is drawn once stays the same in all of it."""
 
-    def __init__(self, language: str, tongue: Tongue, seed: int) -> None:
+    def __init__(self, language: str, tongue: _Tongue, seed: int) -> None:
         self._tongue = tongue
         self._rng = random.Random(f"{language}-{seed}")  # noqa: S311 - the same text again, not a secret
-        self._drawn = Drawn(tongue, self._rng)
+        self._drawn = _Drawn(tongue, self._rng)
         self._name = f"planted-{language}-{seed}"
         self._numbers: dict[str, dict[str, int | None]] = {}
         self._facts: dict[str, Fact] = {}
@@ -88,22 +134,26 @@ class _Writer:
         sitting.say("assistant", rng.choice(tongue.reply))
         if sitting.number < PLANTING:
             for fact in tongue.facts[sitting.number :: PLANTING]:
-                self._fact(sitting, fact)
+                self._state(sitting, fact)
         else:
             self._other(sitting)
             self._change(sitting, sittings)
         self._disturb(sitting)
 
-    def _fact(self, sitting: _Sitting, say: Say) -> None:
+    def _state(self, sitting: _Sitting, say: _Say) -> None:
+        """Let the user say a fact, or how one has changed."""
         said = self._rng.choice(say.said)
-        numbers = {name: self._drawn.number(said, name) for name in ("n", "m")}
-        self._numbers[say.name] = numbers
-        identity = self._said(sitting, said, numbers)
-        self._expect(sitting, say.name, say.keys, numbers)
-        question = self._fill(sitting, say.question, numbers)
-        self._questions[say.name] = Question(
-            question, self._fill(sitting, say.answer, numbers), "said once", (identity,)
-        )
+        drawn = {name: self._drawn.number(said, name) for name in ("n", "m")}
+        numbers = drawn | {"was": self._numbers.setdefault(say.name, drawn)["n"]}
+        identity = sitting.say("user", self._fill(sitting, said, numbers))
+        sitting.say("assistant", self._rng.choice(self._tongue.reply))
+        self._facts[say.name] = Fact(say.name, tuple(self._fill(sitting, key, numbers) for key in say.keys))
+        self._first.setdefault(say.name, self._facts[say.name])
+        question, answer, old = (self._fill(sitting, text, numbers) for text in (say.question, say.answer, say.old))
+        category = "changed" if say.old else "said once"
+        self._questions[say.name] = Question(question, answer, category, (identity,))
+        if say.old:
+            self._changes.append(Change(question, answer, old))
 
     def _other(self, sitting: _Sitting) -> None:
         for text in self._rng.sample(list(self._tongue.other), _OTHER_EACH):
@@ -115,16 +165,8 @@ class _Writer:
         """Let a fact change; the changes are spread over the first half of the other material."""
         step = max(1, (sittings - PLANTING) // (2 * len(self._tongue.changes)))
         index, rest = divmod(sitting.number - PLANTING, step)
-        if rest or index >= len(self._tongue.changes):
-            return
-        change = self._tongue.changes[index]
-        said = self._rng.choice(change.said)
-        numbers = {"n": self._drawn.number(said, "n"), "was": self._numbers[change.name]["n"]}
-        identity = self._said(sitting, said, numbers)
-        self._expect(sitting, change.name, change.keys, numbers)
-        question, new, old = (self._fill(sitting, text, numbers) for text in (change.question, change.new, change.old))
-        self._changes.append(Change(question, new, old))
-        self._questions[change.name] = Question(question, new, "changed", (identity,))
+        if not rest and index < len(self._tongue.changes):
+            self._state(sitting, self._tongue.changes[index])
 
     def _disturb(self, sitting: _Sitting) -> None:
         """Say something that is not worth remembering, and now and then something that must not be."""
@@ -146,15 +188,6 @@ class _Writer:
         if planted not in self._planted:
             self._planted.append(planted)
 
-    def _said(self, sitting: _Sitting, text: str, numbers: dict[str, int | None]) -> str:
-        identity = sitting.say("user", self._fill(sitting, text, numbers))
-        sitting.say("assistant", self._rng.choice(self._tongue.reply))
-        return identity
-
-    def _expect(self, sitting: _Sitting, name: str, keys: Sequence[str], numbers: dict[str, int | None]) -> None:
-        self._facts[name] = Fact(name, tuple(self._fill(sitting, key, numbers) for key in keys))
-        self._first.setdefault(name, self._facts[name])
-
     def _fill(self, sitting: _Sitting, text: str, numbers: dict[str, int | None]) -> str:
         return self._drawn.fill(text, sitting.at.date(), numbers)
 
@@ -168,3 +201,38 @@ class _Writer:
 def _turn(items: Sequence[Sequence[str]], number: int, count: int) -> list[Sequence[str]]:
     """Take `count` of `items`, other ones in every sitting until all had their turn."""
     return [items[(number * count + one) % len(items)] for one in range(count)]
+
+
+class _Drawn:
+    """What the slots of one conversation hold."""
+
+    def __init__(self, tongue: _Tongue, rng: random.Random) -> None:
+        self._rng = rng
+        self._pools = {name: rng.sample(pool, len(pool)) for name, pool in tongue.pools.items()}
+        self._dates = tongue.dates
+
+    def number(self, slots: str, name: str) -> int | None:
+        """Draw the number of a `{name.low-high}` in `slots`, if there is one."""
+        bounds = next((match for match in _SLOT.finditer(slots) if match[1] == name and match[3]), None)
+        return self._rng.randint(int(bounds[2]), int(bounds[3])) if bounds else None
+
+    def fill(self, text: str, day: date, numbers: Mapping[str, int | None], *, fresh: bool = False) -> str:
+        """Fill the slots of `text`, said on `day`; with `fresh` each from its whole pool, for other material."""
+
+        def value(match: re.Match[str]) -> str:
+            name, index, _, days = match.groups()
+            if name in ("date", "dates"):
+                return self._date(day + timedelta(days=int(days)), every=name == "dates")
+            if name in ("mm", "nn"):
+                return f"{numbers[name[0]]:02}"
+            if name in numbers:
+                return str(numbers[name])
+            pool = self._pools[name]
+            return self._rng.choice(pool) if fresh else pool[int(index or 1) - 1]
+
+        return _SLOT.sub(value, text)
+
+    def _date(self, day: date, *, every: bool) -> str:
+        if not every:
+            return self._dates.format(day=day)
+        return f"{day:%Y-%m-%d}|{day:%B} {day.day}|{day.day} {day:%B}|{day.month}月{day.day}日"

@@ -46,7 +46,7 @@ class Measured:
 def measure(path: Path, directory: Path, measured: Measured) -> None:
     """Dream a data set of conversations, a night for each session, or one transcript."""
     try:
-        conversations = datasets.load(str(path), limit=None, sittings=0)
+        conversations = datasets.load(str(path))
     except UsageError:
         conversations = []
     for conversation in conversations:

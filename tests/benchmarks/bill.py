@@ -8,9 +8,10 @@ GPT-5's tokenizer over the whole prompt: messages, tool calls and the tools' des
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,6 @@ from dream.embedded.sections import findings
 from dream.estimate import estimate
 from dream.eval import datasets, planted
 from dream.eval.conversation import Conversation
-from dream.eval.scratch import shared
 from dream.llm import tokens
 from dream.llm.model import ChatMessage, Completion, Tool
 from dream.llm.spending import MESSAGE_TOKENS, Meter, prompt_tokens
@@ -270,7 +270,22 @@ def cached(bill: Bill) -> tuple[float, float]:
     first = [night.phase1[0] for night in bill.nights]
     ours = [sent.system + sent.files + sent.news for sent in first]
     other = [sent.system + sent.news + sent.files for sent in first]
-    return 100 * (shared(ours) or 0), 100 * (shared(other) or 0)
+    return 100 * shared(ours), 100 * shared(other)
+
+
+def shared(prompts: Iterable[str]) -> float:
+    """Return the share, 0 to 1, of each prompt's characters that begin the one before it too.
+
+    This is the most that a provider's prompt cache can serve from one dream to the next.
+    """
+    pairs = list(pairwise(prompts))
+    return sum(_common(one, other) for one, other in pairs) / sum(len(other) for _, other in pairs)
+
+
+def _common(one: str, other: str) -> int:
+    """Count the characters that both begin with."""
+    unlike = (place for place, (here, there) in enumerate(zip(one, other, strict=False)) if here != there)
+    return next(unlike, min(len(one), len(other)))
 
 
 def _found(analysis: str) -> dict[int, Finding]:

@@ -121,11 +121,22 @@ def test_marks_and_what_is_told_as_earlier_are_not_words_that_nobody_said(file: 
 
 
 def test_a_folder_of_dialogues_is_a_dataset_and_a_broken_one_is_named(file: Path) -> None:
-    assert [one.name for one in datasets.load(str(file.parent), limit=None, sittings=4)] == ["en-00"]
+    assert [one.name for one in datasets.load(str(file.parent))] == ["en-00"]
     assert dialogues.load(file.parent, "seen") == []
     file.write_text("id = 'x'", encoding="utf-8")
     with pytest.raises(UsageError, match=r"en-00\.toml is no dialogue"):
-        datasets.load(str(file), limit=None, sittings=4)
+        datasets.load(str(file))
+
+
+def test_of_the_first_sittings_only_what_was_said_in_them_is_asked_for() -> None:
+    whole = datasets.load("dialogues", limit=1)[0]
+    (first,) = datasets.load("dialogues", limit=1, sittings=1)
+    assert (len(first.sessions), first.sessions) == (1, whole.sessions[:1])
+    assert first.gold is not None
+    assert whole.gold is not None
+    assert 0 < len(first.gold.kept) < len(whole.gold.kept)
+    assert set(first.gold.kept) < set(whole.gold.kept)
+    assert first.references["whole dialog"] in whole.references["whole dialog"]
 
 
 def test_the_control_quotes_what_is_no_question(file: Path) -> None:
@@ -135,17 +146,17 @@ def test_the_control_quotes_what_is_no_question(file: Path) -> None:
 
 
 def test_the_shipped_dialogues_are_eight_in_each_language_half_of_them_unseen() -> None:
-    found = datasets.load("dialogues", limit=None, sittings=4)
+    found = datasets.load("dialogues")
     golds = [one.gold for one in found if one.gold is not None]
     assert len({one.name for one in found}) == len(golds) == 48
     assert Counter(gold.language for gold in golds) == dict.fromkeys(("en", "de", "fr", "es", "zh", "ja"), 8)
     assert Counter((gold.language, gold.half) for gold in golds).most_common(1)[0][1] == 4
-    unseen = datasets.load("dialogues:unseen", limit=None, sittings=4)
+    unseen = datasets.load("dialogues:unseen")
     assert {one.name for one in unseen} < {one.name for one in found}
 
 
 def test_each_pattern_of_the_shipped_dialogues_is_about_something_that_was_said() -> None:
-    for one in datasets.load("dialogues", limit=None, sittings=4):
+    for one in datasets.load("dialogues"):
         said = unicodedata.normalize("NFKC", "\n".join(m.content for s in one.sessions for m in s.messages))
         assert one.gold is not None
         for row in (*one.gold.kept, *one.gold.changed, *one.gold.never, *one.gold.rules):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from dream.consolidate.fidelity import Kept
 from dream.eval import measures
 from dream.eval.conversation import Conversation, Question, Session
 from dream.eval.scratch import Again, Remembered
@@ -25,16 +24,14 @@ def cited(line: str, *said: str) -> list[str]:
             conversation=talk,
             contexts={100: line},
             files={},
-            archive=(),
             summaries=(),
             origins=(Origin("USER.md", line, (), (), (1,), (("s", 0, len(said)),)),),
             messages={("s", place): str(place) for place in range(len(said))},
             nights=(),
-            kept=Kept(),
             again=Again(0, 0, 0, 0),
         )
-        by_message = next(row for row in measures.evidence([one], [100]) if row.text == "by message")
-        found += [question.evidence[0]] if by_message.all else []
+        row_of = next(row for row in measures.evidence([one], [100]) if row.text == "memory, 100")
+        found += [question.evidence[0]] if row_of.all else []
     return found
 
 

@@ -27,8 +27,8 @@ FIGURES = {
 DATA = Path(__file__).parents[3] / "shared" / "data"
 
 
-def report(dataset: str, *, sizes: tuple[int, ...] = (2_000,), sittings: int = 24) -> Report:
-    conversations = datasets.load(dataset, limit=None, sittings=sittings)
+def report(dataset: str, *, sizes: tuple[int, ...] = (2_000,), sittings: int | None = None) -> Report:
+    conversations = datasets.load(dataset, sittings=sittings)
     return evaluate(conversations, QUIET, sizes=sizes, tell=lambda step: None)
 
 

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from dream.eval import metric, planted
-from dream.eval.measures import stands
-from dream.eval.stability import held
+from dream.eval.measures import held, stands
 
 
 def test_a_seed_gives_the_same_conversation_and_another_seed_another() -> None:
@@ -33,7 +32,7 @@ def test_what_is_planted_was_said(language: str, seed: int, sittings: int) -> No
         assert change.new != change.old
     undated = [fact for fact in conversation.facts if fact.name not in ("contract", "flight")]
     for fact in undated:
-        assert held(fact, "\n".join(said.values())), fact
+        assert held(fact, {"USER.md": "\n".join(said.values())}), fact
 
 
 @settings(max_examples=30, deadline=None)

@@ -94,11 +94,23 @@ def test_a_dataset_is_known_by_its_content(tmp_path: Path) -> None:
     (tmp_path / "beam" / "7" / "chat.json").write_text(json.dumps(CHAT))
     (tmp_path / "beam" / "7" / "probing_questions.json").write_text(json.dumps(PROBES))
     names = [
-        [one.name for one in datasets.load(str(path), limit=None, sittings=4)]
+        [one.name for one in datasets.load(str(path))]
         for path in (tmp_path / "locomo.json", tmp_path / "beam", tmp_path / "beam" / "7" / "chat.json", tmp_path)
     ]
     assert names == [["conv-1"], ["7"], ["7"], ["7"]]
     assert [one.name for one in datasets.load("planted:7", limit=1, sittings=4)] == ["planted-en-7"]
+
+
+def test_the_first_sittings_are_asked_about_alone_and_another_conversation_gives_chance(tmp_path: Path) -> None:
+    path = tmp_path / "locomo.json"
+    later = SAMPLE["conversation"] | {"session_2": [{"speaker": "Ann", "dia_id": "D2:1", "text": "I sing."}]}
+    asked = {"question": "And?", "answer": "sing", "evidence": ["D2:1"], "category": 4}
+    path.write_text(json.dumps([SAMPLE | {"conversation": later, "qa": [*SAMPLE["qa"], asked]}]))
+    (whole,), (first,) = datasets.load(str(path)), datasets.load(str(path), sittings=1)
+    assert (len(whole.questions), len(first.questions)) == (3, 2)
+    assert list(first.references) == ["whole dialog"]
+    assert datasets.another(str(path), whole).name == "planted-en-1"
+    assert datasets.another("planted:3", datasets.load("planted:3", limit=1)[0]).name == "planted-zh-3"
 
 
 @pytest.mark.parametrize("content", ["{}", "[]", "not JSON", None])
@@ -107,4 +119,4 @@ def test_what_is_no_dataset_is_refused_in_a_sentence(tmp_path: Path, content: st
     if content is not None:
         path.write_text(content)
     with pytest.raises(UsageError, match=r"x\.json"):
-        datasets.load(str(path), limit=None, sittings=4)
+        datasets.load(str(path))
