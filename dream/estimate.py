@@ -33,6 +33,7 @@ class Estimate:
     The input tokens of `least` are exact for the first dream; later ones see what the first have written.
     """
 
+    model: str
     dreams: int = 0
     entries: tuple[int, int] | None = None
     least: Usage = field(default_factory=Usage)
@@ -44,7 +45,7 @@ def estimate(workspace: Workspace, settings: Settings, now: datetime, max_batche
     meter = Meter(settings)
     first, second = open_model(settings, "phase1", meter), open_model(settings, "phase2", meter)
     about = brief(workspace, settings, now)
-    cursor, found = workspace.dream_cursor(), Estimate()
+    cursor, found = workspace.dream_cursor(), Estimate(_models(settings))
     while max_batches is None or found.dreams < max_batches:
         batch = next(phase1.batches(workspace.history.after(cursor), first, about), [])
         if not batch:
@@ -52,8 +53,12 @@ def estimate(workspace: Workspace, settings: Settings, now: datetime, max_batche
         cursor = batch[-1].cursor
         least, likely = _dream(workspace, batch, first, second, about)
         start = found.entries[0] if found.entries else batch[0].cursor
-        found = Estimate(found.dreams + 1, (start, cursor), found.least + least, found.likely + likely)
+        found = Estimate(found.model, found.dreams + 1, (start, cursor), found.least + least, found.likely + likely)
     return found
+
+
+def _models(settings: Settings) -> str:
+    return ", ".join(dict.fromkeys((settings.model_for("phase1"), settings.model_for("phase2"))))
 
 
 def _dream(

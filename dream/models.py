@@ -1,15 +1,17 @@
-"""The values that the stages hand to each other, and what a run reports. Frozen, and free of what touches the world."""
+"""The values that the stages hand to each other, and what a run reports. Frozen, and free of what touches the world.
+
+A program reads them as JSON, which `shape` makes from the values themselves: to such a value a field may be added, but
+none is renamed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime
 from itertools import zip_longest
-from typing import Literal
-
-# The values that the stages hand to each other. Frozen, and free of behaviour that touches the world.
-
+from pathlib import PurePath
+from typing import Any, Literal
 
 Role = Literal["system", "user", "assistant", "tool"]
 Kind = Literal["summary", "raw", "note", "nothing"]
@@ -17,6 +19,34 @@ State = Literal["applied", "present", "held", "refused"]
 MemoryFile = Literal["SOUL.md", "USER.md", "memory/MEMORY.md"]
 
 MEMORY_FILES: tuple[MemoryFile, ...] = ("SOUL.md", "USER.md", "memory/MEMORY.md")
+
+# Metadata of a field that JSON has not under its own name: left out, or with its own fields in its place.
+HIDDEN: Mapping[str, str | None] = {"json": None}
+FLAT: Mapping[str, str | None] = {"json": ""}
+
+
+def named(name: str) -> Mapping[str, str | None]:
+    """Return the metadata of a field that JSON has under another name."""
+    return {"json": name}
+
+
+def shape(value: object) -> Any:
+    """Return a value as JSON has it: a dataclass is an object of its fields, a time is in ISO 8601, nothing is null."""
+    if is_dataclass(value):
+        row: dict[str, Any] = {}
+        for one in fields(value):
+            name = one.metadata.get("json", one.name)
+            if name is not None:
+                shaped = shape(getattr(value, one.name))
+                row |= {name: shaped} if name else shaped
+        return row
+    if isinstance(value, Mapping):
+        return {str(name): shape(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [shape(one) for one in value]
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return str(value) if isinstance(value, PurePath) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +155,7 @@ class Finding:
 class Outcome:
     """What became of one finding, checked against the draft. `reason` is empty for `applied`."""
 
-    finding: Finding
+    finding: Finding = field(metadata=FLAT)
     state: State
     reason: str = ""
 
@@ -139,7 +169,7 @@ class Proposal:
     """
 
     id: int
-    at: datetime
+    at: datetime = field(metadata=named("time"))
     file: MemoryFile | None
     old_text: str
     new_text: str
@@ -174,6 +204,11 @@ class Usage:
     cost_usd: float | None = 0.0
     cached_tokens: int = 0
 
+    @property
+    def tokens(self) -> int:
+        """Count the tokens in and out."""
+        return self.input_tokens + self.output_tokens
+
     def __add__(self, other: Usage) -> Usage:
         known = self.cost_usd is not None and other.cost_usd is not None
         return Usage(
@@ -183,6 +218,14 @@ class Usage:
             cost_usd=(self.cost_usd or 0.0) + (other.cost_usd or 0.0) if known else None,
             cached_tokens=self.cached_tokens + other.cached_tokens,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class LineCount:
+    """How many lines of a file a change added and removed."""
+
+    added: int
+    removed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,21 +287,21 @@ Progress = Callable[[Step], None]
 
 @dataclass(frozen=True, slots=True)
 class BatchReport:
-    """One dream. `entries` is the first and the last cursor; `files` counts lines as (added, removed).
+    """One dream. `entries` is the first and the last cursor; `files` counts lines by path.
 
     `commit` is None when nothing changed, or in a dry run; `diff` is filled in a dry run only. `true` are the
     proposals, of this run or an earlier one, that nothing was left of to do.
     """
 
     entries: tuple[int, int]
-    outcomes: tuple[Outcome, ...]
-    files: Mapping[str, tuple[int, int]]
+    outcomes: tuple[Outcome, ...] = field(metadata=named("findings"))
+    files: Mapping[str, LineCount]
     usage: Usage
     commit: str | None = None
     set_aside: bool = False
     notes: tuple[str, ...] = ()
     diff: str = ""
-    true: tuple[Proposal, ...] = ()
+    true: tuple[Proposal, ...] = field(default=(), metadata=HIDDEN)
 
     @property
     def held(self) -> int:
@@ -278,7 +321,7 @@ class RunReport:
     batches: tuple[BatchReport, ...]
     reason: str
     usage: Usage = field(default_factory=Usage)
-    failure_status: int = 1
+    failure_status: int = field(default=1, metadata=HIDDEN)
     models: str = ""
 
     @property
@@ -338,4 +381,4 @@ class ConsolidateReport:
     diagnostics: tuple[Diagnostic, ...]
     reason: str = ""
     failed: bool = False
-    kept: Kept = field(default_factory=Kept)
+    kept: Kept = field(default_factory=Kept, metadata=HIDDEN)

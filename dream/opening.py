@@ -339,8 +339,6 @@ def half_price(
     if not settings.batch:
         yield Calls(model)
         return
-    # REMOVED-IMPORT
-
     if asks and wanted(settings, job):
         with BatchedJob(workspace, settings, job, meter, model, now) as night:
             yield night

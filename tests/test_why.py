@@ -49,7 +49,7 @@ def test_a_line_leads_to_its_change_its_entry_and_its_messages(workspace: Worksp
     (source,) = found.sources
 
     assert [change.kind for change in found.changes] == ["dream"]
-    assert (source.entry.session, source.entry.span) == ("chat:1", (0, 10))
+    assert (source.session, source.span) == ("chat:1", (0, 10))
     assert source.said == ("- The user drinks oolong tea",)
 
 
@@ -57,7 +57,7 @@ def test_earlier_forms_of_a_line_are_followed(workspace: Workspace) -> None:
     (found,) = why(workspace, "Lisbon")
 
     assert len(found.changes) == 2
-    assert [source.entry.cursor for source in found.sources] == [1, 2]
+    assert [source.cursor for source in found.sources] == [1, 2]
     assert found.changes[0].time >= found.changes[1].time
 
 
@@ -86,7 +86,7 @@ def test_a_restored_line_keeps_its_origin(workspace: Workspace) -> None:
     (found,) = why(workspace, "oolong")
 
     assert [change.kind for change in found.changes] == ["restore", "dream"]
-    assert [source.entry.cursor for source in found.sources] == [1]
+    assert [source.cursor for source in found.sources] == [1]
 
 
 def test_what_memory_does_not_say_may_wait_in_history(workspace: Workspace) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
+from pathlib import Path
 
 from dream.crontime import Cron, parse
 from dream.errors import GitError, WorkspaceError
 from dream.llm import tokens
-from dream.models import MEMORY_FILES, Diagnostic, MemoryFile, Usage
+from dream.models import HIDDEN, MEMORY_FILES, Diagnostic, MemoryFile, Usage
 from dream.settings import Settings, reaching
 from dream.workspace import runs
 from dream.workspace.batches import Batches
@@ -37,21 +38,38 @@ class FileSize:
 
 
 @dataclass(frozen=True, slots=True)
+class LogSize:
+    """How much history there is, and the cursor of its newest entry."""
+
+    entries: int
+    tokens: int
+    last_cursor: int
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """How much of history has not been dreamt."""
+
+    entries: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class Health:
     """How a workspace stands. Token counts are estimates; `problems` are sentences, none when all is well."""
 
+    workspace: Path
     model: str
-    entries: int
-    history_tokens: int
-    last_cursor: int
+    history: LogSize
     dream_cursor: int
-    backlog_entries: int
-    backlog_tokens: int
+    backlog: Backlog
     files: Mapping[MemoryFile, FileSize]
     pending: int
-    today: Usage
-    month: Usage
+    spent: Mapping[str, float | None]
+    today: Usage = field(metadata=HIDDEN)
+    month: Usage = field(metadata=HIDDEN)
     batches: int
+    last_run: RunRecord | None
     runs: tuple[RunRecord, ...]
     next_run: datetime | None
     scheduled: tuple[str, ...]
@@ -67,7 +85,6 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: Map
     problems = absent(workspace.root)
     files = _files(workspace, settings, problems)
     history, cursor = workspace.history, workspace.dream_cursor()
-    entries, history_tokens = history.size()
     backlog = [entry.tokens for entry in history.after(cursor)]
     spent = Bills(workspace.private).spent(now, settings.zone())
     batches = Batches(workspace.private)
@@ -88,18 +105,23 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: Map
     problems += _doubled(list(scheduled))
     problems += _idle(recorded, now, zone) if backlog else []
     return Health(
+        workspace=workspace.root,
         model=", ".join(dict.fromkeys(settings.model_for(job) for job in ("consolidator", "phase1", "phase2"))),
-        entries=entries,
-        history_tokens=history_tokens,
-        last_cursor=history.last_cursor(),
+        history=LogSize(*history.size(), history.last_cursor()),
         dream_cursor=cursor,
-        backlog_entries=len(backlog),
-        backlog_tokens=sum(backlog),
+        backlog=Backlog(len(backlog), sum(backlog)),
         files=files,
         pending=len(workspace.pending()),
+        spent={
+            "today_tokens": spent.today.tokens,
+            "today_usd": spent.today.cost_usd,
+            "month_tokens": spent.month.tokens,
+            "month_usd": spent.month.cost_usd,
+        },
         today=spent.today,
         month=spent.month,
         batches=len(batches.open()),
+        last_run=recorded[0] if recorded else None,
         runs=tuple(recorded[:RUNS]),
         next_run=next_run,
         scheduled=("serve", *scheduled) if serving else tuple(scheduled),

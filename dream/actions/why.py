@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 
 from dream.language.words import coverage, without_said_on
-from dream.models import MEMORY_FILES, Entry, MemoryFile
+from dream.models import FLAT, MEMORY_FILES, Entry, Kind, MemoryFile, named
 from dream.versions.log import Change
 from dream.workspace.trace import Origin, facts, trace
 from dream.workspace.workspace import Workspace
@@ -16,9 +17,13 @@ SHOWN = 3  # lines of an entry that are nearest to what rests on it
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An entry of history that a line rests on, and of what it says the lines nearest to that line."""
+    """An entry of history that a line rests on, by its cursor, and of what it says the lines nearest to that line."""
 
-    entry: Entry
+    cursor: int
+    time: datetime
+    kind: Kind
+    session: str | None
+    span: tuple[int, int] | None
     said: tuple[str, ...]
 
 
@@ -26,9 +31,9 @@ class Source:
 class Reason:
     """One line of memory. `changes` are those that wrote it, its earlier forms and restores too, newest first."""
 
-    origin: Origin
+    origin: Origin = field(metadata=FLAT)
     changes: tuple[Change, ...]
-    sources: tuple[Source, ...]
+    sources: tuple[Source, ...] = field(metadata=named("entries"))
 
 
 def why(workspace: Workspace, text: str) -> list[Reason]:
@@ -48,7 +53,11 @@ def why(workspace: Workspace, text: str) -> list[Reason]:
 
 def sources(workspace: Workspace, cursors: Sequence[int], line: str) -> tuple[Source, ...]:
     """Return the entries that `line` rests on, with what they say of it; under it what the user said, word for word."""
-    return tuple(Source(entry, _nearest(entry, line)) for entry in _entries(workspace, cursors))
+    entries = (entry for cursor in cursors for entry in workspace.history.between(cursor, cursor))
+    return tuple(
+        Source(entry.cursor, entry.when, entry.kind, entry.session, entry.span, _nearest(entry, line))
+        for entry in entries
+    )
 
 
 def waiting(workspace: Workspace, text: str) -> list[Entry]:
@@ -61,10 +70,6 @@ def _saying(workspace: Workspace, text: str) -> list[tuple[MemoryFile, str]]:
     lines = [(file, line) for file in MEMORY_FILES for line in facts(workspace.read_file(file))]
     holding = [(file, line) for file, line in lines if text.casefold() in line.casefold()]
     return holding or [(file, line) for file, line in lines if coverage(text, line) == 1]
-
-
-def _entries(workspace: Workspace, cursors: Sequence[int]) -> list[Entry]:
-    return [entry for cursor in cursors for entry in workspace.history.between(cursor, cursor)]
 
 
 def _nearest(entry: Entry, line: str) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dream.cli import detached, group, output, shapes, show
+from dream.cli import detached, group, output, show
 from dream.cli.group import DreamCommand
 from dream.cli.output import progress
 from dream.errors import TranscriptError, UsageError
@@ -151,7 +151,7 @@ def _told(report: ConsolidateReport, *, as_json: bool, quiet: bool, piped: File 
         named = (replace(one, file="-") if one.file == piped.name else one for one in report.diagnostics)
         report = replace(report, diagnostics=tuple(named))
     if as_json:
-        output.emit(shapes.consolidated(report))
+        output.emit(report)
         if report.failed:
             output.problem(report.reason)
     else:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from dream.cli import group, output, shapes, show
+from dream.cli import group, output, show
 from dream.cli.group import DreamCommand
 from dream.cli.output import progress
 from dream.demo import SETTINGS, Played
@@ -39,7 +39,7 @@ def command(directory: Path | None, named: Path | None, as_json: bool) -> int | 
     with progress("dreaming", quiet=as_json) as shown:
         played = demo.play(place, shown)
     if as_json:
-        output.emit(shapes.played(played))
+        output.emit(played)
     else:
         _show(played)
     return max(night.run.exit_status for night in played.nights) or None
@@ -55,9 +55,8 @@ def _place(wanted: Path | None) -> Path:
 
 
 def _show(played: Played) -> None:
-    sessions = sum(night.consolidated.sessions for night in played.nights)
-    messages = sum(night.consolidated.messages for night in played.nights)
-    said = f"{show.counted(sessions, 'session')}, {show.counted(messages, 'message')}, {played.tokens:,} tokens"
+    said = f"{show.counted(played.sessions, 'session')}, {show.counted(played.messages, 'message')}"
+    said += f", {played.tokens:,} tokens"
     output.say(f"Twelve days of a developer and her coding assistant: {said}.", bold=True, fold=True)
     for night in played.nights:
         _night(night.at.strftime("%a %d %b"), night.consolidated.messages, night.run.batches)
@@ -88,7 +87,7 @@ def _program() -> str:
 
 def _night(day: str, messages: int, batches: tuple[BatchReport, ...]) -> None:
     for batch in batches:
-        changed = ", ".join(f"{path} +{added} −{removed}" for path, (added, removed) in batch.files.items())
+        changed = show.changed(batch.files)
         commit = batch.commit[:10] if batch.commit else "no commit "
         found = show.counted(len(batch.outcomes), "finding")
         line = f"  {day}  {commit}  {show.counted(messages, 'message')} → {found} → {changed or 'nothing'}"

@@ -30,7 +30,7 @@ def command(repair: bool, directory: Path | None, as_json: bool) -> int | None:
     workspace = group.open_workspace(directory)
     found = doctor.examine(workspace, group.read_settings(workspace, using=()), now=group.now(), repair=repair)
     if as_json:
-        output.emit([{"file": one.file, "text": one.text, "cure": one.cure, "mended": one.mended} for one in found])
+        output.emit(found)
     elif not found:
         output.say("✓ Everything on disk is as it should be.", colour="green", bold=True)
     else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dream.cli import group, output, shapes, show
+from dream.cli import group, output, show
 from dream.cli.group import DreamCommand
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def command(sha: str | None, limit: int | None, directory: Path | None, as_json:
     if sha is not None:
         shown = git.show(git.resolve(sha))
         if as_json:
-            output.emit(shapes.shown(shown))
+            output.emit(shown)
         else:
             _show(shown)
         return
@@ -56,7 +56,7 @@ def listed(workspace: Workspace, limit: int | None = None, *, as_json: bool) -> 
     git = workspace.git
     changes = git.log(limit) if git.exists else []
     if as_json:
-        output.emit([shapes.change(change) for change in changes])
+        output.emit(changes)
         return
     settings = group.read_settings(workspace, using=())
     if not changes:

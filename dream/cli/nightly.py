@@ -7,9 +7,10 @@ from pathlib import Path
 
 import click
 
-from dream.cli import group, output, shapes, show
+from dream.cli import group, output, show
 from dream.cli.group import DreamingCommand
 from dream.cli.output import progress
+from dream.models import shape
 from dream.settings import REACHING
 
 
@@ -41,7 +42,7 @@ def command(quiet: bool, model: str | None, pairs: tuple[str, ...], directory: P
     with progress("the night begins", quiet=as_json or quiet, lines=False) as shown:
         report = nightly.night(workspace, settings=settings, now=group.now(), environ=os.environ, progress=shown)
     if as_json:
-        output.emit(shapes.night(report))
+        output.emit(shape(report) | {"usage": shape(report.usage)})
         if report.run.outcome == "failed":
             output.problem(report.run.reason)
     else:

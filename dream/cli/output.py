@@ -20,7 +20,7 @@ from typing import TextIO
 import click
 
 from dream.language import text as texts
-from dream.models import Step
+from dream.models import Step, shape
 
 # Lines that are longer than a terminal is wide, folded where a reader would: a terminal itself breaks words in two.
 
@@ -116,7 +116,8 @@ def say(
 
 
 def emit(value: object) -> None:
-    """Print `value` as the one JSON value of this command."""
+    """Print `value`, of ours or of plain types, as the one JSON value of this command."""
+    value = shape(value)
     encoded = json.dumps(value, ensure_ascii=False)
     try:
         encoded.encode(getattr(sys.stdout, "encoding", None) or "utf-8")

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from dream.actions.restore import Mode, Restored
-from dream.cli import group, output, shapes, show
+from dream.cli import group, output, show
 from dream.cli import log as listing
 from dream.cli.group import DreamCommand
 from dream.errors import UsageError
@@ -75,11 +75,27 @@ def command(
 
 def _show(restored: Restored, *, preview: bool, as_json: bool) -> None:
     if as_json:
-        output.emit(shapes.restored(restored, dry_run=preview))
+        output.emit(_shape(restored, dry_run=preview))
     elif preview:
         _preview(restored)
     else:
         _done(restored)
+
+
+def _shape(done: Restored, *, dry_run: bool) -> dict[str, object]:
+    return {
+        "commit": done.sha,
+        "restored": done.change.sha,
+        "mode": done.mode,
+        "dry_run": dry_run,
+        "files": done.diff.files,
+        "diff": done.diff.text,
+        "kept": [one.sha for one in done.kept],
+        "forgotten": [{"file": fact.file, "text": fact.text} for fact in done.forgotten],
+        "held": done.held,
+        "hand": done.hand,
+        "reason": done.reason,
+    }
 
 
 def _preview(preview: Restored) -> None:
@@ -101,7 +117,7 @@ def _done(done: Restored) -> None:
     if done.sha is None:
         output.say(done.reason or "Nothing had to change.")
         return
-    changed = ", ".join(f"{path} +{count.added} −{count.removed}" for path, count in done.diff.files.items())
+    changed = show.changed(done.diff.files)
     where = {"before": "as it was just before", "only": "without", "at": "as it was at"}[done.mode]
     output.say(f"Memory is {where} {done.change.sha[:SHORT]}: {changed or 'the cursor only'}.", bold=True)
     for fact in done.forgotten:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dream.cli import group, output, shapes, show
+from dream.cli import group, output, show
 from dream.cli.group import DreamCommand, DreamGroup
 from dream.errors import UsageError
 
@@ -67,7 +67,7 @@ def command(ctx: click.Context, directory: Path | None, as_json: bool) -> None:
     workspace = group.open_workspace(directory)
     waiting = workspace.pending()
     if as_json:
-        output.emit([shapes.proposal(one) for one in waiting])
+        output.emit(waiting)
         return
     if not waiting:
         output.say("Nothing is held for review.")

@@ -65,8 +65,9 @@ def command(
     if not dry_run and _nothing(workspace, settings, as_json=as_json, quiet=quiet):
         return 0
     from dream import pipeline
-    from dream.cli import shapes, show
+    from dream.cli import show
     from dream.cli.output import progress
+    from dream.models import shape
 
     with progress("dreaming", quiet=as_json or quiet) as shown:
 
@@ -85,7 +86,7 @@ def command(
             progress=watch,
         )
     if as_json:
-        output.emit(shapes.ran(report) | ({"dry_run": True} if dry_run else {}))
+        output.emit(shape(report) | ({"dry_run": True} if dry_run else {}))
     if report.outcome == "failed":
         output.problem(report.reason)
     elif not (as_json or quiet):
@@ -96,13 +97,13 @@ def command(
 def _estimate(workspace: Workspace, settings: Settings, max_batches: int | None, *, as_json: bool) -> int:
     """Say what a run will cost."""
     from dream import estimate
-    from dream.cli import shapes, show
+    from dream.cli import show
 
     found = estimate.estimate(workspace, settings, group.now(), max_batches)
     if as_json:
-        output.emit(shapes.estimated(found, settings))
+        output.emit(found)
     else:
-        show.estimated(found, settings)
+        show.estimated(found)
     return 0
 
 

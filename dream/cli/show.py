@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from dream.cli import output
 if TYPE_CHECKING:
     from dream.actions.why import Source
     from dream.estimate import Estimate
-    from dream.models import BatchReport, ConsolidateReport, Diagnostic, Outcome, RunReport, Usage
+    from dream.models import BatchReport, ConsolidateReport, Diagnostic, LineCount, Outcome, RunReport, Usage
     from dream.nights.nightly import NightReport
     from dream.settings import Job, Settings
 
@@ -40,6 +41,11 @@ def span(entries: tuple[int, int]) -> str:
     return f"entry {entries[0]}" if entries[0] == entries[1] else f"entries {entries[0]}–{entries[1]}"
 
 
+def changed(files: Mapping[str, LineCount]) -> str:
+    """Write how many lines of which files changed: `USER.md +2 −1, SOUL.md +1 −0`."""
+    return ", ".join(f"{path} +{count.added} −{count.removed}" for path, count in files.items())
+
+
 def bill(used: Usage) -> str:
     """Write what calls cost, in one line."""
     if not used.calls:
@@ -50,7 +56,7 @@ def bill(used: Usage) -> str:
 
 def price(used: Usage) -> str:
     """Write what calls cost in few words, for a list."""
-    return f"{used.input_tokens + used.output_tokens:,} tokens, {_money(used)}"
+    return f"{used.tokens:,} tokens, {_money(used)}"
 
 
 def _money(used: Usage) -> str:
@@ -124,18 +130,18 @@ def ran(report: RunReport, *, dry_run: bool = False) -> None:
 
 def _would(report: RunReport) -> str:
     """Sum up what a dry run found."""
-    changed = dict.fromkeys(path for one in report.batches for path in one.files)
-    what = f"A run would change {', '.join(changed)}" if changed else "A run would change nothing"
+    files = dict.fromkeys(path for one in report.batches for path in one.files)
+    what = f"A run would change {', '.join(files)}" if files else "A run would change nothing"
     return f"{what}. This was a dry run: nothing was written."
 
 
-def estimated(found: Estimate, settings: Settings) -> None:
+def estimated(found: Estimate) -> None:
     """Show what a run would cost."""
     if found.entries is None:
         output.say("Nothing: all of history has been dreamt.")
         return
     what = f"{counted(found.dreams, 'dream')} of {span(found.entries)}"
-    output.say(f"{what} with {models(settings)}", bold=True, fold=True)
+    output.say(f"{what} with {found.model}", bold=True, fold=True)
     output.say(f"at least  {bill(found.least)}: if they hold nothing new", fold=True)
     output.say(f"likely    {bill(found.likely)}: if memory changes as it usually does", fold=True)
     output.say("No model was called and nothing was changed.", dim=True)
@@ -143,9 +149,8 @@ def estimated(found: Estimate, settings: Settings) -> None:
 
 def batch(report: BatchReport, *, dry_run: bool = False, verbose: bool = True) -> None:
     """Show one dream in a line, its commit and what it changed or would change; with `verbose` each finding too."""
-    changed = ", ".join(f"{path} +{added} −{removed}" for path, (added, removed) in report.files.items())
     name = report.commit[:8] if report.commit else "dry run" if dry_run else "no commit"
-    did = [changed, f"{report.held} held for review" if report.held else ""]
+    did = [changed(report.files), f"{report.held} held for review" if report.held else ""]
     found = f"{counted(len(report.outcomes), 'finding')} → " if report.outcomes else ""
     line = f"{name}  {span(report.entries)}  {found}{', '.join(filter(None, did)) or 'nothing to change'}"
     output.say(line, bold=verbose, fold=True, now=True)
@@ -197,8 +202,8 @@ def night_line(report: NightReport) -> str:
         parts.append(read.reason or "nothing new to read")
     commits = [batch for batch in dreamt.batches if batch.commit]
     if commits:
-        added = sum(count[0] for batch in commits for count in batch.files.values())
-        removed = sum(count[1] for batch in commits for count in batch.files.values())
+        added = sum(count.added for batch in commits for count in batch.files.values())
+        removed = sum(count.removed for batch in commits for count in batch.files.values())
         parts.append(f"{counted(len(commits), 'dream')}, +{added} −{removed} lines")
     if dreamt.reason:
         parts.append(("failed: " if dreamt.outcome == "failed" else "") + dreamt.reason)
@@ -220,8 +225,7 @@ def night(report: NightReport, *, quiet: bool = False) -> None:
 
 def source(said: Source) -> None:
     """Show what was said first, then where: the positions of the messages stand in `--json`."""
-    entry = said.entry
     for row in said.said:
         output.say(f"    {row}", fold=True)
-    told = "noted directly" if entry.kind == "note" else f"said in {entry.session}" if entry.session else "said"
-    output.say(f"      {told}, {entry.when.astimezone():%Y-%m-%d %H:%M} (history entry {entry.cursor})", dim=True)
+    told = "noted directly" if said.kind == "note" else f"said in {said.session}" if said.session else "said"
+    output.say(f"      {told}, {said.time.astimezone():%Y-%m-%d %H:%M} (history entry {said.cursor})", dim=True)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import tomlkit
     from tomlkit.items import Array
 
-    from dream.workspace.listing import Found
+    from dream.workspace.listing import FoundSource
 
 # Change one list in dream.toml and nothing else in it: comments, order and layout stay as a person wrote them.
 
@@ -126,7 +126,7 @@ def command(context: click.Context, directory: Path | None, as_json: bool) -> No
         settings = group.read_settings(workspace, using=())
         found = listing.survey(settings, workspace.root, workspace.history, home=Path.home(), environ=os.environ)
     if as_json:
-        output.emit([_shape(one) for one in found])
+        output.emit(found)
     else:
         _show(found)
 
@@ -176,8 +176,6 @@ def remove(names: tuple[str, ...], directory: Path | None, as_json: bool) -> Non
     Example:
       dream sources remove claude-code
     """
-    # REMOVED-IMPORT
-
     workspace = group.open_workspace(directory)
     done = []
     for name in names:
@@ -212,18 +210,7 @@ def _told(done: list[dict[str, object]], as_json: bool) -> None:
         output.problem("DREAM_SOURCES is set in the environment and goes before dream.toml.")
 
 
-def _shape(found: Found) -> dict[str, object]:
-    return {
-        "source": found.name,
-        "configured": found.configured,
-        "files": found.files,
-        "sessions": found.sessions,
-        "bytes": found.bytes,
-        "new": found.new,
-    }
-
-
-def _show(found: list[Found]) -> None:
+def _show(found: list[FoundSource]) -> None:
     if not found:
         output.say("No agent's transcripts were found here. Name a path: dream sources add PATH")
     width = max((len(one.name) for one in found), default=0)

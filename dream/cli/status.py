@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from dream.cli import group, output, shapes, show
+from dream.cli import group, output, show
 from dream.cli.group import DreamCommand
 
 if TYPE_CHECKING:
@@ -43,9 +43,9 @@ def command(check: bool, directory: Path | None, as_json: bool) -> int | None:
     for sentence in absent(workspace.root):
         output.problem(sentence)
     if as_json:
-        output.emit(shapes.health(found, str(workspace.root)))
+        output.emit(found)
     else:
-        _show(found, workspace, settings)
+        _show(found, settings)
     return 1 if check and found.problems else None
 
 
@@ -59,19 +59,16 @@ def _scheduled(workspace: Workspace, settings: Settings) -> dict[str, Clock]:
     return {kind: (job.cron, ZoneInfo(job.zone) if job.zone and kind == "systemd" else None) for kind, job in there}
 
 
-def _show(found: Health, workspace: Workspace, settings: Settings) -> None:
+def _show(found: Health, settings: Settings) -> None:
     if found.problems:
         for problem in found.problems:
             output.say(f"✗ {problem}", colour="red", bold=True, fold=True)
     else:
         output.say(f"✓ {_well(found)}", colour="green", bold=True, fold=True)
     rows = [
-        ("workspace", str(workspace.root)),
+        ("workspace", str(found.workspace)),
         ("model", show.model_line(settings)),
-        (
-            "history",
-            f"{show.counted(found.entries, 'entry')}, {found.history_tokens:,} of {settings.history_tokens:,} tokens",
-        ),
+        ("history", _history(found, settings)),
         ("backlog", _backlog(found)),
         ("held", f"{show.counted(found.pending, 'edit')}: dream review" if found.pending else "nothing"),
         ("today", show.bill(found.today)),
@@ -93,18 +90,23 @@ def _show(found: Health, workspace: Workspace, settings: Settings) -> None:
 
 
 def _well(found: Health) -> str:
-    if not found.last_cursor:
+    if not found.history.last_cursor:
         return "Ready; history is empty. Fill it: dream consolidate TRANSCRIPT"
-    if found.backlog_entries:
-        return f"Works; {show.counted(found.backlog_entries, 'entry')} to dream."
+    if found.backlog.entries:
+        return f"Works; {show.counted(found.backlog.entries, 'entry')} to dream."
     return "Works; all of history is dreamt."
 
 
+def _history(found: Health, settings: Settings) -> str:
+    size = found.history
+    return f"{show.counted(size.entries, 'entry')}, {size.tokens:,} of {settings.history_tokens:,} tokens"
+
+
 def _backlog(found: Health) -> str:
-    if not found.backlog_entries:
+    if not found.backlog.entries:
         return f"nothing: dreamt up to entry {found.dream_cursor}"
-    span = show.span((found.dream_cursor + 1, found.last_cursor))
-    return f"{show.counted(found.backlog_entries, 'entry')} ({span}), {found.backlog_tokens:,} tokens: dream run"
+    span = show.span((found.dream_cursor + 1, found.history.last_cursor))
+    return f"{show.counted(found.backlog.entries, 'entry')} ({span}), {found.backlog.tokens:,} tokens: dream run"
 
 
 def _next(found: Health) -> str:

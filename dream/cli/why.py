@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dream.cli import group, output, shapes, show
+from dream.cli import group, output, show
 from dream.cli.group import TextCommand
 from dream.errors import UsageError
 
@@ -42,7 +42,7 @@ def command(words: tuple[str, ...], directory: Path | None, as_json: bool) -> No
     workspace = group.open_workspace(directory)
     found = why(workspace, text)
     if as_json:
-        output.emit([shapes.reason(one) for one in found])
+        output.emit(found)
         return
     for number, one in enumerate(found):
         if number:

@@ -5,14 +5,14 @@ The sessions are in Claude Code's format, one file each. Everything in them is i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
 
 from dream import pipeline, transcripts
 from dream.llm import tokens
-from dream.models import MEMORY_FILES, ConsolidateReport, Diagnostic, MemoryFile, Progress, RunReport
+from dream.models import MEMORY_FILES, ConsolidateReport, Diagnostic, MemoryFile, Progress, RunReport, named
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 
@@ -30,18 +30,20 @@ SETTINGS = Settings(model="embedded", timezone="UTC")
 class Night:
     """One night of the demo."""
 
-    at: datetime
+    at: datetime = field(metadata=named("time"))
     consolidated: ConsolidateReport
     run: RunReport
 
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What the demo did: the nights, the size of what was said in tokens, the files, and the diff of the last dream."""
+    """What the demo did: how much was said in all, the nights, the files, and the diff of the last dream."""
 
     workspace: Path
-    nights: tuple[Night, ...]
+    sessions: int
+    messages: int
     tokens: int
+    nights: tuple[Night, ...]
     files: dict[MemoryFile, str]
     diff: str
 
@@ -56,8 +58,10 @@ def play(directory: Path, watch: Progress | None = None) -> Played:
     commits = [batch.commit for night in nights for batch in night.run.batches if batch.commit]
     return Played(
         workspace=workspace.root,
-        nights=nights,
+        sessions=sum(night.consolidated.sessions for night in nights),
+        messages=sum(night.consolidated.messages for night in nights),
         tokens=sum(_said(path) for _, names in NIGHTS for path in _paths(names)),
+        nights=nights,
         files={name: workspace.read_file(name) for name in MEMORY_FILES},
         diff=workspace.git.show(commits[-1]).diff if commits else "",
     )

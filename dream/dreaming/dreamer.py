@@ -22,7 +22,7 @@ from dream.dreaming.phase2 import Edited
 from dream.errors import AnswerCut, AnswerUnusable, ModelError, PromptTooLong
 from dream.llm.model import Model
 from dream.llm.spending import Meter
-from dream.models import MEMORY_FILES, BatchReport, Entry, Finding, Proposal
+from dream.models import MEMORY_FILES, BatchReport, Entry, Finding, LineCount, Proposal
 from dream.settings import Settings
 from dream.versions import transaction
 from dream.workspace import trace
@@ -239,17 +239,14 @@ class Dreamer:
             now=now,
             hold=landing.hold,
         )
-        counts = {path: (count.added, count.removed) for path, count in done.files.items()}
         merged = tuple(f"{path} was saved by a person meanwhile; both changes are in it" for path in done.merged)
         report = _noting_what_left(landing.report)
-        return replace(report, commit=done.sha, files=counts, notes=(*report.notes, *merged))
+        return replace(report, commit=done.sha, files=done.files, notes=(*report.notes, *merged))
 
     def _imagine(self, report: BatchReport, found: Found, files: Mapping[str, bytes | None]) -> BatchReport:
         """Report what a commit would hold, and go on as if it had been made."""
         diff = self._workspace.git.compare({path: found.data.get(path) for path in files}, files)
-        counts: dict[str, tuple[int, int]] = {
-            path: (count.added, count.removed) for path, count in diff.files.items() if path in MEMORY_FILES
-        }
+        counts: dict[str, LineCount] = {path: count for path, count in diff.files.items() if path in MEMORY_FILES}
         self._imagined |= files
         return replace(_noting_what_left(report), files=counts, diff=diff.text)
 

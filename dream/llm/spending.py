@@ -58,7 +58,7 @@ class Meter:
         self._run_tokens, self._run_usd = 0, 0.0
         self._run_free, self._day_free = 0, 0  # tokens of the free model among them: a bill's bound leaves them out
         self._day = self._today()
-        self._day_tokens, self._day_usd = _tokens(today), today.cost_usd or 0.0
+        self._day_tokens, self._day_usd = today.tokens, today.cost_usd or 0.0
 
     @property
     def usage(self) -> Usage:
@@ -98,11 +98,11 @@ class Meter:
             self._turn_day()
             self._open.discard(held)
             self._records.append((held.model, usage))
-            self._run_tokens += _tokens(usage)
-            self._day_tokens += _tokens(usage)
+            self._run_tokens += usage.tokens
+            self._day_tokens += usage.tokens
             if held.model == FREE:
-                self._run_free += _tokens(usage)
-                self._day_free += _tokens(usage)
+                self._run_free += usage.tokens
+                self._day_free += usage.tokens
             self._run_usd += usage.cost_usd or 0.0
             self._day_usd += usage.cost_usd or 0.0
         if self._book is not None:  # not under the lock: it waits for the disk, and other calls need not
@@ -145,10 +145,6 @@ class Meter:
 
     def _today(self) -> date:
         return self._now().astimezone(self._settings.zone()).date()
-
-
-def _tokens(usage: Usage) -> int:
-    return usage.input_tokens + usage.output_tokens
 
 
 def _sentence(setting: str, what: str, used: str, more: str, bound: str) -> str:

@@ -9,7 +9,7 @@ import shlex
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from dream.errors import DreamError, NightOver
-from dream.models import ConsolidateReport, LeftOut, Progress, RunReport, Step, Usage
+from dream.models import FLAT, ConsolidateReport, LeftOut, Progress, RunReport, Step, Usage
 from dream.settings import Settings
 from dream.workspace import idle, runs
 from dream.workspace.files import sweep
@@ -38,8 +38,8 @@ READ_ENOUGH = "stopped reading at half of the night's time, to leave the rest to
 class NightReport:
     """What one night did. `consolidated` is None where no sources are configured."""
 
+    run: RunReport = field(metadata=FLAT)
     consolidated: ConsolidateReport | None
-    run: RunReport
     problems: tuple[str, ...] = ()
 
     @property
@@ -95,7 +95,7 @@ def night(
         if not stop():
             runs.stamp(workspace.private, now)
     # 4. Whoever wants to know is told.
-    report = NightReport(read, dreamt)
+    report = NightReport(dreamt, read)
     return replace(report, problems=(*missing, *_tell(report, settings, workspace)))
 
 
@@ -162,7 +162,7 @@ def _left(settings: Settings, read: ConsolidateReport | None) -> Settings:
     if settings.model_for("phase1") == settings.model_for("phase2") == "embedded":
         return settings
     used = read.usage if read else Usage()
-    tokens, usd = used.input_tokens + used.output_tokens, used.cost_usd or 0.0
+    tokens, usd = used.tokens, used.cost_usd or 0.0
     return replace(
         settings,
         max_run_tokens=max(1, settings.max_run_tokens - tokens) if settings.max_run_tokens else 0,

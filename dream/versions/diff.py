@@ -13,19 +13,12 @@ from pathlib import Path
 
 from dream.door import make_folder
 from dream.errors import Conflict
+from dream.models import LineCount
 from dream.versions.git import Git
 from dream.workspace.files import explained, temporary_name, write_beside
 
 # Whatever the person's configuration or attributes say: plain text, nothing run, no renames.
 PLAIN = ("--text", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--diff-algorithm=myers")
-
-
-@dataclass(frozen=True, slots=True)
-class LineCount:
-    """How many lines of a file a change added and removed."""
-
-    added: int
-    removed: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal
 
 from dream.errors import UnknownRevision
 from dream.language.words import without_said_on
-from dream.models import Outcome, Usage
-from dream.versions.diff import PLAIN, LineCount, parse_numstat, split
+from dream.models import FLAT, LineCount, Outcome, Usage
+from dream.versions.diff import PLAIN, parse_numstat, split
 from dream.versions.git import Git
 from dream.versions.objects import is_memory, reading
 
@@ -202,7 +202,7 @@ class Change:
 class Shown:
     """One change in full: its message without the trailers, and its diff."""
 
-    change: Change
+    change: Change = field(metadata=FLAT)
     body: str
     diff: str
 

@@ -15,8 +15,9 @@ from datetime import datetime
 from pathlib import Path
 
 from dream.errors import Conflict, DreamError, GitError
+from dream.models import LineCount
 from dream.versions import handedits
-from dream.versions.diff import Diff, LineCount
+from dream.versions.diff import Diff
 from dream.versions.diff import merge as merge_lines
 from dream.versions.handedits import Place
 from dream.versions.objects import ARCHIVE, is_memory

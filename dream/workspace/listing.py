@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from dream import __version__, transcripts
 from dream.errors import SettingsError, TranscriptError
 from dream.history.history import History
-from dream.models import Diagnostic, Report
+from dream.models import Diagnostic, Report, named
 from dream.settings import Settings
 from dream.transcripts import FORMATS, names
 from dream.transcripts.trajectory import Foreign
@@ -120,13 +120,13 @@ ZONE = " @ "  # between a source and the zone of its naive times: "hermes @ Asia
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundSource:
     """A source on this machine: its files (bytes in all), and how many of them have something new.
 
     `sessions` counts those in files that have been read; a new file is taken for one session.
     """
 
-    name: str
+    name: str = field(metadata=named("source"))
     configured: bool
     files: int
     sessions: int
@@ -151,7 +151,7 @@ def paths(settings: Settings, root: Path, *, home: Path, environ: Mapping[str, s
 
 def survey(
     settings: Settings, root: Path, history: History | None, *, home: Path, environ: Mapping[str, str]
-) -> list[Found]:
+) -> list[FoundSource]:
     """List the configured sources and the agents that are found on this machine; opens none of their files.
 
     Without `history` all of them is new.
@@ -167,7 +167,9 @@ def survey(
         known = [seen.sessions(file.name) if seen else 1 for file in files]
         new = seen.unread(files) if seen else files
         size = sum(file.look[0] for file in files)
-        listed.append(Found(configured.get(name, name), name in configured, len(files), sum(known), size, len(new)))
+        listed.append(
+            FoundSource(configured.get(name, name), name in configured, len(files), sum(known), size, len(new))
+        )
     return listed
 
 

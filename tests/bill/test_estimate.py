@@ -13,7 +13,7 @@ from dream.dreaming.dreamer import Models
 from dream.estimate import Estimate, estimate
 from dream.llm.batch import SHARE
 from dream.llm.spending import Meter, prompt_tokens
-from dream.models import NewEntry, Usage
+from dream.models import NewEntry
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 from tests.benchmarks.bill import NAME, Script
@@ -55,7 +55,7 @@ def test_with_batches_phase_1_costs_half(workspace: Workspace) -> None:
 def test_of_nothing_new_the_cost_is_nothing_and_of_a_few_dreams_less(workspace: Workspace) -> None:
     assert estimate(workspace, SETTINGS, NOW, max_batches=1).entries == (1, 2)
     (workspace.memory / ".dream_cursor").write_text("5\n")
-    assert estimate(workspace, SETTINGS, NOW) == Estimate(least=Usage(), likely=Usage())
+    assert estimate(workspace, SETTINGS, NOW) == Estimate(SETTINGS.model)
 
 
 def test_the_command_calls_no_model_and_changes_nothing(workspace: Workspace) -> None:

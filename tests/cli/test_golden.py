@@ -124,4 +124,4 @@ def test_what_programs_read_keeps_its_shape(dreamt: Path, tmp_path: Path) -> Non
     expected = json.loads(GOLDEN.read_text(encoding="utf-8"))
     assert [one["line"] for one in found] == [one["line"] for one in expected]
     for one, other in zip(found, expected, strict=True):
-        assert json.dumps(one, indent=1) == json.dumps(other, indent=1)
+        assert json.dumps(one, indent=1, sort_keys=True) == json.dumps(other, indent=1, sort_keys=True)

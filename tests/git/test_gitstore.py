@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from dream.errors import GitError, UnknownRevision
+from dream.models import LineCount
 from dream.versions import write
-from dream.versions.diff import LineCount
 from dream.versions.objects import blob_name
 from dream.versions.store import GitStore
 from dream.workspace.workspace import Workspace

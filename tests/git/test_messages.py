@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dream.models import Finding, Outcome, Usage
+from dream.models import Finding, LineCount, Outcome, Usage
 from dream.versions import log
-from dream.versions.diff import LineCount
 from dream.versions.rewrite import Needle
 
 FILES = {"USER.md": LineCount(4, 0), "memory/MEMORY.md": LineCount(1, 1), "memory/.dream_cursor": LineCount(1, 1)}

@@ -16,7 +16,7 @@ from dream.dreaming.dreamer import Models
 from dream.errors import Busy, ModelUnavailable
 from dream.llm.model import ChatMessage, Completion, ToolCall
 from dream.llm.spending import Meter, MeteredModel
-from dream.models import NewEntry, RunReport
+from dream.models import LineCount, NewEntry, RunReport
 from dream.settings import Settings
 from dream.workspace import runs
 from dream.workspace.lock import run_lock
@@ -117,7 +117,7 @@ def test_a_dry_run_of_nanobot_s_workspace_makes_nothing_there(tmp_path: Path) ->
 
     report = run(workspace, "[USER] Likes green tea {1}", dry_run=True)
 
-    assert report.batches[0].files == {"USER.md": (1, 0)}
+    assert report.batches[0].files == {"USER.md": LineCount(1, 0)}
     assert not (tmp_path / ".git").exists()
     assert not (tmp_path / ".dream" / "git").exists()
 
