@@ -142,13 +142,15 @@ class Finding:
     """One `[FILE] fact` line of phase 1.
 
     `remove` marks a `[FILE-REMOVE]` line: `text` is then the line to take out, or the reason.
-    `entries` are the cursors that the finding rests on, ascending.
+    `entries` are the cursors that the finding rests on, ascending. `heading` is the one that a fact goes under, as in
+    `[MEMORY/Decisions] fact`, where phase 1 names it.
     """
 
     file: MemoryFile
     text: str
     entries: tuple[int, ...]
     remove: bool = False
+    heading: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,13 +138,13 @@ def entry(item: Entry, zone: tzinfo) -> str:
 def findings(items: Sequence[Finding], numbers: Sequence[int] | None = None) -> str:
     """Render findings, numbered from 1 (or as `numbers` says), one a line, as a `<findings>` section."""
     numbers = numbers or range(1, len(items) + 1)
-    lines = [f"{number}. {finding(item)}" for number, item in zip(numbers, items, strict=True)]
+    lines = [f"{number}. {finding(item, item.heading)}" for number, item in zip(numbers, items, strict=True)]
     return "<findings>\n" + "\n".join(lines) + "\n</findings>"
 
 
-def finding(item: Finding) -> str:
-    """Render one finding as phase 1 wrote it: `[USER] fact {41,44}`."""
-    tag = TAGS[item.file] + ("-REMOVE" if item.remove else "")
+def finding(item: Finding, heading: str = "") -> str:
+    """Render one finding as phase 1 wrote it: `[USER] fact {41,44}`, with a heading `[USER/Plans] fact {41,44}`."""
+    tag = TAGS[item.file] + ("-REMOVE" if item.remove else "") + (f"/{_attribute(heading)}" if heading else "")
     cursors = ",".join(map(str, item.entries))
     return f"[{tag}] {defuse(' '.join(item.text.split()))} {{{cursors}}}"
 

@@ -85,6 +85,7 @@ class Settings:
 
     # Dream.
     batch_tokens: int = 16_000  # of entries in one dream, where the window allows
+    phase2: Literal["auto", "always"] = "auto"  # auto: code applies what is plain; always: a model edits all of it
     max_steps: int = 20  # rounds of phase 2; more did not help the ancestor, 20 of 20 was worse than 15
     max_attempts: int = 3  # failures of one batch before it is split
 

@@ -30,10 +30,10 @@ _SECTIONS = re.compile(
 )
 _ROW = re.compile(
     r"\s*\{\"cursor\": ?\d+, ?\"timestamp\":.*"
-    r"|\s*(?:[-*] )?(?:\d+\. )?\[(?:SOUL|USER|MEMORY)(?:-REMOVE)?\] .*\{[\d, ]+\}\s*"
+    r"|\s*(?:[-*] )?(?:\d+\. )?\[(?:SOUL|USER|MEMORY)(?:-REMOVE)?(?:/[^\]]*)?\] .*\{[\d, ]+\}\s*"
 )
 _SIGNS = re.compile(  # only then is there anything to look for
-    r"<(?:history|findings|today)>|<conversation |<file |\{\"cursor\"|\[(?:SOUL|USER|MEMORY)(?:-REMOVE)?\] "
+    r"<(?:history|findings|today)>|<conversation |<file |\{\"cursor\"|\[(?:SOUL|USER|MEMORY)(?:-REMOVE)?(?:/[^\]]*)?\] "
 )
 _NUMBER = re.compile(r"^\s*\d+(?:\t|→|[|:│] ?)")  # tools that show a file number its lines
 

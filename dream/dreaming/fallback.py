@@ -1,21 +1,109 @@
-"""Apply findings without a model: for one that cannot call tools, and for what a model left undone."""
+"""Apply findings without a model: those that need no judgement, and what a model cannot do or left undone."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from contextlib import suppress
 
-from dream.dreaming.draft import Edit, EditError, lines
+from dream.dreaming.budget import limits
+from dream.dreaming.draft import Edit, EditError, lines, plain_ends
 from dream.dreaming.editing import Editing
-from dream.language.similar import coverage, nearest, states
+from dream.language.similar import coverage, near_fact, nearest, states
 from dream.language.words import standing, without_said_on
 from dream.models import Finding, MemoryFile
+from dream.settings import Settings
 
 REMOVE_AT = 0.6  # share of a removal's content words that a line must hold to be the one meant
 REPLACE_AT = 0.3  # share of the old line's content words that a new fact must hold to take its place
+ALIKE = 0.6  # of a fact's words in one line, which may say the same or be what it corrects
+LONGEST_TITLE = 40  # characters of a new heading
 _LIKING = re.compile(r"\b(?:prefers?|likes?|favou?rite)\b|喜欢|偏好", re.I)
 _FIXED = re.compile(r"\b(?:fixed|solved|solution|workaround)\b|解决|修复", re.I)
 _DECIDED = re.compile(r"\b(?:decided|decision|chose|agreed)\b|决定", re.I)
 _DATED = re.compile(r"\b(?:19|20)\d\d\b|\d月\d")
+
+
+def settle_plain(editing: Editing, settings: Settings) -> None:
+    """Settle what needs no judgement; all else stays open, for the edit agent.
+
+    Plain are a line of a file copied behind REMOVE, beside the fact that takes its place or with none that might, and
+    a fact under a heading that phase 1 names, which is like no line there and doesn't fill its file.
+    """
+    open_numbers = editing.unsettled()
+    additions = [number for number in open_numbers if not editing.findings[number - 1].remove]
+    corrected: set[int] = set()  # facts that a removal belongs to
+    for number in open_numbers:
+        if editing.findings[number - 1].remove:
+            _remove_plainly(editing, number, additions, corrected)
+    for number in additions:
+        if number in editing.unsettled() and number not in corrected and not _is_full(editing, number, settings):
+            _add_plainly(editing, number)
+
+
+def _remove_plainly(editing: Editing, number: int, additions: list[int], corrected: set[int]) -> None:
+    removal = editing.findings[number - 1]
+    rows = editing.draft.texts[removal.file].splitlines()
+    same = [row for row in rows if row.strip().lstrip("-*+ ") == removal.text.strip().lstrip("-*+ ")]
+    line = same[0] if len(same) == 1 and not same[0].startswith("#") else None
+    beside = number - 1 if number - 1 in additions and _replaces(editing, number - 1, removal, line, rows) else None
+    other = beside or _successor(editing, removal, removal.text, additions)
+    if other is not None:
+        corrected.add(other)
+    if line is None or beside != other:
+        return
+    if beside is None:
+        _try(editing, Edit(removal.file, line, "", (number,)))
+    else:
+        fact = _bullet(editing.findings[beside - 1].text, like=line)
+        _try(editing, Edit(removal.file, line, fact, (beside, number)))
+
+
+def _replaces(editing: Editing, number: int, removal: Finding, line: str | None, rows: Sequence[str]) -> bool:
+    """Return whether the fact just above a removal takes its place: much like it, or of the same section."""
+    fact = editing.findings[number - 1]
+    if (fact.file, fact.entries) != (removal.file, removal.entries):
+        return False
+    above = rows[: rows.index(line)] if line is not None else []
+    section = next((row for row in reversed(above) if row.startswith("#")), "")
+    return coverage(removal.text, fact.text) >= REPLACE_AT or section.lstrip("# ") == fact.heading != ""
+
+
+def _add_plainly(editing: Editing, number: int) -> None:
+    finding = editing.findings[number - 1]
+    text = plain_ends(editing.draft.texts[finding.file])
+    near, line = nearest(finding.text, lines(text))
+    if line is not None and states(line, finding.text):
+        editing.decide(number, "present", f"stands as {line.strip()[:120]!r}")
+        return
+    if not finding.heading or (line is not None and (near >= ALIKE or near_fact(line, finding.text))):
+        return
+    rows = text.split("\n")
+    title = standing(rows, finding.heading)
+    if title is not None and rows.count(title) == 1:
+        first = rows.index(title)
+        last = next((n for n in range(first + 1, len(rows)) if rows[n].startswith("#")), len(rows)) - 1
+        while not rows[last].strip():
+            last -= 1
+        anchor = rows[last] if rows.count(rows[last]) == 1 else "\n".join(rows[first : last + 1])
+        _try(editing, Edit(finding.file, anchor, f"{anchor}\n{_bullet(finding.text)}", (number,)))
+    elif title is None and finding.file != "SOUL.md" and len(finding.heading) <= LONGEST_TITLE:
+        gap = "\n" if text.strip() else ""
+        _try(editing, Edit(finding.file, "", f"{gap}## {finding.heading}\n\n{_bullet(finding.text)}", (number,)))
+
+
+def _is_full(editing: Editing, number: int, settings: Settings) -> bool:
+    """Return whether a fact would take its file over its budget: what to merge then is a question of judgement."""
+    finding = editing.findings[number - 1]
+    text = editing.draft.texts[finding.file]
+    max_lines, max_bytes = limits(finding.file, settings)
+    return len(text.splitlines()) >= max_lines or len(text.encode()) + len(finding.text.encode()) > max_bytes
+
+
+def _try(editing: Editing, edit: Edit) -> None:
+    """Make an edit that needs no judgement; where it turns out to need some, its findings stay open."""
+    with suppress(EditError):
+        editing.edit(edit)
 
 
 def settle(editing: Editing) -> None:

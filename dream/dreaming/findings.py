@@ -1,4 +1,4 @@
-"""Phase 1's answer as a contract: `[FILE] fact {cursors}` lines or `[SKIP]`, and nothing else counts."""
+"""Phase 1's answer as a contract: `[FILE/Heading] fact {cursors}` lines or `[SKIP]`, and nothing else counts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ MAX_CITED = 200  # cursors and ranges that one finding may name
 FILES: dict[str, MemoryFile] = {"SOUL": "SOUL.md", "USER": "USER.md", "MEMORY": "memory/MEMORY.md"}
 
 _LIST_MARK = r"\s*(?:[-*•]\s+|\d+[.)]\s+)?"
-_FINDING = re.compile(_LIST_MARK + r"\*{0,2}\[(SOUL|USER|MEMORY)(?:\.md)?(-REMOVE)?\]\*{0,2}[:\s]*(.*)", re.IGNORECASE)
+_HEADING = r"(?:\s*/\s*([^\]\n]{0,80}))?"
+_FINDING = re.compile(
+    _LIST_MARK + rf"\*{{0,2}}\[(SOUL|USER|MEMORY)(?:\.md)?(-REMOVE)?{_HEADING}\]\*{{0,2}}[:\s]*(.*)", re.IGNORECASE
+)
 _SKIP = re.compile(_LIST_MARK + r"\*{0,2}\[SKIP\]", re.IGNORECASE)
 _CURSORS = re.compile(r"[\d\s,;–-]+")
 _RANGE = re.compile(r"(\d+)\s*[–-]\s*(\d+)|(\d+)")
@@ -65,14 +68,15 @@ def _finding(line: str, cursors: Sequence[int]) -> Finding | None:
     match = _FINDING.fullmatch(line.rstrip())
     if match is None:
         return None
-    file, remove, text = FILES[match[1].upper()], match[2] is not None, match[3]
+    file, remove, text = FILES[match[1].upper()], match[2] is not None, match[4]
+    heading = "" if remove else " ".join(clean(match[3] or "").split()).strip("#* ")
     text, named = _cited(text)
     text = " ".join(clean(text).split()).strip()
     if not text:
         return None
     resting = tuple(sorted({cursor for cursor in cursors if any(low <= cursor <= high for low, high in named)}))
     resting = resting or tuple(sorted(set(cursors)))
-    return Finding(file=file, text=text, entries=resting, remove=remove)
+    return Finding(file=file, text=text, entries=resting, remove=remove, heading=heading)
 
 
 def _cited(text: str) -> tuple[str, list[tuple[int, int]]]:

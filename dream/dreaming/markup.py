@@ -52,7 +52,7 @@ _SECTION = re.compile(
     r"|^\W*<\\?(?:user|assistant|human|tool|instructions?|memory|prompt|soul|think)\b"
     r"|<\|[^|>\n]{1,40}\|>|<\|im_|\|im_(?:start|end)\||\[/?INST\]|<</?SYS>>|</?(?:start|end)_of_turn>|<｜"
     r"|\[/?\s*(?:SYSTEM|DEVELOPER|ASSISTANT|TOOL)(?:[ _](?:PROMPT|MESSAGE|NOTE|NOTICE|OVERRIDE|RESULT|OUTPUT|UPDATE)S?)?\s*\]"
-    r"|^\W*\[(?:(?:SOUL|USER|MEMORY)(?:\.md)?(?:-REMOVE)?|SKIP)\]"
+    r"|^\W*\[(?:(?:SOUL|USER|MEMORY)(?:\.md)?(?:-REMOVE)?(?:/[^\]]*)?|SKIP)\]"
     r"|^[\s>*_#-]*(?:assistant|human|developer|function|ai|system (?:prompt|message|note|notice|override|instructions?))"
     r"[*_]*\s*[:：]"
     r"|^[\s>*_#-]*(?-i:SYSTEM|TOOL)[*_]*\s*[:：]"

@@ -24,7 +24,7 @@ from dream.redact import redact
 
 SHORTEST = 8  # characters of a fact that can be taken for one of our header lines
 # What a prompt shows as an example: in quotation marks, or behind a [FILE] mark at a line's start.
-_EXAMPLE = re.compile(r"[\"“]([^\"”\n]+)[\"”]|^\[[A-Z-]+\] ([^{\n]+?)(?: \{[\d,]+\})?$", re.MULTILINE)
+_EXAMPLE = re.compile(r"[\"“]([^\"”\n]+)[\"”]|^\[[A-Z-]+(?:/[^\]\n]+)?\] ([^{\n]+?)(?: \{[\d,]+\})?$", re.MULTILINE)
 _MONTH = re.compile(
     r"\b(?:january|february|march|april|may|june|july|august|september|october|november|december)\b"
 )  # of a fact in small letters
@@ -71,10 +71,11 @@ SCHEMA: dict[str, Json] = {
                 "properties": {
                     "file": {"type": "string", "enum": ["SOUL", "USER", "MEMORY"]},
                     "remove": {"type": "boolean", "description": "true for a [FILE-REMOVE] line"},
+                    "heading": {"type": "string", "description": "the heading that a fact goes under; else empty"},
                     "text": {"type": "string", "description": "the fact, or the line that is no longer true"},
                     "entries": {"type": "array", "items": {"type": "integer"}, "description": "the numbers in braces"},
                 },
-                "required": ["file", "remove", "text", "entries"],
+                "required": ["file", "remove", "heading", "text", "entries"],
                 "additionalProperties": False,
             },
         }
@@ -100,6 +101,7 @@ def lines(answer: str) -> str:
 
 def _line(finding: dict[str, Any]) -> str:
     tag = str(finding["file"]) + ("-REMOVE" if finding.get("remove") is True else "")
+    tag += f"/{heading}" if (heading := str(finding.get("heading") or "")) else ""
     cursors = ",".join(str(int(cursor)) for cursor in finding.get("entries") or ())
     return f"[{tag}] {' '.join(str(finding['text']).split())} {{{cursors}}}"
 

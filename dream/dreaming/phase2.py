@@ -1,4 +1,4 @@
-"""Phase 2: a bounded tool loop that settles numbered findings by small edits on a draft."""
+"""Phase 2: code settles the plain findings, a bounded tool loop those that need judgement, on a draft."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from dream.dreaming.guards import Protected
 from dream.errors import AnswerUnusable, PromptTooLong, ToolsUnsupported
 from dream.llm.model import ChatMessage, Completion, Json, Model, Tool, ToolCall
 from dream.models import Finding, MemoryFile, Outcome
+from dream.settings import EMBEDDED
 
 # The three tools of phase 2, and how a model's calls of them are read.
 
@@ -115,12 +116,16 @@ class Edited:
 def edit(findings: Sequence[Finding], protected: Protected, model: Model, brief: Brief) -> Edited:
     """Settle every finding on a draft of the files.
 
-    What the model leaves open, or all of it where it cannot call tools, is applied deterministically.
+    The model is asked only where something needs judgement, or the settings say always. What it leaves open, or all
+    of it where it cannot call tools, is applied deterministically.
     Raises ModelUnavailable, ModelRejected or SpendingLimit; the workspace is not touched either way.
     """
     editing = Editing(findings, protected, brief.settings)
+    if brief.settings.phase2 == "auto" and model.name != EMBEDDED:  # which is free, and finds a place without headings
+        fallback.settle_plain(editing, brief.settings)
     try:
-        _loop(editing, model, brief)
+        if editing.unsettled():
+            _loop(editing, model, brief)
     except (ToolsUnsupported, AnswerUnusable, PromptTooLong) as error:
         log.info("phase 2 goes on without the model: %s", error)
     fallback.settle(editing)
@@ -148,21 +153,24 @@ def _loop(editing: Editing, model: Model, brief: Brief) -> None:
 
 def _opening(editing: Editing, model: Model, brief: Brief) -> list[ChatMessage]:
     system = prompts.load("phase2", brief.prompts_folder, language=prompts.language(brief.settings.language))
-    findings = prompts.findings(editing.findings)
+    numbers = editing.unsettled()
+    open_findings = [editing.findings[number - 1] for number in numbers]
+    findings = prompts.findings(open_findings, numbers)
     room = brief.room(model, system, findings)
-    shown = excerpt.fit(_shown(editing, model), [finding.text for finding in editing.findings], room, model.count)
+    texts = _shown(editing.draft.texts, open_findings, model)
+    shown = excerpt.fit(texts, [finding.text for finding in open_findings], room, model.count)
     system, user = prompts.filled(system, f"{prompts.files(shown)}\n{findings}")
     return [ChatMessage("system", system), ChatMessage("user", user)]
 
 
-def _shown(editing: Editing, model: Model) -> Mapping[MemoryFile, str]:
+def _shown(texts: Mapping[MemoryFile, str], findings: Sequence[Finding], model: Model) -> Mapping[MemoryFile, str]:
     """Show of large files what the findings are about: everything else is paid for in every round."""
-    if model.name == "embedded":  # which is free, and puts a line where the whole file has its like
-        return editing.draft.texts
+    if model.name == EMBEDDED:  # it puts a line where the whole file has its like
+        return texts
     topics: dict[MemoryFile, list[str]] = {}
-    for finding in editing.findings:
+    for finding in findings:
         topics.setdefault(finding.file, []).append(finding.text)
-    return excerpt.near(editing.draft.texts, topics, model.count)
+    return excerpt.near(texts, topics, model.count)
 
 
 def _answers(completion: Completion, editing: Editing) -> tuple[list[ChatMessage], bool]:

@@ -17,7 +17,7 @@ _HEADER = re.compile(
     r"(system|user|assistant|tool)(?: ([^:\n]{1,80}))?: ?"
 )
 _ENTRY = re.compile(r"\[(\d{1,12})\] (?:(\d{4}-\d\d-\d\d)\S*(?: \S{4,14})? )?(summary|raw|note|nothing)\b")
-_FINDING = re.compile(r"(\d{1,6})\. \[(SOUL|USER|MEMORY)(-REMOVE)?\] (.*?)(?: ?\{([\d, ]*)\})?$")
+_FINDING = re.compile(r"(\d{1,6})\. \[(SOUL|USER|MEMORY)(-REMOVE)?(?:/[^\]]*)?\] (.*?)(?: ?\{([\d, ]*)\})?$")
 _FILE = re.compile(r'^<file path="([^"\n]*)">\n?', re.M)
 
 

@@ -320,7 +320,7 @@ SHORT = 6  # words of a line in which one is enough
 
 def standing(lines: Iterable[str], name: str) -> str | None:
     """Return the heading that the section `name` has among `lines`, in whatever language; None where it has none."""
-    titles = {f"## {title}".casefold() for title in (name, *_TITLES[name].values())}
+    titles = {f"## {title}".casefold() for title in (name, *_TITLES.get(name, {}).values())}
     return next((line.strip() for line in lines if line.strip().casefold() in titles), None)
 
 

@@ -145,7 +145,7 @@ def _differing(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> froze
 class _Unguarded(Editing):
     """Editing as it would be without guards, redaction and cleaning; for the comparison only."""
 
-    def _verdict(self, edit: Edit, then: Draft) -> Verdict | None:
+    def _verdict(self, edit: Edit, now: Draft, then: Draft) -> Verdict | None:
         return None
 
     def _screened(self, edit: Edit) -> str:

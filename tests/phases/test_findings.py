@@ -101,3 +101,14 @@ def test_a_line_made_to_be_slow_is_not(tail: str) -> None:
     begun = time.process_time()
     assert parse(f"[USER] likes tea {tail}x\n[USER] has a cat {tail}", [1, 2]).findings
     assert time.process_time() - begun < 1
+
+
+def test_a_fact_may_name_its_heading() -> None:
+    found = parse(
+        "[MEMORY/Open  points] Ship {1}\n[user.md / Plans] Go {1}\n[USER-REMOVE/Plans] Stay {1}", [1]
+    ).findings
+    assert [(one.file, one.heading, one.remove) for one in found] == [
+        ("memory/MEMORY.md", "Open points", False),
+        ("USER.md", "Plans", False),
+        ("USER.md", "", True),
+    ]

@@ -18,7 +18,7 @@ from tests.scripted import Answer, ScriptedModel
 USER = "# User\n- Lives in Osaka\n- Has two cats\n"
 FILES: dict[MemoryFile, str] = {"SOUL.md": "", "USER.md": USER, "memory/MEMORY.md": ""}
 PROTECTED = Protected(FILES, {}, (), {})
-BRIEF = Brief(Settings(), date(2026, 11, 21), UTC)
+BRIEF = Brief(Settings(phase2="always"), date(2026, 11, 21), UTC)
 MOVE = (Finding("USER.md", "Lives in Tokyo", (1,)), Finding("USER.md", "Lives in Osaka", (1,), remove=True))
 
 
@@ -48,6 +48,82 @@ def test_one_round_settles_everything_and_no_further_call_is_paid_for() -> None:
     assert states(edited) == ["applied", "applied"]
     assert edited.draft.texts["USER.md"] == "# User\n- Lives in Tokyo\n- Has two cats\n"
     assert len(model.calls) == 1
+
+
+HEADED: dict[MemoryFile, str] = {
+    "SOUL.md": "# Soul\n\n## Rules\n",
+    "USER.md": "# User\n\n## Person\n\n- Lives in Osaka\n\n## Plans\n",
+    "memory/MEMORY.md": "# Memory\n\n## Facts\n\n- The API listens on 8080\n",
+}
+
+
+def settled(
+    *findings: Finding, answers: tuple[Answer, ...] = ("done",), person: str = "", settings: Settings | None = None
+) -> tuple[phase2.Edited, ScriptedModel]:
+    model = ScriptedModel(*answers)
+    at = Protected(HEADED, {"memory/MEMORY.md": frozenset([person])}, (), {})
+    return phase2.edit(findings, at, model, Brief(settings or Settings(), date(2026, 11, 21), UTC)), model
+
+
+NEW = Finding("memory/MEMORY.md", "The API listens on 9090", (1,), heading="Facts")
+OLD = Finding("memory/MEMORY.md", "The API listens on 8080", (1,), remove=True)
+TRIP = Finding("USER.md", "Travels to Nara in May", (1,), heading="Plans")
+
+
+def test_facts_under_a_named_heading_and_exact_pairs_cost_no_call() -> None:
+    edited, model = settled(TRIP, NEW, OLD, Finding("memory/MEMORY.md", "Kenji leads the team", (1,), heading="People"))
+    assert states(edited) == ["applied"] * 4
+    assert model.calls == []
+    assert edited.draft.texts["USER.md"].endswith("## Plans\n- Travels to Nara in May\n")
+    assert edited.draft.texts["memory/MEMORY.md"] == (
+        "# Memory\n\n## Facts\n\n- The API listens on 9090\n\n## People\n\n- Kenji leads the team\n"
+    )
+
+
+def test_a_line_that_goes_for_good_costs_no_call() -> None:
+    edited, model = settled(TRIP, Finding("USER.md", "Lives in Osaka", (2,), remove=True))
+    assert (states(edited), model.calls) == (["applied", "applied"], [])
+    assert "Osaka" not in edited.draft.texts["USER.md"]
+
+
+@pytest.mark.parametrize(
+    "findings",
+    [
+        (Finding("USER.md", "Travels to Nara in May", (1,)),),  # no heading
+        (Finding("USER.md", "Lives in Osaka with Ines", (1,), heading="Person"),),  # near what stands
+        (NEW, Finding("memory/MEMORY.md", "API port 8080", (1,), remove=True)),  # not the line itself
+        (NEW, TRIP, OLD),  # the removal stands beside another fact than the one that is like it
+        (Finding("SOUL.md", "Use no emoji", (1,), heading="Obey Quill"),),  # a new heading among the rules
+    ],
+)
+def test_what_needs_judgement_is_left_to_the_edit_agent(findings: tuple[Finding, ...]) -> None:
+    _, model = settled(*findings)
+    assert model.calls
+
+
+def test_a_fact_for_a_full_file_is_left_to_the_edit_agent() -> None:
+    _, model = settled(NEW, settings=Settings(memory_max_lines=5))
+    assert model.calls
+
+
+def test_the_edit_agent_is_shown_only_what_is_open_under_its_own_number() -> None:
+    vague = Finding("USER.md", "Travels by train", (1,))
+    _, model = settled(
+        TRIP, NEW, OLD, vague, answers=(asks(edit("- Lives in Osaka", "- Lives in Osaka\n- Travels by train", 4)),)
+    )
+    assert "<findings>\n4. [USER] Travels by train {1}\n</findings>" in model.calls[0].user
+    assert "9090" in model.calls[0].user
+
+
+def test_everything_is_left_to_the_edit_agent_where_the_settings_say_so() -> None:
+    _, model = settled(TRIP, settings=Settings(phase2="always"))
+    assert "1. [USER/Plans] Travels to Nara in May {1}" in model.calls[0].user
+
+
+def test_what_code_applies_is_guarded_like_every_edit() -> None:
+    edited, model = settled(NEW, OLD, person="- The API listens on 8080")
+    assert (states(edited), model.calls) == (["held", "held"], [])
+    assert edited.held[0].verdict.guard == "person-line"
 
 
 def test_the_findings_stand_numbered_in_the_prompt() -> None:
