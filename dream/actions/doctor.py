@@ -24,10 +24,10 @@ from dream.models import MEMORY_FILES, Diagnostic
 from dream.nights import timers
 from dream.redact import redact
 from dream.settings import Settings
-from dream.versions import handedits, log, place, transaction
+from dream.versions import gitdir, log, tracked, transaction
 from dream.versions import repair as gitrepair
 from dream.versions.diff import Diff, strays
-from dream.versions.objects import FILES
+from dream.versions.tracked import FILES
 from dream.versions.write import OLD, is_deserted
 from dream.workspace import idle
 from dream.workspace.files import TEMPORARY, read_bytes, replace_file, sweep
@@ -187,7 +187,7 @@ def check_files(workspace: Workspace, settings: Settings, now: datetime, *, repa
 def _commit(workspace: Workspace, mended: dict[str, bytes | None], now: datetime) -> None:
     """Commit what a person typed as theirs, and then the mended files as ours, so that it can be taken back."""
     transaction.commit_hand_edits(workspace, now)
-    found = handedits.read(workspace.root)
+    found = tracked.read_memory(workspace.root)
 
     def message(difference: Diff) -> str:
         return log.build("dream", difference.files, note="(doctor: line ends, byte order mark)")
@@ -234,9 +234,9 @@ def check_versions(workspace: Workspace, now: datetime, *, repair: bool) -> Iter
 
 def _head(workspace: Workspace, now: datetime, *, repair: bool) -> Iterator[Ailment]:
     """Bring back the newest version where HEAD has lost it, or, where nothing tells which it is, begin anew."""
-    directory = place.find(workspace.root, workspace.private)
+    directory = gitdir.find(workspace.root, workspace.private)
     try:
-        said = place.lost_head(directory) if directory else ""
+        said = gitdir.lost_head(directory) if directory else ""
         if not said or directory is None:
             return
         where = _name(workspace, directory)
@@ -278,7 +278,7 @@ def _locks(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
 def _index(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
     """Name an index that stayed behind HEAD while a lock was on it."""
     try:
-        late = sorted(workspace.git.behind_index(handedits.versioned(workspace.root)))
+        late = sorted(workspace.git.behind_index(tracked.read_all(workspace.root)))
     except WorkspaceError:  # no plain file: the check of the files names it
         return
     except GitError as error:
@@ -286,9 +286,9 @@ def _index(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
         return
     if late:
         if repair:
-            workspace.git.catch_up_index(handedits.versioned(workspace.root))
+            workspace.git.catch_up_index(tracked.read_all(workspace.root))
         text = f"is older than the newest commit for {', '.join(late)}: a `git commit` by hand would revert it"
-        mended = repair and not workspace.git.behind_index(handedits.versioned(workspace.root))
+        mended = repair and not workspace.git.behind_index(tracked.read_all(workspace.root))
         yield Ailment(".git/index", text, f"{REPAIR}, or `git reset` in the workspace", mended)
 
 
@@ -379,7 +379,7 @@ def _all(workspace: Workspace, settings: Settings, now: datetime, *, repair: boo
 
 
 def _unfinished(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
-    if (workspace.private / handedits.INTENT).exists():
+    if (workspace.private / transaction.INTENT).exists():
         mended = repair and transaction.recover(workspace)
         yield Ailment(".dream/apply.json", "a commit was cut short by a crash", "the next `dream run` ends it", mended)
     for one in unfinished(workspace):
@@ -435,7 +435,7 @@ def _reachable(workspace: Workspace) -> Iterator[Path]:
     if not workspace.root.stat().st_mode & stat.S_IXOTH:
         return
     waiting = [workspace.root / name for name in (*FILES, "dream.toml", "prompts", "memory", ".dream")]
-    if git_dir := place.find(workspace.root, workspace.private):
+    if git_dir := gitdir.find(workspace.root, workspace.private):
         waiting.append(git_dir)
     while waiting:
         path = waiting.pop(0)

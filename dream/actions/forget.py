@@ -23,8 +23,8 @@ from dream.errors import UnknownRevision, UsageError
 from dream.history.repair import Sealing
 from dream.versions import handedits, rewrite, transaction
 from dream.versions.diff import strays
-from dream.versions.objects import changed, is_memory
 from dream.versions.rewrite import SHORTEST, Names, Needle, is_long_enough, renamed
+from dream.versions.tracked import changed, is_memory
 from dream.workspace import files
 from dream.workspace.lock import run_lock
 from dream.workspace.workspace import TEMPLATES, Workspace

@@ -15,11 +15,11 @@ from typing import Literal
 from dream.errors import Conflict, GitError
 from dream.models import MEMORY_FILES, MemoryFile, Rejected
 from dream.versions import diff as merging
-from dream.versions import handedits, log, transaction
+from dream.versions import log, tracked, transaction
 from dream.versions.diff import Diff
 from dream.versions.log import Change
-from dream.versions.objects import STATE, applied, is_memory
 from dream.versions.store import GitStore
+from dream.versions.tracked import STATE, applied, is_memory
 from dream.workspace import review_files
 from dream.workspace.lock import run_lock
 from dream.workspace.workspace import TEMPLATES, Workspace
@@ -77,7 +77,7 @@ def restore(
         if not dry_run:
             transaction.recover(workspace)
         # 2. Which change, what is there now, and what should be.
-        present = {**handedits.read(workspace.root), **handedits.read_state(workspace.root)}
+        present = tracked.read_all(workspace.root)
         with workspace.git.reading():
             change = workspace.git.show(workspace.git.resolve(sha)).change
             target, kept = _target(workspace.git, change, mode, present)
@@ -149,7 +149,7 @@ def _without(git: GitStore, change: Change, present: Mapping[str, bytes]) -> dic
     for path in sorted({*before, *after}):
         if is_memory(path) and before.get(path) != after.get(path):
             try:
-                result[path] = transaction.merge(after.get(path), present.get(path), before.get(path))
+                result[path] = merging.merge(after.get(path), present.get(path), before.get(path))
             except Conflict as conflict:
                 said = f"{path} was changed again after {change.sha[:10]}; nothing was restored: {conflict}"
                 raise Conflict(said) from conflict

@@ -12,7 +12,7 @@ from dream.dreaming import findings
 from dream.dreaming.draft import Edit, EditError, added, gone, lines, paired, replaced
 from dream.errors import AnswerUnusable, UsageError
 from dream.models import MEMORY_FILES, MemoryFile, Outcome, Proposal, Rejected
-from dream.versions import handedits, log, transaction
+from dream.versions import log, tracked, transaction
 from dream.versions.diff import Diff
 from dream.workspace import files, review_files
 from dream.workspace.lock import run_lock
@@ -132,7 +132,7 @@ def reject(workspace: Workspace, numbers: Sequence[Number], *, now: datetime, lo
 def _look(workspace: Workspace, now: datetime) -> Mapping[str, bytes | None]:
     transaction.recover(workspace)
     transaction.commit_hand_edits(workspace, now)
-    return {**handedits.read(workspace.root), **handedits.read_state(workspace.root)}
+    return {**tracked.read_all(workspace.root)}
 
 
 def _chosen(workspace: Workspace, numbers: Sequence[Number]) -> list[tuple[Proposal, Proposal | None, Proposal | None]]:

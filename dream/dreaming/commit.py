@@ -12,7 +12,7 @@ from dream.dreaming.phase2 import Edited
 from dream.errors import WorkspaceError
 from dream.models import MEMORY_FILES, BatchReport, MemoryFile, Outcome, Proposal
 from dream.settings import Settings
-from dream.versions import handedits, log
+from dream.versions import handedits, log, tracked
 from dream.versions.diff import Diff
 from dream.versions.log import Moved
 from dream.versions.transaction import Held
@@ -49,7 +49,7 @@ def look(workspace: Workspace, *, uncommitted: bool = False) -> Found:
 
     With `uncommitted`, for a dry run, what is in no commit yet counts as a person's, as it will be in theirs.
     """
-    data: dict[str, bytes | None] = dict(handedits.read(workspace.root))
+    data: dict[str, bytes | None] = dict(tracked.read_memory(workspace.root))
     texts = {path: _text(data.get(path), path) for path in MEMORY_FILES}
     archives = {path: _text(content, path) for path, content in data.items() if path not in texts}
     git = workspace.git

@@ -1,4 +1,9 @@
-"""The difference between two states of the files, as git tells it, with no commit made for it."""
+"""Two states of the files compared, as git tells it, with no commit made for it; and three states merged by lines.
+
+`git merge-file` calls two changes in conflict when they merely touch: a line taken out beside a line that was added
+later. In a list of facts that is the ordinary case, so here only changes to the same lines conflict, and two
+different insertions at the same place.
+"""
 
 from __future__ import annotations
 
@@ -51,6 +56,50 @@ def compare(old: Mapping[str, bytes | None], new: Mapping[str, bytes | None], pr
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
     return split(printed, sides=True)
+
+
+def merge(base: bytes | None, ours: bytes | None, theirs: bytes | None) -> bytes | None:
+    """Return `ours` with the change from `base` to `theirs` made in it; None stands for no file.
+
+    Raises Conflict, its message showing the first pair of hunks, where both changed the same lines.
+    """
+    if ours in (base, theirs):
+        return theirs
+    if theirs == base:
+        return ours
+    if ours is None or theirs is None:
+        raise Conflict("one side deleted the file, the other changed it")
+    lines = _lines(base or b"")
+    merged = _both(_hunks(lines, _lines(ours)), _hunks(lines, _lines(theirs)), lines)
+    result = b"".join(_apply(lines, merged))
+    ends_bare = not ours.endswith(b"\n") and not theirs.endswith(b"\n")
+    return result.removesuffix(b"\n") if ends_bare else result
+
+
+def merge_over(base: bytes, ours: bytes, theirs: bytes) -> bytes:
+    """Merge like `merge`; where both changed the same lines, `theirs` wins there and ours is kept around it.
+
+    Lines that ours only inserts stay in any case, before those of `theirs`.
+    """
+    lines = _lines(base)
+    winning = _hunks(lines, _lines(theirs))
+    yielding = [piece for hunk in _hunks(lines, _lines(ours)) for piece in _give_way(hunk, winning)]
+    hunks = [*(piece for piece in yielding if piece not in winning), *winning]
+    return b"".join(_apply(lines, sorted(hunks, key=lambda hunk: (hunk.start, hunk.end))))
+
+
+def still_standing(before: bytes, after: bytes, present: bytes) -> bytes:
+    """Return `before` with only that part of the change to `after` made which is still so in `present`.
+
+    A line that was added counts while it is there; one that was removed, while it is not.
+    """
+    lines, there = _lines(before), set(_lines(present))
+    standing = []
+    for hunk in _hunks(lines, _lines(after)):
+        added = tuple(line for line in hunk.lines if line in there)
+        kept = tuple(line for line in lines[hunk.start : hunk.end] if line in there and line not in added)
+        standing.append(_Hunk(hunk.start, hunk.end, kept + added))
+    return b"".join(_apply(lines, standing))
 
 
 def strays() -> list[Path]:
@@ -113,36 +162,13 @@ def _one_sided(text: str) -> str:
     return "\n".join(lines)
 
 
-# Three-way merge by lines. Pure.
-#
-# `git merge-file` calls two changes in conflict when they merely touch: a line taken out beside a line that was added
-# later. In a list of facts that is the ordinary case, so here only changes to the same lines conflict, and two
-# different insertions at the same place.
-
-
 @dataclass(frozen=True, slots=True)
-class Hunk:
+class _Hunk:
     """Lines `start` to `end` (half-open) of the base become `lines`."""
 
     start: int
     end: int
     lines: tuple[bytes, ...]
-
-
-def merge(base: bytes, ours: bytes, theirs: bytes) -> bytes:
-    """Return `ours` with the change from `base` to `theirs` made in it.
-
-    Raises Conflict, its message showing the first pair of hunks, where both changed the same lines.
-    """
-    if ours in (base, theirs):
-        return theirs
-    if theirs == base:
-        return ours
-    lines = _lines(base)
-    merged = _both(_hunks(lines, _lines(ours)), _hunks(lines, _lines(theirs)), lines)
-    result = b"".join(_apply(lines, merged))
-    ends_bare = not ours.endswith(b"\n") and not theirs.endswith(b"\n")
-    return result.removesuffix(b"\n") if ends_bare else result
 
 
 def _lines(data: bytes) -> list[bytes]:
@@ -152,12 +178,12 @@ def _lines(data: bytes) -> list[bytes]:
     return [line + b"\n" for line in lines] + ([last + b"\n"] if last else [])
 
 
-def _hunks(old: list[bytes], new: list[bytes]) -> list[Hunk]:
+def _hunks(old: list[bytes], new: list[bytes]) -> list[_Hunk]:
     codes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-    return [Hunk(i1, i2, tuple(new[j1:j2])) for tag, i1, i2, j1, j2 in codes if tag != "equal"]
+    return [_Hunk(i1, i2, tuple(new[j1:j2])) for tag, i1, i2, j1, j2 in codes if tag != "equal"]
 
 
-def _both(ours: list[Hunk], theirs: list[Hunk], base: list[bytes]) -> list[Hunk]:
+def _both(ours: list[_Hunk], theirs: list[_Hunk], base: list[bytes]) -> list[_Hunk]:
     for mine in ours:
         for other in theirs:
             if mine != other and _clash(mine, other):
@@ -165,14 +191,14 @@ def _both(ours: list[Hunk], theirs: list[Hunk], base: list[bytes]) -> list[Hunk]
     return sorted({*ours, *theirs}, key=lambda hunk: (hunk.start, hunk.end))
 
 
-def _clash(one: Hunk, other: Hunk) -> bool:
-    """Tell whether two hunks change the same base lines, or insert at the same place or inside the other."""
+def _clash(one: _Hunk, other: _Hunk) -> bool:
+    """Return whether two hunks change the same base lines, or insert at the same place or inside the other."""
     if one.start == one.end and other.start == other.end:
         return one.start == other.start
     return one.start < other.end and other.start < one.end
 
 
-def _apply(base: list[bytes], hunks: list[Hunk]) -> list[bytes]:
+def _apply(base: list[bytes], hunks: list[_Hunk]) -> list[bytes]:
     result: list[bytes] = []
     at = 0
     for hunk in hunks:
@@ -181,7 +207,7 @@ def _apply(base: list[bytes], hunks: list[Hunk]) -> list[bytes]:
     return result + base[at:]
 
 
-def _shown(ours: Hunk, theirs: Hunk, base: list[bytes]) -> str:
+def _shown(ours: _Hunk, theirs: _Hunk, base: list[bytes]) -> str:
     start, end = min(ours.start, theirs.start), max(ours.end, theirs.end)
     before = [b"  " + line for line in base[start:end]]
     parts = [b"both sides changed the same lines:\n", *before, b"<<< now\n"]
@@ -189,50 +215,24 @@ def _shown(ours: Hunk, theirs: Hunk, base: list[bytes]) -> str:
     return b"".join(parts).decode("utf-8", "replace")
 
 
-def _apply_within(base: list[bytes], hunk: Hunk, start: int, end: int) -> list[bytes]:
+def _apply_within(base: list[bytes], hunk: _Hunk, start: int, end: int) -> list[bytes]:
     return [*base[start : hunk.start], *hunk.lines, *base[hunk.end : end]]
 
 
-def merge_over(base: bytes, ours: bytes, theirs: bytes) -> bytes:
-    """Merge like `merge`; where both changed the same lines, `theirs` wins there and ours is kept around it.
-
-    Lines that ours only inserts stay in any case, before those of `theirs`.
-    """
-    lines = _lines(base)
-    winning = _hunks(lines, _lines(theirs))
-    yielding = [piece for hunk in _hunks(lines, _lines(ours)) for piece in _give_way(hunk, winning)]
-    hunks = [*(piece for piece in yielding if piece not in winning), *winning]
-    return b"".join(_apply(lines, sorted(hunks, key=lambda hunk: (hunk.start, hunk.end))))
-
-
-def still_standing(before: bytes, after: bytes, present: bytes) -> bytes:
-    """Return `before` with only that part of the change to `after` made which is still so in `present`.
-
-    A line that was added counts while it is there; one that was removed, while it is not.
-    """
-    lines, there = _lines(before), set(_lines(present))
-    standing = []
-    for hunk in _hunks(lines, _lines(after)):
-        added = tuple(line for line in hunk.lines if line in there)
-        kept = tuple(line for line in lines[hunk.start : hunk.end] if line in there and line not in added)
-        standing.append(Hunk(hunk.start, hunk.end, kept + added))
-    return b"".join(_apply(lines, standing))
-
-
-def _give_way(hunk: Hunk, winning: list[Hunk]) -> list[Hunk]:
+def _give_way(hunk: _Hunk, winning: list[_Hunk]) -> list[_Hunk]:
     """Cut out of `hunk` what a winning hunk decides; its new lines stay with the first piece."""
     if hunk.start == hunk.end:
         around = next((winner for winner in winning if winner.start < hunk.start < winner.end), hunk)
-        return [Hunk(around.start, around.start, hunk.lines)]
+        return [_Hunk(around.start, around.start, hunk.lines)]
     pieces = [hunk]
     for winner in winning:
-        cut: list[Hunk] = []
+        cut: list[_Hunk] = []
         for piece in pieces:
             if piece == winner or not _clash(piece, winner):
                 cut.append(piece)
                 continue
-            head = Hunk(piece.start, max(piece.start, winner.start), piece.lines)
-            tail = Hunk(min(winner.end, piece.end), piece.end, ())
+            head = _Hunk(piece.start, max(piece.start, winner.start), piece.lines)
+            tail = _Hunk(min(winner.end, piece.end), piece.end, ())
             cut += [part for part in (head, tail) if part.start < part.end]
         pieces = cut
     return pieces

@@ -1,4 +1,7 @@
-"""Reading the history of changes: one git process for a list, one for a single change."""
+"""The list of changes, one git process for all of it or for a single one; and the messages that commits carry.
+
+A message is written from what was applied, never by the model, and read back here.
+"""
 
 from __future__ import annotations
 
@@ -13,161 +16,19 @@ from dream.language.words import without_said_on
 from dream.models import FLAT, LineCount, Outcome, Usage
 from dream.versions.diff import PLAIN, parse_numstat, split
 from dream.versions.git import Git
-from dream.versions.objects import is_memory, reading
-
-# The message of a commit: written from the diff, and read back. Pure.
-
+from dream.versions.tracked import is_memory
 
 ChangeKind = Literal["dream", "hand", "restore", "init"]
 KINDS: tuple[ChangeKind, ...] = ("dream", "hand", "restore", "init")
-
-# Control characters but tab and newline; bidi controls; invisible and line-separating characters; surrogates.
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
-_SPAN = re.compile(r"([0-9]+)-([0-9]+)")
+PAGE = 64  # changes read in full at a time
 SUBJECT_CHARS = 48  # of a finding in a subject: with the rest of it, what `git log --oneline` shows of a line
 FORGOTTEN = "[forgotten]"
-_BRACKETS = re.compile(r"\[[^\[\]]*\]")
-_USER = re.compile(r"(?:the )?user (?=\w)", re.IGNORECASE)
-_SHORT_OF_FINDING = re.compile(r"\A(dream: ).*?((?:; \+\d+ more)?(?: \(entries \d+–\d+\).*)?)$", re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """Lines that left a memory file for an archive, because it was over its budget."""
-
-    file: str
-    archive: str
-    lines: tuple[str, ...]
-
-
-def subject(
-    kind: ChangeKind,
-    files: Mapping[str, LineCount],
-    entries: tuple[int, int] | None = None,
-    note: str = "",
-    outcomes: Sequence[Outcome] = (),
-) -> str:
-    """Say what a commit does: `dream: moved to Lisbon; +3 more (entries 41–60)`.
-
-    The words are those of the first finding that was applied, rules of SOUL.md before all else. A commit without one
-    tells the figures of its diff, `hand: 2 files, +5 −1`; of these only text that a person reads is counted.
-    """
-    span = f" (entries {entries[0]}–{entries[1]})" if entries else ""
-    return f"{kind}: {_applied(outcomes) or _figures(files)}{span}{' ' + clean_line(note) if note else ''}"
-
-
-def _applied(outcomes: Sequence[Outcome]) -> str:
-    """Name what was applied in a few words; "" where nothing was. What was added goes before what was removed."""
-    applied = [outcome.finding for outcome in outcomes if outcome.state == "applied"]
-    told = [finding for finding in applied if not finding.remove] or applied
-    if not told:
-        return ""
-    first = min(told, key=lambda finding: finding.file != "SOUL.md")  # the first of them
-    words = _in_short(first.text)
-    if not words:
-        return ""
-    more = f"; +{len(told) - 1} more" if len(told) > 1 else ""
-    return f"{'removed: ' if first.remove else ''}{words}{more}"
-
-
-def _in_short(text: str) -> str:
-    """Return the first words of a statement, without its quotation marks, brackets and day."""
-    plain = without_said_on(clean_line(_BRACKETS.sub(" ", text)))
-    plain = _USER.sub("", " ".join(plain.split()).strip('"“”„«»「」 .;,'))
-    if len(plain) <= SUBJECT_CHARS:
-        return plain
-    cut = plain[:SUBJECT_CHARS]
-    return (cut.rpartition(" ")[0] if " " in cut[SUBJECT_CHARS // 2 :] else cut).rstrip(" ,;:.") + "…"
-
-
-def _figures(files: Mapping[str, LineCount]) -> str:
-    counts = [count for path, count in files.items() if is_memory(path)]
-    added, removed = sum(count.added for count in counts), sum(count.removed for count in counts)
-    return f"{len(counts)} file{'' if len(counts) == 1 else 's'}, +{added} −{removed}" if counts else "no file changed"
-
-
-def forgotten(text: str) -> str:
-    """Return a message whose findings were scrubbed, with no word of a finding in its subject."""
-    return _SHORT_OF_FINDING.sub(rf"\1{FORGOTTEN}\2", text, count=1)
-
-
-def build(  # noqa: PLR0913 - a message has as many parts
-    kind: ChangeKind,
-    files: Mapping[str, LineCount],
-    *,
-    entries: tuple[int, int] | None = None,
-    outcomes: Sequence[Outcome] = (),
-    model: str | None = None,
-    usage: Usage | None = None,
-    note: str = "",
-    moved: Sequence[Moved] = (),
-    trailers: Mapping[str, str] | None = None,
-) -> str:
-    """Build a whole message: subject, the findings as a labelled part, what moved out of memory, trailers.
-
-    The text of a finding is the model's: in the body it stands indented, so that it can be no trailer, and of the
-    subject it is only the middle.
-    """
-    parts = [subject(kind, files, entries, note, outcomes)]
-    if outcomes:
-        parts.append("\n".join(["Findings:", *map(_finding, outcomes)]))
-    for one in moved:
-        head = f"Moved from {one.file} to {one.archive}, for it was over its budget:"
-        parts.append("\n".join([head, *(f"    {clean_line(line)}" for line in one.lines)]))
-    named: dict[str, str] = {"Dream-Kind": kind}
-    if entries:
-        named["Dream-Entries"] = f"{entries[0]}-{entries[1]}"
-    if model:
-        named["Dream-Model"] = model
-    if usage:
-        named["Dream-Usage"] = _usage(usage)
-    named |= trailers or {}
-    parts.append("\n".join(f"{name}: {clean_line(value)}" for name, value in named.items()))
-    return "\n\n".join(parts) + "\n"
-
-
-def clean_line(text: str) -> str:
-    """Return `text` as one line without control, bidi or invisible characters."""
-    return " ".join(_UNSAFE.sub(" ", text).split())
-
-
-def parse_entries(text: str) -> tuple[int, int] | None:
-    """Read the value of a `Dream-Entries` trailer."""
-    found = _SPAN.fullmatch(text.strip())
-    return (int(found[1]), int(found[2])) if found else None
-
-
-def parse_usage(text: str) -> Usage | None:
-    """Read the value of a `Dream-Usage` trailer; None where it is not one."""
-    words = dict(word.partition("=")[::2] for word in text.split())
-    try:
-        cost = float(words["cost_usd"]) if words.get("cost_usd", "unknown") != "unknown" else None
-        numbers = (int(words["calls"]), int(words["input_tokens"]), int(words["output_tokens"]))
-        return Usage(*numbers, cost, int(words.get("cached_tokens", "0")))
-    except (KeyError, ValueError):
-        return None
-
-
-def _finding(outcome: Outcome) -> str:
-    finding = outcome.finding
-    tag = finding.file.removeprefix("memory/").removesuffix(".md") + ("-REMOVE" if finding.remove else "")
-    cursors = ",".join(str(cursor) for cursor in finding.entries)
-    reason = f" ({clean_line(outcome.reason)})" if outcome.reason else ""
-    return f"    {outcome.state}{reason}: [{tag}] {clean_line(finding.text)} {{{cursors}}}"
-
-
-def _usage(usage: Usage) -> str:
-    cost = "unknown" if usage.cost_usd is None else f"{usage.cost_usd:.6f}"
-    words = f"calls={usage.calls} input_tokens={usage.input_tokens} output_tokens={usage.output_tokens}"
-    return f"{words} cached_tokens={usage.cached_tokens} cost_usd={cost}"
-
 
 _TRAILERS = ("Dream-Kind", "Dream-Entries", "Dream-Model", "Dream-Usage")
 _FIELDS = ["%H", "%P", "%cI", "%s", *(f"%(trailers:key={name},valueonly,separator=%x1d)" for name in _TRAILERS)]
 _FORMAT = "--format=%x1e" + "%x1f".join(_FIELDS) + "%x1f"
 _WHOLE = ("-z", f"{_FORMAT}%B%x1f", "--numstat", "--patch", *PLAIN)
 _RECORD = re.compile(rb"\x1e(?=[0-9a-f]{40}\x1f)")
-PAGE = 64  # changes read in full at a time
 # Ours carry the trailer; those of nanobot, from before a workspace was adopted, have only their subject.
 _OURS = (
     "--extended-regexp",
@@ -175,8 +36,14 @@ _OURS = (
     "--grep=^dream: ",
     "--grep=^revert: undo [0-9a-f]{4,40}$",
 )
-
 _UNDONE = re.compile(r"revert: undo [0-9a-f]{4,40}$", re.MULTILINE)
+
+# Control characters but tab and newline; bidi controls; invisible and line-separating characters; surrogates.
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
+_SPAN = re.compile(r"([0-9]+)-([0-9]+)")
+_BRACKETS = re.compile(r"\[[^\[\]]*\]")
+_USER = re.compile(r"(?:the )?user (?=\w)", re.IGNORECASE)
+_SHORT_OF_FINDING = re.compile(r"\A(dream: ).*?((?:; \+\d+ more)?(?: \(entries \d+–\d+\).*)?)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +72,15 @@ class Shown:
     change: Change = field(metadata=FLAT)
     body: str
     diff: str
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Lines that left a memory file for an archive, because it was over its budget."""
+
+    file: str
+    archive: str
+    lines: tuple[str, ...]
 
 
 def log(git: Git, limit: int | None = None, after: str | None = None, kind: ChangeKind | None = None) -> list[Change]:
@@ -256,7 +132,7 @@ def resolve(git: Git, prefix: str) -> str:
         raise UnknownRevision(f"{prefix!r} is not a sha: only the digits 0-9 and a-f; `dream log` lists them.")
     if not 4 <= len(wanted) <= 40:
         raise UnknownRevision(f"{wanted!r} has {len(wanted)} characters; a sha is named by at least 4, at most 40.")
-    ours = [sha for sha in _commits_of_ours(git, wanted) if _is_reachable(git, sha)]
+    ours = [sha for sha in _commits_of_ours(git, wanted) if git.is_ancestor(sha)]
     if len(ours) > 1:
         candidates = ", ".join(sha[: len(wanted) + 4] for sha in sorted(ours))
         raise UnknownRevision(f"{wanted!r} names {len(ours)} changes ({candidates}); give more characters.")
@@ -265,22 +141,150 @@ def resolve(git: Git, prefix: str) -> str:
     return ours[0]
 
 
-def _newest(git: Git, back: int) -> str:
-    """Return the sha of the change that lies `back` changes before the newest; raises UnknownRevision."""
-    changes = log(git, back + 1)
-    if len(changes) <= back:
-        raise UnknownRevision(f"There are {len(changes)} changes, so none lies {back} before the newest.")
-    return changes[back].sha
-
-
 def kind_of(subject: str, trailer: str) -> ChangeKind | None:
-    """Tell which kind of change a commit is, or None for one that is not dream's."""
+    """Return which kind of change a commit is, or None for one that is not dream's."""
     for kind in KINDS:
         if trailer == kind:
             return kind
     if trailer:
         return None
     return "dream" if subject.startswith("dream: ") else "restore" if _UNDONE.match(subject) else None
+
+
+# Messages: written from what was applied, and read back.
+
+
+def build(  # noqa: PLR0913 - a message has as many parts
+    kind: ChangeKind,
+    files: Mapping[str, LineCount],
+    *,
+    entries: tuple[int, int] | None = None,
+    outcomes: Sequence[Outcome] = (),
+    model: str | None = None,
+    usage: Usage | None = None,
+    note: str = "",
+    moved: Sequence[Moved] = (),
+    trailers: Mapping[str, str] | None = None,
+) -> str:
+    """Build a whole message: subject, the findings as a labelled part, what moved out of memory, trailers.
+
+    The text of a finding is the model's: in the body it stands indented, so that it can be no trailer, and of the
+    subject it is only the middle.
+    """
+    parts = [subject(kind, files, entries, note, outcomes)]
+    if outcomes:
+        parts.append("\n".join(["Findings:", *map(_finding, outcomes)]))
+    for one in moved:
+        head = f"Moved from {one.file} to {one.archive}, for it was over its budget:"
+        parts.append("\n".join([head, *(f"    {clean_line(line)}" for line in one.lines)]))
+    named: dict[str, str] = {"Dream-Kind": kind}
+    if entries:
+        named["Dream-Entries"] = f"{entries[0]}-{entries[1]}"
+    if model:
+        named["Dream-Model"] = model
+    if usage:
+        named["Dream-Usage"] = _usage(usage)
+    named |= trailers or {}
+    parts.append("\n".join(f"{name}: {clean_line(value)}" for name, value in named.items()))
+    return "\n\n".join(parts) + "\n"
+
+
+def forgotten(text: str) -> str:
+    """Return a message whose findings were scrubbed, with no word of a finding in its subject."""
+    return _SHORT_OF_FINDING.sub(rf"\1{FORGOTTEN}\2", text, count=1)
+
+
+def clean_line(text: str) -> str:
+    """Return `text` as one line without control, bidi or invisible characters."""
+    return " ".join(_UNSAFE.sub(" ", text).split())
+
+
+def subject(
+    kind: ChangeKind,
+    files: Mapping[str, LineCount],
+    entries: tuple[int, int] | None = None,
+    note: str = "",
+    outcomes: Sequence[Outcome] = (),
+) -> str:
+    """Say what a commit does: `dream: moved to Lisbon; +3 more (entries 41–60)`.
+
+    The words are those of the first finding that was applied, rules of SOUL.md before all else. A commit without one
+    tells the figures of its diff, `hand: 2 files, +5 −1`; of these only text that a person reads is counted.
+    """
+    span = f" (entries {entries[0]}–{entries[1]})" if entries else ""
+    return f"{kind}: {_applied(outcomes) or _figures(files)}{span}{' ' + clean_line(note) if note else ''}"
+
+
+def _applied(outcomes: Sequence[Outcome]) -> str:
+    """Name what was applied in a few words; "" where nothing was. What was added goes before what was removed."""
+    applied = [outcome.finding for outcome in outcomes if outcome.state == "applied"]
+    told = [finding for finding in applied if not finding.remove] or applied
+    if not told:
+        return ""
+    first = min(told, key=lambda finding: finding.file != "SOUL.md")  # the first of them
+    words = _in_short(first.text)
+    if not words:
+        return ""
+    more = f"; +{len(told) - 1} more" if len(told) > 1 else ""
+    return f"{'removed: ' if first.remove else ''}{words}{more}"
+
+
+def _in_short(text: str) -> str:
+    """Return the first words of a statement, without its quotation marks, brackets and day."""
+    plain = without_said_on(clean_line(_BRACKETS.sub(" ", text)))
+    plain = _USER.sub("", " ".join(plain.split()).strip('"“”„«»「」 .;,'))
+    if len(plain) <= SUBJECT_CHARS:
+        return plain
+    cut = plain[:SUBJECT_CHARS]
+    return (cut.rpartition(" ")[0] if " " in cut[SUBJECT_CHARS // 2 :] else cut).rstrip(" ,;:.") + "…"
+
+
+def _figures(files: Mapping[str, LineCount]) -> str:
+    counts = [count for path, count in files.items() if is_memory(path)]
+    added, removed = sum(count.added for count in counts), sum(count.removed for count in counts)
+    return f"{len(counts)} file{'' if len(counts) == 1 else 's'}, +{added} −{removed}" if counts else "no file changed"
+
+
+def _finding(outcome: Outcome) -> str:
+    finding = outcome.finding
+    tag = finding.file.removeprefix("memory/").removesuffix(".md") + ("-REMOVE" if finding.remove else "")
+    cursors = ",".join(str(cursor) for cursor in finding.entries)
+    reason = f" ({clean_line(outcome.reason)})" if outcome.reason else ""
+    return f"    {outcome.state}{reason}: [{tag}] {clean_line(finding.text)} {{{cursors}}}"
+
+
+def _usage(usage: Usage) -> str:
+    cost = "unknown" if usage.cost_usd is None else f"{usage.cost_usd:.6f}"
+    words = f"calls={usage.calls} input_tokens={usage.input_tokens} output_tokens={usage.output_tokens}"
+    return f"{words} cached_tokens={usage.cached_tokens} cost_usd={cost}"
+
+
+def parse_entries(text: str) -> tuple[int, int] | None:
+    """Read the value of a `Dream-Entries` trailer."""
+    found = _SPAN.fullmatch(text.strip())
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def parse_usage(text: str) -> Usage | None:
+    """Read the value of a `Dream-Usage` trailer; None where it is not one."""
+    words = dict(word.partition("=")[::2] for word in text.split())
+    try:
+        cost = float(words["cost_usd"]) if words.get("cost_usd", "unknown") != "unknown" else None
+        numbers = (int(words["calls"]), int(words["input_tokens"]), int(words["output_tokens"]))
+        return Usage(*numbers, cost, int(words.get("cached_tokens", "0")))
+    except (KeyError, ValueError):
+        return None
+
+
+# What git prints, taken apart.
+
+
+def _newest(git: Git, back: int) -> str:
+    """Return the sha of the change that lies `back` changes before the newest; raises UnknownRevision."""
+    changes = log(git, back + 1)
+    if len(changes) <= back:
+        raise UnknownRevision(f"There are {len(changes)} changes, so none lies {back} before the newest.")
+    return changes[back].sha
 
 
 def _shown(printed: bytes) -> Shown | None:
@@ -317,7 +321,7 @@ def _change(fields: list[str], files: Mapping[str, LineCount]) -> Change | None:
 
 def _commits_of_ours(git: Git, prefix: str) -> list[str]:
     """Return those of the objects whose name begins with `prefix` that are commits with our mark."""
-    with reading(git) as objects:
+    with git.reading() as objects:
         found = objects.get(f"{prefix}^{{commit}}")
         if found is not None and found[0].startswith(prefix):  # the only commit of that name; it is no branch's
             return [found[0]] if _is_ours(found[2]) else []
@@ -337,11 +341,6 @@ def _is_ours(commit: bytes) -> bool:
 def _trailer(message: str, name: str) -> str:
     last = message.rstrip("\n").rpartition("\n\n")[2].split("\n")
     return next((line.removeprefix(f"{name}: ") for line in last if line.startswith(f"{name}: ")), "")
-
-
-def _is_reachable(git: Git, sha: str) -> bool:
-    """Tell whether `sha` is HEAD or before it: `git rev-list` prints nothing then, and stops early."""
-    return not git.run("rev-list", "--max-count=1", sha, "^HEAD", "--").strip()
 
 
 def _without_trailers(message: str) -> str:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from dream.door import make_folder
 from dream.errors import GitError
-from dream.versions import handedits, place
-from dream.versions.git import Git
-from dream.versions.objects import blob_name
+from dream.versions import gitdir
+from dream.versions.git import Git, blob_name
 from dream.versions.store import GitStore
+from dream.versions.tracked import read_all
 from dream.workspace.files import explained, read_bytes, replace_file
 
 MAIN = "refs/heads/main"
@@ -18,12 +18,11 @@ ASIDE = "objects-set-aside"  # in the git directory: damaged objects, as they we
 
 
 def rewrite_objects(store: GitStore) -> bool:
-    """Write the blobs of the files on disk again where git can't read them; tells whether all is whole then."""
+    """Write the blobs of the files on disk again where git can't read them; return whether all is whole then."""
     directory = store.git.git_dir
     if directory is None:
         return False
-    found = {**handedits.read(store.root), **handedits.read_state(store.root)}
-    for data in found.values():
+    for data in read_all(store.root).values():
         name = blob_name(data)
         if _is_whole(store, name, data):
             continue
@@ -40,14 +39,14 @@ def rewrite_objects(store: GitStore) -> bool:
 
 
 def rewrite_configuration(store: GitStore, own: Path) -> bool:
-    """Put dream's own configuration into the hidden git directory `own`; tells whether git may look into it then.
+    """Put dream's own configuration into the hidden git directory `own`; return whether git may look into it then.
 
     What stood there is kept beside it, as config-set-aside and config.worktree-set-aside, which git doesn't read.
     """
-    if place.find(store.root, store.private) != own:
+    if gitdir.find(store.root, store.private) != own:
         return False
     replace_file(own / "config-set-aside", read_bytes(own / "config") or b"")
-    replace_file(own / "config", place.CONFIG.encode())
+    replace_file(own / "config", gitdir.CONFIG.encode())
     worktree = own / "config.worktree"  # which `git worktree` makes, and dream never
     if (strange := read_bytes(worktree)) is not None:
         replace_file(own / "config.worktree-set-aside", strange)
@@ -60,21 +59,21 @@ def rewrite_configuration(store: GitStore, own: Path) -> bool:
 
 
 def rewrite_head(store: GitStore, directory: Path) -> bool:
-    """Let HEAD and its branch name the newest version again, as git's own log tells it; tells whether they do then.
+    """Let HEAD and its branch name the newest version again, as git's own log tells it; return whether they do then.
 
     What stood there is kept beside it, as head-set-aside and branch-set-aside.
     """
-    place.check_reach(store.root, directory)
-    found = {name: sha for name, sha in place.branches(directory).items() if sha}
-    _, newest = place.logged(directory, "HEAD")
-    branch = place.head_of(directory)
+    gitdir.check_reach(store.root, directory)
+    found = {name: sha for name, sha in gitdir.branches(directory).items() if sha}
+    _, newest = gitdir.logged(directory, "HEAD")
+    branch = gitdir.head_of(directory)
     if not branch:
         at_newest = [name for name, sha in found.items() if sha == newest]
         branch = min(at_newest or found or [MAIN], key=lambda name: (name != MAIN, name))
         _set_aside(directory / "HEAD", directory / "head-set-aside")
         replace_file(directory / "HEAD", f"ref: {branch}\n".encode())
     if branch not in found:
-        sha = place.logged(directory, branch)[1] or newest
+        sha = gitdir.logged(directory, branch)[1] or newest
         try:
             Git(store.root, directory).run("cat-file", "-e", f"{sha}^{{commit}}")
         except GitError:
@@ -82,11 +81,11 @@ def rewrite_head(store: GitStore, directory: Path) -> bool:
         _set_aside(directory / branch, directory / "branch-set-aside")
         make_folder((directory / branch).parent)
         replace_file(directory / branch, f"{sha}\n".encode())
-    return not place.lost_head(directory)
+    return not gitdir.lost_head(directory)
 
 
 def rewrite_index(store: GitStore, directory: Path) -> bool:
-    """Make the index anew from HEAD; no file of the person is touched. Tells whether it is whole then."""
+    """Make the index anew from HEAD; no file of the person is touched. Return whether it is whole then."""
     _set_aside(directory / "index", directory / "index-set-aside")
     try:
         store.git.run("read-tree", "HEAD")
@@ -97,7 +96,7 @@ def rewrite_index(store: GitStore, directory: Path) -> bool:
 
 
 def is_readable(store: GitStore) -> bool:
-    """Tell whether the newest version can be read, every file of it."""
+    """Return whether the newest version can be read, every file of it."""
     try:
         return store.head() is not None and store.snapshot()[0] is not None
     except GitError:

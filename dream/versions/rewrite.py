@@ -1,4 +1,7 @@
-"""Writing our own history anew, with a text taken out of every version and every message.
+"""A text taken out of bytes, and our own history written anew without it in any version or message.
+
+A line that says nothing else goes away as a whole; elsewhere the text is replaced by a mark. Case and white space
+don't count: a fact is found again where a line was wrapped. Lines and rows that don't hold it keep every byte.
 
 `git fast-export` tells it, we change it on the way, `git fast-import` makes it again under refs/dream/next. Nothing
 shows it until HEAD is moved there, and the old one goes only when `drop_old` is called.
@@ -25,12 +28,6 @@ from dream.versions.git import Git
 from dream.versions.write import NEXT, patiently
 from dream.workspace import files
 
-# Taking a text out of bytes: Markdown, JSON lines, commit messages, and what is none of these. Pure.
-#
-# A line that says nothing else goes away as a whole; elsewhere the text is replaced by a mark. Case and white space
-# don't count: a fact is found again where a line was wrapped. Lines and rows that don't hold it keep every byte.
-
-
 MARK = log.FORGOTTEN
 SHORTEST = 4  # letters; a shorter text stands in too many lines that mean something else
 
@@ -40,6 +37,9 @@ _GAP = r"(?:\s|\\n|\\r|\\t)+"
 # A proposal or a rejected fact that holds the text in one of these fields is about nothing else.
 _WHOLE_ROWS = ({"old_text", "new_text"}, {"text", "source"})
 _KEPT = {"session", "checksum"}  # how far a session is consolidated hangs on its key
+# What git leaves in its directory that may quote a message or keep an old commit in reach.
+_TRACES = ("ORIG_HEAD", "COMMIT_EDITMSG", "FETCH_HEAD", "MERGE_MSG", "SQUASH_MSG")
+_BUSY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
 
 
 def is_long_enough(text: str) -> bool:
@@ -153,43 +153,6 @@ def renamed(text: str, names: Callable[[str], str | None]) -> str:
     return re.sub(r"\b[0-9a-f]{10,40}\b", new, text)
 
 
-def _bare(text: str) -> str:
-    """Return what a line states: without its bullet, and without the date that stands behind it."""
-    line = text.strip()
-    if line.startswith(("- ", "* ", "+ ")):
-        line = line[2:].strip()
-    without = re.sub(rf"^{_QUOTES}|{_QUOTES}$", "", _DATE.sub("", line)).strip()
-    return without if is_long_enough(without) else line
-
-
-def _pattern(text: str, gap: str) -> str:
-    return gap.join(re.escape(word) for word in text.split())
-
-
-def _escaped(text: str) -> Iterable[str]:
-    """Yield patterns of `text` as it is, and as JSON writes it with and without characters beyond ASCII."""
-    yield _pattern(text, _GAP)
-    for ascii_only in (True, False):
-        yield _pattern(" ".join(json.dumps(word, ensure_ascii=ascii_only)[1:-1] for word in text.split()), _GAP)
-
-
-def _lines(data: bytes) -> list[bytes]:
-    return [line + b"\n" for line in data.split(b"\n")[:-1]] + [data.rpartition(b"\n")[2]]
-
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "surrogateescape")
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
-
-
-# What git leaves in its directory that may quote a message or keep an old commit in reach.
-_TRACES = ("ORIG_HEAD", "COMMIT_EDITMSG", "FETCH_HEAD", "MERGE_MSG", "SQUASH_MSG")
-_BUSY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
-
-
 @dataclass(slots=True)
 class Names:
     """Old sha → new sha of the commits that have become others."""
@@ -276,27 +239,6 @@ def versions(git: Git, head: str, needle: Needle) -> tuple[int, int]:
     return held, total
 
 
-def _records(stream: IO[bytes]) -> Iterator[bytes]:
-    """Yield what stands between record separators; the first one, before any, is nothing."""
-    rest = b""
-    while chunk := stream.read(1 << 20):
-        *whole, rest = (rest + chunk).split(b"\x1e")
-        yield from filter(None, whole)
-    if rest:
-        yield rest
-
-
-def _objects(stream: IO[bytes]) -> Iterator[tuple[str, bytes]]:
-    while header := stream.readline():
-        words = header.split()
-        if len(words) != 3:
-            continue
-        data = stream.read(int(words[2]))
-        stream.read(1)
-        if words[1] != b"tree":
-            yield words[0].decode(), data
-
-
 class _Retelling:
     """One pass over the stream of `git fast-export`; its grammar is that of git-fast-import(1)."""
 
@@ -357,3 +299,56 @@ class _Retelling:
         if not self._last:
             raise GitError("git fast-import stopped; nothing was changed.")
         self._names.add(self._old, self._last)
+
+
+def _bare(text: str) -> str:
+    """Return what a line states: without its bullet, and without the date that stands behind it."""
+    line = text.strip()
+    if line.startswith(("- ", "* ", "+ ")):
+        line = line[2:].strip()
+    without = re.sub(rf"^{_QUOTES}|{_QUOTES}$", "", _DATE.sub("", line)).strip()
+    return without if is_long_enough(without) else line
+
+
+def _pattern(text: str, gap: str) -> str:
+    return gap.join(re.escape(word) for word in text.split())
+
+
+def _escaped(text: str) -> Iterable[str]:
+    """Yield patterns of `text` as it is, and as JSON writes it with and without characters beyond ASCII."""
+    yield _pattern(text, _GAP)
+    for ascii_only in (True, False):
+        yield _pattern(" ".join(json.dumps(word, ensure_ascii=ascii_only)[1:-1] for word in text.split()), _GAP)
+
+
+def _lines(data: bytes) -> list[bytes]:
+    return [line + b"\n" for line in data.split(b"\n")[:-1]] + [data.rpartition(b"\n")[2]]
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _records(stream: IO[bytes]) -> Iterator[bytes]:
+    """Yield what stands between record separators; the first one, before any, is nothing."""
+    rest = b""
+    while chunk := stream.read(1 << 20):
+        *whole, rest = (rest + chunk).split(b"\x1e")
+        yield from filter(None, whole)
+    if rest:
+        yield rest
+
+
+def _objects(stream: IO[bytes]) -> Iterator[tuple[str, bytes]]:
+    while header := stream.readline():
+        words = header.split()
+        if len(words) != 3:
+            continue
+        data = stream.read(int(words[2]))
+        stream.read(1)
+        if words[1] != b"tree":
+            yield words[0].decode(), data

@@ -9,11 +9,10 @@ from functools import cached_property
 from pathlib import Path
 
 from dream.errors import GitError
-from dream.versions import diff, log, place, write
+from dream.versions import gitdir, log, write
 from dream.versions.diff import Diff, compare
 from dream.versions.git import DREAM, Git
 from dream.versions.log import Change, ChangeKind, Shown
-from dream.versions.objects import reading
 from dream.workspace.files import explained, replace_file
 
 __all__ = ["Change", "Diff", "GitStore", "Shown"]
@@ -25,7 +24,7 @@ _LOOSE = 4
 class GitStore:
     """The repository of the workspace at `root`; `private` is its .dream directory.
 
-    It never touches the memory files: it makes commits of what it is given and tells what is in them.
+    It never touches the memory files: it writes commits of what it is given and reads what is in them.
     """
 
     def __init__(self, root: Path, private: Path) -> None:
@@ -35,16 +34,16 @@ class GitStore:
     @cached_property
     def git(self) -> Git:
         """The door to git on our directory. Raises GitError where there is none yet, or one that leads elsewhere."""
-        found = place.find(self.root, self.private)
+        found = gitdir.find(self.root, self.private)
         if found is None:
             raise GitError(f"{self.root} has no versions yet; `dream init` makes the first.")
-        place.check(self.root, found)
+        gitdir.check(self.root, found)
         return Git(self.root, found)
 
     @property
     def exists(self) -> bool:
         """Whether there is a repository of ours; starts no process."""
-        return place.find(self.root, self.private) is not None
+        return gitdir.find(self.root, self.private) is not None
 
     def check(self) -> None:
         """Raise GitError where there are no versions yet, or a git directory that leads elsewhere."""
@@ -52,42 +51,41 @@ class GitStore:
 
     def ensure(self) -> None:
         """Find our repository, adopt the one of a nanobot workspace, or make one."""
-        made = place.make(self.root, self.private)
-        place.check(self.root, made)
+        made = gitdir.make(self.root, self.private)
+        gitdir.check(self.root, made)
         self.__dict__["git"] = Git(self.root, made)
 
     def head(self) -> str | None:
         """Return the sha of the newest commit, or None before the first."""
-        printed = self.git.run("rev-parse", "--quiet", "--verify", "HEAD^{commit}", ok=(0, 1))
-        return printed.decode().strip() or None
+        return self.git.head()
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Let all that is read in the block be read by one process."""
-        with reading(self.git):
+        """Let one process read all that is read in the block."""
+        with self.git.reading():
             yield
 
     def read(self, revision: str, path: str) -> bytes | None:
         """Return a file as it is in `revision` (a whole sha, or HEAD), or None where it isn't."""
-        with reading(self.git) as objects:
+        with self.git.reading() as objects:
             found = objects.get(f"{revision}:{path}")
         return found[2] if found and found[1] == "blob" else None
 
     def read_all(self, revision: str = "HEAD") -> dict[str, bytes]:
         """Return every versioned file of `revision` by path; one process."""
-        with reading(self.git) as objects:
+        with self.git.reading() as objects:
             return objects.files(revision)
 
     def read_each(self, revisions: Iterable[str | None]) -> list[dict[str, bytes]]:
         """Return every versioned file of each revision; None is the state before the first commit. One process."""
-        with reading(self.git) as objects:
+        with self.git.reading() as objects:
             return [objects.files(revision) if revision else {} for revision in revisions]
 
     def snapshot(self) -> tuple[str | None, dict[str, bytes]]:
         """Return HEAD's sha and its versioned files; one process."""
-        with reading(self.git) as objects:
-            head = objects.head()
-            return head, objects.files(head) if head else {}
+        with self.git.reading() as objects:
+            found = objects.get("HEAD^{commit}")
+            return (found[0], objects.files(found[0])) if found else (None, {})
 
     def write(
         self,
@@ -98,36 +96,17 @@ class GitStore:
         now: datetime,
         author: tuple[str, str] = DREAM,
     ) -> str:
-        """Make a commit's objects, safe on disk, and return its sha. HEAD stays where it is."""
+        """Write a commit's objects, safe on disk, and return its sha; None in `changes` deletes. HEAD stays."""
         return write.write_commit(self.git, changes, message, parent=parent, now=now, author=author)
 
     def move_head(self, new: str, old: str | None, reason: str = "dream") -> bool:
-        """Point HEAD at `new` if it still is `old`; False where someone moved it. This is the commit point."""
+        """Point HEAD at `new` if it still is `old`; return whether it was. This is the commit point."""
         return write.move_head(self.git, new, old, reason)
 
-    def commit(
-        self,
-        changes: Mapping[str, bytes | None],
-        message: str,
-        *,
-        parent: str | None,
-        now: datetime,
-        author: tuple[str, str] = DREAM,
-    ) -> str:
-        """Commit `changes` (new content by path, None deletes) on top of `parent` and return the sha.
-
-        The memory files on disk are not touched. Raises GitError when HEAD is no longer `parent`.
-        """
-        new = self.write(changes, message, parent=parent, now=now, author=author)
-        if not self.move_head(new, parent, message.partition("\n")[0]):
-            raise GitError("Somebody committed in the workspace at the same moment; run the command again.")
-        self.refresh_index(changes, new)
-        return new
-
     def refresh_index(self, files: Mapping[str, bytes | None], sha: str) -> None:
-        """Make `git status` agree with a commit; where the repository is hidden nobody asks.
+        """Make `git status` agree with a commit, unless the repository is hidden, where nobody asks.
 
-        Where someone holds the index just then it stays behind, and `catch_up_index` of a later command ends that.
+        Where someone holds the index just then it stays behind, until `catch_up_index` of a later command.
         """
         if files and self._has_index() and not write.refresh(self.git, files, len(sha)):
             with explained("written", self._behind):
@@ -135,7 +114,7 @@ class GitStore:
 
     @property
     def has_index_behind(self) -> bool:
-        """Whether a commit could not tell the index; starts no process."""
+        """Whether the index stayed behind a commit; starts no process."""
         return self._behind.exists()
 
     def behind_index(self, disk: Mapping[str, bytes]) -> dict[str, bytes | None]:
@@ -165,10 +144,10 @@ class GitStore:
         return self.private / "index-behind"
 
     def _has_index(self) -> bool:
-        return self.git.git_dir is not None and place.is_at_root(self.root, self.git.git_dir)
+        return self.git.git_dir is not None and gitdir.is_at_root(self.root, self.git.git_dir)
 
     def clear_locks(self, since: float) -> None:
-        """Take away what a git of ours that was killed after `since` (seconds of the epoch) left locked."""
+        """Remove the locks that a git of ours left when it was killed after `since` (seconds of the epoch)."""
         if self.git.git_dir is not None:
             write.clear_locks(self.git.git_dir, since)
 
@@ -200,19 +179,12 @@ class GitStore:
         return log.resolve(self.git, prefix)
 
     def is_ancestor(self, sha: str, of: str = "HEAD") -> bool:
-        """Tell whether `sha` is `of` or lies before it."""
-        try:
-            return not self.git.run("rev-list", "--max-count=1", sha, f"^{of}", "--").strip()
-        except GitError:  # the object is gone, as after a history that was rewritten
-            return False
+        """Return whether `sha` is `of` or lies before it."""
+        return self.git.is_ancestor(sha, of)
 
     def compare(self, old: Mapping[str, bytes | None], new: Mapping[str, bytes | None]) -> Diff:
         """Compare two states of the files; nothing is written to the repository."""
         return compare(old, new, self.private)
-
-    def merge(self, base: bytes, ours: bytes, theirs: bytes) -> bytes:
-        """Merge by lines; raises Conflict that shows the hunk."""
-        return diff.merge(base, ours, theirs)
 
     def fsck(self) -> None:
         """Raise GitError with git's words unless every object is there and whole."""
@@ -228,7 +200,7 @@ class GitStore:
             return False
 
     def pack(self) -> bool:
-        """Pack loose objects when they have become many; nobody has to wait for it. Tells whether it did."""
+        """Pack loose objects when they have become many; nobody has to wait for it. Return whether it did."""
         if not self.is_loose:
             return False
         write.patiently(self.git, "gc", "--quiet", "--force")  # the gc.pid of one that was killed doesn't count

@@ -33,68 +33,12 @@ from dream.workspace.files import (
 if TYPE_CHECKING:
     import ctypes
 
-# The one system call that swaps two names atomically, and the question whether somebody still writes to a file.
-#
-# Linux: renameat2(2) with RENAME_EXCHANGE. macOS: renamex_np(2) with RENAME_SWAP. Elsewhere, and on file systems that
-# don't know it, `exchange` answers False and the caller takes the slower road.
-
-
-AT_FDCWD = -100
-RENAME_EXCHANGE = 2  # linux/fs.h, and the same number for RENAME_SWAP in macOS's stdio.h
-UNSUPPORTED = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP}
-
-
-def exchange(one: Path, other: Path) -> bool:
-    """Swap what two existing names stand for, at one instant; False where the system can't.
-
-    Raises OSError for every other fault, in which case nothing has changed.
-    """
-    import ctypes  # a tenth of what an idle night loads, and it swaps nothing
-
-    libc = _libc()
-    first, second = os.fsencode(one), os.fsencode(other)
-    if sys.platform == "linux" and hasattr(libc, "renameat2"):
-        status = libc.renameat2(AT_FDCWD, first, AT_FDCWD, second, RENAME_EXCHANGE)
-    elif sys.platform == "darwin" and hasattr(libc, "renamex_np"):
-        status = libc.renamex_np(first, second, RENAME_EXCHANGE)
-    else:
-        return False
-    if status == 0:
-        return True
-    number = ctypes.get_errno()
-    if number in UNSUPPORTED:
-        return False
-    raise OSError(number, os.strerror(number), str(one), None, str(other))
-
-
-@cache
-def _libc() -> ctypes.CDLL:
-    import ctypes
-
-    return ctypes.CDLL(None, use_errno=True)
-
-
-def being_written(path: Path) -> bool:
-    """Tell whether any process holds `path` open for writing (Linux; False where it can't be known).
-
-    A read lease is granted only on a file that nobody has open for writing (fcntl(2), F_SETLEASE).
-    """
-    if not hasattr(fcntl, "F_SETLEASE"):
-        return False
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
-        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
-    except OSError as error:
-        return error.errno == errno.EAGAIN
-    finally:
-        os.close(descriptor)
-    return False
-
-
 ASIDE = ".dream-swap"  # the suffix of the name under which the other file waits while two are traded
 PATIENCE = 2.0  # seconds an editor may keep the old file open for writing
 PAUSE = 0.01  # seconds between two looks
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2  # linux/fs.h, and the same number for RENAME_SWAP in macOS's stdio.h
+_UNSUPPORTED = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP}
 
 
 def swap(path: Path, expected: bytes | None, new: bytes | None) -> bytes | None:
@@ -116,7 +60,7 @@ def swap(path: Path, expected: bytes | None, new: bytes | None) -> bytes | None:
         if found != expected or expected == new:
             return found
         if expected is None and new is not None:
-            found = _create(path, new)
+            found = None if _create(path, new) else read_bytes(path)
         elif new is None:
             found = _take_away(path, aside, expected)
         else:
@@ -125,15 +69,59 @@ def swap(path: Path, expected: bytes | None, new: bytes | None) -> bytes | None:
     return found
 
 
-def _create(path: Path, new: bytes) -> bytes | None:
+def exchange(one: Path, other: Path) -> bool:
+    """Swap what two existing names stand for, at one instant; return False where the system can't.
+
+    Linux has renameat2(2) with RENAME_EXCHANGE, macOS renamex_np(2) with RENAME_SWAP. Elsewhere, and on file systems
+    that don't know it, the caller takes the slower road.
+    Raises OSError for every other fault; then nothing has changed.
+    """
+    import ctypes  # a tenth of what an idle night loads, and it swaps nothing
+
+    libc = _libc()
+    first, second = os.fsencode(one), os.fsencode(other)
+    if sys.platform == "linux" and hasattr(libc, "renameat2"):
+        status = libc.renameat2(_AT_FDCWD, first, _AT_FDCWD, second, _RENAME_EXCHANGE)
+    elif sys.platform == "darwin" and hasattr(libc, "renamex_np"):
+        status = libc.renamex_np(first, second, _RENAME_EXCHANGE)
+    else:
+        return False
+    if status == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in _UNSUPPORTED:
+        return False
+    raise OSError(number, os.strerror(number), str(one), None, str(other))
+
+
+def being_written(path: Path) -> bool:
+    """Return whether any process holds `path` open for writing (Linux; False where it can't be known).
+
+    A read lease is granted only on a file that nobody has open for writing (fcntl(2), F_SETLEASE).
+    """
+    if not hasattr(fcntl, "F_SETLEASE"):
+        return False
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    except OSError as error:
+        return error.errno == errno.EAGAIN
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _create(path: Path, new: bytes) -> bool:
+    """Make the file unless somebody has done so in this instant; return whether it was made."""
     fresh = write_beside(path, new, temporary_name(path))
     try:
         os.link(fresh, path)
     except FileExistsError:
-        return read_bytes(path)
+        return False
     finally:
         fresh.unlink()
-    return None
+    return True
 
 
 def _trade(path: Path, aside: Path, expected: bytes | None, new: bytes) -> bytes | None:
@@ -194,15 +182,11 @@ def _replace_without_exchange(path: Path, aside: Path, expected: bytes | None, n
     found = _set_aside(path, aside, expected)
     if found != expected:
         return found
-    fresh = write_beside(aside, new, temporary_name(path))
     try:
-        os.link(fresh, path)
-    except FileExistsError:  # saved by a person in this instant: theirs stays
-        return read_bytes(path)
+        made = _create(path, new)
     finally:
-        fresh.unlink()
         aside.unlink()
-    return found
+    return found if made else read_bytes(path)
 
 
 def _set_aside(path: Path, aside: Path, expected: bytes | None) -> bytes | None:
@@ -236,3 +220,10 @@ def _finish_interrupted(path: Path, aside: Path, expected: bytes | None, new: by
         aside.unlink()
     else:  # both are a person's: neither is ours to drop
         aside.rename(path.with_name(f"{path.name}.saved"))
+
+
+@cache
+def _libc() -> ctypes.CDLL:
+    import ctypes
+
+    return ctypes.CDLL(None, use_errno=True)

@@ -8,25 +8,40 @@ The caller holds the run lock.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Protocol
+
+import orjson
 
 from dream.errors import Conflict, DreamError, GitError
 from dream.models import LineCount
-from dream.versions import handedits
-from dream.versions.diff import Diff
-from dream.versions.diff import merge as merge_lines
-from dream.versions.handedits import Place
-from dream.versions.objects import ARCHIVE, is_memory
+from dream.versions import log
+from dream.versions.diff import Diff, merge
+from dream.versions.git import DREAM, PERSON
+from dream.versions.store import GitStore
 from dream.versions.swap import ASIDE, swap
+from dream.versions.tracked import ARCHIVE, applied, changed, is_memory, read_all, read_memory
 from dream.workspace import files
 
+INTENT = "apply.json"  # in .dream/, there only while a commit is being made
 # How often a commit is begun anew because somebody committed by hand at the same moment.
 ATTEMPTS = 5
 BUSY = "Somebody keeps committing in the workspace; run the command again when that has ended."
+
+
+class Versioned(Protocol):
+    """A workspace, as far as its versions go."""
+
+    @property
+    def root(self) -> Path: ...
+    @property
+    def private(self) -> Path: ...
+    @property
+    def git(self) -> GitStore: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +70,7 @@ Hold = Callable[[Sequence[Held]], Mapping[str, bytes | None]]
 
 
 def commit(
-    place: Place,
+    workspace: Versioned,
     changes: Mapping[str, bytes | None],
     *,
     expected: Mapping[str, bytes | None],
@@ -71,100 +86,151 @@ def commit(
     Raises WorkspaceError or GitError, and then files and HEAD are as they were, but for the person's commit.
     """
     for attempt in range(ATTEMPTS):
-        settled = handedits.commit(place, now)
+        settled = _settle(workspace, now)
         head, present = settled.head, settled.files
-        ready, merged, held = _settle(changes, expected, present)
+        ready, merged, held = _fit(changes, expected, present)
         if held and hold:
             ready |= hold(held)
         done = Committed(None, {}, tuple(merged), tuple(held), settled.hand)
         ready = {path: data for path, data in ready.items() if present.get(path) != data}
         if not ready:
             return done
-        diff = place.git.compare({path: present.get(path) for path in ready}, ready)
-        new = handedits.written(place, ready, message(diff), head, now)
         old = {path: present.get(path) for path in ready}
-        late = publish(place, head, new, old, ready, again=attempt + 1 < ATTEMPTS)
-        if late is not None:
-            done = replace(done, sha=new, files=_readable(diff), held=(*held, *late))
-            if late:
-                _yield_to_person(place, done, message, now, hold)
-            return done
+        diff = workspace.git.compare(old, ready)
+        new = write(workspace, ready, message(diff), head, now)
+        late = publish(workspace, head, new, old, ready, again=attempt + 1 < ATTEMPTS)
+        if late is None:
+            continue
+        readable = {path: count for path, count in diff.files.items() if is_memory(path)}
+        done = replace(done, sha=new, files=readable, held=(*held, *late))
+        if late:  # a person's save won after HEAD had moved: theirs gets its commit, ours goes to the review queue
+            _settle(workspace, now)
+            if hold:
+                commit(workspace, hold(done.held), expected={}, message=message, now=now)
+        return done
     raise GitError(BUSY)
 
 
-def commit_hand_edits(place: Place, now: datetime) -> str | None:
-    """Commit what a person changed in the memory files, as theirs; None when nothing differs from HEAD."""
-    return handedits.commit(place, now).hand
+def commit_hand_edits(workspace: Versioned, now: datetime) -> str | None:
+    """Commit what a person changed in the memory files, as theirs; return None when nothing differs from HEAD.
+
+    Bytes are taken as they are, whatever their encoding; a file that is gone is a deletion.
+    Raises WorkspaceError for a directory, a link or a special file in the place of a memory file.
+    """
+    return _settle(workspace, now).hand
 
 
-def replace_head(place: Place, head: str, new: str, changes: Mapping[str, bytes | None]) -> None:
+def replace_head(workspace: Versioned, head: str, new: str, changes: Mapping[str, bytes | None]) -> None:
     """Let a history that was written anew and ends in `new` take the place of `head`, with the files it `changes`.
 
     Raises GitError where HEAD is no longer `head`; then nothing has changed.
     """
-    old = place.git.read_all(head)
-    if publish(place, head, new, {path: old.get(path) for path in changes}, changes) is None:
+    old = workspace.git.read_all(head)
+    if publish(workspace, head, new, {path: old.get(path) for path in changes}, changes) is None:
         raise GitError("Somebody committed in the workspace at the same moment; run the command again.")
 
 
-def recover(place: Place) -> bool:
-    """Finish or drop a commit that a crash cut short; tells whether there was one. Where there is none it is cheap."""
-    for directory in (place.private, place.root / "memory"):
+def recover(workspace: Versioned) -> bool:
+    """Finish or drop a commit that a crash cut short; return whether there was one. Without one it is cheap."""
+    for directory in (workspace.private, workspace.root / "memory"):
         files.sweep(directory)
-    git = place.git
+    git = workspace.git
     if git.has_index_behind and git.exists:
-        git.catch_up_index(handedits.versioned(place.root))
-    if not (place.private / handedits.INTENT).exists():
+        git.catch_up_index(read_all(workspace.root))
+    if not (workspace.private / INTENT).exists():
         return False
-    git.clear_locks(handedits.written_at(place.private))
-    found = handedits.read_intent(place.private)
+    git.clear_locks(_intent_time(workspace.private))
+    found = _read_intent(workspace.private)
     if found is not None and found.new:
-        _finish(place, found)
-    for directory in (place.root, place.root / ARCHIVE):
+        _finish(workspace, found)
+    for directory in (workspace.root, workspace.root / ARCHIVE):
         files.sweep(directory)
-    handedits.remove(place.private)
+    _remove_intent(workspace.private)
     return True
 
 
-def _finish(place: Place, found: handedits.Intent) -> None:
-    """Bring to disk what HEAD already says; where HEAD never got there, nothing was changed.
+def pack(workspace: Versioned) -> bool:
+    """Pack loose objects when they have become many; return whether it did."""
+    if not workspace.git.is_loose:
+        return False
+    with _under_intent(workspace, None):
+        workspace.git.pack()
+    _remove_intent(workspace.private)
+    return True
 
-    Where a person's save since then doesn't merge, the commit is taken back: its entries are dreamt again, on theirs.
+
+def write(
+    workspace: Versioned,
+    changes: Mapping[str, bytes | None],
+    message: str,
+    head: str | None,
+    now: datetime,
+    author: tuple[str, str] = DREAM,
+) -> str:
+    """Write a commit's objects on top of `head` and return its sha; `publish` makes it the present state."""
+    with _under_intent(workspace, head):
+        return workspace.git.write(changes, message, parent=head, now=now, author=author)
+
+
+def publish(
+    workspace: Versioned,
+    head: str | None,
+    new: str,
+    old: Mapping[str, bytes | None],
+    ready: Mapping[str, bytes | None],
+    *,
+    again: bool = False,
+) -> list[Held] | None:
+    """Make a written commit the present state; return what is held, or None when all must be begun anew.
+
+    That is when HEAD has moved; with `again` also where a person's save got in the way: theirs is committed first.
     """
-    git = place.git
-    head = git.head()
-    if head is None or not (head == found.new or git.is_ancestor(found.new, head)):
-        return
-    old = git.read_all(found.old) if found.old else {}
-    new = git.read_all(found.new)
-    ready = {path: new.get(path) for path in found.files}
-    for path in ready:
-        _drop_second_name(place.root / path)
+    if not _move_head(workspace, Intent(head, new, tuple(ready))):
+        return None
     placed: list[_Placed] = []
-    swapped = _has_state(place.root, old, ready)
-    held = _bring_to_disk(place, {path: old.get(path) for path in ready}, ready, placed)
-    if held and head == found.new and found.old and not swapped:
-        if not _take_back(place, found.old, found.new, placed):
+    try:
+        late = _bring_to_disk(workspace, old, ready, placed, stop=again)
+    except DreamError:
+        _take_back(workspace, head, new, placed)
+        raise
+    if late and again and head is not None:
+        if not _take_back(workspace, head, new, placed):
             raise GitError(BUSY)  # the intent stays, and the next command goes on from it
-        return
-    git.refresh_index({path: new.get(path) for path in (*found.files, *found.index)}, found.new)
+        return None
+    workspace.git.refresh_index(ready, new)
+    _remove_intent(workspace.private)
+    return late
 
 
-def _has_state(root: Path, old: Mapping[str, bytes], ready: Mapping[str, bytes | None]) -> bool:
-    """Return whether a commit's own state, which comes to disk last, is there: a person's save came after it all."""
-    state = [path for path, data in ready.items() if not is_memory(path) and data != old.get(path)]
-    return bool(state) and all(files.read_bytes(root / path) == ready[path] for path in state)
+# Before the change: a person's own edits get their commit, and the change is fitted to what is there then.
 
 
-def _drop_second_name(path: Path) -> None:
-    """Undo the one state of a killed swap that `swap` refuses: a new file that still has its temporary name too."""
-    aside = path.with_name(f".{path.name}{ASIDE}")
-    with suppress(FileNotFoundError):
-        if aside.samefile(path):
-            aside.unlink()
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """The state after a person's changes were committed: disk and HEAD agree. `hand` is None when there were none."""
+
+    hand: str | None
+    head: str | None
+    files: Mapping[str, bytes]
 
 
-def _settle(
+def _settle(workspace: Versioned, now: datetime) -> _Settled:
+    """Commit the differences between disk and HEAD as the person's."""
+    while True:
+        head, present = workspace.git.snapshot()
+        committed = {path: data for path, data in present.items() if is_memory(path)}
+        changes = changed(committed, read_memory(workspace.root))
+        if not changes:
+            return _Settled(None, head, present)
+        diff = workspace.git.compare({path: present.get(path) for path in changes}, changes)
+        new = write(workspace, changes, log.build("hand", diff.files), head, now, author=PERSON)
+        if _move_head(workspace, Intent(head, new, index=tuple(changes)), "hand"):
+            workspace.git.refresh_index(changes, new)
+            _remove_intent(workspace.private)
+            return _Settled(new, new, applied(present, changes))
+
+
+def _fit(
     changes: Mapping[str, bytes | None], expected: Mapping[str, bytes | None], present: Mapping[str, bytes]
 ) -> tuple[dict[str, bytes | None], list[str], list[Held]]:
     """Fit `changes`, made from `expected`, to what is there now: (what can be written, paths merged, held)."""
@@ -184,51 +250,80 @@ def _settle(
     return ready, merged, held
 
 
-def merge(base: bytes | None, ours: bytes | None, theirs: bytes | None) -> bytes | None:
-    """Merge three states of a file, of which any may not be there; raises Conflict."""
-    if ours in (base, theirs):
-        return theirs
-    if theirs == base:
-        return ours
-    if ours is None or theirs is None:
-        raise Conflict("one side deleted the file, the other changed it")
-    return merge_lines(base or b"", ours, theirs)
+# The intent: what a crash would cut short, noted before it is begun.
 
 
-def publish(
-    place: Place,
-    head: str | None,
-    new: str,
-    old: Mapping[str, bytes | None],
-    ready: Mapping[str, bytes | None],
-    *,
-    again: bool = False,
-) -> list[Held] | None:
-    """Make a written commit the present state; None when HEAD has moved and all must be begun anew.
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """HEAD goes from `old` to `new`, then `files` go to disk, then git's index learns of them and of `index`.
 
-    With `again` it is begun anew as well where a person's save got in the way: theirs is committed first, then.
+    While its objects are being made the new commit has no name: `new` is empty, and HEAD can't be there yet.
     """
-    handedits.write(place.private, handedits.Intent(head, new, tuple(ready)))
+
+    old: str | None
+    new: str
+    files: tuple[str, ...] = ()
+    index: tuple[str, ...] = ()
+
+
+def _write_intent(private: Path, intent: Intent) -> None:
+    """Note what is about to be done; on disk on return."""
+    files.checkpoint("before intent")
+    files.replace_file(private / INTENT, orjson.dumps(asdict(intent)), durable=bool(intent.new))
+    files.checkpoint("after intent")
+
+
+def _read_intent(private: Path) -> Intent | None:
+    """Return the intent that a crash left, or None; one that cannot be read never got as far as HEAD."""
+    data = files.read_bytes(private / INTENT)
     try:
-        if not place.git.move_head(new, head):
-            handedits.remove(place.private)
-            return None
-    except GitError:
-        handedits.remove(place.private)
-        raise
-    placed: list[_Placed] = []
-    try:
-        late = _bring_to_disk(place, old, ready, placed, stop=again)
-    except DreamError:
-        _take_back(place, head, new, placed)
-        raise
-    if late and again and head is not None:
-        if not _take_back(place, head, new, placed):
-            raise GitError(BUSY)  # the intent stays, and the next command goes on from it
+        row = orjson.loads(data or b"null")
+        return Intent(row["old"], row["new"], tuple(row["files"]), tuple(row["index"])) if row else None
+    except (orjson.JSONDecodeError, KeyError, TypeError):
         return None
-    place.git.refresh_index(ready, new)
-    handedits.remove(place.private)
-    return late
+
+
+def _intent_time(private: Path) -> float:
+    """Return when the intent was noted, in seconds of the epoch."""
+    with files.explained("read", private / INTENT):
+        return (private / INTENT).stat().st_mtime
+
+
+def _remove_intent(private: Path) -> None:
+    """Remove the intent: all is done, or nothing was."""
+    files.checkpoint("before intent is removed")
+    with files.explained("removed", private / INTENT):
+        (private / INTENT).unlink(missing_ok=True)
+    files.checkpoint("after intent is removed")
+
+
+@contextmanager
+def _under_intent(workspace: Versioned, head: str | None) -> Iterator[None]:
+    """Note that git is at work, so that what it leaves locked when it is killed is cleared away; the note stays."""
+    _write_intent(workspace.private, Intent(head, ""))
+    try:
+        yield
+    except GitError:
+        with suppress(DreamError):  # where the disk refuses that too, the intent stays for `recover`
+            workspace.git.clear_locks(_intent_time(workspace.private))
+            _remove_intent(workspace.private)
+        raise
+
+
+def _move_head(workspace: Versioned, intent: Intent, reason: str = "dream") -> bool:
+    """Note `intent` and move HEAD; where it can't be moved the note goes again. Return whether it moved."""
+    _write_intent(workspace.private, intent)
+    try:
+        moved = workspace.git.move_head(intent.new, intent.old, reason)
+    except GitError:
+        _remove_intent(workspace.private)
+        raise
+    if not moved:
+        _remove_intent(workspace.private)
+    return moved
+
+
+# From HEAD to disk, and back.
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +336,7 @@ class _Placed:
 
 
 def _bring_to_disk(
-    place: Place,
+    workspace: Versioned,
     old: Mapping[str, bytes | None],
     ready: Mapping[str, bytes | None],
     placed: list[_Placed],
@@ -256,7 +351,7 @@ def _bring_to_disk(
     for path, wanted in sorted(ready.items(), key=lambda item: not is_memory(item[0])):
         files.checkpoint(f"before swap of {path}")
         if is_memory(path):
-            done = _swap_in(place.root, path, old.get(path), wanted)
+            done = _swap_in(workspace.root, path, old.get(path), wanted)
             if isinstance(done, Held):
                 held.append(done)
                 if stop:
@@ -264,7 +359,7 @@ def _bring_to_disk(
             else:
                 placed.append(done)
         else:
-            _write_state(place.root / path, wanted)
+            _write_state(workspace.root / path, wanted)
             placed.append(_Placed(path, wanted, old.get(path)))
         files.checkpoint(f"after swap of {path}")
     return held
@@ -290,49 +385,55 @@ def _write_state(path: Path, data: bytes | None) -> None:
             path.unlink(missing_ok=True)
 
 
-def _take_back(place: Place, head: str | None, new: str, placed: Sequence[_Placed]) -> bool:
+def _take_back(workspace: Versioned, head: str | None, new: str, placed: Sequence[_Placed]) -> bool:
     """Undo a commit with the files that were written; where that fails, the intent stays for `recover`."""
     if head is None:
         return False
-    try:
+    with suppress(DreamError):
         for one in reversed(placed):
             if is_memory(one.path):
-                swap(place.root / one.path, one.now, one.before)
+                swap(workspace.root / one.path, one.now, one.before)
             else:
-                _write_state(place.root / one.path, one.before)
-        if place.git.move_head(head, new):
-            handedits.remove(place.private)
+                _write_state(workspace.root / one.path, one.before)
+        if workspace.git.move_head(head, new):
+            _remove_intent(workspace.private)
             return True
-    except DreamError:
-        pass
     return False
 
 
-def _yield_to_person(place: Place, done: Committed, message: Message, now: datetime, hold: Hold | None) -> None:
-    """Where a person's save won after HEAD had moved: theirs gets its commit, ours goes to the review queue."""
-    handedits.commit(place, now)
-    if hold:
-        commit(place, hold(done.held), expected={}, message=message, now=now)
+def _finish(workspace: Versioned, found: Intent) -> None:
+    """Bring to disk what HEAD already says; where HEAD never got there, nothing was changed.
+
+    Where a person's save since then doesn't merge, the commit is taken back: its entries are dreamt again, on theirs.
+    """
+    git = workspace.git
+    head = git.head()
+    if head is None or not (head == found.new or git.is_ancestor(found.new, head)):
+        return
+    old = git.read_all(found.old) if found.old else {}
+    new = git.read_all(found.new)
+    ready = {path: new.get(path) for path in found.files}
+    for path in ready:
+        _drop_second_name(workspace.root / path)
+    swapped = _has_state(workspace.root, old, ready)
+    placed: list[_Placed] = []
+    held = _bring_to_disk(workspace, {path: old.get(path) for path in ready}, ready, placed)
+    if held and head == found.new and found.old and not swapped:
+        if not _take_back(workspace, found.old, found.new, placed):
+            raise GitError(BUSY)  # the intent stays, and the next command goes on from it
+        return
+    git.refresh_index({path: new.get(path) for path in (*found.files, *found.index)}, found.new)
 
 
-def _readable(diff: Diff) -> dict[str, LineCount]:
-    return {path: count for path, count in diff.files.items() if is_memory(path)}
+def _drop_second_name(path: Path) -> None:
+    """Undo the one state of a killed swap that `swap` refuses: a new file that still has its temporary name too."""
+    aside = path.with_name(f".{path.name}{ASIDE}")
+    with suppress(FileNotFoundError):
+        if aside.samefile(path):
+            aside.unlink()
 
 
-# Packing the repository, under an intent: what a killed `git gc` leaves locked, the next command clears away.
-
-
-def pack(place: Place) -> bool:
-    """Pack loose objects when they have become many; tells whether it did. The caller holds the run lock."""
-    if not place.git.is_loose:
-        return False
-    handedits.write(place.private, handedits.Intent(None, ""))
-    try:
-        place.git.pack()
-    except GitError:
-        with suppress(DreamError):  # where the disk refuses that too, the intent stays for `recover`
-            place.git.clear_locks(handedits.written_at(place.private))
-            handedits.remove(place.private)
-        raise
-    handedits.remove(place.private)
-    return True
+def _has_state(root: Path, old: Mapping[str, bytes], ready: Mapping[str, bytes | None]) -> bool:
+    """Return whether a commit's own state, which comes to disk last, is there: a person's save came after it all."""
+    state = [path for path, data in ready.items() if not is_memory(path) and data != old.get(path)]
+    return bool(state) and all(files.read_bytes(root / path) == ready[path] for path in state)

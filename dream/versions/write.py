@@ -1,8 +1,10 @@
-"""Writing commits: objects first and safe on disk, then one compare-and-swap of HEAD.
+"""Writing commits: objects first and safe on disk, then one compare-and-swap of HEAD; and git's locks and index.
 
 Two processes: `git fast-import` makes blobs, trees and commit in one go (hooks, filters, index and work tree play
 no part), `git update-ref` moves HEAD. Objects hang on refs/dream/next until HEAD has moved, so that no collection
 of garbage can take them.
+
+The repository's own index is what `git status` and a person's `git commit` go by: it must not stay behind HEAD.
 """
 
 from __future__ import annotations
@@ -17,21 +19,113 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dream.errors import GitError
-from dream.versions.git import DREAM, Git
-from dream.versions.objects import blob_name, is_versioned
+from dream.versions.git import DREAM, Git, blob_name
+from dream.versions.tracked import is_versioned
 from dream.workspace import files
 from dream.workspace.files import explained, read_bytes
 
-# The repository's own index, which `git status` and a person's `git commit` go by: it must not stay behind HEAD.
-
-
+NEXT = "refs/dream/next"
+# A ref is locked for milliseconds; a lock that is older than this, in seconds, belongs to a process that died.
+STALE = 2.0
+_LOCKS = (
+    "*.lock",
+    "refs/heads/**/*.lock",
+    "refs/dream/*.lock",
+    "logs/**/*.lock",
+    "objects/info/**/*.lock",
+    "gc.pid",
+    "packed-refs.new",
+)
+_LOCK = re.compile(
+    r"Unable to create '(.+\.lock)'|cannot lock ref .*'(.+\.lock)'|unable to create file (.+/packed-refs\.new):"
+)
 # A git at work holds the index for milliseconds; one whose person writes a message in an editor, for minutes.
 OLD = 60.0  # seconds, where the system can tell that no git is at work there
 _OLD_UNSEEN = 3600.0  # where it can't
 
 
+def write_commit(
+    git: Git,
+    changes: Mapping[str, bytes | None],
+    message: str,
+    *,
+    parent: str | None,
+    now: datetime,
+    author: tuple[str, str] = DREAM,
+) -> str:
+    """Write the objects of a commit and return its sha; they are on disk, and no branch shows them yet."""
+    stream = [b"commit %s\nmark :1\n" % NEXT.encode()]
+    stream += [_person("author", author, now), _person("committer", DREAM, now), _data(message.encode())]
+    if parent:
+        stream.append(b"from %s\n" % parent.encode())
+    for path, content in changes.items():
+        if content is None:
+            stream.append(b"D %s\n" % _quoted(path))
+        else:
+            kind = mode(git.work_tree / path).encode()
+            stream.append(b"M %s inline %s\n%s" % (kind, _quoted(path), _data(content)))
+    stream.append(b"\nget-mark :1\ndone\n")
+    arguments = ("fast-import", "--quiet", "--force", "--done", "--date-format=raw")
+    return patiently(git, *arguments, stdin=b"".join(stream)).decode().strip()
+
+
+def move_head(git: Git, new: str, old: str | None, reason: str) -> bool:
+    """Point HEAD at `new` if it still is `old`; return whether it was.
+
+    Where git reports an error and HEAD is `new` all the same, it has moved.
+    A lock that a dead process left on a ref is removed.
+    """
+    update = f"update HEAD {new} {old or '0' * len(new)}\ndelete {NEXT}\n".encode()
+    deadline = time.monotonic() + 2 * STALE
+    while True:
+        files.checkpoint("before update-ref")
+        try:
+            git.run("update-ref", "-m", reason, "--stdin", stdin=update)
+        except GitError as error:
+            now = git.head()
+            if now == new:  # what failed came after it: the removal of a lock, the reflog
+                return True
+            if now != old:
+                return False
+            _wait_for_lock(error, deadline)
+        else:
+            files.checkpoint("after update-ref")
+            return True
+
+
+def patiently(git: Git, *arguments: str, stdin: bytes = b"") -> bytes:
+    """Run git and return what it printed, though another process holds a lock: that is waited for.
+
+    A lock that a dead process left is removed. Raises GitError.
+    """
+    deadline = time.monotonic() + 2 * STALE
+    while True:
+        try:
+            return git.run(*arguments, stdin=stdin)
+        except GitError as error:
+            _wait_for_lock(error, deadline)
+
+
+def clear_locks(git_dir: Path, since: float) -> None:
+    """Remove the locks that a killed git of ours left after `since` (seconds of the epoch).
+
+    A git that outlived its killed parent may still be at work: its lock is given the time that such a lock lasts.
+    """
+    for pattern in _LOCKS:
+        for lock in git_dir.glob(pattern):
+            with explained("removed", lock), suppress(FileNotFoundError):
+                if lock.stat().st_mtime < since - 1:
+                    continue  # older than our commit: somebody else's
+                while time.time() - lock.stat().st_mtime <= STALE:
+                    time.sleep(0.02)
+                lock.unlink()
+    for report in git_dir.glob("fast_import_crash_*"):
+        with explained("removed", report):
+            report.unlink(missing_ok=True)
+
+
 def refresh(git: Git, files: Mapping[str, bytes | None], sha_length: int) -> bool:
-    """Tell the index what was committed; False when someone else holds it, and it stays as it was.
+    """Tell the index what was committed; return False when someone else holds it, and it stays as it was.
 
     A lock that a git left when it died is removed.
     """
@@ -41,8 +135,9 @@ def refresh(git: Git, files: Mapping[str, bytes | None], sha_length: int) -> boo
     for path, content in files.items():
         name = "0" * sha_length if content is None else blob_name(content, sha_length)
         lines.append(f"{'0' if content is None else mode(git.work_tree / path)} {name}\t{path}\0".encode())
-    drop_stale_lock(git)
-    if (git.git_dir / "index.lock").exists():
+    lock = git.git_dir / "index.lock"
+    _drop_stale(lock, git.work_tree)
+    if lock.exists():
         return False
     try:
         git.run("update-index", "-z", "--index-info", stdin=b"".join(lines))
@@ -65,21 +160,8 @@ def behind(git: Git, head: Mapping[str, bytes], disk: Mapping[str, bytes], sha_l
     return found
 
 
-def drop_stale_lock(git: Git) -> bool:
-    """Remove an index.lock that belongs to no living git, as far as can be told; tells whether it did."""
-    if git.git_dir is None:
-        return False
-    lock = git.git_dir / "index.lock"
-    with suppress(OSError):  # gone meanwhile, or not ours to remove: then it is held
-        age = time.time() - lock.stat().st_mtime
-        if age > OLD and is_deserted(git.work_tree, lock, age):
-            lock.unlink()
-            return True
-    return False
-
-
 def is_damaged(git_dir: Path) -> bool:
-    """Tell whether the index is not as git wrote it, by the checksum at its end; starts no process."""
+    """Return whether the index is not as git wrote it, by the checksum at its end; starts no process."""
     data = read_bytes(git_dir / "index")
     if data is None:
         return False
@@ -87,16 +169,8 @@ def is_damaged(git_dir: Path) -> bool:
     return not (data.startswith(b"DIRC") and data.endswith(tuple(sums)))  # NULs where git was told to spare the sum
 
 
-def mode(path: Path) -> str:
-    """Return git's mode of a file as it lies on disk: its executable bit is kept."""
-    try:
-        return "100755" if os.lstat(path).st_mode & 0o100 else "100644"
-    except OSError:
-        return "100644"
-
-
 def is_deserted(work_tree: Path, lock: Path, age: float) -> bool:
-    """Tell whether no process has `lock` open and no git is at work in `work_tree`.
+    """Return whether no process has `lock` open and no git is at work in `work_tree`.
 
     Where the system doesn't say, a lock whose `age` is above an hour, in seconds, counts as deserted.
     """
@@ -114,6 +188,22 @@ def is_deserted(work_tree: Path, lock: Path, age: float) -> bool:
     return True
 
 
+def mode(path: Path) -> str:
+    """Return git's mode of a file as it lies on disk: its executable bit is kept."""
+    try:
+        return "100755" if os.lstat(path).st_mode & 0o100 else "100644"
+    except OSError:
+        return "100644"
+
+
+def _drop_stale(lock: Path, work_tree: Path) -> None:
+    """Remove a lock of the index that belongs to no living git, as far as can be told."""
+    with suppress(OSError):  # gone meanwhile, or not ours to remove: then it is held
+        age = time.time() - lock.stat().st_mtime
+        if age > OLD and is_deserted(work_tree, lock, age):
+            lock.unlink()
+
+
 def _staged(git: Git) -> Iterator[tuple[str, str]]:
     """Yield (path, sha) of each file in the index; one in the middle of a merge has no sha of its own there."""
     for record in git.run("ls-files", "--stage", "-z").split(b"\0")[:-1]:
@@ -123,140 +213,26 @@ def _staged(git: Git) -> Iterator[tuple[str, str]]:
             yield path, name
 
 
-NEXT = "refs/dream/next"
-# A ref is locked for milliseconds; a lock that is older than this, in seconds, belongs to a process that died.
-STALE = 2.0
-_LOCKS = (
-    "*.lock",
-    "refs/heads/**/*.lock",
-    "refs/dream/*.lock",
-    "logs/**/*.lock",
-    "objects/info/**/*.lock",
-    "gc.pid",
-    "packed-refs.new",
-)
-_LOCK = re.compile(
-    r"Unable to create '(.+\.lock)'|cannot lock ref .*'(.+\.lock)'|unable to create file (.+/packed-refs\.new):"
-)
-
-
-def write_commit(
-    git: Git,
-    changes: Mapping[str, bytes | None],
-    message: str,
-    *,
-    parent: str | None,
-    now: datetime,
-    author: tuple[str, str] = DREAM,
-) -> str:
-    """Make the objects of a commit and return its sha; they are on disk, and no branch shows them yet."""
-    stream = [b"commit %s\nmark :1\n" % NEXT.encode()]
-    stream += [_person(b"author", author, now), _person(b"committer", DREAM, now), _data(message.encode())]
-    if parent:
-        stream.append(b"from %s\n" % parent.encode())
-    for path, content in changes.items():
-        stream.append(_deletion(path) if content is None else _blob(git.work_tree, path, content))
-    stream.append(b"\nget-mark :1\ndone\n")
-    arguments = ("fast-import", "--quiet", "--force", "--done", "--date-format=raw")
-    deadline = time.monotonic() + 2 * STALE
-    while True:
-        try:
-            return git.run(*arguments, stdin=b"".join(stream)).decode().strip()
-        except GitError as error:
-            _wait_for_lock(str(error), deadline, error)
-
-
-def move_head(git: Git, new: str, old: str | None, reason: str) -> bool:
-    """Point HEAD at `new` if it still is `old`; return False where someone moved it meanwhile.
-
-    Where git reports an error and HEAD is `new` all the same, it has moved.
-    A lock that a dead process left on a ref is removed.
-    """
-    update = f"update HEAD {new} {old or '0' * len(new)}\ndelete {NEXT}\n".encode()
-    arguments = ("update-ref", "-m", reason, "--stdin")
-    deadline = time.monotonic() + 2 * STALE
-    while True:
-        files.checkpoint("before update-ref")
-        try:
-            git.run(*arguments, stdin=update)
-        except GitError as error:
-            now = _head(git)
-            if now == new:  # what failed came after it: the removal of a lock, the reflog
-                return True
-            if now != old:
-                return False
-            _wait_for_lock(str(error), deadline, error)
-        else:
-            files.checkpoint("after update-ref")
-            return True
-
-
-def patiently(git: Git, *arguments: str) -> None:
-    """Run git; what another one has locked is waited for, and what a dead one left is removed. Raises GitError."""
-    deadline = time.monotonic() + 2 * STALE
-    while True:
-        try:
-            git.run(*arguments)
-        except GitError as error:
-            _wait_for_lock(str(error), deadline, error)
-        else:
-            return
-
-
-def clear_locks(git_dir: Path, since: float) -> None:
-    """Take away the locks that a killed git of ours left after `since` (seconds of the epoch).
-
-    A git that outlived its killed parent may still be at work: its lock is given the time that such a lock lasts.
-    """
-    for pattern in _LOCKS:
-        for lock in git_dir.glob(pattern):
-            with explained("removed", lock), suppress(FileNotFoundError):
-                if lock.stat().st_mtime < since - 1:
-                    continue  # older than our commit: somebody else's
-                while time.time() - lock.stat().st_mtime <= STALE:
-                    time.sleep(0.02)
-                lock.unlink()
-    for report in git_dir.glob("fast_import_crash_*"):
-        with explained("removed", report):
-            report.unlink(missing_ok=True)
-
-
-def _head(git: Git) -> str | None:
-    printed = git.run("rev-parse", "--quiet", "--verify", "HEAD^{commit}", ok=(0, 1))
-    return printed.decode().strip() or None
-
-
-def _wait_for_lock(said: str, deadline: float, error: GitError) -> None:
+def _wait_for_lock(error: GitError, deadline: float) -> None:
     """Return when another try makes sense; raise `error` when it does not."""
-    found = _LOCK.search(said)
+    found = _LOCK.search(str(error))
     if found is None or time.monotonic() > deadline:
         raise error
     lock = Path(found[1] or found[2] or found[3])
-    try:
-        age = time.time() - lock.stat().st_mtime
-        if age > STALE:
+    with suppress(FileNotFoundError):
+        if time.time() - lock.stat().st_mtime > STALE:
             lock.unlink()
         else:
             time.sleep(0.05)
-    except FileNotFoundError:
-        return
 
 
-def _person(role: bytes, who: tuple[str, str], now: datetime) -> bytes:
+def _person(role: str, who: tuple[str, str], now: datetime) -> bytes:
     aware = now if now.tzinfo else now.replace(tzinfo=UTC)
-    return f"{role.decode()} {who[0]} <{who[1]}> {int(aware.timestamp())} {aware:%z}\n".encode()
+    return f"{role} {who[0]} <{who[1]}> {int(aware.timestamp())} {aware:%z}\n".encode()
 
 
 def _data(content: bytes) -> bytes:
     return b"data %d\n%s\n" % (len(content), content)
-
-
-def _blob(work_tree: Path, path: str, content: bytes) -> bytes:
-    return b"M %s inline %s\n%s" % (mode(work_tree / path).encode(), _quoted(path), _data(content))
-
-
-def _deletion(path: str) -> bytes:
-    return b"D %s\n" % _quoted(path)
 
 
 def _quoted(path: str) -> bytes:

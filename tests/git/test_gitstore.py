@@ -15,7 +15,7 @@ import pytest
 from dream.errors import GitError, UnknownRevision
 from dream.models import LineCount
 from dream.versions import write
-from dream.versions.objects import blob_name
+from dream.versions.git import blob_name
 from dream.versions.store import GitStore
 from dream.workspace.workspace import Workspace
 from tests.git.support import NOW, VERSIONED, add, dream, git, make, read, type_line
@@ -138,11 +138,12 @@ def test_an_ambiguous_sha_names_the_candidates(workspace: Workspace) -> None:
         workspace.git.resolve(name[:4])
 
 
-def test_a_commit_on_a_parent_that_is_no_longer_head_is_refused(workspace: Workspace) -> None:
+def test_a_commit_on_a_parent_that_is_no_longer_head_does_not_become_head(workspace: Workspace) -> None:
     head = workspace.git.head()
-    add(workspace, "- first", 1)
-    with pytest.raises(GitError, match="same moment"):
-        workspace.git.commit({"USER.md": b"x\n"}, "dream: late", parent=head, now=NOW)
+    first = add(workspace, "- first", 1)
+    late = workspace.git.write({"USER.md": b"x\n"}, "dream: late", parent=head, now=NOW)
+    assert not workspace.git.move_head(late, head)
+    assert workspace.git.head() == first
 
 
 def test_the_mode_of_a_file_is_kept(workspace: Workspace) -> None:

@@ -30,9 +30,9 @@ CONFIG = """[core]
 [dream]
 \tversion = 1
 """
-# Keys that git would obey whatever `gitenv` says: configuration from elsewhere, objects from elsewhere, a file of any
-# kind read at length, a program of `git gc`. A section or key stands in the file as it is, in any case of letters, so
-# that a search of the bytes misses none; what else it finds is sorted out by git itself.
+# Keys that git would obey whatever switches it is started with: configuration from elsewhere, objects from elsewhere, a
+# file of any kind read at length, a program of `git gc`. A section or key stands in the file as it is, in any case of
+# letters, so that a search of the bytes misses none; what else it finds is sorted out by git itself.
 _REACHING = re.compile(
     r"include(if\..*)?\.path|extensions\.partialclone|remote\..*\.(promisor|partialclonefilter)"
     r"|core\.alternaterefs(command|prefixes)|fsck\.skiplist|gc\.recentobjectshook|mailmap\.(file|blob)"
@@ -64,11 +64,53 @@ def find(root: Path, private: Path) -> Path | None:
     return None
 
 
+def make(root: Path, private: Path) -> Path:
+    """Find, adopt or create the git directory; it is whole, or not there, at every instant."""
+    with explained("made", private):
+        make_folder(private)
+    _keep_out(private)
+    found = find(root, private)
+    if found is not None:
+        return found
+    own = root / ".git"
+    if os.path.lexists(own):
+        if _is_adoptable(root, own):
+            return _adopt(root, own)
+        own = private / "git"
+    elif _is_inside_a_repository(root):
+        own = private / "git"
+    return _create(root, private, own)
+
+
+def is_at_root(root: Path, git_dir: Path) -> bool:
+    """Return whether `git_dir` is the repository that `git status` in the workspace shows."""
+    return git_dir == root / ".git"
+
+
 def check(root: Path, git_dir: Path) -> None:
     """Raise GitError where the git directory would lead git out of itself, or to a program, or has lost its HEAD."""
     check_reach(root, git_dir)
     if said := lost_head(git_dir):
         raise GitError(f"{git_dir / said}; `dream doctor --repair` brings it back.")
+
+
+def check_reach(root: Path, git_dir: Path) -> None:
+    """Raise GitError where the git directory would lead git out of itself, or to a program; starts none.
+
+    Links and files that are not ordinary ones, objects borrowed from elsewhere, configuration that reaches out. In
+    .dream/git nothing but what dream wrote there is configuration.
+    """
+    with explained("read", git_dir, GitError):
+        inside = (
+            Path(place) for name in ("refs", "logs", "info", *_OF_OBJECTS) for place, _, _ in os.walk(git_dir / name)
+        )
+        for folder in (git_dir, git_dir / "objects", *inside):
+            _check_entries(folder)
+    for name in ("commondir", "objects/info/alternates"):
+        if os.path.lexists(git_dir / name):
+            raise GitError(f"{git_dir / name} leads to another repository; clone it whole and use the clone.")
+    for name in ("config", "config.worktree"):
+        _check_configuration(root, git_dir / name, is_ours=not is_at_root(root, git_dir))
 
 
 def lost_head(git_dir: Path) -> str:
@@ -92,7 +134,7 @@ def lost_head(git_dir: Path) -> str:
 
 def head_of(git_dir: Path) -> str:
     """Return the ref or the sha that HEAD names; "" where it names none."""
-    text = (read_bytes(git_dir / "HEAD") or b"").decode("utf-8", "replace")
+    text = _text(git_dir / "HEAD")
     named = _SYMBOLIC.fullmatch(text)
     if named:
         return "" if ".." in named[1] else named[1]
@@ -104,11 +146,11 @@ def branches(git_dir: Path) -> dict[str, str]:
     found = {}
     loose = [Path(place, name) for place, _, names in os.walk(git_dir / "refs" / "heads") for name in names]
     for path in loose:  # before the packed ones: git packs a ref and removes the loose one then
-        text = (read_bytes(path) or b"").decode("utf-8", "replace").strip()
+        text = _text(path).strip()
         is_sound = _SHA.fullmatch(text) or _SYMBOLIC.fullmatch(text)
         if not path.name.endswith(".lock"):
             found[str(path.relative_to(git_dir))] = text if is_sound else ""
-    for line in (read_bytes(git_dir / "packed-refs") or b"").decode("utf-8", "replace").splitlines():
+    for line in _text(git_dir / "packed-refs").splitlines():
         sha, _, name = line.partition(" ")
         if _SHA.fullmatch(sha) and name.startswith("refs/heads/"):
             found.setdefault(name, sha)
@@ -117,32 +159,13 @@ def branches(git_dir: Path) -> dict[str, str]:
 
 def logged(git_dir: Path, ref: str) -> tuple[str, str]:
     """Return the shas before and after the last move of `ref` that git's log of it tells, "" where there is none."""
-    lines = (read_bytes(git_dir / "logs" / ref) or b"").decode("utf-8", "replace").splitlines()
+    lines = _text(git_dir / "logs" / ref).splitlines()
     for line in reversed(lines):
         before, _, rest = line.partition(" ")
         after = rest.partition(" ")[0]
         if _SHA.fullmatch(before) and _SHA.fullmatch(after):
             return before, after
     return "", ""
-
-
-def check_reach(root: Path, git_dir: Path) -> None:
-    """Raise GitError where the git directory would lead git out of itself, or to a program; starts none.
-
-    Links and files that are not ordinary ones, objects borrowed from elsewhere, configuration that reaches out. In
-    .dream/git nothing but what dream wrote there is configuration.
-    """
-    with explained("read", git_dir, GitError):
-        inside = (
-            Path(place) for name in ("refs", "logs", "info", *_OF_OBJECTS) for place, _, _ in os.walk(git_dir / name)
-        )
-        for folder in (git_dir, git_dir / "objects", *inside):
-            _check_entries(folder)
-    for name in ("commondir", "objects/info/alternates"):
-        if os.path.lexists(git_dir / name):
-            raise GitError(f"{git_dir / name} leads to another repository; clone it whole and use the clone.")
-    for name in ("config", "config.worktree"):
-        _check_configuration(root, git_dir / name, is_ours=not is_at_root(root, git_dir))
 
 
 def _check_entries(folder: Path) -> None:
@@ -174,34 +197,11 @@ def _check_configuration(root: Path, path: Path, *, is_ours: bool) -> None:
             )
 
 
-def make(root: Path, private: Path) -> Path:
-    """Find, adopt or create the git directory; it is whole, or not there, at every instant."""
-    with explained("made", private):
-        make_folder(private)
-    _keep_out(private)
-    found = find(root, private)
-    if found is not None:
-        return found
-    own = root / ".git"
-    if os.path.lexists(own):
-        if _is_adoptable(root, own):
-            return _adopt(root, own)
-        own = private / "git"
-    elif _is_inside_a_repository(root):
-        own = private / "git"
-    return _create(root, private, own)
-
-
-def is_at_root(root: Path, git_dir: Path) -> bool:
-    """Tell whether `git_dir` is the repository that `git status` in the workspace shows."""
-    return git_dir == root / ".git"
-
-
 def _is_marked(directory: Path) -> bool:
     if directory.is_symlink() or not directory.is_dir():
         return False
     try:
-        return bool(_MARK.search((read_bytes(directory / "config") or b"").decode("utf-8", "replace")))
+        return bool(_MARK.search(_text(directory / "config")))
     except WorkspaceError:
         return False
 
@@ -211,7 +211,7 @@ def _is_inside_a_repository(root: Path) -> bool:
 
 
 def _is_adoptable(root: Path, own: Path) -> bool:
-    """Tell whether the repository at the root tracks memory and nothing else, and is in the middle of nothing."""
+    """Return whether the repository at the root tracks memory and nothing else, and is in the middle of nothing."""
     if own.is_symlink() or not own.is_dir() or not (own / "HEAD").is_file():
         return False
     if any((own / name).exists() for name in ("MERGE_HEAD", "rebase-merge", "rebase-apply", "commondir", "modules")):
@@ -263,3 +263,7 @@ def _keep_out(private: Path) -> None:
     ignore = private / ".gitignore"
     if not ignore.exists():
         replace_file(ignore, b"*\n")
+
+
+def _text(path: Path) -> str:
+    return (read_bytes(path) or b"").decode("utf-8", "replace")
