@@ -29,7 +29,7 @@ from dream.versions import repair as gitrepair
 from dream.versions.diff import Diff, strays
 from dream.versions.tracked import FILES
 from dream.versions.write import OLD, is_deserted
-from dream.workspace import idle
+from dream.workspace import idle, index
 from dream.workspace.files import TEMPORARY, read_bytes, replace_file, sweep
 from dream.workspace.lock import RUN_LOCK, run_lock
 from dream.workspace.workspace import DREAM_CURSOR, Workspace
@@ -374,6 +374,7 @@ def _all(workspace: Workspace, settings: Settings, now: datetime, *, repair: boo
     yield from check_files(workspace, settings, now, repair=repair)
     yield from _queue(workspace)
     yield from _leftovers(workspace, repair=repair)
+    yield from _without_index(workspace)
     yield from _open_to_all(workspace, repair=repair)
     yield from _schedule(settings)
 
@@ -413,6 +414,12 @@ def _leftovers(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
             shutil.rmtree(path, ignore_errors=True)
         text = "was left with text of memory by an older dream that was killed"
         yield Ailment(str(path), text, f"{REPAIR} removes it", not path.exists())
+
+
+def _without_index(workspace: Workspace) -> Iterator[Ailment]:
+    if fault := workspace.history.index.fault():
+        text = f"can't be used ({fault}): everything is worked out from the log again, each time"
+        yield Ailment(f".dream/{index.NAME}", text, "SQLite needs a local disk that it may write to and lock")
 
 
 def _open_to_all(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:

@@ -25,7 +25,7 @@ from dream.versions import handedits, rewrite, transaction
 from dream.versions.diff import strays
 from dream.versions.rewrite import SHORTEST, Names, Needle, is_long_enough, renamed
 from dream.versions.tracked import changed, is_memory
-from dream.workspace import files
+from dream.workspace import files, index
 from dream.workspace.lock import run_lock
 from dream.workspace.workspace import TEMPLATES, Workspace
 
@@ -34,6 +34,7 @@ LARGEST = 10_000_000  # bytes of a file that isn't ours: above it, it isn't look
 MOST_FILES = 10_000  # of the workspace that aren't ours are looked into
 
 _OTHERS = {"run.lock", "history.lock", "runs.lock", UNDONE}  # nothing in them is to be scrubbed
+_OTHERS |= {index.LOCK, *index.NAMES}  # and the index goes as a whole
 _RUNS = re.compile(r"runs(\.\d+)?\.jsonl")
 Wanted = Callable[[], tuple[Needle, tuple[int, int] | None]]
 _FINDING = re.compile(r"^    applied: \[[A-Z-]+\] (.*) \{[\d,]+\}$", re.MULTILINE)
@@ -134,6 +135,7 @@ def _forget(workspace: Workspace, wanted: Wanted, *, dry_run: bool, now: datetim
         transaction.recover(workspace)
         transaction.commit_hand_edits(workspace, now)
         needle, sources = wanted()
+        workspace.history.index.remove()
         plan = _preview(workspace, needle, sources)
         for stray in strays():
             shutil.rmtree(stray, ignore_errors=True)
@@ -149,6 +151,7 @@ def _forget(workspace: Workspace, wanted: Wanted, *, dry_run: bool, now: datetim
         _rename_in_records(workspace, names)
         # 4. The old versions go; this is the step that can't be taken back.
         rewrite.drop_old(workspace.git.git)
+        workspace.history.index.remove()
         _note(workspace, others)
         left = _left(workspace, needle)
         return Forgotten(plan.places, plan.versions, tuple(names.new.items()), (*left, *plan.remains))

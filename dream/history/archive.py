@@ -22,8 +22,7 @@ import orjson
 
 from dream.door import contents, open_file
 from dream.errors import WorkspaceError
-from dream.history.index import Sums
-from dream.history.log import Chain, lines
+from dream.history.log import Chain, Sums, lines
 from dream.history.records import HIGHEST, BrokenRow, outline
 from dream.workspace import files
 from dream.workspace.files import replace_by_part, replace_file

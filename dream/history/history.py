@@ -16,19 +16,32 @@ from functools import cached_property
 from itertools import repeat
 from pathlib import Path
 from types import TracebackType
+from typing import TypeVar
 
 import orjson
 
 from dream.errors import HistoryError
 from dream.history import legacy, repair
 from dream.history.archive import Archive, Listing, already_moved, opened, size_of
-from dream.history.index import Index, Sums
-from dream.history.log import Chain, Range, accepted, bisect, line_at, lines, lines_backwards, missing, settled_end
+from dream.history.log import (
+    Chain,
+    Range,
+    Sums,
+    accepted,
+    bisect,
+    line_at,
+    lines,
+    lines_backwards,
+    missing,
+    settled_end,
+)
+from dream.history.positions import IndexGone, Positions, Tail
 from dream.history.records import BrokenRow, decode, is_ours, outline
-from dream.history.writer import StalePosition, Writer, count_archive, highest_given
+from dream.history.writer import StalePosition, Writer, highest_given
 from dream.models import Diagnostic, Entry, NewEntry, Report
 from dream.workspace.files import explained, read_bytes, reason
 from dream.workspace.idle import is_free
+from dream.workspace.index import Index
 
 # All lines of the log, and among them the entries of some sessions: most lines are passed over unparsed.
 
@@ -107,6 +120,8 @@ def _matches(quoted: bytes, sessions: re.Pattern[str]) -> bool:
         return True  # a line that is readable only with leniency
 
 
+T = TypeVar("T")
+ASKED_AGAIN = 3  # times, where the index goes while it is asked: it is counted anew then
 MOST_REPORTS = 50  # diagnostics of one History; a file of rubbish needs no million of them
 
 
@@ -142,9 +157,14 @@ class History:
         self._given = -1  # the highest cursor given out before the log was read first; -1 where that is not known
 
     @cached_property
-    def _index(self) -> Index:
-        """What history adds up to: read only by those who ask, for it holds every session there was."""
+    def index(self) -> Index:
+        """The index of the workspace, which other caches share."""
         return Index(self.private)
+
+    @cached_property
+    def _positions(self) -> Positions:
+        """What history adds up to: counted only for those who ask."""
+        return Positions(self.index, self.archive_path)
 
     @cached_property
     def _writer(self) -> Writer:
@@ -152,7 +172,7 @@ class History:
             self._directory,
             self.private,
             self._archive,
-            self._index,
+            self._positions,
             durable=self.durable,
             flaw=self._flaw,
             committed=self._committed,
@@ -207,32 +227,28 @@ class History:
     def last_cursor(self) -> int:
         """Return the highest cursor ever given out; 0 when there was none."""
         with self._counted() as view:
-            return max(self._index.now.highest, view.archive.last, highest_given(self._directory, self._committed))
+            return max(self._positions.now.highest, view.archive.last, highest_given(self._directory, self._committed))
 
     def position(self, session: str) -> int:
         """Return how many messages of `session` are in history: the highest span end, archive included."""
-        with self._counted():
-            return self._index.position(session)
+        return self.tail(session)[0]
 
     def positions(self) -> dict[str, int]:
         """Return the position of every session that history knows."""
-        with self._counted():
-            return self._index.positions()
+        return self._asked(Positions.positions)
 
-    def tail(self, session: str) -> tuple[int, str]:
+    def tail(self, session: str) -> Tail:
         """Return the position of `session` and the digest of its messages up to there, "" where it is not known."""
-        with self._counted():
-            return self._index.tail(session)
+        return self._asked(lambda known: known.tail(session))
 
-    def tails(self, sessions: Iterable[str]) -> dict[str, tuple[int, str]]:
+    def tails(self, sessions: Iterable[str]) -> dict[str, Tail]:
         """Return what `tail` does for each of `sessions`; opens the log once."""
-        with self._counted():
-            return {session: self._index.tail(session) for session in sessions}
+        keys = list(sessions)
+        return self._asked(lambda known: {session: known.tail(session) for session in keys})
 
     def beginning_with(self, first: str) -> str | None:
         """Return the session whose first message has the digest `first`; None where there is none."""
-        with self._counted():
-            return self._index.beginning_with(first)
+        return self._asked(lambda known: known.beginning_with(first))
 
     def all_beginning_with(self, first: str) -> list[str]:
         """Return every session whose first message has the digest `first`, in the order of the log; reads all of it."""
@@ -241,8 +257,7 @@ class History:
 
     def has_branches(self, session: str) -> bool:
         """Tell whether there are keys derived from this one, `<session>~<digest>`."""
-        with self._counted():
-            return self._index.beginning_with(f"{session}~") is not None
+        return self.beginning_with(f"{session}~") is not None
 
     def of(self, sessions: re.Pattern[str]) -> Iterator[Entry]:
         """Yield the entries of the sessions whose whole key matches, oldest first; other lines are hardly looked at."""
@@ -266,7 +281,7 @@ class History:
     def size(self) -> tuple[int, int]:
         """Return how many entries and tokens history.jsonl holds, without its archive."""
         with self._counted():
-            return self._index.now.entries, self._index.now.tokens
+            return self._positions.now.entries, self._positions.now.tokens
 
     def archive(self, dreamt: int, budget_tokens: int, *, now: datetime) -> int:
         """Move the oldest entries up to cursor `dreamt` to the archive if history exceeds its budget.
@@ -366,6 +381,8 @@ class History:
         """Give descriptors back; the next use opens them again."""
         if "_writer" in self.__dict__:
             self._writer.close()
+        if "index" in self.__dict__:
+            self.index.close()
 
     def __enter__(self) -> History:
         return self
@@ -384,9 +401,16 @@ class History:
         except OSError as fault:
             raise HistoryError(f"{self.path} cannot be appended to: {reason(fault)}; nothing was added.") from fault
 
+    def _asked(self, ask: Callable[[Positions], T]) -> T:
+        """Ask for what is known of sessions, up to the end of the log."""
+        for _ in range(ASKED_AGAIN):
+            with suppress(IndexGone), self._counted():
+                return ask(self._positions)
+        raise HistoryError(f"{self.private} holds an index that comes and goes; run the command again.")
+
     def _sums(self) -> Sums:
         with self._counted():
-            return self._index.now
+            return self._positions.now
 
     def _torn(self) -> int:
         """Return how many bytes stand behind the last whole append."""
@@ -424,15 +448,11 @@ class History:
             yield view
 
     def _count(self, view: View) -> None:
-        count_archive(self._index, self.archive_path, view.archive, self._flaw, self._lost)
-
-        def flaw(offset: int, why: str) -> None:
-            self._flaw("history.jsonl", view.descriptor, offset, why)
-
-        self._index.refresh(view.descriptor, view.inode, view.start, view.end, flaw, self._lost)
-        seen, given = self._index.now.chain.highest, max(self._given, view.archive.last)
+        known = self._positions
+        known.catch_up(view.descriptor, view.inode, view.start, view.end, view.archive, self._flaw, self._lost)
+        seen, given = known.now.chain.highest, max(self._given, view.archive.last)
         if seen < given and self._report is not None and (said := missing(seen + 1, given, self._lost())):
-            flaw(view.end, said)
+            self._flaw("history.jsonl", view.descriptor, view.end, said)
 
     def _entries(self, view: View, cursor: int, last: int | None = None) -> Iterator[Entry]:
         """Yield the entries above `cursor`; beyond `last` only as far as damaged order makes it necessary."""
@@ -456,7 +476,7 @@ class History:
         """
         with self._writer.guard:
             self._count(view)
-            sums = self._index.now
+            sums = self._positions.now
             before, ordered_from, covered = sums.before, sums.ordered_from, sums.covered
         if cursor < before:
             return view.start, False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import orjson
@@ -16,6 +16,7 @@ import orjson
 from dream.history.records import (
     FIRST,
     BrokenRow,
+    Outline,
     checksum,
     is_ours,
     is_whole,
@@ -161,6 +162,7 @@ def line_at(descriptor: int, offset: int) -> int:
 LOST = "lost.jsonl"  # beside the archive files
 Range = tuple[int, int]  # the first and the last cursor
 Lost = Callable[[], Iterable[Range]]  # the losses that are known: asked for only where one shows
+Flaws = Callable[[int, str], None]
 
 
 @dataclass(slots=True)
@@ -228,3 +230,91 @@ def accepted(archive: Path) -> list[Range]:
         except (ValueError, TypeError, KeyError):
             continue
     return found
+
+
+# What the entries of a file add up to, so that nobody reads it twice.
+
+
+WITNESS = 64  # bytes before the covered end that must be as they were
+
+
+@dataclass(slots=True)
+class Sums:
+    """What the entries of one history file add up to, as far as `covered`.
+
+    Cursors rise from `ordered_from` on, and are all above `before`, the highest that stands earlier. `lost` is the
+    highest that can still be read in a line which is no entry any more: it was given out.
+    """
+
+    inode: int = 0
+    start: int = 0
+    covered: int = 0
+    witness: bytes = b""
+    highest: int = 0
+    ordered_from: int = 0
+    before: int = 0
+    lost: int = 0
+    entries: int = 0
+    tokens: int = 0
+    chain: Chain = field(default_factory=Chain)
+
+    def add(self, row: Outline, offset: int, length: int) -> bool:
+        """Count one entry; False if its cursor does not rise."""
+        self.entries += 1
+        self.tokens += row.tokens
+        if row.cursor > self.highest:
+            self.highest = row.cursor
+            return True
+        self.before, self.ordered_from = self.highest, offset + length
+        return False
+
+    def leave(self, part: Sums, end: int, inode: int) -> None:
+        """Become the sums of what stands behind byte `end`, once it is a file of its own; `part` are those before."""
+        self.inode, self.covered = inode, self.covered - end
+        self.witness = self.witness[-self.covered :] if self.covered else b""
+        self.entries -= part.entries
+        self.tokens -= part.tokens
+        self.before, self.ordered_from = (self.before, self.ordered_from - end) if self.ordered_from > end else (0, 0)
+
+    def matches(self, descriptor: int, inode: int, start: int, end: int) -> bool:
+        """Tell whether these sums are a beginning of the open file as it stands."""
+        if (self.inode, self.start) != (inode, start) or self.covered > end:
+            return False
+        return (
+            not self.witness
+            or os.pread(descriptor, len(self.witness), self.covered - len(self.witness)) == self.witness
+        )
+
+
+def scan(sums: Sums, descriptor: int, end: int, flaws: Flaws, lost: Lost) -> Iterator[Outline]:
+    """Add to `sums` the entries from where it ends to `end`, and yield those of sessions.
+
+    `flaws` gets (offset, why) of every odd line and of every loss that is not among the `lost`, which are asked for
+    where one shows.
+    """
+    for offset, line in lines(descriptor, sums.covered, end):
+        if not line.strip():
+            continue
+        try:
+            row = outline(line)
+        except BrokenRow as fault:
+            sums.lost = max(sums.lost, legible_cursor(line))
+            sums.chain.damaged(line)
+            flaws(offset, str(fault))
+            continue
+        if row.flaw:
+            flaws(offset, row.flaw)
+        if not sums.add(row, offset, len(line) + 1):
+            flaws(offset, out_of_order(row.cursor, sums.highest))
+        if said := sums.chain.follow(line, row.cursor, lost):
+            flaws(offset, said)
+        if row.session is not None:
+            yield row
+    sums.covered = end
+    kept = min(WITNESS, end - sums.start)
+    sums.witness = os.pread(descriptor, kept, end - kept)
+
+
+def out_of_order(cursor: int, highest: int) -> str:
+    """Say that an entry's cursor does not rise."""
+    return f"entry {cursor} comes after entry {highest}; `dream doctor --repair` renumbers it"

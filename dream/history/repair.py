@@ -13,8 +13,7 @@ from pathlib import Path
 
 import orjson
 
-from dream.history.index import out_of_order
-from dream.history.log import Chain, Lost, Range, lines
+from dream.history.log import Chain, Lost, Range, lines, out_of_order
 from dream.history.records import (
     FIRST,
     HIGHEST,

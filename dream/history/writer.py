@@ -21,9 +21,9 @@ from dream.door import contents, make_folder, open_file
 from dream.errors import HistoryError
 from dream.history import archive as history_archive
 from dream.history import repair
-from dream.history.archive import Archive, Listing, size_of
-from dream.history.index import Index, Sums, scan
-from dream.history.log import LOST, Chain, Lost, Range, accepted, missing, settled_end
+from dream.history.archive import Archive, size_of
+from dream.history.log import LOST, Chain, Range, accepted, missing, settled_end
+from dream.history.positions import Flaw, IndexGone, Positions
 from dream.history.records import HIGHEST, OWN, encode, entry_of
 from dream.models import Entry, NewEntry
 from dream.workspace import files
@@ -31,8 +31,6 @@ from dream.workspace.files import begin_writing, replace_by_part, sync_data, syn
 from dream.workspace.lock import FileLock
 
 SET_ASIDE = "set-aside.jsonl"
-
-Flaw = Callable[[str, int, int, str], None]
 
 
 class StalePosition(HistoryError):  # noqa: N818  # named as the tree in errors.py names them
@@ -47,20 +45,20 @@ class Writer:
         memory: Path,
         private: Path,
         archive: Archive,
-        index: Index,
+        positions: Positions,
         *,
         durable: bool,
         flaw: Flaw,
         committed: Callable[[], int],
     ) -> None:
         self.lock = FileLock(private / "history.lock")
-        self.guard = threading.RLock()  # of the index, which readers catch up too
+        self.guard = threading.RLock()  # of the positions, which readers catch up too
         self._memory = memory
         self._path = memory / "history.jsonl"
         self._name = str(self._path)
         self._archive = memory / "archive"
         self._listed = archive
-        self._index = index
+        self._positions = positions
         self._durable = durable
         self._flaw = flaw
         self._committed = committed
@@ -72,17 +70,17 @@ class Writer:
     def append(self, new: Sequence[NewEntry], times: Iterable[datetime], now: datetime) -> list[Entry]:
         """Append all of `new`, each at its time, or nothing; raises StalePosition, HistoryError or OSError."""
         size = self.ready(now)
-        index = self._index
-        floor, last = index.now.highest, len(new)
+        positions = self._positions
+        floor, last = positions.now.highest, len(new)
         floor = max(floor, self._floor)
         if floor + last >= HIGHEST:
             raise HistoryError(f"{self._path} holds a cursor too high to go on; take that line out.")
         entries: list[Entry] = []
         lines: list[bytes] = []
-        before = index.now.chain.last.encode()
+        before = positions.now.chain.last.encode()
         for number, (one, at) in enumerate(zip(new, times, strict=False), 1):
             if one.span is not None and one.session is not None:
-                self._refuse_stale(one.session, one.span)
+                self._refuse_stale(one.session, one.span, now)
             entry = entry_of(one, floor + number, at)
             entries.append(entry)
             line = encode(entry, more=last - number, before=before)
@@ -91,7 +89,7 @@ class Writer:
         data = b"".join(lines)
         self._write(data, size, floor + last)
         with self.guard:
-            index.appended(self._inode, data, entries, size=size)
+            positions.appended(self._inode, data, entries, size=size)
         self._floor = floor + last
         if self._durable:
             try:
@@ -105,10 +103,10 @@ class Writer:
     def archive(self, dreamt: int, budget: int, now: datetime) -> int:
         """Move the oldest dreamt entries away until history is within `budget` tokens; return how many."""
         size = self.ready(now)
-        tokens = self._index.now.tokens
+        tokens = self._positions.now.tokens
         if tokens <= budget:
             return 0
-        chain = self._index.archived_chain.copy()
+        chain = self._positions.archived_chain.copy()
         part = history_archive.beginning(self._descriptor, size, chain, dreamt=dreamt, tokens=tokens, budget=budget)
         if part.end:
             row = history_archive.move(self._descriptor, size, self._path, self._archive, part)
@@ -120,17 +118,11 @@ class Writer:
         before = self._inode
         self._open()
         with self.guard:
-            sums = self._index.now
-            followed = (sums.inode, sums.start, sums.covered) == (before, 0, size)
-            if followed:  # else a reader of an older state was here
-                self._index.moved(row[2], part.end, part.sums, inode=self._inode)
-            known = self._listed.known
+            sums, known = self._positions.now, self._listed.known
             listing = self._listed.with_one_more(row)
-            if followed and known is not None and self._index.counted is known:
-                self._index.counted, self._index.archived_key = listing, None
-                self._index.save()
-            else:
-                self._count(listing, size - part.end)
+            if (sums.inode, sums.start, sums.covered) == (before, 0, size):  # else a reader of an older state was here
+                self._positions.moved(row[2], part.end, part.sums, inode=self._inode, before=known, listing=listing)
+            self._catch_up(listing, size - part.end)
 
     def repair(self, now: datetime) -> int:
         """Set aside what is no entry and renumber what stands out of order; return how many lines that were.
@@ -143,7 +135,7 @@ class Writer:
         def keep(line: bytes) -> None:
             set_aside(self._archive / SET_ASIDE, line, now)
 
-        late = repair.Late(max(self._floor, self._index.now.highest))
+        late = repair.Late(max(self._floor, self._positions.now.highest))
         for path in self._files():
             late.last = path == self._path
             with history_archive.opened(path) as descriptor:
@@ -185,7 +177,7 @@ class Writer:
 
     def ready(self, now: datetime) -> int:
         """Make the file fit to append to and the index cover it; return its size."""
-        sums = self._index.now
+        sums = self._positions.now
         if self._descriptor >= 0 and self._inode == sums.inode and sums.start == 0:
             try:
                 status = os.stat(self._name)  # noqa: PTH116  # the hot path: a quarter of the time of Path.stat
@@ -218,12 +210,12 @@ class Writer:
             size = os.fstat(self._descriptor).st_size
         size = self._mend_tail(size, now)
         with self.guard:
-            self._count(archive, size)
+            self._catch_up(archive, size)
         given = max(self._floor, highest_given(self._memory, self._committed), archive.last)
-        seen = self._index.now.chain.highest
+        seen = self._positions.now.chain.highest
         if given > seen and (said := missing(seen + 1, given, self._lost())):
             self._flaw("history.jsonl", self._descriptor, size, said)
-        self._floor = max(self._floor, self._index.now.lost, given)
+        self._floor = max(self._floor, self._positions.now.lost, given)
         self._open_cursor()
         return size
 
@@ -261,16 +253,15 @@ class Writer:
             end += 1
         return end
 
-    def _count(self, archive: Listing, size: int) -> None:
-        count_archive(self._index, self._archive, archive, self._flaw, self._lost)
+    def _catch_up(self, archive: history_archive.Listing, size: int) -> None:
+        self._positions.catch_up(self._descriptor, self._inode, 0, size, archive, self._flaw, self._lost)
 
-        def flaw(offset: int, why: str) -> None:
-            self._flaw("history.jsonl", self._descriptor, offset, why)
-
-        self._index.refresh(self._descriptor, self._inode, 0, size, flaw, self._lost)
-
-    def _refuse_stale(self, session: str, span: tuple[int, int]) -> None:
-        position = self._index.position(session)
+    def _refuse_stale(self, session: str, span: tuple[int, int], now: datetime) -> None:
+        try:
+            position, _ = self._positions.tail(session)
+        except IndexGone:
+            self._look(now)
+            position, _ = self._positions.tail(session)
         if span[0] < position:
             raise StalePosition(
                 f"Session {session} is in history up to message {position}; "
@@ -304,7 +295,7 @@ class Writer:
         except OSError:
             os.ftruncate(self._descriptor, size)
             with self.guard:
-                self._index.now = Sums()  # it has counted what is gone
+                self._positions.forget()  # they have counted what is gone
             raise
 
     def _open_cursor(self) -> None:
@@ -313,7 +304,7 @@ class Writer:
             os.close(self._cursor_descriptor)
             self._cursor_descriptor = -1
         self._cursor_descriptor = open_file(self._memory / ".cursor", os.O_RDWR | os.O_CREAT)
-        given = max(self._floor, self._index.now.highest)
+        given = max(self._floor, self._positions.now.highest)
         if given and os.pread(self._cursor_descriptor, 32, 0).strip() != b"%d" % given:
             os.ftruncate(self._cursor_descriptor, 0)
             self._write_cursor(given)
@@ -342,20 +333,6 @@ def read_cursor(path: Path) -> int:
         return 0
     number = int(text) if text.isdigit() and len(text) < 20 else 0
     return number if number < HIGHEST else 0
-
-
-def count_archive(index: Index, folder: Path, archive: Listing, flaw: Flaw, lost: Lost) -> None:
-    """Let the index know the archive files that it has not counted yet; raises OSError."""
-
-    def read(name: str, sums: Sums) -> None:
-        with history_archive.opened(folder / name) as descriptor:
-            size = os.fstat(descriptor).st_size
-            scan(sums, descriptor, size, lambda offset, why: flaw(f"archive/{name}", descriptor, offset, why), lost)
-
-    if index.counted is archive or (archive.key is not None and archive.key == index.archived_key):
-        return
-    index.refresh_archive(archive.sizes, archive.key, read)
-    index.counted = archive
 
 
 def set_aside(path: Path, data: bytes, now: datetime) -> None:

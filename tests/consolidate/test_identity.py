@@ -165,7 +165,7 @@ def test_identities_outlive_the_move_to_the_archive_and_the_loss_of_the_cache(tm
         read(history, messages(*range(6)))
         read(history, messages(90, 91))
         history.archive(history.last_cursor(), 1, now=NOW)
-    (tmp_path / ".dream" / "positions.json").unlink(missing_ok=True)
+    (tmp_path / ".dream" / "index.sqlite").unlink(missing_ok=True)
     with open_history(tmp_path) as history:
         assert read(history, messages(*range(6))) == set()
         read(history, messages(90, 91, 92))

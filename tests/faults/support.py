@@ -41,7 +41,12 @@ LEFTOVERS = (
     "apply.json",
     "git.new",
 )
-OURS = {"run.lock", "history.lock", "runs.lock"}  # lock files of ours stay; whether they are locked, the kernel says
+OURS = {
+    "run.lock",
+    "history.lock",
+    "runs.lock",
+    "index.sqlite.lock",
+}  # lock files of ours stay; whether they are locked, the kernel says
 
 
 @dataclass(frozen=True, slots=True)

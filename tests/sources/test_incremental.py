@@ -237,4 +237,4 @@ def test_a_night_with_nothing_new_does_not_read_what_history_adds_up_to(workspac
     another = Workspace.open(workspace.root)
 
     assert opened(another, folder) == []
-    assert "_index" not in vars(another.history)
+    assert "_positions" not in vars(another.history)

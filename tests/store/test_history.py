@@ -114,7 +114,7 @@ def test_a_position_is_the_highest_span_end_of_its_session(tmp_path: Path) -> No
 
 def test_a_position_is_the_same_without_its_cache(tmp_path: Path) -> None:
     history(tmp_path).append([fact("a", "one", (0, 5))], now=NOW)
-    (tmp_path / ".dream/positions.json").unlink(missing_ok=True)
+    (tmp_path / ".dream/index.sqlite").unlink(missing_ok=True)
 
     assert history(tmp_path).position("one") == 5
 
@@ -122,16 +122,16 @@ def test_a_position_is_the_same_without_its_cache(tmp_path: Path) -> None:
 @pytest.mark.parametrize("rubbish", [b"", b"{", b"null", b'{"version":1}', b'{"version":1,"history":{},"archived":3}'])
 def test_a_damaged_cache_is_built_anew(tmp_path: Path, rubbish: bytes) -> None:
     history(tmp_path).append([fact("a", "one", (0, 5))], now=NOW)
-    (tmp_path / ".dream/positions.json").write_bytes(rubbish)
+    (tmp_path / ".dream/index.sqlite").write_bytes(rubbish)
 
     assert history(tmp_path).position("one") == 5
 
 
 def test_a_cache_of_another_log_is_not_believed(tmp_path: Path) -> None:
     log_ = history(tmp_path)
-    log_.append([fact("x" * 300, "one", (0, 5))] * 1000, now=NOW)
+    log_.append([fact("x" * 1000, "one", (0, 5))] * 1000, now=NOW)
     log_.position("one")
-    assert (tmp_path / ".dream/positions.json").exists()
+    assert (tmp_path / ".dream/index.sqlite").exists()
     log(tmp_path).write_bytes(row(1, "other", session="two", span=[0, 4]) * 1)
 
     assert history(tmp_path).positions() == {"two": 4}

@@ -214,7 +214,7 @@ def harm(directory: Path, kind: str, value: int | str, highest: int) -> None:
         (directory / "memory/.cursor").write_text(str(value))
     else:
         (directory / ".dream").mkdir(exist_ok=True)
-        (directory / ".dream/positions.json").write_text(str(value))
+        (directory / ".dream/index.sqlite").write_text(str(value))
 
 
 @settings(max_examples=120, deadline=None)

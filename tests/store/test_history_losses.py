@@ -167,7 +167,7 @@ def damaged(directory: Path, seed: int) -> tuple[set[Told], set[Told]]:
     number = random.Random(f"damage {seed}")
     before = told(filled(directory, seed))
     if number.random() < 0.5:
-        (directory / ".dream/positions.json").unlink(missing_ok=True)
+        (directory / ".dream/index.sqlite").unlink(missing_ok=True)
     KINDS[seed % len(KINDS)](number, files(directory))
     return before, told(directory)
 

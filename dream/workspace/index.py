@@ -1,0 +1,246 @@
+"""The index: what the log, git and the transcripts say, so that it can be looked up: one SQLite file, a cache.
+
+Nothing of value is only in it. Where it is gone, damaged or another version's, it is built anew; where SQLite can't
+lock or write, everything is worked out again each time, and `dream doctor` says so. It is written in WAL mode without
+waiting for the disk: after a power cut it is as it was a moment before, and whole.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import orjson
+
+from dream.door import is_foreign, open_file
+from dream.errors import WorkspaceError
+from dream.workspace.files import check_plain, reason
+from dream.workspace.lock import FileLock
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection, Error
+
+NAME = "index.sqlite"
+LOCK = f"{NAME}.lock"  # held while the file is opened, made or removed
+NAMES = tuple(NAME + end for end in ("-wal", "-shm", "-journal", ""))
+VERSION = 1  # of the tables; a file of any other is removed
+PATIENCE = 2.0  # seconds until another process has written, which takes it milliseconds
+TABLES = (
+    "create table document (name text primary key, data blob) without rowid",
+    "create table log (id integer primary key, inode integer, start integer, covered integer, sums blob)",
+    "create table session (key blob primary key, position integer, prefix text) without rowid",
+    "create table first (digest blob primary key, session blob) without rowid",
+    "create table bookmark (file blob primary key, head blob, state blob) without rowid",
+)
+# What the system refuses is no damage, and the file stays (SQLite's result codes).
+REFUSED = {3: "PERM", 5: "BUSY", 6: "LOCKED", 7: "NOMEM", 8: "READONLY", 10: "IOERR", 13: "FULL", 14: "CANTOPEN"}
+REFUSED |= {15: "PROTOCOL", 22: "NOLFS", 23: "AUTH"}
+
+T = TypeVar("T")
+_of_parents: list[Connection] = []  # opened before a fork: SQLite must neither use nor close them here
+
+
+class Index:
+    """The index in the directory `private`; threads and processes may share it.
+
+    It stays with the file that it opened first: what another process puts in its place is seen after `renew`.
+    """
+
+    def __init__(self, private: Path) -> None:
+        self._path = private / NAME
+        self._lock = FileLock(private / LOCK)
+        self._guard = threading.RLock()
+        self._connection: Connection | None = None
+        self._process = 0
+        self._inode = 0
+        self.refused = ""  # why it can't be used, in SQLite's or the system's words
+
+    def rows(self, query: str, *values: object) -> list[tuple[Any, ...]] | None:
+        """Return what a query finds; None where there is no index, or not any more, or it can't be read."""
+        return self._tried(lambda db: db.execute(query, values).fetchall(), make=False)
+
+    def change(self, deed: Callable[[Connection], T]) -> T | None:
+        """Do `deed` in one transaction, in a new file where there is none; None where nothing was changed.
+
+        That is where it can't be written, or another process has removed the file since it was opened.
+        """
+
+        def transaction(db: Connection) -> T | None:
+            if self._has_moved():
+                return None
+            db.execute("begin immediate")
+            try:
+                done = deed(db)
+                db.execute("commit")
+            finally:
+                if db.in_transaction:
+                    db.execute("rollback")
+            return done
+
+        return self._tried(transaction, make=True)
+
+    def document(self, name: str) -> Any:
+        """Return the JSON value that is kept under `name`; None where there is none."""
+        for (data,) in self.rows("select data from document where name = ?", name) or ():
+            with suppress(ValueError):
+                return orjson.loads(data)
+        return None
+
+    def keep(self, **documents: object) -> None:
+        """Keep JSON values under their names; what can't be kept costs time later, and nothing else."""
+        rows = [(name, orjson.dumps(value)) for name, value in documents.items()]
+        self.change(lambda db: db.executemany("insert or replace into document values (?, ?)", rows))
+
+    def renew(self) -> None:
+        """Go on with the file that has the name now, if that is another one."""
+        with self._guard:
+            if self._has_moved():
+                self._drop()
+                self._inode = 0
+
+    def remove(self) -> None:
+        """Remove the index, with every byte that SQLite keeps beside it; raises OSError."""
+        with self._guard:
+            self.close()
+            self._inode = 0
+            if any(os.path.lexists(self._path.with_name(name)) for name in NAMES):
+                self._remove()
+
+    def fault(self) -> str:
+        """Say why the index that was begun can't be used; "" where it can, or there is none."""
+        with self._guard:
+            self.close()
+            if os.path.lexists(self._path):
+                self.change(lambda db: db.execute("select count(*) from document"))
+            return self.refused
+
+    def close(self) -> None:
+        """Give the descriptors back; the next use opens the file again."""
+        with self._guard:
+            self._drop()
+            self._lock.close()
+            self.refused = ""
+
+    def __del__(self) -> None:
+        self._drop()
+
+    def _tried(self, deed: Callable[[Connection], T], *, make: bool) -> T | None:
+        with self._guard:
+            if self._connection is None or self._process != os.getpid():
+                self._open(make=make)
+            if self._connection is None:
+                return None
+            import sqlite3
+
+            try:
+                return deed(self._connection)
+            except sqlite3.ProgrammingError:
+                raise
+            except sqlite3.DatabaseError as fault:
+                self._drop()
+                if not self._is_refusal(fault):
+                    with suppress(OSError):
+                        self._remove()
+                return None
+
+    def _open(self, *, make: bool) -> None:
+        if self._connection is not None:
+            _of_parents.append(self._connection)
+            self._connection = None
+        if self.refused or not (make or os.path.lexists(self._path)):
+            return
+        import sqlite3
+
+        try:
+            with self._lock:
+                self._connection = self._connected()
+            inode = self._path.stat().st_ino
+        except WorkspaceError as fault:
+            self.refused = str(fault)
+        except OSError as fault:
+            self.refused = reason(fault)
+        except sqlite3.DatabaseError as fault:
+            self.refused = str(fault)
+        else:
+            self._process = os.getpid()
+            if self._inode not in (0, inode):  # what was asked of the earlier one may not stand in this
+                self._drop()
+            else:
+                self._inode = inode
+
+    def _connected(self) -> Connection:
+        """Open the file, or make it; raises sqlite3.DatabaseError, WorkspaceError or OSError."""
+        import sqlite3
+
+        for attempt in range(2):
+            try:
+                return self._sound()
+            except sqlite3.DatabaseError as fault:
+                if attempt or self._is_refusal(fault):
+                    raise
+                self._unlink()
+        raise AssertionError
+
+    def _sound(self) -> Connection:
+        import sqlite3
+
+        for name in NAMES:  # SQLite itself would follow a link
+            path = self._path.with_name(name)
+            check_plain(path)
+            if os.path.lexists(path) and is_foreign(path.lstat()):
+                raise WorkspaceError(f"{path} belongs to another user; make it yours first.")
+        if not self._path.exists():  # SQLite's own mode would be 0644
+            os.close(open_file(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
+        db = sqlite3.connect(self._path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+        try:
+            self._prepare(db)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _prepare(self, db: Connection) -> None:
+        import sqlite3
+
+        version = db.execute("pragma user_version").fetchone()[0]
+        if version not in (0, VERSION):
+            raise sqlite3.DatabaseError(f"the index is of version {version}")
+        if db.execute("pragma journal_mode = wal").fetchone()[0] != "wal":
+            self.refused = "SQLite can't share memory there"
+            raise sqlite3.OperationalError(self.refused)
+        db.execute("pragma synchronous = normal")
+        db.execute("pragma trusted_schema = off")
+        if not version:
+            for statement in ("begin immediate", *TABLES, f"pragma user_version = {VERSION}", "commit"):
+                db.execute(statement)
+
+    def _is_refusal(self, fault: Error) -> bool:
+        """Return whether the system refused, and note it; else the file is damaged, or another version's."""
+        if self.refused:
+            return True
+        if getattr(fault, "sqlite_errorcode", 0) & 0xFF in REFUSED:
+            self.refused = str(fault)
+        return bool(self.refused)
+
+    def _has_moved(self) -> bool:
+        try:
+            return self._inode not in (0, self._path.stat().st_ino)
+        except OSError:
+            return True
+
+    def _drop(self) -> None:
+        if self._connection is not None and self._process == os.getpid():
+            self._connection.close()
+        self._connection = None
+
+    def _remove(self) -> None:
+        with self._lock:
+            self._unlink()
+
+    def _unlink(self) -> None:
+        for name in NAMES:
+            self._path.with_name(name).unlink(missing_ok=True)
