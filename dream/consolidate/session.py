@@ -10,6 +10,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from dream.consolidate.cut import Item
+from dream.language.text import mend_surrogates
 from dream.llm import tokens
 from dream.models import Message
 from dream.transcripts import clean, parts
@@ -248,7 +249,7 @@ def _message(
 
 
 def _joined(*said: str) -> str:
-    return clean.surrogates("\n".join(part for part in said if part))
+    return mend_surrogates("\n".join(part for part in said if part))
 
 
 def _plain(message: Message) -> dict[str, object]:

@@ -93,13 +93,6 @@ def dialog(sessions: tuple[Session, ...], *, role: str | None = None) -> str:
     return "\n".join(lines)
 
 
-def last(text: str, tokens: int) -> str:
-    """Return the end of `text`, at most `tokens` (four characters each) of it, from a line on."""
-    if len(text) <= 4 * tokens:
-        return text
-    return text[-4 * tokens :].partition("\n")[2]
-
-
 def shortened(whole: Conversation, sittings: int) -> Conversation:
     """Return the first sittings of a conversation, with what was asked and is to be found of them alone."""
     if sittings >= len(whole.sessions):

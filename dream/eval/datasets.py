@@ -14,7 +14,8 @@ from typing import Any
 
 from dream.errors import UsageError
 from dream.eval import dialogues, metric, planted
-from dream.eval.conversation import Change, Conversation, Question, Session, dialog, last, shortened
+from dream.eval.conversation import Change, Conversation, Question, Session, dialog, shortened
+from dream.eval.metric import last
 from dream.models import Message
 
 # Read LoCoMo (Maharana et al. 2024, snap-research/LoCoMo): two people, 19 to 32 dated sessions, questions.

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-CHARS = 4  # a token, in every figure of a size
+from dream.llm.tokens import estimate
 
 _ARTICLES = frozenset(("a", "an", "the", "and"))
 _STOP = frozenset(
@@ -32,11 +33,7 @@ class Text:
 
     stems: frozenset[str]
     flat: str
-    chars: int
-
-    @property
-    def tokens(self) -> float:
-        return self.chars / CHARS
+    tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +46,7 @@ class Found:
 
 def ready(text: str) -> Text:
     """Make `text` ready for `find`."""
-    return Text(frozenset(_stem(word) for word in words(text)), f" {' '.join(words(text))} ", len(text))
+    return Text(frozenset(_stem(word) for word in words(text)), f" {' '.join(words(text))} ", estimate(text))
 
 
 def find(answer: str, text: Text) -> Found:
@@ -74,9 +71,22 @@ def words(text: str) -> tuple[str, ...]:
 
 def cut(text: str, tokens: int | None) -> str:
     """Cut `text` to its first `tokens`, at a line."""
-    if tokens is None or len(text) <= CHARS * tokens:
+    if tokens is None or estimate(text) <= tokens:
         return text
-    return text[: CHARS * tokens].rsplit("\n", 1)[0]
+    lines = text.split("\n")
+    return "\n".join(lines[: _fitting(tokens, lambda number: lines[:number], len(lines))])
+
+
+def last(text: str, tokens: int) -> str:
+    """Return the end of `text`, at most `tokens` of it, from a line on."""
+    lines = text.split("\n")
+    number = _fitting(tokens, lambda number: lines[len(lines) - number :], len(lines))
+    return "\n".join(lines[len(lines) - number :])
+
+
+def _fitting(tokens: int, lines: Callable[[int], list[str]], most: int) -> int:
+    """Return how many lines are at most `tokens`."""
+    return bisect_right(range(1, most + 1), tokens, key=lambda number: estimate("\n".join(lines(number))))
 
 
 def mean(values: Iterable[float]) -> float | None:

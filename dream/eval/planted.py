@@ -21,7 +21,8 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from dream.eval.conversation import Change, Conversation, Fact, Planted, Question, Session, dialog, last
+from dream.eval.conversation import Change, Conversation, Fact, Planted, Question, Session, dialog
+from dream.eval.metric import last
 from dream.models import Message, Role
 
 LANGUAGES = ("en", "zh")

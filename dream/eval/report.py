@@ -219,7 +219,7 @@ def _retention(report: Report) -> Table:
         "Retention",
         "Content words of the gold answers / whole answers that stand in the text, in per cent. Memory is what "
         "Workspace.context gives an agent at that size; of history the first lines of each entry; tokens are "
-        "characters / 4.",
+        "estimated, as everywhere in dream.",
         report.retention,
         {
             "text": lambda one: one.text,

@@ -15,11 +15,12 @@ from dream.door import make_folder
 from dream.dreaming.dreamer import Models
 from dream.errors import ModelError, SpendingLimit
 from dream.eval.conversation import Conversation, Session
-from dream.eval.metric import CHARS, cut
+from dream.eval.metric import cut
 from dream.eval.recording import JOBS, Recording
 from dream.llm.model import Model
 from dream.llm.open import open_model
 from dream.llm.spending import Meter
+from dream.llm.tokens import estimate
 from dream.models import MEMORY_FILES, ConsolidateReport, Diagnostic, MemoryFile, RunReport, Usage
 from dream.settings import Job, Settings
 from dream.workspace.trace import Origin, origins
@@ -201,7 +202,7 @@ def remember(conversation: Conversation, scratch: Scratch, sizes: Sequence[int],
     return Remembered(
         conversation=conversation,
         # counted as the measures count
-        contexts={size: scratch.workspace.context(size, count=lambda text: -(-len(text) // CHARS)) for size in sizes},
+        contexts={size: scratch.workspace.context(size) for size in sizes},
         files=scratch.files(),
         summaries=scratch.summaries(),
         origins=origins(scratch.workspace),
@@ -213,7 +214,8 @@ def remember(conversation: Conversation, scratch: Scratch, sizes: Sequence[int],
 
 def _first_lines(summaries: Sequence[str], size: int) -> str:
     """Cut history to `size` tokens: the first lines of each entry, as much of each as its share of the whole."""
-    share = min(1.0, CHARS * size / max(1, sum(map(len, summaries)) + len(summaries)))
+    sizes = list(map(estimate, summaries))
+    share = min(1.0, size / max(1, sum(sizes)))
     if share == 1.0:
         return "\n".join(summaries)
-    return "\n".join(cut(text, max(1, int(len(text) * share / CHARS))) for text in summaries)
+    return "\n".join(cut(text, max(1, int(own * share))) for text, own in zip(summaries, sizes, strict=True))

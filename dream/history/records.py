@@ -9,7 +9,6 @@ write the log can write checksums too; it is there for what disks, editors and o
 from __future__ import annotations
 
 import json
-import math
 import re
 import zlib
 from dataclasses import fields
@@ -18,6 +17,8 @@ from typing import Any, NamedTuple, get_args
 
 import orjson
 
+from dream.language.text import mend_surrogates
+from dream.llm.tokens import estimate
 from dream.models import VOICES, Entry, Kind, NewEntry, voices
 
 HIGHEST = 1 << 62  # cursors stay below; a larger number in a foreign line is no cursor
@@ -52,26 +53,10 @@ class Outline(NamedTuple):
     first: str = ""  # the digest of the session's first message, where this entry begins with it
 
 
-def clean(text: str) -> str:
-    """Return `text` with surrogate pairs joined and lone surrogates replaced, so that it is valid UTF-8."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
-
-
-def estimate(text: str) -> int:
-    """Estimate tokens where nobody counted: a third of the UTF-8 bytes, never too low by much in any script."""
-    return math.ceil(len(text.encode("utf-8", "replace")) / 3)
-
-
 def entry_of(new: NewEntry, cursor: int, at: datetime) -> Entry:
     """Give `new` its cursor and time, its text made valid and its tokens estimated where they are not known."""
-    content = clean(new.content)
-    session = None if new.session is None else clean(new.session)
+    content = mend_surrogates(new.content)
+    session = None if new.session is None else mend_surrogates(new.session)
     known = {name: getattr(new, name) for name in _KNOWN}
     return Entry(
         content=content, session=session, tokens=new.tokens or estimate(content), cursor=cursor, at=at, **known
@@ -256,7 +241,7 @@ def _lenient(line: bytes) -> tuple[Any, str]:
     if b"\0" in line:  # of a disk's, not of a person's making: what is left of the text may say the opposite
         raise BrokenRow("the line holds NUL bytes")
     if isinstance(row, dict):
-        row = {key: clean(value) if isinstance(value, str) else value for key, value in row.items()}
+        row = {key: mend_surrogates(value) if isinstance(value, str) else value for key, value in row.items()}
     return (
         row,
         "some characters are not valid; they read as \ufffd" if "\ufffd" in text else "the line is not strict JSON",

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _BREAKS = re.compile("\r\n?|\x0b|\x0c|\x85|\u2028|\u2029")
@@ -72,6 +73,17 @@ def mend_surrogates(text: str) -> str:
     if text.isascii() or _SURROGATES.search(text) is None:
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def mend_json(value: object) -> Any:
+    """Copy a JSON value with its lone surrogates replaced: no file and no request could hold them."""
+    if isinstance(value, str):
+        return mend_surrogates(value)
+    if isinstance(value, Mapping):
+        return {mend_surrogates(str(name)): mend_json(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [mend_json(item) for item in value]
+    return value if isinstance(value, bool | int | float) else None
 
 
 def _suspects(text: str) -> Iterator[tuple[int, int, str]]:

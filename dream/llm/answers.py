@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from dream.language.text import mend_surrogates
+from dream.language.text import mend_json, mend_surrogates
 from dream.llm.model import Finish, Json, ToolCall
 
 # The arguments of a tool call, read from whatever a model put there. Pure.
@@ -44,18 +44,7 @@ def read_arguments(raw: object) -> tuple[dict[str, Json], str | None]:
         return {}, None
     if not isinstance(value, Mapping):
         return {}, f"the arguments are {_a(value)}, not a JSON object; send one JSON object"
-    return {str(name): mend(item) for name, item in value.items()}, None
-
-
-def mend(value: object) -> Json:
-    """Copy a JSON value with its lone surrogates replaced: no file and no request could hold them."""
-    if isinstance(value, str):
-        return mend_surrogates(value)
-    if isinstance(value, Mapping):
-        return {mend_surrogates(str(name)): mend(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [mend(item) for item in value]
-    return value if isinstance(value, bool | int | float) else None
+    return {str(name): mend_json(item) for name, item in value.items()}, None
 
 
 def _load(text: str) -> object:

@@ -1,4 +1,4 @@
-"""Take out of a text what no person and no agent said: injected blocks, inline images, unpaired surrogates."""
+"""Take out of a text what no person and no agent said: injected blocks and inline images."""
 
 from __future__ import annotations
 
@@ -61,7 +61,6 @@ _MARKED = re.compile(r"\[(/?)(Runtime Context)[^\[\]]{0,200}\]")
 _DATA_URL = re.compile(
     r"!\[[^\]\n]{0,200}\]\(data:[^)]*\)|data:[\w.+-]{1,60}/[\w.+-]{1,60}(?:;[\w=.+-]{1,60})*;base64,[\w+/=%-]*"
 )
-_SURROGATE = re.compile("[\ud800-\udfff]")
 # A message that is nothing but the harness speaking.
 _NOISE = (
     "[Request interrupted by user",
@@ -70,13 +69,6 @@ _NOISE = (
     "This is the Gemini CLI. We are setting up the context",
 )
 _METADATA = re.compile(r"^[^\n(]{1,80}\(untrusted[^)\n]{0,60}\):\n```(?:json)?\n.*?\n```\n*", re.DOTALL | re.MULTILINE)
-
-
-def surrogates(value: str) -> str:
-    """Join paired surrogates and replace unpaired ones, which no file and no provider takes."""
-    if not _SURROGATE.search(value):
-        return value
-    return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def said(value: str) -> str:

@@ -10,7 +10,7 @@ from typing import IO, Any, NoReturn
 
 import orjson
 
-from dream.transcripts import clean
+from dream.language.text import mend_json
 from dream.transcripts.parts import Json
 
 # Find the elements of a JSON array in a stream of bytes, without holding the array.
@@ -253,23 +253,12 @@ def _tolerant(raw: bytes) -> tuple[Any, str]:
     except UnicodeDecodeError:
         told, mended = raw.decode("utf-8", "replace"), "holds bytes that are not UTF-8; they were replaced by �"
     try:
-        return _whole(json.loads(told.lstrip("\ufeff"))), mended
+        return mend_json(json.loads(told.lstrip("\ufeff"))), mended
     except RecursionError:
         raise Broken("is nested too deeply") from None
     except ValueError as error:
         reason = error.msg.removesuffix(" at") if isinstance(error, json.JSONDecodeError) else "a number is too long"
         raise Broken(f"is not JSON ({reason[0].lower()}{reason[1:]})") from None
-
-
-def _whole(value: Any) -> Any:
-    """Replace unpaired surrogates in all strings of `value`."""
-    if isinstance(value, str):
-        return clean.surrogates(value)
-    if isinstance(value, list):
-        return [_whole(item) for item in value]
-    if isinstance(value, dict):
-        return {clean.surrogates(name): _whole(item) for name, item in value.items()}
-    return value
 
 
 def _kind(value: object) -> str:

@@ -9,6 +9,7 @@ from datetime import tzinfo
 from hashlib import blake2b
 from typing import Self
 
+from dream.language.text import mend_surrogates
 from dream.models import Message, Report, Role
 from dream.transcripts import clean, parts, times
 from dream.transcripts.parts import Json
@@ -111,7 +112,7 @@ class Turns:
         asked = (*found.calls, *calls)
         identities = self._identities(asked)
         shown = _joined(told, (call.line for call in asked))
-        whole = _joined(told, (clean.surrogates(call.whole).replace("\0", "") for call in asked))
+        whole = _joined(told, (mend_surrogates(call.whole).replace("\0", "") for call in asked))
         taken = 0
         for result in found.results:
             yield from self.result(

@@ -20,8 +20,8 @@ from typing import IO, Any
 import orjson
 
 from dream.errors import GitError
-from dream.history.records import estimate
 from dream.language.words import is_cjk
+from dream.llm.tokens import estimate
 from dream.versions import log
 from dream.versions.diff import PLAIN
 from dream.versions.git import Git

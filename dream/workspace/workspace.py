@@ -244,7 +244,7 @@ class Workspace:
         was said in that session or noted directly is shown of the latter. What stands in `beside`, a text that the
         same prompt holds, as `Session.summary` gives it, is not shown twice; rules of SOUL.md always are.
         """
-        from dream.history.records import estimate
+        from dream.llm.tokens import estimate
         from dream.workspace import context
 
         texts = {file: self.read_file(file) for file in MEMORY_FILES}

@@ -29,5 +29,5 @@ def test_an_answer_is_found_by_its_content_words_and_as_a_whole(
 
 
 def test_a_text_is_cut_at_a_line() -> None:
-    assert cut("one\ntwo\nthree", 2) == "one\ntwo"
+    assert cut("one\ntwo\nthree", 3) == "one\ntwo"
     assert cut("one\ntwo!", 1) == "one"

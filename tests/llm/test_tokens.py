@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
+import difflib
+import shutil
 import subprocess
 import sys
 import time
+import tomllib
 import tracemalloc
+from importlib import resources
+from math import sqrt
 from pathlib import Path
 
 import pytest
@@ -15,6 +21,7 @@ from hypothesis import strategies as st
 from dream.llm import tokens
 from dream.llm.tokens import card
 from dream.models import Usage
+from dream.workspace.workspace import Workspace
 
 SAMPLES = {
     "English": "I moved to Tokyo last week because my company opened a new office there, and I really like the food.",
@@ -44,6 +51,38 @@ def test_the_estimate_is_never_half_of_the_older_tokenizer(name: str) -> None:
     assert tokens.estimate(SAMPLES[name]) >= 0.55 * tokens.count(SAMPLES[name], "anthropic/claude-sonnet-4-5")
 
 
+@pytest.mark.parametrize("language", ["en", "de", "fr", "es", "zh", "ja", "code"])
+def test_the_estimate_of_running_text_is_within_a_tenth_of_real_tokenizers(language: str) -> None:
+    text = code() if language == "code" else talks(language)
+
+    # o200k and cl100k differ by a fifth on Chinese and Japanese: the estimate lies midway.
+    exact = sqrt(tokens.count(text, "gpt-4o") * tokens.count(text, "claude-sonnet-4-5"))
+
+    assert tokens.estimate(text) == pytest.approx(exact, rel=0.1)
+
+
+def test_a_prompt_is_given_the_tokens_that_were_asked_for(tmp_path: Path) -> None:
+    workspace = Workspace.create(tmp_path / "memory")
+    week = "".join(f"- Ada was in Turin with her sister in week {number}\n" for number in range(500))
+    (workspace.root / "USER.md").write_text(week)
+
+    block = workspace.context(1_000)
+
+    assert 900 <= tokens.count(block, "gpt-4o") <= 1_100
+
+
+def talks(language: str) -> str:
+    """Return conversations of the evaluation in a language."""
+    files = sorted((resources.files("dream.eval") / "data" / "dialogues").iterdir(), key=str)
+    told = [tomllib.loads(file.read_text()) for file in files if file.name.startswith(language)]
+    return "\n".join(sitting["talk"] for dialogue in told for sitting in dialogue["sittings"])
+
+
+def code() -> str:
+    """Return Python that others wrote."""
+    return "\n".join(Path(module.__file__ or "").read_text() for module in (argparse, difflib, shutil))
+
+
 def test_real_tokenizers_are_found_without_a_download() -> None:
     text = SAMPLES["Chinese"]
 
@@ -54,7 +93,7 @@ def test_real_tokenizers_are_found_without_a_download() -> None:
 def test_special_tokens_are_ordinary_text() -> None:
     assert tokens.count("<|endoftext|>", "gpt-4o") == 7
     assert tokens.count("<|endoftext|>", "claude") == 7
-    assert tokens.estimate("<|endoftext|>") >= 4
+    assert tokens.estimate("<|endoftext|>") >= 3
 
 
 @pytest.mark.parametrize("model", [None, "embedded", "gpt-4o", "llama-3-70b"])

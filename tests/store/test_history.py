@@ -207,7 +207,7 @@ def test_rows_of_nanobot_are_read(tmp_path: Path) -> None:
 
     at = datetime(2026, 4, 3, 0, 2, tzinfo=UTC)
     assert found == [
-        Entry("summary", "- Likes tea", "telegram:1", None, 4, cursor=1, at=at),
+        Entry("summary", "- Likes tea", "telegram:1", None, 3, cursor=1, at=at),
         Entry("raw", "[RAW] 3 messages\nhi", None, None, 7, cursor=2, at=at),
         Entry("nothing", "", None, None, 3, cursor=3, at=at),
     ]
