@@ -8,10 +8,12 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
 
+from tests.forking import Server
 from tests.provider import Provider
 
 LOCAL_NAMES = {"localhost", "localhost.localdomain", "ip6-localhost", ""}
@@ -45,12 +47,20 @@ def _is_local(host: str) -> bool:
 sys.addaudithook(_refuse_the_network)
 
 
+@pytest.fixture(scope="session")
+def _homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Give one new place after the other; `mktemp` would look through all that there are for each."""
+    place = tmp_path_factory.mktemp("homes")
+    return (place / str(number) for number in count(1))
+
+
 @pytest.fixture(autouse=True)
-def _own_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_environment(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith(OURS) or name.endswith(KEYS):
             monkeypatch.delenv(name)
-    home = tmp_path_factory.mktemp("home")
+    home = next(_homes)
+    home.mkdir()
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
     monkeypatch.setenv("TZ", "UTC")
@@ -58,6 +68,13 @@ def _own_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyte
     for name in ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost,::1")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _servers() -> Iterator[None]:
+    """End the servers from which tests fork `dream` processes."""
+    yield
+    Server.stop_all()
 
 
 @pytest.fixture(scope="session")
@@ -77,8 +94,8 @@ def provider(_litellm: None) -> Iterator[Provider]:
         yield server
 
 
-@pytest.fixture
-def count(request: pytest.FixtureRequest) -> Callable[[str, int], None]:
+@pytest.fixture(name="count")
+def _count(request: pytest.FixtureRequest) -> Callable[[str, int], None]:
     """Count what a test tried: `count("instants killed", 12)`. The sums of all tests stand at the end of the report."""
     return lambda what, number: request.node.user_properties.append(("tried", (what, number)))
 

@@ -1,17 +1,21 @@
-"""Run the commands as a person or a program does: as processes."""
+"""Run the commands as a person or a program does: as processes, forked where a fresh interpreter is of no matter."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
 import select
 import subprocess
 import sys
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tests.forking import Server
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -37,17 +41,31 @@ def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
 
 def dream(*arguments: object, program: str = "main", stdin: str = "", cwd: Path | None = None, **more: str) -> Ended:
     """Run `dream` in a pipe; `program` is main, main_log or main_restore."""
-    done = subprocess.run(
-        command(*arguments, program=program),
-        input=stdin,
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=cwd,
-        env=environment(more),
-        timeout=120,
-    )
-    return Ended(done.returncode, done.stdout, done.stderr)
+    # What an interpreter begins with, and what comes before anything is loaded, has to be a process from its start.
+    if "--detach" in arguments or any(name.startswith(("LC_", "PYTHON")) for name in more):
+        line = command(*arguments, program=program)
+        done = subprocess.run(
+            line, input=stdin, capture_output=True, text=True, check=False, cwd=cwd, env=environment(more), timeout=120
+        )
+        return Ended(done.returncode, done.stdout, done.stderr)
+    reader, writer = os.pipe()
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        streams = (reader, out.fileno(), err.fileno())
+        process = server(arguments, more).start(
+            [*map(str, arguments)], environment(more), program=program, cwd=cwd, streams=streams
+        )
+        os.close(reader)
+        with contextlib.suppress(BrokenPipeError), os.fdopen(writer, "w", encoding="utf-8") as typed:
+            typed.write(stdin)
+        status = process.wait()[0]
+        out.seek(0)
+        err.seek(0)
+        return Ended(status, out.read().decode(), err.read().decode())
+
+
+def server(arguments: Sequence[object], more: Mapping[str, str]) -> Server:
+    """Return the server to fork from: one that has LiteLLM loaded where a model is named."""
+    return Server.running(model="--model" in arguments or "DREAM_MODEL" in more)
 
 
 def command(*arguments: object, program: str = "main") -> list[str]:
@@ -59,14 +77,9 @@ def command(*arguments: object, program: str = "main") -> list[str]:
 def on_a_terminal(*arguments: object, typed: str = "", program: str = "main", **more: str) -> Ended:
     """Run `dream` with a terminal on all three streams and type into it; all output is in `out`."""
     leader, follower = pty.openpty()
-    process = subprocess.Popen(
-        command(*arguments, program=program),
-        stdin=follower,
-        stdout=follower,
-        stderr=follower,
-        env=environment({"TERM": "xterm-256color", **more}),
-        start_new_session=True,
-    )
+    env = environment({"TERM": "xterm-256color", **more})
+    streams = (follower, follower, follower)
+    process = server(arguments, more).start([*map(str, arguments)], env, program=program, streams=streams)
     os.close(follower)
     if typed:
         os.write(leader, typed.encode())
@@ -80,4 +93,4 @@ def on_a_terminal(*arguments: object, typed: str = "", program: str = "main", **
             break
         pieces.append(piece)
     os.close(leader)
-    return Ended(process.wait(60), b"".join(pieces).decode("utf-8", "replace"), "")
+    return Ended(process.wait()[0], b"".join(pieces).decode("utf-8", "replace"), "")

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -25,12 +26,17 @@ def said(tmp_path: Path) -> str:
     return json.dumps({"transcript_path": str(transcript)})
 
 
-def landed(root: Path) -> int:
-    """Wait until something is in history, and return how much."""
+def until(done: Callable[[], int | bool]) -> int:
+    """Wait until something is true, and return it."""
     deadline = time.monotonic() + 60
-    while not (last := Workspace.open(root).history.last_cursor()) and time.monotonic() < deadline:
+    while not (last := done()) and time.monotonic() < deadline:
         time.sleep(0.05)
     return last
+
+
+def landed(root: Path) -> int:
+    """Wait until something is in history, and return how much."""
+    return until(Workspace.open(root).history.last_cursor)
 
 
 def test_the_hook_returns_before_anything_is_loaded_that_takes_time(fresh: Path, said: str) -> None:
@@ -75,7 +81,7 @@ def test_a_path_can_be_worked_on_in_the_background_too(fresh: Path, said: str) -
 
     assert (done.status, done.out, done.err) == (0, "", "")
     assert landed(fresh) == 1
-    assert "Appended entry 1" in (fresh / ".dream" / "hook.log").read_text(encoding="utf-8")
+    assert until(lambda: "Appended entry 1" in (fresh / ".dream" / "hook.log").read_text(encoding="utf-8"))
 
 
 def test_a_hook_without_a_workspace_says_so(tmp_path: Path, said: str) -> None:

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
-import subprocess
+import tempfile
 import time
 from pathlib import Path
 
-from tests.cli.commands import command, dream, environment, on_a_terminal
+from tests.cli.commands import dream, environment, on_a_terminal, server
 from tests.provider import Provider, hang
 
 ESCAPE = "\x1b["
-
-
-def begun(*words: object, **settings: str) -> subprocess.Popen[str]:
-    """Start a command that hears Ctrl-C, also where the tests themselves run in the background and don't."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # what is ignored would be so in the child too
-    try:
-        return subprocess.Popen(
-            command(*words), stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(settings), text=True
-        )
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def test_a_terminal_gets_colours_and_a_pipe_plain_text(dreamt: Path) -> None:
@@ -84,23 +74,19 @@ def test_what_memory_holds_cannot_steer_the_terminal(dreamt: Path) -> None:
 
 
 def test_ctrl_c_ends_with_130_and_one_sentence(fresh: Path) -> None:
-    process = begun("note", "-", "-w", fresh)
-    assert process.stdin is not None
-    assert process.stderr is not None
-    process.stdin.write("half")
-    process.stdin.flush()
-    status = None
-    for patience in (0.7, 5, 10, 20):  # on a busy machine the first one may come while Python is still starting
-        try:
-            status = process.wait(patience)
-            break
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGINT)
-    process.kill()
-
-    told = process.stderr.read()
-    process.stdin.close()
-    process.stderr.close()
+    reader, writer = os.pipe()
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, os.fdopen(writer, "w") as typed:
+        arguments = ["note", "-", "-w", str(fresh)]
+        streams = (reader, out.fileno(), err.fileno())
+        process = server(arguments, {}).start(arguments, environment(), streams=streams)
+        typed.write("half")
+        typed.flush()
+        time.sleep(0.7)  # so that it reads; one that came before it does is an interrupt all the same
+        os.kill(process.pid, signal.SIGINT)
+        status = process.wait()[0]
+        err.seek(0)
+        told = err.read().decode()
+    os.close(reader)
 
     assert status == 130
     assert told.strip().startswith("dream: Stopped.")
@@ -112,12 +98,16 @@ def test_ctrl_c_waits_for_no_call_that_is_under_way(fresh: Path, tmp_path: Path)
         talk.write_text(json.dumps([{"role": "user", "content": f"I live in {talk.stem}."}]), encoding="utf-8")
     with Provider([hang()]) as provider:
         asking = {"DREAM_MODEL": "openai/scripted", "DREAM_API_BASE": provider.base, "DREAM_API_KEY": "none"}
-        process = begun("consolidate", *talks, "-w", fresh, **asking)
-        while len(provider.requests) < len(talks) and process.poll() is None:
+        arguments = ["consolidate", *map(str, talks), "-w", str(fresh)]
+        process = server(arguments, asking).start(arguments, environment(asking))
+        until = time.monotonic() + 60
+        while len(provider.requests) < len(talks) and time.monotonic() < until:
             time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
-        told = process.communicate(timeout=30)[1]  # far below the 120 seconds that a call may take
+        begun_at = time.monotonic()
+        os.kill(process.pid, signal.SIGINT)
+        status, _, told = process.wait()
 
-    assert process.returncode == 130
+    assert time.monotonic() - begun_at < 30  # far below the 120 seconds that a call may take
+    assert status == 130
     assert told.strip().startswith("dream: Stopped.")
     assert not (fresh / "memory" / "history.jsonl").exists()

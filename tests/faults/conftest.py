@@ -4,19 +4,11 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.faults import support
-from tests.faults.forking import Server
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _servers() -> Iterator[None]:
-    yield
-    Server.stop_all()
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from dream.cli.entry import dream_group
-from tests.faults.forking import Forked, Server
+from tests.forking import Forked, Server
 
 ROOT = Path(__file__).parent.parent.parent
 DEMO = ROOT / "dream" / "demo"
@@ -112,7 +112,7 @@ def dream(root: Path, *arguments: object, fault: Fault | None = None, **more: st
 
 def forked(root: Path, *arguments: object, env: Mapping[str, str] | None = None, shim: Path | None = None) -> Forked:
     """Start `dream` on the workspace from a server that has it loaded: a process and a session of its own."""
-    return Server.with_shim(shim).start([*map(str, arguments), "-w", str(root)], env or environment())
+    return Server.running(shim=shim).start([*map(str, arguments), "-w", str(root)], env or environment())
 
 
 def called(root: Path, *arguments: object) -> Ended:

@@ -11,37 +11,41 @@ server was started with the shim before libc, a fault can be put into any of the
 from __future__ import annotations
 
 import ctypes
+import gc
 import json
 import os
 import pkgutil
 import select
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import traceback
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import ClassVar
 
-HEAVY = ("dream.llm.gateway", "dream.__main__")  # LiteLLM takes seconds, and no fault test calls it
+HEAVY = ("dream.llm.gateway", "dream.__main__")  # LiteLLM takes seconds, and hardly any of them calls it
+MODEL = "with LiteLLM"
 
 
 class Server:
-    """The client's side: one server process for each shim, started when it is first needed."""
+    """The client's side: one server process for each kind, started when it is first needed."""
 
-    _running: ClassVar[dict[Path | None, Server]] = {}
+    _running: ClassVar[dict[tuple[Path | None, bool], Server]] = {}
     _starting = threading.Lock()
 
-    def __init__(self, shim: Path | None) -> None:
+    def __init__(self, shim: Path | None, model: bool) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="dream-fork-")
         self._path = f"{self._folder.name}/socket"
-        env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent.parent)}
+        env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
         env |= {"LD_PRELOAD": str(shim)} if shim else {}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.forking", self._path],
+            [sys.executable, "-m", "tests.forking", self._path, *([MODEL] if model else [])],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=env,
@@ -50,14 +54,12 @@ class Server:
         assert self._process.stdout.readline() == b"ready\n"
 
     @classmethod
-    def with_shim(cls, shim: Path | None) -> Server:
-        """Return the server with this shim; without one, any that runs."""
+    def running(cls, *, shim: Path | None = None, model: bool = False) -> Server:
+        """Return the server with this shim, and with LiteLLM loaded for those that call a `model`."""
         with cls._starting:
-            if shim is None and cls._running:
-                return next(iter(cls._running.values()))
-            if shim not in cls._running:
-                cls._running[shim] = cls(shim)
-            return cls._running[shim]
+            if (shim, model) not in cls._running:
+                cls._running[shim, model] = cls(shim, model)
+            return cls._running[shim, model]
 
     @classmethod
     def stop_all(cls) -> None:
@@ -67,22 +69,33 @@ class Server:
             server._folder.cleanup()
         cls._running.clear()
 
-    def start(self, arguments: Sequence[str], env: Mapping[str, str]) -> Forked:
-        """Start `dream` with `arguments`."""
-        return Forked(self._path, arguments, env)
+    def start(
+        self,
+        arguments: Sequence[str],
+        env: Mapping[str, str],
+        *,
+        program: str = "main",
+        cwd: Path | None = None,
+        streams: tuple[int, int, int] | None = None,
+    ) -> Forked:
+        """Start `dream` with `arguments`; `program` is main, main_log or main_restore.
+
+        `streams` are descriptors for its standard ones; else it reads nothing and `wait` returns what it wrote.
+        """
+        request = {"program": program, "arguments": [*arguments], "env": dict(env), "cwd": str(cwd or Path.cwd())}
+        return Forked(self._path, request, streams)
 
 
 class Forked:
     """A running `dream`."""
 
-    def __init__(self, path: str, arguments: Sequence[str], env: Mapping[str, str]) -> None:
+    def __init__(self, path: str, request: Mapping[str, object], streams: tuple[int, int, int] | None) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.settimeout(120)
         self._socket.connect(path)
-        self._files = [tempfile.TemporaryFile() for _ in "oe"]  # noqa: SIM115 - `wait` closes them
-        request = json.dumps({"arguments": [*arguments], "env": dict(env)}).encode() + b"\n"
-        socket.send_fds(self._socket, [b"."], [file.fileno() for file in self._files])
-        self._socket.sendall(request)
+        self._files = [] if streams else [tempfile.TemporaryFile() for _ in "ioe"]  # noqa: SIM115 - `wait` closes them
+        socket.send_fds(self._socket, [b"."], streams or [file.fileno() for file in self._files])
+        self._socket.sendall(json.dumps(request).encode() + b"\n")
         self._answers = self._socket.makefile("rb")
         self.pid = int(self._answers.readline())
 
@@ -96,16 +109,21 @@ class Forked:
             file.close()
         self._answers.close()
         self._socket.close()
-        return status, texts[0], texts[1]
+        return status, *(texts[1:] if texts else ("", ""))  # type: ignore[return-value]
 
 
-def serve(path: str) -> None:
-    """Load dream, listen, and fork a handler for each client, until stdin ends."""
+def serve(path: str, *, model: bool) -> None:
+    """Load dream, and LiteLLM for a `model`; listen, and fork a handler for each client, until stdin ends."""
     import dream
 
     for module in pkgutil.walk_packages(dream.__path__, "dream."):
         if module.name not in HEAVY:
             import_module(module.name)
+    if model:
+        from dream.llm import gateway
+
+        gateway._litellm()
+    gc.freeze()  # what is loaded is not looked at, and so not copied, by each child
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(path)
     listening.listen(64)
@@ -126,7 +144,7 @@ def serve(path: str) -> None:
 
 
 def _handle(client: socket.socket) -> None:
-    _, descriptors, _, _ = socket.recv_fds(client, 1, 2)
+    _, descriptors, _, _ = socket.recv_fds(client, 1, 3)
     request = json.loads(client.makefile("rb").readline())
     pid = os.fork()
     if pid == 0:
@@ -139,21 +157,26 @@ def _handle(client: socket.socket) -> None:
 
 def _be_dream(request: dict[str, object], descriptors: Sequence[int]) -> None:
     """Become `dream`: a session of its own, its streams, its environment and, where it is asked for, its fault."""
-    from dream.cli import main
+    import dream.cli
 
     status = 1
     try:
         os.setsid()
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        for goal, descriptor in enumerate(descriptors, start=1):
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in the background
+        for goal, descriptor in enumerate(descriptors):
             os.dup2(descriptor, goal)
             os.close(descriptor)
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - as the interpreter does
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+        sys.stderr = open(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
         os.environ.clear()
         os.environ.update(request["env"])  # type: ignore[call-overload]
         if "FAULT_AT" in os.environ:
             ctypes.CDLL(None).fault_prepare()
+        time.tzset()
+        os.chdir(request["cwd"])  # type: ignore[arg-type]
         sys.argv = ["dream", *request["arguments"]]  # type: ignore[misc]
-        main()
+        getattr(dream.cli, str(request["program"]))()
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException:  # noqa: BLE001 - as the interpreter itself does at the end of a process
@@ -165,4 +188,4 @@ def _be_dream(request: dict[str, object], descriptors: Sequence[int]) -> None:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1])
+    serve(sys.argv[1], model=MODEL in sys.argv)
