@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import os
 import sys
@@ -85,6 +86,7 @@ def _litellm() -> None:
         from dream.llm import gateway
 
         gateway._litellm()
+    gc.freeze()  # its objects stay: without them each search for garbage is short
 
 
 @pytest.fixture
@@ -98,6 +100,11 @@ def provider(_litellm: None) -> Iterator[Provider]:
 def _count(request: pytest.FixtureRequest) -> Callable[[str, int], None]:
     """Count what a test tried: `count("instants killed", 12)`. The sums of all tests stand at the end of the report."""
     return lambda what, number: request.node.user_properties.append(("tried", (what, number)))
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was loaded out of every later search for garbage."""
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
