@@ -13,7 +13,6 @@ from dream.actions.restore import Mode, Restored
 from dream.consolidate.consolidator import Consolidator
 from dream.llm.open import open_model, prepare
 from dream.models import ConsolidateReport, Entry, Report, RunReport
-from dream.opening import open_meter
 from dream.settings import CALLING, Settings
 from dream.workspace.workspace import Workspace
 
@@ -36,7 +35,7 @@ class Dream:
         `embedded` LiteLLM is imported before this returns, some seconds: it is called from another thread later.
         """
         prepare(self.settings, "consolidator")
-        meter = open_meter(self.workspace, self.settings, _now())
+        meter = pipeline.open_meter(self.workspace, self.settings, _now())
         model = open_model(self.settings, "consolidator", meter)
         folder = self.workspace.prompts
         return Consolidator(self.workspace.history, model, self.settings, prompts_folder=folder, report=report)

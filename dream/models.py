@@ -6,12 +6,13 @@ none is renamed.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime
 from itertools import zip_longest
 from pathlib import PurePath
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 Role = Literal["system", "user", "assistant", "tool"]
 Kind = Literal["summary", "raw", "note", "nothing"]
@@ -269,6 +270,7 @@ Report = Callable[[Diagnostic], None]
 NOTHING_NEW = "nothing new: history holds every message that was read"  # the reason of a consolidation
 
 RunOutcome = Literal["committed", "nothing", "held", "failed"]
+ConsolidateOutcome = Literal["appended", "nothing", "failed", "refused"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,12 +321,29 @@ class RunReport:
     answered, also a fallback.
     """
 
+    command: ClassVar = "run"
+
     outcome: RunOutcome
     batches: tuple[BatchReport, ...]
     reason: str
     usage: Usage = field(default_factory=Usage)
     failure_status: int = field(default=1, metadata=HIDDEN)
     models: str = ""
+
+    @property
+    def entries(self) -> tuple[int, int] | None:
+        """The first and the last entry that was dreamt, if any was."""
+        return (self.batches[0].entries[0], self.batches[-1].entries[1]) if self.batches else None
+
+    @property
+    def findings(self) -> Mapping[State, int]:
+        """Count the findings by what became of them."""
+        return Counter(outcome.state for batch in self.batches for outcome in batch.outcomes)
+
+    @property
+    def commits(self) -> tuple[str, ...]:
+        """The commits that were made, oldest first."""
+        return tuple(batch.commit for batch in self.batches if batch.commit)
 
     @property
     def held(self) -> int:
@@ -372,15 +391,26 @@ class LeftOut:
 class ConsolidateReport:
     """What was read and appended: sessions with something new, messages, first and last cursor, raw entries.
 
-    `kept` counts the exact things that users said, and how many of them are in the summaries.
+    It is `refused` where what a person named holds no transcript. `models` names the one that was to be asked. `kept`
+    counts the exact things that users said, and how many of them are in the summaries.
     """
 
-    sessions: int
-    messages: int
-    entries: tuple[int, int] | None
-    raw: int
-    usage: Usage
-    diagnostics: tuple[Diagnostic, ...]
+    command: ClassVar = "consolidate"
+    findings: ClassVar[Mapping[State, int]] = {}
+    commits: ClassVar[tuple[str, ...]] = ()
+
+    outcome: ConsolidateOutcome = "nothing"
+    sessions: int = 0
+    messages: int = 0
+    entries: tuple[int, int] | None = None
+    raw: int = 0
+    usage: Usage = field(default_factory=Usage)
+    diagnostics: tuple[Diagnostic, ...] = ()
     reason: str = ""
-    failed: bool = False
+    models: str = ""
     kept: Kept = field(default_factory=Kept, metadata=HIDDEN)
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended before all was read, for a reason that a person has to see to."""
+        return self.outcome in ("failed", "refused")

@@ -3,40 +3,54 @@
     transcript ─▶ session ─▶ consolidator ─▶ history ─▶ phase 1 ─▶ phase 2 ─▶ guards ─▶ commit
 
 `consolidate()` is the first half and only ever appends. `run()` is the second; each of its dreams is one
-commit of files and cursor together, or changes nothing.
+commit of files and cursor together, or changes nothing. Each leaves a record, also where there was nothing to do:
+that is so on most nights, so the stages, which take long to import, are imported where they begin.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
-from dream import ending
-from dream.consolidate.consolidator import Consolidator
-from dream.consolidate.feed import Feed
-from dream.consolidate.flight import Consolidated, Talk
-from dream.consolidate.session import Session
-from dream.dreaming.dreamer import Dreamer, Models, brief
-from dream.ending import consolidation_record, failure_recorded, run_record
-from dream.errors import DreamError, SpendingLimit
-from dream.llm.model import Model
-from dream.llm.open import open_model
-from dream.models import BatchReport, ConsolidateReport, Diagnostic, Progress, RunReport, Step
-from dream.opening import half_price, open_meter, open_models
-from dream.settings import Settings
+from dream.errors import DreamError, NightOver, SpendingLimit, TranscriptError
+from dream.models import (
+    BatchReport,
+    ConsolidateReport,
+    Diagnostic,
+    Kept,
+    LeftOut,
+    Outcome,
+    Progress,
+    Proposal,
+    RunReport,
+    Step,
+    Unheard,
+    Usage,
+)
+from dream.settings import EMBEDDED, Settings
 from dream.versions import transaction
 from dream.workspace import runs
 from dream.workspace.files import sweep
-from dream.workspace.listing import File
+from dream.workspace.idle import nothing_to_dream, nothing_to_read, why_nothing
 from dream.workspace.live import left_behind, quiet_at
 from dream.workspace.lock import run_lock
 from dream.workspace.workspace import Workspace
 
+if TYPE_CHECKING:
+    from dream.consolidate.feed import Feed
+    from dream.consolidate.flight import Consolidated, Talk
+    from dream.dreaming.dreamer import Dreamer, Models
+    from dream.llm.model import Model
+    from dream.llm.spending import Meter
+    from dream.workspace.listing import File
+
 Clock = Callable[[], datetime]
+AnyReport = TypeVar("AnyReport", ConsolidateReport, RunReport)
 
 
 def consolidate(
@@ -60,26 +74,28 @@ def consolidate(
     At a spending bound it stops before the next model call; what is appended stays, and `reason` says so.
     """
     diagnostics: list[Diagnostic] = []
-    watch, paths = progress or _nobody, list(paths)
-    with failure_recorded(
-        workspace, settings, now, attended=all(isinstance(path, Path) or path.named for path in paths)
-    ):
+    paths = list(paths)
+    with _failure_recorded(workspace, settings, now, paths):
         sweep(workspace.private)  # of what a killed or refused write left there
-        # 1. The files to read: what is named, or has gone quiet, and is not in history as it stands.
-        feed = Feed(workspace.history, settings, format, diagnostics.append, clock=_clock, progress=watch)
+        # 1. On most nights nobody has said anything that history does not hold.
+        left = left_behind(workspace.private, quiet_at(now, settings)) if idle else []
+        if idle and not left and (why := nothing_to_read(workspace, paths, settings, now)):
+            return _recorded(workspace, ConsolidateReport(reason=why, models=settings.model_for("consolidator")), now)
+        # 2. The files to read: what is named, or has gone quiet, and is not in history as it stands.
+        from dream.consolidate.feed import Feed
+
+        feed = Feed(workspace.history, settings, format, diagnostics.append, clock=_clock, progress=progress or _nobody)
         files = feed.find(paths, quiet_at=now if idle else None)
-        # 2. Of each session, what history does not hold is summarised, or kept as it was said.
+        # 3. Of each session, what history does not hold is summarised, or kept as it was said.
         try:
             talks = feed.talks(files) if files else None
-            left = left_behind(workspace.private, quiet_at(now, settings)) if idle else []
             done, waits, stopped = _summarised(workspace, feed, talks, left, settings, now, model)
-        # 3. What is now in history as a whole is not opened again.
+        # 4. What is now in history as a whole is not opened again.
         finally:
             feed.close()
-    # 4. Every run leaves a record.
-    report = ending.consolidated(done, diagnostics, stopped, waits, feed.left_out(subagents=not done))
-    runs.append(workspace.private, consolidation_record(report, settings.model_for("consolidator"), now, _clock()))
-    return report
+    # 5. Every run leaves a record.
+    report = _summed_up(done, diagnostics, stopped, waits, feed.left_out(subagents=not done))
+    return _recorded(workspace, replace(report, models=settings.model_for("consolidator")), now)
 
 
 def run(
@@ -102,47 +118,41 @@ def run(
     Raises Busy when another run holds the workspace.
     """
     with nullcontext() if locked else run_lock(workspace.private):
-        watch, clock = progress or _nobody, now if callable(now) else partial(_same, now)
+        clock = now if callable(now) else partial(_same, now)
         now = clock()
-        models = models or open_models(workspace, settings, now, watch)
-        batches: list[BatchReport] = []
-        waits, failure = "", None
         try:
             # 1. What a crash cut short is finished; what a person typed gets a commit of its own.
             if not dry_run:
                 _settle(workspace, now)
-            # 2. The entries past the cursor are dreamt, a batch at a time: findings, draft, guards, commit.
-            with half_price(workspace, settings, "phase1", models.meter, models.phase1, now, asks=not dry_run) as calls:
-                calls.plan(workspace.dream_cursor(), brief(workspace, settings, now))
-                asking = replace(models, phase1=calls.model)
-                dreamer = Dreamer(workspace, asking, settings, now, dry_run, calls.cut, clock)
-                for batch in _dreams(workspace, dreamer, max_batches, watch):
-                    batches.append(batch)
-                    watch(Step("", ended=batch))
-                waits = calls.sentence
-            # 3. Dreamt history over its budget moves to the archive; loose git objects are packed.
-            if batches and not dry_run:
-                workspace.history.archive(workspace.dream_cursor(), settings.history_tokens, now=now)
-                transaction.pack(workspace)
+            # 2. On most nights all of history has been dreamt.
+            if not settings.batch and (why := nothing_to_dream(workspace.root)):
+                report = RunReport("nothing", (), why)
+            # 3. Else the entries past the cursor are dreamt, a batch at a time: findings, draft, guards, commit.
+            else:
+                report = _dreamt(workspace, settings, clock, max_batches, dry_run, progress or _nobody, models)
         except DreamError as error:
-            failure = error
+            report = RunReport("failed", (), str(error), failure_status=error.exit_status)
         # 4. Every run leaves a record, also one that did nothing: it says why.
-        report = ending.ran(workspace, batches, failure, waits, models)
-        if not dry_run:
-            runs.append(workspace.private, run_record(report, models, now, _clock()))
-        return report
+        return report if dry_run else _recorded(workspace, report, now)
 
 
-def _settle(workspace: Workspace, now: datetime) -> None:
-    """Bring files and versions together; another program's workspace, which has no versions of ours, is adopted.
+def open_meter(workspace: Workspace, settings: Settings, now: datetime, progress: Progress | None = None) -> Meter:
+    """Open a meter that knows what the day has cost so far, and notes each call's bill as soon as it is answered.
 
-    What such a program has written to its notes since goes into history.
+    `progress` is told of each model that is asked and not on this machine.
     """
-    if not workspace.git.exists:
-        workspace.complete(now)
-    workspace.take_in_notes(now)
-    transaction.recover(workspace)
-    transaction.commit_hand_edits(workspace, now)
+    from dream.llm.spending import Meter
+
+    bills = runs.Bills(workspace.private)
+
+    def asks(model: str) -> None:
+        if progress is not None and model != EMBEDDED:
+            progress(Step(model, waits=True))
+
+    return Meter(settings, spent_today=bills.spent(now, settings.zone()).paid_today, book=bills.add, asks=asks)
+
+
+# The first half: sessions become entries.
 
 
 def _summarised(
@@ -162,6 +172,11 @@ def _summarised(
     done: list[Consolidated] = []
     if talks is None and not left:
         return done, "", None
+    from dream.consolidate.consolidator import Consolidator
+    from dream.consolidate.session import Session
+    from dream.llm.open import open_model
+    from dream.rehearsal import half_price
+
     try:
         meter = open_meter(workspace, settings, now, feed.progress)
         asked = model or open_model(settings, "consolidator", meter)
@@ -170,7 +185,7 @@ def _summarised(
             consolidator = Consolidator(
                 workspace.history, calls.model, settings, prompts_folder=folder, report=feed.report
             )
-            in_flight = 1 if settings.model_for("consolidator") == "embedded" else settings.parallel
+            in_flight = 1 if settings.model_for("consolidator") == EMBEDDED else settings.parallel
             ready = calls.ready(talks) if talks is not None else ()
             done.extend(consolidator.sessions(ready, now=now, parallel=in_flight, before=feed.consolidates))
             at_once = Consolidator(workspace.history, asked, settings, prompts_folder=folder, report=feed.report)
@@ -180,6 +195,100 @@ def _summarised(
             return done, calls.sentence, None
     except SpendingLimit as error:
         return done, "", error
+
+
+def _summed_up(
+    done: Sequence[Consolidated],
+    diagnostics: Sequence[Diagnostic],
+    stopped: SpendingLimit | None,
+    waits: str,
+    left_out: LeftOut,
+) -> ConsolidateReport:
+    """Sum up a consolidation that was `stopped` at a bound, or not; `waits` says what waits for a provider."""
+    entries = [entry.cursor for step in done for entry in step.entries]
+    failed = stopped is not None and not isinstance(stopped, NightOver)
+    why = str(stopped or "") or waits or left_out.sentence(appended=bool(entries))
+    return ConsolidateReport(
+        outcome="failed" if failed else "appended" if entries else "nothing",
+        sessions=len({step.session for step in done if step.entries}),
+        messages=sum(step.messages for step in done),
+        entries=(min(entries), max(entries)) if entries else None,
+        raw=sum(step.raw for step in done),
+        usage=sum((step.usage for step in done), Usage()),
+        diagnostics=tuple(diagnostics),
+        reason="; ".join(filter(None, (_unheard(diagnostics), why))),
+        kept=sum((step.kept for step in done), Kept()),
+    )
+
+
+def _unheard(diagnostics: Sequence[Diagnostic]) -> str:
+    """Name the transcripts in which no user was heard: `status` tells it too, when nobody saw the night itself."""
+    files = [one.file for one in diagnostics if isinstance(one, Unheard)]
+    if not files:
+        return ""
+    more = f" and {len(files) - 1:,} more transcripts" if len(files) > 1 else ""
+    return f"nothing of the user's was read in {files[0]}{more}"
+
+
+# The second half: entries become memory.
+
+
+def _settle(workspace: Workspace, now: datetime) -> None:
+    """Bring files and versions together; another program's workspace, which has no versions of ours, is adopted.
+
+    What such a program has written to its notes since goes into history.
+    """
+    if not workspace.git.exists:
+        workspace.complete(now)
+    workspace.take_in_notes(now)
+    transaction.recover(workspace)
+    transaction.commit_hand_edits(workspace, now)
+
+
+def _dreamt(
+    workspace: Workspace,
+    settings: Settings,
+    clock: Clock,
+    max_batches: int | None,
+    dry_run: bool,
+    watch: Progress,
+    models: Models | None,
+) -> RunReport:
+    """Dream batch after batch, then tidy up; what goes wrong ends it, and the dreams before it stay."""
+    from dream.dreaming.dreamer import Dreamer, brief
+    from dream.rehearsal import half_price
+
+    now = clock()
+    models = models or _open_models(workspace, settings, now, watch)
+    batches: list[BatchReport] = []
+    waits, failure = "", None
+    try:
+        with half_price(workspace, settings, "phase1", models.meter, models.phase1, now, asks=not dry_run) as calls:
+            calls.plan(workspace.dream_cursor(), brief(workspace, settings, now))
+            asking = replace(models, phase1=calls.model)
+            dreamer = Dreamer(workspace, asking, settings, now, dry_run, calls.cut, clock)
+            for batch in _dreams(workspace, dreamer, max_batches, watch):
+                batches.append(batch)
+                watch(Step("", ended=batch))
+            waits = calls.sentence
+        # Dreamt history over its budget moves to the archive; loose git objects are packed.
+        if batches and not dry_run:
+            workspace.history.archive(workspace.dream_cursor(), settings.history_tokens, now=now)
+            transaction.pack(workspace)
+    except DreamError as error:
+        failure = error
+    return _ended(workspace, batches, failure, waits, models)
+
+
+def _open_models(workspace: Workspace, settings: Settings, now: datetime, progress: Progress) -> Models:
+    """Open the models of both phases on one meter."""
+    from dream.dreaming.dreamer import Models
+    from dream.dreaming.phase1 import SCHEMA
+    from dream.llm.open import open_model
+
+    meter = open_meter(workspace, settings, now, progress)
+    schema = SCHEMA if settings.structured else None
+    return Models(open_model(settings, "phase1", meter, schema=schema), open_model(settings, "phase2", meter), meter)
 
 
 def _dreams(workspace: Workspace, dreamer: Dreamer, most: int | None, progress: Progress) -> Iterator[BatchReport]:
@@ -193,6 +302,85 @@ def _dreams(workspace: Workspace, dreamer: Dreamer, most: int | None, progress: 
         if (report := dreamer.dream(batch)) is not None:
             most = None if most is None else most - 1
             yield report
+
+
+def _ended(
+    workspace: Workspace, dreams: Sequence[BatchReport], failure: DreamError | None, waits: str, models: Models
+) -> RunReport:
+    """Sum up a run of dreams by `models` that `failure` ended, or not; `waits` says what waits for a provider.
+
+    A bound of time, or one of money after a dream that changed something, is no failure.
+    """
+    batches, usage, names = _settled(dreams), models.meter.usage, models.names()
+    changed, held = any(batch.files for batch in batches), sum(batch.held for batch in batches)
+    bound = isinstance(failure, NightOver) or (isinstance(failure, SpendingLimit) and changed)
+    if failure is not None and not bound:
+        return RunReport("failed", batches, str(failure), usage, failure.exit_status, names)
+    reason = f"{held} held for review: `dream review` shows them" if held else ""
+    if failure is not None:
+        reason = str(failure) if changed or not held else reason
+    elif not batches:
+        reason = waits or why_nothing(workspace.history.last_cursor(), workspace.dream_cursor())
+    else:
+        reason = "; ".join(filter(None, (reason or ("" if changed else nothing_new(batches)), waits)))
+    return RunReport("committed" if changed else "held" if held else "nothing", batches, reason, usage, models=names)
+
+
+def _settled(batches: Sequence[BatchReport]) -> tuple[BatchReport, ...]:
+    """Return the dreams of one run as they ended: what one held and a later one wrote after all waits for nobody."""
+    ended: list[BatchReport] = []
+    for number, batch in enumerate(batches):
+        true = [proposal for later in batches[number:] for proposal in later.true]
+        outcomes = tuple(_as_ended(outcome, true) for outcome in batch.outcomes)
+        ended.append(replace(batch, outcomes=outcomes))
+    return tuple(ended)
+
+
+def _as_ended(outcome: Outcome, true: Sequence[Proposal]) -> Outcome:
+    from dream.dreaming.proposals import is_about
+
+    if any(is_about(proposal, outcome) for proposal in true):
+        return replace(outcome, state="present", reason="held at first; a later dream of this run wrote it")
+    return outcome
+
+
+def nothing_new(batches: Sequence[BatchReport]) -> str:
+    """Say why dreams changed nothing: there was nothing new, or all that was found was refused."""
+    outcomes = [outcome for batch in batches for outcome in batch.outcomes]
+    if not outcomes or any(outcome.state != "refused" for outcome in outcomes):
+        return f"the entries up to {batches[-1].entries[1]} held nothing new for memory"
+    all_of_them = f"all {len(outcomes)} findings were"
+    which = {1: "the only finding was", 2: "both findings were"}.get(len(outcomes), all_of_them)
+    return f"{which} refused: {outcomes[0].reason}"
+
+
+# The record that each half leaves.
+
+
+def _recorded(workspace: Workspace, report: AnyReport, started: datetime) -> AnyReport:
+    runs.record(workspace.private, report, started, _clock())
+    return report
+
+
+@contextmanager
+def _failure_recorded(
+    workspace: Workspace, settings: Settings, started: datetime, paths: Sequence[Path | File]
+) -> Iterator[None]:
+    """Leave a record of a consolidation that ends in a DreamError, and raise that on.
+
+    Where a person named what is read, that there is none is told to them, and no fault of the workspace: it is
+    recorded as refused.
+    """
+    try:
+        yield
+    except DreamError as error:
+        attended = all(isinstance(path, Path) or path.named for path in paths)
+        refused = attended and isinstance(error, TranscriptError)
+        names = settings.model_for("consolidator")
+        report = ConsolidateReport(outcome="refused" if refused else "failed", reason=str(error), models=names)
+        with suppress(DreamError):  # the first error is the one to be told
+            _recorded(workspace, report, started)
+        raise
 
 
 def _nobody(step: Step) -> None:

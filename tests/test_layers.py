@@ -53,7 +53,7 @@ def test_the_help_of_a_command_loads_nothing_heavy(command: str) -> None:
 
 
 # What a command that only reads must do without: reading, dreaming, and all that writes a commit.
-WORK = {"dream.pipeline", "dream.dreaming", "dream.consolidate", "dream.transcripts", "dream.redact"}
+WORK = {"dream.dreaming", "dream.consolidate", "dream.transcripts", "dream.redact"}
 AT_ONCE = [
     ["status"],
     ["status", "--json"],
@@ -84,7 +84,7 @@ IDLE = WORK - {"dream.transcripts"} | {"dream.llm.open", "ctypes"}
 
 @pytest.mark.parametrize("arguments", [["run"], ["nightly"], ["nightly", "--json"]], ids=" ".join)
 @pytest.mark.parametrize("sources", [False, True])
-def test_a_run_with_nothing_to_do_loads_no_pipeline(tmp_path: Path, arguments: list[str], sources: bool) -> None:
+def test_a_run_with_nothing_to_do_loads_no_stage(tmp_path: Path, arguments: list[str], sources: bool) -> None:
     root = tmp_path / "ws"
     Workspace.create(root, now=datetime(2026, 11, 21, tzinfo=UTC))
     if sources:

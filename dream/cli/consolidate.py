@@ -160,9 +160,9 @@ def _told(report: ConsolidateReport, *, as_json: bool, quiet: bool, piped: File 
 
 
 def _nothing() -> ConsolidateReport:
-    from dream.models import ConsolidateReport, Usage
+    from dream.models import ConsolidateReport
 
-    return ConsolidateReport(0, 0, None, 0, Usage(), (), "the session has no transcript")
+    return ConsolidateReport(reason="the session has no transcript")
 
 
 def _configured(workspace: Workspace, settings: Settings) -> list[Path | File]:

@@ -11,9 +11,9 @@ from dream.cli import output
 
 if TYPE_CHECKING:
     from dream.actions.why import Source
-    from dream.estimate import Estimate
     from dream.models import BatchReport, ConsolidateReport, Diagnostic, LineCount, Outcome, RunReport, Usage
     from dream.nights.nightly import NightReport
+    from dream.rehearsal import Estimate
     from dream.settings import Job, Settings
 
 SMALL = "embedded: the small default, which needs no key. For a better one: DREAM_MODEL=openai/gpt-5-mini dream run"

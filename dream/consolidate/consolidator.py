@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
-from typing import Generic, Self, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 from dream.consolidate import cut, identity
 from dream.consolidate.flight import Consolidated, Flight, Line, Place, Talk
@@ -18,7 +18,7 @@ from dream.consolidate.session import Session
 from dream.consolidate.summariser import Batch, Patience, Stuck, Summariser
 from dream.history.history import History, StalePosition
 from dream.llm.model import Model
-from dream.models import Diagnostic, Message, Report
+from dream.models import Diagnostic, Entry, Message, NewEntry, Report
 from dream.settings import Settings
 from dream.transcripts import parts
 
@@ -74,11 +74,17 @@ class Background(Generic[Result]):
 SUMMARY_SHARE = 0.25  # of a session's budget, at the most, is given to its own summaries
 
 
+class Append(Protocol):
+    """How new entries become history's."""
+
+    def __call__(self, new: Sequence[NewEntry], *, now: datetime) -> list[Entry]: ...
+
+
 class Consolidator:
     """Summarises sessions into `history` with `model`.
 
     `prompts_folder` may hold a `consolidate.md` that replaces the shipped one. `report` is told whenever
-    messages had to be kept as they were said, and why.
+    messages had to be kept as they were said, and why. `append` takes the entries in place of `history`.
     """
 
     def __init__(
@@ -89,8 +95,10 @@ class Consolidator:
         *,
         prompts_folder: Path | None = None,
         report: Report | None = None,
+        append: Append | None = None,
     ) -> None:
         self._history = history
+        self._append_to = append or history.append
         self._model = model
         self._settings = settings
         self._folder = prompts_folder
@@ -266,7 +274,7 @@ class Consolidator:
                 yield self._append(line.place, batch, now)
 
     def _append(self, place: Place, batch: Batch, now: datetime) -> Consolidated:
-        entries = tuple(self._history.append(place.identified(batch.entries), now=now))
+        entries = tuple(self._append_to(place.identified(batch.entries), now=now))
         raw = sum(entry.kind == "raw" for entry in entries)
         return Consolidated(place.key, entries, place.moved(entries), raw, batch.usage, batch.kept)
 

@@ -1,32 +1,25 @@
-"""One night: consolidate the configured sources, then dream, under one lock and within one bound of time.
-
-Most nights are idle, so that the pipeline is loaded only where there is something to read or to dream.
-"""
+"""One night: consolidate the configured sources, then dream, under one lock and within one bound of time."""
 
 from __future__ import annotations
 
 import shlex
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import orjson
 
+from dream import pipeline
 from dream.errors import DreamError, NightOver
-from dream.models import FLAT, ConsolidateReport, LeftOut, Progress, RunReport, Step, Usage
+from dream.models import FLAT, ConsolidateReport, Progress, RunReport, Step, Usage
 from dream.settings import Settings
-from dream.workspace import idle, runs
-from dream.workspace.files import sweep
+from dream.workspace import runs
 from dream.workspace.live import left_behind, quiet_at
 from dream.workspace.lock import run_lock
 from dream.workspace.workspace import Workspace, absent
-
-if TYPE_CHECKING:
-    from dream.workspace.listing import File
 
 HOOK_SECONDS = 60  # a notification that takes longer is ended
 READING_SHARE = 0.5  # of a night's time and money, so that a pile of transcripts never leaves none to dream with
@@ -102,46 +95,17 @@ def night(
 def _consolidate(
     workspace: Workspace, settings: Settings, now: datetime, environ: Mapping[str, str], step: Progress
 ) -> ConsolidateReport | None:
-    left = left_behind(workspace.private, quiet_at(now, settings))
-    if not settings.sources and not left:
+    if not settings.sources and not left_behind(workspace.private, quiet_at(now, settings)):
         return None
     from dream.workspace import listing
 
     try:
         paths = listing.paths(settings, workspace.root, home=Path.home(), environ=environ)
-        if not paths and not left:
-            return ConsolidateReport(0, 0, None, 0, Usage(), (), "the configured sources hold no transcripts yet")
-        if not left and (why := _all_is_read(workspace, paths, settings, now)):
-            return ConsolidateReport(0, 0, None, 0, Usage(), (), why)
-        from dream import pipeline
-
         bounded = _shared(settings, READING_SHARE)
         return pipeline.consolidate(workspace, paths, settings=bounded, now=now, idle=True, progress=step)
     except DreamError as error:
         # Reading failed; what history holds already is dreamt all the same.
-        return ConsolidateReport(0, 0, None, 0, Usage(), (), str(error), failed=True)
-
-
-def _all_is_read(workspace: Workspace, found: Sequence[File], settings: Settings, now: datetime) -> str | None:
-    """Say why nothing is to be read where history holds the files that are quiet, as they stand; leave a record of it.
-
-    None where a cache is to be written too: the pipeline does that.
-    """
-    from dream.workspace import listing, runs
-    from dream.workspace.seen import Seen
-
-    seen = Seen(workspace.history, listing.terms(settings, None))
-    unread = seen.unread(found)
-    if listing.quiet(unread, now, settings.idle_hours) or not seen.is_settled({one.name for one in found}):
-        return None
-    why = LeftOut(busy=len(unread), hours=settings.idle_hours).sentence(appended=False)
-    sweep(workspace.private)
-    model = settings.model_for("consolidator")
-    runs.append(
-        workspace.private,
-        runs.RunRecord(now, datetime.now(UTC), "consolidate", "nothing", why, model=model),
-    )
-    return why
+        return ConsolidateReport(outcome="failed", reason=str(error))
 
 
 def _shared(settings: Settings, share: float) -> Settings:
@@ -172,10 +136,6 @@ def _left(settings: Settings, read: ConsolidateReport | None) -> Settings:
 
 def _dream(workspace: Workspace, settings: Settings, clock: Callable[[], datetime], step: Progress) -> RunReport:
     try:
-        if why := idle.why_nothing(workspace, settings, clock()):
-            return RunReport("nothing", (), why)
-        from dream import pipeline
-
         return pipeline.run(workspace, settings=settings, now=clock, progress=step, locked=True)
     except DreamError as error:
         return RunReport("failed", (), str(error), failure_status=error.exit_status)
@@ -192,15 +152,14 @@ def _reason(report: NightReport) -> str:
 def _tell(report: NightReport, settings: Settings, workspace: Workspace) -> list[str]:
     """Run the command that the settings name for this ending; return what went wrong with it."""
     failed = report.exit_status not in (0, 3)
-    changed = any(batch.commit for batch in report.run.batches)
-    command = settings.on_failure if failed else settings.on_change if changed else None
+    command = settings.on_failure if failed else settings.on_change if report.run.commits else None
     if not command:
         return []
     words = {
         "workspace": str(workspace.root),
         "outcome": report.run.outcome,
         "reason": _reason(report),
-        "commits": [batch.commit for batch in report.run.batches if batch.commit],
+        "commits": report.run.commits,
         "held": report.run.held,
     }
     try:

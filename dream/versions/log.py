@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from dream.errors import UnknownRevision
-from dream.language.words import without_said_on
 from dream.models import FLAT, LineCount, Outcome, Usage
 from dream.versions.diff import PLAIN, parse_numstat, split
 from dream.versions.git import Git
@@ -231,6 +230,8 @@ def _applied(outcomes: Sequence[Outcome]) -> str:
 
 def _in_short(text: str) -> str:
     """Return the first words of a statement, without its quotation marks, brackets and day."""
+    from dream.language.words import without_said_on  # its tables take as long to load as all else of a short look
+
     plain = without_said_on(clean_line(_BRACKETS.sub(" ", text)))
     plain = _USER.sub("", " ".join(plain.split()).strip('"“”„«»「」 .;,'))
     if len(plain) <= SUBJECT_CHARS:

@@ -14,9 +14,7 @@ from typing import Any
 import orjson
 
 from dream.door import contents
-from dream.history.archive import opened
-from dream.history.log import lines_backwards
-from dream.models import State, Usage
+from dream.models import ConsolidateReport, RunReport, State, Usage, shape
 from dream.workspace import files
 from dream.workspace.files import explained, sync_directory
 from dream.workspace.lock import FileLock
@@ -48,10 +46,27 @@ class RunRecord:
     model: str = ""
 
 
+def record(private: Path, report: RunReport | ConsolidateReport, started: datetime, ended: datetime) -> None:
+    """Add the record of what `report` tells; it is on disk when this returns. Raises WorkspaceError."""
+    done = RunRecord(
+        started=started,
+        ended=ended,
+        command=report.command,
+        outcome=report.outcome,
+        reason=report.reason,
+        entries=report.entries,
+        findings=report.findings,
+        usage=report.usage,
+        commits=report.commits,
+        model=report.models,
+    )
+    append(private, done)
+
+
 def append(private: Path, record: RunRecord) -> None:
     """Add a record, on disk when this returns; raises WorkspaceError."""
     path = private / FILE_NAME
-    data = orjson.dumps(asdict(record), option=orjson.OPT_APPEND_NEWLINE)
+    data = orjson.dumps(shape(record), option=orjson.OPT_APPEND_NEWLINE)
     with explained("written", path), FileLock(private / "runs.lock"):
         if path.exists() and path.stat().st_size + len(data) > LARGEST:
             path.replace(private / OLDER)
@@ -71,6 +86,9 @@ def last(private: Path, count: int = 1) -> list[RunRecord]:
 
 def _backwards(private: Path) -> Iterator[RunRecord]:
     """Yield the records, newest first; lines that are none are passed over."""
+    from dream.history.archive import opened  # of no use to a run that only adds its record
+    from dream.history.log import lines_backwards
+
     for name in (FILE_NAME, OLDER):
         path = private / name
         with explained("read", path):

@@ -260,13 +260,13 @@ class Workspace:
         What HISTORY.md held at first counts as dreamt, what was written to it since does not. A file that is as it
         was the last time is not opened.
         """
-        from dream.history import legacy
-
         seen, taken = self._seen_notes(), list[Entry]()
         for name, path in self._noted().items():
             status = path.stat()
             if seen.get(name) == (stamp := [status.st_size, status.st_mtime_ns]):
                 continue
+            from dream.history import legacy  # on most nights nobody has written to them
+
             session, later = f"openclaw:memory/{name}", ""
             if name == HISTORY:
                 session, later = legacy.SESSION, legacy.LATER

@@ -19,13 +19,13 @@ from dream import pipeline, prompts
 from dream.dreaming.dreamer import Models
 from dream.embedded import EmbeddedModel
 from dream.embedded.sections import findings
-from dream.estimate import estimate
 from dream.eval import datasets, planted
 from dream.eval.conversation import Conversation
 from dream.llm import tokens
 from dream.llm.model import ChatMessage, Completion, Tool
 from dream.llm.spending import MESSAGE_TOKENS, Meter, prompt_tokens
 from dream.models import MEMORY_FILES, Finding, MemoryFile, NewEntry
+from dream.rehearsal import estimate
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 from tests.benchmarks import editor, nanobot

@@ -10,10 +10,10 @@ import pytest
 
 from dream import pipeline
 from dream.dreaming.dreamer import Models
-from dream.estimate import Estimate, estimate
 from dream.llm.batch import SHARE
 from dream.llm.spending import Meter, prompt_tokens
 from dream.models import NewEntry
+from dream.rehearsal import Estimate, estimate
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 from tests.benchmarks.bill import NAME, Script

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dream import ending
+from dream import pipeline
 from dream.cli import output, show
 from dream.models import BatchReport, Diagnostic, Finding, Outcome, Proposal, Usage
 from tests.cli.commands import dream, on_a_terminal
@@ -76,7 +76,7 @@ def test_a_run_whose_findings_were_all_refused_says_so_with_the_first_reason() -
     refused, other = Outcome(found, "refused", "rejected: you took it back"), Outcome(found, "refused", "too long")
 
     def reason(*outcomes: Outcome) -> str:
-        return ending._nothing_new([BatchReport((4, 4), outcomes, {}, Usage())])
+        return pipeline.nothing_new([BatchReport((4, 4), outcomes, {}, Usage())])
 
     assert reason(refused, other) == "both findings were refused: rejected: you took it back"
     assert reason(other, other, other) == "all 3 findings were refused: too long"

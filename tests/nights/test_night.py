@@ -232,9 +232,8 @@ def test_an_idle_night_is_told_and_recorded_as_the_pipeline_would(workspace: Wor
             listing.paths(settings, workspace.root, home=tmp_path, environ={}),
             settings=settings,
             now=NOW,
-            idle=True,
         ),
-        pipeline.run(workspace, settings=settings, now=NOW),
+        pipeline.run(workspace, settings=replace(settings, batch=True), now=NOW),  # so the stages look themselves
     )
     long = runs.last(workspace.private, 2)
 

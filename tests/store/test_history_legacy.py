@@ -200,11 +200,11 @@ def test_what_was_dreamt_once_is_passed_over_and_what_was_written_since_is_dream
 
     assert contents(phase1.told(list(workspace.history.after(1)))) == ["- I live in Oslo"]
     assert Dream(workspace).run(now=NOW).outcome in ("committed", "nothing")
-    assert idle.reason(tmp_path) is not None
+    assert idle.nothing_to_dream(tmp_path) is not None
 
     old.write_text("[2026-04-03 10:00] a\n\n[2026-04-04 10:00] b\n")
 
-    assert idle.reason(tmp_path) is None
+    assert idle.nothing_to_dream(tmp_path) is None
     Dream(workspace).run(now=NOW)
     (new,) = workspace.history.after(3)
     assert (phase1.told([new]), workspace.dream_cursor()) == ([new], 4)

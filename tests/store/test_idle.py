@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,12 +14,12 @@ from dream.llm.spending import Meter
 from dream.models import NewEntry
 from dream.settings import Settings
 from dream.workspace import idle, runs
-from dream.workspace.lock import run_lock
 from dream.workspace.workspace import Workspace
 from tests.scripted import ScriptedModel
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 SETTINGS = Settings(timezone="UTC", durable=False)
+LOOKING = replace(SETTINGS, batch=True)  # with batches the stages themselves look
 
 
 @pytest.fixture
@@ -28,18 +29,18 @@ def workspace(tmp_path: Path) -> Workspace:
 
 def dream(workspace: Workspace) -> str:
     models = Models(ScriptedModel("[SKIP]"), ScriptedModel("done"), Meter(SETTINGS))
-    return pipeline.run(workspace, settings=SETTINGS, now=NOW, models=models).reason
+    return pipeline.run(workspace, settings=LOOKING, now=NOW, models=models).reason
 
 
 def test_an_empty_history_is_said_as_the_pipeline_says_it(workspace: Workspace) -> None:
-    assert idle.reason(workspace.root) == dream(workspace) == idle.EMPTY
+    assert idle.nothing_to_dream(workspace.root) == dream(workspace) == idle.why_nothing(0, 0)
 
 
 def test_all_dreamt_is_said_as_the_pipeline_says_it(workspace: Workspace) -> None:
     workspace.history.append([NewEntry("summary", "- x")], now=NOW)
-    assert idle.reason(workspace.root) is None
+    assert idle.nothing_to_dream(workspace.root) is None
     dream(workspace)
-    assert idle.reason(workspace.root) == dream(workspace) == idle.DREAMT.format(1)
+    assert idle.nothing_to_dream(workspace.root) == dream(workspace) == idle.why_nothing(1, 1)
 
 
 @pytest.mark.parametrize(
@@ -63,23 +64,10 @@ def test_in_any_doubt_the_pipeline_looks_itself(workspace: Workspace, file: str,
     workspace.history.append([NewEntry("summary", "- x")], now=NOW)
     dream(workspace)
     (workspace.root / file).write_bytes(content)
-    assert idle.reason(workspace.root) is None
-
-
-def test_a_workspace_that_somebody_holds_is_left_to_the_pipeline(workspace: Workspace) -> None:
-    workspace.history.append([NewEntry("summary", "- x")], now=NOW)
-    dream(workspace)
-    with run_lock(workspace.private):
-        assert idle.reason(workspace.root) is None
+    assert idle.nothing_to_dream(workspace.root) is None
 
 
 def test_the_record_it_leaves_is_one_like_any_other(workspace: Workspace) -> None:
-    assert idle.record(workspace.root, "because", NOW)
-    assert runs.last(workspace.private) == [
-        runs.RunRecord(started=NOW, ended=NOW, command="run", outcome="nothing", reason="because")
-    ]
-
-
-def test_a_torn_record_is_left_to_the_pipeline(workspace: Workspace) -> None:
-    (workspace.private / "runs.jsonl").write_bytes(b'{"started":')
-    assert not idle.record(workspace.root, "because", NOW)
+    why = pipeline.run(workspace, settings=SETTINGS, now=NOW).reason
+    (record,) = runs.last(workspace.private)
+    assert record == runs.RunRecord(NOW, record.ended, command="run", outcome="nothing", reason=why)

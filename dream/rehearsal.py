@@ -1,39 +1,40 @@
-"""What a run asks: its models, on one meter, by ordinary calls or by a provider's batches at half the price."""
+"""What a run will ask, found by rehearsing it: told as an estimate, or handed to a provider at half the price.
+
+To rehearse a stage is to run it with a model that takes notes, while nothing is written.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
+from dream import prompts
 from dream.consolidate.consolidator import Consolidator
 from dream.consolidate.flight import Talk
-from dream.dreaming import phase1
-from dream.dreaming.dreamer import Models
+from dream.dreaming import excerpt, phase1, phase2
+from dream.dreaming.dreamer import brief
 from dream.dreaming.excerpt import Brief
-from dream.dreaming.phase1 import SCHEMA
 from dream.errors import ModelError, ModelUnavailable, SpendingLimit
-from dream.history.history import History
 from dream.history.records import entry_of
 from dream.llm.batch import SHARE, BatchDoor, Batched, NoteTaker, Request, provider
-from dream.llm.model import Completion, Model
+from dream.llm.model import ChatMessage, Completion, Model
 from dream.llm.open import open_model
-from dream.llm.spending import FREE, Meter, Reservation, prompt_tokens
+from dream.llm.spending import Meter, Reservation, prompt_tokens
 from dream.llm.tokens import Card, card
-from dream.models import MEMORY_FILES, Entry, NewEntry, Progress, Step, Usage
+from dream.models import MEMORY_FILES, Entry, NewEntry, Usage
 from dream.settings import Job, Settings
 from dream.workspace.batches import Batch, Batches, Unit
-from dream.workspace.runs import Bills
 from dream.workspace.workspace import Workspace
 
 # Half price at night: first questions go to the provider as one batch, and answers are used when they have come.
 #
-# What a stage will ask is found by rehearsing it: the stage itself runs, with a model that takes notes, and nothing
-# is written. A session or a batch of entries goes ahead only when all its questions have been answered, or will never
-# be; until then nothing of it moves, so that a crash can neither lose it nor have it summarised twice. When a session
-# has moved on meanwhile it asks other questions, and the old answers are left lying.
+# A session or a batch of entries goes ahead only when all its questions have been answered, or will never be; until
+# then nothing of it moves, so that a crash can neither lose it nor have it summarised twice. When a session has moved
+# on meanwhile it asks other questions, and the old answers are left lying.
 
 
 PATIENCE = timedelta(days=3)  # for a batch that is promised within a day; then its questions are asked in calls
@@ -43,12 +44,24 @@ TOLD = "at half the price; the provider answers within a day, and the next run g
 
 
 class BatchedJob:
-    """One job of one run by a provider's batches; it holds the lock of the workspace's batches until it is closed."""
+    """One job of one run by a provider's `batches`, of which the caller holds the lock.
 
-    def __init__(self, workspace: Workspace, settings: Settings, job: Job, meter: Meter, model: Model, now: datetime):
+    What was reserved for questions that were not handed over has to be released in the end.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        settings: Settings,
+        job: Job,
+        meter: Meter,
+        model: Model,
+        now: datetime,
+        batches: Batches,
+    ) -> None:
         self._workspace, self._settings, self._job, self._now = workspace, settings, job, now
         self._meter, self._model = meter, model
-        self._batches = Batches(workspace.private)
+        self._batches = batches
         self._door = BatchDoor(settings.model_for(job), settings)
         self._units: list[Unit] = []
         self._requests: dict[str, Request] = {}
@@ -56,20 +69,6 @@ class BatchedJob:
         self._bytes = 0
         self._waiting = 0
         self.notes: list[str] = []
-
-    def __enter__(self) -> BatchedJob:
-        self._batches.lock.__enter__()
-        try:
-            self._batches.read()
-            self._collect()
-        except BaseException:
-            self._batches.lock.__exit__(None, None, None)
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._release()
-        self._batches.lock.__exit__(None, None, None)
 
     @property
     def model(self) -> Model:
@@ -128,8 +127,12 @@ class BatchedJob:
         return self._rehearsed(lambda model: phase1.analyse(told, files, model, brief)) if told else []
 
     def _consolidate(self, talk: Talk, model: Model) -> None:
-        history = _Unwritten(self._workspace.memory, private=self._workspace.private, durable=False)
-        consolidator = Consolidator(history, model, self._settings, prompts_folder=self._workspace.prompts)
+        history, folder = self._workspace.history, self._workspace.prompts
+
+        def unwritten(new: Sequence[NewEntry], *, now: datetime) -> list[Entry]:
+            return [entry_of(one, number, now) for number, one in enumerate(new, history.last_cursor() + 1)]
+
+        consolidator = Consolidator(history, model, self._settings, prompts_folder=folder, append=unwritten)
         for _ in consolidator.steps(talk, now=self._now):
             pass
 
@@ -178,16 +181,17 @@ class BatchedJob:
             self.notes.append(f"no batch was taken, so ordinary calls are made: {error}")
             return False
         finally:
-            self._release()
+            self.release()
         self._batches.submitted(batch, identity)
         return True
 
-    def _release(self) -> None:
+    def release(self) -> None:
+        """Release what is still reserved for questions."""
         for held in self._held:
             self._meter.release(held)
         self._held = []
 
-    def _collect(self) -> None:
+    def collect(self) -> None:
         """Ask how the open batches stand and take the answers of those that are over."""
         for model, answer in self._batches.unused(self._now):
             self._meter.record(Reservation(0, 0.0, model), _completion(answer).usage)
@@ -250,13 +254,6 @@ class _Answers:
         return self._batches.use(key)
 
 
-class _Unwritten(History):
-    """History as it is, to which nothing is added."""
-
-    def append(self, new: Sequence[NewEntry], *, now: datetime) -> list[Entry]:
-        return [entry_of(one, number, now) for number, one in enumerate(new, self.last_cursor() + 1)]
-
-
 def _plain(answer: Completion) -> dict[str, Any]:
     used = answer.usage
     return {
@@ -276,27 +273,6 @@ def _halved(model: str) -> Card:
     if price.input_usd is None or price.output_usd is None:
         return price
     return Card(input_usd=price.input_usd * SHARE, output_usd=price.output_usd * SHARE)
-
-
-def open_models(workspace: Workspace, settings: Settings, now: datetime, progress: Progress) -> Models:
-    """Open the models of both phases on one meter, which knows what the day has cost so far."""
-    meter = open_meter(workspace, settings, now, progress)
-    schema = SCHEMA if settings.structured else None
-    return Models(open_model(settings, "phase1", meter, schema=schema), open_model(settings, "phase2", meter), meter)
-
-
-def open_meter(workspace: Workspace, settings: Settings, now: datetime, progress: Progress | None = None) -> Meter:
-    """Open a meter that knows what the day has cost so far, and notes each call's bill as soon as it is answered.
-
-    `progress` is told of each model that is asked and not on this machine.
-    """
-    bills = Bills(workspace.private)
-
-    def asks(model: str) -> None:
-        if progress is not None and model != FREE:
-            progress(Step(model, waits=True))
-
-    return Meter(settings, spent_today=bills.spent(now, settings.zone()).paid_today, book=bills.add, asks=asks)
 
 
 class Calls:
@@ -340,7 +316,88 @@ def half_price(
         yield Calls(model)
         return
     if asks and wanted(settings, job):
-        with BatchedJob(workspace, settings, job, meter, model, now) as night:
-            yield night
+        batches = Batches(workspace.private)
+        with batches.lock:
+            batches.read()
+            batched = BatchedJob(workspace, settings, job, meter, model, now, batches)
+            batched.collect()
+            try:
+                yield batched
+            finally:
+                batched.release()
     else:
         yield Calls(model, why_not(settings, job))
+
+
+# What a run will cost, said before a model is called.
+
+SKIP_TOKENS = 4  # of the answer [SKIP]
+# What an answer comes to cannot be known beforehand. Of the tokens of entries that phase 1 repeats as findings, and of
+# those of findings that phase 2 makes tool calls: about what they are in the nights of our benchmark of the bill.
+FOUND = 1.0
+EDITED = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a run would cost with the files as they are: `least` if it finds nothing new, `likely` if it finds as usual.
+
+    The input tokens of `least` are exact for the first dream; later ones see what the first have written.
+    """
+
+    model: str
+    dreams: int = 0
+    entries: tuple[int, int] | None = None
+    least: Usage = field(default_factory=Usage)
+    likely: Usage = field(default_factory=Usage)
+
+
+def estimate(workspace: Workspace, settings: Settings, now: datetime, max_batches: int | None = None) -> Estimate:
+    """Estimate the next run; calls no model and writes nothing. Raises WorkspaceError."""
+    meter = Meter(settings)
+    first, second = open_model(settings, "phase1", meter), open_model(settings, "phase2", meter)
+    about = brief(workspace, settings, now)
+    cursor, found = workspace.dream_cursor(), Estimate(_models(settings))
+    while max_batches is None or found.dreams < max_batches:
+        batch = next(phase1.batches(workspace.history.after(cursor), first, about), [])
+        if not batch:
+            break
+        cursor = batch[-1].cursor
+        least, likely = _dream(workspace, batch, first, second, about)
+        start = found.entries[0] if found.entries else batch[0].cursor
+        found = Estimate(found.model, found.dreams + 1, (start, cursor), found.least + least, found.likely + likely)
+    return found
+
+
+def _models(settings: Settings) -> str:
+    return ", ".join(dict.fromkeys((settings.model_for("phase1"), settings.model_for("phase2"))))
+
+
+def _dream(
+    workspace: Workspace, batch: Sequence[Entry], first: Model, second: Model, about: Brief
+) -> tuple[Usage, Usage]:
+    told = phase1.told(batch)
+    if not told:
+        return Usage(), Usage()
+    files = {path: workspace.read_file(path) for path in MEMORY_FILES}
+    notes = NoteTaker(first, "[SKIP]")
+    phase1.analyse(told, files, notes, about)
+    findings = int(FOUND * sum(first.count(entry.content) for entry in told))
+    least = _priced(about.settings, "phase1", *_counted(first, notes.requests, SKIP_TOKENS))
+    likely = _priced(about.settings, "phase1", *_counted(first, notes.requests, findings // len(notes.requests)))
+    system = prompts.load("phase2", about.prompts_folder, language=prompts.language(about.settings.language))
+    shown = min(sum(second.count(text) for text in files.values()), excerpt.WHOLE_TOKENS + findings)
+    asked = prompt_tokens(second, [ChatMessage("system", system)], phase2.TOOLS) + shown + findings
+    return least, likely + _priced(about.settings, "phase2", 1, asked, min(int(EDITED * findings), second.max_output))
+
+
+def _counted(model: Model, requests: Sequence[Request], answer: int) -> tuple[int, int, int]:
+    asked = sum(prompt_tokens(model, request.messages) for request in requests)
+    return len(requests), asked, len(requests) * min(max(answer, SKIP_TOKENS), model.max_output)
+
+
+def _priced(settings: Settings, job: Job, calls: int, asked: int, answered: int) -> Usage:
+    usage = Usage(calls, asked, answered)
+    cost = card(settings.model_for(job)).cost(usage)
+    half = settings.batch and job == "phase1"
+    return replace(usage, cost_usd=None if cost is None else cost * SHARE if half else cost)
