@@ -140,7 +140,7 @@ def _sentence(line: str, message: Message) -> str:
         return ""
     mine = own(message.content)
     said = own_sentence("\n".join(mine), line) if mine else ""
-    wish = cues.WISH.search(line) or (cues.STANDING.search(line) and cues.STANDING.search(said))
+    wish = cues.says("wish", line) or (cues.says("standing", line) and cues.says("standing", said))
     return said if wish and any(word in signed(said) for word in signed(bare(line))) else ""
 
 

@@ -161,11 +161,11 @@ def bare(line: str) -> str:
 
 def passing(text: str) -> str:
     """Say why what a user said is no standing wish of theirs: a joke, a supposition, an order for now; else ""."""
-    if cues.JEST.search(text) and not cues.IN_EARNEST.search(text):
+    if cues.says("jest", text) and not cues.says("in_earnest", text):
         return "the user seems to have said it in jest"
-    if cues.SUPPOSED.search(text):
+    if cues.says("supposed", text):
         return "the user only supposed it"
-    if cues.ONCE.search(text):
+    if cues.says("once", text):
         return "the user asked for it once, and not for good"
     return ""
 
@@ -204,10 +204,10 @@ def signed(text: str) -> dict[str, frozenset[bool]]:
 def _clause(clause: str) -> Iterator[tuple[str, bool]]:
     """Yield the words of a clause; a negation turns what follows it, or all where nothing does."""
     negated, seen = False, list[tuple[str, bool]]()
-    wide = cues.NEGATING_WIDE.search(clause) is not None
+    wide = cues.wide("negating").search(clause) is not None
     for token in _TOKEN.findall(unicodedata.normalize("NFKC", clause)):
         low = token.casefold().replace("’", "'")
-        if low in cues.NEGATING or low.endswith("n't") or words(token) == (NOT,):
+        if low in cues.words("negating") or low.endswith("n't") or words(token) == (NOT,):
             negated = True
             continue
         seen += [(word, wide if is_cjk(word) else negated) for word in words(token) if word != NOT]
@@ -242,14 +242,14 @@ def _strays(rule: str, best: _Compared, known: Known) -> bool:
     said = _flat(best.source.text)
     if any(not _within(number, said) for number in _NUMBER.findall(_flat(rule))):
         return True
-    if any(word in cues.PIVOTAL and not _in(word, theirs) for word in _lower(rule)):
+    if any(word in cues.words("pivotal") and not _in(word, theirs) for word in _lower(rule)):
         return True
     mine = signed(rule)
-    given = [one for one in cues.RISKY.finditer(rule) if any(False in mine.get(w, {False}) for w in words(one[0]))]
-    if any(not _in(word, theirs) for one in given for word in signed(one[0])):
+    given = [one for one in cues.found("risky", rule) if any(False in mine.get(word, {False}) for word in words(one))]
+    if any(not _in(word, theirs) for one in given for word in signed(one)):
         return True
     parts = [part for part in _SENTENCE.split(best.source.text) if any(_in(word, signed(part)) for word in mine)]
-    if any(map(cues.CONDITIONAL.search, parts)) and not cues.CONDITIONAL.search(rule):
+    if any(cues.says("conditional", part) for part in parts) and not cues.says("conditional", rule):
         return True
     if sum(map(_negations, parts)) != _negations(rule):
         return True
@@ -260,8 +260,8 @@ def _strays(rule: str, best: _Compared, known: Known) -> bool:
 
 def _negations(text: str) -> int:
     plain = _ELIDED.sub(r"\1 ", text)
-    found = sum(low in cues.NEGATING or low.endswith("n't") for low in _lower(plain.replace("’", "'")))
-    return found + len(cues.NEGATING_WIDE.findall(plain))
+    found = sum(low in cues.words("negating") or low.endswith("n't") for low in _lower(plain.replace("’", "'")))
+    return found + len(cues.wide("negating").findall(plain))
 
 
 def _hard(rule: str, sources: Sequence[Source]) -> list[str]:
@@ -286,20 +286,20 @@ def names(rule: str) -> list[str]:
 
 def _leave(rule: str, source: Source) -> list[str]:
     """Return what takes away a question or a check in a rule, where nothing in the message does."""
-    if cues.LEAVE.search(source.agreed):
+    if cues.says("leave", source.agreed):
         return []
     theirs = signed(source.agreed)
     found = []
-    for match in cues.LEAVE.finditer(rule):
-        telling = [word for word in signed(match[0]) if word not in cues.NEUTRAL or word == "ask"]
+    for one in cues.found("leave", rule):
+        telling = [word for word in signed(one) if word not in cues.words("neutral") or word == "ask"]
         if not (telling and all(_in(word, theirs) for word in telling)):
-            found.append(match[0])
+            found.append(one)
     return found
 
 
 def _stands(source: Source) -> bool:
     """Tell whether the message says that a wish holds for good, as a rule does: in a word, or by its kind."""
-    if source.stands or cues.STANDING.search(source.text) or source.asked:
+    if source.stands or cues.says("standing", source.text) or source.asked:
         return True
     guessed = kind(source.text, source.asked)
     return guessed.label not in ("task", "question", "joke", "hypothesis", "chat", "quotation") and guessed.kept > KEPT
@@ -326,7 +326,7 @@ def _alike(one: str, other: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _neutral() -> frozenset[str]:
-    return frozenset(word for one in cues.NEUTRAL for word in (one, *words(one)))
+    return frozenset(word for one in cues.words("neutral") for word in (one, *words(one)))
 
 
 def _lower(text: str) -> list[str]:

@@ -13,7 +13,7 @@ from dream.language.sentences import quoted_share, sentences, trimmed
 from dream.language.tongue import guess, tongue
 from dream.language.words import MARKS, NOT, content_words, is_cjk, without_said_on, words
 from dream.models import Message
-from dream.provenance.cues import CHAT, EXAMPLE, HEARSAY
+from dream.provenance import cues
 
 # What of a message is the user's own: not the code, quotations, documents and reports that they paste into it.
 
@@ -37,32 +37,22 @@ _FORWARDED = re.compile(
     re.IGNORECASE,
 )
 # Asks for work on the text that follows.
-_WORK_ON = re.compile(
-    r"\b(?:summari[sz]e|translate|proofread|rewrite|paraphrase|read this|look at this)\b|总结|翻译|改写|润色",
-    re.IGNORECASE,
-)
 # A line that ends so announces what follows; it is the user's only where they announce their own rules.
 _ANNOUNCES = re.compile(r"[:：]\s*$")
-_OWN_RULES = re.compile(
-    r"\b(?:my|these|some|few|house|ground) (?:\w+ ){0,2}(?:rules|preferences|wishes)\b|\bremember\b|\bfrom now on\b"
-    r"|记住|以后|从现在",
+# A line of a chat that was pasted: its time, or who wrote it; the user's own among them is theirs.
+_CHAT = re.compile(
+    r"^\s*(?:\[?\d{1,2}:\d\d(?::\d\d)?\]?\s*)?(?!(?:我|me|ich|yo|moi|io|eu)\s*[:：])"
+    r"([^\W\d_][\w .'’-]{0,24})[:：]\s*\S",
     re.IGNORECASE,
 )
-_ABOUT_A_TEXT = re.compile(
-    r"\b(?:summari[sz]e|translate|review|explain|read|check|proofread|rewrite|fix|analy[sz]e|page|article|e?-?mail|document"
-    r"|file|log|output|error|message|post|comment|ticket|issue|below|following|says?|wrote|found|got)\b"
-    r"|总结|翻译|解释|网页|文章|邮件|文件|日志|下面|以下",
+# Before a quotation that is the user's own example or name, and nobody else's sentence.
+_EXAMPLE = re.compile(
+    r"(?:\b(?:like|such as|e\.?g\.?|for (?:example|instance)|called?|named|as|say|format|style"
+    r"|instead of|not|never|no|word|words|phrase|write"
+    r"|wie|z\.? ?b\.?|zum beispiel|etwa|namens|nicht|nie|wort"
+    r"|como|por ejemplo|p\.? ?ej\.?|comme|par exemple|come|ad esempio|por exemplo)"
+    r"|例如|比如|像|叫|即|例えば|のような|예를 들어|처럼)\s*[,:：]?\s*$",
     re.IGNORECASE,
-)
-_REPORTED = re.compile(
-    r"\b(?:says?|said|saying|wrote|writes|written|told|tells|claim(?:s|ed)|states|stated|according to|reads"
-    r"|quot(?:e|es|ed|ing)"
-    r"|instructs|instructed|recommends|suggests|mentions|demands|insists)\b"
-    r"|(?<![我再跟先要来话不会你])(?<!我刚)说(?![一话])|写道|写着|写的|根据|(?<![数证占收单票凭])据(?![说库])|声称|要求(?:你|我|助手)|提到",
-    re.IGNORECASE,
-)
-_OWN_REPORT = re.compile(
-    r"\b(?:i|i've|i have|as i) (?:just |already |also )?(?:said|told|wrote|mentioned|meant|say)\b", re.IGNORECASE
 )
 _CONDITION = re.compile(r"^\W*(?:(?:and|so|but) )?(?:if|when|whenever|once|as soon as)\b", re.IGNORECASE)
 _CUT_OUT = "\ufffc"  # where somebody else's sentence stood
@@ -101,7 +91,7 @@ def typed(text: str) -> str:
     """Return what a user seems to have typed: all but code, markup, quotations, and documents that follow."""
     kept: list[str] = []
     for line in _QUOTED.sub(_short, _TAGGED.sub("\n", _FENCED.sub("\n", text))).split("\n"):
-        if _FORWARDED.match(line) or (_ANNOUNCES.search(line) and _WORK_ON.search(line)):
+        if _FORWARDED.match(line) or (_ANNOUNCES.search(line) and cues.says("work_on", line)):
             break
         if not line.lstrip().startswith(">"):
             kept.append(line)
@@ -111,7 +101,7 @@ def typed(text: str) -> str:
 def _own_lines(text: str) -> Iterator[str]:
     skipping = False
     lines = text.split("\n")
-    chatting = {line for line in lines if (found := CHAT.match(line)) and not _OWN_RULES.search(found[1])}
+    chatting = {line for line in lines if (found := _CHAT.match(line)) and not cues.says("own_rules", found[1])}
     for line in lines:
         if _DOCUMENT.match(line):
             return
@@ -122,7 +112,7 @@ def _own_lines(text: str) -> Iterator[str]:
         if skipping or line.startswith(("    ", "\t")):
             continue
         if _ANNOUNCES.search(line):
-            skipping = _ABOUT_A_TEXT.search(line) is not None or _OWN_RULES.search(line) is None
+            skipping = cues.says("about_a_text", line) or not cues.says("own_rules", line)
             continue
         yield line
 
@@ -130,17 +120,17 @@ def _own_lines(text: str) -> Iterator[str]:
 def _short(found: re.Match[str]) -> str:
     inside = next(group for group in found.groups() if group is not None)
     before = found.string[max(0, found.start() - 30) : found.start()]
-    named = len(inside) <= _SHORT_QUOTE or EXAMPLE.search(before) or _OWN_REPORT.search(before)
+    named = len(inside) <= _SHORT_QUOTE or _EXAMPLE.search(before) or cues.says("own_report", before)
     return f" {found[0]} " if named and "\n" not in inside else f" {_CUT_OUT} "
 
 
 def _is_own(sentence: str) -> bool:
-    if _REPORTED.search(sentence) and not _OWN_REPORT.search(sentence) and not _CONDITION.match(sentence):
+    if cues.says("reported", sentence) and not cues.says("own_report", sentence) and not _CONDITION.match(sentence):
         return False
-    if _CUT_OUT in sentence or quoting.is_supposed(sentence) or HEARSAY.search(sentence):
+    if _CUT_OUT in sentence or quoting.is_supposed(sentence) or cues.says("hearsay", sentence):
         return False
     lead = re.match(r"(.{0,120}?)[:：]\s+\S.{60}", sentence)
-    if lead and _ABOUT_A_TEXT.search(lead[1]) and not _OWN_RULES.search(lead[1]):
+    if lead and cues.says("about_a_text", lead[1]) and not cues.says("own_rules", lead[1]):
         return False
     asks = sentence.rstrip().endswith(("?", "？"))
     return not asks or _REQUEST.search(sentence) is not None
@@ -211,15 +201,6 @@ _KIND = re.compile(rf"^(\s*(?:[-*•]\s+)?)\[(?:{'|'.join(LABELS)})\] ")
 _BRACKET = re.compile(r"^\s*(?:[-*•]\s+)?\[([^\[\]]{1,200})\] ")
 _CLAUSE = re.compile(r"[.!?。！？;；\n]+(?=\s|$|[^\x00-\x7f])|[,，、]\s*|\s[-–—]\s|(?<=[。！？；，])")
 # What makes a wish a standing one, a polite one or one to somebody: a rule says the same without it.
-_SOFT = re.compile(
-    r"\b(?:from now on|from here on|going forward|in (?:the )?future|by default|at all times|every time"
-    r"|each time|whenever you can"
-    r"|make sure (?:to|that)|be sure to|remember (?:to|that)|(?:can|could|would|will) you"
-    r"|i(?:'d| would)? (?:want|like|need|prefer|expect)"
-    r"(?: it if)?(?: you)?(?: to)?|you (?:should|must|need to|have to)|let's)\b"
-    r"|(?:以后|今后|从现在(?:起|开始)|记住|记得|麻烦你?|总是|始终|一律|一直|永远|务必|必须|都要|请)",
-    re.IGNORECASE,
-)
 _SOFT_WORDS = frozenset(
     "please pls alway always agent assistant ai bot claude kindly hey hi hello thank thanks ok okay must should".split()  # noqa: SIM905
 )
@@ -340,7 +321,7 @@ def _forms(line: str) -> list[tuple[str, ...]]:
 
 @lru_cache(maxsize=16384)
 def _words(text: str) -> tuple[str, ...]:
-    found = words(_SOFT.sub(" ", without_said_on(text)))
+    found = words(cues.pattern("soft").sub(" ", without_said_on(text)))
     return tuple(word for word in found if word not in _SOFT_WORDS and not word.startswith("@"))
 
 
