@@ -23,9 +23,10 @@ from dream.errors import NoTranscript, ReaderMissing, TranscriptError, Workspace
 from dream.history.history import History
 from dream.models import Diagnostic, LeftOut, Message, Progress, Report, Step
 from dream.settings import Settings
-from dream.transcripts import formats, source
-from dream.transcripts.formats import Unlike
-from dream.transcripts.source import Carried, Pair
+from dream.transcripts import source
+from dream.transcripts.formats import FormatChanged
+from dream.transcripts.source import Pair
+from dream.transcripts.turns import Carried
 from dream.workspace import listing
 from dream.workspace.files import replace_file
 from dream.workspace.listing import File, Unread, bare
@@ -304,9 +305,9 @@ class Feed:
         """Read on from the bookmark; None where the file can't be read on there after all."""
         assert reading.since is not None
         try:
-            reading.carried = source.load(reading.since.state)
+            reading.carried = Carried.load(reading.since.state)
             return self._read(reading.file, report, reading.carried)
-        except (Unlike, ValueError, TypeError, KeyError):
+        except (FormatChanged, ValueError, TypeError, KeyError):
             return None
 
     def _check_form(self, reading: _Reading) -> None:
@@ -317,7 +318,7 @@ class Feed:
             )
 
     def _is_of_form(self, file: File) -> bool:
-        head = formats.read_head(formats.open_source(file.path, _silent))
+        head = source.read_head(source.open_source(file.path, _silent))
         return transcripts.FORMATS[self._form or ""].recognises(head)
 
     def _talk(self, reading: _Reading, key: str, group: Iterator[Pair] | None) -> Talk:
@@ -344,7 +345,7 @@ class Feed:
             return Talk(key, _Messages(first, again), done)
 
         def again_since() -> Iterator[Message]:
-            return of_key(self._read(reading.file, _silent, source.load(bookmark.state)))
+            return of_key(self._read(reading.file, _silent, Carried.load(bookmark.state)))
 
         return Talk(key, _Messages(None, again), done, Since(*bookmark.ends[key], _Messages(first, again_since)))
 

@@ -1,7 +1,8 @@
-"""Requests that a provider answers by tomorrow at half the price: by what they are known, and how answers come back.
+"""Batches: requests that a provider answers by tomorrow at half the price, and how their answers come back.
 
 The stages know nothing of it. A `NoteTaker` in the model's place notes what they would ask; a `Batched` one gives the
 answers that have come back meanwhile, and asks the model at once for all else: retries, and what was not answered.
+`BatchDoor` is the provider, who speaks OpenAI's protocol for batches; it is reached through LiteLLM.
 """
 
 from __future__ import annotations
@@ -23,6 +24,12 @@ from dream.models import Usage
 from dream.settings import Settings
 
 SHARE = 0.5  # of the ordinary price: what every provider with batches asks, and LiteLLM's list says of each
+# Those whose files and batches LiteLLM speaks in one form. Its create_batch knows no Anthropic (1.105, November 2026).
+PROVIDERS = ("openai", "azure")
+WINDOW: Literal["24h"] = "24h"  # the only one there is
+MAX_FILE_BYTES = 200_000_000  # of a batch's answers: the provider's own bound of a batch
+# Models that refuse max_tokens, which LiteLLM renames in ordinary calls only.
+_RENAMED = ("gpt-5", "o1", "o3", "o4")
 _HISTORY = "\n<history>\n"
 
 
@@ -40,26 +47,21 @@ class Answers(Protocol):
 
     def answer(self, key: str) -> Completion | None: ...
     def use(self, key: str) -> bool:
-        """Note that an answer was used; tell whether for the first time."""
+        """Note that an answer was used; return whether for the first time."""
         ...
 
 
-def request_key(model: str, messages: Sequence[ChatMessage]) -> str:
-    """Return what a request is known by: a digest of the model and of what it was asked.
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The state of a batch: still at work, over with its answers in the file `output`, or failed for `reason`."""
 
-    Of phase 1 only the instructions and the entries count. The files and the day may be others when the answer comes:
-    its findings are settled on the files as they are then, like those of any other dream.
-    """
-    digest = hashlib.sha256(model.encode("utf-8"))
-    for message in messages:
-        news = message.content.rfind(_HISTORY)
-        text = message.content[max(news, 0) :] if message.content.startswith("<file ") else message.content
-        digest.update(f"\0{message.role}\0{text}".encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()[:32]
+    state: Literal["waiting", "over", "failed"]
+    output: str = ""
+    reason: str = ""
 
 
 class NoteTaker:
-    """Notes what `model` would be asked, and answers each time that there is nothing to say. It is a `Model`."""
+    """A `Model` that notes what `model` would be asked, and gives each time the same `answer`."""
 
     def __init__(self, model: Model, answer: str) -> None:
         self._answer = answer
@@ -79,22 +81,11 @@ class NoteTaker:
 
 
 class Batched:
-    """`model`, but with the answers that have come back. It is a `Model`; each of them is billed once."""
+    """A `Model` that is `model`, but gives the answers that have come back; each of them is billed once."""
 
     def __init__(self, model: Model, answers: Answers, meter: Meter) -> None:
         self._model, self._answers, self._meter = model, answers, meter
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def window(self) -> int:
-        return self._model.window
-
-    @property
-    def max_output(self) -> int:
-        return self._model.max_output
+        self.name, self.window, self.max_output = model.name, model.window, model.max_output
 
     def count(self, text: str) -> int:
         return self._model.count(text)
@@ -110,34 +101,6 @@ class Batched:
             return replace(answer, usage=Usage())
         self._meter.record(Reservation(0, 0.0, self.name), answer.usage)
         return answer
-
-
-# Batches at a provider that speaks OpenAI's protocol for them, through LiteLLM.
-
-
-# Those whose files and batches LiteLLM speaks in one form. Its create_batch knows no Anthropic (1.105, November 2026).
-PROVIDERS = ("openai", "azure")
-WINDOW: Literal["24h"] = "24h"  # the only one there is
-MAX_FILE_BYTES = 200_000_000  # of a batch's answers: the provider's own bound of a batch
-# Models that refuse max_tokens, which LiteLLM renames in ordinary calls only.
-_RENAMED = ("gpt-5", "o1", "o3", "o4")
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """How a batch stands: still at work, over with its answers in the file `output`, or failed for `reason`."""
-
-    state: Literal["waiting", "over", "failed"]
-    output: str = ""
-    reason: str = ""
-
-
-def provider(model: str) -> str | None:
-    """Name the provider of `model` if it takes batches."""
-    first, named, rest = model.partition("/")
-    if not named:
-        return "openai" if card(model).input_usd is not None and model.startswith(("gpt-", *_RENAMED)) else None
-    return first if first in PROVIDERS and rest else None
 
 
 class BatchDoor:
@@ -185,7 +148,7 @@ class BatchDoor:
         return next((str(identity) for identity, metadata in tags if dict(metadata).get("dream") == tag), None)
 
     def standing(self, identity: str) -> Standing:
-        """Ask how a batch stands."""
+        """Ask for the state of a batch."""
         batch = self._gateway.through(lambda litellm: litellm.retrieve_batch(batch_id=identity, **self._common))
         output = str(getattr(batch, "output_file_id", None) or "")
         if batch.status in ("completed", "expired", "cancelled") and output:
@@ -232,3 +195,25 @@ class BatchDoor:
         cost = card(self._name).cost(usage)
         usage = replace(usage, cost_usd=None if cost is None else cost * SHARE)
         return key, Completion(answer.text, (), answer.finish, usage, self._name)
+
+
+def request_key(model: str, messages: Sequence[ChatMessage]) -> str:
+    """Return what a request is known by: a digest of the model and of what it was asked.
+
+    Of phase 1 only the instructions and the entries count. The files and the day may be others when the answer comes:
+    its findings are settled on the files as they are then, like those of any other dream.
+    """
+    digest = hashlib.sha256(model.encode("utf-8"))
+    for message in messages:
+        news = message.content.rfind(_HISTORY)
+        text = message.content[max(news, 0) :] if message.content.startswith("<file ") else message.content
+        digest.update(f"\0{message.role}\0{text}".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()[:32]
+
+
+def provider(model: str) -> str | None:
+    """Name the provider of `model` if it takes batches."""
+    first, named, rest = model.partition("/")
+    if not named:
+        return "openai" if card(model).input_usd is not None and model.startswith(("gpt-", *_RENAMED)) else None
+    return first if first in PROVIDERS and rest else None

@@ -23,11 +23,103 @@ from dream.errors import (
 )
 from dream.redact import redact
 
-# How long to wait before a model is asked again.
-
-
+# What is quoted of a provider's own text. LiteLLM can put the whole prompt into it.
+QUOTED_CHARS = 300
 FIRST_WAIT = 1.0  # seconds; doubled with each try
 LONGEST_WAIT = 60.0  # seconds; who asks for more is not waited for
+
+_OUTPUT_TOO_LONG = re.compile(
+    r"max_(completion_|output_)?tokens.{0,60}(too large|at most|exceed|must be|maximum)", re.DOTALL
+)
+_TOO_LONG = re.compile(
+    r"context.{0,12}(length|window|size|limit)|maximum (prompt|input|number of (input )?tokens)|prompt is too long"
+    r"|too many (input |total )?tokens|input.{0,24}(too long|exceed)|prompt.{0,40}(exceed|longer than)"
+    r"|reduce the length|request too large|exceeds? the (maximum|max).{0,30}tokens|token (count|limit).{0,30}exceed"
+    r"|n_ctx|max_model_len|max_seq_len|string_above_max_length"
+)
+_NO_KEY = re.compile(
+    r"missing credentials|missing .{0,40}api[ _]key|no api[ _]key|api_key (client option )?must be set"
+    r"|unable to locate credentials|default credentials|no key is set|api key not (found|set)"
+)
+_NO_QUOTA = re.compile(
+    r"insufficient[ _](quota|credit|balance|funds)|current quota|billing|credit balance|payment required"
+)
+_NO_CONNECTION = re.compile(
+    r"connection error|connection refused|connect call failed|cannot connect|all connection attempts failed"
+    r"|name or service not known|nodename nor servname|temporary failure in name|getaddrinfo"
+    r"|server disconnected|connection reset|connection aborted|network is unreachable|no route to host|ssl"
+)
+_CUT_OFF = re.compile(r"server disconnected|peer closed|incomplete (chunked )?read|connection (reset|aborted)")
+_NOT_JSON = re.compile(r"expecting value|received response|unable to get json|not valid json|jsondecodeerror")
+_NO_TOOLS = re.compile(
+    r"(does|do|did)(n't| not) support.{0,20}(tool|function)|tool(s| use| calling).{0,30}not (supported|enabled)"
+    r"|(tool choice|tools).{0,30}requires --|no endpoints found that support tool|unsupported.{0,20}tools"
+)
+_ONLY_STREAMS = re.compile(
+    r"only supports? stream|only support stream mode|stream.{0,30}(must be|set to|is required|be enabled).{0,8}(true|$)"
+    r"|enable the stream|non-?stream\w* .{0,40}(not supported|unsupported|disabled)|requires? streaming"
+)
+
+
+class Overloaded(ModelUnavailable):
+    """A fault that may pass; `wait` is the seconds that the provider asked for, if it did.
+
+    `taken`: the provider took the prompt, and bills it, though no answer of use came.
+    """
+
+    def __init__(self, text: str, wait: float | None = None, *, taken: bool = False) -> None:
+        super().__init__(text)
+        self.wait = wait
+        self.taken = taken
+
+
+class StreamWanted(ModelRejected):
+    """The provider answers this model only in a stream."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What LiteLLM raised, as plain values."""
+
+    model: str
+    text: str
+    status: int | None = None
+    kind: str = ""  # the name of LiteLLM's class
+    headers: Mapping[str, str] | None = None
+    api_base: str | None = None
+
+
+def translate(fault: Fault, *, tools_sent: bool = False) -> ModelError:
+    """Return our error for `fault`, with a sentence that says what to do."""
+    text, status, model = fault.text.lower(), fault.status, fault.model
+    quoted = quote(fault.text)
+    if "invalid response object" in text:
+        return AnswerUnusable(f"{model} answered in a form that is not the chat-completions one: {_shape(fault.text)}.")
+    if tools_sent and _NO_TOOLS.search(text):
+        return ToolsUnsupported(f"{model} can't call tools ({quoted}).")
+    if "received: 'data: {" in text or (status in (400, 422) and _ONLY_STREAMS.search(text)):
+        return StreamWanted(f"{model} answers only in a stream ({quoted}).")
+    if _OUTPUT_TOO_LONG.search(text) and status == 400:
+        return ModelRejected(f"{model} can't answer that long ({quoted}); lower max_output_tokens.")
+    if fault.kind == "ContextWindowExceededError" or status == 413 or _says_too_long(text, status):
+        return PromptTooLong(
+            f"The prompt is longer than the window of {model} ({quoted}); set context_window to its real size."
+        )
+    return _account(fault, text, quoted) or _by_status(fault, text, quoted)
+
+
+def was_taken(error: ModelError) -> bool:
+    """Return whether the provider took the prompt before the call failed: it is billed then."""
+    return isinstance(error, AnswerUnusable) or (isinstance(error, Overloaded) and error.taken)
+
+
+def quote(text: str) -> str:
+    """Cut a provider's text to a short line that holds no secret."""
+    line = text.partition("\n")[0]
+    line = re.sub(r"^(litellm\.)?(\w+(Error|Exception)(: | - |$))+", "", line[:2_000].removeprefix("litellm."))
+    line = re.sub(r"^(litellm\.\w+: )|^(\w+Exception - )", "", line).strip()
+    line, _ = redact(line)
+    return line if len(line) <= QUOTED_CHARS else line[:QUOTED_CHARS] + "…"
 
 
 class Pause:
@@ -68,116 +160,10 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
     if "retry-after-ms" in lower:
         milliseconds = _seconds(lower["retry-after-ms"])
         return None if milliseconds is None else milliseconds / 1000
-    value = lower.get("retry-after")
-    return None if value is None else _seconds(value) if _seconds(value) is not None else _until(value, now)
-
-
-def _seconds(value: str) -> float | None:
-    try:
-        number = float(value)
-    except ValueError:
+    if (value := lower.get("retry-after")) is None:
         return None
-    return number if 0 <= number < float("inf") else None
-
-
-def _until(value: str, now: datetime | None) -> float | None:
-    from email.utils import parsedate_to_datetime
-
-    try:
-        at = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    at = at if at.tzinfo else at.replace(tzinfo=UTC)
-    return max(0.0, (at - (now or datetime.now(UTC))).total_seconds())
-
-
-# What is quoted of a provider's own text. LiteLLM can put the whole prompt into it.
-QUOTED_CHARS = 300
-
-
-class Overloaded(ModelUnavailable):
-    """A fault that may pass; `wait` is the seconds that the provider asked for, if it did.
-
-    `taken`: the provider took the prompt, and bills it, though no answer of use came.
-    """
-
-    def __init__(self, text: str, wait: float | None = None, *, taken: bool = False) -> None:
-        super().__init__(text)
-        self.wait = wait
-        self.taken = taken
-
-
-class StreamWanted(ModelRejected):
-    """The provider answers this model only in a stream."""
-
-
-def was_taken(error: ModelError) -> bool:
-    """Tell whether the provider took the prompt before the call failed: it is billed then."""
-    return isinstance(error, AnswerUnusable) or (isinstance(error, Overloaded) and error.taken)
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """What LiteLLM raised, as plain values."""
-
-    model: str
-    text: str
-    status: int | None = None
-    kind: str = ""  # the name of LiteLLM's class
-    headers: Mapping[str, str] | None = None
-    api_base: str | None = None
-
-
-_OUTPUT_TOO_LONG = re.compile(
-    r"max_(completion_|output_)?tokens.{0,60}(too large|at most|exceed|must be|maximum)", re.DOTALL
-)
-_TOO_LONG = re.compile(
-    r"context.{0,12}(length|window|size|limit)|maximum (prompt|input|number of (input )?tokens)|prompt is too long"
-    r"|too many (input |total )?tokens|input.{0,24}(too long|exceed)|prompt.{0,40}(exceed|longer than)"
-    r"|reduce the length|request too large|exceeds? the (maximum|max).{0,30}tokens|token (count|limit).{0,30}exceed"
-    r"|n_ctx|max_model_len|max_seq_len|string_above_max_length"
-)
-_NO_KEY = re.compile(
-    r"missing credentials|missing .{0,40}api[ _]key|no api[ _]key|api_key (client option )?must be set"
-    r"|unable to locate credentials|default credentials|no key is set|api key not (found|set)"
-)
-_NO_QUOTA = re.compile(
-    r"insufficient[ _](quota|credit|balance|funds)|current quota|billing|credit balance|payment required"
-)
-_NO_CONNECTION = re.compile(
-    r"connection error|connection refused|connect call failed|cannot connect|all connection attempts failed"
-    r"|name or service not known|nodename nor servname|temporary failure in name|getaddrinfo"
-    r"|server disconnected|connection reset|connection aborted|network is unreachable|no route to host|ssl"
-)
-_CUT_OFF = re.compile(r"server disconnected|peer closed|incomplete (chunked )?read|connection (reset|aborted)")
-_NOT_JSON = re.compile(r"expecting value|received response|unable to get json|not valid json|jsondecodeerror")
-_NO_TOOLS = re.compile(
-    r"(does|do|did)(n't| not) support.{0,20}(tool|function)|tool(s| use| calling).{0,30}not (supported|enabled)"
-    r"|(tool choice|tools).{0,30}requires --|no endpoints found that support tool|unsupported.{0,20}tools"
-)
-_ONLY_STREAMS = re.compile(
-    r"only supports? stream|only support stream mode|stream.{0,30}(must be|set to|is required|be enabled).{0,8}(true|$)"
-    r"|enable the stream|non-?stream\w* .{0,40}(not supported|unsupported|disabled)|requires? streaming"
-)
-
-
-def translate(fault: Fault, *, tools_sent: bool = False) -> ModelError:
-    """Return our error for `fault`, with a sentence that says what to do."""
-    text, status, model = fault.text.lower(), fault.status, fault.model
-    quoted = quote(fault.text)
-    if "invalid response object" in text:
-        return AnswerUnusable(f"{model} answered in a form that is not the chat-completions one: {_shape(fault.text)}.")
-    if tools_sent and _NO_TOOLS.search(text):
-        return ToolsUnsupported(f"{model} can't call tools ({quoted}).")
-    if "received: 'data: {" in text or (status in (400, 422) and _ONLY_STREAMS.search(text)):
-        return StreamWanted(f"{model} answers only in a stream ({quoted}).")
-    if _OUTPUT_TOO_LONG.search(text) and status == 400:
-        return ModelRejected(f"{model} can't answer that long ({quoted}); lower max_output_tokens.")
-    if fault.kind == "ContextWindowExceededError" or status == 413 or _says_too_long(text, status):
-        return PromptTooLong(
-            f"The prompt is longer than the window of {model} ({quoted}); set context_window to its real size."
-        )
-    return _account(fault, text, quoted) or _by_status(fault, text, quoted)
+    seconds = _seconds(value)
+    return _until(value, now) if seconds is None else seconds
 
 
 def _account(fault: Fault, text: str, quoted: str) -> ModelError | None:
@@ -197,12 +183,6 @@ def _account(fault: Fault, text: str, quoted: str) -> ModelError | None:
     if fault.status == 402 or _NO_QUOTA.search(text):
         return ModelInaccessible(f"The account for {model} has no credit or quota left ({quoted}).")
     return None
-
-
-def _says_too_long(text: str, status: int | None) -> bool:
-    if status == 429:  # a limit on tokens a minute is no limit of the window, but one that a single prompt passes is
-        return "request too large" in text
-    return status in (400, 422, 500, None) and _TOO_LONG.search(text) is not None
 
 
 def _by_status(fault: Fault, text: str, quoted: str) -> ModelError:
@@ -229,17 +209,14 @@ def _by_status(fault: Fault, text: str, quoted: str) -> ModelError:
     return ModelRejected(f"{model} refused the request ({status or fault.kind}: {quoted}).")
 
 
+def _says_too_long(text: str, status: int | None) -> bool:
+    if status == 429:  # a limit on tokens a minute is no limit of the window, but one that a single prompt passes is
+        return "request too large" in text
+    return status in (400, 422, 500, None) and _TOO_LONG.search(text) is not None
+
+
 def _asks(wait: float | None) -> str:
     return "" if wait is None else f" and asks to wait {wait:.0f} s"
-
-
-def quote(text: str) -> str:
-    """Cut a provider's text to a short line that holds no secret."""
-    line = text.partition("\n")[0]
-    line = re.sub(r"^(litellm\.)?(\w+(Error|Exception)(: | - |$))+", "", line[:2_000].removeprefix("litellm."))
-    line = re.sub(r"^(litellm\.\w+: )|^(\w+Exception - )", "", line).strip()
-    line, _ = redact(line)
-    return line if len(line) <= QUOTED_CHARS else line[:QUOTED_CHARS] + "…"
 
 
 def _variable(fault: Fault) -> str:
@@ -254,3 +231,22 @@ def _shape(text: str) -> str:
     """Find the field that was wrong, as pydantic names it: `Function.arguments`."""
     found = re.search(r"validation errors? for (\w+)\n([\w.]+)", text)
     return f"{found[1]}.{found[2]} is of the wrong type" if found else "it could not be read"
+
+
+def _seconds(value: str) -> float | None:
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if 0 <= number < float("inf") else None
+
+
+def _until(value: str, now: datetime | None) -> float | None:
+    from email.utils import parsedate_to_datetime
+
+    try:
+        at = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    at = at if at.tzinfo else at.replace(tzinfo=UTC)
+    return max(0.0, (at - (now or datetime.now(UTC))).total_seconds())

@@ -13,10 +13,7 @@ import sys
 import threading
 import time
 import warnings
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -33,236 +30,19 @@ from dream.redact import redact
 from dream.settings import Settings
 
 if TYPE_CHECKING:
-    import httpx
-
-# Our values in the chat-completions shape, and back. Pure; what a provider's answer means is read in `answers`.
-
-
-# Providers whose cache has to be asked for; elsewhere it works by itself, or the mark could be refused.
-_MARKED = ("anthropic/", "bedrock/", "vertex_ai/", "openrouter/")
-_CACHED = {"type": "ephemeral"}  # for five minutes: the rounds of one dream, not the next night
-
-
-def wire_messages(asked: Sequence[ChatMessage], model: str) -> list[dict[str, Any]]:
-    """Return messages as they are sent to `model`, with marks on what its provider's cache shall keep.
-
-    The system message is marked, and tools with it. The last message is from the second round on: a write costs a
-    quarter more, which only a conversation that goes on pays back.
-    """
-    sent = [_message(one) for one in asked]
-    if "claude" in model.lower() and model.lower().startswith((*_MARKED, "claude")):
-        if sent and sent[0]["role"] == "system":
-            sent[0] = _marked(sent[0])
-        if len(sent) > 1 and any(one["role"] == "assistant" for one in sent):
-            sent[-1] = _marked(sent[-1])
-    return sent
-
-
-def _marked(message: dict[str, Any]) -> dict[str, Any]:
-    if not message["content"]:  # an empty block is refused
-        return message
-    if message["role"] == "tool":  # LiteLLM reads it here, and puts it on the result's block
-        return message | {"cache_control": _CACHED}
-    return message | {"content": [{"type": "text", "text": message["content"], "cache_control": _CACHED}]}
-
-
-def _message(message: ChatMessage) -> dict[str, Any]:
-    # Content is "" and never null beside tool calls: templates of local servers fail on null.
-    sent: dict[str, Any] = {"role": message.role, "content": message.content}
-    if message.tool_calls:
-        sent["tool_calls"] = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.name, "arguments": json.dumps(dict(call.arguments), ensure_ascii=False)},
-            }
-            for call in message.tool_calls
-        ]
-    if message.tool_call_id is not None:
-        sent["tool_call_id"] = message.tool_call_id
-    return sent
-
-
-def wire_tool(one: Tool) -> dict[str, Any]:
-    """Return a tool as it is offered."""
-    function = {"name": one.name, "description": one.description, "parameters": dict(one.parameters)}
-    return {"type": "function", "function": function}
-
-
-def raw_answer(choice: Any) -> RawAnswer:
-    """Take what we read of a response's choice."""
-    message = choice.message
-    own = getattr(message, "provider_specific_fields", None) or {}
-    native = (getattr(choice, "provider_specific_fields", None) or {}).get("native_finish_reason")
-    content = message.content
-    return RawAnswer(
-        content=content if isinstance(content, str) else None,
-        calls=tuple(RawCall(c.id, c.function.name, c.function.arguments) for c in message.tool_calls or ()),
-        refusal=own.get("refusal") or getattr(message, "refusal", None),
-        finish=choice.finish_reason,
-        native_finish=native if isinstance(native, str) else None,
-    )
-
-
-def read_usage(response: Any) -> Usage:
-    """Take the tokens of a response; zeros where the provider didn't say."""
-    told = getattr(response, "usage", None)
-    details = getattr(told, "prompt_tokens_details", None)
-    return Usage(
-        calls=1,
-        input_tokens=_whole(getattr(told, "prompt_tokens", 0)),
-        output_tokens=_whole(getattr(told, "completion_tokens", 0)),
-        cached_tokens=_whole(getattr(details, "cached_tokens", 0)),
-    )
-
-
-def _whole(value: object) -> int:
-    return max(0, value) if isinstance(value, int) else 0
-
-
-# What leaves this machine holds no secret, wherever in a prompt it stands: a memory file, a tool's answer, a call.
-
-
-def shielded(messages: Sequence[ChatMessage], patterns: Sequence[str]) -> list[ChatMessage]:
-    """Return `messages` with a mark in the place of each secret; `patterns` are those of the settings."""
-    known = tuple(patterns)
-    return [
-        replace(
-            message,
-            content=_redacted(message.content, known),
-            tool_calls=tuple(_call(call, known) for call in message.tool_calls),
-        )
-        for message in messages
-    ]
-
-
-def _call(call: ToolCall, patterns: tuple[str, ...]) -> ToolCall:
-    arguments = _value(dict(call.arguments), patterns)
-    return replace(call, arguments=arguments if isinstance(arguments, Mapping) else {})
-
-
-def _value(value: Json, patterns: tuple[str, ...]) -> Json:
-    if isinstance(value, str):
-        return _redacted(value, patterns)
-    if isinstance(value, list):
-        return [_value(one, patterns) for one in value]
-    if isinstance(value, dict):
-        return {name: _value(one, patterns) for name, one in value.items()}
-    return value
-
-
-@lru_cache(maxsize=64)
-def _redacted(text: str, patterns: tuple[str, ...]) -> str:
-    return redact(text, patterns)[0]
-
-
-# The wire of a model call, watched: an answer is bounded while it is read, and nothing is sent on to another host.
-#
-# LiteLLM makes HTTP clients of its own, of several kinds, that follow redirects and read whatever comes. All of them
-# end in httpx's transport, so the watch sits there; it looks at requests that are made within `watched` and at no
-# others: what an agent in the same process sends is none of its business.
-
-
-MAX_ANSWER_BYTES = 8_000_000  # of one answer: a million characters, each escaped, is the most that is read of it
-_WATCH: ContextVar[Watch | None] = ContextVar("dream_watch", default=None)
-
-
-class Watch:
-    """What one call may receive, `most` bytes; and why it was ended, if it was."""
-
-    def __init__(self, most: int = MAX_ANSWER_BYTES) -> None:
-        self.most = most
-        self.too_large = False
-        self.elsewhere = ""  # the address of another host that the answer sends us on to
-        self.given_up = False  # nobody waits for the answer any more
-
-
-@contextmanager
-def watched(watch: Watch) -> Iterator[None]:
-    """Watch the requests that this thread makes inside."""
-    token = _WATCH.set(watch)
-    try:
-        yield
-    finally:
-        _WATCH.reset(token)
-
-
-def install() -> None:
-    """Put the watch into httpx, once in a process; not safe to be called by two threads at the same time."""
-    import httpx
-
-    transport: Any = httpx.HTTPTransport
-    if not getattr(transport.handle_request, "watched_by_dream", False):
-        transport.handle_request = _watching(transport.handle_request)
-
-
-def _watching(plain: Callable[[Any, httpx.Request], httpx.Response]) -> Callable[[Any, httpx.Request], httpx.Response]:
-    import httpx
-
-    bounded = _bounded()
-
-    def handle_request(self: Any, request: httpx.Request) -> httpx.Response:
-        watch = _WATCH.get()
-        if watch is None:
-            return plain(self, request)
-        request.headers["Accept-Encoding"] = "identity"  # so that what is read is what was sent
-        response = plain(self, request)
-        if response.has_redirect_location and not _stays(request.url, response.headers["Location"]):
-            watch.elsewhere = str(request.url.join(response.headers["Location"]).copy_with(query=None))
-            response.close()
-            raise httpx.ReadError("ended by dream: redirected to another host")
-        packed = response.headers.get("Content-Encoding", "identity").lower() in ("gzip", "x-gzip", "deflate")
-        if packed:
-            del response.headers["Content-Encoding"]
-        response.stream = bounded(response.stream, watch, packed)
-        return response
-
-    handle_request.watched_by_dream = True  # type: ignore[attr-defined]
-    return handle_request
-
-
-def _bounded() -> Callable[[Any, Watch, bool], httpx.SyncByteStream]:
-    import httpx
-
-    class Bounded(httpx.SyncByteStream):
-        """The bytes of an answer, unpacked if need be, until they are too many or nobody waits for them."""
-
-        def __init__(self, stream: Any, watch: Watch, packed: bool) -> None:
-            self._stream, self._watch = stream, watch
-            self._unpacking = zlib.decompressobj(wbits=47) if packed else None  # gzip or zlib, as it turns out
-
-        def __iter__(self) -> Iterator[bytes]:
-            left = self._watch.most
-            for chunk in self._stream:
-                piece = self._unpacking.decompress(chunk, left + 1) if self._unpacking else chunk
-                left -= len(piece)
-                if left < 0 or self._watch.given_up:
-                    self._watch.too_large = left < 0
-                    raise httpx.ReadError("ended by dream: more than is read of an answer")
-                yield piece
-
-        def close(self) -> None:
-            self._stream.close()
-
-    return Bounded
-
-
-def _stays(asked: Any, location: str) -> bool:
-    """Tell whether a redirect leads to the same server, or to its encrypted door."""
-    target = asked.join(location)
-    if target.host != asked.host:
-        return False
-    upgraded = (asked.scheme, target.scheme) == ("http", "https") and asked.port is None and target.port is None
-    return upgraded or (target.scheme, target.port) == (asked.scheme, asked.port)
-
+    from dream.llm.watch import Watch
 
 _T = TypeVar("_T")
 
+MAX_ANSWER_BYTES = 8_000_000  # of one answer: a million characters, each escaped, is the most that is read of it
 MAX_ANSWER_CHARS = 1_000_000  # an answer above this is not one: no max_output_tokens in use comes near it
 FAR_ABOVE = 4  # times the tokens that were allowed: tokenizers differ by less than that
 GRACE = 1.0  # seconds after `timeout` in which LiteLLM's own time-out may still speak
 
 _SCHEMA_REFUSED = re.compile(r"response_?format|json_?schema|structured|grammar", re.IGNORECASE)
+# Providers whose cache has to be asked for; elsewhere it works by itself, or the mark could be refused.
+_MARKED = ("anthropic/", "bedrock/", "vertex_ai/", "openrouter/")
+_CACHED = {"type": "ephemeral"}  # for five minutes: the rounds of one dream, not the next night
 
 # What LiteLLM imports at its first call otherwise: 460 modules more.
 _LATER = ("openai.resources.chat", "litellm._service_logger")
@@ -374,10 +154,10 @@ class LiteLLMModel:
 
     def _once(self, messages: Sequence[ChatMessage], tools: Sequence[Tool], room: int) -> Completion:
         response = self._call(self._request(messages, tools, room))
-        usage = self._priced(read_usage(response), response)
+        usage = self._priced(_usage(response), response)
         if response is None or not response.choices:
             raise self._unusable("answered without a choice", usage)
-        raw = raw_answer(response.choices[0])
+        raw = _raw_answer(response.choices[0])
         said = [raw.content or "", *(str(call.arguments or "") for call in raw.calls)]
         if not usage.input_tokens and not usage.output_tokens:
             usage = self._counted(messages, tools, raw)
@@ -404,7 +184,7 @@ class LiteLLMModel:
     def _request(self, messages: Sequence[ChatMessage], tools: Sequence[Tool], room: int) -> dict[str, Any]:
         request: dict[str, Any] = {
             "model": self._name,
-            "messages": wire_messages(messages, self._name),
+            "messages": _wire_messages(messages, self._name),
             "max_tokens": room,
             "timeout": self._settings.timeout,
             "max_retries": 0,  # LiteLLM's and the SDK's retries multiply, and repeat what can't succeed
@@ -415,7 +195,7 @@ class LiteLLMModel:
             named = {"name": "answer", "strict": True, "schema": dict(self._schema)}
             request["response_format"] = {"type": "json_schema", "json_schema": named}
         if tools:
-            request["tools"] = [wire_tool(tool) for tool in tools]
+            request["tools"] = [_wire_tool(tool) for tool in tools]
         if self._api_base:
             request["api_base"] = self._api_base
         if self._api_key:
@@ -434,6 +214,8 @@ class LiteLLMModel:
         litellm = _litellm()
         import httpx
         import openai
+
+        from dream.llm.watch import Watch
 
         watch = Watch(most)
         try:
@@ -482,6 +264,125 @@ class LiteLLMModel:
         return self._priced(Usage(1, prompt_tokens(self, messages, tools), self.count(answered)))
 
 
+def shielded(messages: Sequence[ChatMessage], patterns: Sequence[str]) -> list[ChatMessage]:
+    """Return `messages` with a mark in the place of each secret; `patterns` are those of the settings.
+
+    What leaves this machine holds no secret, wherever it stands: in a memory file, in a tool's answer, in a call.
+    """
+    known = tuple(patterns)
+    return [
+        replace(
+            message,
+            content=_redacted(message.content, known),
+            tool_calls=tuple(_call(call, known) for call in message.tool_calls),
+        )
+        for message in messages
+    ]
+
+
+def _call(call: ToolCall, patterns: tuple[str, ...]) -> ToolCall:
+    arguments = _value(dict(call.arguments), patterns)
+    return replace(call, arguments=arguments if isinstance(arguments, Mapping) else {})
+
+
+def _value(value: Json, patterns: tuple[str, ...]) -> Json:
+    if isinstance(value, str):
+        return _redacted(value, patterns)
+    if isinstance(value, list):
+        return [_value(one, patterns) for one in value]
+    if isinstance(value, dict):
+        return {name: _value(one, patterns) for name, one in value.items()}
+    return value
+
+
+@lru_cache(maxsize=64)
+def _redacted(text: str, patterns: tuple[str, ...]) -> str:
+    return redact(text, patterns)[0]
+
+
+# Our values in the chat-completions shape, and back; what a provider's answer means is read in `answers`.
+
+
+def _wire_messages(asked: Sequence[ChatMessage], model: str) -> list[dict[str, Any]]:
+    """Return messages as they are sent to `model`, with marks on what its provider's cache shall keep.
+
+    The system message is marked, and tools with it. The last message is from the second round on: a write costs a
+    quarter more, which only a conversation that goes on pays back.
+    """
+    sent = [_message(one) for one in asked]
+    if "claude" in model.lower() and model.lower().startswith((*_MARKED, "claude")):
+        if sent and sent[0]["role"] == "system":
+            sent[0] = _marked(sent[0])
+        if len(sent) > 1 and any(one["role"] == "assistant" for one in sent):
+            sent[-1] = _marked(sent[-1])
+    return sent
+
+
+def _marked(message: dict[str, Any]) -> dict[str, Any]:
+    if not message["content"]:  # an empty block is refused
+        return message
+    if message["role"] == "tool":  # LiteLLM reads it here, and puts it on the result's block
+        return message | {"cache_control": _CACHED}
+    return message | {"content": [{"type": "text", "text": message["content"], "cache_control": _CACHED}]}
+
+
+def _message(message: ChatMessage) -> dict[str, Any]:
+    # Content is "" and never null beside tool calls: templates of local servers fail on null.
+    sent: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.tool_calls:
+        sent["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": json.dumps(dict(call.arguments), ensure_ascii=False)},
+            }
+            for call in message.tool_calls
+        ]
+    if message.tool_call_id is not None:
+        sent["tool_call_id"] = message.tool_call_id
+    return sent
+
+
+def _wire_tool(one: Tool) -> dict[str, Any]:
+    """Return a tool as it is offered."""
+    function = {"name": one.name, "description": one.description, "parameters": dict(one.parameters)}
+    return {"type": "function", "function": function}
+
+
+def _raw_answer(choice: Any) -> RawAnswer:
+    """Take what we read of a response's choice."""
+    message = choice.message
+    own = getattr(message, "provider_specific_fields", None) or {}
+    native = (getattr(choice, "provider_specific_fields", None) or {}).get("native_finish_reason")
+    content = message.content
+    return RawAnswer(
+        content=content if isinstance(content, str) else None,
+        calls=tuple(RawCall(c.id, c.function.name, c.function.arguments) for c in message.tool_calls or ()),
+        refusal=own.get("refusal") or getattr(message, "refusal", None),
+        finish=choice.finish_reason,
+        native_finish=native if isinstance(native, str) else None,
+    )
+
+
+def _usage(response: Any) -> Usage:
+    """Take the tokens of a response; zeros where the provider didn't say."""
+    told = getattr(response, "usage", None)
+    details = getattr(told, "prompt_tokens_details", None)
+    return Usage(
+        calls=1,
+        input_tokens=_whole(getattr(told, "prompt_tokens", 0)),
+        output_tokens=_whole(getattr(told, "completion_tokens", 0)),
+        cached_tokens=_whole(getattr(details, "cached_tokens", 0)),
+    )
+
+
+def _whole(value: object) -> int:
+    return max(0, value) if isinstance(value, int) else 0
+
+
+# LiteLLM itself: imported once, called within a time-out.
+
+
 def _answered(litellm: Any, request: dict[str, Any], *, streamed: bool) -> Any:
     """Make the request; a streamed answer is put together again, and is None where nothing came to its end."""
     if not streamed:
@@ -494,6 +395,8 @@ def _answered(litellm: Any, request: dict[str, Any], *, streamed: bool) -> Any:
 
 def _within(seconds: float, work: Callable[[], _T], watch: Watch) -> _T:
     """Run `work` and wait at most `seconds` for it: a server that sends a byte now and then passes any other limit."""
+    from dream.llm.watch import watched
+
     future: concurrent.futures.Future[_T] = concurrent.futures.Future()
 
     def run() -> None:
@@ -551,10 +454,12 @@ def _imported() -> Any:
     with _models_built_when_used():
         import litellm
 
+        from dream.llm import watch
+
         for name in _LATER:
             with contextlib.suppress(ImportError):  # of another version
                 importlib.import_module(name)
     litellm.suppress_debug_info = True  # it prints advice on stdout otherwise
     litellm.disable_hf_tokenizer_download = True  # 24 s of retries for names such as llama-2
-    install()
+    watch.install()
     return litellm

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 
 from dream.errors import ModelError, ModelUnavailable, PromptTooLong, SpendingLimit
@@ -14,8 +14,12 @@ from dream.llm.tokens import Card, card
 from dream.models import Usage
 from dream.settings import Settings
 
+FREE = "embedded"  # the model whose tokens nobody pays for; a bound against bills leaves them out
+PAID = "paid"  # all others
+LEAST_ANSWER = 256  # tokens; with less room than this nothing of use could be said
+MESSAGE_TOKENS = 4  # what the chat format adds to each message: role and marks
 _DEFAULTS = Settings()
-FREE = "embedded"  # the model whose tokens nobody pays for
+
 Book = Callable[[str, Usage, datetime], None]
 
 
@@ -54,11 +58,9 @@ class Meter:
         self._lock = threading.Lock()
         self._records: list[tuple[str, Usage]] = []
         self._open: set[Reservation] = set()
-        today = spent_today or Usage()
-        self._run_tokens, self._run_usd = 0, 0.0
-        self._run_free, self._day_free = 0, 0  # tokens of the free model among them: a bill's bound leaves them out
         self._day = self._today()
-        self._day_tokens, self._day_usd = today.tokens, today.cost_usd or 0.0
+        self._run = {FREE: Usage(), PAID: Usage()}
+        self._of_day = {FREE: Usage(), PAID: _known(spent_today or Usage())}
 
     @property
     def usage(self) -> Usage:
@@ -98,13 +100,9 @@ class Meter:
             self._turn_day()
             self._open.discard(held)
             self._records.append((held.model, usage))
-            self._run_tokens += usage.tokens
-            self._day_tokens += usage.tokens
-            if held.model == FREE:
-                self._run_free += usage.tokens
-                self._day_free += usage.tokens
-            self._run_usd += usage.cost_usd or 0.0
-            self._day_usd += usage.cost_usd or 0.0
+            kind = FREE if held.model == FREE else PAID
+            self._run[kind] += _known(usage)
+            self._of_day[kind] += _known(usage)
         if self._book is not None:  # not under the lock: it waits for the disk, and other calls need not
             self._book(held.model, usage, self._now())
 
@@ -116,18 +114,20 @@ class Meter:
     def _check(self, model: str, held: Reservation) -> None:
         tokens = held.tokens + sum(other.tokens for other in self._open)
         usd = held.usd + sum(other.usd for other in self._open)
-        run_free, day_free = (0, 0) if model == FREE else (self._run_free, self._day_free)
+        run, day = self._run[PAID], self._of_day[PAID]
+        if model == FREE:
+            run, day = run + self._run[FREE], day + self._of_day[FREE]
         for setting, what, used, more in (
             ("max_call_tokens", "call", 0, held.tokens),
-            ("max_run_tokens", "run", self._run_tokens - run_free, tokens),
-            ("max_day_tokens", "day", self._day_tokens - day_free, tokens),
+            ("max_run_tokens", "run", run.tokens, tokens),
+            ("max_day_tokens", "day", day.tokens, tokens),
         ):
             bound = self.bound(setting, model)
             if bound and used + more > bound:
                 raise SpendingLimit(_sentence(setting, what, f"{used:,}", f"{more:,}", f"{bound:,.0f} tokens"))
         for setting, what, spent, cost in (
-            ("max_run_usd", "run", self._run_usd, usd),
-            ("max_day_usd", "day", self._day_usd, usd),
+            ("max_run_usd", "run", run.cost_usd or 0.0, usd),
+            ("max_day_usd", "day", day.cost_usd or 0.0, usd),
         ):
             bound = self.bound(setting, model)
             if bound and cost and spent + cost > bound:
@@ -141,25 +141,10 @@ class Meter:
     def _turn_day(self) -> None:
         today = self._today()
         if today != self._day:
-            self._day, self._day_tokens, self._day_free, self._day_usd = today, 0, 0, 0.0
+            self._day, self._of_day = today, {FREE: Usage(), PAID: Usage()}
 
     def _today(self) -> date:
         return self._now().astimezone(self._settings.zone()).date()
-
-
-def _sentence(setting: str, what: str, used: str, more: str, bound: str) -> str:
-    begun = "" if what == "call" else f"{used} used in this {what}, "
-    return (
-        f"Stopped before a model call: {begun}up to {more} more for the call, and {setting} allows {bound} a {what}; "
-        f"raise {setting} (0 is no bound) or go on later."
-    )
-
-
-# The wrapper that every model goes through: spending is checked, usage recorded, fallbacks are tried in order.
-
-
-LEAST_ANSWER = 256  # tokens; with less room than this nothing of use could be said
-MESSAGE_TOKENS = 4  # what the chat format adds to each message: role and marks
 
 
 class MeteredModel:
@@ -224,6 +209,15 @@ class MeteredModel:
             self._meter.release(held)
 
 
+def prompt_tokens(model: Model, messages: Sequence[ChatMessage], tools: Sequence[Tool] = ()) -> int:
+    """Count the whole prompt as `model` will read it: every message, every tool call, every tool's schema."""
+    texts = [message.content for message in messages]
+    for message in messages:
+        texts += [call.name + json.dumps(dict(call.arguments), ensure_ascii=False) for call in message.tool_calls]
+    texts += [tool.name + tool.description + json.dumps(dict(tool.parameters)) for tool in tools]
+    return sum(model.count(text) for text in texts) + MESSAGE_TOKENS * (len(messages) + len(tools) + 1)
+
+
 def _room(model: Model, prompt: int, wanted: int) -> int:
     """Return the tokens that are left for the answer; servers refuse a sum above the window, or cut the prompt."""
     room = min(wanted, model.window - prompt)
@@ -235,10 +229,14 @@ def _room(model: Model, prompt: int, wanted: int) -> int:
     return room
 
 
-def prompt_tokens(model: Model, messages: Sequence[ChatMessage], tools: Sequence[Tool] = ()) -> int:
-    """Count the whole prompt as `model` will read it: every message, every tool call, every tool's schema."""
-    texts = [message.content for message in messages]
-    for message in messages:
-        texts += [call.name + json.dumps(dict(call.arguments), ensure_ascii=False) for call in message.tool_calls]
-    texts += [tool.name + tool.description + json.dumps(dict(tool.parameters)) for tool in tools]
-    return sum(model.count(text) for text in texts) + MESSAGE_TOKENS * (len(messages) + len(tools) + 1)
+def _known(usage: Usage) -> Usage:
+    """Return `usage` with a price that is not known as none, so that the others can be summed up."""
+    return replace(usage, cost_usd=usage.cost_usd or 0.0)
+
+
+def _sentence(setting: str, what: str, used: str, more: str, bound: str) -> str:
+    begun = "" if what == "call" else f"{used} used in this {what}, "
+    return (
+        f"Stopped before a model call: {begun}up to {more} more for the call, and {setting} allows {bound} a {what}; "
+        f"raise {setting} (0 is no bound) or go on later."
+    )

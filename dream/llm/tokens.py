@@ -1,4 +1,4 @@
-"""How many tokens a text is, off-line and without surprises.
+"""How many tokens a text is, off-line and without surprises; and what a model's window and price are.
 
 Two counts, because loading a tokenizer costs about 0.3 s and 90 MB once a process:
 
@@ -13,6 +13,9 @@ Both are never 0 for text that is not empty, never an error, and treat `<|endoft
 The tokenizer files are those that LiteLLM ships; they are found without importing LiteLLM and parsed here, because
 tiktoken's own loader would download them. OpenAI's newer models use o200k; for all others the older cl100k stands
 in: it is within a tenth of Claude's on every script measured, where o200k is up to four times too low.
+
+`card(model)` is read straight from the list that LiteLLM ships, too: importing LiteLLM for it would cost seconds, and
+a command that only plans a call must not. A model that is not in the list is simply not known.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ from dream.models import Usage
 
 # Longer pieces overflow the stack of tiktoken's regular expressions (a million blanks do); shorter ones cost time.
 PIECE_CHARS = 20_000
-
+UNKNOWN_WINDOW = 32_768  # tokens; what nearly every model of the last years has at least
 # File names (the SHA-1 of the address they come from) and split patterns as in tiktoken_ext/openai_public.py, MIT.
 _FILES = {
     "o200k": "fb374d419588a4632f3f557e76b4b70aebbca790",
@@ -85,10 +88,6 @@ _TO_CLASSES = bytes(_CLASS_OF.get(byte, ord("x")) for byte in range(256))
 _FOLLOWING = bytes(range(0x80, 0xC0))  # of a character of several bytes
 
 
-class _Encoder(Protocol):
-    def encode_ordinary(self, text: str) -> list[int]: ...
-
-
 def estimate(text: str) -> int:
     """Estimate the tokens of `text`, whichever model reads it."""
     if not text:
@@ -112,62 +111,6 @@ def count(text: str, model: str | None = None) -> int:
     return max(1, sum(_count_piece(encoder, piece) for piece in _pieces(text)))
 
 
-def tokenizer_of(model: str) -> str:
-    """Name the tokenizer that stands for `model`: `o200k` or `cl100k`."""
-    return "o200k" if model.rsplit("/", 1)[-1].lower().startswith(_O200K_MODELS) else "cl100k"
-
-
-def _count_piece(encoder: _Encoder, piece: str) -> int:
-    try:
-        return len(encoder.encode_ordinary(piece))
-    except ValueError:  # its regular expression gave up
-        return estimate(piece)
-
-
-def _pieces(text: str) -> Iterator[str]:
-    """Cut `text` so that memory stays flat and no piece can overflow; each cut costs at most a token or two."""
-    for start in range(0, len(text), PIECE_CHARS):
-        # A lone surrogate can't be encoded; the mark in its place costs about as much.
-        yield text[start : start + PIECE_CHARS].encode("utf-8", "replace").decode("utf-8")
-
-
-@functools.cache
-def _encoder(name: str) -> _Encoder | None:
-    """Load a tokenizer once, or None where LiteLLM's files or tiktoken are not there or not as expected."""
-    path = _tokenizer_folder() / _FILES[name]
-    try:
-        ranks = _ranks(path.read_bytes())
-        import tiktoken
-    except (OSError, ValueError, binascii.Error, ImportError):
-        return None
-    return tiktoken.Encoding(name, pat_str=_PATTERNS[name], mergeable_ranks=ranks, special_tokens={})
-
-
-def _ranks(data: bytes) -> dict[bytes, int]:
-    return {
-        base64.b64decode(token): int(rank) for token, _, rank in (line.partition(b" ") for line in data.splitlines())
-    }
-
-
-def _tokenizer_folder() -> Path:
-    return litellm_folder() / "litellm_core_utils" / "tokenizers"
-
-
-def litellm_folder() -> Path:
-    """Say where LiteLLM is installed, without importing it; a folder that isn't there if it is not."""
-    spec = importlib.util.find_spec("litellm")
-    return Path(spec.origin).parent if spec is not None and spec.origin else Path("/nonexistent")
-
-
-# What LiteLLM's list of models says of a model: window, longest answer, price.
-#
-# Read straight from the list that LiteLLM ships, because importing LiteLLM for it would cost 2 s and a command that
-# only plans a call must not. A model that is not in the list is simply not known.
-
-
-UNKNOWN_WINDOW = 32_768  # tokens; what nearly every model of the last years has at least
-
-
 @dataclass(frozen=True, slots=True)
 class Card:
     """One model's figures: tokens, and US dollars a token. None is not known."""
@@ -188,19 +131,63 @@ class Card:
         return fresh * self.input_usd + cached * cached_usd + usage.output_tokens * self.output_usd
 
 
-FREE = Card(input_usd=0.0, output_usd=0.0)
-
-
 def card(model: str) -> Card:
     """Look `model` up by its whole name, then without its provider; an empty card where it is not listed."""
     if model == "embedded":
-        return FREE
+        return Card(input_usd=0.0, output_usd=0.0)
     listed = _list()
     for name in (model, model.partition("/")[2], model.rpartition("/")[2]):
         found = listed.get(name)
         if name and isinstance(found, Mapping):
             return _card(found)
     return Card()
+
+
+def tokenizer_of(model: str) -> str:
+    """Name the tokenizer that stands for `model`: `o200k` or `cl100k`."""
+    return "o200k" if model.rsplit("/", 1)[-1].lower().startswith(_O200K_MODELS) else "cl100k"
+
+
+def litellm_folder() -> Path:
+    """Say where LiteLLM is installed, without importing it; a folder that isn't there if it is not."""
+    spec = importlib.util.find_spec("litellm")
+    return Path(spec.origin).parent if spec is not None and spec.origin else Path("/nonexistent")
+
+
+class _Encoder(Protocol):
+    def encode_ordinary(self, text: str) -> list[int]: ...
+
+
+@functools.cache
+def _encoder(name: str) -> _Encoder | None:
+    """Load a tokenizer once, or None where LiteLLM's files or tiktoken are not there or not as expected."""
+    path = litellm_folder() / "litellm_core_utils" / "tokenizers" / _FILES[name]
+    try:
+        ranks = _ranks(path.read_bytes())
+        import tiktoken
+    except (OSError, ValueError, binascii.Error, ImportError):
+        return None
+    return tiktoken.Encoding(name, pat_str=_PATTERNS[name], mergeable_ranks=ranks, special_tokens={})
+
+
+def _ranks(data: bytes) -> dict[bytes, int]:
+    return {
+        base64.b64decode(token): int(rank) for token, _, rank in (line.partition(b" ") for line in data.splitlines())
+    }
+
+
+def _count_piece(encoder: _Encoder, piece: str) -> int:
+    try:
+        return len(encoder.encode_ordinary(piece))
+    except ValueError:  # its regular expression gave up
+        return estimate(piece)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Cut `text` so that memory stays flat and no piece can overflow; each cut costs at most a token or two."""
+    for start in range(0, len(text), PIECE_CHARS):
+        # A lone surrogate can't be encoded; the mark in its place costs about as much.
+        yield text[start : start + PIECE_CHARS].encode("utf-8", "replace").decode("utf-8")
 
 
 def _card(row: Mapping[str, Any]) -> Card:

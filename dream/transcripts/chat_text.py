@@ -88,7 +88,7 @@ def _form_of(lines: Sequence[str]) -> re.Pattern[str] | None:
 
 
 def _is_talk(lines: Sequence[str], who: Sequence[str]) -> bool:
-    """Say whether people talk: a few names in turns, that nearly all of the text stands behind."""
+    """Return whether people talk: a few names in turns, that nearly all of the text stands behind."""
     others = sum(1 for line in lines if line.strip() and _day(line) is None) - len(who)
     turns = sum(one != other for one, other in pairwise(who))
     few = 2 <= len(set(who)) <= min(MOST_PEOPLE, len(who) // 2)

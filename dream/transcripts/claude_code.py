@@ -60,7 +60,7 @@ def read(source: Source, options: Options) -> Iterator[Pair]:
 
 
 def _left_out(row: Json) -> bool:
-    """Say whether a row is not a person's or the model's: meta rows, compaction summaries, the harness's answers."""
+    """Return whether a row is not a person's or the model's: meta rows, compaction summaries, the harness's answers."""
     if any(row.get(mark) is True for mark in ("isMeta", "isCompactSummary", "isApiErrorMessage")):
         return True
     return parts.table(row, "message").get("model") == "<synthetic>"

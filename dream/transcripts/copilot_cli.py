@@ -67,7 +67,7 @@ def _messages(row: Json, data: Json, turns: Turns, prompts: set[str]) -> Iterato
 
 
 def _is_new(prompt: object, where: str, prompts: set[str]) -> bool:
-    """Note where a prompt of this turn stands; say whether it did not stand in the other place."""
+    """Note where a prompt of this turn stands; return whether it is not in the other place."""
     other = f"{'hooked' if where == 'said' else 'said'} {prompt}"
     if other in prompts:
         prompts.remove(other)

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import codecs
-import errno
 import glob
-import io
 import os
 import re
-import stat
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from fnmatch import translate
-from itertools import islice
 from pathlib import Path
-from typing import IO
 
 from dream.errors import NoTranscript, TranscriptError
 from dream.models import Diagnostic, Report, Unheard
@@ -27,7 +21,6 @@ from dream.transcripts import (
     clean,
     codex,
     copilot_cli,
-    databases,
     gemini_cli,
     hermes,
     letta_code,
@@ -40,232 +33,9 @@ from dream.transcripts import (
     times,
     trajectory,
 )
-from dream.transcripts import records as parsing
-from dream.transcripts import records as scanning
 from dream.transcripts.parts import Json
-from dream.transcripts.records import CHUNK
-from dream.transcripts.source import HEAD_BYTES, HEAD_RECORDS, Carried, Head, Pair, Reader, Shape, Source
-from dream.transcripts.turns import Options, Tally
-
-# Tell what a file is from how it begins.
-
-
-_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-
-
-def open_source(path: Path, report: Report) -> Source:
-    """Look at the file at `path`. Raises TranscriptError if it is missing, unreadable, empty or binary."""
-    try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise TranscriptError(f"{path} is not a file; name a transcript or a directory of them.")
-        with path.open("rb") as file:
-            start = file.read(HEAD_BYTES)
-    except (FileNotFoundError, NotADirectoryError):
-        raise TranscriptError(f"{path} does not exist; check the path.") from None
-    except OSError as error:
-        reason = errno.errorcode.get(error.errno or 0, "") and error.strerror
-        raise TranscriptError(f"{path} cannot be read ({reason}); check its permissions.") from error
-    except ValueError:
-        raise TranscriptError(f"{str(path)!r} is no path: it holds a NUL character.") from None
-    if start.startswith(b"PK\x03\x04"):
-        return Source(path, "zip", "utf-8", 0, report)
-    if start.startswith(b"SQLite format 3\0"):
-        return Source(path, "sqlite", "utf-8", 0, report)
-    encoding, skip = _encoding(start)
-    told = start[skip:].decode(encoding, "replace").encode("utf-8", "replace") if encoding != "utf-8" else start[skip:]
-    if not told.strip(b" \t\r\n\x00") and len(start) < HEAD_BYTES:
-        raise NoTranscript(f"{path} is empty; there is nothing to read in it.")
-    if b"\0" in told and not _is_object(told.lstrip().partition(b"\n")[0]):
-        raise NoTranscript(f"{path} is a binary file, not a transcript; name a JSON, JSONL or text file.")
-    source = Source(path, "text", encoding, skip, report)
-    return replace(source, shape=_shape(source))
-
-
-def read_head(source: Source) -> Head:
-    """Read as much of `source` as tells its format. What is broken there is reported when it is read in earnest."""
-    quiet = replace(source, report=_unheard, carried=Carried())
-    with source.open() as file:
-        start = file.read(HEAD_BYTES)
-    if source.shape == "sqlite":
-        return Head(source.shape, start, names=databases.tables(source.path))
-    if source.shape == "zip":
-        return Head(source.shape, start, names=_members(source.path))
-    if source.shape == "text":
-        return Head(source.shape, start)
-    records = tuple(record.value for record in islice(quiet.records(), HEAD_RECORDS))
-    header, lists = source.header()
-    return Head(source.shape, start, records, header, lists)
-
-
-def _unheard(diagnostic: Diagnostic) -> None:
-    """Report nothing."""
-
-
-def _members(path: Path) -> tuple[str, ...]:
-    import zipfile
-
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return tuple(archive.namelist())
-    except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:
-        raise TranscriptError(f"{path} is a zip file that cannot be read ({error}); download it again.") from error
-
-
-def _encoding(start: bytes) -> tuple[str, int]:
-    """Return the encoding and the length of the byte order mark; UTF-16 is also known by its NULs."""
-    for mark, encoding in _BOMS:
-        if start.startswith(mark):
-            return encoding, len(mark)
-    sample = start[:1024]
-    half = len(sample) // 2
-    odd, even = sample[1::2].count(0), sample[0::2].count(0)
-    if half > 1 and odd > 0.6 * half and even == 0:
-        return "utf-16-le", 0
-    if half > 1 and even > 0.6 * half and odd == 0:
-        return "utf-16-be", 0
-    return "utf-8", 0
-
-
-def _shape(source: Source) -> Shape:
-    """Tell the shape of a text file from its first bytes, and from whether anything follows a long first line."""
-    with source.open() as file:
-        start = file.read(HEAD_BYTES)
-        body = start.lstrip()
-        first, newline, rest = body.partition(b"\n")
-        if body.startswith(b"[") and body[1:].lstrip()[:1] in (b"{", b"[", b"]", b""):
-            return "array"
-        if not body.startswith(b"{"):
-            lines = start.split(b"\n", 50)[:50]
-            return "lines" if any(_is_object(line) for line in lines if line.lstrip().startswith(b"{")) else "text"
-        if newline and _unclosed(first) and not _is_object(first):
-            return "object"
-        alone = not rest.strip() and not _goes_on(file, bool(newline))
-    return "object" if alone and _holds_list(start) else "lines"
-
-
-def _goes_on(file: IO[bytes], newline: bool) -> bool:
-    """Say whether anything follows the first newline, which may have been passed already."""
-    while chunk := file.read(CHUNK):
-        rest = chunk if newline else chunk.partition(b"\n")[2]
-        newline = newline or b"\n" in chunk
-        if rest.strip():
-            return True
-    return False
-
-
-def _holds_list(start: bytes) -> bool:
-    return any(piece.name.endswith("[]") for piece in scanning.pieces(io.BytesIO(start)))
-
-
-def _unclosed(line: bytes) -> bool:
-    """Say whether a line is the first one of JSON written over many lines."""
-    return line.rstrip().endswith((b"{", b"[", b",", b":"))
-
-
-def _is_object(line: bytes) -> bool:
-    try:
-        parsing.record(line)
-    except parsing.Broken:
-        return False
-    return True
-
-
-# Find the transcript files under a directory or behind a glob.
-
-
-SUFFIXES = frozenset((".jsonl", ".ndjson", ".json", ".md", ".markdown", ".txt", ".zip", ".db", ".sqlite"))
-# Directories that hold no conversations of a person: ours, other people's code, sub-agents.
-_PASSED_OVER = frozenset(("node_modules", "__pycache__", "venv"))
-_SUBAGENTS = "subagents"
-# Memory, not conversation: dream and nanobot keep these in a workspace.
-_NOT_TRANSCRIPTS = frozenset(("SOUL.md", "USER.md", "MEMORY.md", "HISTORY.md", "AGENTS.md", "CLAUDE.md", "README.md"))
-
-
-def find(path: Path | str) -> list[Path]:
-    """Return the same as `names`, as paths."""
-    return [Path(name) for name in names(path)]
-
-
-def names(path: Path | str, *, subagents: bool = False) -> list[str]:
-    """Return the files under a directory, or behind a glob, that may be transcripts, sorted by path.
-
-    A file that is named itself is always one. Beneath a directory, hidden directories, sub-agents' (unless
-    `subagents`) and a workspace's own memory are passed over. Links to directories are not followed.
-    Raises TranscriptError when there is no such path, or no such file beneath it.
-    """
-    given = Path(path).expanduser()
-    named = [str(given)] if given.exists() else _matching(str(given))
-    if not named:
-        raise TranscriptError(f"{path} does not exist; check the path.")
-    directories = [one for one in named if _is_directory(one)]
-    found = named
-    if directories:
-        found = [*set(named).difference(directories)]
-        found += {file for one in directories for file in _beneath(one, subagents)}.difference(found)
-    if not found:
-        if not subagents and any(_beneath(one, True) for one in directories):
-            raise TranscriptError(
-                f"{path} holds no transcripts but sub-agents'; with the setting include_subagents they are read too."
-            )
-        raise TranscriptError(f"{path} holds no transcripts; name a file, or a directory that holds some.")
-    return sorted(found)
-
-
-def _matching(pattern: str) -> list[str]:
-    """Return what `glob.glob` does, in half its time where there is no `**`: each directory is listed once."""
-    if "**" in pattern or not Path(pattern).is_absolute():
-        return glob.glob(pattern, recursive=True)  # noqa: PTH207, a whole pattern
-    first, *parts = Path(pattern).parts
-    found = [first]
-    for number, part in enumerate(parts, start=1):
-        if not glob.has_magic(part):
-            found = [place for here in found if os.path.lexists(place := os.path.join(here, part))]  # noqa: PTH118
-            continue
-        match, inner = re.compile(translate(part)).match, number < len(parts)
-        found = [
-            entry.path
-            for here in found
-            for entry in _entries(here, hidden=part.startswith("."))
-            if match(entry.name) and (not inner or entry.is_dir())
-        ]
-    return found
-
-
-def _entries(directory: str, *, hidden: bool) -> list[os.DirEntry[str]]:
-    """List a directory, with or without what is hidden in it; one that can't be listed has nothing."""
-    try:
-        with os.scandir(directory) as found:
-            return [entry for entry in found if hidden or not entry.name.startswith(".")]
-    except OSError:
-        return []
-
-
-def _is_directory(name: str) -> bool:
-    """Tell whether to look beneath `name`; of thousands that are named like a transcript nobody asks the disk."""
-    return _suffix(name) not in SUFFIXES and os.path.isdir(name)  # noqa: PTH112
-
-
-def _suffix(name: str) -> str:
-    return name[name.rfind(".") :].lower()
-
-
-def _beneath(directory: str, subagents: bool) -> list[str]:
-    found = []
-    passed = _PASSED_OVER if subagents else _PASSED_OVER | {_SUBAGENTS}
-    for here, directories, names in os.walk(directory):
-        directories[:] = [name for name in directories if name not in passed and not name.startswith(".")]
-        memory = "MEMORY.md" in names or Path(here).name == "archive"
-        for name in names:
-            if _suffix(name) not in SUFFIXES or name.startswith(".") or name in _NOT_TRANSCRIPTS:
-                continue
-            if memory and (name == "history.jsonl" or name.endswith(".md")):
-                continue
-            found.append(f"{here}{os.sep}{name}")
-    return found
-
-
-# All formats, the choice among them by content, and `read`.
-
+from dream.transcripts.source import HEAD_RECORDS, Pair, Reader, Source, ignore, open_source, read_head
+from dream.transcripts.turns import Carried, Options, Tally
 
 # In the order in which they are tried: from the most particular to the most general.
 _READERS: tuple[Reader, ...] = (
@@ -276,7 +46,6 @@ _READERS: tuple[Reader, ...] = (
 )
 FORMATS: dict[str, Reader] = {reader.name: reader for reader in _READERS}
 
-
 # These don't record every call of a tool, or the extra has paired calls and results already.
 _UNPAIRED = {"openai", "chatgpt", "text", "nanobot", *(reader.name for reader in trajectory.FOREIGN)}
 UNHEARD = (
@@ -284,13 +53,20 @@ UNHEARD = (
     "that dream does not know yet."
 )
 
+SUFFIXES = frozenset((".jsonl", ".ndjson", ".json", ".md", ".markdown", ".txt", ".zip", ".db", ".sqlite"))
+# Directories that hold no conversations of a person: ours, other people's code, sub-agents.
+_PASSED_OVER = frozenset(("node_modules", "__pycache__", "venv"))
+_SUBAGENTS = "subagents"
+# Memory, not conversation: dream and nanobot keep these in a workspace.
+_NOT_TRANSCRIPTS = frozenset(("SOUL.md", "USER.md", "MEMORY.md", "HISTORY.md", "AGENTS.md", "CLAUDE.md", "README.md"))
 
-class Unlike(ValueError):  # noqa: N818, what a file is
+LOOK_BYTES = 1 << 16  # at the end, and at the beginning where no time stands there
+_NAMES = rb"timestamp|captured_at|created_?at|updated_?at|last_?updated|(?:create|update)_time|datetime|date|time|ts"
+_TIME = re.compile(rb'"(?:' + _NAMES + rb')"\s*:\s*("[^"\\]{8,40}"|\d{9,20}(?:\.\d+)?)', re.IGNORECASE)
+
+
+class FormatChanged(ValueError):  # noqa: N818, what a file is
     """A file that is no longer in the format that it was in when `carried` was there."""
-
-
-def _nobody(diagnostic: Diagnostic) -> None:
-    """Nobody wants to know what can't be used."""
 
 
 def read(
@@ -298,7 +74,7 @@ def read(
     *,
     format: str | None = None,  # noqa: A002, the word of the command line
     zone: tzinfo | None = None,
-    report: Report = _nobody,
+    report: Report = ignore,
     tool_result_chars: int = 2_000,
     include_subagents: bool = False,
     carried: Carried | None = None,
@@ -338,6 +114,54 @@ def recognise(source: Source) -> Reader:
     raise NoTranscript(f"{source.path} is in no format that is known; name one with --format ({formats}).")
 
 
+def names(path: Path | str, *, subagents: bool = False) -> list[str]:
+    """Return the files under a directory, or behind a glob, that may be transcripts, sorted by path.
+
+    A file that is named itself is always one. Beneath a directory, hidden directories, sub-agents' (unless
+    `subagents`) and a workspace's own memory are passed over. Links to directories are not followed.
+    Raises TranscriptError when there is no such path, or no such file beneath it.
+    """
+    given = Path(path).expanduser()
+    named = [str(given)] if given.exists() else _matching(str(given))
+    if not named:
+        raise TranscriptError(f"{path} does not exist; check the path.")
+    directories = [one for one in named if _is_directory(one)]
+    found = named
+    if directories:
+        found = [*set(named).difference(directories)]
+        found += {file for one in directories for file in _beneath(one, subagents)}.difference(found)
+    if not found:
+        if not subagents and any(_beneath(one, True) for one in directories):
+            raise TranscriptError(
+                f"{path} holds no transcripts but sub-agents'; with the setting include_subagents they are read too."
+            )
+        raise TranscriptError(f"{path} holds no transcripts; name a file, or a directory that holds some.")
+    return sorted(found)
+
+
+def newest(name: str, zone: tzinfo, modified: int) -> datetime:
+    """Return the last time that the file `name` tells; when it was `modified` (ns since the epoch) if it tells none.
+
+    Only the file's end is looked at: good enough to put files in order before they are read.
+    """
+    try:
+        descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a named pipe would keep us waiting
+        try:
+            size = os.fstat(descriptor).st_size
+            for start in dict.fromkeys((max(size - LOOK_BYTES, 0), 0)):
+                told = [_time(found, zone) for found in _TIME.findall(os.pread(descriptor, LOOK_BYTES, start))]
+                if known := [moment for moment in told if moment is not None]:
+                    return max(known)
+        finally:
+            os.close(descriptor)
+    except OSError:
+        pass  # it is read all the same, and what is wrong with it is said then
+    return datetime.fromtimestamp(modified / 1e9, UTC)
+
+
+# Reading one file, or all of a directory.
+
+
 def _file(path: Path, name: str | None, options: Options, carried: Carried, session: str = "") -> Iterator[Pair]:
     if carried.records >= HEAD_RECORDS:  # nothing that follows changes what the file is
         source, reader = Source(path, "lines", "utf-8", 0, options.report), FORMATS[carried.format]
@@ -346,7 +170,7 @@ def _file(path: Path, name: str | None, options: Options, carried: Carried, sess
     grows = reader.grows and source.shape == "lines" and source.encoding == "utf-8"
     form = reader.name if grows else ""
     if carried.offset and carried.format != form:
-        raise Unlike(f"{path} is no longer what it was.")
+        raise FormatChanged(f"{path} is no longer what it was.")
     carried.format = form
     for line, text in carried.said:
         options.report(Diagnostic(str(path), line, text))
@@ -386,8 +210,8 @@ def _has_unheard(reader: Reader, source: Source, options: Options) -> bool:
     """Return whether a file of which nothing was read holds words of a user, and not because it was left out."""
     if options.tally.emptied or not any(_is_users(record) for record in read_head(source).records):
         return False
-    asked = replace(options, include_subagents=True, report=_nobody, tally=Tally())
-    return next(reader.read(replace(source, report=_nobody, carried=Carried()), asked), None) is None
+    asked = replace(options, include_subagents=True, report=ignore, tally=Tally())
+    return next(reader.read(replace(source, report=ignore, carried=Carried()), asked), None) is None
 
 
 def _is_users(record: Json) -> bool:
@@ -409,40 +233,70 @@ def _gone(path: Path, error: OSError) -> TranscriptError:
 
 def _directory(path: Path, name: str | None, options: Options) -> Iterator[Pair]:
     found = 0
-    for file in find(path):
+    for file in names(path):
         try:
-            yield from _file(file, name, options, Carried())
+            yield from _file(Path(file), name, options, Carried())
             found += 1
         except TranscriptError as error:
-            options.report(Diagnostic(str(file), 0, str(error)))
+            options.report(Diagnostic(file, 0, str(error)))
     if not found:
         raise TranscriptError(f"{path} holds no transcript that can be read; name one of its files.")
 
 
-# When a transcript's last message was, told from its end alone: good enough to put files in order before reading.
+# Finding files, and the last time that one tells.
 
 
-LOOK_BYTES = 1 << 16  # at the end, and at the beginning where no time stands there
+def _matching(pattern: str) -> list[str]:
+    """Return what `glob.glob` does, in half its time where there is no `**`: each directory is listed once."""
+    if "**" in pattern or not Path(pattern).is_absolute():
+        return glob.glob(pattern, recursive=True)  # noqa: PTH207, a whole pattern
+    first, *parts = Path(pattern).parts
+    found = [first]
+    for number, part in enumerate(parts, start=1):
+        if not glob.has_magic(part):
+            found = [place for here in found if os.path.lexists(place := os.path.join(here, part))]  # noqa: PTH118
+            continue
+        match, inner = re.compile(translate(part)).match, number < len(parts)
+        found = [
+            entry.path
+            for here in found
+            for entry in _entries(here, hidden=part.startswith("."))
+            if match(entry.name) and (not inner or entry.is_dir())
+        ]
+    return found
 
-_NAMES = rb"timestamp|captured_at|created_?at|updated_?at|last_?updated|(?:create|update)_time|datetime|date|time|ts"
-_TIME = re.compile(rb'"(?:' + _NAMES + rb')"\s*:\s*("[^"\\]{8,40}"|\d{9,20}(?:\.\d+)?)', re.IGNORECASE)
 
-
-def newest(name: str, zone: tzinfo, modified: int) -> datetime:
-    """Return the last time that the file `name` tells; when it was `modified` (ns since the epoch) if it tells none."""
+def _entries(directory: str, *, hidden: bool) -> list[os.DirEntry[str]]:
+    """List a directory, with or without what is hidden in it; one that can't be listed has nothing."""
     try:
-        descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a named pipe would keep us waiting
-        try:
-            size = os.fstat(descriptor).st_size
-            for start in dict.fromkeys((max(size - LOOK_BYTES, 0), 0)):
-                told = [_time(found, zone) for found in _TIME.findall(os.pread(descriptor, LOOK_BYTES, start))]
-                if known := [moment for moment in told if moment is not None]:
-                    return max(known)
-        finally:
-            os.close(descriptor)
+        with os.scandir(directory) as found:
+            return [entry for entry in found if hidden or not entry.name.startswith(".")]
     except OSError:
-        pass  # it is read all the same, and what is wrong with it is said then
-    return datetime.fromtimestamp(modified / 1e9, UTC)
+        return []
+
+
+def _is_directory(name: str) -> bool:
+    """Return whether to look beneath `name`; of thousands that are named like a transcript nobody asks the disk."""
+    return _suffix(name) not in SUFFIXES and os.path.isdir(name)  # noqa: PTH112
+
+
+def _suffix(name: str) -> str:
+    return name[name.rfind(".") :].lower()
+
+
+def _beneath(directory: str, subagents: bool) -> list[str]:
+    found = []
+    passed = _PASSED_OVER if subagents else _PASSED_OVER | {_SUBAGENTS}
+    for here, directories, names in os.walk(directory):
+        directories[:] = [name for name in directories if name not in passed and not name.startswith(".")]
+        memory = "MEMORY.md" in names or Path(here).name == "archive"
+        for name in names:
+            if _suffix(name) not in SUFFIXES or name.startswith(".") or name in _NOT_TRANSCRIPTS:
+                continue
+            if memory and (name == "history.jsonl" or name.endswith(".md")):
+                continue
+            found.append(f"{here}{os.sep}{name}")
+    return found
 
 
 def _time(found: bytes, zone: tzinfo) -> datetime | None:

@@ -71,7 +71,7 @@ def _messages(row: Json, turns: Turns, told: set[str]) -> Iterator[Message]:
 
 
 def _is_new(block: Json, told: set[str]) -> bool:
-    """Note a call by its id and whether it has its result; say whether that is new."""
+    """Note a call by its id; return whether it is new."""
     identity = parts.key(block, "id")
     if identity is None:
         return True

@@ -1,4 +1,4 @@
-"""Take a message's content apart: its text, its tool calls, the tool results in it.
+"""Look into foreign JSON, where any field may be absent or of any type, and take a message's content apart.
 
 One tolerant decoder for the content blocks of all agents: `text`, `input_text`, `output_text`;
 `tool_use`, `toolCall`; `tool_result`. Thinking and what is not known here are left out, and so are images, but for
@@ -16,11 +16,48 @@ import orjson
 
 from dream.transcripts import clean
 
-# Look into foreign JSON, where any field may be absent or of any type.
-
-
 # The one place of `Any` here: what an agent wrote is checked field by field, where it is used.
 Json = dict[str, Any]
+
+IMAGE = "[image]"  # where the user showed one
+LINE_CHARS = 160  # of a tool call's line
+# What tells most about a call, in this order; else the first argument that is a string.
+_TELLING = (
+    *("command", "cmd", "file_path", "path", "filename", "query", "pattern", "url", "prompt", "input", "description"),
+    *("title", "subject", "name", "message", "explanation", "task", "text", "content", "code"),
+)
+_TEXTS = {"text", "input_text", "output_text", "markdown", "audio_transcription", "refusal"}
+_CALLS = {"tool_use", "toolCall", "tool-call", "tool_call", "function_call", "server_tool_use", "mcp_tool_use"}
+_IMAGES = {"image", "image_url", "input_image", "image_file"}
+_RESULTS = {"tool_result", "toolResult", "tool-result", "function_call_output", "mcp_tool_result"}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call: its id if it has one, the tool's name, the call as one short line, and with all its arguments."""
+
+    id: str | None
+    name: str
+    line: str
+    whole: str
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A tool's result and the id of the call that it answers, if it says."""
+
+    answers: str | None
+    content: str
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a message's content holds."""
+
+    text: str
+    calls: tuple[Call, ...] = ()
+    results: tuple[Result, ...] = ()
 
 
 def text_of(record: Mapping[str, Any], *names: str) -> str | None:
@@ -68,47 +105,6 @@ def opened(value: Any) -> Any:
         return orjson.loads(value)
     except ValueError:
         return value
-
-
-IMAGE = "[image]"  # where the user showed one
-LINE_CHARS = 160  # of a tool call's line
-# What tells most about a call, in this order; else the first argument that is a string.
-_TELLING = (
-    *("command", "cmd", "file_path", "path", "filename", "query", "pattern", "url", "prompt", "input", "description"),
-    *("title", "subject", "name", "message", "explanation", "task", "text", "content", "code"),
-)
-_TEXTS = {"text", "input_text", "output_text", "markdown", "audio_transcription", "refusal"}
-_CALLS = {"tool_use", "toolCall", "tool-call", "tool_call", "function_call", "server_tool_use", "mcp_tool_use"}
-_IMAGES = {"image", "image_url", "input_image", "image_file"}
-_RESULTS = {"tool_result", "toolResult", "tool-result", "function_call_output", "mcp_tool_result"}
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A tool call: its id if it has one, the tool's name, the call as one short line, and with all its arguments."""
-
-    id: str | None
-    name: str
-    line: str
-    whole: str
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """A tool's result and the id of the call that it answers, if it says."""
-
-    answers: str | None
-    content: str
-    name: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What a message's content holds."""
-
-    text: str
-    calls: tuple[Call, ...] = ()
-    results: tuple[Result, ...] = ()
 
 
 def split(content: object, image: str = "") -> Parts:
@@ -167,6 +163,16 @@ def line(name: str, arguments: object) -> str:
     return shown if len(shown) <= LINE_CHARS else shown[: LINE_CHARS - 2] + "…)"
 
 
+def cut(value: str, chars: int) -> str:
+    """Cut `value` in its middle to `chars` characters, the mark of how much was left out included."""
+    if len(value) <= chars:
+        return value
+    kept = max(chars - len(f"\n[… {len(value):,} characters left out …]\n"), 0)
+    mark = f"\n[… {len(value) - kept:,} characters left out …]\n"
+    head = (kept + 1) // 2
+    return (value[:head] + mark + value[len(value) - (kept - head) :]).strip() if kept else mark.strip()
+
+
 def _whole(name: str, arguments: object) -> str:
     """Show a call with all its arguments, as they came or as JSON; as its line does where there is but one."""
     inside = opened(arguments)
@@ -176,16 +182,6 @@ def _whole(name: str, arguments: object) -> str:
         return clean.images(f"→ {name}({told})")
     shown = arguments if isinstance(arguments, str) else "" if arguments is None else _as_json(arguments)
     return clean.images(f"→ {name}({shown})")
-
-
-def cut(value: str, chars: int) -> str:
-    """Cut `value` in its middle to `chars` characters, the mark of how much was left out included."""
-    if len(value) <= chars:
-        return value
-    kept = max(chars - len(f"\n[… {len(value):,} characters left out …]\n"), 0)
-    mark = f"\n[… {len(value) - kept:,} characters left out …]\n"
-    head = (kept + 1) // 2
-    return (value[:head] + mark + value[len(value) - (kept - head) :]).strip() if kept else mark.strip()
 
 
 def _telling(arguments: object) -> str:
@@ -223,7 +219,7 @@ def _result(block: Mapping[str, Any]) -> Result:
 
 
 def _only_blocks(content: object) -> bool:
-    """Say whether `content` is blocks that are left out on purpose (images), or nothing."""
+    """Return whether `content` is blocks that are left out on purpose (images), or nothing."""
     blocks = content if isinstance(content, list) else [content]
     return all(isinstance(block, dict) and isinstance(block.get("type"), str) for block in blocks)
 

@@ -1,4 +1,8 @@
-"""JSON records out of bytes: found in a stream without holding it, parsed as tolerantly as can be without guessing."""
+"""JSON records out of bytes: found in a stream without holding it, parsed as tolerantly as can be without guessing.
+
+`pieces` looks only at brackets and strings, and each piece is parsed on its own, so that a broken one doesn't take the
+others along. What is held is one piece, at most MAX_RECORD.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +16,6 @@ import orjson
 
 from dream.language.text import mend_json
 from dream.transcripts.parts import Json
-
-# Find the elements of a JSON array in a stream of bytes, without holding the array.
-#
-# Only brackets and strings are looked at; each element is parsed on its own, so that a broken one doesn't take the
-# others along. What is held is one element, at most MAX_RECORD.
-
 
 CHUNK = 1 << 18
 MAX_RECORD = 64 << 20  # bytes of one record; what is larger is no message
@@ -44,6 +42,51 @@ class Piece:
     name: str = ""
     whole: bool = True
     indent: bytes = b""
+
+
+class Broken(ValueError):  # noqa: N818, what a record is
+    """A record that cannot be used; the message is the end of a sentence: "is not JSON (…)"."""
+
+
+def pieces(file: IO[bytes]) -> Iterator[Piece]:
+    """Yield the elements of the array in `file`, or the fields of the object and the elements of its LISTS.
+
+    The last piece is not whole if the file ends before its outermost bracket is closed.
+    """
+    window = _Window(file)
+    walk = _Walk(window)
+    for sign, at, end in window.marks():
+        piece = walk.within(sign, end) if walk.start is not None else walk.between(sign, at, end)
+        if piece is not None:
+            yield piece
+    rest = walk.rest()
+    if rest is not None:
+        yield rest
+
+
+def record(raw: bytes) -> tuple[Json, str]:
+    """Return the JSON object in `raw`, and what had to be mended, or "". Raises Broken."""
+    found, mended = value(raw)
+    if not isinstance(found, dict):
+        raise Broken(f"is JSON, but {_kind(found)} and not an object")
+    return found, mended
+
+
+def value(raw: bytes) -> tuple[Any, str]:
+    """Return the JSON value in `raw`, and what had to be mended, or "".
+
+    orjson is strict: what it refuses and `json` takes (unpaired surrogates, NaN, bytes that are not UTF-8,
+    which become �) is mended. Raises Broken.
+    """
+    try:
+        return orjson.loads(raw), ""
+    except ValueError:
+        return _tolerant(raw)
+
+
+def incomplete() -> NoReturn:
+    """Refuse a record whose end was not found."""
+    raise Broken("is not complete, or too large")
 
 
 class _Window:
@@ -116,22 +159,6 @@ class _Window:
         self._more = bool(more)
         self.data += more
         return self._more
-
-
-def pieces(file: IO[bytes]) -> Iterator[Piece]:
-    """Yield the elements of the array in `file`, or the fields of the object and the elements of its LISTS.
-
-    The last piece is not whole if the file ends before its outermost bracket is closed.
-    """
-    window = _Window(file)
-    walk = _Walk(window)
-    for sign, at, end in window.marks():
-        piece = walk.within(sign, end) if walk.start is not None else walk.between(sign, at, end)
-        if piece is not None:
-            yield piece
-    rest = walk.rest()
-    if rest is not None:
-        yield rest
 
 
 class _Walk:
@@ -212,38 +239,6 @@ class _Walk:
         if self.levels == ["{"]:
             return self.name
         return f"{self.levels[-1]}[]" if self.levels and self.levels[-1] else ""
-
-
-# Parse one JSON record from bytes, as tolerantly as it can be done without guessing.
-
-
-class Broken(ValueError):  # noqa: N818, what a record is
-    """A record that cannot be used; the message is the end of a sentence: "is not JSON (…)"."""
-
-
-def record(raw: bytes) -> tuple[Json, str]:
-    """Return the JSON object in `raw`, and what had to be mended, or "". Raises Broken."""
-    found, mended = value(raw)
-    if not isinstance(found, dict):
-        raise Broken(f"is JSON, but {_kind(found)} and not an object")
-    return found, mended
-
-
-def incomplete() -> NoReturn:
-    """Refuse a record whose end was not found."""
-    raise Broken("is not complete, or too large")
-
-
-def value(raw: bytes) -> tuple[Any, str]:
-    """Return the JSON value in `raw`, and what had to be mended, or "".
-
-    orjson is strict: what it refuses and `json` takes (unpaired surrogates, NaN, bytes that are not UTF-8,
-    which become �) is mended. Raises Broken.
-    """
-    try:
-        return orjson.loads(raw), ""
-    except ValueError:
-        return _tolerant(raw)
 
 
 def _tolerant(raw: bytes) -> tuple[Any, str]:

@@ -1,130 +1,35 @@
-"""A transcript on disk: what shape it has, how it begins, and its records one after the other."""
+"""A transcript on disk: what shape it has, how it begins, its records one after the other; and what a reader is."""
 
 from __future__ import annotations
 
 import codecs
+import errno
 import io
-import struct
+import stat
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from hashlib import blake2b, sha256
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal, Protocol
 
-import orjson
-
+from dream.errors import NoTranscript, TranscriptError
 from dream.models import Diagnostic, Message, Report
-from dream.transcripts import records as parsing
-from dream.transcripts import records as scanning
+from dream.transcripts import databases, records
 from dream.transcripts.parts import Json
-from dream.transcripts.records import MAX_RECORD
-from dream.transcripts.turns import Options, Turns
+from dream.transcripts.records import CHUNK, MAX_RECORD
+from dream.transcripts.turns import MOST_SAID, Carried, Options
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer as Buffer
 
-# What a reader of JSON lines knows at a place in its file, so that a file that has grown is read from there.
-
-
-MOST_SAID = 1_000  # diagnostics that are carried; a file with more of them is read whole each time
-MARK_BYTES = 8  # of each message that has an id
-
-
-@dataclass(slots=True)
-class Carried:
-    """Everything that a reader has to know of the lines before `offset` (bytes), of which there are `line`.
-
-    `format` is empty where reading can't go on: only UTF-8 JSON lines of our own readers grow at their end. `torn`:
-    the last record was read although no newline ends its line. `said` are the diagnostics so far; `over` says that
-    nothing of the rest is wanted. `spoken` is the role of the first message, `heard` says that one is the user's;
-    `unpaired` results of tools answer no call. What `session`, `begun`, `number` and `told` mean is each reader's own.
-    """
-
-    format: str = ""
-    offset: int = 0
-    line: int = 0
-    records: int = 0
-    torn: bool = False
-    said: list[tuple[int, str]] = field(default_factory=list)
-    over: bool = False
-    session: str | None = None
-    begun: bool = False
-    spoken: str = ""
-    heard: bool = False
-    unpaired: int = 0
-    number: int = 0
-    told: set[str] = field(default_factory=set)
-    turns: dict[str, Turns] = field(default_factory=dict)
-    kept: dict[str, Json] = field(default_factory=dict)  # turns that nobody has asked for yet
-    marks: set[int] = field(default_factory=set)
-
-    @property
-    def whole(self) -> bool:
-        """Tell whether reading can go on from here, and give what a whole reading would."""
-        return bool(self.format) and self.offset > 0 and not self.torn and len(self.said) <= MOST_SAID
-
-    def turns_of(self, session: str, options: Options) -> Turns:
-        """Return the turns of one session of the file."""
-        if session not in self.turns:
-            self.turns[session] = Turns.of_state(options, self.kept.pop(session, _FRESH))
-        return self.turns[session]
-
-    def repeats(self, key: str, message: Message) -> bool:
-        """Tell whether a message with an id was read before: the same id, and the same said."""
-        if message.id is None or message.id.startswith("~"):
-            return False
-        told = "\0".join((key, message.id, message.role, message.content))
-        mark = int.from_bytes(blake2b(told.encode("utf-8", "replace"), digest_size=MARK_BYTES).digest(), "little")
-        if mark in self.marks:
-            return True
-        self.marks.add(mark)
-        return False
-
-    def dump(self) -> bytes:
-        """Return all of it as bytes: one JSON line, then the marks."""
-        turns = self.kept | {session: one.state() for session, one in self.turns.items()}
-        state = {name: getattr(self, name) for name in _PLAIN} | {
-            "told": list(self.told),
-            "turns": {session: one for session, one in turns.items() if one != _FRESH},
-        }
-        marks = struct.pack(f"<{len(self.marks)}Q", *self.marks)
-        return orjson.dumps(state, option=orjson.OPT_APPEND_NEWLINE) + marks
-
-
-_PLAIN = (
-    "format",
-    "offset",
-    "line",
-    "records",
-    "said",
-    "over",
-    "session",
-    "begun",
-    "spoken",
-    "heard",
-    "unpaired",
-    "number",
-)
-_FRESH: Json = {"waiting": {}, "named": 0}
-
-
-def load(data: bytes) -> Carried:
-    """Read what `dump` returned. Raises ValueError, KeyError or TypeError for anything else."""
-    head, _, marks = data.partition(b"\n")
-    state = orjson.loads(head)
-    return Carried(
-        **{name: state[name] for name in _PLAIN} | {"said": [(line, text) for line, text in state["said"]]},
-        told=set(state["told"]),
-        kept=dict(state["turns"]),
-        marks={mark for (mark,) in struct.iter_unpack("<Q", marks)},
-    )
-
-
 Shape = Literal["lines", "array", "object", "text", "zip", "sqlite"]
+Pair = tuple[str, Message]
 
 HEAD_BYTES = 1 << 16  # of a file that are looked at to tell its shape
-RESTARTS = 20  # after elements of an array that are broken beyond their end
 HEAD_RECORDS = 40  # records that are looked at to tell its format
+RESTARTS = 20  # after elements of an array that are broken beyond their end
+_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +95,7 @@ class Source:
         file.seek(self.skip)
         if self.encoding == "utf-8":
             return file
-        return io.BufferedReader(_Recoded(file, self.encoding), scanning.CHUNK)
+        return io.BufferedReader(_Recoded(file, self.encoding), CHUNK)
 
     def lines(self) -> Iterator[tuple[int, bytes, bool]]:
         """Yield (number, line, whether a newline ends it) from where `carried` is. To be called once.
@@ -242,13 +147,13 @@ class Source:
         found: Json = {}
         lists = set()
         with self.open() as file:
-            for piece in scanning.pieces(file):
+            for piece in records.pieces(file):
                 if piece.name.endswith("[]"):
                     lists.add(piece.name[:-2])
                 elif piece.whole:
                     try:
-                        found[piece.name] = parsing.value(piece.raw)[0]
-                    except parsing.Broken as broken:
+                        found[piece.name] = records.value(piece.raw)[0]
+                    except records.Broken as broken:
                         self.say(piece.line, f"The field {piece.name!r} {broken}; it was left out.")
         return found, frozenset(lists)
 
@@ -257,8 +162,8 @@ class Source:
             if not raw.strip():
                 continue
             try:
-                value, mended = parsing.record(raw)
-            except parsing.Broken as broken:
+                value, mended = records.record(raw)
+            except records.Broken as broken:
                 if ended:
                     self.say(number, f"The line {broken}; it was left out.")
                 else:
@@ -272,18 +177,104 @@ class Source:
             yield Record(number, value)
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A directory, under home or where an environment variable says, and a glob pattern beneath it."""
+
+    directory: str
+    pattern: str
+    variable: str | None = None
+    subagents: bool = False  # only sub-agents' sessions lie here
+
+    def glob(self, home: Path, environ: Mapping[str, str]) -> str:
+        """Return the glob pattern of the transcripts; `environ` is the environment as a value."""
+        own = environ.get(self.variable) if self.variable else None
+        return str(Path(own).expanduser() / self.pattern if own else home / self.directory / self.pattern)
+
+
+class Reader(Protocol):
+    """One agent's format. A module with these five names is a reader.
+
+    A reader of a broken file reports what it leaves out and goes on; it raises nothing but TranscriptError, and
+    that only where nothing can be read.
+    The messages of one session come in order, and an append to the file never changes or moves earlier ones.
+    """
+
+    @property
+    def name(self) -> str:
+        """The format's name, as in `--format` and at the front of its session keys."""
+
+    @property
+    def grows(self) -> bool:
+        """Whether its JSON lines are only ever added to: all that it knows of earlier ones is `source.carried`."""
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """Where the agent keeps its transcripts; () where there is no such place."""
+
+    def recognises(self, head: Head) -> bool:
+        """Say from the content alone whether a file is in this format."""
+
+    def read(self, source: Source, options: Options) -> Iterator[Pair]:
+        """Yield (session key, message) for each message of the file."""
+
+
+def open_source(path: Path, report: Report) -> Source:
+    """Look at the file at `path`. Raises TranscriptError if it is missing, unreadable, empty or binary."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise TranscriptError(f"{path} is not a file; name a transcript or a directory of them.")
+        with path.open("rb") as file:
+            start = file.read(HEAD_BYTES)
+    except (FileNotFoundError, NotADirectoryError):
+        raise TranscriptError(f"{path} does not exist; check the path.") from None
+    except OSError as error:
+        reason = errno.errorcode.get(error.errno or 0, "") and error.strerror
+        raise TranscriptError(f"{path} cannot be read ({reason}); check its permissions.") from error
+    except ValueError:
+        raise TranscriptError(f"{str(path)!r} is no path: it holds a NUL character.") from None
+    if start.startswith(b"PK\x03\x04"):
+        return Source(path, "zip", "utf-8", 0, report)
+    if start.startswith(b"SQLite format 3\0"):
+        return Source(path, "sqlite", "utf-8", 0, report)
+    encoding, skip = _encoding(start)
+    told = start[skip:].decode(encoding, "replace").encode("utf-8", "replace") if encoding != "utf-8" else start[skip:]
+    if not told.strip(b" \t\r\n\x00") and len(start) < HEAD_BYTES:
+        raise NoTranscript(f"{path} is empty; there is nothing to read in it.")
+    if b"\0" in told and not _is_object(told.lstrip().partition(b"\n")[0]):
+        raise NoTranscript(f"{path} is a binary file, not a transcript; name a JSON, JSONL or text file.")
+    source = Source(path, "text", encoding, skip, report)
+    return replace(source, shape=_shape(source))
+
+
+def read_head(source: Source) -> Head:
+    """Read as much of `source` as tells its format. What is broken there is reported when it is read in earnest."""
+    quiet = replace(source, report=ignore, carried=Carried())
+    with source.open() as file:
+        start = file.read(HEAD_BYTES)
+    if source.shape == "sqlite":
+        return Head(source.shape, start, names=databases.tables(source.path))
+    if source.shape == "zip":
+        return Head(source.shape, start, names=_members(source.path))
+    if source.shape == "text":
+        return Head(source.shape, start)
+    records = tuple(record.value for record in islice(quiet.records(), HEAD_RECORDS))
+    header, lists = source.header()
+    return Head(source.shape, start, records, header, lists)
+
+
 def records_in(file: IO[bytes], say: Callable[[int, str], None], restarts: int = RESTARTS) -> Iterator[Record]:
     """Yield the elements of the JSON array in `file`, or of the object's lists, and `say` which are broken.
 
     An element that lacks a bracket takes those after it along; they are looked for again where a line begins with
     the same indent, up to `restarts` times.
     """
-    for piece in scanning.pieces(file):
+    for piece in records.pieces(file):
         if piece.name and not piece.name.endswith("[]"):
             continue
         try:
-            value, mended = parsing.record(piece.raw) if piece.whole else parsing.incomplete()
-        except parsing.Broken as broken:
+            value, mended = records.record(piece.raw) if piece.whole else records.incomplete()
+        except records.Broken as broken:
             say(piece.line, f"The record {broken}; it was left out.")
             if restarts:
                 yield from _after(piece, say, restarts - 1)
@@ -293,7 +284,7 @@ def records_in(file: IO[bytes], say: Callable[[int, str], None], restarts: int =
         yield Record(piece.line, value)
 
 
-def _after(broken: scanning.Piece, say: Callable[[int, str], None], restarts: int) -> Iterator[Record]:
+def _after(broken: records.Piece, say: Callable[[int, str], None], restarts: int) -> Iterator[Record]:
     """Yield the elements that a broken one took along."""
     found = broken.raw.find(b"\n" + broken.indent + b"{")
     if found < 0:
@@ -332,52 +323,74 @@ class _Recoded(io.RawIOBase):
         super().close()
 
 
-# Where agents keep their transcripts.
+def ignore(diagnostic: Diagnostic) -> None:
+    """Report nothing: nobody wants to know what can't be used."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A directory, under home or where an environment variable says, and a glob pattern beneath it."""
+def _members(path: Path) -> tuple[str, ...]:
+    import zipfile
 
-    directory: str
-    pattern: str
-    variable: str | None = None
-    subagents: bool = False  # only sub-agents' sessions lie here
-
-    def glob(self, home: Path, environ: Mapping[str, str]) -> str:
-        """Return the glob pattern of the transcripts; `environ` is the environment as a value."""
-        own = environ.get(self.variable) if self.variable else None
-        return str(Path(own).expanduser() / self.pattern if own else home / self.directory / self.pattern)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return tuple(archive.namelist())
+    except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:
+        raise TranscriptError(f"{path} is a zip file that cannot be read ({error}); download it again.") from error
 
 
-# What a reader of one agent's format is.
+def _encoding(start: bytes) -> tuple[str, int]:
+    """Return the encoding and the length of the byte order mark; UTF-16 is also known by its NULs."""
+    for mark, encoding in _BOMS:
+        if start.startswith(mark):
+            return encoding, len(mark)
+    sample = start[:1024]
+    half = len(sample) // 2
+    odd, even = sample[1::2].count(0), sample[0::2].count(0)
+    if half > 1 and odd > 0.6 * half and even == 0:
+        return "utf-16-le", 0
+    if half > 1 and even > 0.6 * half and odd == 0:
+        return "utf-16-be", 0
+    return "utf-8", 0
 
 
-Pair = tuple[str, Message]
+def _shape(source: Source) -> Shape:
+    """Tell the shape of a text file from its first bytes, and from whether anything follows a long first line."""
+    with source.open() as file:
+        start = file.read(HEAD_BYTES)
+        body = start.lstrip()
+        first, newline, rest = body.partition(b"\n")
+        if body.startswith(b"[") and body[1:].lstrip()[:1] in (b"{", b"[", b"]", b""):
+            return "array"
+        if not body.startswith(b"{"):
+            lines = start.split(b"\n", 50)[:50]
+            return "lines" if any(_is_object(line) for line in lines if line.lstrip().startswith(b"{")) else "text"
+        if newline and _unclosed(first) and not _is_object(first):
+            return "object"
+        alone = not rest.strip() and not _goes_on(file, bool(newline))
+    return "object" if alone and _holds_list(start) else "lines"
 
 
-class Reader(Protocol):
-    """One agent's format. A module with these five names is a reader.
+def _goes_on(file: IO[bytes], newline: bool) -> bool:
+    """Return whether anything follows the first newline, which may have been passed already."""
+    while chunk := file.read(CHUNK):
+        rest = chunk if newline else chunk.partition(b"\n")[2]
+        newline = newline or b"\n" in chunk
+        if rest.strip():
+            return True
+    return False
 
-    A reader of a broken file reports what it leaves out and goes on; it raises nothing but TranscriptError, and
-    that only where nothing can be read.
-    The messages of one session come in order, and an append to the file never changes or moves earlier ones.
-    """
 
-    @property
-    def name(self) -> str:
-        """The format's name, as in `--format` and at the front of its session keys."""
+def _holds_list(start: bytes) -> bool:
+    return any(piece.name.endswith("[]") for piece in records.pieces(io.BytesIO(start)))
 
-    @property
-    def grows(self) -> bool:
-        """Say whether its JSON lines are only ever added to: all that it knows of earlier ones is `source.carried`."""
 
-    @property
-    def places(self) -> tuple[Place, ...]:
-        """Where the agent keeps its transcripts; () where there is no such place."""
+def _unclosed(line: bytes) -> bool:
+    """Return whether a line is the first one of JSON written over many lines."""
+    return line.rstrip().endswith((b"{", b"[", b",", b":"))
 
-    def recognises(self, head: Head) -> bool:
-        """Say from the content alone whether a file is in this format."""
 
-    def read(self, source: Source, options: Options) -> Iterator[Pair]:
-        """Yield (session key, message) for each message of the file."""
+def _is_object(line: bytes) -> bool:
+    try:
+        records.record(line)
+    except records.Broken:
+        return False
+    return True

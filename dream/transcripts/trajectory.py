@@ -101,7 +101,7 @@ class DeepAgents(Foreign):
         return f'"{EXTRA}[deepagents]"'
 
     def _sessions(self, source: Source, library: Any) -> Iterator[tuple[str, list[Json]]]:
-        for number, thread in enumerate(databases.groups(source, "checkpoints", "thread_id", "checkpoint_id")):
+        for number, thread in enumerate(databases.groups(source.path, "checkpoints", "thread_id", "checkpoint_id")):
             try:
                 result = library.normalize_checkpoint(thread_id=thread, path=source.path, bounds=WHOLE)
             except (library.TrajectoryRuntimeError, library.NormalizationError) as error:

@@ -1,13 +1,20 @@
-"""Make `Message`s of what a record says, and remember which tool calls still wait for their answer."""
+"""Make `Message`s of what a record says, and remember what those before it said.
+
+`Turns` are the messages of one session; `Carried` is all that a reader knows of a file up to a place in it, so that a
+file of JSON lines that has grown is read from there.
+"""
 
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from hashlib import blake2b
 from typing import Self
+
+import orjson
 
 from dream.language.text import mend_surrogates
 from dream.models import Message, Report, Role
@@ -15,6 +22,8 @@ from dream.transcripts import clean, parts, times
 from dream.transcripts.parts import Json
 
 WAITING = 1_000  # tool calls without an answer that are remembered; more in one session are none that matter
+MOST_SAID = 1_000  # diagnostics that are carried; a file with more of them is read whole each time
+MARK_BYTES = 8  # of each message that has an id
 
 PROMPT = 20_000  # characters of a system prompt that are read for the day
 WITHIN = 60  # characters behind its words in which the day stands
@@ -30,6 +39,12 @@ _ROLES: dict[str, Role | None] = {
     **dict.fromkeys(("tool", "function", "toolresult", "tool_result", "ipython", "observation"), "tool"),
     **dict.fromkeys(("system", "developer"), None),
 }
+# The fields of `Carried` that are JSON as they are.
+_PLAIN = (
+    *("format", "offset", "line", "records", "said", "over", "session"),
+    *("begun", "spoken", "heard", "unpaired", "number"),
+)
+_FRESH: Json = {"waiting": {}, "named": 0}
 
 
 @dataclass(slots=True)
@@ -53,19 +68,6 @@ class Options:
     include_subagents: bool = False
     unpaired: bool = False
     tally: Tally = field(default_factory=Tally)
-
-
-def role(value: object) -> tuple[Role | None, str | None]:
-    """Read a role of any agent: (role, name). None for a role is a system prompt, which is left out.
-
-    What is no role is the name of a person; without any, a user speaks.
-    """
-    if not isinstance(value, str) or not value.strip():
-        return "user", None
-    word = value.strip().lower()
-    if word in _ROLES:
-        return _ROLES[word], None
-    return "user", value.strip()
 
 
 @dataclass(slots=True)
@@ -183,6 +185,92 @@ class Turns:
         content, whole = told
         own = identity or _digest(who, at, seed, answers)
         return Message(who, content, when, name, own, calls, answers, whole="" if whole == content else whole)
+
+
+@dataclass(slots=True)
+class Carried:
+    """Everything that a reader has to know of the lines before `offset` (bytes), of which there are `line`.
+
+    `format` is empty where reading can't go on: only UTF-8 JSON lines of our own readers grow at their end. `torn`:
+    the last record was read although no newline ends its line. `said` are the diagnostics so far; `over` says that
+    nothing of the rest is wanted. `spoken` is the role of the first message, `heard` says that one is the user's;
+    `unpaired` results of tools answer no call. What `session`, `begun`, `number` and `told` mean is each reader's own.
+    """
+
+    format: str = ""
+    offset: int = 0
+    line: int = 0
+    records: int = 0
+    torn: bool = False
+    said: list[tuple[int, str]] = field(default_factory=list)
+    over: bool = False
+    session: str | None = None
+    begun: bool = False
+    spoken: str = ""
+    heard: bool = False
+    unpaired: int = 0
+    number: int = 0
+    told: set[str] = field(default_factory=set)
+    turns: dict[str, Turns] = field(default_factory=dict)
+    kept: dict[str, Json] = field(default_factory=dict)  # turns that nobody has asked for yet
+    marks: set[int] = field(default_factory=set)
+
+    @property
+    def whole(self) -> bool:
+        """Whether reading can go on from here, and give what a whole reading would."""
+        return bool(self.format) and self.offset > 0 and not self.torn and len(self.said) <= MOST_SAID
+
+    def turns_of(self, session: str, options: Options) -> Turns:
+        """Return the turns of one session of the file."""
+        if session not in self.turns:
+            self.turns[session] = Turns.of_state(options, self.kept.pop(session, _FRESH))
+        return self.turns[session]
+
+    def repeats(self, key: str, message: Message) -> bool:
+        """Return whether a message with an id was read before, saying the same; it is known from then on."""
+        if message.id is None or message.id.startswith("~"):
+            return False
+        told = "\0".join((key, message.id, message.role, message.content))
+        mark = int.from_bytes(blake2b(told.encode("utf-8", "replace"), digest_size=MARK_BYTES).digest(), "little")
+        if mark in self.marks:
+            return True
+        self.marks.add(mark)
+        return False
+
+    def dump(self) -> bytes:
+        """Return all of it as bytes: one JSON line, then the marks."""
+        turns = self.kept | {session: one.state() for session, one in self.turns.items()}
+        state = {name: getattr(self, name) for name in _PLAIN} | {
+            "told": list(self.told),
+            "turns": {session: one for session, one in turns.items() if one != _FRESH},
+        }
+        marks = struct.pack(f"<{len(self.marks)}Q", *self.marks)
+        return orjson.dumps(state, option=orjson.OPT_APPEND_NEWLINE) + marks
+
+    @classmethod
+    def load(cls, data: bytes) -> Carried:
+        """Read what `dump` returned. Raises ValueError, KeyError or TypeError for anything else."""
+        head, _, marks = data.partition(b"\n")
+        state = orjson.loads(head)
+        return cls(
+            **{name: state[name] for name in _PLAIN} | {"said": [(line, text) for line, text in state["said"]]},
+            told=set(state["told"]),
+            kept=dict(state["turns"]),
+            marks={mark for (mark,) in struct.iter_unpack("<Q", marks)},
+        )
+
+
+def role(value: object) -> tuple[Role | None, str | None]:
+    """Read a role of any agent: (role, name). None for a role is a system prompt, which is left out.
+
+    What is no role is the name of a person; without any, a user speaks.
+    """
+    if not isinstance(value, str) or not value.strip():
+        return "user", None
+    word = value.strip().lower()
+    if word in _ROLES:
+        return _ROLES[word], None
+    return "user", value.strip()
 
 
 def _joined(text: str, calls: Iterable[str]) -> str:

@@ -19,8 +19,7 @@ from dream import pipeline, transcripts
 from dream.consolidate.feed import LEAST
 from dream.models import Diagnostic, Message
 from dream.settings import Settings
-from dream.transcripts import source
-from dream.transcripts.source import Carried
+from dream.transcripts.turns import Carried
 from dream.workspace.workspace import Workspace
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
@@ -173,10 +172,10 @@ def test_reading_on_gives_what_a_whole_reading_gives(name: str, data: st.DataObj
         state, found, said = b"", [], []
         for end in [*cuts, len(raw)]:
             path.write_bytes(raw[:end])
-            at = source.load(state) if state else Carried()
+            at = Carried.load(state) if state else Carried()
             try:
                 pairs, said = read(path, at)
-            except (transcripts.formats.Unlike, transcripts.formats.TranscriptError):
+            except (transcripts.formats.FormatChanged, transcripts.formats.TranscriptError):
                 state, found = b"", []
                 continue
             found = found + pairs if state else pairs

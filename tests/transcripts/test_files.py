@@ -137,23 +137,23 @@ def test_transcripts_are_found_in_order_and_memory_is_not_one(tmp_path: Path) ->
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")
     found = [tmp_path / name for name in ("a.json", "b.jsonl", "x/c.md", "x/d.zip")]
-    assert transcripts.find(tmp_path) == found
-    assert transcripts.find(tmp_path / "*.json*") == found[:2]
-    assert transcripts.find(tmp_path / "x/notes.py") == [tmp_path / "x/notes.py"]
+    assert transcripts.names(tmp_path) == [str(path) for path in found]
+    assert transcripts.names(tmp_path / "*.json*") == [str(path) for path in found[:2]]
+    assert transcripts.names(tmp_path / "x/notes.py") == [str(tmp_path / "x/notes.py")]
 
 
 @pytest.mark.parametrize("name", ["gone", "gone/*.jsonl", "empty"])
 def test_nothing_found_is_a_sentence(tmp_path: Path, name: str) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(TranscriptError, match=name.replace("*", r"\*")):
-        transcripts.find(tmp_path / name)
+        transcripts.names(tmp_path / name)
     with pytest.raises(TranscriptError, match="holds no transcript"):
         read(tmp_path / "empty")
 
 
 def test_a_name_with_glob_characters_is_a_name_first(tmp_path: Path) -> None:
     path = lines(tmp_path / "[a].jsonl", HELLO)
-    assert transcripts.find(path) == [path]
+    assert transcripts.names(path) == [str(path)]
 
 
 def test_places_lie_under_home_or_where_the_environment_says() -> None:
