@@ -1,39 +1,52 @@
-"""The fidelity check: what users said exactly is in the summary, or is added to it as a short extractive tail."""
+"""A floor under summaries: what users said that is worth keeping, whether a summary bears it out, and what is added.
+
+Worth keeping is what the small model of `language.kinds` takes for a rule, a decision, a fact and the like, and what
+was said exactly. Where a summary bears out too little of it, the sentences themselves go in; else only those that hold
+exact things which it lacks, and rules of which it says nothing. Pure.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 
+from dream.consolidate.exact import Exact, Shown, exact, shown
+from dream.language import quoting
+from dream.language.days import spelled
 from dream.language.kinds import kind
-from dream.language.tongue import guess
+from dream.language.sentences import Sentence, quoted_share, sentences, trimmed, without_names
+from dream.language.tongue import Tongue, guess, main, plain, tongue
+from dream.language.words import NOT, content_words, coverage, is_hard
 from dream.models import Kept, Message
-
-# What a user says in passing: supposed, the weather, trouble that is over, what somebody else wrote. Pure.
-
 
 # ruff: noqa: E501 - a row of words in a pattern stands on one line
 
+MEANT = 0.5  # of belief that a sentence is worth a line
+MEANT_ALONE = 0.75  # of the same, where nothing exact stands in it
+SURE = 0.9  # of the same, for one sentence to count without others
+RULE = 0.5  # of belief that it is a rule
+BORNE = 0.3  # of a sentence's words: a summary that has them says it in its own
+POOR = 1 / 3  # of what is worth keeping; a summary that bears out less is none to trust
+POOR_CHARS = 1_200  # of what is added to such a summary: the users' own words stand in for it
+TAIL_CHARS = 400  # of what is added to any other: a help for the summary, not a second one
+TAIL_SHARE = 0.15  # of the summary, above this floor:
+TAIL_LEAST = 280  # characters; a line or two
+PASTED_CHARS = 2_000  # a longer message holds pasted material, whose every number is nobody's fact
+EVENT_WORDS = 3  # that carry something; fewer tell no event: "We got this!"
+QUOTED = 0.55  # of a sentence: more of it is somebody else's
+NAMED_WORDS = 5  # of a sentence; in a shorter one a name only addresses somebody
+CONTEXT = 400  # characters of the message before, which a sentence may answer
+CORRECTED = 0.5  # of a sentence's words that a later correction must hold
+WEATHER_CHARS = 80  # of a sentence; a longer one tells more than the weather
+RESTS = 160  # characters after a sentence in which its speaker may take it back
 
-_QUOTED = re.compile(r"^\s*>.*$", re.MULTILINE)
 _SUPPOSED = re.compile(
-    r"^\W*(?:if\b.*\b(?:would|could|might|were)\b|if\b.*\w'd\b"
-    r"|(?:just )?imagine\b|suppos(?:e|ing)\b|let'?s say\b|what if\b"
-    r"|wenn\b.*\b(?:würde|hätte|wäre|könnte)\w*|stell dir vor\b|如果.*(?:就|会)|假如|假设|要是|もし)",
-    re.IGNORECASE,
-)
-# The same in the middle of a sentence: "I mean if I won a million quid I'd …".
-_SUPPOSED_LATER = re.compile(
     r"\bif (?:i|we|you|he|she|they)\b[^.!?]{0,80}\b(?:i|we|you|he|she|they)(?:['’]d| would| could| might)\b(?! like| prefer)"
-    r"|\bif (?:i|we) (?:won|had|were|was|could|ever)\b|\bwenn ich\b[^.!?]{0,60}\b(?:würde|hätte|wäre|könnte)\b",
-    re.IGNORECASE,
-)
-# Begins a sentence that takes back what was said just before it.
-_TAKES_BACK = re.compile(
-    r"^\W*(?:(?:oh|ah|er|uh|hm+|wait|ach|äh|ay) ?,? )*(?:no\b(?! (?:problem|worries|idea|one)\b)|sorry|wait\b|actually|correction|scratch that|i mean[t]?\b|make that"
-    r"|nein|doch\b|quatsch|ich mein\w*|perdón|digo\b|mejor dicho|non\b|pardon|je veux dire)|^\W*(?:不对|不是|错了|更正|いや|違う|訂正)",
+    r"|\bif (?:i|we) (?:won|had|were|was|could|ever)\b|\bwenn (?:ich|wir)\b[^.!?]{0,60}\b(?:würde|hätte|wäre|könnte)\w*"
+    r"|^\W*what if\b|如果.*(?:就|会)|要是|もし",
     re.IGNORECASE,
 )
 _WEATHER = re.compile(
@@ -50,337 +63,177 @@ _OVER = re.compile(
     r"|又好了|重试就好|又能用了|また動|直りました",
     re.IGNORECASE,
 )
-WEATHER_CHARS = 80  # of a sentence; a longer one tells more than the weather
+_TAKES_BACK = re.compile(
+    r"^\W*(?:(?:oh|ah|er|uh|hm+|wait|ach|äh|ay) ?,? )*(?:no\b(?! (?:problem|worries|idea|one)\b)|sorry|wait\b|actually|correction|scratch that|i mean[t]?\b|make that"
+    r"|nein|doch\b|quatsch|ich mein\w*|perdón|digo\b|mejor dicho|non\b|pardon|je veux dire)|^\W*(?:不对|不是|错了|更正|いや|違う|訂正)",
+    re.IGNORECASE,
+)
+_PART = re.compile(r"(?<=[.!?…。！？])\s*|\n|\.\.\.|…|,\s")
 
 
-def without_quotations(text: str) -> str:
-    """Return a message without the lines that quote somebody else, as mail does: `> …`."""
-    return _QUOTED.sub("", text)
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A sentence of a user's that is worth keeping: where it was said, and what stands exactly in it."""
+
+    place: int
+    text: str
+    code: str
+    things: tuple[Exact, ...]
+    rule: bool
+    sure: bool
 
 
-def takes_back(rest: str) -> bool:
-    """Say whether the `rest` of a message after a sentence takes that sentence back or puts another value for it."""
-    return any(
-        _TAKES_BACK.match(part) for part in re.split(r"(?<=[.!?…。！？])\s*|\n|\.\.\.|…|,\s", rest[:160]) if part
-    )
+@dataclass(frozen=True, slots=True)
+class Check:
+    """How a summary stands to the claims: which it does not bear out, and which exact things it lacks."""
+
+    claims: Sequence[Claim]
+    unsaid: Sequence[Claim]
+    missing: frozenset[tuple[str, str]]
+
+    @property
+    def poor(self) -> bool:
+        """Return whether too little is borne out for the summary to be trusted."""
+        if len(self.unsaid) == 1 and not (self.unsaid[0].things or self.unsaid[0].sure):
+            return False
+        return len(self.claims) - len(self.unsaid) < POOR * len(self.claims)
 
 
-def in_passing(sentence: str) -> bool:
-    """Say whether a sentence tells nothing that holds: no tail brings it back into a summary that left it out."""
-    if _SUPPOSED.match(sentence) or _SUPPOSED_LATER.search(sentence) or _OVER.search(sentence):
+def claims(messages: Mapping[int, Message]) -> list[Claim]:
+    """Return what the users of a talk state for themselves and have not taken back, in order."""
+    said = [(place, message) for place, message in messages.items() if message.content]
+    talk = main((message.content for _, message in said if message.role == "user"), "")
+    names = frozenset(message.name for _, message in said if message.name)
+    found: list[Claim] = []
+    for at, (place, message) in enumerate(said):
+        if message.role != "user" or len(message.content) > PASTED_CHARS:
+            continue
+        code = guess(message.content, talk)
+        before = said[at - 1][1].content[-CONTEXT:] if at else ""
+        after = next((one.content for _, one in said[at + 1 :] if one.role == "user"), "")
+        for one in _claimed(message.content, tongue(code or talk), after):
+            if (claim := _claim(place, one.text, code, before, names)) is not None:
+                found.append(claim)
+            before = ""
+    return list(_uncorrected(found))
+
+
+def check(text: str, stated: Sequence[Claim]) -> Check:
+    """Hold a summary against the claims."""
+    summary = shown(text)
+    code = guess(text[:2_000])
+    missing = frozenset(thing.key for claim in stated for thing in claim.things if not summary.holds(thing))
+    return Check(stated, [one for one in stated if not _is_borne_out(one, text, code, summary)], missing)
+
+
+def tail(text: str, found: Check, messages: Mapping[int, Message], zone: tzinfo) -> list[str]:
+    """Return the lines that belong under the summary `text`: claims in the users' own words, cited, in order."""
+    room = POOR_CHARS if found.poor else min(TAIL_CHARS, max(TAIL_LEAST, int(len(text) * TAIL_SHARE)))
+    missing = set(found.missing)
+    unsaid = [one for one in found.unsaid if found.poor or (one.rule and one.sure)]
+    chosen: dict[int, str] = {}
+    for number, one in sorted(enumerate(found.claims), key=lambda pair: -_worth(pair[1], missing)):
+        lacks = {thing.key for thing in one.things} & missing
+        line = _quoted(one, messages[one.place], zone) if lacks or one in unsaid else ""
+        if line and len(line) < room:
+            missing -= lacks
+            room -= len(line) + 1
+            chosen[number] = line
+    return [chosen[number] for number in sorted(chosen)]
+
+
+def _quoted(claim: Claim, message: Message, zone: tzinfo) -> str:
+    """Return the line that quotes a claim: `- Mei: “…” (18 November 2026) {4}`."""
+    day = f" ({spelled(message.at.astimezone(zone).date(), claim.code)})" if message.at else ""
+    return f"- {message.name or message.role}: “{claim.text}”{day} {{{claim.place}}}"
+
+
+def kept(before: Check, after: Check) -> Kept:
+    """Count the exact things that were said, and those of them in the summary before and after its tail."""
+    said = len({thing.key for claim in before.claims for thing in claim.things})
+    return Kept(said, said - len(before.missing), said - len(after.missing))
+
+
+def _claimed(text: str, known: Tongue, after: str) -> Iterator[Sentence]:
+    """Yield the sentences that a user claims themselves: nothing asked, pasted, supposed, past or taken back."""
+    mine = quoting.own(text, known)
+    for one in sentences(mine):
+        said = one.text
+        if said.endswith(("?", "？", ":", "：")) or "[REDACTED" in said or quoted_share(said) > QUOTED:
+            continue
+        if _in_passing(said) or _takes_back(mine[one.end :]) or _is_replaced(said, after, known.code):
+            continue
+        yield one
+
+
+def _claim(place: int, text: str, code: str, before: str, names: Collection[str]) -> Claim | None:
+    """Return the claim that a sentence makes; None where it states nothing that is meant."""
+    things = tuple(thing for thing in exact(text, code) if thing.kind != "name" or _is_another(thing, text, names))
+    if not code:  # the small model does not know the language
+        return Claim(place, text, code, things, rule=False, sure=False) if things else None
+    said = trimmed(without_names(text, names), tongue(code))
+    guessed = kind(said, before, code)
+    if guessed.kept < (MEANT if things else MEANT_ALONE):
+        return None
+    words = content_words(said) - {NOT}
+    if not things and len(words) < (EVENT_WORDS if guessed.label == "event" else 1):
+        return None
+    rule = guessed.shares["rule"] >= RULE and tongue(code).has("standing", plain(said))
+    return Claim(place, text, code, things, rule, guessed.kept >= SURE)
+
+
+def _is_another(name: Exact, sentence: str, speakers: Collection[str]) -> bool:
+    """Return whether a name stands for somebody else: not for a speaker, also in a short form, and in no mere call."""
+    if len(sentence.split()) < NAMED_WORDS:
+        return False
+    return not name.text.casefold().startswith(tuple(speaker.casefold()[:3] for speaker in speakers))
+
+
+def _is_borne_out(claim: Claim, text: str, code: str, summary: Shown) -> bool:
+    """Return whether a summary says a claim: in its words, or, in another language, by what stands exactly in it."""
+    held = sum(map(summary.holds, claim.things))
+    if claim.things and 2 * held >= len(claim.things):
+        return True
+    if code and claim.code and code != claim.code:
+        return not claim.things and bool(text)
+    return coverage(claim.text, text) >= BORNE
+
+
+def _worth(claim: Claim, missing: Collection[tuple[str, str]]) -> float:
+    """Return how much the loss of a claim hurts for the room that it takes."""
+    lost = sum(thing.weight for thing in claim.things if thing.key in missing)
+    return (lost + 4 * claim.rule + claim.sure) / (20 + len(claim.text))
+
+
+def _in_passing(sentence: str) -> bool:
+    """Return whether a sentence tells nothing that holds: what is supposed, trouble that is over, the weather."""
+    if quoting.is_supposed(sentence) or _SUPPOSED.search(sentence) or _OVER.search(sentence):
         return True
     return len(sentence) <= WEATHER_CHARS and _WEATHER.search(sentence) is not None
 
 
-# The exact things that a text says: commands, addresses, paths, dates, times, numbers, names. Pure.
+def _takes_back(rest: str) -> bool:
+    """Return whether the `rest` of a message takes back the sentence before it, or puts another value for it."""
+    return any(_TAKES_BACK.match(part) for part in _PART.split(rest[:RESTS]) if part)
 
 
-# ruff: noqa: E501 - a row of words in a pattern stands on one line
-
-
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_MONTH = (
-    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
-    r"|nov(?:ember)?|dec(?:ember)?)\b\.?"
-)
-_SUFFIXES = "py|js|ts|tsx|md|json|ya?ml|toml|sh|sql|csv|txt|go|rs|java|cpp|html|css|ini|cfg|conf|lock|pdf|ipynb|db|env"
-# Tried in this order; what one has taken, the next does not see. The weight says how much a loss hurts.
-_KINDS: tuple[tuple[str, int, re.Pattern[str]], ...] = (
-    ("command", 4, re.compile(r"(?<!`)`([^`\n]{3,120})`(?!`)|^\s*\$ (\S[^\n]{2,120})$", re.MULTILINE)),
-    (
-        "address",
-        4,
-        re.compile(r"(https?://[^\s<>\"'`]+[^\s<>\"'`.,;:!?)\]}])|([\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{2,20})+)"),
-    ),
-    (
-        "path",
-        4,
-        re.compile(
-            r"(?<![\w/.~])((?:~|\.{1,2})?/[\w@+-][\w.@+-]*(?:/[\w.@+-]*[\w@+-])+)|\b([A-Z]:\\[^\s\"<>|]{2,200})"
-            rf"|(?<![\w/.])([\w-]+(?:/[\w.-]+)*\.(?:{_SUFFIXES}))\b(?![/.]\w)"
-        ),
-    ),
-    (
-        "date",
-        3,
-        re.compile(
-            rf"\b(\d{{4}}-\d\d-\d\d)\b|\b({_MONTH} \d{{1,2}}(?:st|nd|rd|th)?)\b"
-            rf"|\b(\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH})"
-            r"|(\d{1,2}月\d{1,2}[日号號])",
-            re.IGNORECASE,
-        ),
-    ),
-    ("time", 2, re.compile(r"\b(\d{1,2}:\d\d(?: ?[ap]\.?m\b)?|\d{1,2} ?[ap]\.?m\b)", re.IGNORECASE)),
-    ("number", 2, re.compile(r"(?<![A-Za-z0-9_.])(v?\d+(?:[.,]\d+)+|[$€£¥]\d+|\d+ ?[%€°]|\d{2,})(?![A-Za-z0-9]*\d)")),
-    ("name", 1, re.compile(r"(?<=[a-z,;] )([A-Z][a-zà-öø-ÿ]{2,}(?: [A-Z][a-zà-öø-ÿ]+){0,3})\b")),
-)
-# Capitals that name nobody: days, which only count from the message's date, and what people begin with.
-_DIGITS = frozenset("0123456789")
-_LETTERS = frozenset("0123456789abcdefghijklmnopqrstuvwxyz_")
-_DAYS = ("monday", "tuesday", "tues", "wednesday", "thursday", "thurs", "friday", "saturday", "sunday")
-_OPENERS = ("god", "okay", "thanks", "thank", "congrats", "good", "yes")
-_NO_NAMES = frozenset({*_DAYS, *(day[:3] for day in _DAYS), *_OPENERS})
-# What a text must hold for its kind to be looked for at all: most sentences have none of it.
-_SIGNS = {
-    "command": re.compile(r"[`$]"),
-    "address": re.compile(r"[@:]"),
-    "path": re.compile(r"[/\\]|\.\w"),
-    "date": re.compile(r"\d"),
-    "time": re.compile(r"\d"),
-    "number": re.compile(r"\d"),
-    "name": re.compile(r" [A-Z]"),
-}
-# "100% agree", "24/7", "110 %": said of how much one means it.
-_IDIOM = re.compile(
-    r"\b1[01]0 ?%(?: (?:agree|sure|with|on board|behind|yes|true|right|correct|einverstanden|sicher|d'accord|seguro|de acuerdo)|[,.!]?\s*$)|\b24/7\b|\b50[/-]50\b",
-    re.IGNORECASE,
-)
-NAMES_SHARE = 0.15  # of words with a capital; above it the language writes other words so too,
-NAMES_LEAST = 3  # unless there are only these few
-
-
-@dataclass(frozen=True, slots=True)
-class Exact:
-    """One exact thing: its kind, its text, where it stands, and how much its loss hurts."""
-
-    kind: str
-    text: str
-    start: int
-    end: int
-    weight: int
-
-    def stands_in(self, text: str) -> bool:
-        """Tell whether `text`, casefolded and with single blanks, says the same, also in another usual form."""
-        if self.kind in ("command", "address", "path"):
-            return " ".join(self.text.casefold().split()) in text
-        own = self.text.casefold()
-        if _stands(own, text, _LETTERS):
-            return True
-        if self.kind == "name":
-            return _stands(own.split()[0], text, _LETTERS)
-        if self.kind == "number":
-            digits = re.sub(r"[^\d.,]", "", own).strip(".,")
-            return any(_stands(form, text, _DIGITS) for form in {digits, digits.replace(",", "")})
-        forms = _date_forms(own) if self.kind == "date" else _time_forms(own)
-        return any(re.search(rf"(?<![a-z0-9_]){form}(?![a-z0-9_])", text) is not None for form in forms)
-
-
-def _stands(part: str, text: str, joined: frozenset[str]) -> bool:
-    """Tell whether `part` stands in `text` without a character of `joined` on either side."""
-    at = text.find(part)
-    while at >= 0:
-        end = at + len(part)
-        if text[at - 1 : at] not in joined and text[end : end + 1] not in joined:
-            return True
-        at = text.find(part, at + 1)
-    return False
-
-
-def exact(text: str) -> list[Exact]:
-    """Find the exact things in `text`, in their order; each place counts once."""
-    found: list[Exact] = []
-    for form, weight, pattern in _KINDS:
-        if _SIGNS[form].search(text) is None or (form == "name" and _capitals(text) > NAMES_SHARE):
-            continue
-        taken = []
-        for match in pattern.finditer(text):
-            group = match.lastindex or 0
-            if form != "name" or match[group].split()[0].casefold() not in _NO_NAMES:
-                if form == "number" and _IDIOM.search(text[max(0, match.start() - 12) : match.end() + 12]):
-                    continue
-                taken.append(Exact(form, match[group].strip(), *match.span(group), weight))
-        found += taken
-        for thing in taken:
-            text = text[: thing.start] + "\0" * (thing.end - thing.start) + text[thing.end :]
-    return sorted(found, key=lambda thing: thing.start)
-
-
-def _capitals(text: str) -> float:
-    """Return the share of words with a capital, not counting those that make one name with the word before."""
-    words = re.findall(r"(?<=[a-zà-ÿ,;] )[^\W\d_]+", text)
-    capital = sum(word[0].isupper() and word not in ("I", "I’m") for word in words)
-    return capital / len(words) if capital > NAMES_LEAST else 0.0
-
-
-def _date_forms(date: str) -> Iterator[str]:
-    """Give the other ways to write a month and a day: `05-07`, `may 7`, `7 may`, `5月7日`."""
-    numbers = [int(number) for number in re.findall(r"\d+", date)]
-    name = re.search(r"[a-z]{3}", re.sub(r"\d+(?:st|nd|rd|th)|\bof\b", "", date))
-    if name and name[0] in _MONTHS and numbers:
-        month, day = _MONTHS.index(name[0]) + 1, numbers[-1]
-    elif len(numbers) >= 2:
-        month, day = numbers[-2], numbers[-1]
-    else:
-        return
-    yield rf"(?:\d{{4}}-)?0?{month}[-/]0?{day}"
-    if 1 <= month <= 12:
-        yield rf"{_MONTHS[month - 1]}[a-z]*\.? {day}(?:st|nd|rd|th)?"
-        yield rf"{day}(?:st|nd|rd|th)? (?:of )?{_MONTHS[month - 1]}[a-z]*"
-    yield rf"(?:\d{{4}}年)?0?{month}月0?{day}[日号號]?"
-
-
-def _time_forms(time: str) -> Iterator[str]:
-    hour, minute, half = re.fullmatch(r"(\d+)(?::(\d\d))? ?([ap])?.*", time).groups(default="")  # type: ignore[union-attr]
-    clock = (int(hour) % 12 + (12 if half == "p" else 0)) if half else int(hour)
-    yield rf"0?{clock}:{minute or '00'}"
-    if half:
-        yield rf"{hour}{':' + minute if minute else '(?::00)?'} ?{half}\.?m\.?"
-
-
-TAIL_CHARS = 400  # of all lines that are added: a help for the summary, not a second one
-TAIL_SHARE = 0.15  # of the summary, above this floor:
-TAIL_LEAST = 160  # characters; a line or two
-POOR = 1 / 3  # of what was said exactly; a summary that keeps less is none to trust
-POOR_CHARS = 1_200  # of the tail of such a summary: what the users said themselves stands in for it
-QUOTE_CHARS = 120  # of one quotation
-KEPT = 0.5  # of belief that a sentence is worth a line
-NAMED_WORDS = 5  # of a sentence; in a shorter one a name only addresses somebody
-PASTED_CHARS = 2_000  # a longer message holds pasted material, whose every number is nobody's fact
-
-_SENTENCE = re.compile(r"[^\n.!?。！？]+(?:[.!?](?=\w)[^\n.!?。！？]*)*[.!?。！？]*")
-# What takes back something said earlier; the earlier words about the same thing must not come back as a fact.
-_CORRECTS = re.compile(
-    r"\b(?:actually|instead|no longer|not anymore|any more|changed|change (?:it|that|to)|switch(?:ed|ing)?|moved"
-    r"|correction|sorry|make (?:that|it)|i mean|i meant|rather than|from now on|updated?|cancel(?:l?ed)?"
-    r"|nein|eigentlich|doch|stattdessen|nicht mehr)\b"
-    r"|其实|其實|不再|改成|改为|改為|更正|取消|不是",
-    re.IGNORECASE,
-)
-_COMMON = frozenset(  # long enough to look telling, and telling nothing
-    (
-        *("about", "would", "could", "should", "there", "their", "these", "those", "which", "really", "think"),
-        *("going", "thing", "things", "still", "right", "after", "before", "using", "being", "where", "while"),
-        *("because", "every", "maybe", "never", "always", "again", "other", "actually", "instead", "longer"),
-        *("eigentlich", "stattdessen", "jetzt", "sorry", "correction"),
-    )
-)
-_WORD = re.compile(r"[^\W\d_]{5,}|[\u3400-\u9fff]{2}")
-_FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-
-_Stated = tuple[int, str, list[Exact]]  # a message's place, one sentence of it, and the exact things in that
-
-
-@dataclass(frozen=True, slots=True)
-class _Quote:
-    """A sentence of a user that holds exact things which the summary lacks."""
-
-    number: int
-    line: str
-    missing: tuple[Exact, ...]
-
-    @property
-    def worth(self) -> float:
-        return sum(thing.weight for thing in self.missing) / (20 + len(self.line))
-
-
-def completed(text: str, messages: Sequence[Message], zone: tzinfo) -> tuple[str, Kept]:
-    """Return the summary `text` with a tail for the exact things of user `messages` that it lacks, and the measure.
-
-    The tail holds the users' own words, one quotation a line. It is short, `TAIL_CHARS` at most, but where the
-    summary keeps less than `POOR` of what was said exactly: there it may be `POOR_CHARS` long.
-    """
-    shown = _flat(text)
-    stated = list(_sentences(messages))
-    said = {(thing.kind, thing.text.casefold()): thing for _, _, things in stated for thing in things}
-    missing = {name for name, thing in said.items() if not thing.stands_in(shown)}
-    poor = len(said) - len(missing) < POOR * len(said)
-    room = POOR_CHARS if poor else min(TAIL_CHARS, max(TAIL_LEAST, int(len(text) * TAIL_SHARE)))
-    tail = _tail(messages, stated, missing, room, zone)
-    whole = "\n".join([text, *tail])
-    shown = _flat(whole)
-    still = sum(1 for name in missing if not said[name].stands_in(shown))
-    return whole, Kept(len(said), len(said) - len(missing), len(said) - still)
-
-
-def _tail(
-    messages: Sequence[Message], stated: Sequence[_Stated], missing: set[tuple[str, str]], room: int, zone: tzinfo
-) -> list[str]:
-    quotes = []
-    corrected = _corrected(messages) if missing else {}
-    for number, (place, sentence, things) in enumerate(stated):
-        lost = tuple(thing for thing in things if (thing.kind, thing.text.casefold()) in missing)
-        if lost and _is_kept(sentence) and not any(corrected.get(word, -1) > place for word in _words(sentence)):
-            quotes.append(_Quote(number, _line(messages[place], sentence, lost, zone), lost))
-    chosen: list[_Quote] = []
-    for quote in sorted(quotes, key=lambda quote: (-quote.worth, quote.number)):
-        names = {(thing.kind, thing.text.casefold()) for thing in quote.missing}
-        if names & missing and len(quote.line) < room:
-            missing = missing - names
-            room -= len(quote.line) + 1
-            chosen.append(quote)
-    return [quote.line for quote in sorted(chosen, key=lambda quote: quote.number)]
-
-
-def _is_kept(sentence: str) -> bool:
-    """Return whether a sentence states something that is meant: no joke, question, order of the moment, quotation."""
-    code = guess(sentence)
-    if "[REDACTED" in sentence:
+def _is_replaced(sentence: str, after: str, code: str) -> bool:
+    """Return whether the user's next message begins by giving another value: "no, make that 60 ms"."""
+    if not _TAKES_BACK.match(after):
         return False
-    return not code or kind(sentence, "", code).kept >= KEPT
+    given = {thing.kind for thing in exact(after[:RESTS], code)}
+    return any(thing.kind in given for thing in exact(sentence, code))
 
 
-def _sentences(messages: Sequence[Message]) -> Iterator[_Stated]:
-    """Yield what users stated themselves, not in passing: the message's place, the sentence, the exact things in it."""
-    speakers = tuple((message.name or "?").casefold()[:3] for message in messages)
-    for place, message in enumerate(messages):
-        if message.role != "user" or len(message.content) > PASTED_CHARS:
-            continue
-        said = without_quotations(_FENCED.sub("\n", message.content))
-        for match in _SENTENCE.finditer(said):
-            sentence = match[0].strip()
-            idle = sentence.endswith(("?", "？")) or in_passing(sentence) or takes_back(said[match.end() :])
-            things = [] if idle else exact(sentence)
-            things = [thing for thing in things if thing.kind != "name" or _names(thing, sentence, speakers)]
-            if things:
-                yield place, sentence, things
-
-
-def _corrected(messages: Sequence[Message]) -> dict[str, int]:
-    """Return, for each word of a user message that corrects something, the place of the last such message.
-
-    One that only gives another value ("no, make that 60 ms") corrects what the user said before it.
-    """
-    found: dict[str, int] = {}
-    before = ""
-    for place, message in enumerate(messages):
-        if message.role != "user" or len(message.content) > PASTED_CHARS:
-            continue
-        if _CORRECTS.search(message.content):
-            words = _words(message.content) or _words(before)
-            found |= dict.fromkeys(words, place)
-        before = message.content
-    return found
-
-
-def _words(text: str) -> set[str]:
-    return set(_WORD.findall(text.casefold())) - _COMMON
-
-
-def _names(thing: Exact, sentence: str, speakers: Sequence[str]) -> bool:
-    """Tell whether a name stands for somebody else: not for a speaker, also in a short form, and in no mere call."""
-    return len(sentence.split()) >= NAMED_WORDS and not thing.text.casefold().startswith(tuple(speakers))
-
-
-def _line(message: Message, sentence: str, things: Sequence[Exact], zone: tzinfo) -> str:
-    day = f"{message.at.astimezone(zone):%Y-%m-%d} " if message.at else ""
-    return f"- {day}{message.name or message.role}: “{_around(sentence, things)}”"
-
-
-def _around(sentence: str, things: Sequence[Exact]) -> str:
-    """Cut `sentence` to the words round its exact things, if it is long."""
-    if len(sentence) <= QUOTE_CHARS:
-        return " ".join(sentence.split())
-    middle = (things[0].start + min(things[-1].end, things[0].start + QUOTE_CHARS)) // 2
-    start = max(0, min(middle - QUOTE_CHARS // 2, len(sentence) - QUOTE_CHARS))
-    end = min(len(sentence), start + QUOTE_CHARS)
-    start, end = min(start, things[0].start), max(end, things[0].end)
-    while 0 < start < things[0].start and not sentence[start - 1].isspace():
-        start += 1
-    while things[0].end < end < len(sentence) and not sentence[end].isspace():
-        end -= 1
-    shown = " ".join(sentence[start:end].split())
-    return ("… " if start else "") + shown + (" …" if end < len(sentence) else "")
-
-
-def _flat(text: str) -> str:
-    return " ".join(text.casefold().split())
+def _uncorrected(found: Sequence[Claim]) -> Iterator[Claim]:
+    """Yield the claims that no later one changes: it says so, and holds half of the words."""
+    changed: dict[str, int] = {}  # by each word, the place of the last claim with it that changes something
+    kept: list[Claim] = []
+    for claim in reversed(found):
+        words = [word for word in content_words(claim.text) if not is_hard(word)]
+        later = Counter(place for word in words if (place := changed.get(word, -1)) > claim.place)
+        if max(later.values(), default=0) < max(1.0, CORRECTED * len(words)):
+            kept.append(claim)
+        if tongue(claim.code).has("change", plain(claim.text)):
+            changed = dict.fromkeys(words, claim.place) | changed
+    return reversed(kept)

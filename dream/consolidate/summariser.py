@@ -24,7 +24,7 @@ from dream.models import Diagnostic, Kept, Message, NewEntry, Report, Usage, voi
 from dream.provenance import citing, user
 from dream.provenance.citing import without_citation
 from dream.provenance.user import QUOTE, by_others, by_user
-from dream.settings import Settings
+from dream.settings import EMBEDDED, Settings
 from dream.workspace.files import replace_file
 
 # What counts as a summary: the model's finished answer, in lines, and shorter than what it summarises.
@@ -283,6 +283,7 @@ class Stuck:
 CHUNK_TOKENS = 8_000  # of messages in one summary, where the window allows; from more, each is told in less detail
 LEAST_TOKENS = 256  # of messages in one call, however small the window
 RETRY_TOKENS = 500  # of the rejected answer and what was wrong with it
+RETRY_SENTENCE_TOKENS = 100  # of these for the sentence round it
 TEMPLATE_TOKENS = 100  # of the section's tags and the provider's own marks between messages
 WINDOW_SHARE = 0.95  # what a tokenizer that isn't the model's own may be wrong by
 HALVINGS = 2  # of a chunk that turns out too long for the model
@@ -295,6 +296,15 @@ class Batch:
     entries: tuple[NewEntry, ...]
     usage: Usage = field(default_factory=Usage)
     kept: Kept = field(default_factory=Kept)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """A summary that counts: its text, how much of what was said it bears out, and the model that wrote it."""
+
+    text: str
+    check: fidelity.Check
+    model: str
 
 
 class Summariser:
@@ -414,43 +424,74 @@ class Summariser:
         conversation = self._conversation(key, items)
         system, user = prompts.filled(self._prompt, conversation)
         prompt = [ChatMessage("system", system), ChatMessage("user", user)]
-        usage, wrong = Usage(), AnswerUnusable("")
+        stated = fidelity.claims({item.position: item.message for item in items})
+        usage, best, wrong = Usage(), None, ""
         for again in (False, True):
             try:
                 asked = [*prompt, *_retry(wrong)] if again else prompt
                 completion = self._model.complete(asked, max_tokens=self._answer)
                 self._patience.answered()
                 usage += completion.usage
-                clean = replace(completion, text=safe(completion.text, self._patterns))
-                text = read(clean, conversation, self._answer, self._model.count, prompt=self._prompt)
-                return self._written(key, items, text, usage, completion.model)
+                answer = self._read(completion, conversation, stated)
             except AnswerUnusable as error:
-                wrong = error
-            except PromptTooLong:
-                raise
-            except ModelError as error:
-                if self._can_wait and isinstance(error, ModelInaccessible):
-                    raise
-                self._patience.failed(error, self._now)
-                return self._raw(key, items, usage, str(error))
-        return self._raw(key, items, usage, f"the model's answer did not count twice: {wrong}")
+                wrong = f"{error}. Answer again, shorter, in bullet lines only, or (nothing)."
+            except (ModelError, SpendingLimit) as error:
+                if best is None:
+                    return self._unanswered(key, items, usage, error)
+                break
+            else:
+                best = answer if best is None else min(best, answer, key=lambda one: len(one.check.unsaid))
+                if not answer.check.poor:
+                    break
+                wrong = f"{self._left_out(answer.check)} Answer again with that, in bullet lines only."
+        if best is None:
+            return self._raw(key, items, usage, f"the model's answer did not count twice: {wrong.partition('. ')[0]}")
+        return self._written(key, items, best, usage)
 
-    def _written(self, key: str, items: Sequence[Item], text: str, usage: Usage, model: str) -> Batch:
-        name = model or self._model.name
-        if not text:
-            return Batch((NewEntry("nothing", "", key, cut.span(items), 0, name, cut.ids(items)),), usage)
+    def _read(self, completion: Completion, conversation: str, stated: Sequence[fidelity.Claim]) -> _Answer:
+        """Read an answer and hold it against what users stated; the embedded model quotes, and is taken at its word."""
+        clean = replace(completion, text=safe(completion.text, self._patterns))
+        text = read(clean, conversation, self._answer, self._model.count, prompt=self._prompt)
+        name = completion.model or self._model.name
+        if name == EMBEDDED:
+            stated = stated if text else ()
+            return _Answer(text, replace(fidelity.check(text, stated), unsaid=()), name)
+        return _Answer(text, fidelity.check(text, stated), name)
+
+    def _left_out(self, check: fidelity.Check) -> str:
+        """Return a sentence that names what a summary leaves out, as much of it as the retry has room for."""
+        room = RETRY_TOKENS - RETRY_SENTENCE_TOKENS
+        named: list[str] = []
+        for one in check.unsaid:
+            named.append(f"[{one.place}] “{prompts.defuse(one.text)}”")
+            room -= self._model.count(named[-1])
+            if room < 0:
+                break
+        return f"it leaves out what the user said: {'; '.join(named[:-1] if room < 0 else named)}."
+
+    def _unanswered(self, key: str, items: Sequence[Item], usage: Usage, error: ModelError | SpendingLimit) -> Batch:
+        """Keep `items` as they were said where the model is at fault; raise what the caller has to decide."""
+        if isinstance(error, (SpendingLimit, PromptTooLong)) or (
+            self._can_wait and isinstance(error, ModelInaccessible)
+        ):
+            raise error
+        self._patience.failed(error, self._now)
+        return self._raw(key, items, usage, str(error))
+
+    def _written(self, key: str, items: Sequence[Item], answer: _Answer, usage: Usage) -> Batch:
         messages = {item.position: item.message for item in items}
-        told = citing.cited(text, messages)
-        text, kept = fidelity.completed("\n".join(line.text for line in told), list(messages.values()), self._zone)
-        told += (
-            citing.cited("\n".join(text.split("\n")[len(told) :]), messages)
-            if len(told) < len(text.split("\n"))
-            else []
-        )
-        told = citing.with_wishes(told, messages)
-        text = "\n".join(line.text for line in told)
-        entry = NewEntry("summary", text, key, cut.span(items), self._model.count(text), name, cut.ids(items))
-        entry = replace(entry, rests=tuple(line.rests for line in told))
+        lines = citing.cited(answer.text, messages) if answer.text else []
+        plain = "\n".join(line.text for line in lines)
+        tail = fidelity.tail(plain, answer.check, messages, self._zone)
+        lines += citing.cited("\n".join(tail), messages) if tail else []
+        if not lines:
+            return Batch((NewEntry("nothing", "", key, cut.span(items), 0, answer.model, cut.ids(items)),), usage)
+        whole = "\n".join(line.text for line in lines)
+        kept = fidelity.kept(answer.check, fidelity.check(whole, answer.check.claims))
+        lines = citing.with_wishes(lines, messages)
+        text = "\n".join(line.text for line in lines)
+        entry = NewEntry("summary", text, key, cut.span(items), self._model.count(text), answer.model, cut.ids(items))
+        entry = replace(entry, rests=tuple(line.rests for line in lines))
         return Batch((attributed(entry, list(messages.values())),), usage, kept)
 
     def _raw(self, key: str, items: Sequence[Item], usage: Usage, reason: str) -> Batch:
@@ -472,9 +513,8 @@ class Summariser:
         return max(1, self._model.count(prompts.message(position, message, self._zone) + "\n"))
 
 
-def _retry(wrong: AnswerUnusable) -> list[ChatMessage]:
-    reason = f"The last answer did not count: {wrong}. Answer again, shorter, in bullet lines only, or (nothing)."
-    return [ChatMessage("assistant", "(no answer)"), ChatMessage("user", reason)]
+def _retry(wrong: str) -> list[ChatMessage]:
+    return [ChatMessage("assistant", "(no answer)"), ChatMessage("user", f"The last answer did not count: {wrong}")]
 
 
 def _joined(batches: Iterator[Batch]) -> Batch:

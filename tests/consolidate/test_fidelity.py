@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from datetime import UTC
+from pathlib import Path
 
 import pytest
 
-from dream.consolidate.fidelity import POOR_CHARS, TAIL_CHARS, completed, exact
+from dream.consolidate import fidelity
+from dream.consolidate.exact import exact
+from dream.consolidate.fidelity import POOR_CHARS, TAIL_CHARS
 from dream.models import Kept, Message
 from tests.consolidate.conftest import SAID
+
+THINGS = Path(__file__).parent / "exact_things.tsv"
 
 
 def user(text: str) -> Message:
     return Message("user", text, SAID, "Mei")
+
+
+def completed(text: str, said: list[Message]) -> tuple[str, Kept]:
+    """Return the summary `text` with the users' words that belong under it, and the measure."""
+    messages = dict(enumerate(said))
+    before = fidelity.check(text, fidelity.claims(messages))
+    whole = "\n".join([text, *fidelity.tail(text, before, messages, UTC)])
+    return whole, fidelity.kept(before, fidelity.check(whole, before.claims))
 
 
 def things(text: str) -> list[tuple[str, str]]:
@@ -40,26 +53,37 @@ def test_exact_things_are_found_once(text: str, found: list[tuple[str, str]]) ->
     assert things(text) == found
 
 
+def test_exact_things_are_found_in_six_languages_and_idioms_are_none() -> None:
+    rows = [line.split("\t") for line in THINGS.read_text(encoding="utf-8").splitlines()]
+    wrong = []
+    for code, text, wanted in rows:
+        found = {thing.text for thing in exact(text, code)}
+        if found != {one.strip("“”„\"«»《》『』「」 ") for one in wanted.split("|") if one}:
+            wrong.append((text, found))
+    assert len(rows) >= 75
+    assert wrong == []
+
+
 @pytest.mark.parametrize(
     ("said", "summary"),
     [
         ("on May 7th at 7pm", "- 2026-05-07, 19:00"),
         ("on 7 May", "- on May 7, 2026"),
         ("5月7日", "- 2026-05-07"),
-        ("it costs 1,200 euros", "- costs 1200 euros"),
+        ("the flight costs 1,200 euros", "- costs 1200 euros"),
         ("I will go there with Anna Karenina", "- Anna's visit"),
         ("see /srv/App/x.py", "- in /srv/app/x.py"),
     ],
 )
 def test_the_same_in_another_usual_form_is_kept(said: str, summary: str) -> None:
-    text, kept = completed(summary, [user(said)], UTC)
+    text, kept = completed(summary, [user(said)])
     assert text == summary
     assert kept.before == kept.said > 0
 
 
 def test_what_is_missing_follows_in_the_users_words() -> None:
-    text, kept = completed("- Mei deploys by hand.", [user("Hi! The script is /srv/app/deploy.sh. Fine?")], UTC)
-    assert text == "- Mei deploys by hand.\n- 2026-11-18 Mei: “The script is /srv/app/deploy.sh.”"
+    text, kept = completed("- Mei deploys by hand.", [user("Hi! The script is /srv/app/deploy.sh. Fine?")])
+    assert text == "- Mei deploys by hand.\n- Mei: “The script is /srv/app/deploy.sh.” (18 November 2026) {0}"
     assert kept == Kept(1, 0, 1)
 
 
@@ -69,7 +93,7 @@ def test_the_tail_is_short_and_takes_what_hurts_most_first() -> None:
     ]
     messages.append(user("Always use /opt/tools/bin/run."))
     summary = "\n".join(f"- nothing in {number}" for number in range(1900, 1940))
-    text, kept = completed(summary, messages, UTC)
+    text, kept = completed(summary, messages)
     assert len(text) <= len(summary) + TAIL_CHARS
     assert "/opt/tools/bin/run" in text
     assert kept.said == 101
@@ -78,11 +102,11 @@ def test_the_tail_is_short_and_takes_what_hurts_most_first() -> None:
 
 def test_where_the_summary_is_poor_the_users_words_stand_in_for_it() -> None:
     messages = [user(f"The ledger service of team {at} listens on port {4000 + at} at night.") for at in range(8)]
-    text, kept = completed("- The user talked about several services.", messages, UTC)
+    text, kept = completed("- The user talked about several services.", messages)
     assert (kept.before, kept.after) == (0, kept.said)
     assert "listens on port 4000" in text
     many = [user(f"The ledger service of team {at} listens on port {4000 + at} at night.") for at in range(400)]
-    assert len(completed("- a fact", many, UTC)[0]) <= len("- a fact") + POOR_CHARS
+    assert len(completed("- a fact", many)[0]) <= len("- a fact") + POOR_CHARS
 
 
 def test_what_others_said_and_what_was_pasted_or_asked_is_not_added() -> None:
@@ -93,14 +117,14 @@ def test_what_others_said_and_what_was_pasted_or_asked_is_not_added() -> None:
         user("7777 is a number in a long text. " * 100),
         user("```\n1234 5678\n```"),
     ]
-    assert completed("- a fact", messages, UTC) == ("- a fact", Kept())
+    assert completed("- a fact", messages) == ("- a fact", Kept())
 
 
-def test_a_long_sentence_is_cut_round_what_matters() -> None:
-    text, _ = completed("- a fact", [user("blah " * 60 + "the store is ~/vault/keys.kdbx and " + "foo " * 60)], UTC)
+def test_of_a_long_sentence_the_part_that_matters_is_quoted() -> None:
+    text, _ = completed("- a fact", [user("blah " * 60 + "the store is ~/vault/keys.kdbx and " + "foo " * 60)])
     tail = text.splitlines()[1]
     assert "~/vault/keys.kdbx" in tail
-    assert len(tail) < 160
+    assert len(tail) < 400
 
 
 def test_a_name_by_which_somebody_is_only_addressed_is_nothing_exact() -> None:
@@ -108,20 +132,20 @@ def test_a_name_by_which_somebody_is_only_addressed_is_nothing_exact() -> None:
         Message("user", "That is awesome, Mel! Hey there, Bob!", SAID, "Caroline"),
         Message("user", "I will tell that to Caro on Fri when we meet.", SAID, "Melanie"),
     ]
-    assert completed("- a fact", messages, UTC) == ("- a fact", Kept())
+    assert completed("- a fact", messages) == ("- a fact", Kept())
 
 
 def test_what_the_user_took_back_later_does_not_return_in_the_tail() -> None:
     messages = [user("The server listens on port 8080."), user("Actually the server listens on port 8081 now.")]
-    text, _ = completed("- The server listens on port 8081.", messages, UTC)
+    text, _ = completed("- The server listens on port 8081.", messages)
     assert text == "- The server listens on port 8081."
 
 
 def test_a_long_chunk_is_checked_quickly() -> None:
     messages = [
-        user(f"Actually item {at} lies in /srv/a{at}/file.txt, moved on May {at % 28 + 1}.") for at in range(1_000)
+        user(f"Item {at} lies in /srv/a{at}/file.txt since May {at % 28 + 1}.") for at in range(1_000)
     ]
-    text, kept = completed("- a fact", messages, UTC)
+    text, kept = completed("- a fact", messages)
     assert kept.said > 1_000
     assert len(text) <= len("- a fact") + POOR_CHARS
 
@@ -138,12 +162,12 @@ def test_a_long_chunk_is_checked_quickly() -> None:
     ],
 )
 def test_what_is_said_in_passing_is_not_brought_back(text: str) -> None:
-    assert completed("- Lives in Oslo", [user(text)], UTC) == ("- Lives in Oslo", Kept())
+    assert completed("- Lives in Oslo", [user(text)]) == ("- Lives in Oslo", Kept())
 
 
 def test_a_value_that_the_next_message_corrects_is_not_brought_back() -> None:
     said = [user("After the index the p95 went down to 45 ms."), user("Actually no, make that 60 ms.")]
-    text, _ = completed("- The p95 went down", said, UTC)
+    text, _ = completed("- The p95 went down", said)
     assert "45" not in text
 
 
@@ -158,11 +182,11 @@ def test_a_value_that_the_next_message_corrects_is_not_brought_back() -> None:
     ],
 )
 def test_the_tail_tells_nothing_supposed_taken_back_or_idiomatic(said: str) -> None:
-    text, _ = completed("- The user said hello to somebody in the morning", [Message("user", said)], UTC)
+    text, _ = completed("- The user said hello to somebody in the morning", [Message("user", said)])
     assert not any(gone in text for gone in ("100%", "million", "2028", "May 12", "18:30"))
 
 
 def test_a_quotation_holds_its_own_correction() -> None:
     said = "I deferred my place to 2028… no sorry, 2027 autumn"
-    text, _ = completed("- The user said hello to somebody in the morning", [Message("user", said)], UTC)
+    text, _ = completed("- The user said hello to somebody in the morning", [Message("user", said)])
     assert ("2028" in text) == ("no sorry, 2027 autumn" in text)

@@ -115,7 +115,8 @@ def test_archive_takes_everything(history: History) -> None:
 
 def test_what_is_said_while_the_model_thinks_is_untouched(history: History) -> None:
     session = Session("nano:1", history)
-    talk(session, 40)
+    for _ in range(40):
+        session.add("user", "good morning")
 
     def slow(messages: Sequence[ChatMessage]) -> str:
         session.add("user", "use Postgres, not MySQL")
