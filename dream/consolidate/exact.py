@@ -15,7 +15,9 @@ from dream.language.tongue import guess, tongue
 
 _SUFFIXES = "py|js|ts|tsx|md|json|ya?ml|toml|sh|sql|csv|txt|go|rs|java|cpp|html|css|ini|cfg|conf|lock|pdf|ipynb|db|env"
 _NAME = r"[A-ZÀ-Þ][a-zà-öø-ÿ]{2,}"
-_BETWEEN_DASHES = re.compile(rf"[-–—] ?({_NAME}(?: {_NAME}){{0,2}})(?= ?[-–—]|[,.!]|$)|[—―]{{2}}([^\s—―，。、]{{1,8}})[—―]{{2}}")
+_BETWEEN_DASHES = re.compile(
+    rf"[-–—] ?({_NAME}(?: {_NAME}){{0,2}})(?= ?[-–—]|[,.!]|$)|[—―]{{2}}([^\s—―，。、]{{1,8}})[—―]{{2}}"
+)
 # Tried in this order; what one has taken, the next does not see. The weight says how much a loss hurts.
 _KINDS: tuple[tuple[str, int, re.Pattern[str]], ...] = (
     ("command", 4, re.compile(r"(?<!`)`([^`\n]{3,120})`(?!`)|^\s*\$ (\S[^\n]{2,120})$", re.MULTILINE)),
@@ -40,7 +42,11 @@ _KINDS: tuple[tuple[str, int, re.Pattern[str]], ...] = (
             r"|《([^《》\n]{1,30})》|『([^『』\n]{1,30})』|「([^「」\n]{1,20})」"
         ),
     ),
-    ("time", 2, re.compile(r"(?<![A-Za-z\d.])(\d{1,2}:\d\d(?: ?[ap]\.?m\b)?|\d{1,2} ?[ap]\.?m\b)(?!\d)", re.IGNORECASE)),
+    (
+        "time",
+        2,
+        re.compile(r"(?<![A-Za-z\d.])(\d{1,2}:\d\d(?: ?[ap]\.?m\b)?|\d{1,2} ?[ap]\.?m\b)(?!\d)", re.IGNORECASE),
+    ),
     (
         "number",
         2,

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from dream.language.kinds import kind
 from dream.language.words import NOT, content_words, coverage, is_hard
 from dream.models import Message
 from dream.provenance import cues
@@ -20,6 +21,7 @@ from dream.provenance.user import QUOTE, foreign, own, quotation
 
 PLAIN = 0.5  # of a line's words that a message must hold for it to be plain that the line rests on it
 BORNE = 0.15  # of a line's words that the messages it cites must hold between them
+RULE = 0.3  # of belief that a sentence states one: "before" and "when" stand in many another
 QUOTES = 0.4  # of a line: then it is the user's own words already
 MOST_CITED = 12  # messages of one line
 ANSWER = 160  # characters of what a user said right after a question: there the question is shown too
@@ -140,7 +142,8 @@ def _sentence(line: str, message: Message) -> str:
         return ""
     mine = own(message.content)
     said = own_sentence("\n".join(mine), line) if mine else ""
-    wish = cues.says("wish", line) or (cues.says("standing", line) and cues.says("standing", said))
+    standing = cues.says("standing", line) and cues.says("standing", said) and kind(said).shares["rule"] >= RULE
+    wish = cues.says("wish", line) or standing
     return said if wish and any(word in signed(said) for word in signed(bare(line))) else ""
 
 

@@ -58,7 +58,7 @@ def test_exact_things_are_found_in_six_languages_and_idioms_are_none() -> None:
     wrong = []
     for code, text, wanted in rows:
         found = {thing.text for thing in exact(text, code)}
-        if found != {one.strip("“”„\"«»《》『』「」 ") for one in wanted.split("|") if one}:
+        if found != {one.strip('“”„"«»《》『』「」 ') for one in wanted.split("|") if one}:
             wrong.append((text, found))
     assert len(rows) >= 75
     assert wrong == []
@@ -142,9 +142,7 @@ def test_what_the_user_took_back_later_does_not_return_in_the_tail() -> None:
 
 
 def test_a_long_chunk_is_checked_quickly() -> None:
-    messages = [
-        user(f"Item {at} lies in /srv/a{at}/file.txt since May {at % 28 + 1}.") for at in range(1_000)
-    ]
+    messages = [user(f"Item {at} lies in /srv/a{at}/file.txt since May {at % 28 + 1}.") for at in range(1_000)]
     text, kept = completed("- a fact", messages)
     assert kept.said > 1_000
     assert len(text) <= len("- a fact") + POOR_CHARS

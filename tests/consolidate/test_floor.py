@@ -159,3 +159,10 @@ def test_a_summary_in_another_language_is_held_to_the_exact_things_alone(
     _, entries = consolidate(workspace, provider, text(summary), said=said, language="English")
     assert len(provider.requests) == 1
     assert "user: “" not in entries[0].content
+
+
+def test_a_word_of_time_makes_no_wish_beside_which_the_user_is_quoted(workspace: Workspace, provider: Provider) -> None:
+    said = (("user", "I used to go horseback riding with my dad when I was a kid, before we moved to Tromso."),)
+    summary = "- The user used to go horseback riding with their dad when they were a kid, before moving to Tromso {0}"
+    _, entries = consolidate(workspace, provider, text(summary), said=said)
+    assert entries[0].content == summary.removesuffix(" {0}")
