@@ -57,16 +57,6 @@ _KINDS: tuple[tuple[str, int, re.Pattern[str]], ...] = (
     ("name", 1, _BETWEEN_DASHES),
     ("name", 1, re.compile(rf"(?<=[a-zà-öø-ÿ,;] )({_NAME}(?: [A-ZÀ-Þ][a-zà-öø-ÿ]+){{0,3}})\b")),
 )
-# What a text must hold for its kind to be looked for at all: most sentences have none of it.
-_SIGNS = {
-    "command": re.compile(r"[`$]"),
-    "address": re.compile(r"[@:]"),
-    "path": re.compile(r"[/\\]|\.\w"),
-    "title": re.compile(r"[“\"„«《『「]"),
-    "time": re.compile(r"\d"),
-    "number": re.compile(r"\d"),
-    "name": re.compile(r" [A-ZÀ-Þ]|[—―]{2}"),
-}
 # "100% agree", "24/7", "1000 Dank": numbers that say how much one means it.
 _IDIOM = re.compile(
     r"(?<![\d.,])1[01]0 ?%(?= ?(?:agree|sure|with (?:you|u|him|her)|on board|behind|yes|true|right|correct|einverstanden|sicher|deiner|d['’]accord|sûre?s?|seguro|de acuerdo|同意|支持|赞成|确定|賛成|同感|本気)|[,.!]?\s*$)"
@@ -83,7 +73,8 @@ _UNITS = {
     "zh": ("", "年|个月|個月|个?星期|周|週|天|个?小时", "(?:以?前)?"),
     "ja": ("", "年(?:間)?|[ヶかカケ]月(?:間)?|週間|日間|時間", "(?:前)?"),
 }
-_WIDE_NUMBER = r"\d{1,3}|[二两兩三四五六七八九十百]+"
+_HAN_DIGITS = "一二三四五六七八九十"
+_TWO = str.maketrans("两兩", "二二")
 # Capitals that name nobody: days, which only count from the message's date, and what people begin with.
 _DAYS = ("monday", "tuesday", "tues", "wednesday", "thursday", "thurs", "friday", "saturday", "sunday")
 _OPENERS = ("god", "okay", "thanks", "thank", "congrats", "good", "yes")
@@ -146,21 +137,18 @@ def shown(text: str) -> Shown:
 def exact(text: str, code: str = "") -> list[Exact]:
     """Find the exact things in `text`, which is in the language `code`, in their order; each place counts once."""
     code = code or guess(text) or "en"
-    text = _IDIOM.sub(_blank, text)
+    text = _IDIOM.sub(lambda found: "\0" * len(found[0]), text)
     found: list[Exact] = []
-    for form, weight, pattern in _KINDS[:4]:
-        text = _take(form, weight, pattern, text, found)
-    text = _without_dates(text, code, found)
-    text = _take("span", 2, _spans(code), text, found)
-    for form, weight, pattern in _KINDS[4:]:
+    for form, weight, pattern in _KINDS:
+        if form == "time":  # whose hours, and whose numbers, may be a date's or a span's
+            text = _without_dates(text, code, found)
+            text = _take("span", 2, _spans(code), text, found, code)
         text = _take(form, weight, pattern, text, found, code)
     return sorted(found, key=lambda thing: thing.start)
 
 
-def _take(form: str, weight: int, pattern: re.Pattern[str], text: str, found: list[Exact], code: str = "") -> str:
+def _take(form: str, weight: int, pattern: re.Pattern[str], text: str, found: list[Exact], code: str) -> str:
     """Add the things of one kind to `found`; return `text` without them."""
-    if form in _SIGNS and (_SIGNS[form].search(text) is None):
-        return text
     for match in list(pattern.finditer(text)):
         group = match.lastindex or 0
         if form == "name" and not _is_name(match, group, text, code):
@@ -178,15 +166,20 @@ def _is_name(match: re.Match[str], group: int, text: str, code: str) -> bool:
         return False
     if match.re is _BETWEEN_DASHES:
         return True
-    return " " in name if code == "de" else _capitals(text) <= NAMES_SHARE
+    if code == "de":  # every noun has a capital there
+        return " " in name
+    words = re.findall(r"(?<=[a-zà-ÿ,;] )[^\W\d_]+", text)  # of a name that is two words, the first
+    capitals = sum(word[0].isupper() and word not in ("I", "I’m") for word in words)
+    return capitals <= max(NAMES_LEAST, NAMES_SHARE * len(words))
 
 
 def _without_dates(text: str, code: str, found: list[Exact]) -> str:
+    """Add the dates in `text` to `found`; return it without them."""
     if not any(character.isdigit() for character in text):
         return text
     for day in days.found(text, _ANY_DAY, code):
         said = text[day.start : day.end]
-        if day.first == day.last and re.search(r"\d", said) and (day.whole or _is_dated(said, day)):
+        if day.first == day.last and (day.whole or _is_dated(said, day)):
             found.append(Exact("date", said, day.start, day.end, 3, (day.first.month, day.first.day)))
             text = text[: day.start] + "\0" * len(said) + text[day.end :]
     return text
@@ -204,23 +197,21 @@ def _spans(code: str) -> re.Pattern[str]:
     known = tongue(code)
     before, units, after = _UNITS[known.code]
     if known.wide:
-        return re.compile(rf"(?<![第\d/年月])((?:{_WIDE_NUMBER}) ?(?:{units}){after})(?!\d)")
+        return re.compile(rf"(?<![第\d/年月])((?:\d{{1,3}}|[{_HAN_DIGITS[1:]}两兩百]+) ?(?:{units}){after})(?!\d)")
     numbers = "|".join(known.numbers[1:])  # "one day" tells no span
     return re.compile(rf"(?<![\w/.,$€£])({before}(?:\d{{1,3}}|{numbers})[ -](?:{units}){after})(?!\w)", re.IGNORECASE)
 
 
 def _amounts(span: str) -> Iterator[str]:
-    """Give the number of a span of time in digits and in words."""
+    """Give the number of a span of time as it stands there, in digits, and as an English word."""
     for code in ("en", "de", "fr", "es"):
-        words = [word.casefold() for word in tongue(code).numbers]
-        for number, word in enumerate(words, 1):
+        for number, word in enumerate(tongue(code).numbers, 1):
             if re.search(rf"(?<!\w)(?:{word}|{number})(?!\w)", span):
-                yield from (str(number), word, tongue("en").numbers[number - 1])
-    if digits := re.search(r"\d+", span):
-        yield digits[0]
-    if wide := re.search("[二两兩三四五六七八九十百]+", span):
-        yield wide[0]
-        yield str("一二三四五六七八九十".find(wide[0].translate(str.maketrans("两兩", "二二"))) + 1)
+                yield from (word, str(number), tongue("en").numbers[number - 1])
+    for number in re.findall(rf"\d+|[{_HAN_DIGITS}两兩]+", span):
+        yield number
+        if (at := _HAN_DIGITS.find(number.translate(_TWO))) >= 0:
+            yield str(at + 1)
 
 
 def _stands(part: str, text: str, joined: frozenset[str]) -> bool:
@@ -234,13 +225,6 @@ def _stands(part: str, text: str, joined: frozenset[str]) -> bool:
     return False
 
 
-def _capitals(text: str) -> float:
-    """Return the share of words with a capital, not counting those that make one name with the word before."""
-    words = re.findall(r"(?<=[a-zà-ÿ,;] )[^\W\d_]+", text)
-    capital = sum(word[0].isupper() and word not in ("I", "I’m") for word in words)
-    return capital / len(words) if capital > NAMES_LEAST else 0.0
-
-
 def _time_forms(time: str) -> Iterator[str]:
     hour, minute, half = re.fullmatch(r"(\d+)(?::(\d\d))? ?([ap])?.*", time).groups(default="")  # type: ignore[union-attr]
     clock = (int(hour) % 12 + (12 if half == "p" else 0)) if half else int(hour)
@@ -248,7 +232,3 @@ def _time_forms(time: str) -> Iterator[str]:
     yield rf"0?{clock}:{minute or '00'}"
     if half:
         yield rf"{hour}{':' + minute if minute else '(?::00)?'} ?{half}\.?m\.?"
-
-
-def _blank(found: re.Match[str]) -> str:
-    return "\0" * len(found[0])

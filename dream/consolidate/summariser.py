@@ -1,4 +1,12 @@
-"""From a chunk of a session to history entries: one model call, one retry, else `[RAW]`."""
+"""From a chunk of a session to history entries: one model call, one retry, else `[RAW]`.
+
+An answer counts as a summary where the model finished it, in lines, and shorter than what it summarises. It is held
+against what the user said, its lines are cited, and each entry says who said which of its lines.
+`[RAW]` are the messages themselves, in full, over as many entries as they need: the text, all arguments of a tool call
+and all of a tool's result. Not in it is what nobody said (system prompts, thinking, images, blocks that an agent or a
+memory put in), secrets, and characters that can't be seen; a line ends with `\n`, and white space at a message's ends
+is gone.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +35,22 @@ from dream.provenance.user import QUOTE, by_others, by_user
 from dream.settings import EMBEDDED, Settings
 from dream.workspace.files import replace_file
 
-# What counts as a summary: the model's finished answer, in lines, and shorter than what it summarises.
-
-
+CHUNK_TOKENS = 8_000  # of messages in one summary, where the window allows; from more, each is told in less detail
+LEAST_TOKENS = 256  # of messages in one call, however small the window
+RETRY_TOKENS = 500  # of the rejected answer and what was wrong with it
+RETRY_SENTENCE_TOKENS = 100  # of these for the sentence round it
+TEMPLATE_TOKENS = 100  # of the section's tags and the provider's own marks between messages
+WINDOW_SHARE = 0.95  # what a tokenizer that isn't the model's own may be wrong by
+HALVINGS = 2  # of a chunk that turns out too long for the model
+RAW_CHARS = 16_000  # of one entry: a page that a prompt can hold beside others
 SLACK_TOKENS = 200  # a chunk of a few words may need more than its own length to be told in whole sentences
 ECHO_SHARE = 0.5  # of an answer's lines that are lines of the prompt's own making
 SAID = 0.5  # of an example's words that the conversation must hold for it to be a fact of the conversation too
+# How often a model that fails is asked again: a night with the provider down must not be spent on waiting.
+PATIENCE = 6  # with calls that fail in a row
+UNAVAILABLE_COST = 3  # each such call has waited through its retries already
+REJECTED_COST = 1  # quick, and may be about one chunk only
+RECOVERY = timedelta(minutes=10)  # after which a live agent's model is tried again
 
 _BULLET = re.compile(r"^\s*(?:[-*+•–·]|\d{1,3}[.)、])\s*\S", re.MULTILINE)
 _HEADER = re.compile(
@@ -117,9 +135,6 @@ def _check_size(lines: list[str], conversation: str, most: int, count: Callable[
         raise AnswerUnusable("it repeats the conversation instead of summarising it")
 
 
-# Who said which line of an entry: the user, a tool, a pasted text.
-
-
 def attributed(entry: NewEntry, messages: Sequence[Message]) -> NewEntry:
     """Return `entry` with the voices of its lines: what the user said, and what others did.
 
@@ -136,16 +151,6 @@ def attributed(entry: NewEntry, messages: Sequence[Message]) -> NewEntry:
 def _not_by_user(entry: NewEntry) -> NewEntry:
     """Return `entry` as one of which the user said nothing themselves."""
     return replace(entry, voices=tuple(code.replace("u", "") for code in entry.voices))
-
-
-# `[RAW]`: the messages themselves, where no summary can be had; in full, over as many entries as they need.
-#
-# In full are the text, all arguments of a tool call and all of a tool's result. Not in it is what nobody said (system
-# prompts, thinking, images, blocks that an agent or a memory put in), secrets, and characters that can't be seen; a
-# line ends with `\n`, however it did, and white space at a message's ends is gone.
-
-
-RAW_CHARS = 16_000  # of one entry: a page that a prompt can hold beside others
 
 
 def entries(
@@ -211,15 +216,6 @@ def _entry(key: str, group: Sequence[Item], zone: tzinfo, count: Callable[[str],
     return NewEntry("raw", content, key, span(group), count(content), ids=ids(group))
 
 
-# How often a model that fails is asked again: a night with the provider down must not be spent on waiting.
-
-
-PATIENCE = 6  # with calls that fail in a row
-UNAVAILABLE_COST = 3  # each such call has waited through its retries already
-REJECTED_COST = 1  # quick, and may be about one chunk only
-RECOVERY = timedelta(minutes=10)  # after which a live agent's model is tried again
-
-
 class Patience:
     """What is left of the patience with one model. Time is the caller's `now`, which stands still in a batch run."""
 
@@ -278,15 +274,6 @@ class Stuck:
         except (OSError, ValueError):
             return {}
         return noted if isinstance(noted, dict) else {}
-
-
-CHUNK_TOKENS = 8_000  # of messages in one summary, where the window allows; from more, each is told in less detail
-LEAST_TOKENS = 256  # of messages in one call, however small the window
-RETRY_TOKENS = 500  # of the rejected answer and what was wrong with it
-RETRY_SENTENCE_TOKENS = 100  # of these for the sentence round it
-TEMPLATE_TOKENS = 100  # of the section's tags and the provider's own marks between messages
-WINDOW_SHARE = 0.95  # what a tokenizer that isn't the model's own may be wrong by
-HALVINGS = 2  # of a chunk that turns out too long for the model
 
 
 @dataclass(frozen=True, slots=True)
