@@ -168,8 +168,8 @@ def _is_name(match: re.Match[str], group: int, text: str, code: str) -> bool:
         return True
     if code == "de":  # every noun has a capital there
         return " " in name
-    words = re.findall(r"(?<=[a-zà-ÿ,;] )[^\W\d_]+", text)  # of a name that is two words, the first
-    capitals = sum(word[0].isupper() and word not in ("I", "I’m") for word in words)
+    words: list[str] = re.findall(r"(?<=[a-zà-ÿ,;] )[^\W\d_]+", text)  # of a name that is two words, the first
+    capitals = sum(1 for word in words if word[0].isupper() and word not in ("I", "I’m"))
     return capitals <= max(NAMES_LEAST, NAMES_SHARE * len(words))
 
 

@@ -74,7 +74,7 @@ def test_at_the_second_time_the_users_sentences_go_in_themselves(
     kept = next(number for number, line in enumerate(lines, 1) if RULE in line)
     assert lines[kept - 1] == f"- user: “{RULE}.”"
     assert entry.rests[kept - 1] == "u2"
-    assert kept in entry.by_user
+    assert "u" in entry.voices[kept - 1]
     assert all(part in entry.content for part in ("Ottoline Perk", "db7.example.org:5433", "3 May 2027"))
     assert (entry.kind, len(entries), report.raw, report.usage.calls) == ("summary", 1, 0, 2)
 
