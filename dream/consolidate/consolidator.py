@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -22,14 +22,14 @@ from dream.models import Diagnostic, Entry, Message, NewEntry, Report
 from dream.settings import Settings
 from dream.transcripts import parts
 
-# Work off the reply's path: one piece at a time for a key, and no error is ever swallowed.
-
-
 Result = TypeVar("Result")
 
 
 class Background(Generic[Result]):
-    """A thread of its own, started when it is first needed; the interpreter waits for it at its exit."""
+    """Work off the reply's path: one piece at a time for a key, and no error is ever swallowed.
+
+    Its thread is started when it is first needed; the interpreter waits for it at its exit.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -147,7 +147,14 @@ class Consolidator:
         and may raise SpendingLimit to stop there. A session's `done` is called when all of it is in history.
         """
         if parallel > 1:
-            yield from Flight(_Ground(self, now), parallel, before).over(talks)
+            flight = Flight(
+                parallel,
+                before=before,
+                begin=lambda talk: self._line(talk, now),
+                append=lambda place, batch: self._append(place, batch, now),
+                alone=lambda talk: self.steps(talk, now=now),
+            )
+            yield from flight.over(talks)
             return
         for talk in talks:
             steps = self.steps(talk, now=now)
@@ -279,26 +286,9 @@ class Consolidator:
         return Consolidated(place.key, entries, place.moved(entries), raw, batch.usage, batch.kept)
 
 
-class _Ground:
-    """What a flight needs of a Consolidator, at one time."""
-
-    def __init__(self, consolidator: Consolidator, now: datetime) -> None:
-        self._consolidator = consolidator
-        self._now = now
-
-    def line(self, talk: Talk) -> Line | None:
-        return self._consolidator._line(talk, self._now)  # noqa: SLF001, its own
-
-    def land(self, place: Place, batch: Batch) -> Consolidated:
-        return self._consolidator._append(place, batch, self._now)  # noqa: SLF001, its own
-
-    def alone(self, talk: Talk) -> Iterator[Consolidated]:
-        return self._consolidator.steps(talk, now=self._now)
-
-
 def _live(message: Message, chars: int) -> Message:
     """Cut a tool's result in its middle, as the readers of transcripts do; a live session counts by position alone."""
     if message.role != "tool" or len(message.content) <= chars:
-        return dataclasses.replace(message, id=None)
+        return replace(message, id=None)
     content, whole = parts.cut(message.content, chars), message.whole or message.content
-    return dataclasses.replace(message, content=content, whole=whole, id=None)
+    return replace(message, content=content, whole=whole, id=None)

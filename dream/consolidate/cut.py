@@ -21,14 +21,15 @@ BREAKS = ("\n\n", "\n", "。", ". ", " ")  # where a long text is split, the bes
 class Item:
     """A message with its position in the session and the tokens of its rendered form.
 
-    Empty `content` means that nobody has to read it; only its position counts. `last` is False for a part
-    of a message that other parts follow.
+    Empty `content` means that nobody has to read it; only its position counts. `part`: it is one of several of
+    a long message; `last` is False where others follow.
     """
 
     position: int
     message: Message
     tokens: int
     last: bool = True
+    part: bool = False
 
 
 def span(items: Sequence[Item]) -> tuple[int, int]:
@@ -108,7 +109,7 @@ def parts(item: Item, budget: int, tokens: Callable[[Message], int]) -> list[Ite
     texts = split(item.message.content, budget, lambda text: tokens(replace(item.message, content=text)))
     messages = [replace(item.message, content=text, whole="") for text in texts]
     return [
-        Item(item.position, message, tokens(message), item.last and number == len(messages))
+        Item(item.position, message, tokens(message), item.last and number == len(messages), part=True)
         for number, message in enumerate(messages, start=1)
     ]
 

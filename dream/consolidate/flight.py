@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field, replace
 
 from dream.consolidate import identity
 from dream.consolidate.cut import Item
@@ -17,10 +15,10 @@ from dream.errors import SpendingLimit
 from dream.history.history import StalePosition
 from dream.models import Entry, Kept, Message, NewEntry, Usage
 
-# Where a session stands while it is consolidated, and what was appended of it.
+AHEAD = 2  # chunks that are read ahead for each call in flight, so that a slow one holds up none of the others
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Consolidated:
     """What was appended: entries, how many message positions they complete, how many are raw, and the bill.
 
@@ -31,8 +29,8 @@ class Consolidated:
     entries: tuple[Entry, ...] = ()
     messages: int = 0
     raw: int = 0
-    usage: Usage = dataclasses.field(default_factory=Usage)
-    kept: Kept = dataclasses.field(default_factory=Kept)
+    usage: Usage = field(default_factory=Usage)
+    kept: Kept = field(default_factory=Kept)
 
     def __add__(self, other: Consolidated) -> Consolidated:
         return Consolidated(
@@ -45,7 +43,7 @@ class Consolidated:
         )
 
 
-@dataclasses.dataclass(slots=True)
+@dataclass(slots=True)
 class Place:
     """How far a session is in history while its entries are made, one after the other.
 
@@ -64,7 +62,7 @@ class Place:
             known = known and (bool(entry.ids) or entry.span is None or entry.span[0] == entry.span[1])
             prefix = identity.extended(prefix, entry.ids) if known else ""
             kept = entry.ids if known else ""
-            found.append(dataclasses.replace(entry, ids=kept, prefix=prefix if kept else ""))
+            found.append(replace(entry, ids=kept, prefix=prefix if kept else ""))
         return found
 
     def moved(self, entries: tuple[Entry, ...]) -> int:
@@ -76,13 +74,6 @@ class Place:
         return self.position - before
 
 
-AHEAD = 2  # chunks that are read ahead for each call in flight, so that a slow one holds up none of the others
-
-
-def _nothing() -> None:
-    """Nobody waits for the end."""
-
-
 @dataclass(frozen=True, slots=True)
 class Talk:
     """A session to consolidate: its messages, which can be read again, and what to call when all are in history.
@@ -92,7 +83,7 @@ class Talk:
 
     key: str
     messages: Iterable[Message]
-    done: Callable[[], None] = _nothing
+    done: Callable[[], None] = lambda: None
     since: identity.Since | None = None
 
 
@@ -123,19 +114,6 @@ class Line:
             self.talk.done()
 
 
-class Ground(Protocol):
-    """Where talks begin and batches land: the Consolidator."""
-
-    def line(self, talk: Talk) -> Line | None:
-        """Begin a talk; None when nothing of it is new."""
-
-    def land(self, place: Place, batch: Batch) -> Consolidated:
-        """Append a batch; raises StalePosition when another process was quicker."""
-
-    def alone(self, talk: Talk) -> Iterator[Consolidated]:
-        """Consolidate a talk from its beginning, one call after the other."""
-
-
 @contextmanager
 def _pool(threads: int) -> Iterator[ThreadPoolExecutor]:
     """Open a pool, and wait in the end for what is under way; but who is interrupted waits for nothing."""
@@ -154,12 +132,21 @@ class Flight:
     """One run over many talks with up to `parallel` calls at a time; `before` is called before each of them.
 
     When `before` or a call raises SpendingLimit, nothing new is begun, what is under way lands, and then it is raised.
+    `begin` a talk: None when nothing of it is new. `append` a batch: raises StalePosition when another process was
+    quicker; such a talk is consolidated `alone` in the end, from its beginning, one call after the other.
     """
 
-    def __init__(self, ground: Ground, parallel: int, before: Callable[[str], None]) -> None:
-        self._ground = ground
+    def __init__(
+        self,
+        parallel: int,
+        *,
+        before: Callable[[str], None],
+        begin: Callable[[Talk], Line | None],
+        append: Callable[[Place, Batch], Consolidated],
+        alone: Callable[[Talk], Iterator[Consolidated]],
+    ) -> None:
         self._parallel = parallel
-        self._before = before
+        self._before, self._begin, self._append, self._alone = before, begin, append, alone
         self._flying: deque[tuple[Line, Future[tuple[list[Batch], SpendingLimit | None]]]] = deque()
         self._again: list[Talk] = []
         self._stop: SpendingLimit | None = None
@@ -179,14 +166,14 @@ class Flight:
         if self._stop:
             raise self._stop
         for talk in self._again:
-            yield from self._ground.alone(talk)
+            yield from self._alone(talk)
             talk.done()
 
     def _take_off(self, talk: Talk, pool: ThreadPoolExecutor) -> Iterator[Consolidated]:
         own = identity.base(talk.key)
         while any(identity.base(line.talk.key) == own for line, _ in self._flying):
             yield from self._landed()  # what is new of it depends on what the other file of this key leaves
-        line = self._ground.line(talk)
+        line = self._begin(talk)
         if line is None:
             talk.done()
             return
@@ -207,7 +194,7 @@ class Flight:
         line.flying -= 1
         for batch in batches if not line.failed else ():
             try:
-                yield self._ground.land(line.place, batch)
+                yield self._append(line.place, batch)
             except StalePosition:
                 line.failed = True
                 self._again.append(line.talk)

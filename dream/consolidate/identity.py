@@ -5,6 +5,10 @@ one digest of all from the session's first. Where a transcript still begins with
 where to go on. Where it does not (the file was started anew, rewritten, cut, rewound, or a second one has the same
 key), its messages are compared one by one with those of the key, and what is new goes on under a key derived from it,
 `<key>~<digest of the first message that the key itself lacks>`, so that the next reading goes on there too.
+
+A fork or a copy of a session says again what history holds of another, and goes in without that. It is known by its
+first message: by its id, or by what it says and when; where it has neither id nor time, by its first ALIKE messages,
+for many a talk begins with "hello".
 """
 
 from __future__ import annotations
@@ -22,10 +26,10 @@ from dream.history.history import History
 from dream.history.records import DERIVED, DIGEST_CHARS
 from dream.models import Message
 
-# What history holds under the keys of sessions: their messages' digests, and how far each has come.
-
-
 SHORTEST_ID = 16  # characters of an id that is no mere number of a message in its file
+ALIKE = 3
+
+Numbered = Iterator[tuple[int, Message]]
 
 
 @dataclass(slots=True)
@@ -56,20 +60,11 @@ def held_under(history: History, keys: Iterable[str]) -> dict[str, Held]:
 
 
 def taken(held: Counter[str], one: str) -> bool:
-    """Take one out of `held` if it is there."""
+    """Take `one` out of `held`; return whether it was there."""
     if held[one] <= 0:
         return False
     held[one] -= 1
     return True
-
-
-# Forks and copies: a session that begins as others do says again what history holds of them, and says it once.
-#
-# They are known by the first message: by its id, or by what it says and when. Where it has neither id nor time it
-# takes ALIKE messages in a row, for many a talk begins with "hello".
-
-
-ALIKE = 3
 
 
 def without_copied(history: History, key: str, first: Message, stream: Iterator[Message]) -> Iterator[Message]:
@@ -106,9 +101,6 @@ def _blanked(stream: Iterator[Message], others: list[Counter[str]]) -> Iterator[
     for message in stream:
         others = [held for held in others if taken(held, message.id or "")]
         yield replace(message, content="", calls=(), answers=None) if others else message
-
-
-Numbered = Iterator[tuple[int, Message]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""What a model and history may see of a message: what was said, and no secret in it."""
+"""What a model and history may see of a message: what was said, and no secret in it.
+
+What memory said itself is not learnt again: its files pasted back, its history, dream's own prompts and answers.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +19,11 @@ from dream.transcripts.clean import said
 from dream.transcripts.turns import role
 from dream.workspace import files
 
-# What memory said itself is not learnt again: its files pasted back, its history, dream's own prompts and answers.
-
-
 LEAST = 2  # facts in a row, line for line as memory has them; one alone may be the user's own wording
 PROMPT_LINE = 40  # characters of a line of a prompt that nobody types by chance
+NAME_CHARS = 100  # of a speaker's name, which stands before each part of what was said
 
+_SPEAKERS: tuple[Role, ...] = ("user", "assistant", "tool")
 _SECTIONS = re.compile(
     r"<history>\s*\n\[\d+\].*?(?:</history>|\Z)|<findings>\s*\n\d+\. \[.*?(?:</findings>|\Z)"
     r"|<conversation session=\".*?(?:</conversation>|\Z)"
@@ -85,11 +87,6 @@ def _bare(line: str) -> str:
 
 def _is_fact(line: str) -> bool:
     return not _bare(line).startswith("#")
-
-
-NAME_CHARS = 100  # of a speaker's name, which stands before each part of what was said
-
-_SPEAKERS: tuple[Role, ...] = ("user", "assistant", "tool")
 
 
 def prepare(message: Message, patterns: Sequence[str], known: frozenset[str] = frozenset()) -> Message:

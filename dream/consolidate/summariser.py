@@ -153,7 +153,7 @@ def _not_by_user(entry: NewEntry) -> NewEntry:
     return replace(entry, voices=tuple(code.replace("u", "") for code in entry.voices))
 
 
-def entries(
+def raw_entries(
     key: str,
     items: Sequence[Item],
     zone: tzinfo,
@@ -165,38 +165,35 @@ def entries(
     `whole` gives a message whose content is shorter than what it says with all of it as its content.
     """
     full = [replace(item, message=whole(item.message)) if item.message.whole else item for item in items]
-    groups = _groups(full, zone)
-    return [_attributed(_entry(key, group, zone, count), items, group) for group in groups]
+    return [_page(key, page, items, zone, count) for page in _pages(full, zone)]
 
 
-def _attributed(entry: NewEntry, items: Sequence[Item], group: Sequence[Item]) -> NewEntry:
-    """Name who said which line; on a page that only tools filled, nobody need be looked for."""
-    if any(piece.message.role != "tool" for piece in group):
-        return attributed(entry, _beside(items, group))
-    return replace(entry, voices=("", *["ot"] * entry.content.count("\n")))  # the first line is ours
+def _page(key: str, page: Sequence[Item], items: Sequence[Item], zone: tzinfo, count: Callable[[str], int]) -> NewEntry:
+    """Return the entry of one page of `items`, with who said which line; where only tools did, nobody is looked for."""
+    shown = [text for text in (_shown(piece, zone) for piece in page) if text]
+    partly = ", in part" if not all(piece.last for piece in page) else ""
+    content = "\n".join([f"[RAW] {len(shown)} messages{partly}", *shown])
+    entry = NewEntry("raw", content, key, span(page), count(content), ids=ids(page))
+    if all(piece.message.role == "tool" for piece in page):
+        return replace(entry, voices=("", *["ot"] * content.count("\n")))  # the first line is ours
+    here = {piece.position for piece in page}
+    short = {item.position for item in items if item.message.whole and item.position in here}
+    beside = [item.message for item in items if item.position not in short]
+    return attributed(entry, [*beside, *(piece.message for piece in page if piece.position in short)])
 
 
-def _beside(items: Sequence[Item], group: Sequence[Item]) -> list[Message]:
-    """Return what was said as those who look for the speaker of a line need it: of long results, what the page has."""
-    here: dict[int, list[Message]] = {}
-    for piece in group:
-        here.setdefault(piece.position, []).append(piece.message)
-    asked = (here.get(item.position) if item.message.whole else None for item in items)
-    return [one for item, found in zip(items, asked, strict=True) for one in found or [item.message]]
-
-
-def _groups(items: Sequence[Item], zone: tzinfo) -> list[list[Item]]:
+def _pages(items: Sequence[Item], zone: tzinfo) -> list[list[Item]]:
     room = RAW_CHARS - len("[RAW] 1000000 messages, in part\n")
-    groups: list[list[Item]] = [[]]
+    pages: list[list[Item]] = [[]]
     used = 0
-    for item in chain.from_iterable(_pieces(item, room, zone) for item in items):
-        size = len(_shown(item, zone)) + 1
-        if groups[-1] and used + size > room:
-            groups.append([])
+    for piece in chain.from_iterable(_pieces(item, room, zone) for item in items):
+        size = len(_shown(piece, zone)) + 1
+        if pages[-1] and used + size > room:
+            pages.append([])
             used = 0
-        groups[-1].append(item)
+        pages[-1].append(piece)
         used += size
-    return groups
+    return pages
 
 
 def _pieces(item: Item, room: int, zone: tzinfo) -> list[Item]:
@@ -207,13 +204,6 @@ def _pieces(item: Item, room: int, zone: tzinfo) -> list[Item]:
 
 def _shown(item: Item, zone: tzinfo) -> str:
     return prompts.message(item.position, item.message, zone) if item.message.content else ""
-
-
-def _entry(key: str, group: Sequence[Item], zone: tzinfo, count: Callable[[str], int]) -> NewEntry:
-    shown = [text for text in (_shown(item, zone) for item in group) if text]
-    partly = ", in part" if not all(item.last for item in group) else ""
-    content = "\n".join([f"[RAW] {len(shown)} messages{partly}", *shown])
-    return NewEntry("raw", content, key, span(group), count(content), ids=ids(group))
 
 
 class Patience:
@@ -394,14 +384,14 @@ class Summariser:
         return replace(batch, entries=tuple(map(_not_by_user, self._kept(key, items))))
 
     def _kept(self, key: str, items: Sequence[Item]) -> list[NewEntry]:
-        return entries(
+        return raw_entries(
             key, items, self._zone, self._model.count, lambda message: whole(message, self._patterns, self._known)
         )
 
     def _in_parts(self, key: str, item: Item, budget: int, halvings: int) -> Iterator[Batch]:
         for part in cut.parts(item, budget, lambda message: self._tokens(item.position, message)):
             for batch in self._fitting(key, [part], halvings):
-                # So long a message is pasted, also where its last part is short: none of it is the user's own saying.
+                # So long a message is pasted, also where a part of it is short: none of it is the user's own saying.
                 yield replace(batch, entries=tuple(map(_not_by_user, batch.entries)))
 
     def _summary(self, key: str, items: Sequence[Item]) -> Batch:
@@ -411,7 +401,7 @@ class Summariser:
         conversation = self._conversation(key, items)
         system, user = prompts.filled(self._prompt, conversation)
         prompt = [ChatMessage("system", system), ChatMessage("user", user)]
-        stated = fidelity.claims({item.position: item.message for item in items})
+        stated = fidelity.claims({item.position: item.message for item in items if not item.part})
         usage, best, wrong = Usage(), None, ""
         for again in (False, True):
             try:

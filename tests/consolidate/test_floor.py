@@ -166,3 +166,9 @@ def test_a_word_of_time_makes_no_wish_beside_which_the_user_is_quoted(workspace:
     summary = "- The user used to go horseback riding with their dad when they were a kid, before moving to Tromso {0}"
     _, entries = consolidate(workspace, provider, text(summary), said=said)
     assert entries[0].content == summary.removesuffix(" {0}")
+
+
+def test_a_message_so_long_that_it_is_pasted_states_nothing(workspace: Workspace, provider: Provider) -> None:
+    said = (("user", f"{RULE}. The cat sat on the mat again. " * 3_000),)
+    _, entries = consolidate(workspace, provider, text("(nothing)"), said=said)
+    assert [entry.kind for entry in entries] == ["nothing"]
