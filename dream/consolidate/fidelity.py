@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 
-from dream.consolidate.exact import Exact, Shown, exact, shown
+from dream.consolidate.exact import Exact, exact, shown
 from dream.language import quoting
 from dream.language.days import spelled
 from dream.language.kinds import kind
@@ -73,7 +73,10 @@ _PART = re.compile(r"(?<=[.!?…。！？])\s*|\n|\.\.\.|…|,\s")
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence of a user's that is worth keeping: where it was said, and what stands exactly in it."""
+    """A sentence of a user's that is worth keeping: where it was said, in which language, and what is exact in it.
+
+    `rule`: it says what the agent is to do from now on. `sure`: it is believed to state something even by itself.
+    """
 
     place: int
     text: str
@@ -121,9 +124,10 @@ def claims(messages: Mapping[int, Message]) -> list[Claim]:
 def check(text: str, stated: Sequence[Claim]) -> Check:
     """Hold a summary against the claims."""
     summary = shown(text)
-    code = guess(text[:2_000])
     missing = frozenset(thing.key for claim in stated for thing in claim.things if not summary.holds(thing))
-    return Check(stated, [one for one in stated if not _is_borne_out(one, text, code, summary)], missing)
+    code = guess(text[:2_000])
+    translated = code if code and len(text.split("\n")) > POOR * len(stated) else ""
+    return Check(stated, [one for one in stated if not _is_borne_out(one, text, translated, missing)], missing)
 
 
 def tail(text: str, found: Check, messages: Mapping[int, Message], zone: tzinfo) -> list[str]:
@@ -189,13 +193,16 @@ def _is_another(name: Exact, sentence: str, speakers: Collection[str]) -> bool:
     return not name.text.casefold().startswith(tuple(speaker.casefold()[:3] for speaker in speakers))
 
 
-def _is_borne_out(claim: Claim, text: str, code: str, summary: Shown) -> bool:
-    """Return whether a summary says a claim: in its words, or, in another language, by what stands exactly in it."""
-    held = sum(map(summary.holds, claim.things))
+def _is_borne_out(claim: Claim, text: str, translated: str, missing: Collection[tuple[str, str]]) -> bool:
+    """Return whether a summary says a claim: in its words, or by what stands exactly in it.
+
+    One that is `translated` into another language can only be held to the latter.
+    """
+    held = sum(1 for thing in claim.things if thing.key not in missing)
     if claim.things and 2 * held >= len(claim.things):
         return True
-    if code and claim.code and code != claim.code:
-        return not claim.things and bool(text)
+    if translated and claim.code and translated != claim.code:
+        return not claim.things
     return coverage(claim.text, text) >= BORNE
 
 
@@ -228,12 +235,12 @@ def _is_replaced(sentence: str, after: str, code: str) -> bool:
 def _uncorrected(found: Sequence[Claim]) -> Iterator[Claim]:
     """Yield the claims that no later one changes: it says so, and holds half of the words."""
     changed: dict[str, int] = {}  # by each word, the place of the last claim with it that changes something
-    kept: list[Claim] = []
+    standing: list[Claim] = []
     for claim in reversed(found):
         words = [word for word in content_words(claim.text) if not is_hard(word)]
         later = Counter(place for word in words if (place := changed.get(word, -1)) > claim.place)
         if max(later.values(), default=0) < max(1.0, CORRECTED * len(words)):
-            kept.append(claim)
+            standing.append(claim)
         if tongue(claim.code).has("change", plain(claim.text)):
             changed = dict.fromkeys(words, claim.place) | changed
-    return reversed(kept)
+    return reversed(standing)
