@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import ClassVar
 
 HEAVY = ("dream.llm.gateway", "dream.__main__")  # LiteLLM takes seconds, and hardly any of them calls it
+LIBRARIES = ("git", "tomlkit", "rich.console", "rich.table")  # which `dream` itself loads where it needs them
 MODEL = "with LiteLLM"
 
 
@@ -119,6 +120,8 @@ def serve(path: str, *, model: bool) -> None:
     for module in pkgutil.walk_packages(dream.__path__, "dream."):
         if module.name not in HEAVY:
             import_module(module.name)
+    for library in LIBRARIES:
+        import_module(library)
     if model:
         from dream.llm import gateway
 
