@@ -15,6 +15,7 @@ from dream.cli.entry import dream_group
 from dream.models import NewEntry
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
+from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 QUIET = Settings(timezone="UTC", durable=False)
@@ -32,7 +33,7 @@ def told(workspace: Workspace, *facts: str, session: str = "chat:1") -> None:
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
     """A workspace that knows of Ada: where she lives, twice, and what she drinks."""
-    made = Workspace.create(tmp_path / "ws", now=NOW)
+    made = fresh(tmp_path / "ws", NOW)
     told(made, "The user lives in Porto", "The user drinks oolong tea")
     told(made, "The user moved to Lisbon and no longer lives in Porto", session="chat:2")
     return made

@@ -19,6 +19,7 @@ from dream.workspace.runs import Bills
 from dream.workspace.workspace import Workspace
 from tests.cli.commands import dream
 from tests.provider import Body, Provider, Reply, fault, text
+from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -28,7 +29,7 @@ PRICED = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    return Workspace.create(tmp_path / "ws", now=NOW)
+    return fresh(tmp_path / "ws", NOW)
 
 
 def settings(provider: Provider, **more: object) -> Settings:

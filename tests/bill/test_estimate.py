@@ -18,6 +18,7 @@ from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 from tests.benchmarks.bill import NAME, Script
 from tests.cli.commands import dream
+from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 SETTINGS = Settings(timezone="UTC", durable=False, model=NAME, batch_tokens=1_500)
@@ -26,7 +27,7 @@ FACTS = [f"- Caroline moved to House {n} in Harbour Street\n" + "and told of it 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    made = Workspace.create(tmp_path / "ws", now=NOW)
+    made = fresh(tmp_path / "ws", NOW)
     made.history.append([NewEntry("summary", fact) for fact in FACTS], now=NOW)
     return made
 

@@ -17,6 +17,7 @@ from dream.settings import Settings
 from dream.workspace.trace import Origin, origins
 from dream.workspace.workspace import Workspace
 from tests.scripted import ScriptedModel, tool_calls
+from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 QUIET = Settings(timezone="UTC", durable=False)
@@ -24,7 +25,7 @@ QUIET = Settings(timezone="UTC", durable=False)
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    return Workspace.create(tmp_path / "ws", now=NOW)
+    return fresh(tmp_path / "ws", NOW)
 
 
 def dream(workspace: Workspace, findings: str, *edits: Mapping[str, Json]) -> None:

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from dream.workspace.workspace import Workspace
-from tests.git.support import make
+from tests.git.support import NOW
+from tests.workspaces import fresh
 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    return make(tmp_path / "w")
+    return fresh(tmp_path / "w", NOW)

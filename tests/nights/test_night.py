@@ -24,13 +24,14 @@ from dream.workspace import listing, runs
 from dream.workspace.lock import run_lock
 from dream.workspace.workspace import Workspace
 from tests.sources.test_incremental import row
+from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    return Workspace.create(tmp_path / "ws", now=NOW)
+    return fresh(tmp_path / "ws", NOW)
 
 
 def chats(root: Path, count: int) -> Settings:

@@ -17,13 +17,14 @@ import pytest
 from dream.workspace import runs
 from dream.workspace.workspace import Workspace
 from tests.cli.commands import command, dream, environment
+from tests.workspaces import fresh
 
 EVENING = datetime(2026, 11, 20, 20, tzinfo=UTC)
 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    return Workspace.create(tmp_path / "workspace", now=EVENING)
+    return fresh(tmp_path / "workspace", EVENING)
 
 
 @contextmanager

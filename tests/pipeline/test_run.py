@@ -22,6 +22,7 @@ from dream.workspace import runs
 from dream.workspace.lock import run_lock
 from dream.workspace.workspace import Workspace
 from tests.scripted import Answer, ScriptedModel
+from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 QUIET = Settings(timezone="UTC", durable=False)
@@ -29,7 +30,7 @@ QUIET = Settings(timezone="UTC", durable=False)
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    return Workspace.create(tmp_path / "ws", now=NOW)
+    return fresh(tmp_path / "ws", NOW)
 
 
 def add(workspace: Workspace, *contents: str) -> None:

@@ -18,13 +18,14 @@ from dream.workspace import files
 from dream.workspace.workspace import Workspace
 from tests.review.test_review import GUARDS, HOLD, NOW, dream, memory
 from tests.scripted import ScriptedModel
+from tests.workspaces import fresh
 
 GREEN, REX = "[USER] Likes green tea {n}", "[USER] Has a dog called Rex {n}"
 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    return Workspace.create(tmp_path / "ws", now=NOW)
+    return fresh(tmp_path / "ws", NOW)
 
 
 def write(workspace: Workspace, text: str) -> None:

@@ -17,6 +17,7 @@ from dream.settings import Settings
 from dream.workspace import review_files, trace
 from dream.workspace.workspace import Workspace
 from tests.scripted import ScriptedModel
+from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 GUARDS = Settings(timezone="UTC", durable=False)
@@ -25,7 +26,7 @@ HOLD = Settings(timezone="UTC", durable=False, review="hold")
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    return Workspace.create(tmp_path / "ws", now=NOW)
+    return fresh(tmp_path / "ws", NOW)
 
 
 def dream(workspace: Workspace, answer: str, settings: Settings = HOLD, kind: str = "summary") -> RunReport:

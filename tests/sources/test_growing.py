@@ -21,6 +21,7 @@ from dream.models import Diagnostic, Message
 from dream.settings import Settings
 from dream.transcripts.turns import Carried
 from dream.workspace.workspace import Workspace
+from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 SETTINGS = Settings(timezone="UTC", durable=False)
@@ -257,7 +258,7 @@ def test_history_is_the_same_with_and_without_a_bookmark(name: str, data: st.Dat
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
     (tmp_path / "chats").mkdir()
-    return Workspace.create(tmp_path / "ws", now=NOW)
+    return fresh(tmp_path / "ws", NOW)
 
 
 def bookmarks(workspace: Workspace) -> list[Path]:

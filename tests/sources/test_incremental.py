@@ -18,6 +18,7 @@ from dream.models import ConsolidateReport, Step
 from dream.settings import Settings
 from dream.workspace import listing
 from dream.workspace.workspace import Workspace
+from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 QUIET = Settings(timezone="UTC", durable=False)
@@ -25,7 +26,7 @@ QUIET = Settings(timezone="UTC", durable=False)
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    return Workspace.create(tmp_path / "ws", now=NOW)
+    return fresh(tmp_path / "ws", NOW)
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ import pytest
 from dream import pipeline, transcripts
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
+from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 SETTINGS = Settings(timezone="UTC", durable=False)
@@ -29,7 +30,7 @@ FACTS = [
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
     (tmp_path / "chats").mkdir()
-    return Workspace.create(tmp_path / "ws", now=NOW)
+    return fresh(tmp_path / "ws", NOW)
 
 
 def talk(path: Path, day: str, *said: str) -> Path:

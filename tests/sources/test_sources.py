@@ -18,13 +18,14 @@ from dream.workspace import listing
 from dream.workspace.workspace import Workspace
 from tests.cli.commands import dream
 from tests.sources.test_incremental import write
+from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    return Workspace.create(tmp_path / "ws", now=NOW)
+    return fresh(tmp_path / "ws", NOW)
 
 
 def session(home: Path, name: str, *numbers: int) -> Path:

@@ -16,6 +16,7 @@ from dream.settings import Settings
 from dream.workspace import idle, runs
 from dream.workspace.workspace import Workspace
 from tests.scripted import ScriptedModel
+from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 SETTINGS = Settings(timezone="UTC", durable=False)
@@ -24,7 +25,7 @@ LOOKING = replace(SETTINGS, batch=True)  # with batches the stages themselves lo
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    return Workspace.create(tmp_path / "ws", now=NOW)
+    return fresh(tmp_path / "ws", NOW)
 
 
 def dream(workspace: Workspace) -> str:
