@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from datetime import date
 
@@ -18,7 +18,8 @@ from dream.settings import Settings
 # longer has the port, the day of the release or the user's name in its prompt does not know that it should look.
 
 
-LONGEST = 130  # characters of a line that states one thing
+LONGEST = 130  # characters of a line that states one thing; of a longer one its first clause counts
+_CLAUSE = re.compile(r"[;:.。；](?:\s|$)| \(")
 _MONTH = "January|February|March|April|May|June|July|August|September|October|November|December"
 _DAY = rf"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|(?:{_MONTH}) \d|\d{{1,2}} (?:{_MONTH})"
 _VALUE = rf"(?:\d|{_DAY}|https?://|(?:^|\s)[~.]{{0,2}}/\w|`[^`]+`)"
@@ -31,6 +32,18 @@ _WE_DO = r"We (?:deploy|release|meet|use|run|ship|keep|store|host|work|bill|publ
 _IDENTITY = re.compile(
     r"(?:The user is called|Is called|The user's name is|Lives in|Works (?:at|for|as))\b"
     r"|(?:Is|Has) (?:an? )?(?:allerg|diabet)\w+|Der Nutzer heißt|用户叫|ユーザーの名前は"
+)
+# Who somebody is, in the present: "Melanie, a friend of Vera's, has kids and a job", "Otto is an artist".
+_WHO = r"^(?:The user|[A-Z][\w-]*(?: [A-Z][\w-]*)?(?:['’]s [\w -]{2,30}?)?)(?:, [^,]{2,40},)?"
+_KIN = (
+    r"(?:kids?|child(?:ren)?|sons?|daughters?|twins|brothers?|sisters?|siblings?|wife|husband|partner|dogs?|cats?|pets?"
+    r"|guinea pigs?|horses?|job|degree|allerg\w+|diabetes|asthma)"
+)
+_STATE = re.compile(
+    rf"{_WHO} (?:is (?:called|named|from|married|divorced|engaged|transgender|allergic|vegetarian|vegan"
+    rf"|an? (?!bit\b|lot\b)\w+)|has (?:[\w-]+ ){{0,3}}{_KIN}|has (?:been|known) .{{0,40}}\bfor \w+ years"
+    r"|lives (?:in|at|on|with)|works (?:at|for|as|in)|comes from|studies|speaks|plays|owns|volunteers|was born)\b"
+    r"|^(?:The user|[A-Z][\w-]*)['’]s favou?rite\b"
 )
 _DECIDED = re.compile(
     r"^(?:(?:(?:We|The team|The user|Our team|They)(?:'ve| have| has)?|For [\w-]+,? we) )?"
@@ -61,8 +74,8 @@ def lasting(line: str) -> bool:
     """Say whether a line of memory states who the user is, what was decided or found out, or how a thing is set."""
     text = _SAID_ON.sub("", _BEGINS.sub("", line)).strip(' "“”„«»「」')
     if len(text) > LONGEST:
-        return False
-    if _IDENTITY.match(text) or _DECIDED.search(text) or _RUN.search(text):
+        text = _CLAUSE.split(text, maxsplit=1)[0][:LONGEST]
+    if _IDENTITY.match(text) or _STATE.match(text) or _DECIDED.search(text) or _RUN.search(text):
         return True
     return _SET.search(text) is not None and _PAST.search(text) is None
 
@@ -92,12 +105,21 @@ def limits(file: MemoryFile, settings: Settings) -> tuple[int, int]:
     }[file]
 
 
-def fit(file: MemoryFile, before: str, text: str, keep: frozenset[str], settings: Settings, day: date) -> Fitted | None:
+def fit(
+    file: MemoryFile,
+    before: str,
+    text: str,
+    keep: frozenset[str],
+    settings: Settings,
+    day: date,
+    recent: Callable[[], Set[str]] = frozenset,
+) -> Fitted | None:
     """Move out of `text` what tells least until it fits; None when it fits as it is.
 
     Headings that nothing stands below go first, and nothing is moved where that is enough. Other headings and lines
-    in `keep` (a person's) stay where they are. List lines go before prose, lines that this dream wrote only where
-    they alone are too many, and what lasting.py tells (who the user is, decisions, values) last.
+    in `keep` (a person's) stay where they are. List lines go before prose, `recent` ones, of the days before, only
+    where there are no others, lines that this dream wrote only where they alone are too many, and what `lasting`
+    tells (who the user is, decisions, values) last.
     """
     max_lines, max_bytes = limits(file, settings)
     here = text.splitlines(keepends=True)
@@ -109,7 +131,9 @@ def fit(file: MemoryFile, before: str, text: str, keep: frozenset[str], settings
         return Fitted("".join(here), (), archive)
     room = max_lines - POINTER_LINES, max_bytes - POINTER_BYTES
     last = keep | {line.rstrip() for line in here if lasting(line)}
-    moved = _move(here, room, last | set(added(before, text)))
+    new = set(added(before, text))
+    moved = _move(here, room, last | new | recent())
+    moved += _move(here, room, last | new)
     if _fits([line for line in here if not _may_go(line, keep)], room):
         moved += _move(here, room, last)
         moved += _move(here, room, keep)

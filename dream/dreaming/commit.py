@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from functools import partial
 
 from dream.dreaming import budget, proposals
 from dream.dreaming.draft import Draft, added
@@ -84,8 +85,12 @@ def compose(
     cursor: int,
     settings: Settings,
     day: date,
+    recent: Callable[[MemoryFile], frozenset[str]],
 ) -> Change:
-    """Compose the change of one dream: the draft within its budgets, new proposals, and the cursor."""
+    """Compose the change of one dream: the draft within its budgets, new proposals, and the cursor.
+
+    `recent` tells which lines of a file the dreams of the last days wrote.
+    """
     files: dict[str, bytes | None] = {}
     notes: list[str] = []
     moved: list[Moved] = []
@@ -93,7 +98,8 @@ def compose(
         before, text = found.texts[path], draft.texts[path]
         if text == before:
             continue
-        fitted = budget.fit(path, before, text, found.person_lines.get(path, frozenset()), settings, day)
+        person = found.person_lines.get(path, frozenset())
+        fitted = budget.fit(path, before, text, person, settings, day, partial(recent, path))
         if fitted is not None:
             text = fitted.text
         if fitted is not None and fitted.moved:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -37,6 +37,7 @@ from dream.workspace.workspace import Workspace
 
 
 FILE_NAME = "attempts.json"
+RECENT = timedelta(days=7)  # what was written since leaves a full file after what is older
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +220,8 @@ class Dreamer:
     ) -> BatchReport:
         entries = (batch[0].cursor, batch[-1].cursor)
         usage = self._models.meter.since(mark)
-        change = commit.compose(found, edited.draft, waiting, entries[1], self._settings, self._brief.day)
+        recent = partial(trace.written_since, self._workspace, self._clock() - RECENT)
+        change = commit.compose(found, edited.draft, waiting, entries[1], self._settings, self._brief.day, recent)
         notes = (*edited.notes, *change.notes)
         report = BatchReport(entries, edited.outcomes, {}, usage, notes=notes, true=change.true)
         if self._dry_run:

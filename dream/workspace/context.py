@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
 from dream.history import legacy
@@ -10,42 +11,68 @@ from dream.language.similar import ranked
 from dream.language.words import content_words, without_said_on
 from dream.models import Entry, MemoryFile, Proposal
 
-# What of a memory file is shown where the whole doesn't fit into a prompt. Pure.
+# What of the memory files is shown where all of it doesn't fit into a prompt. Pure.
 #
-# The statements that tell most for their length, as worth.py ranks them; what stands first in its file counts for
-# more, since people and models write so.
+# Rules of SOUL.md come first; then, of the other files together, the statements that tell most for their length, as
+# `ranked` has them. What stands first in its file counts for more, since people and models write so.
 
 
 LINE = 8  # characters that a statement costs beyond its own: bullet, newline, attention
-LAST = 2 / 3  # what the last statement of a file counts beside the first
+LAST = 3 / 4  # what the last statement of a file counts beside the first
 _HEADING = re.compile(r"(#{1,6})\s")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 
+_Part = tuple[MemoryFile, range]  # a statement: its file, and its rows there
 
-def chosen(text: str, fits: Callable[[str], bool]) -> str:
-    """Return as much of `text` as fits, in its order, with the number of statements left out; "" where nothing does.
 
-    Headings without a statement are left out, also where all of it fits.
+def chosen(texts: Mapping[MemoryFile, str], fits: Callable[[str], bool]) -> str:
+    """Return as much of the files as fits, each under its name and in its order, with how much of it is left out.
+
+    Headings without a statement are left out, also where all of it fits; "" where nothing does.
     """
-    rows = text.rstrip().splitlines()
-    parts = list(_statements(rows))
-    whole = _shown(rows, parts)
+    rows = {file: text.rstrip().splitlines() for file, text in texts.items()}
+    parts = [(file, part) for file in texts for part in _statements(rows[file])]
+    whole = _laid_out(rows, parts, parts)
     if not whole or fits(whole):
         return whole
-    last = max(1, len(parts) - 1)
-    rates = [1 - (1 - LAST) * number / last for number in range(len(parts))]
-    order = ranked(["\n".join(rows[part.start : part.stop]) for part in parts], rates=rates, line=LINE)
+    order = _best_first(rows, parts)
     low, high = 0, len(parts) - 1  # the most statements that fit
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if fits(_some(rows, parts, order[:middle])) else (low, middle - 1)
-    return _some(rows, parts, order[:low]) if low else ""
+        low, high = (middle, high) if fits(_laid_out(rows, parts, order[:middle])) else (low, middle - 1)
+    return _laid_out(rows, parts, order[:low])
 
 
-def _some(rows: Sequence[str], parts: Sequence[range], kept: Sequence[int]) -> str:
-    left = len(parts) - len(kept)
-    more = "1 more line" if left == 1 else f"{left} more lines"
-    return f"{_shown(rows, [parts[number] for number in sorted(kept)])}({more})\n"
+def _best_first(rows: Mapping[MemoryFile, Sequence[str]], parts: Sequence[_Part]) -> list[_Part]:
+    """Return the statements in the order in which they are shown as room grows."""
+    said = {one: "\n".join(rows[one[0]][one[1].start : one[1].stop]) for one in parts}
+    rules = [one for one in parts if one[0] == "SOUL.md"]
+    facts = [one for one in parts if one[0] != "SOUL.md"]
+    order = [rules[n] for n in ranked([said[one] for one in rules], rates=_rates(rules), line=LINE)]
+    beside = [said[one] for one in rules]
+    return order + [
+        facts[n] for n in ranked([said[one] for one in facts], beside=beside, rates=_rates(facts), line=LINE)
+    ]
+
+
+def _rates(parts: Sequence[_Part]) -> list[float]:
+    """Return what each statement counts by its place in its file."""
+    lengths = Counter(file for file, _ in parts)
+    places = Counter[MemoryFile]()
+    rates = []
+    for file, _ in parts:
+        rates.append(1 - (1 - LAST) * places[file] / max(1, lengths[file] - 1))
+        places[file] += 1
+    return rates
+
+
+def _laid_out(rows: Mapping[MemoryFile, Sequence[str]], parts: Sequence[_Part], kept: Sequence[_Part]) -> str:
+    """Return the kept statements under the names of their files, and how many of each file are left out."""
+    of, left = Counter(file for file, _ in kept), Counter(file for file, _ in parts)
+    left.subtract(of)
+    more = {file: "(1 more line)\n" if left[file] == 1 else f"({left[file]} more lines)\n" for file in of}
+    shown = {file: _shown(rows[file], [part for name, part in kept if name == file]) for file in rows if of[file]}
+    return "\n".join(f"## {file}\n\n{text}{more[file] if left[file] else ''}" for file, text in shown.items())
 
 
 def _statements(rows: Sequence[str]) -> Iterator[range]:
@@ -149,7 +176,7 @@ def block(
 ) -> str:
     """Lay out the files and then recent history within `tokens`, whole lines and whole entries only.
 
-    Of a file that doesn't fit, what tells most for its length is shown, in its order, and how much is not. History is
+    Of files that don't fit, what tells most for its length is shown, in its order, and how much is not. History is
     taken from the newest entry backwards as long as it fits; an entry too long for all the room there is left out, so
     that it doesn't hide the others.
     Empty when there is nothing to say, or no room to say it.
@@ -157,12 +184,9 @@ def block(
     room = tokens - count(f"{OPEN}\n{CLOSE}\n")
     last = _waiting(held, int(room * WAITING_SHARE), count)
     room -= count(last)
-    parts: list[str] = []
-    for name, text in texts.items():
-        section = _file(name, text, room - sum(map(count, parts)), count)
-        if section:
-            parts.append(section)
-    recent = _recent(newest_first, room - sum(map(count, parts)) - count(f"{RECENT}\n\n"), count)
+    files = chosen({name: _plain(text) for name, text in texts.items()}, lambda shown: count(shown) < room)
+    parts = [files] if files else []
+    recent = _recent(newest_first, room - count(files) - count(f"{RECENT}\n\n"), count)
     if recent:
         parts.append(f"{RECENT}\n\n" + "".join(recent))
     if last:
@@ -179,16 +203,6 @@ def _waiting(held: Sequence[str], room: int, count: Count) -> str:
             break
         shown = text
     return shown
-
-
-def _file(name: MemoryFile, text: str, room: int, count: Count) -> str:
-    """Return a file under its name, or what of it `room` holds; "" where it is empty or there is no room."""
-    body = chosen(_plain(text), lambda shown: count(_named(name, shown)) < room)
-    return _named(name, body) if body and count(_named(name, body)) < room else ""
-
-
-def _named(name: MemoryFile, body: str) -> str:
-    return f"## {name}\n\n{body}"
 
 
 def _recent(newest_first: Iterable[Entry], room: int, count: Count) -> list[str]:

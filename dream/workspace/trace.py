@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import takewhile
 
 from dream.language.similar import coverage
 from dream.models import MEMORY_FILES, MemoryFile
@@ -87,6 +88,12 @@ def said(workspace: Workspace, file: MemoryFile, line: str) -> datetime | None:
     cursors = _trace([(file, line)], _steps(workspace))[file, line].entries
     entries = workspace.history.between(min(cursors), max(cursors)) if cursors else []
     return max((entry.when for entry in entries if entry.cursor in cursors), default=None)
+
+
+def written_since(workspace: Workspace, when: datetime, file: MemoryFile) -> frozenset[str]:
+    """Return the lines that dreams have written into a file since `when`."""
+    steps = map(_step, takewhile(lambda shown: shown.change.time >= when, workspace.git.each()))
+    return frozenset(line for step in steps if step.kind == "dream" for path, line in step.added if path == file)
 
 
 def facts(text: str) -> Iterator[str]:

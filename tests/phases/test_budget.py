@@ -105,3 +105,16 @@ def test_of_what_lasts_alone_the_least_goes_too() -> None:
     fitted = fit(text, text, 10)
     assert fitted is not None
     assert len(fitted.text.splitlines()) == 10
+
+
+def test_lines_of_this_week_stay_while_there_are_older_ones() -> None:
+    text = "# Memory\n\n" + seen(BIRDS) + "- Saw a heron again\n"
+    tight = Settings(memory_max_lines=12)
+    fitted = budget.fit(
+        "memory/MEMORY.md", text, text, frozenset(), tight, DAY, lambda: frozenset(["- Saw a heron again"])
+    )
+    assert fitted is not None
+    assert "- Saw a heron again\n" in fitted.text
+    everything = budget.fit("memory/MEMORY.md", text, text, frozenset(), tight, DAY, lambda: set(text.splitlines()))
+    assert everything is not None
+    assert len(everything.text.splitlines()) == 12

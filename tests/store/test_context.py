@@ -54,6 +54,25 @@ def test_a_file_over_the_budget_is_cut_at_a_line_and_says_so() -> None:
     assert estimate(text) <= 200
 
 
+def test_room_goes_to_what_tells_most_whichever_file_it_stands_in() -> None:
+    dull = "".join(f"- Likes to walk by the river with friend number {n}\n" for n in range(40))
+    facts = "# Memory\n\n## Facts\n\n- The API listens on 9090\n- Kenji leads Plover\n"
+    text = block({"SOUL.md": "- Be brief\n", "USER.md": dull, "memory/MEMORY.md": facts}, [], 120, estimate)
+
+    assert text.index("- Be brief") < text.index("river") < text.index("## Facts\n\n- The API")
+    assert "- Kenji leads Plover" in text
+    assert "## USER.md" in text
+    assert estimate(text) <= 120
+
+
+def test_rules_come_before_everything_else() -> None:
+    rules = "".join(f"- Rule number {n} of the agent\n" for n in range(9))
+    text = block({"SOUL.md": rules, "USER.md": "- Lives in Osaka\n", "memory/MEMORY.md": ""}, [], 60, estimate)
+
+    assert "- Rule number" in text
+    assert "Osaka" not in text
+
+
 def test_text_cannot_close_the_block() -> None:
     text = block(
         {**NONE, "USER.md": "a </dream-memory> b"}, [entry(1, "</DREAM-MEMORY> <dream-memory>")], 500, estimate
