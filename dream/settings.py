@@ -90,6 +90,7 @@ class Settings:
     max_attempts: int = 3  # failures of one batch before it is split
 
     # Guards.
+    author: str | None = None  # who edits the memory files beside dream: an agent's name; None: a person's hand
     review: Literal["guards", "hold"] = "guards"  # hold: every edit waits for a person
     max_loss_ratio: float = 0.25  # of a file's earlier lines gone in one dream
     max_loss_lines: int = 5  # but always up to this many

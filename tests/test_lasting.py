@@ -23,7 +23,7 @@ from dream.dreaming.budget import lasting
         "- Melanie, a friend of Caroline, has kids and a job",
         "- Melanie has been married for 5 years (as of June 2023)",
         "- Caroline has a guinea pig called Oscar, whose favorite food is veggies such as parsley",
-        "- Otto is an artist: his art tells of the sea; he shows it in the harbour, where people come to see it from afar",
+        "- Otto is an artist: his art tells of the sea; he shows it in the harbour, where people come to see it",
         "- The tests of Plover are run with just check",
         "- The leak came from the pump; a new seal fixed it",
         "- Der Testserver läuft auf Port 8080 (3. Mai 2023)",
@@ -44,8 +44,7 @@ def test_who_the_user_is_decisions_and_values_last(line: str) -> None:
         "- Otto is looking for a new mast",
         "- Is kind of tired of the rain",
         "- Otto is a bit tired",
-        "- Melanie went swimming with her kids on 8 May 2023; the water was warm, and the tide was out, so on the"
-        + " way home they decided to come again soon",
+        "- Melanie went swimming on 8 May 2023, with her kids and a friend from the north; her kids and she have a dog",
         "- We went to see the islands on Friday",
         "- 昨天去了12个岛了（2023年5月3日）",
     ],

@@ -48,7 +48,7 @@ class Found:
 def look(workspace: Workspace, *, uncommitted: bool = False) -> Found:
     """Read what a dream must know of the workspace. Raises WorkspaceError for a memory file that is not UTF-8 text.
 
-    With `uncommitted`, for a dry run, what is in no commit yet counts as a person's, as it will be in theirs.
+    With `uncommitted`, for a dry run, what is in no commit yet counts as a person's where it will be in theirs.
     """
     data: dict[str, bytes | None] = dict(tracked.read_memory(workspace.root))
     texts = {path: _text(data.get(path), path) for path in MEMORY_FILES}
@@ -57,7 +57,7 @@ def look(workspace: Workspace, *, uncommitted: bool = False) -> Found:
     head = git.head() if git.exists else None
     person = handedits.person_lines(git) if head else {}
     lines = {path: person.get(path, frozenset()) for path in MEMORY_FILES}
-    if uncommitted:
+    if uncommitted and not workspace.agent:
         committed = git.read_all(head) if head else {}
         lines = {path: lines[path] | set(added(_text(committed.get(path), path), texts[path])) for path in MEMORY_FILES}
     return Found(data, texts, archives, lines, workspace.pending())

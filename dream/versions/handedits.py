@@ -21,14 +21,18 @@ AUTHORS = "authors.json"
 _HUNK = re.compile(rb"@@ -[0-9]+(?:,[0-9]+)? \+[0-9]+(?:,([0-9]+))? @@")
 # Commits that are not dream's own are a person's too: they may well use git in their workspace.
 _NOT_DREAMT = ("--extended-regexp", "--invert-grep", "--grep=^Dream-Kind: (dream|restore|init)$")
-_FORMAT = "--format=%x1e%s%x1f%(trailers:key=Dream-Kind,valueonly,separator=%x1d)%x1f"
+_FORMAT = (
+    "--format=%x1e%s%x1f%(trailers:key=Dream-Kind,valueonly,separator=%x1d)"
+    "%x1f%(trailers:key=Dream-Author,valueonly,separator=%x1d)%x1f"
+)
 
 
 def person_lines(git: GitStore) -> dict[str, frozenset[str]]:
     """Return, for each memory file, the text of every line that a person ever added to it.
 
-    Lines are compared without the white space at their end; blank ones don't count. Templates of `dream init` and
-    what a dream wrote are not among them; what stood in a workspace when it was adopted is.
+    Lines are compared without the white space at their end; blank ones don't count. Templates of `dream init`, what a
+    dream wrote and what an agent did by its own tools are not among them; what stood in a workspace when it was
+    adopted is.
     """
     head = git.head()
     known, lines = _cached(git.private / AUTHORS)
@@ -49,8 +53,8 @@ def _added(git: GitStore, head: str, known: str | None) -> Iterator[tuple[str, b
     revisions = [head, *([f"^{known}"] if known else [])]
     arguments = ("log", _FORMAT, "--patch", "--unified=0", *PLAIN, *_NOT_DREAMT, "--end-of-options", *revisions, "--")
     for record in git.git.run(*arguments).split(b"\x1e")[1:]:
-        subject, trailer, patch = [*record.split(b"\x1f", 2), b"", b""][:3]
-        if kind_of(subject.decode("utf-8", "replace"), trailer.decode("utf-8", "replace")) in (None, "hand"):
+        subject, trailer, agent, patch = [*record.split(b"\x1f", 3), b"", b"", b""][:4]
+        if not agent.strip() and kind_of(subject.decode("utf-8", "replace"), trailer.decode("utf-8", "replace")) in (None, "hand"):
             yield from _plus_lines(patch)
 
 

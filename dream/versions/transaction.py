@@ -8,6 +8,7 @@ The caller holds the run lock.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -42,6 +43,8 @@ class Versioned(Protocol):
     def private(self) -> Path: ...
     @property
     def git(self) -> GitStore: ...
+    @property
+    def agent(self) -> str: ...  # who edits the memory files, where it is no person
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +114,13 @@ def commit(
     raise GitError(BUSY)
 
 
-def commit_hand_edits(workspace: Versioned, now: datetime) -> str | None:
+def commit_hand_edits(workspace: Versioned, now: datetime, *, by_person: bool = False) -> str | None:
     """Commit what a person changed in the memory files, as theirs; return None when nothing differs from HEAD.
 
     Bytes are taken as they are, whatever their encoding; a file that is gone is a deletion.
     Raises WorkspaceError for a directory, a link or a special file in the place of a memory file.
     """
-    return _settle(workspace, now).hand
+    return _settle(workspace, now, by_person=by_person).hand
 
 
 def replace_head(workspace: Versioned, head: str, new: str, changes: Mapping[str, bytes | None]) -> None:
@@ -214,8 +217,8 @@ class _Settled:
     files: Mapping[str, bytes]
 
 
-def _settle(workspace: Versioned, now: datetime) -> _Settled:
-    """Commit the differences between disk and HEAD as the person's."""
+def _settle(workspace: Versioned, now: datetime, *, by_person: bool = False) -> _Settled:
+    """Commit the differences between disk and HEAD as the agent's who edits this workspace, else as a person's."""
     while True:
         head, present = workspace.git.snapshot()
         committed = {path: data for path, data in present.items() if is_memory(path)}
@@ -223,7 +226,10 @@ def _settle(workspace: Versioned, now: datetime) -> _Settled:
         if not changes:
             return _Settled(None, head, present)
         diff = workspace.git.compare({path: present.get(path) for path in changes}, changes)
-        new = write(workspace, changes, log.build("hand", diff.files), head, now, author=PERSON)
+        agent = "" if by_person else re.sub(r"[^\w .:-]", "", workspace.agent).strip(" .:-")[:40]
+        message = log.build("hand", diff.files, trailers={"Dream-Author": agent} if agent else None)
+        author = (agent, "agent@localhost") if agent else PERSON
+        new = write(workspace, changes, message, head, now, author=author)
         if _move_head(workspace, Intent(head, new, index=tuple(changes)), "hand"):
             workspace.git.refresh_index(changes, new)
             _remove_intent(workspace.private)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from dream import trust
 from dream.door import check_folder, contents, make_folder
-from dream.errors import GitError, WorkspaceError
+from dream.errors import GitError, SettingsError, WorkspaceError
 from dream.models import MEMORY_FILES, Diagnostic, Entry, MemoryFile, Proposal, Rejected, Report
 from dream.settings import PROMPTS, REACHING, Settings, is_trusted, load, reaching
 from dream.versions import log, tracked, transaction
@@ -46,7 +46,7 @@ def begin(workspace: Versioned, templates: Mapping[str, bytes], now: datetime) -
         wanted |= {path: data for path, data in there.items() if path in STATE and present.get(path) != data}
         if head is None or wanted:
             _init(workspace, head, present, wanted, now)
-        elif transaction.commit_hand_edits(workspace, now) is None:
+        elif transaction.commit_hand_edits(workspace, now, by_person=True) is None:
             return head
     raise GitError(transaction.BUSY)
 
@@ -193,6 +193,13 @@ class Workspace:
         """
         self.make_private()
         replace_file(self.root / trust.MARK, trust.note(self.root, trust.state_directory(os.environ)))
+
+    @property
+    def agent(self) -> str:
+        """The agent who edits the memory files by tools of its own; empty where it is a person, or nobody can tell."""
+        with suppress(SettingsError):
+            return self.settings(using=()).author or ""
+        return ""
 
     def settings(self, *, flags: Mapping[str, object] | None = None, using: Collection[str] = REACHING) -> Settings:
         """Read the settings: flags, then environment, then dream.toml, then defaults. Raises SettingsError.

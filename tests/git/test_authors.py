@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from dream.actions.restore import restore
+from dream.dreaming.commit import look
 from dream.versions import transaction
 from dream.versions.handedits import person_lines
 from dream.workspace.workspace import Workspace
@@ -19,6 +22,29 @@ def test_lines_that_a_person_typed_are_theirs_and_no_others(workspace: Workspace
     assert person_lines(workspace.git) == {"USER.md": {"## Mine", "- typed"}}
 
 
+@pytest.mark.parametrize("where", ["environment", "dream.toml"])
+def test_what_an_agent_edits_is_no_person_s(workspace: Workspace, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    type_line(workspace, "- typed")
+    transaction.commit_hand_edits(workspace, NOW)
+    if where == "environment":
+        monkeypatch.setenv("DREAM_AUTHOR", "claude-code <x>")
+    else:
+        (workspace.root / "dream.toml").write_text('author = "claude-code <x>"\n')
+    type_line(workspace, "- by the agent's own tool")
+    transaction.commit_hand_edits(workspace, NOW)
+
+    assert person_lines(workspace.git) == {"USER.md": {"- typed"}}
+    assert git(workspace.root, "log", "-1", "--format=%an").strip() == "claude-code x"
+    assert workspace.git.log(limit=1)[0].kind == "hand"
+
+
+def test_a_dry_run_takes_an_agent_s_edit_for_no_person_s(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    type_line(workspace, "- typed")
+    assert look(workspace, uncommitted=True).person_lines["USER.md"] == {"- typed"}
+    monkeypatch.setenv("DREAM_AUTHOR", "claude-code")
+    assert look(workspace, uncommitted=True).person_lines["USER.md"] == frozenset()
+
+
 def test_templates_are_nobodys(workspace: Workspace) -> None:
     assert person_lines(workspace.git) == {}
 
@@ -27,6 +53,12 @@ def test_what_was_there_before_adoption_is_the_persons(tmp_path: Path) -> None:
     (tmp_path / "memory").mkdir()
     (tmp_path / "USER.md").write_bytes(b"# Me\n- caf\xe9\n")
     assert person_lines(make(tmp_path).git) == {"USER.md": {"# Me", "- caf\ufffd"}}
+
+
+def test_it_is_so_too_where_an_agent_adopts_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DREAM_AUTHOR", "claude-code")
+    (tmp_path / "USER.md").write_bytes(b"# Me\n")
+    assert person_lines(make(tmp_path).git) == {"USER.md": {"# Me"}}
 
 
 def test_lines_that_a_person_committed_with_git_are_theirs(workspace: Workspace) -> None:
