@@ -10,7 +10,8 @@ import pytest
 from dream.dreaming import markup
 from dream.dreaming.draft import Edit, EditError
 from dream.dreaming.editing import LONGEST_LINE, Editing
-from dream.dreaming.guards import Protected, instructs, late, said, wishes
+from dream.dreaming.guards import Protected, late, said, wishes
+from dream.dreaming.instructions import instructs
 from dream.models import Entry, Finding, MemoryFile
 from dream.settings import Settings
 
