@@ -23,7 +23,7 @@ from dream.dreaming.budget import lasting
         "- Melanie, a friend of Caroline, has kids and a job",
         "- Melanie has been married for 5 years (as of June 2023)",
         "- Caroline has a guinea pig called Oscar, whose favorite food is veggies such as parsley",
-        "- Otto is an artist: his art tells of the sea; he shows it in the harbour, where people come to see it",
+        "- Otto is from Orkney: his art tells of the sea; he shows it in the harbour, where people come to see it",
         "- The tests of Plover are run with just check",
         "- The leak came from the pump; a new seal fixed it",
         "- Der Testserver läuft auf Port 8080 (3. Mai 2023)",
