@@ -54,7 +54,8 @@ def _added(git: GitStore, head: str, known: str | None) -> Iterator[tuple[str, b
     arguments = ("log", _FORMAT, "--patch", "--unified=0", *PLAIN, *_NOT_DREAMT, "--end-of-options", *revisions, "--")
     for record in git.git.run(*arguments).split(b"\x1e")[1:]:
         subject, trailer, agent, patch = [*record.split(b"\x1f", 3), b"", b"", b""][:4]
-        if not agent.strip() and kind_of(subject.decode("utf-8", "replace"), trailer.decode("utf-8", "replace")) in (None, "hand"):
+        kind = kind_of(subject.decode("utf-8", "replace"), trailer.decode("utf-8", "replace"))
+        if kind in (None, "hand") and not agent.strip():
             yield from _plus_lines(patch)
 
 

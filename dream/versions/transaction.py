@@ -115,7 +115,7 @@ def commit(
 
 
 def commit_hand_edits(workspace: Versioned, now: datetime, *, by_person: bool = False) -> str | None:
-    """Commit what a person changed in the memory files, as theirs; return None when nothing differs from HEAD.
+    """Commit what a person (or the agent) changed in the memory files as theirs; return None when nothing differs.
 
     Bytes are taken as they are, whatever their encoding; a file that is gone is a deletion.
     Raises WorkspaceError for a directory, a link or a special file in the place of a memory file.
