@@ -19,6 +19,7 @@ from dream.dreaming import excerpt, phase1, phase2
 from dream.dreaming.dreamer import brief
 from dream.dreaming.excerpt import Brief
 from dream.errors import ModelError, ModelUnavailable, SpendingLimit
+from dream.history.messages import Said
 from dream.history.records import entry_of
 from dream.llm.batch import SHARE, BatchDoor, Batched, NoteTaker, Request, provider
 from dream.llm.model import ChatMessage, Completion, Model
@@ -129,7 +130,7 @@ class BatchedJob:
     def _consolidate(self, talk: Talk, model: Model) -> None:
         history, folder = self._workspace.history, self._workspace.prompts
 
-        def unwritten(new: Sequence[NewEntry], *, now: datetime) -> list[Entry]:
+        def unwritten(new: Sequence[NewEntry], *, now: datetime, said: Sequence[Said] = ()) -> list[Entry]:
             return [entry_of(one, number, now) for number, one in enumerate(new, history.last_cursor() + 1)]
 
         consolidator = Consolidator(history, model, self._settings, prompts_folder=folder, append=unwritten)

@@ -80,6 +80,7 @@ class Settings:
     tool_result_chars: int = 2_000  # a tool's result is cut in its middle to this for a summary; `[RAW]` has all of it
 
     # History.
+    keep_messages: bool = True  # what history rests on stays in memory/messages/, also when an agent deletes it
     history_tokens: int = 200_000  # above this the oldest dreamt entries move to memory/archive/
     durable: bool = True  # fsync each append; off for throughput where a power cut may cost a line
 

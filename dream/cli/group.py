@@ -35,6 +35,8 @@ COMMANDS: dict[str, str] = {
     "nightly": "Consolidate the configured sources, then dream: what cron calls.",
     "log": "List the changes of memory, newest first, or show one.",
     "why": "Tell where a line of memory comes from: the changes that wrote it, and what was said.",
+    "search": "Find what was said: in the three files, in history, and in the messages beneath them.",
+    "get": "Open a citation: a line of memory, an entry of history, or a message.",
     "restore": "Put memory back as it was just before a change.",
     "review": "Show what is held for review, and accept or reject it.",
     "forget": "Take a fact or a secret out of files, history and every version, for good.",

@@ -101,8 +101,11 @@ def say(
     dim: bool = False,
     now: bool = False,
     fold: bool = False,
+    mark: re.Pattern[str] | None = None,
 ) -> None:
     """Print one line, or several, for a person; coloured on a terminal only. With `now`, a pipe gets it at once.
+
+    There what `mark` matches is bold.
 
     With `fold`, what is longer than the terminal is wide is folded; not for what is to be copied from there.
     Control characters of what is shown never reach the terminal.
@@ -110,6 +113,8 @@ def say(
     line = _time() + _safe(line)
     if fold:
         line = _fitting(line, sys.stdout)
+    if mark is not None and colours(sys.stdout):
+        line = mark.sub(lambda found: click.style(found[0], bold=True), line)
     if (colour or bold or dim) and colours(sys.stdout):
         line = click.style(line, fg=colour, bold=bold or None, dim=dim or None)
     _write(sys.stdout, line + "\n", now=now)

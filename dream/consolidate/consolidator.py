@@ -17,6 +17,7 @@ from dream.consolidate.prepare import known_lines
 from dream.consolidate.session import Session
 from dream.consolidate.summariser import Batch, Patience, Stuck, Summariser
 from dream.history.history import History, StalePosition
+from dream.history.messages import Said
 from dream.llm.model import Model
 from dream.models import Diagnostic, Entry, Message, NewEntry, Report
 from dream.settings import Settings
@@ -77,7 +78,7 @@ SUMMARY_SHARE = 0.25  # of a session's budget, at the most, is given to its own 
 class Append(Protocol):
     """How new entries become history's."""
 
-    def __call__(self, new: Sequence[NewEntry], *, now: datetime) -> list[Entry]: ...
+    def __call__(self, new: Sequence[NewEntry], *, now: datetime, said: Sequence[Said] = ()) -> list[Entry]: ...
 
 
 class Consolidator:
@@ -272,8 +273,13 @@ class Consolidator:
             known=known_lines(self._history.path.parent.parent, self._folder),
             now=now,
         )
-        items = (summariser.item(at, message) for at, message in numbered)
+        items = (self._read(place, summariser.item(at, message)) for at, message in numbered)
         return Line(talk, place, summariser, cut.chunks(items, summariser.budget))
+
+    def _read(self, place: Place, item: cut.Item) -> cut.Item:
+        if self._settings.keep_messages and item.message.content:
+            place.read[item.position] = item.message
+        return item
 
     def _run(self, line: Line, now: datetime) -> Iterator[Consolidated]:
         for chunk in line.chunks:
@@ -281,7 +287,8 @@ class Consolidator:
                 yield self._append(line.place, batch, now)
 
     def _append(self, place: Place, batch: Batch, now: datetime) -> Consolidated:
-        entries = tuple(self._append_to(place.identified(batch.entries), now=now))
+        new = place.identified(batch.entries)
+        entries = tuple(self._append_to(new, now=now, said=place.said(new)))
         raw = sum(entry.kind == "raw" for entry in entries)
         return Consolidated(place.key, entries, place.moved(entries), raw, batch.usage, batch.kept)
 

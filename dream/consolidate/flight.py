@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -12,7 +12,9 @@ from dream.consolidate import identity
 from dream.consolidate.cut import Item
 from dream.consolidate.summariser import Batch, Summariser
 from dream.errors import SpendingLimit
+from dream.history import messages
 from dream.history.history import StalePosition
+from dream.history.messages import Said
 from dream.models import Entry, Kept, Message, NewEntry, Usage
 
 AHEAD = 2  # chunks that are read ahead for each call in flight, so that a slow one holds up none of the others
@@ -47,13 +49,21 @@ class Consolidated:
 class Place:
     """How far a session is in history while its entries are made, one after the other.
 
-    `prefix` is the digest of its messages up to `position`; `known` is False where nobody can know it.
+    `prefix` is the digest of its messages up to `position`; `known` is False where nobody can know it. `read` are the
+    messages that were read and whose entries have not landed yet, by position.
     """
 
     key: str
     position: int
     prefix: str = ""
     known: bool = False
+    read: dict[int, Message] = dataclasses.field(default_factory=dict)
+
+    def said(self, entries: Sequence[NewEntry]) -> list[Said]:
+        """Take out the messages that `entries` complete."""
+        end = max((entry.span[1] for entry in entries if entry.span is not None), default=0)
+        done = sorted(at for at in self.read if at < end)
+        return [messages.of(self.key, at, self.read.pop(at)) for at in done]
 
     def identified(self, entries: tuple[NewEntry, ...]) -> list[NewEntry]:
         """Give entries that follow on this place the digest of all up to their end, where their ids are known."""

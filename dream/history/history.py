@@ -35,6 +35,7 @@ from dream.history.log import (
     missing,
     settled_end,
 )
+from dream.history.messages import Messages, Said
 from dream.history.positions import IndexGone, Positions, Tail
 from dream.history.records import BrokenRow, decode, is_ours, outline
 from dream.history.writer import StalePosition, Writer, highest_given
@@ -157,6 +158,11 @@ class History:
         self._given = -1  # the highest cursor given out before the log was read first; -1 where that is not known
 
     @cached_property
+    def messages(self) -> Messages:
+        """The messages that history rests on, word for word."""
+        return Messages(self._directory, durable=self.durable)
+
+    @cached_property
     def index(self) -> Index:
         """The index of the workspace, which other caches share."""
         return Index(self.private)
@@ -178,12 +184,15 @@ class History:
             committed=self._committed,
         )
 
-    def append(self, new: Sequence[NewEntry], *, now: datetime) -> list[Entry]:
+    def append(self, new: Sequence[NewEntry], *, now: datetime, said: Sequence[Said] = ()) -> list[Entry]:
         """Append entries, all or none, with the next cursors; they are in history when this returns.
+
+        `said` are the messages that they rest on, which are kept beside history.
 
         Raises StalePosition when a span begins before its session's position, and appends nothing then.
         """
-        return self._append(new, repeat(now.astimezone(UTC).replace(microsecond=0)), now)
+        keep = (lambda: self.messages.add(said, now, lambda key: self._positions.tail(key)[0])) if said else None
+        return self._append(new, repeat(now.astimezone(UTC).replace(microsecond=0)), now, keep)
 
     def after(self, cursor: int, *, limit_tokens: int | None = None) -> Iterator[Entry]:
         """Yield the entries above `cursor` in the order of the log, archived ones too.
@@ -392,12 +401,18 @@ class History:
     ) -> None:
         self.close()
 
-    def _append(self, new: Sequence[NewEntry], times: Iterable[datetime], now: datetime) -> list[Entry]:
+    def _append(
+        self,
+        new: Sequence[NewEntry],
+        times: Iterable[datetime],
+        now: datetime,
+        first: Callable[[], None] | None = None,
+    ) -> list[Entry]:
         if not new:
             return []
         try:
             with self._writer.lock:
-                return self._writer.append(new, times, now)
+                return self._writer.append(new, times, now, first)
         except OSError as fault:
             raise HistoryError(f"{self.path} cannot be appended to: {reason(fault)}; nothing was added.") from fault
 

@@ -67,8 +67,17 @@ class Writer:
         self._cursor_descriptor = -1
         self._floor = 0  # the highest cursor known to have been given out
 
-    def append(self, new: Sequence[NewEntry], times: Iterable[datetime], now: datetime) -> list[Entry]:
-        """Append all of `new`, each at its time, or nothing; raises StalePosition, HistoryError or OSError."""
+    def append(
+        self,
+        new: Sequence[NewEntry],
+        times: Iterable[datetime],
+        now: datetime,
+        first: Callable[[], None] | None = None,
+    ) -> list[Entry]:
+        """Append all of `new`, each at its time, or nothing; `first` is called just before they are written.
+
+        Raises StalePosition, HistoryError or OSError.
+        """
         size = self.ready(now)
         positions = self._positions
         floor, last = positions.now.highest, len(new)
@@ -87,6 +96,8 @@ class Writer:
             lines.append(line)
             before = line[OWN]
         data = b"".join(lines)
+        if first is not None:
+            first()
         self._write(data, size, floor + last)
         with self.guard:
             positions.appended(self._inode, data, entries, size=size)

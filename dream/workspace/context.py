@@ -124,6 +124,7 @@ CLOSE = "</dream-memory>"
 TAGS = re.compile(r"<(?=/?dream-memory\b)", re.IGNORECASE)
 RECENT = "## Recent history"
 WAITING = "## Waiting for review"
+RECALLED = "## From earlier conversations"
 # Guards that stop what the user said only to ask them first; what somebody else said is shown to no agent.
 ASKING = ("person-line", "person-edit", "loss", "review")
 WAITING_SHARE = 0.2  # of the room, at most, for what waits
@@ -192,6 +193,15 @@ def block(
     if last:
         parts.append(last)
     return f"{OPEN}\n" + "\n".join(parts) + f"{CLOSE}\n" if parts else ""
+
+
+def with_recalled(memory: str, lines: Sequence[str]) -> str:
+    """Return the block `memory` with what was recalled at its end, inside the mark."""
+    if not lines:
+        return memory
+    recalled = f"{RECALLED}\n\n" + "".join(f"{_plain(line)}\n" for line in lines)
+    before = memory.removesuffix(f"{CLOSE}\n") + "\n" if memory else f"{OPEN}\n"
+    return f"{before}{recalled}{CLOSE}\n"
 
 
 def _waiting(held: Sequence[str], room: int, count: Count) -> str:

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +24,7 @@ from dream.workspace.files import check_plain, explained, read_bytes, read_text,
 
 if TYPE_CHECKING:
     from dream.history.history import History
+    from dream.recall.search import Hit
     from dream.versions.store import GitStore
     from dream.workspace.context import Count
 
@@ -64,6 +65,7 @@ def _init(
 DREAM_CURSOR = "memory/.dream_cursor"
 HISTORY = "HISTORY.md"  # nanobot's older log, in memory/
 INSTRUCTIONS = ("AGENTS.md", "HEARTBEAT.md", "IDENTITY.md", "TOOLS.md")  # for agents, at the root; no memory
+RECALL_SHARE = 5  # one part in so many of a context is for what a query recalls
 SHOWN = 4  # files that one sentence names
 SEEN_NOTES = "notes.json"  # in .dream/
 
@@ -243,17 +245,62 @@ class Workspace:
         """Return the facts that a person took back."""
         return review_files.parse_rejected(read_bytes(self.root / review_files.REJECTED) or b"", self._report)
 
-    def context(self, tokens: int, *, session: str | None = None, beside: str = "", count: Count | None = None) -> str:
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        kinds: Collection[str] | None = None,
+        since: date | None = None,
+        until: date | None = None,
+        session: str | None = None,
+        source: str | None = None,
+        speaker: str | None = None,
+    ) -> list[Hit]:
+        """Find what memory, history and messages say of `query`, best first; what is new is taken in before.
+
+        `kinds` are of memory, history and message (None: all); `since` and `until` are days, both included; `source`
+        is the agent that a session's key begins with. Nothing found is an empty list.
+        """
+        from dream.recall.search import KINDS, Wanted, search
+
+        chosen = tuple(kind for kind in KINDS if kinds is None or kind in kinds)
+        return search(self, Wanted(query, chosen, since, until, session, source, speaker), limit)
+
+    def get(self, cite: str, *, around: int = 0) -> list[Hit]:
+        """Open a citation, with `around` neighbours on each side; raises UsageError where it is none, or is gone."""
+        from dream.recall.search import get
+
+        return get(self, cite, around=around)
+
+    def context(
+        self,
+        tokens: int,
+        *,
+        session: str | None = None,
+        beside: str = "",
+        count: Count | None = None,
+        query: str | None = None,
+    ) -> str:
         """Return memory for an agent's system prompt, at most `tokens` long by `count` (None: the estimate).
 
         The three files first, then what was not dreamt yet: the newest of it, in order; at the end what waits for
         review. With `session`, only what
         was said in that session or noted directly is shown of the latter. What stands in `beside`, a text that the
         same prompt holds, as `Session.summary` gives it, is not shown twice; rules of SOUL.md always are.
+        With a `query`, a fifth of the room is for what earlier conversations say of it and memory doesn't, cited; what
+        stands before that is the same for every query.
         """
         from dream.llm.tokens import estimate
         from dream.workspace import context
 
+        if query is not None:
+            from dream.recall.search import recalled
+
+            counted = count or estimate
+            room = tokens // RECALL_SHARE
+            memory = self.context(tokens - room, session=session, beside=beside, count=count)
+            return context.with_recalled(memory, recalled(self, query, f"{memory}\n{beside}", room, counted))
         texts = {file: self.read_file(file) for file in MEMORY_FILES}
         texts = {file: text for file, text in texts.items() if not _only_began(file, text)}
         if beside:

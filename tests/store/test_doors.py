@@ -89,7 +89,6 @@ NOT_OF_A_WORKSPACE = {
     "trust.py": "the user's state directory, and a mark that is looked at before anything is believed",
     "prompts.py": "the prompts that are shipped",
     "cli/detached.py": "/dev/null",
-    "cli/eval.py": "a folder that a person names",
     "cli/output.py": "/dev/null",
     "language/kinds.py": "the weights that are shipped",
     "language/learn.py": "labelled sentences, and the weights made of them",

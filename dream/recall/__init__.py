@@ -1,0 +1,1 @@
+"""Recall: what memory, history and the messages beneath it say of a question, found and cited."""

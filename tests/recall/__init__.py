@@ -1,0 +1,1 @@
+"""Tests of recall: the messages that stay, search and citations."""

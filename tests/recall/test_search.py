@@ -1,0 +1,208 @@
+"""Search finds what was said, at once, and nothing that was forgotten; what it cites can be opened."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from dream import pipeline
+from dream.actions import note
+from dream.actions.forget import forget
+from dream.errors import UsageError
+from dream.history import messages
+from dream.models import NewEntry
+from dream.recall.index import FILES
+from dream.settings import Settings
+from dream.workspace.workspace import Workspace
+from tests.faults.support import called
+
+NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
+SETTINGS = Settings(timezone="UTC")
+TALK = (
+    ("user", "Hi, I'm Ana. Staging listens on port 7391."),
+    ("assistant", "Noted. Where does the parser live?"),
+    ("user", "In src/app/parseHeader.ts, and the ticket is HS-214."),
+    ("assistant", "Shall I open it?"),
+    ("user", "我的妹妹住在里斯本，她对花生过敏。"),
+)
+
+
+def said(folder: Path, rows: tuple[tuple[str, str], ...], name: str = "talk", start: datetime = NOW) -> Path:
+    path = folder / f"{name}.jsonl"
+    lines = [
+        {"role": role, "content": text, "timestamp": (start - timedelta(days=1, minutes=-n)).isoformat()}
+        for n, (role, text) in enumerate(rows)
+    ]
+    path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    made = Workspace.create(tmp_path / "ws", now=NOW)
+    pipeline.consolidate(made, [said(tmp_path, TALK)], settings=SETTINGS, now=NOW)
+    return made
+
+
+def texts(workspace: Workspace, query: str, **filters: object) -> list[str]:
+    return [hit.text for hit in workspace.search(query, **filters)]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("which port is staging on", "7391"),
+        ("7391", "7391"),
+        ("HS-214", "HS-214"),
+        ("parseHeader", "parseHeader.ts"),
+        ("header parse", "parseHeader.ts"),
+        ("妹妹住在哪里", "里斯本"),
+        ("花生", "花生"),
+    ],
+)
+def test_any_of_the_words_finds_it(workspace: Workspace, query: str, found: str) -> None:
+    assert found in texts(workspace, query)[0]
+
+
+@pytest.mark.parametrize(
+    "query", ['"', "a OR", "NEAR(", "*", "col:x", "'; DROP TABLE doc", "(", "-", "\0", "x" * 100_000]
+)
+def test_no_query_is_a_syntax_error(workspace: Workspace, query: str) -> None:
+    assert isinstance(workspace.search(query), list)
+
+
+def test_a_note_and_a_typed_line_are_found_by_the_next_call(workspace: Workspace) -> None:
+    assert texts(workspace, "zeppelin") == []
+    note.note(workspace, "I own a zeppelin", settings=SETTINGS, now=NOW)
+    (workspace.root / "USER.md").write_text("# User\n\n- drives a bathyscaphe (3 May 2026)\n", encoding="utf-8")
+
+    assert "zeppelin" in texts(workspace, "zeppelin")[0]
+    [hit] = workspace.search("bathyscaphe")
+    assert (hit.kind, hit.cite, hit.when) == ("memory", "USER.md:3", datetime(2026, 5, 3, tzinfo=UTC))
+
+
+def test_each_citation_opens_what_it_names(workspace: Workspace) -> None:
+    for query in ("staging port", "HS-214", "过敏"):
+        for hit in workspace.search(query):
+            assert hit.text in workspace.get(hit.cite)[0].text
+    [message] = workspace.search("HS-214", kinds=["message"], limit=1)
+    near = workspace.get(message.cite, around=1)
+    assert [hit.text for hit in near] == [TALK[1][1], TALK[2][1], TALK[3][1]]
+
+
+@pytest.mark.parametrize("citation", ["nonsense", "history:999", "USER.md:999", "archive/x.md:1", "talk#999", "#", ""])
+def test_a_citation_of_nothing_is_told_in_a_sentence(workspace: Workspace, citation: str) -> None:
+    with pytest.raises(UsageError):
+        workspace.get(citation)
+
+
+def test_what_is_asked_for_is_all_that_comes(workspace: Workspace) -> None:
+    assert {hit.kind for hit in workspace.search("staging port", kinds=["history"])} == {"history"}
+    assert {hit.speaker for hit in workspace.search("parser open", speaker="assistant")} == {"assistant"}
+    assert texts(workspace, "7391", since=date(2026, 11, 21)) == []
+    assert texts(workspace, "7391", since=date(2026, 11, 20), until=date(2026, 11, 20))
+    assert texts(workspace, "7391", session="another") == []
+    assert texts(workspace, "7391", source="openai", kinds=["message"])
+
+
+def test_what_is_told_twice_is_one_hit(workspace: Workspace) -> None:
+    for _ in range(3):
+        note.note(workspace, "the bakery opens at six", settings=SETTINGS, now=NOW)
+    assert len(texts(workspace, "bakery")) == 1
+
+
+def test_a_rare_word_is_among_the_first_five(tmp_path: Path) -> None:
+    rows = [("user", f"the server in room {n} runs the server job of the server team") for n in range(60)]
+    rows.insert(30, ("user", "by the way, quokka7 is what somebody far away once called the whole old thing"))
+    made = Workspace.create(tmp_path / "ws", now=NOW)
+    pipeline.consolidate(made, [said(tmp_path, tuple(rows))], settings=SETTINGS, now=NOW)
+    assert any("quokka7" in text for text in texts(made, "server room job team of the server quokka7")[:5])
+
+
+def test_messages_stand_there_once_and_redacted(workspace: Workspace, tmp_path: Path) -> None:
+    secret = "sk-" + "proj-" + "a1B2c3D4e5F6g7H8i9J0k1L2"
+    more = (*TALK, ("user", f"the key is {secret}"))
+    for _ in range(2):
+        pipeline.consolidate(workspace, [said(tmp_path, more)], settings=SETTINGS, now=NOW)
+    [path] = workspace.history.messages.paths()
+    kept = [messages.decode(line) for _, line in messages.raw(path)]
+    assert [one.position for one in kept if one] == list(range(len(more)))
+    assert secret not in path.read_text(encoding="utf-8")
+    assert path.stat().st_mode & 0o077 == 0
+
+
+def test_a_crash_between_messages_and_their_entry_keeps_each_once(workspace: Workspace, tmp_path: Path) -> None:
+    [path] = workspace.history.messages.paths()
+    left = messages.Said("openai:late", 0, "user", "The harbour master is called Odile")
+    with path.open("ab") as file:
+        file.write(messages.encode(left) + b"\n")
+    again = Workspace.open(workspace.root)  # the process that comes after the crash
+
+    entry = NewEntry("summary", "- Odile is the harbour master", "openai:late", (0, 1))
+    again.history.append([entry], now=NOW, said=[left])
+
+    assert path.read_bytes().count(b"Odile") == 1
+
+
+def test_nothing_is_kept_where_nothing_is_to_be(tmp_path: Path) -> None:
+    made = Workspace.create(tmp_path / "ws", now=NOW)
+    pipeline.consolidate(made, [said(tmp_path, TALK)], settings=Settings(timezone="UTC", keep_messages=False), now=NOW)
+    assert made.history.messages.paths() == []
+    assert texts(made, "7391")
+
+
+def test_what_is_forgotten_is_in_no_file_and_found_no_more(workspace: Workspace) -> None:
+    assert texts(workspace, "HS-214")
+    forget(workspace, "HS-214", text=True, now=NOW)
+    for path in workspace.root.rglob("*"):
+        if path.is_file() and ".git" not in path.parts:
+            assert b"hs-214" not in path.read_bytes().lower(), path
+    assert not any("HS-214" in text for text in texts(workspace, "HS-214"))
+
+
+@pytest.mark.parametrize("harm", ["gone", "garbage", "empty", "older", "of another log"])
+def test_an_index_that_is_damaged_is_built_anew(workspace: Workspace, harm: str) -> None:
+    before = texts(workspace, "HS-214")
+    path = workspace.private / FILES[0]
+    if harm == "gone":
+        path.unlink()
+    elif harm in ("garbage", "empty"):
+        path.write_bytes(b"garbage " * 3000 if harm == "garbage" else b"")
+    elif harm == "older":
+        with sqlite3.connect(path) as base:
+            base.execute("PRAGMA user_version = 77")
+    else:
+        [talk] = workspace.history.messages.paths()
+        talk.write_bytes(b"".join(reversed(talk.read_bytes().splitlines(keepends=True))))
+    assert texts(workspace, "HS-214") == before
+
+
+def test_a_workspace_that_may_only_be_read_is_searched(workspace: Workspace) -> None:
+    folder = workspace.private
+    (folder / FILES[0]).unlink(missing_ok=True)
+    (folder / FILES[0]).mkdir()  # root may write anywhere; a directory is in its way
+    assert "HS-214" in texts(workspace, "HS-214")[0]
+
+
+def test_context_has_what_the_question_needs_and_its_beginning_stays(workspace: Workspace) -> None:
+    pipeline.run(workspace, settings=SETTINGS, now=NOW)
+    one, other = (workspace.context(1_000, query=query) for query in ("shall I open HS-214?", "妹妹"))
+    head, mark, tail = one.partition("\n## From earlier conversations\n")
+    assert mark
+    assert "[openai:" in tail
+    assert other.startswith(head)
+    assert one.startswith("<dream-memory>")
+    assert one.endswith("</dream-memory>\n")
+
+
+def test_the_commands_print_hits_and_open_them(workspace: Workspace) -> None:
+    found = called(workspace.root, "search", "HS-214", "--json").json
+    assert set(found[0]) == {"kind", "text", "when", "session", "speaker", "cite", "score"}
+    assert "HS-214" in called(workspace.root, "search", "HS-214").out
+    assert called(workspace.root, "search", "zeppelin").status == 0
+    opened = called(workspace.root, "get", found[0]["cite"], "--json").json
+    assert "HS-214" in opened[0]["text"]
