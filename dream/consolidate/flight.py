@@ -57,7 +57,7 @@ class Place:
     position: int
     prefix: str = ""
     known: bool = False
-    read: dict[int, Message] = dataclasses.field(default_factory=dict)
+    read: dict[int, Message] = field(default_factory=dict)
 
     def said(self, entries: Sequence[NewEntry]) -> list[Said]:
         """Take out the messages that `entries` complete."""
