@@ -9,7 +9,8 @@ from dream.embedded import choose, read, statement
 from dream.embedded.sections import FILES, bare, facts, files, findings
 from dream.embedded.write import parsed
 from dream.language.likeness import words
-from dream.language.words import Language, heading, language, standing
+from dream.language.tongue import main
+from dream.language.words import heading, standing
 from dream.llm.model import ChatMessage, Completion, Json, ToolCall
 from dream.models import Finding, MemoryFile
 
@@ -25,7 +26,7 @@ class _Plan:
 
     draft: dict[MemoryFile, str]
     prefix: str
-    language: Language = "en"
+    code: str = "en"
     calls: list[ToolCall] = field(default_factory=list)
     edits: list[tuple[MemoryFile, str, str, list[int]]] = field(default_factory=list)
 
@@ -68,7 +69,7 @@ def edit(data: str, body: str, messages: Sequence[ChatMessage]) -> Completion:
     wanted = findings(body)
     settled, failed, errors = _so_far(draft, messages)
     known = [*(bare(line) for text in draft.values() for line in facts(text)), *(f.text for f in wanted.values())]
-    plan = _Plan(draft, f"call_{errors + 1}_", language(known))
+    plan = _Plan(draft, f"call_{errors + 1}_", main(known, "en"))
     if errors >= GIVE_UP:
         plan.skip(sorted(failed), "the edit was refused")
     elif failed:
@@ -202,7 +203,7 @@ def _weave(plan: _Plan, file: MemoryFile, fresh: Sequence[tuple[int, str]]) -> N
     for name, texts in titles.items():
         title = standing(lines, name)
         if title is None:
-            title = heading(name, plan.language)
+            title = heading(name, plan.code)
             lines += ["", title]
             new[title] = []
         for number, text_ in texts:

@@ -13,16 +13,18 @@ from dream.language.sentences import Sentence, quoted_share, sentences, trimmed,
 from dream.language.tongue import Tongue, guess, is_wide, main, plain, tongue
 from dream.language.words import LABELS as NO_NAMES
 
-KEEP = 0.5  # of belief that a sentence is worth a line
-KEEP_OF_MANY = 0.45  # of the same where several people chat
+KEEP = 0.3  # of belief that a sentence is worth a line
+UNMEANT = 0.3  # of belief that it is a joke, supposed, quoted, somebody else's view or a mood, above which it is out
+KEEP_OF_MANY = 0.4  # of the same where several people chat
 LEAST = 12  # characters of a sentence, if it answers nothing and names nothing
-HARD_KEEP = 0.25  # of the same where numbers, names or codes stand in it
-RULE, RULE_STANDING = 0.4, 0.2  # of belief that it is a rule; where a word says that it holds from now on
+HARD_KEEP = 0.15  # of the same where numbers, names or codes stand in it
+RULE, RULE_STANDING = 0.6, 0.4  # of belief that it is a rule; where a word says that it holds from now on
 ASKS = 2  # exact things that a question must hold to state something in passing
 READ = 40_000  # characters of one message: nobody types more
 WIDTH = 240  # characters of a line of two sentences
 BOTH = 140  # of the same where friends tell each other what they did, and neither sentence needs the other
 ASKED = 140  # characters of a question that an answer is shown with
+OF_RULE = 0.15  # of belief that it is a rule, from which a fragment behind one belongs to it
 FRAGMENT = 18  # characters of a rule that says nothing without the sentence before it: "any hour", "ohne Ausnahme"
 BRIEF = 32  # characters of a rule that is told in one line with the one beside it: "Never delete it. Move it, always"
 SHORT = 44  # characters of an answer that may need its question
@@ -128,11 +130,15 @@ def _turn(turn: _Turn, found: list[Statement]) -> None:
         if not _LETTERS.search(text) and not any(character.isdigit() for character in text):
             continue
         context = turn.before[-400:] if last is None else ""
-        guessed = kinds.kind(text, context, turn.known.code)
+        beside = [cut[place - 1].text if place else "", cut[place + 1].text if place + 1 < len(cut) else ""]
+        guessed = kinds.kind(one.text, context, turn.known.code, *beside)
         if _retracts(guessed, text, turn) and _takes_back(turn, place, found):
             last = one
             continue
         if _corrects(one, turn, found, place):
+            last = one
+            continue
+        if guessed.shares["rule"] >= OF_RULE and _ends_rule(turn, one, text, place, found):
             last = one
             continue
         stated = _stated(turn, one, text, place, guessed, jokes=any(laughs[max(0, place - 1) : place + 2]))
@@ -207,6 +213,19 @@ def _whole(
     return replace(stated, text=_bare(whole, turn), span=(last.start, one.end))
 
 
+def _ends_rule(turn: _Turn, one: Sentence, text: str, place: int, found: list[Statement]) -> bool:
+    """Put a fragment to the rule just before it, as they were said: "never without my ok. any hour"."""
+    rule = found[-1] if found else None
+    if rule is None or (rule.kind, rule.source, rule.place) != ("rule", turn.number, place - 1) or one.item:
+        return False
+    size = len(text) * (2 if turn.known.wide else 1)
+    whole = " ".join(turn.said.text[rule.span[0] : one.end].split())
+    if size >= FRAGMENT or one.text.rstrip().endswith(("?", "？")) or len(whole) > WIDTH:
+        return False
+    found[-1] = replace(rule, text=_bare(whole, turn), place=place, span=(rule.span[0], one.end))
+    return True
+
+
 def _stated(
     turn: _Turn, one: Sentence, text: str, place: int, guessed: kinds.Guess, *, jokes: bool = False
 ) -> Statement | None:
@@ -222,7 +241,7 @@ def _stated(
     kept = guessed.kept
     if not turn.sure:
         kept = 0.0 if one.text.rstrip().endswith(("?", "？", "؟")) or size < 24 else 0.6
-    if kept < _least(turn, guessed, exact=exact, jokes=jokes):
+    if kept < _least(turn, guessed, exact=exact, jokes=jokes) or (turn.sure and _is_unmeant(turn, guessed)):
         return None
     if (
         size < (LEAST if turn.speaker and not (exact or asked) else 6)
@@ -256,6 +275,11 @@ def _least(turn: _Turn, guessed: kinds.Guess, *, exact: int, jokes: bool) -> flo
         return KEEP_OF_MANY
     telling = exact >= 1 and not jokes and guessed.label in ("task", "question", *kinds.KEPT)
     return HARD_KEEP if telling else KEEP
+
+
+def _is_unmeant(turn: _Turn, guessed: kinds.Guess) -> bool:
+    """Return whether a sentence is likely a joke, supposed, quoted, a view or a mood; friends who chat are not asked."""
+    return not turn.speaker and guessed.unmeant > UNMEANT
 
 
 def _tells_a_secret(text: str, known: Tongue, *, rule: bool) -> bool:
@@ -336,7 +360,7 @@ def of_line(stated: Statement) -> Statement:
     guessed = kinds.kind(stated.text, f"{stated.asked}" if stated.asked.endswith(("?", "？")) else "", stated.code)
     kind = _kind(guessed, tongue(stated.code).has("standing", plain(stated.text)))
     weight = WORTH[kind] * (0.5 + guessed.kept) * (1 + 0.15 * min(4, hard(stated.text)))
-    meant = not stated.quoted or (guessed.kept >= KEEP and _REDACTED not in stated.text)
+    meant = not stated.quoted or (guessed.kept >= KEEP and guessed.unmeant <= UNMEANT and _REDACTED not in stated.text)
     return replace(stated, kind=kind, weight=weight, meant=meant)
 
 

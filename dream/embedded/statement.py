@@ -50,8 +50,8 @@ class New:
 # Stage three: what is known, found by its words, and whether a new statement takes the place of one of it.
 
 
-SURE = 0.62  # of belief that a statement takes the place of another, above which the other goes
-LIKELY = 0.38  # and above which both stand in one line
+SURE = 0.5  # of belief that a statement takes the place of another, above which the other goes
+LIKELY = 0.3  # and above which both stand in one line
 FEW, LEFT = 3, 0.4  # words, and the share of its words, that may go with a statement whose place is taken
 CERTAIN = 0.85  # and above which more than one go
 NEAR = 16  # statements most alike, which are looked at closely
@@ -113,5 +113,4 @@ def covers(new: Statement, old: Statement) -> bool:
 
 def replaces(new: Statement, old: Statement) -> float:
     """Return the belief, 0 to 1, that `new` takes the place of `old`, which was said before it."""
-    rule = new.kind == old.kind == "rule"
-    return likeness.takes_place(new.text, old.text, new.code, rule=rule, kind=new.kind == old.kind)
+    return likeness.takes_place(new.text, old.text, new.code, (new.kind, old.kind))

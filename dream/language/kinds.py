@@ -7,6 +7,7 @@ one large number with a lane for each label, so that a sentence is scored by add
 
 from __future__ import annotations
 
+import lzma
 import math
 import re
 import zlib
@@ -14,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
+from itertools import accumulate
 
 from dream.language.sentences import quoted_share
 from dream.language.tongue import Tongue, guess, is_wide, plain, tongue
@@ -23,10 +25,14 @@ LABELS = (
     *("task", "chat", "question", "joke", "hypothesis", "quotation", "opinion", "mood", "retract"),
 )
 KEPT = LABELS[:8]
-SIZE = 1 << 15
-MOST = 250  # features of a sentence: more could overflow a lane of 16 bits
+UNMEANT = ("joke", "hypothesis", "quotation", "opinion", "mood", "retract")
+SIZE = 1 << 20
+MOST = 250  # features of a sentence that count: more could overflow a lane of 16 bits
 WEIGHTS = "kinds.weights"
 _DIGIT = re.compile(r"\d")
+_SENTENCES = re.compile(r"(?<=[.!?。！？])\s*|\n")
+_MARKS = (*("...", "…", "!", "?", '"', "“", "「", ":", "：", ";", "(", "->", "→", "=", "%", "€", "$", "/", "`"),
+          *("http", "@", "#", "~", "～", "w", "笑", "lol", "haha", ":)"))  # fmt: skip
 _CODE = re.compile(r"[`/\\_{}<>=]|\w\.\w|--\w|[a-z][A-Z]|\b[A-Z]{2,}\b")
 _FIRST = frozenset(
     "i im ive me my mine we our us ich mein meine meinen meiner meinem mir mich wir unser unsere unserem unseren je j mon ma"
@@ -52,19 +58,29 @@ class Guess:
         return sum(self.shares[name] for name in KEPT)
 
     @property
+    def unmeant(self) -> float:
+        """The belief that its speaker does not claim it."""
+        return sum(self.shares[name] for name in UNMEANT)
+
+    @property
     def kind(self) -> str:
         """The likeliest of the kinds that are kept."""
         return max(KEPT, key=lambda name: self.shares[name])
 
 
-def kind(text: str, context: str = "", code: str = "") -> Guess:
-    """Guess what a sentence states; `context` is the message before it, `code` its language where that is known."""
+def kind(text: str, context: str = "", code: str = "", before: str = "", after: str = "") -> Guess:
+    """Guess what a sentence states.
+
+    `context` is the message that it begins an answer to, `before` and `after` the sentences beside it in its own
+    message, and `code` its language where that is known.
+    """
     rows, scale = _weights()
-    found = features(text, context, code or guess(text) or "en")
-    packed = sum(rows[number] for number in found)
+    numbers = features(text, context, code or guess(text) or "en", before, after)
+    found = [rows[number] for number in numbers if number in rows][:MOST]
+    packed = sum(found)
     bias = 128 * len(found)
     lanes = memoryview(packed.to_bytes(2 * len(LABELS), "little")).cast("H").tolist()
-    pace = scale / math.sqrt(len(found))
+    pace = scale / math.sqrt(len(found) or 1)
     scores = [(lane - bias) * pace for lane in lanes]
     top = max(scores)
     powers = [math.exp(score - top) for score in scores]
@@ -73,26 +89,78 @@ def kind(text: str, context: str = "", code: str = "") -> Guess:
     return Guess(LABELS[scores.index(top)], shares)
 
 
-def features(text: str, context: str, code: str) -> list[int]:
-    """Return the numbers of a sentence's features, none twice, `MOST` at the most."""
+def features(text: str, context: str, code: str, before: str = "", after: str = "") -> list[int]:
+    """Return the numbers of a sentence's features, none twice."""
     known = tongue(code)
     said = plain(text)
     found = set(map(_hashed, _signs(text, said, context, known)))
+    found.update(map(_hashed, _shape(text, said, known)))
     for word in _said(said, known):
         found.update(_of_word(word))
-        if len(found) > MOST - 40:
-            break
-    if not known.wide:
-        tokens = said.split()
-        found.update(_hashed(f"b {one} {other}") for one, other in zip(["^", *tokens], [*tokens, "$"], strict=True))
-    return sorted(found)[:MOST]
+    found.update(map(_hashed, _runs(said, known)))
+    found.update(map(_hashed, _answered(context, known)))
+    found.update(map(_hashed, _beside("P", before, known)))
+    found.update(map(_hashed, _beside("N", after, known)))
+    return sorted(found)
+
+
+def _runs(said: str, known: Tongue) -> Iterator[str]:
+    """Yield two and three words on end, with the ends of the sentence; of Chinese and Japanese its ends and fours."""
+    if known.wide:
+        flat = _DIGIT.sub("0", said.strip())
+        yield from (f"^ {flat[:size]}" for size in (1, 2, 3, 4))
+        yield from (f"$ {flat[-size:]}" for size in (1, 2, 3, 4, 5))
+        yield from (f"4 {flat[at : at + 4]}" for at in range(len(flat) - 3))
+        return
+    tokens = ["^", *said.split(), "$"]
+    yield from map("b {} {}".format, tokens, tokens[1:])
+    yield from map("t {} {} {}".format, tokens, tokens[1:], tokens[2:])
+
+
+def _shape(text: str, said: str, known: Tongue) -> Iterator[str]:
+    """Yield how a sentence looks: its length, how it begins, the signs in it."""
+    yield f"size {min(12, len(text) * (2 if known.wide else 1) // 12)}"
+    yield f"tokens {min(8, len(said.split()))}"
+    if text[:1].isupper():
+        yield "capital"
+    yield f"begins {'a' if text[:1].isalnum() else text[:1]}"
+    yield from (f"has {sign}" for sign in _MARKS if sign in text)
+
+
+def _answered(context: str, known: Tongue) -> Iterator[str]:
+    """Yield the last sentence of the message that is answered: its words, its first one, how it ends."""
+    yield "answers" if context else "goes on"
+    parts = [part for part in _SENTENCES.split(context.rstrip(" *_)\n")[-160:]) if part.strip()]
+    if not parts:
+        return
+    last = parts[-1].rstrip()
+    yield f"X end {last[-1:] if last[-1:] in '?？!.。' else ''}"
+    said = plain(last)
+    yield from (f"X {word}" for word in _said(said, known))
+    yield f"X^ {said.strip()[:2] if known.wide else said.split(' ')[1]}"
+
+
+def _beside(side: str, text: str, known: Tongue) -> Iterator[str]:
+    """Yield what the sentence before or after is like: the phrases of the tables in it, its ends."""
+    yield f"{side} {'some' if text else 'none'}"
+    if text:
+        said = plain(text)
+        yield from (f"{side} c {name}" for name in _cues(said, known.code))
+        yield f"{side} end {text.rstrip()[-1:]}"
+        yield from [f"{side}$ {said.strip()[-2:]}"] if known.wide else [f"{side}^ {word}" for word in said.split()[:2]]
+
+
+@lru_cache(maxsize=4096)
+def _cues(said: str, code: str) -> tuple[str, ...]:
+    known = tongue(code)
+    return tuple(name for name in known.cues if known.has(name, said))
 
 
 def _signs(text: str, said: str, context: str, known: Tongue) -> Iterator[str]:
     """Yield what a sentence has beside its words: phrases of the tables, signs, length, what stood before it."""
     yield "one"
     yield f"l {known.code}"
-    cues = [name for name in known.cues if known.has(name, said)]
+    cues = _cues(said, known.code)
     for place, one in enumerate(cues):
         yield f"c {one}"
         yield from (f"c {one} {other}" for other in cues[place + 1 :])
@@ -171,12 +239,13 @@ def _hashed(name: str) -> int:
 
 
 @cache
-def _weights() -> tuple[list[int], float]:
-    """Read the weights: a scale, then of each row one byte a label, packed into one number each."""
-    data = zlib.decompress((resources.files("dream.language") / WEIGHTS).read_bytes())
-    scale = float(data[:16].decode("ascii"))
+def _weights() -> tuple[dict[int, int], float]:
+    """Read the weights: their scale, the rows' numbers as steps from one to the next, then a byte for each label."""
+    data = lzma.decompress((resources.files("dream.language") / WEIGHTS).read_bytes())
+    scale, count = float(data[:16].decode("ascii")), int(data[16:24].decode("ascii"))
+    steps = memoryview(data)[24 : 24 + 2 * count].cast("H")
     width = len(LABELS)
-    spread = bytearray(2 * (len(data) - 16))
-    spread[::2] = data[16:]
-    rows = [int.from_bytes(spread[at : at + 2 * width], "little") for at in range(0, len(spread), 2 * width)]
-    return rows, scale
+    spread = bytearray(2 * count * width)
+    spread[::2] = data[24 + 2 * count :]
+    values = (int.from_bytes(spread[at : at + 2 * width], "little") for at in range(0, len(spread), 2 * width))
+    return dict(zip(accumulate(steps), values, strict=True)), scale

@@ -6,29 +6,34 @@ same sentences give the same weights. `--check` says how well each fifth of the 
 
 from __future__ import annotations
 
+import lzma
 import math
 import random
+import struct
 import sys
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from dream.language import likeness
-from dream.language.kinds import LABELS, SIZE, WEIGHTS, features, kind
+from dream.language.kinds import LABELS, WEIGHTS, features, kind
 
 SHIPPED = Path(__file__).with_name("sentences")
-ROUNDS = 8
-RATE = 0.5
+ROUNDS = 6
+RATE = 0.3
+LEAST = 2  # sentences that must have a feature for it to count
+ROWS = 56_000  # features that are stored, those of the largest weights
+CHATS = ("chats1", "chats2", "w", "d")  # files of whole chats: a line without context goes on with the one before
 TIMES = {"d": 3}  # how often a round the sentences of a file are looked at: those of whole dialogues are as people type
-HIGHEST = 127
+HIGHEST = 24
 
-PAIR_ROUNDS = 12
+PAIR_ROUNDS = 8
+PAIR_LEAST = 4  # pairs that must have a sign for it to count
 PAIR_KEEP = 1.0
 COMMON = 0.006  # of the sentences of a language that hold a word: then it is a common one
 
 Example = tuple[int, list[int], str, int]  # label, features, language, how often it is looked at
-Rows = list[list[float]]
+Rows = dict[int, list[float]]  # of each feature a weight for each label
 Pair = tuple[bool, dict[str, float], str]  # whether it takes the place, the signs, language
 
 
@@ -45,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
     path.write_bytes(packed(rows))
     sys.stdout.write(f"{len(examples)} sentences → {path} ({path.stat().st_size:,} bytes)\n")
     path = path.with_name(likeness.WEIGHTS)
-    words = common([(name[:2], text) for name, _, _, text in _sentences(folder)])
+    words = common([(path.name[:2], text) for path in _files(folder) for _, _, text in _lines(path)])
     path.write_text("\n".join(words) + "\n", encoding="utf-8")  # which the signs of the pairs look at
     likeness.common.cache_clear()
     if pairs := read_pairs(folder):
@@ -58,44 +63,61 @@ def main(arguments: Sequence[str]) -> int:
 def read(folder: Path) -> list[Example]:
     """Read the labelled sentences of a folder, in the order of names and lines; lines of other labels are left out."""
     found: dict[tuple[str, str, str], Example] = {}
-    for name, label, context, text in _sentences(folder):
-        code, _, part = name.partition("-")
-        found[label, context, text] = (LABELS.index(label), features(text, context, code), code, TIMES.get(part, 1))
+    for path in _files(folder):
+        code, _, part = path.stem.partition("-")
+        lines = list(_lines(path))
+        for (label, context, text), before, after in zip(lines, [_NONE, *lines], [*lines[1:], _NONE], strict=False):
+            if label in LABELS and text:
+                goes_on, ends = part in CHATS and not context, part not in CHATS or after[1]
+                numbers = features(text, context, code, before[2] if goes_on else "", "" if ends else after[2])
+                found[label, context, text] = (LABELS.index(label), numbers, code, TIMES.get(part, 1))
     return list(found.values())
 
 
-def _sentences(folder: Path) -> Iterator[tuple[str, str, str, str]]:
-    for path in sorted(folder.glob("*.tsv")):
-        if not path.stem.endswith("-pairs"):
-            for line in path.read_text(encoding="utf-8").split("\n"):
-                label, context, text = [*line.split("\t"), "", "", ""][:3]
-                if label in LABELS and text.strip():
-                    yield path.stem, label, context, text.strip()
+_NONE = ("", "", "")
+
+
+def _files(folder: Path) -> list[Path]:
+    return [path for path in sorted(folder.glob("*.tsv")) if not path.stem.endswith("-pairs")]
+
+
+def _lines(path: Path) -> Iterator[tuple[str, str, str]]:
+    """Yield label, context and sentence of each line; all are "" between two chats."""
+    for line in path.read_text(encoding="utf-8").split("\n"):
+        label, context, text = [*line.split("\t"), "", "", ""][:3]
+        yield label, context, text.strip()
 
 
 def learn(examples: Sequence[Example], rounds: int = ROUNDS) -> Rows:
-    """Return the weights: softmax regression, averaged over the last half of the rounds.
+    """Return the weights of the features that count: softmax regression, averaged over the last half of the rounds.
 
     Its steps go down the gradient, and are the shorter the further a row has come (AdaGrad: Duchi et al., 2011).
     """
-    order = [one for one in examples for _ in range(one[3])]
+    counted = Counter(number for _, numbers, _, _ in examples for number in numbers)
+    known = {number for number, n in counted.items() if n >= LEAST}
+    order = [
+        (label, [number for number in numbers if number in known])
+        for label, numbers, _, times in examples
+        for _ in range(times)
+    ]
     shuffle = random.Random(20261122).shuffle  # noqa: S311 - the same order every time, not a secret
-    rows: Rows = [[0.0] * len(LABELS) for _ in range(SIZE)]
-    total: Rows = [[0.0] * len(LABELS) for _ in range(SIZE)]
-    gone = [1e-6] * SIZE
+    rows: Rows = {number: [0.0] * len(LABELS) for number in sorted(known)}
+    total: Rows = {number: [0.0] * len(LABELS) for number in rows}
+    gone = dict.fromkeys(rows, 1e-6)
     summed = 0
     for number in range(rounds):
         shuffle(order)
-        for label, found, _, _ in order:
+        for label, found in order:
             _step(rows, gone, label, found)
         if number >= rounds // 2:
             summed += 1
-            for row, whole in zip(rows, total, strict=True):
+            for row, whole in zip(rows.values(), total.values(), strict=True):
                 whole[:] = map(float.__add__, whole, row)
-    return [[weight / summed for weight in row] for row in total]
+    telling = sorted(total, key=lambda number: -math.hypot(*total[number]) * math.sqrt(counted[number]))[:ROWS]
+    return {number: [weight / summed for weight in total[number]] for number in sorted(telling)}
 
 
-def _step(rows: Rows, gone: list[float], label: int, found: list[int]) -> None:
+def _step(rows: Rows, gone: dict[int, float], label: int, found: list[int]) -> None:
     scale = 1 / math.sqrt(len(found))
     shares = softmax([sum(column) * scale for column in zip(*(rows[number] for number in found), strict=True)])
     shares[label] -= 1.0
@@ -118,38 +140,36 @@ def read_pairs(folder: Path) -> list[Pair]:
             label, old, new = [*line.split("\t"), "", "", ""][:3]
             if label in ("replaces", "both") and old and new:
                 kinds = kind(new, "", code).kind, kind(old, "", code).kind
-                rule = kinds == ("rule", "rule")
-                found.append(
-                    (
-                        label == "replaces",
-                        dict(likeness.signs(new, old, code, rule=rule, kind=kinds[0] == kinds[1])),
-                        code,
-                    )
-                )
+                found.append((label == "replaces", dict(likeness.signs(new, old, code, kinds)), code))
     return found
 
 
 def learn_pairs(pairs: Sequence[Pair]) -> dict[str, float]:
     """Return the weights of the signs of pairs: logistic regression, by Newton's steps."""
-    names = sorted({name for _, found, _ in pairs for name in found})
-    rows = [(float(gold), [1.0, *(found[name] for name in names)]) for gold, found, _ in pairs]
+    counted = Counter(name for _, found, _ in pairs for name in found)
+    names = sorted(name for name, n in counted.items() if n >= PAIR_LEAST)
+    place = {name: number for number, name in enumerate(names, 1)}
+    rows = [
+        (float(gold), [(0, 1.0), *((place[name], value) for name, value in found.items() if value and name in place)])
+        for gold, found, _ in pairs
+    ]
     weights = [0.0] * (len(names) + 1)
     for _ in range(PAIR_ROUNDS):
         slope = [PAIR_KEEP * weight for weight in weights]
         bend = [[PAIR_KEEP if a == b else 0.0 for b in range(len(weights))] for a in range(len(weights))]
-        for gold, row in rows:
-            score = sum(weight * value for weight, value in zip(weights, row, strict=True))
+        for gold, some in rows:
+            score = sum(weights[at] * value for at, value in some)
             belief = 1 / (1 + math.exp(-max(-30.0, min(30.0, score))))
-            some = [(place, value) for place, value in enumerate(row) if value]
-            for place, value in some:
-                slope[place] += (belief - gold) * value
+            for at, value in some:
+                slope[at] += (belief - gold) * value
+                row, steep = bend[at], belief * (1 - belief) * value
                 for other, beside in some:
-                    bend[place][other] += belief * (1 - belief) * value * beside
+                    row[other] += steep * beside
         weights = [weight - step for weight, step in zip(weights, _solved(bend, slope), strict=True)]
     return dict(zip(["", *names], weights, strict=True))
 
 
-def _solved(bend: Rows, slope: list[float]) -> list[float]:
+def _solved(bend: list[list[float]], slope: list[float]) -> list[float]:
     """Solve a system of linear equations, by elimination with pivots."""
     size = len(slope)
     table = [[*row, value] for row, value in zip(bend, slope, strict=True)]
@@ -203,11 +223,13 @@ def softmax(scores: Sequence[float]) -> list[float]:
 
 
 def packed(rows: Rows) -> bytes:
-    """Return the weights as they are stored: their scale, and a byte each."""
-    sizes = sorted(abs(weight) for row in rows for weight in row if weight)
+    """Return the weights as they are stored: their scale and count, the steps between rows, and a byte a weight."""
+    sizes = sorted(abs(weight) for row in rows.values() for weight in row if weight)
     scale = max(1e-6, sizes[int(0.9995 * (len(sizes) - 1))] / HIGHEST)
-    data = bytes(128 + max(-HIGHEST, min(HIGHEST, round(weight / scale))) for row in rows for weight in row)
-    return zlib.compress(f"{scale:<16.12f}".encode("ascii")[:16] + data, 9)
+    head = f"{scale:<16.12f}"[:16] + f"{len(rows):<8}"
+    steps = struct.pack(f"<{len(rows)}H", *map(int.__sub__, rows, [0, *rows]))
+    data = bytes(128 + max(-HIGHEST, min(HIGHEST, round(weight / scale))) for row in rows.values() for weight in row)
+    return lzma.compress(head.encode("ascii") + steps + data, preset=9 | lzma.PRESET_EXTREME)
 
 
 def check(examples: Sequence[Example], parts: int = 5) -> None:
@@ -217,7 +239,7 @@ def check(examples: Sequence[Example], parts: int = 5) -> None:
     for part in range(parts):
         rows = learn([one for n, one in enumerate(examples) if n // 4 % parts != part])
         for label, found, code, _ in (one for n, one in enumerate(examples) if n // 4 % parts == part):
-            scores = [sum(column) for column in zip(*(rows[number] for number in found), strict=True)]
+            scores = [sum(column) for column in zip(*(rows[number] for number in found if number in rows), strict=True)]
             by_language.setdefault(code, []).append((label, scores.index(max(scores))))
     every = [pair for pairs in by_language.values() for pair in pairs]
     for code, pairs in sorted({**by_language, "all": every}.items()):

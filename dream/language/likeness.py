@@ -32,6 +32,12 @@ _NOT = re.compile(
     r"|n't\b|不|没|别|勿|ない|なし|ません",
     re.IGNORECASE,
 )
+_OWN = re.compile(
+    r"\b(?:i|i'm|im|we|my|our|ich|wir|mein\w*|unser\w*|je|j|on|nous|mon|ma|mes|notre|yo|mi|mis|nuestr\w*|vivo|vivimos)\b"
+    r"|我|私|うち",
+    re.IGNORECASE,
+)
+_COUNTED = re.compile(r"([^\W\d_]{3,}) (?:#|nr\.? ?|no\.? ?)?\d{1,2}(?=\s*[.!,;)]*\s*$)", re.IGNORECASE)
 _WIDE_RUN = re.compile(r"[぀-ヿ㐀-鿿豈-﫿]+")
 _GRAMMAR = frozenset(
     "的了是在着过和与也都就很把被我你您他她它们这那个一于之地得のはをがにでとてもしたますなだかられりる"
@@ -44,7 +50,8 @@ class Fact:
     """What a statement states, where that is plain.
 
     `subject` are its telling words; `attribute` what it is about, where that has one value at a time; `value` the
-    numbers, names and codes in it, `slots` each with the word beside it; `polarity` is false where it denies.
+    numbers, names and codes in it, `slots` each with the word beside it; `polarity` is false where it denies. `cues`
+    name the tables of its language that have a phrase in it; `own` says whether it tells of its speaker.
     """
 
     subject: frozenset[str]
@@ -52,6 +59,8 @@ class Fact:
     value: frozenset[str]
     slots: frozenset[tuple[str, str]]
     polarity: bool
+    cues: frozenset[str]
+    own: bool
 
 
 @lru_cache(maxsize=16384)
@@ -93,7 +102,9 @@ def fact(text: str, code: str) -> Fact:
         for beside in (f"{before} _", f"_ {after}")
         if len(beside) > 3 and not beside.strip("_ ").isdigit()
     }
-    return Fact(words(text, code), attribute, value, frozenset(slots), _NOT.search(text) is None)
+    cues = frozenset(name for name in known.cues if known.has(name, said))
+    polarity, own = _NOT.search(text) is None, _OWN.search(text) is not None
+    return Fact(words(text, code), attribute, value, frozenset(slots), polarity, cues, own)
 
 
 def same(one: str, other: str, code: str, other_code: str = "") -> bool:
@@ -112,13 +123,12 @@ def flat(text: str) -> str:
     return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", text).lower())
 
 
-def signs(new: str, old: str, code: str, *, rule: bool = False, kind: bool = True) -> Mapping[str, float]:
+def signs(new: str, old: str, code: str, kinds: tuple[str, str] = ("fact", "fact")) -> Mapping[str, float]:
     """Return what two statements have in common and how they differ, by name, each about 0 to 1.
 
-    `rule`: both are rules; `kind`: both are of one kind.
+    `kinds` are those of the new and of the old one.
     """
     one, other = fact(new, code), fact(old, code)
-    said = plain(new)
     shared = one.subject & other.subject
     rare = frozenset(word for word in shared - common() if not word.isdigit())
     least, most = sorted((len(one.subject - common()) or 1, len(other.subject - common()) or 1))
@@ -129,7 +139,8 @@ def signs(new: str, old: str, code: str, *, rule: bool = False, kind: bool = Tru
     slot = any(
         {v for p, v in one.slots if p == place}.isdisjoint(v for p, v in other.slots if p == place) for place in beside
     )
-    changes = float(tongue(code).has("change", said))
+    changes = float("change" in one.cues)
+    kind, rule = kinds[0] == kinds[1], kinds == ("rule", "rule")
     attribute = bool(one.attribute) and one.attribute == other.attribute
     moved = bool(numbers[0] - numbers[1]) and bool(numbers[1] - numbers[0])
     renamed = bool(names[0] - names[1]) and bool(names[1] - names[0])
@@ -177,16 +188,28 @@ def signs(new: str, old: str, code: str, *, rule: bool = False, kind: bool = Tru
         found[f"{name} × rare"] = found[name] * found["rare"]
     found["changes × moved × rare"] = changes * found["moved"] * found["rare"]
     found["changes × told both"] = changes * found["old number and another"]
+    told = [f"new {name}" for name in one.cues] + [f"old {name}" for name in other.cues]
+    told += [f"new is {kinds[0]}", f"old is {kinds[1]}", f"{kinds[1]}, then {kinds[0]}", f"own {one.own} {other.own}"]
+    if attribute:
+        told += [f"both {one.attribute}", f"attribute, own {one.own} {other.own}"]
+        found["attribute × changes"] = changes
+        found["attribute alone"] = 1 - found["rare"]
+    found.update(dict.fromkeys(told, 1.0))
     return found
 
 
-def takes_place(new: str, old: str, code: str, *, rule: bool = False, kind: bool = True) -> float:
+def takes_place(new: str, old: str, code: str, kinds: tuple[str, str] = ("fact", "fact")) -> float:
     """Return the belief, 0 to 1, that `new` takes the place of `old`, which was said before it."""
-    found = signs(new, old, code, rule=rule, kind=kind)
+    found = signs(new, old, code, kinds)
     if not (found["rare"] or found["attribute"]) or found["only names, no change"] > found["old number and another"]:
         return 0.0  # of the same project, perhaps, and of another thing
     belief = share(found, _weights())
-    return max(belief, ONE_VALUE) if found["one value"] else belief
+    if not found["one value"]:
+        return belief
+    counted = _COUNTED.search(new)
+    if counted and plain(counted[1]).strip() not in tongue(code).function and _COUNTED.search(old):
+        return 0.0  # "box 1", "box 2": the number says which one is meant
+    return max(belief, ONE_VALUE)
 
 
 def share(found: Mapping[str, float], weights: Mapping[str, float]) -> float:

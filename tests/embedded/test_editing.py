@@ -28,6 +28,13 @@ def test_an_empty_file_gets_a_title_and_a_heading() -> None:
     assert done.files["SOUL.md"] == "# Soul\n\n## Rules\n- Be brief\n"
 
 
+def test_a_heading_is_in_the_language_of_memory() -> None:
+    french = "Le serveur de préproduction est sous Debian 12 depuis hier"
+    assert "## Faits\n" in edited({}, [f"[MEMORY] {french} {{1}}"]).files["memory/MEMORY.md"]
+    spanish = "El servidor de pruebas corre con Debian 12 desde ayer"
+    assert "## Datos\n" in edited({}, [f"[MEMORY] {spanish} {{1}}"]).files["memory/MEMORY.md"]
+
+
 def test_what_a_person_wrote_around_the_section_stays() -> None:
     mine = "# Mine\n\nA paragraph.\n\n## Person\n- Likes tea\n\n## Else\n- Keeps bees\n"
     done = edited({"USER.md": mine}, ["[USER] Speaks Norwegian and Danish {1}"])

@@ -47,6 +47,10 @@ def test_what_is_told_of_something_else_stands_beside_it(one: str, other: str) -
     assert len(told(one, other)) == 2
 
 
+def test_a_number_that_only_counts_is_no_new_value() -> None:
+    assert len(told("I like fruit number 1", "I like fruit number 2", "I like fruit number 3")) == 3
+
+
 def test_what_is_said_again_makes_no_second_line() -> None:
     assert len(told("I'm allergic to peanuts.", "I'm allergic to peanuts!")) == 1
 
