@@ -345,7 +345,7 @@ def _succeeds(added: Iterable[str], line: str) -> bool:
     """Return whether one of the rules added, which the user said, tells what a rule now is that was told otherwise."""
     said = line.strip().removeprefix("- ")
     return any(
-        takes_place(new.strip().removeprefix("- "), said, guess(new) or "en", rule=True) >= RULE_SUCCEEDS
+        takes_place(new.strip().removeprefix("- "), said, guess(new) or "en", ("rule", "rule")) >= RULE_SUCCEEDS
         for new in added
     )
 

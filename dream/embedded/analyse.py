@@ -14,6 +14,7 @@ from dream.language.kinds import KEPT
 from dream.language.likeness import words
 from dream.models import MemoryFile
 
+CAREFUL = 0.5  # of belief that a statement takes the place of another, where nothing would be left of that one
 TAKEN_BACK = 0.6  # of a retraction's telling words that a line must hold to be the one that is taken back
 LONGEST = 560  # characters of a line with the earlier one in it
 FILES: dict[str, MemoryFile] = {"rule": "SOUL.md", "preference": "USER.md", "person": "USER.md"}
@@ -131,10 +132,10 @@ def _belief(said: Statement, other: Statement) -> float:
     if _later(other, said) or (other.kind == "rule") != (said.kind == "rule") or other.speaker != said.speaker:
         return 0.0
     belief = replaces(said, other)
-    if said.speaker and belief < SURE:
-        return 0.0
-    if said.kind == "rule" or said.kind == other.kind == "event":  # of two things that happened both did
-        return belief if belief >= SURE else 0.0
+    if (
+        said.speaker or said.kind == "rule" or said.kind == other.kind == "event"
+    ):  # of two things that happened both did
+        return belief if belief >= CAREFUL else 0.0
     too_long = bool(said.earlier) or len(line(said)) + len(other.text) > LONGEST
     return 0.0 if too_long and not (belief >= SURE and covers(said, other)) else belief
 

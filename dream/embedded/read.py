@@ -15,6 +15,7 @@ from dream.language.words import LABELS as NO_NAMES
 
 KEEP = 0.3  # of belief that a sentence is worth a line
 UNMEANT = 0.3  # of belief that it is a joke, supposed, quoted, somebody else's view or a mood, above which it is out
+BELIEVED = 0.5  # of belief that it is worth a line, from which the last doesn't count
 KEEP_OF_MANY = 0.4  # of the same where several people chat
 LEAST = 12  # characters of a sentence, if it answers nothing and names nothing
 HARD_KEEP = 0.15  # of the same where numbers, names or codes stand in it
@@ -279,7 +280,7 @@ def _least(turn: _Turn, guessed: kinds.Guess, *, exact: int, jokes: bool) -> flo
 
 def _is_unmeant(turn: _Turn, guessed: kinds.Guess) -> bool:
     """Return whether a sentence is likely a joke, supposed, quoted, a view or a mood; friends who chat are not asked."""
-    return not turn.speaker and guessed.unmeant > UNMEANT
+    return not turn.speaker and guessed.unmeant > UNMEANT and guessed.kept < BELIEVED
 
 
 def _tells_a_secret(text: str, known: Tongue, *, rule: bool) -> bool:
@@ -360,7 +361,7 @@ def of_line(stated: Statement) -> Statement:
     guessed = kinds.kind(stated.text, f"{stated.asked}" if stated.asked.endswith(("?", "？")) else "", stated.code)
     kind = _kind(guessed, tongue(stated.code).has("standing", plain(stated.text)))
     weight = WORTH[kind] * (0.5 + guessed.kept) * (1 + 0.15 * min(4, hard(stated.text)))
-    meant = not stated.quoted or (guessed.kept >= KEEP and guessed.unmeant <= UNMEANT and _REDACTED not in stated.text)
+    meant = not stated.quoted or (guessed.kept >= BELIEVED and _REDACTED not in stated.text)
     return replace(stated, kind=kind, weight=weight, meant=meant)
 
 

@@ -50,8 +50,8 @@ class New:
 # Stage three: what is known, found by its words, and whether a new statement takes the place of one of it.
 
 
-SURE = 0.5  # of belief that a statement takes the place of another, above which the other goes
-LIKELY = 0.3  # and above which both stand in one line
+SURE = 0.35  # of belief that a statement takes the place of another, above which the other goes
+LIKELY = 0.15  # and above which both stand in one line
 FEW, LEFT = 3, 0.4  # words, and the share of its words, that may go with a statement whose place is taken
 CERTAIN = 0.85  # and above which more than one go
 NEAR = 16  # statements most alike, which are looked at closely

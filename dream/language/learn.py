@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from dream.language import likeness
-from dream.language.kinds import LABELS, WEIGHTS, features, kind
+from dream.language.kinds import KEPT, LABELS, WEIGHTS, features, kind
 
 SHIPPED = Path(__file__).with_name("sentences")
 ROUNDS = 6
@@ -132,16 +132,30 @@ def _step(rows: Rows, gone: dict[int, float], label: int, found: list[int]) -> N
 
 
 def read_pairs(folder: Path) -> list[Pair]:
-    """Read the labelled pairs of a folder: `replaces|both<TAB>older<TAB>newer`."""
+    """Read the labelled pairs of a folder, `replaces|both<TAB>older<TAB>newer`, and what else its chats pair."""
     found: list[Pair] = []
     for path in sorted(folder.glob("*-pairs.tsv")):
         code = path.name[:2]
-        for line in path.read_text(encoding="utf-8").split("\n"):
-            label, old, new = [*line.split("\t"), "", "", ""][:3]
-            if label in ("replaces", "both") and old and new:
-                kinds = kind(new, "", code).kind, kind(old, "", code).kind
-                found.append((label == "replaces", dict(likeness.signs(new, old, code, kinds)), code))
+        rows = [tuple(line.split("\t")) for line in path.read_text(encoding="utf-8").split("\n")]
+        labelled = {(old, new): label for label, old, new in (row for row in rows if len(row) == 3)}
+        chats = path.with_name(path.name.replace("-w-pairs", "-w"))
+        beside = dict.fromkeys(_paired(chats, code) if chats != path else (), "both")
+        for (old, new), label in {**beside, **labelled}.items():
+            kinds = kind(new, "", code).kind, kind(old, "", code).kind
+            found.append((label == "replaces", dict(likeness.signs(new, old, code, kinds)), code))
     return found
+
+
+def _paired(path: Path, code: str) -> Iterator[tuple[str, str]]:
+    """Yield what a chat states, two and two, that share a telling word: unless a pair says so neither replaces."""
+    told: list[str] = []
+    for label, _, text in _lines(path):
+        if not label:
+            told = []
+        elif label in KEPT:
+            rare = likeness.words(text, code) - likeness.common()
+            yield from ((old, text) for old in told if rare & likeness.words(old, code))
+            told.append(text)
 
 
 def learn_pairs(pairs: Sequence[Pair]) -> dict[str, float]:

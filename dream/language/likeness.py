@@ -174,6 +174,7 @@ def signs(new: str, old: str, code: str, kinds: tuple[str, str] = ("fact", "fact
         "same slot": float(bool(one.slots & other.slots)),
         "same numbers": float(bool(numbers[0] & numbers[1])),
         "attribute": float(attribute),
+        "other attribute": float(bool(one.attribute and other.attribute) and not attribute),
         "attribute value": float(attribute and one.value != other.value),
         "renamed": float(renamed),
         "shared names": float(bool(names[0] & names[1])),
@@ -201,6 +202,8 @@ def signs(new: str, old: str, code: str, kinds: tuple[str, str] = ("fact", "fact
 def takes_place(new: str, old: str, code: str, kinds: tuple[str, str] = ("fact", "fact")) -> float:
     """Return the belief, 0 to 1, that `new` takes the place of `old`, which was said before it."""
     found = signs(new, old, code, kinds)
+    if found["other attribute"]:
+        return 0.0  # the budget, and the timeout
     if not (found["rare"] or found["attribute"]) or found["only names, no change"] > found["old number and another"]:
         return 0.0  # of the same project, perhaps, and of another thing
     belief = share(found, _weights())
