@@ -263,6 +263,7 @@ class Consolidator:
         self, talk: Talk, place: Place, numbered: Iterator[tuple[int, Message]], now: datetime, *, can_wait: bool
     ) -> Line:
         summariser = Summariser(
+            place.key,
             self._model,
             self._settings,
             folder=self._folder,
@@ -283,7 +284,7 @@ class Consolidator:
 
     def _run(self, line: Line, now: datetime) -> Iterator[Consolidated]:
         for chunk in line.chunks:
-            for batch in line.summariser.batches(line.place.key, chunk):
+            for batch in line.summariser.batches(chunk):
                 yield self._append(line.place, batch, now)
 
     def _append(self, place: Place, batch: Batch, now: datetime) -> Consolidated:

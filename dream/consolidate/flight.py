@@ -113,7 +113,7 @@ class Line:
         """Ask for what stands for `chunk`; at a spending bound, for as much of it as there was money for."""
         batches: list[Batch] = []
         try:
-            batches.extend(self.summariser.batches(self.place.key, chunk))
+            batches.extend(self.summariser.batches(chunk))
         except SpendingLimit as error:
             return batches, error
         return batches, None

@@ -285,7 +285,7 @@ class _Answer:
 
 
 class Summariser:
-    """Summarises the chunks of one session with `model`; what the model did wrong is reported, never raised.
+    """Summarises the chunks of the session `key` with `model`; what the model did wrong is reported, never raised.
 
     Only two things get through: a SpendingLimit, raised before a call, and, where the messages `can_wait` in their
     transcript, a ModelInaccessible: until a person has mended the key or the name, no session is worth less.
@@ -293,6 +293,7 @@ class Summariser:
 
     def __init__(  # noqa: PLR0913 - what a session's summaries need, by name
         self,
+        key: str,
         model: Model,
         settings: Settings,
         *,
@@ -304,6 +305,7 @@ class Summariser:
         known: frozenset[str] = frozenset(),
         now: datetime,
     ) -> None:
+        self._key = key
         self._model = model
         self._known = known
         self._patterns = settings.redact_patterns
@@ -330,75 +332,75 @@ class Summariser:
         ready = prepare(message, self._patterns, self._known)
         return Item(position, ready, self._tokens(position, ready) if ready.content else 1)
 
-    def batches(self, key: str, items: Sequence[Item]) -> Iterator[Batch]:
+    def batches(self, items: Sequence[Item]) -> Iterator[Batch]:
         """Yield what stands for `items` in history, in order; append each batch before asking for the next.
 
         The parts of one long message come as one batch, so that they are in history together or not at all.
         """
         said = max((item.message.at for item in items if item.message.at), default=None)
-        for batch in self._batches(key, items, HALVINGS):
+        for batch in self._batches(items, HALVINGS):
             yield replace(batch, entries=tuple(replace(entry, said=said) for entry in batch.entries))
 
-    def _batches(self, key: str, items: Sequence[Item], halvings: int) -> Iterator[Batch]:
+    def _batches(self, items: Sequence[Item], halvings: int) -> Iterator[Batch]:
         if not any(item.message.content for item in items):
-            yield Batch((NewEntry("nothing", "", key, cut.span(items), ids=cut.ids(items)),))
+            yield Batch((NewEntry("nothing", "", self._key, cut.span(items), ids=cut.ids(items)),))
         elif len(items) == 1 and items[0].tokens > self.budget:
-            yield self._long(key, items, halvings)
+            yield self._long(items, halvings)
         else:
-            yield from self._fitting(key, items, halvings)
+            yield from self._fitting(items, halvings)
 
-    def _long(self, key: str, items: Sequence[Item], halvings: int) -> Batch:
+    def _long(self, items: Sequence[Item], halvings: int) -> Batch:
         """Summarise one message in parts; where a spending bound stops that twice, keep it as it was said."""
         try:
-            batch = self._parted(key, items, self.budget, halvings)
+            batch = self._parted(items, self.budget, halvings)
         except SpendingLimit as error:
-            if not self._stuck.again(key, items[0].position):
+            if not self._stuck.again(self._key, items[0].position):
                 raise
-            batch = self._raw(key, items, Usage(), f"it costs more than a run may: {error}")
-        self._stuck.over(key)
+            batch = self._raw(items, Usage(), f"it costs more than a run may: {error}")
+        self._stuck.over(self._key)
         return batch
 
-    def _fitting(self, key: str, items: Sequence[Item], halvings: int) -> Iterator[Batch]:
+    def _fitting(self, items: Sequence[Item], halvings: int) -> Iterator[Batch]:
         try:
-            yield self._summary(key, items)
+            yield self._summary(items)
         except PromptTooLong as error:
             if halvings:
-                yield from self._halves(key, items, halvings - 1)
+                yield from self._halves(items, halvings - 1)
             else:
-                yield self._raw(key, items, Usage(), str(error))
+                yield self._raw(items, Usage(), str(error))
 
-    def _halves(self, key: str, items: Sequence[Item], halvings: int) -> Iterator[Batch]:
+    def _halves(self, items: Sequence[Item], halvings: int) -> Iterator[Batch]:
         half = max(1, sum(item.tokens for item in items) // 2)
         if len(items) == 1:
-            yield self._parted(key, items, half, halvings)
+            yield self._parted(items, half, halvings)
             return
         size = min(cut.cut(items, half), len(items) - 1)
-        yield from self._batches(key, items[:size], halvings)
-        yield from self._batches(key, items[size:], halvings)
+        yield from self._batches(items[:size], halvings)
+        yield from self._batches(items[size:], halvings)
 
-    def _parted(self, key: str, items: Sequence[Item], budget: int, halvings: int) -> Batch:
+    def _parted(self, items: Sequence[Item], budget: int, halvings: int) -> Batch:
         """Summarise one message in parts; one that says more than its content, and failed in part, is kept whole."""
-        batch = _joined(self._in_parts(key, items[0], budget, halvings))
+        batch = _joined(self._in_parts(items[0], budget, halvings))
         if not items[0].message.whole or all(entry.kind != "raw" for entry in batch.entries):
             return batch
-        return replace(batch, entries=tuple(map(_not_by_user, self._kept(key, items))))
+        return replace(batch, entries=tuple(map(_not_by_user, self._in_full(items))))
 
-    def _kept(self, key: str, items: Sequence[Item]) -> list[NewEntry]:
+    def _in_full(self, items: Sequence[Item]) -> list[NewEntry]:
         return raw_entries(
-            key, items, self._zone, self._model.count, lambda message: whole(message, self._patterns, self._known)
+            self._key, items, self._zone, self._model.count, lambda message: whole(message, self._patterns, self._known)
         )
 
-    def _in_parts(self, key: str, item: Item, budget: int, halvings: int) -> Iterator[Batch]:
+    def _in_parts(self, item: Item, budget: int, halvings: int) -> Iterator[Batch]:
         for part in cut.parts(item, budget, lambda message: self._tokens(item.position, message)):
-            for batch in self._fitting(key, [part], halvings):
+            for batch in self._fitting([part], halvings):
                 # So long a message is pasted, also where a part of it is short: none of it is the user's own saying.
                 yield replace(batch, entries=tuple(map(_not_by_user, batch.entries)))
 
-    def _summary(self, key: str, items: Sequence[Item]) -> Batch:
+    def _summary(self, items: Sequence[Item]) -> Batch:
         """Ask for a summary of `items`, twice at the most; raises PromptTooLong and ModelInaccessible."""
         if self._patience.lost(self._now):
-            return self._raw(key, items, Usage(), "the model failed too often in a row and was not asked")
-        conversation = self._conversation(key, items)
+            return self._raw(items, Usage(), "the model failed too often in a row and was not asked")
+        conversation = self._conversation(items)
         system, user = prompts.filled(self._prompt, conversation)
         prompt = [ChatMessage("system", system), ChatMessage("user", user)]
         stated = fidelity.claims({item.position: item.message for item in items if not item.part})
@@ -414,7 +416,7 @@ class Summariser:
                 wrong = f"{error}. Answer again, shorter, in bullet lines only, or (nothing)."
             except (ModelError, SpendingLimit) as error:
                 if best is None:
-                    return self._unanswered(key, items, usage, error)
+                    return self._unanswered(items, usage, error)
                 break
             else:
                 best = answer if best is None else min(best, answer, key=lambda one: len(one.check.unsaid))
@@ -422,8 +424,8 @@ class Summariser:
                     break
                 wrong = f"{self._left_out(answer.check)} Answer again with that, in bullet lines only."
         if best is None:
-            return self._raw(key, items, usage, f"the model's answer did not count twice: {wrong.partition('. ')[0]}")
-        return self._written(key, items, best, usage)
+            return self._raw(items, usage, f"the model's answer did not count twice: {wrong.partition('. ')[0]}")
+        return self._written(items, best, usage)
 
     def _read(self, completion: Completion, conversation: str, stated: Sequence[fidelity.Claim]) -> _Answer:
         """Read an answer and hold it against what users stated; the embedded model quotes, and is taken at its word."""
@@ -446,45 +448,47 @@ class Summariser:
                 break
         return f"it leaves out what the user said: {'; '.join(named[:-1] if room < 0 else named)}."
 
-    def _unanswered(self, key: str, items: Sequence[Item], usage: Usage, error: ModelError | SpendingLimit) -> Batch:
+    def _unanswered(self, items: Sequence[Item], usage: Usage, error: ModelError | SpendingLimit) -> Batch:
         """Keep `items` as they were said where the model is at fault; raise what the caller has to decide."""
         if isinstance(error, (SpendingLimit, PromptTooLong)) or (
             self._can_wait and isinstance(error, ModelInaccessible)
         ):
             raise error
         self._patience.failed(error, self._now)
-        return self._raw(key, items, usage, str(error))
+        return self._raw(items, usage, str(error))
 
-    def _written(self, key: str, items: Sequence[Item], answer: _Answer, usage: Usage) -> Batch:
+    def _written(self, items: Sequence[Item], answer: _Answer, usage: Usage) -> Batch:
         messages = {item.position: item.message for item in items}
         lines = citing.cited(answer.text, messages) if answer.text else []
         plain = "\n".join(line.text for line in lines)
         tail = fidelity.tail(plain, answer.check, messages, self._zone)
         lines += citing.cited("\n".join(tail), messages) if tail else []
         if not lines:
-            return Batch((NewEntry("nothing", "", key, cut.span(items), 0, answer.model, cut.ids(items)),), usage)
+            return Batch((NewEntry("nothing", "", self._key, cut.span(items), 0, answer.model, cut.ids(items)),), usage)
         whole = "\n".join(line.text for line in lines)
         kept = fidelity.kept(answer.check, fidelity.check(whole, answer.check.claims))
         lines = citing.with_wishes(lines, messages)
         text = "\n".join(line.text for line in lines)
-        entry = NewEntry("summary", text, key, cut.span(items), self._model.count(text), answer.model, cut.ids(items))
+        entry = NewEntry(
+            "summary", text, self._key, cut.span(items), self._model.count(text), answer.model, cut.ids(items)
+        )
         entry = replace(entry, rests=tuple(line.rests for line in lines))
         return Batch((attributed(entry, list(messages.values())),), usage, kept)
 
-    def _raw(self, key: str, items: Sequence[Item], usage: Usage, reason: str) -> Batch:
+    def _raw(self, items: Sequence[Item], usage: Usage, reason: str) -> Batch:
         """Keep `items` as they were said, and report it; once a session where the model is not asked any more."""
         lost = self._patience.lost(self._now)
         if self._report and not self._told:
             first, last = items[0].position, items[-1].position
             which = f"messages {first}–{last}" + (" and all that follow" if lost else "")
-            self._report(Diagnostic(key, 0, f"{which} are kept as they were said: {reason}"))
+            self._report(Diagnostic(self._key, 0, f"{which} are kept as they were said: {reason}"))
         self._told = lost
-        return Batch(tuple(self._kept(key, items)), usage)
+        return Batch(tuple(self._in_full(items)), usage)
 
-    def _conversation(self, key: str, items: Sequence[Item]) -> str:
+    def _conversation(self, items: Sequence[Item]) -> str:
         told = [item for item in items if item.message.content]
         places = [item.position for item in told]
-        return prompts.conversation(key, places[0], [item.message for item in told], self._zone, positions=places)
+        return prompts.conversation(self._key, places[0], [item.message for item in told], self._zone, positions=places)
 
     def _tokens(self, position: int, message: Message) -> int:
         return max(1, self._model.count(prompts.message(position, message, self._zone) + "\n"))
