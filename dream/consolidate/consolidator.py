@@ -23,6 +23,8 @@ from dream.models import Diagnostic, Entry, Message, NewEntry, Report
 from dream.settings import Settings
 from dream.transcripts import parts
 
+SUMMARY_SHARE = 0.25  # of a session's budget, at the most, is given to its own summaries
+
 Result = TypeVar("Result")
 
 
@@ -70,9 +72,6 @@ class Background(Generic[Result]):
         error = future.exception() if future is not None else None
         if error is not None:
             raise error
-
-
-SUMMARY_SHARE = 0.25  # of a session's budget, at the most, is given to its own summaries
 
 
 class Append(Protocol):

@@ -128,7 +128,7 @@ class Shown:
 
 
 def shown(text: str) -> Shown:
-    """Read a summary."""
+    """Return what the summary `text` says, ready to be looked up."""
     codes = {guess(text[:2_000]) or "en", "en"}
     named = frozenset((day.first.month, day.first.day) for code in codes for day in days.found(text, _ANY_DAY, code))
     return Shown(" ".join(text.casefold().split()), named)
@@ -160,7 +160,7 @@ def _take(form: str, weight: int, pattern: re.Pattern[str], text: str, found: li
 
 
 def _is_name(match: re.Match[str], group: int, text: str, code: str) -> bool:
-    """Return whether a capital names somebody: between dashes, and elsewhere as far as the language has few others."""
+    """Return whether a capital names somebody: between dashes it does, elsewhere where the text has few others."""
     name = match[group]
     if name.split()[0].casefold() in _NO_NAMES:
         return False
@@ -203,7 +203,7 @@ def _spans(code: str) -> re.Pattern[str]:
 
 
 def _amounts(span: str) -> Iterator[str]:
-    """Give the number of a span of time as it stands there, in digits, and as an English word."""
+    """Yield the number of a span of time as it stands there, in digits, and as an English word."""
     for code in ("en", "de", "fr", "es"):
         for number, word in enumerate(tongue(code).numbers, 1):
             if re.search(rf"(?<!\w)(?:{word}|{number})(?!\w)", span):
@@ -226,6 +226,7 @@ def _stands(part: str, text: str, joined: frozenset[str]) -> bool:
 
 
 def _time_forms(time: str) -> Iterator[str]:
+    """Yield patterns of the usual ways to write a time: `7pm`, `7:00 p.m.`, `19:00`."""
     hour, minute, half = re.fullmatch(r"(\d+)(?::(\d\d))? ?([ap])?.*", time).groups(default="")  # type: ignore[union-attr]
     clock = (int(hour) % 12 + (12 if half == "p" else 0)) if half else int(hour)
     yield re.escape(time)

@@ -207,16 +207,16 @@ class Feed:
             raise self._fault
 
     def consolidates(self, key: str) -> None:
-        """Tell that a session is about to be consolidated."""
+        """Report that a session is about to be consolidated."""
         self._step("consolidating", key)
 
     def _step(self, does: str, what: str) -> None:
-        """Tell what is done next, and which file of how many it is about."""
+        """Report what is done next, and which file of how many it is about."""
         of_all, share = self._place
         self.progress(Step(f"{does} {of_all}: {what}" if of_all else f"{does} {what}", share))
 
     def left_out(self, *, subagents: bool) -> LeftOut:
-        """Tell what was not read although nothing is wrong with it.
+        """Return what was not read although nothing is wrong with it.
 
         With `subagents`, sub-agents' files are counted too: those in a folder that a person named, and at the first
         reading those of the sources.

@@ -66,7 +66,7 @@ class Place:
         return [messages.of(self.key, at, self.read.pop(at)) for at in done]
 
     def identified(self, entries: tuple[NewEntry, ...]) -> list[NewEntry]:
-        """Give entries that follow on this place the digest of all up to their end, where their ids are known."""
+        """Return `entries`, which follow on this place, with the digest of all up to their end where ids are known."""
         prefix, known, found = self.prefix, self.known, []
         for entry in entries:
             known = known and (bool(entry.ids) or entry.span is None or entry.span[0] == entry.span[1])
@@ -76,7 +76,7 @@ class Place:
         return found
 
     def moved(self, entries: tuple[Entry, ...]) -> int:
-        """Go on to where `entries` end; return how many messages that completes."""
+        """Move on to where `entries` end; return how many messages that completes."""
         before = self.position
         for entry in entries:
             if entry.span is not None and entry.span[1] > self.position:
@@ -119,7 +119,7 @@ class Line:
         return batches, None
 
     def over(self) -> None:
-        """Say so when all of it has landed."""
+        """Call the talk's `done` when all of it has landed."""
         if self.read and not self.flying and not self.failed:
             self.talk.done()
 

@@ -253,7 +253,7 @@ def _joined(*said: str) -> str:
 
 
 def _plain(message: Message) -> dict[str, object]:
-    """Give a message that came as a value the chat-completions shape; of tool calls only their text is left."""
+    """Return a message that came as a value in the chat-completions shape; of tool calls only their text is left."""
     if message.role == "tool":
         return {"role": "user", "content": f"[tool result]\n{message.content}"}
     return {"role": message.role, "content": message.content}

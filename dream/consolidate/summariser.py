@@ -109,7 +109,7 @@ def _bare(text: str) -> str:
 
 
 def _is_example(line: str, prompt: str, conversation: str) -> bool:
-    """Tell whether `line` is one of the prompt, with whatever numbers, that the conversation does not bear out."""
+    """Return whether `line` is one of the prompt, with whatever numbers, that the conversation does not bear out."""
     fact = without_citation(line)[0].strip()
     if _numberless(fact) not in (_numberless(without_citation(own)[0].strip()) for own in prompt.splitlines()):
         return False
@@ -207,14 +207,14 @@ def _shown(item: Item, zone: tzinfo) -> str:
 
 
 class Patience:
-    """What is left of the patience with one model. Time is the caller's `now`, which stands still in a batch run."""
+    """How much patience is left with one model. Time is the caller's `now`, which stands still in a batch run."""
 
     def __init__(self) -> None:
         self._left = PATIENCE
         self._failed_at: datetime | None = None
 
     def lost(self, now: datetime) -> bool:
-        """Tell whether the model is not to be asked at `now`."""
+        """Return whether the model is not to be asked at `now`."""
         return self._left <= 0 and self._failed_at is not None and now - self._failed_at < RECOVERY
 
     def answered(self) -> None:
