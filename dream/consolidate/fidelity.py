@@ -172,6 +172,8 @@ def _claimed(text: str, known: Tongue, after: str) -> Iterator[Sentence]:
 
 def _claim(place: int, text: str, code: str, before: str, names: Collection[str]) -> Claim | None:
     """Return the claim that a sentence makes; None where it states nothing that is meant."""
+    if tongue(code).has("secret", plain(text)) and any(character.isdigit() for character in text):
+        return None  # what no rule needs, and nobody wants quoted
     things = tuple(thing for thing in exact(text, code) if thing.kind != "name" or _is_another(thing, text, names))
     if not code:  # the small model does not know the language
         return Claim(place, text, code, things, rule=False, sure=False) if things else None

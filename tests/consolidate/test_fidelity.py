@@ -188,3 +188,15 @@ def test_a_quotation_holds_its_own_correction() -> None:
     said = "I deferred my place to 2028… no sorry, 2027 autumn"
     text, _ = completed("- The user said hello to somebody in the morning", [Message("user", said)])
     assert ("2028" in text) == ("no sorry, 2027 autumn" in text)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The wifi password is blue-heron-4471 at my place.",
+        "s3 key: AKIAFAKE00FROST / geheim-fake-Eiszapfen.",
+        "ちなみに銀行口座の暗証、スマホに 8841-sugi って貼っちゃって…",
+    ],
+)
+def test_a_secret_that_a_summary_left_out_does_not_come_back(said: str) -> None:
+    assert completed("- The user said hello to somebody in the morning", [Message("user", said)])[1] == Kept()
