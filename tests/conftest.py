@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from tests.forking import Server
@@ -100,6 +101,13 @@ def provider(_litellm: None) -> Iterator[Provider]:
 def _count(request: pytest.FixtureRequest) -> Callable[[str, int], None]:
     """Count what a test tried: `count("instants killed", 12)`. The sums of all tests stand at the end of the report."""
     return lambda what, number: request.node.user_properties.append(("tried", (what, number)))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Try fewer examples of each rule in the short run, and let a busy machine take its time."""
+    hypothesis.settings.register_profile("long", deadline=None)
+    hypothesis.settings.register_profile("short", deadline=None, max_examples=40)
+    hypothesis.settings.load_profile("short" if "not long" in config.getoption("markexpr") else "long")
 
 
 def pytest_collection_finish() -> None:

@@ -42,11 +42,11 @@ class Server:
 
     def __init__(self, shim: Path | None, model: bool) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="dream-fork-")
-        self._path = f"{self._folder.name}/socket"
+        self.path = f"{self._folder.name}/socket"
         env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
         env |= {"LD_PRELOAD": str(shim)} if shim else {}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.forking", self._path, *([MODEL] if model else [])],
+            [sys.executable, "-m", "tests.forking", self.path, *([MODEL] if model else [])],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=env,
@@ -84,7 +84,29 @@ class Server:
         `streams` are descriptors for its standard ones; else it reads nothing and `wait` returns what it wrote.
         """
         request = {"program": program, "arguments": [*arguments], "env": dict(env), "cwd": str(cwd or Path.cwd())}
-        return Forked(self._path, request, streams)
+        return Forked(self.path, request, streams)
+
+
+def install(folder: Path) -> None:
+    """Put a `dream` for shells into `folder`: it asks the server for a process with its own three streams."""
+    client = CLIENT.format(python=sys.executable, path=Server.running().path)
+    (folder / "dream").write_text(client, encoding="utf-8")
+    (folder / "dream").chmod(0o755)
+
+
+# What comes before anything is loaded, `--detach`, has to be a process from its start.
+CLIENT = """#!{python} -IS
+import json, os, socket, sys
+
+if "--detach" in sys.argv:
+    os.execv({python!r}, [{python!r}, "-c", "from dream.cli import main; main()", *sys.argv[1:]])
+asked = {{"program": "main", "arguments": sys.argv[1:], "env": dict(os.environ), "cwd": os.getcwd()}}
+server = socket.socket(socket.AF_UNIX)
+server.connect({path!r})
+socket.send_fds(server, [b"."], [0, 1, 2])
+server.sendall(json.dumps(asked).encode() + b"\\n")
+os._exit(int(server.makefile("rb").readlines()[1]) & 255)
+"""
 
 
 class Forked:

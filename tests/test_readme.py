@@ -18,6 +18,7 @@ from dream.cli.group import COMMANDS
 from dream.transcripts import FORMATS
 from tests import readme
 from tests.cli.commands import dream, environment
+from tests.forking import install
 
 OWN_PAGES = [readme.ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
 SHA = re.compile(r"\b[0-9a-f]{7,40}\b")
@@ -166,10 +167,7 @@ def test_the_library_block_runs(tmp_path: Path) -> None:
 def test_the_shell_blocks_run(tmp_path: Path) -> None:
     binaries, home = tmp_path / "bin", tmp_path / "home"
     binaries.mkdir()
-    (binaries / "dream").write_text(
-        f"#!/bin/sh\nexec '{sys.executable}' -c 'from dream.cli import main; main()' \"$@\"\n", encoding="utf-8"
-    )
-    (binaries / "dream").chmod(0o755)
+    install(binaries)
     sessions = home / ".claude" / "projects" / "-home-lena-crumb"
     sessions.mkdir(parents=True)
     for session in (readme.ROOT / "dream" / "demo").glob("*.jsonl"):

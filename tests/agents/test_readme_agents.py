@@ -18,6 +18,7 @@ from dream.workspace import runs
 from dream.workspace.workspace import Workspace
 from tests import readme
 from tests.cli.commands import environment
+from tests.forking import install
 from tests.provider import Body, Provider, Reply, fault, text
 from tests.sources.test_incremental import row
 
@@ -29,9 +30,7 @@ def programs(tmp_path: Path) -> Path:
     """A directory with a `dream` that is this checkout's."""
     folder = tmp_path / "bin"
     folder.mkdir()
-    script = f"#!/bin/sh\nexec '{sys.executable}' -c 'from dream.cli import main; main()' \"$@\"\n"
-    (folder / "dream").write_text(script)
-    (folder / "dream").chmod(0o755)
+    install(folder)
     return folder
 
 
