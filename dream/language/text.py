@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -84,6 +84,17 @@ def mend_json(value: object) -> Any:
     if isinstance(value, list | tuple):
         return [mend_json(item) for item in value]
     return value if isinstance(value, bool | int | float) else None
+
+
+def map_strings(value: Any, change: Callable[[str], str]) -> Any:
+    """Copy a JSON value with `change` made to each of its strings; the names of fields stay."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list):
+        return [map_strings(item, change) for item in value]
+    if isinstance(value, dict):
+        return {name: map_strings(item, change) for name, item in value.items()}
+    return value
 
 
 def _suspects(text: str) -> Iterator[tuple[int, int, str]]:

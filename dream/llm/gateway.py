@@ -19,6 +19,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dream.errors import AnswerUnusable, ModelError, ModelInaccessible, ModelRejected, ToolsUnsupported
+from dream.language.text import map_strings
 from dream.llm import tokens
 from dream.llm.answers import RawAnswer, RawCall, read_answer
 from dream.llm.faults import Fault, Overloaded, Pause, StreamWanted, quote, translate, wait_before, was_taken
@@ -269,30 +270,17 @@ def shielded(messages: Sequence[ChatMessage], patterns: Sequence[str]) -> list[C
 
     What leaves this machine holds no secret, wherever it stands: in a memory file, in a tool's answer, in a call.
     """
-    known = tuple(patterns)
+
+    def shield(text: str) -> str:
+        return _redacted(text, tuple(patterns))
+
+    def of_call(call: ToolCall) -> ToolCall:
+        return replace(call, arguments=map_strings(dict(call.arguments), shield))
+
     return [
-        replace(
-            message,
-            content=_redacted(message.content, known),
-            tool_calls=tuple(_call(call, known) for call in message.tool_calls),
-        )
+        replace(message, content=shield(message.content), tool_calls=tuple(map(of_call, message.tool_calls)))
         for message in messages
     ]
-
-
-def _call(call: ToolCall, patterns: tuple[str, ...]) -> ToolCall:
-    arguments = _value(dict(call.arguments), patterns)
-    return replace(call, arguments=arguments if isinstance(arguments, Mapping) else {})
-
-
-def _value(value: Json, patterns: tuple[str, ...]) -> Json:
-    if isinstance(value, str):
-        return _redacted(value, patterns)
-    if isinstance(value, list):
-        return [_value(one, patterns) for one in value]
-    if isinstance(value, dict):
-        return {name: _value(one, patterns) for name, one in value.items()}
-    return value
 
 
 @lru_cache(maxsize=64)
@@ -350,7 +338,7 @@ def _wire_tool(one: Tool) -> dict[str, Any]:
 
 
 def _raw_answer(choice: Any) -> RawAnswer:
-    """Take what we read of a response's choice."""
+    """Return what is read of a response's choice."""
     message = choice.message
     own = getattr(message, "provider_specific_fields", None) or {}
     native = (getattr(choice, "provider_specific_fields", None) or {}).get("native_finish_reason")
@@ -365,7 +353,7 @@ def _raw_answer(choice: Any) -> RawAnswer:
 
 
 def _usage(response: Any) -> Usage:
-    """Take the tokens of a response; zeros where the provider didn't say."""
+    """Return the tokens of a response; zeros where the provider didn't say."""
     told = getattr(response, "usage", None)
     details = getattr(told, "prompt_tokens_details", None)
     return Usage(
@@ -438,7 +426,7 @@ def _litellm() -> Any:
 
 @contextlib.contextmanager
 def _models_built_when_used() -> Iterator[None]:
-    """Let pydantic build each model that is defined meanwhile when it is first used: of 2,000 a call uses a dozen."""
+    """Let pydantic build the models that are defined in the block on first use: of 2,000 a call uses a dozen."""
     from pydantic import BaseModel
 
     BaseModel.model_config["defer_build"] = True

@@ -68,7 +68,7 @@ class Meter:
         return self.since(0)
 
     def mark(self) -> int:
-        """Name this moment, for `since`."""
+        """Return this moment, for `since`."""
         with self._lock:
             return len(self._records)
 

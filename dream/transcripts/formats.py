@@ -66,7 +66,7 @@ _TIME = re.compile(rb'"(?:' + _NAMES + rb')"\s*:\s*("[^"\\]{8,40}"|\d{9,20}(?:\.
 
 
 class FormatChanged(ValueError):  # noqa: N818, what a file is
-    """A file that is no longer in the format that it was in when `carried` was there."""
+    """A file is no longer in the format that it had when it was read up to `carried`."""
 
 
 def read(
@@ -188,7 +188,7 @@ def _opened(path: Path, name: str | None, options: Options) -> tuple[Source, Rea
 
 
 def _read(reader: Reader, source: Source, options: Options) -> Iterator[Pair]:
-    """Read on, without what a resumed or rewritten session repeats; say what is strange about the whole."""
+    """Read on, without what a resumed or rewritten session repeats; report what is wrong with the whole file."""
     state = source.carried
     try:
         for key, message in reader.read(source, options):
@@ -276,7 +276,7 @@ def _entries(directory: str, *, hidden: bool) -> list[os.DirEntry[str]]:
 
 
 def _is_directory(name: str) -> bool:
-    """Return whether to look beneath `name`; of thousands that are named like a transcript nobody asks the disk."""
+    """Return whether to look beneath `name`; what is named like a transcript is not looked up on disk."""
     return _suffix(name) not in SUFFIXES and os.path.isdir(name)  # noqa: PTH112
 
 

@@ -213,7 +213,7 @@ class Reader(Protocol):
         """Where the agent keeps its transcripts; () where there is no such place."""
 
     def recognises(self, head: Head) -> bool:
-        """Say from the content alone whether a file is in this format."""
+        """Return whether a file is in this format, from its content alone."""
 
     def read(self, source: Source, options: Options) -> Iterator[Pair]:
         """Yield (session key, message) for each message of the file."""
@@ -324,7 +324,7 @@ class _Recoded(io.RawIOBase):
 
 
 def ignore(diagnostic: Diagnostic) -> None:
-    """Report nothing: nobody wants to know what can't be used."""
+    """Report nothing."""
 
 
 def _members(path: Path) -> tuple[str, ...]:

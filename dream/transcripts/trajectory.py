@@ -35,10 +35,11 @@ class Foreign:
     title: str
     is_it: Callable[[Head], bool]
     places: tuple[Place, ...] = ()
+    extra: str = EXTRA  # what pip has to install
     grows: bool = False  # the extra takes whole transcripts
 
     def recognises(self, head: Head) -> bool:
-        """Say from the content whether a file is in this format."""
+        """Return whether a file is in this format, from its content alone."""
         return self.is_it(head)
 
     def read(self, source: Source, options: Options) -> Iterator[Pair]:
@@ -49,11 +50,6 @@ class Foreign:
         for session, rows in self._sessions(source, import_module("trajectory")):
             for message in _messages(rows, Turns(options)):
                 yield f"{self.name}:{session}", message
-
-    @property
-    def extra(self) -> str:
-        """What pip has to install for it."""
-        return EXTRA
 
     def needs(self) -> str:
         """Say what has to be installed before it can be read, and how; "" where all is there."""
@@ -94,11 +90,6 @@ def _installer() -> str:
 
 class DeepAgents(Foreign):
     """A LangGraph database of threads, each of them a session."""
-
-    @property
-    def extra(self) -> str:
-        """What pip has to install for it: LangGraph too, which alone understands what it stores."""
-        return f'"{EXTRA}[deepagents]"'
 
     def _sessions(self, source: Source, library: Any) -> Iterator[tuple[str, list[Json]]]:
         for number, thread in enumerate(databases.groups(source.path, "checkpoints", "thread_id", "checkpoint_id")):
@@ -181,5 +172,6 @@ FOREIGN = (
         "Deep Agents",
         lambda head: head.shape == "sqlite" and "checkpoints" in head.names,
         (Place(".deepagents", "sessions.db"),),
+        f'"{EXTRA}[deepagents]"',  # with LangGraph, which alone understands what it stores
     ),
 )

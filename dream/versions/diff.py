@@ -103,7 +103,7 @@ def still_standing(before: bytes, after: bytes, present: bytes) -> bytes:
 
 
 def strays() -> list[Path]:
-    """Name what older versions of dream left in the system's directory of temporary files when they were killed.
+    """Return what older versions of dream left in the system's directory of temporary files when they were killed.
 
     They compared files there, so text of memory stands in it.
     """

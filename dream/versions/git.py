@@ -193,7 +193,7 @@ class Objects:
         return words[0].decode(), words[1].decode(), content
 
     def head(self) -> str | None:
-        """Return the sha of HEAD's commit, or None before the first commit."""
+        """Return what `Git.head` does, without a process of its own."""
         found = self.get("HEAD^{commit}")
         return found[0] if found else None
 

@@ -158,7 +158,7 @@ def branches(git_dir: Path) -> dict[str, str]:
 
 
 def logged(git_dir: Path, ref: str) -> tuple[str, str]:
-    """Return the shas before and after the last move of `ref` that git's log of it tells, "" where there is none."""
+    """Return the shas before and after the last move of `ref` in git's log of it, "" where there is none."""
     lines = _text(git_dir / "logs" / ref).splitlines()
     for line in reversed(lines):
         before, _, rest = line.partition(" ")

@@ -39,7 +39,7 @@ def rewrite_objects(store: GitStore) -> bool:
 
 
 def rewrite_configuration(store: GitStore, own: Path) -> bool:
-    """Put dream's own configuration into the hidden git directory `own`; return whether git may look into it then.
+    """Put dream's own configuration into the hidden git directory `own`; return whether git may use it then.
 
     What stood there is kept beside it, as config-set-aside and config.worktree-set-aside, which git doesn't read.
     """
@@ -59,7 +59,7 @@ def rewrite_configuration(store: GitStore, own: Path) -> bool:
 
 
 def rewrite_head(store: GitStore, directory: Path) -> bool:
-    """Let HEAD and its branch name the newest version again, as git's own log tells it; return whether they do then.
+    """Point HEAD and its branch at the newest version in git's own log; return whether nothing is lost of them then.
 
     What stood there is kept beside it, as head-set-aside and branch-set-aside.
     """

@@ -20,6 +20,7 @@ from typing import IO, Any
 import orjson
 
 from dream.errors import GitError
+from dream.language.text import map_strings
 from dream.language.words import is_cjk
 from dream.llm.tokens import estimate
 from dream.versions import log
@@ -43,7 +44,7 @@ _BUSY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebas
 
 
 def is_long_enough(text: str) -> bool:
-    """Return whether a text is long enough to be looked for; a Chinese or Japanese character tells as much as two."""
+    """Return whether a text is long enough to be looked for; a Chinese or Japanese character counts as two."""
     return sum(2 if is_cjk(character) else 1 for character in text.strip()) >= SHORTEST
 
 
@@ -98,7 +99,7 @@ class Needle:
         return self._text.sub(MARK, self._line.sub("", text))
 
     def _row(self, line: bytes) -> bytes:
-        """Scrub one JSON line; b"" where nothing is left that it would be about."""
+        """Scrub one JSON line; return b"" where it was about nothing else."""
         if not self.count(line):
             return line
         try:
@@ -107,7 +108,7 @@ class Needle:
             return _bytes(self._anywhere.sub(MARK, _text(line)))
         if any(fields <= row.keys() and any(self._holds(row[name]) for name in fields) for fields in _WHOLE_ROWS):
             return b""
-        scrubbed = {name: value if name in _KEPT else self._value(value) for name, value in row.items()}
+        scrubbed = {name: value if name in _KEPT else map_strings(value, self._words) for name, value in row.items()}
         return orjson.dumps(self._settled(row, scrubbed), option=orjson.OPT_APPEND_NEWLINE)
 
     def _settled(self, before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
@@ -121,15 +122,6 @@ class Needle:
             if "tokens" in after:
                 after["tokens"] = estimate(after["content"])
         return after
-
-    def _value(self, value: Any) -> Any:
-        if isinstance(value, str):
-            return self._words(value)
-        if isinstance(value, list):
-            return [self._value(one) for one in value]
-        if isinstance(value, dict):
-            return {name: self._value(one) for name, one in value.items()}
-        return value
 
     def _holds(self, value: object) -> bool:
         return isinstance(value, str) and bool(self._text.search(value))
@@ -172,7 +164,7 @@ class Names:
 
 
 def rewrite(git: Git, head: str, needle: Needle) -> tuple[str, Names]:
-    """Make the history that ends in `head` again without the texts; return its new end, and who is called what now.
+    """Write the history that ends in `head` again without the texts; return its new end, and each commit's new name.
 
     Authors, dates, trailers and the shape of the history stay; shas in messages are those of the new commits.
     HEAD stays where it is. Raises GitError.
@@ -185,7 +177,7 @@ def rewrite(git: Git, head: str, needle: Needle) -> tuple[str, Names]:
         git.conversation("fast-import", "--quiet", "--force", "--done", "--date-format=raw") as (told, answers),
         git.conversation(*export) as (_, story),
     ):
-        names, last = _Retelling(story, told, answers, needle).run()
+        names, last = _Rewriting(story, told, answers, needle).run()
         told.write(b"done\n")
         told.flush()
     files.checkpoint("history rewritten")
@@ -193,7 +185,7 @@ def rewrite(git: Git, head: str, needle: Needle) -> tuple[str, Names]:
 
 
 def drop_old(git: Git) -> None:
-    """Let go of every version that no ref names any more: reflogs, loose objects, packs, git's own notes."""
+    """Delete every version that no ref names any more: reflogs, loose objects, packs, git's own notes."""
     git.run("update-ref", "-d", NEXT)
     if git.git_dir is not None:
         for name in _TRACES:
@@ -239,7 +231,7 @@ def versions(git: Git, head: str, needle: Needle) -> tuple[int, int]:
     return held, total
 
 
-class _Retelling:
+class _Rewriting:
     """One pass over the stream of `git fast-export`; its grammar is that of git-fast-import(1)."""
 
     def __init__(self, story: IO[bytes], told: IO[bytes], answers: IO[bytes], needle: Needle) -> None:
@@ -289,7 +281,7 @@ class _Retelling:
         self._told.write(b"data %d\n%s\n" % (len(data), data))
 
     def _end_commit(self) -> None:
-        """Learn what a commit is called now: later messages may name it."""
+        """Note the new name of a commit: later messages may name it."""
         if not self._in_commit:
             return
         self._in_commit = False
@@ -302,7 +294,7 @@ class _Retelling:
 
 
 def _bare(text: str) -> str:
-    """Return what a line states: without its bullet, and without the date that stands behind it."""
+    """Return what a line states, without its bullet and the date behind it."""
     line = text.strip()
     if line.startswith(("- ", "* ", "+ ")):
         line = line[2:].strip()

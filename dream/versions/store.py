@@ -84,8 +84,8 @@ class GitStore:
     def snapshot(self) -> tuple[str | None, dict[str, bytes]]:
         """Return HEAD's sha and its versioned files; one process."""
         with self.git.reading() as objects:
-            found = objects.get("HEAD^{commit}")
-            return (found[0], objects.files(found[0])) if found else (None, {})
+            head = objects.head()
+            return head, objects.files(head) if head else {}
 
     def write(
         self,

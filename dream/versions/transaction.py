@@ -188,7 +188,7 @@ def publish(
 
     That is when HEAD has moved; with `again` also where a person's save got in the way: theirs is committed first.
     """
-    if not _move_head(workspace, Intent(head, new, tuple(ready))):
+    if not _move_head(workspace, _Intent(head, new, tuple(ready))):
         return None
     placed: list[_Placed] = []
     try:
@@ -230,7 +230,7 @@ def _settle(workspace: Versioned, now: datetime, *, by_person: bool = False) -> 
         message = log.build("hand", diff.files, trailers={"Dream-Author": agent} if agent else None)
         author = (agent, "agent@localhost") if agent else PERSON
         new = write(workspace, changes, message, head, now, author=author)
-        if _move_head(workspace, Intent(head, new, index=tuple(changes)), "hand"):
+        if _move_head(workspace, _Intent(head, new, index=tuple(changes)), "hand"):
             workspace.git.refresh_index(changes, new)
             _remove_intent(workspace.private)
             return _Settled(new, new, applied(present, changes))
@@ -260,7 +260,7 @@ def _fit(
 
 
 @dataclass(frozen=True, slots=True)
-class Intent:
+class _Intent:
     """HEAD goes from `old` to `new`, then `files` go to disk, then git's index learns of them and of `index`.
 
     While its objects are being made the new commit has no name: `new` is empty, and HEAD can't be there yet.
@@ -272,19 +272,19 @@ class Intent:
     index: tuple[str, ...] = ()
 
 
-def _write_intent(private: Path, intent: Intent) -> None:
+def _write_intent(private: Path, intent: _Intent) -> None:
     """Note what is about to be done; on disk on return."""
     files.checkpoint("before intent")
     files.replace_file(private / INTENT, orjson.dumps(asdict(intent)), durable=bool(intent.new))
     files.checkpoint("after intent")
 
 
-def _read_intent(private: Path) -> Intent | None:
+def _read_intent(private: Path) -> _Intent | None:
     """Return the intent that a crash left, or None; one that cannot be read never got as far as HEAD."""
     data = files.read_bytes(private / INTENT)
     try:
         row = orjson.loads(data or b"null")
-        return Intent(row["old"], row["new"], tuple(row["files"]), tuple(row["index"])) if row else None
+        return _Intent(row["old"], row["new"], tuple(row["files"]), tuple(row["index"])) if row else None
     except (orjson.JSONDecodeError, KeyError, TypeError):
         return None
 
@@ -306,7 +306,7 @@ def _remove_intent(private: Path) -> None:
 @contextmanager
 def _under_intent(workspace: Versioned, head: str | None) -> Iterator[None]:
     """Note that git is at work, so that what it leaves locked when it is killed is cleared away; the note stays."""
-    _write_intent(workspace.private, Intent(head, ""))
+    _write_intent(workspace.private, _Intent(head, ""))
     try:
         yield
     except GitError:
@@ -316,7 +316,7 @@ def _under_intent(workspace: Versioned, head: str | None) -> Iterator[None]:
         raise
 
 
-def _move_head(workspace: Versioned, intent: Intent, reason: str = "dream") -> bool:
+def _move_head(workspace: Versioned, intent: _Intent, reason: str = "dream") -> bool:
     """Note `intent` and move HEAD; where it can't be moved the note goes again. Return whether it moved."""
     _write_intent(workspace.private, intent)
     try:
@@ -407,7 +407,7 @@ def _take_back(workspace: Versioned, head: str | None, new: str, placed: Sequenc
     return False
 
 
-def _finish(workspace: Versioned, found: Intent) -> None:
+def _finish(workspace: Versioned, found: _Intent) -> None:
     """Bring to disk what HEAD already says; where HEAD never got there, nothing was changed.
 
     Where a person's save since then doesn't merge, the commit is taken back: its entries are dreamt again, on theirs.
