@@ -43,7 +43,7 @@ class Cron:
     weekdays: tuple[int, ...] | None
 
     def on(self, day: date) -> bool:
-        """Tell whether the schedule has times on `day`."""
+        """Return whether the schedule has times on `day`."""
         if day.month not in self.months:
             return False
         by_day = self.days is None or day.day in self.days

@@ -143,7 +143,7 @@ class BatchedJob:
         return notes.requests
 
     def _settled(self, what: str, requests: Sequence[Request], span: tuple[int, int] = (0, 0)) -> bool:
-        """Tell whether nothing of `requests` is to be waited for; what was never sent is put down for submission."""
+        """Return whether nothing of `requests` is to be waited for; what was never sent is put down for submission."""
         known = {one.key: self._batches.known(one.key) for one in requests}
         new = [one for one in requests if known[one.key] is None and one.key not in self._requests]
         if new and self._hold(new):
@@ -237,7 +237,7 @@ def why_not(settings: Settings, job: Job) -> str:
 
 
 def wanted(settings: Settings, job: Job) -> bool:
-    """Tell whether `job` is to be done by batches."""
+    """Return whether `job` is to be done by batches."""
     return settings.batch and provider(settings.model_for(job)) is not None
 
 

@@ -183,7 +183,7 @@ def _reaching(workspace: Path, own: Mapping[str, object], given: Collection[str]
 
 
 def _leaves(value: object) -> bool:
-    """Tell whether a value names anything but the model inside this package."""
+    """Return whether a value names anything but the model inside this package."""
     return any(one != EMBEDDED for one in (value if isinstance(value, tuple) else (value,)))
 
 

@@ -47,7 +47,7 @@ def asked(workspace: Workspace, *words: str) -> str:
 
 def test_a_line_leads_to_its_change_its_entry_and_its_messages(workspace: Workspace) -> None:
     (found,) = why(workspace, "OOLONG")
-    (source,) = found.sources
+    (source,) = found.evidence
 
     assert [change.kind for change in found.changes] == ["dream"]
     assert (source.session, source.span) == ("chat:1", (0, 10))
@@ -58,7 +58,7 @@ def test_earlier_forms_of_a_line_are_followed(workspace: Workspace) -> None:
     (found,) = why(workspace, "Lisbon")
 
     assert len(found.changes) == 2
-    assert [source.cursor for source in found.sources] == [1, 2]
+    assert [source.cursor for source in found.evidence] == [1, 2]
     assert found.changes[0].time >= found.changes[1].time
 
 
@@ -71,7 +71,7 @@ def test_words_in_any_order_do_where_no_line_holds_the_text(workspace: Workspace
 def test_a_line_that_a_person_typed_says_so(workspace: Workspace) -> None:
     file = workspace.root / "USER.md"
     file.write_text(file.read_text() + "- Plays the viola\n")
-    assert "not in a commit yet" in asked(workspace, "viola")
+    assert "is not committed yet" in asked(workspace, "viola")
 
     told(workspace, "The user has a bicycle")
 
@@ -87,13 +87,15 @@ def test_a_restored_line_keeps_its_origin(workspace: Workspace) -> None:
     (found,) = why(workspace, "oolong")
 
     assert [change.kind for change in found.changes] == ["restore", "dream"]
-    assert [source.cursor for source in found.sources] == [1]
+    assert [source.cursor for source in found.evidence] == [1]
 
 
 def test_what_memory_does_not_say_may_wait_in_history(workspace: Workspace) -> None:
     workspace.history.append([NewEntry("note", "I collect stamps", None, None)], now=NOW)
 
-    assert asked(workspace, "stamps") == ("No line of memory says that.\nEntry 3 does; it has not been dreamt yet.\n")
+    assert asked(workspace, "stamps") == (
+        "No line of memory says that.\nEntry 3 says it, but has not been dreamt yet.\n"
+    )
     assert json.loads(asked(workspace, "stamps", "--json")) == []
 
 

@@ -21,7 +21,7 @@ from dream.workspace.workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What a decision did. `misfits` are proposals that no longer fit, with the reason; they go on waiting."""
+    """What a decision did. `misfits` are proposals that no longer fit, with the reason; they stay held."""
 
     done: tuple[Proposal, ...]
     misfits: tuple[tuple[Proposal, str], ...]
@@ -88,7 +88,7 @@ Number = int | tuple[int, int]  # a proposal, or one of its findings
 
 
 def accept(workspace: Workspace, numbers: Sequence[Number], *, now: datetime, locked: bool = False) -> Decided:
-    """Apply exactly the proposals `numbers`, in one commit; one that no longer fits goes on waiting.
+    """Apply exactly the proposals `numbers`, in one commit; one that no longer fits stays held.
 
     Raises UsageError for a number that nothing waits under, and Busy.
     """

@@ -196,7 +196,7 @@ def _missed(workspace: Workspace, clocks: Sequence[Clock], now: datetime, zone: 
     if last is None or last >= due:
         return []
     had = f"{last.astimezone(zone):%Y-%m-%d %H:%M}"
-    return [f"the night of {due.astimezone(zone):%Y-%m-%d %H:%M} was not had; the last was {had}"]
+    return [f"the night of {due.astimezone(zone):%Y-%m-%d %H:%M} was missed; the last one was {had}"]
 
 
 def _size(name: MemoryFile, text: str, settings: Settings) -> FileSize:

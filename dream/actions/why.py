@@ -16,7 +16,7 @@ SHOWN = 3  # lines of an entry that are nearest to what rests on it
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class Evidence:
     """An entry of history that a line rests on, by its cursor, and of what it says the lines nearest to that line."""
 
     cursor: int
@@ -33,7 +33,7 @@ class Reason:
 
     origin: Origin = field(metadata=FLAT)
     changes: tuple[Change, ...]
-    sources: tuple[Source, ...] = field(metadata=named("entries"))
+    evidence: tuple[Evidence, ...] = field(metadata=named("entries"))
 
 
 def why(workspace: Workspace, text: str) -> list[Reason]:
@@ -45,17 +45,17 @@ def why(workspace: Workspace, text: str) -> list[Reason]:
         Reason(
             origin,
             tuple(changes[sha] for sha in origin.commits),
-            sources(workspace, origin.entries, origin.line),
+            evidence(workspace, origin.entries, origin.line),
         )
         for origin in found
     ]
 
 
-def sources(workspace: Workspace, cursors: Sequence[int], line: str) -> tuple[Source, ...]:
+def evidence(workspace: Workspace, cursors: Sequence[int], line: str) -> tuple[Evidence, ...]:
     """Return the entries that `line` rests on, with what they say of it; under it what the user said, word for word."""
     entries = (entry for cursor in cursors for entry in workspace.history.between(cursor, cursor))
     return tuple(
-        Source(entry.cursor, entry.when, entry.kind, entry.session, entry.span, _nearest(entry, line))
+        Evidence(entry.cursor, entry.when, entry.kind, entry.session, entry.span, _nearest(entry, line))
         for entry in entries
     )
 

@@ -38,8 +38,8 @@ PIPED = "stdin"  # the id of a session that comes on standard input and has none
     help=f"The transcripts' format; default: told by content. One of {', '.join(FORMATS)}.",
 )
 @click.option("--hook", is_flag=True, help="Read a hook's JSON on standard input: its `transcript_path` is the PATH.")
-@click.option("--detach", is_flag=True, help="Work on in the background and return at once: agents end hooks soon.")
-@click.option("--idle", is_flag=True, help="Leave out what was written to within the last `idle_hours`.")
+@click.option("--detach", is_flag=True, help="Continue in the background and return at once: agents end hooks soon.")
+@click.option("--idle", is_flag=True, help="Skip what was written to within the last `idle_hours`.")
 @group.quiet
 @group.models
 @group.workspace
@@ -58,10 +58,10 @@ def command(
 ) -> int:
     """Read transcripts and append to history what is new in them.
 
-    A PATH is a transcript, a directory of them, or `-` for standard input, in any of the formats that --format names;
-    or the name of an agent, for all that it has on this machine. All of it is read, and only what history does not
-    hold yet is summarised, so that the same PATH can be named again.
-    Without a PATH the `sources` of dream.toml are read: what has been quiet for `idle_hours`.
+    A PATH is a transcript, a directory of transcripts, or `-` for standard input, in any of the formats that --format
+    lists; or the name of an agent, for all of its transcripts on this machine. Only what is not in history yet is
+    summarised, so the same PATH can be given again.
+    Without a PATH the `sources` from dream.toml are read, as far as they have been quiet for `idle_hours`.
 
     \b
     Examples:

@@ -20,7 +20,7 @@ TOKENS = 4_000  # a twentieth of a small window of today, and all of the three f
 def command(tokens: int, session: str | None, directory: Path | None, as_json: bool) -> None:
     """Print memory for an agent's prompt: the three files, then what was not dreamt yet.
 
-    The block is marked, so that it is never learnt again from a transcript that holds it. Prints nothing where memory
+    The block is marked, so that it is never learnt again from a transcript that contains it. Prints nothing when memory
     is empty. Calls no model.
 
     \b

@@ -28,8 +28,9 @@ def _common(function: Callable[..., Any]) -> Callable[..., Any]:
 def command(directory: Path | None, as_json: bool) -> None:
     """Let crontab, systemd or launchd dream every night.
 
-    The kind is chosen for this machine unless it is named. `dream cron show` prints what is installed, or would be, and
-    changes nothing. The files are those of the folder cron/, with absolute paths; nobody else's lines are touched.
+    Without a name, the scheduler that suits this machine is used. `dream cron show` prints what is installed, or would
+    be, and changes nothing. The files are those in the folder cron/, with absolute paths; other lines in your crontab
+    stay as they are.
 
     \b
     Examples:
@@ -82,7 +83,7 @@ def install(kind: Kind | None, schedule: str | None, directory: Path | None, as_
     done = timers.install(kind, job)
     note = [timers.zone_note(kind, job)] if job.zone else []
     others = [other for other in timers.installed(job) if other != kind]
-    twice = [f"But {other} starts the nights too: `dream cron remove {other}` ends that." for other in others]
+    twice = [f"But {other} starts the nights too: `dream cron remove {other}` stops that." for other in others]
     _told(kind, [*done, *note, *twice], as_json=as_json)
 
 
@@ -108,7 +109,7 @@ def _where(there: Collection[Kind], kind: Kind) -> str:
     """Say whether what is shown is installed."""
     if kind in there:
         return f"This is installed in {' and '.join(there)}." if len(there) > 1 else "This is installed."
-    return f"Installed is {' and '.join(there)}, not this." if there else "Nothing is installed: dream cron install"
+    return f"{' and '.join(there)} is installed, not this." if there else "Nothing is installed: dream cron install"
 
 
 def _job(

@@ -17,8 +17,8 @@ from dream.cli.group import DreamCommand
 def command(repair: bool, directory: Path | None, as_json: bool) -> int | None:
     """Check everything on disk, and mend what can be mended without loss.
 
-    Looks at the memory files, history, the cursor, the versions, what is held and the schedule, and says what is wrong
-    with each and what you can do. Exits 1 when something is wrong and was not mended.
+    Checks the memory files, history, the cursor, the versions, the review queue and the schedule, and says what is
+    wrong with each and what you can do about it. Exits with 1 when something is wrong and was not mended.
 
     \b
     Examples:

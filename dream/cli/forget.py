@@ -7,20 +7,24 @@ from pathlib import Path
 import click
 
 from dream.actions.forget import Forgotten
-from dream.cli import group, output
+from dream.cli import group, output, show
 from dream.cli.group import TextCommand
 from dream.errors import UsageError
-
-SHORT = 10
 
 
 @click.command("forget", cls=TextCommand)
 @click.argument("what", type=group.Text(), metavar="TEXT|SHA", required=False)
-@click.option("--text", "is_text", is_flag=True, help="It is a text, even if it looks like a sha.")
-@click.option("-n", "--dry-run", is_flag=True, help="Show where it stands; change nothing.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@click.option("--finish", type=int, metavar="N", help="End the forgetting N that was cut short.")
-@click.option("--give-up", "given_up", type=int, metavar="N", help="Leave the forgetting N at what it did.")
+@click.option("--text", "is_text", is_flag=True, help="Treat it as text, even if it looks like a sha.")
+@click.option("-n", "--dry-run", is_flag=True, help="Show the matches; change nothing.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--finish", type=int, metavar="N", help="Finish the interrupted forgetting N.")
+@click.option(
+    "--give-up",
+    "given_up",
+    type=int,
+    metavar="N",
+    help="Abandon the interrupted forgetting N.",
+)
 @group.workspace
 @group.as_json
 def command(
@@ -35,10 +39,10 @@ def command(
 ) -> int | None:
     """Take a fact or a secret out of files, history and every version, for good.
 
-    TEXT is looked for in memory, history and its archive, what is held, the run record and all commits; a SHA stands
-    for the lines that this change added. Unlike a restore, this can't be taken back: the commits are written anew under
-    new names, and the old ones are deleted. Where it stands is shown first; without a terminal --yes is needed.
-    One that was cut short is run again with the same text, or by the number that `dream doctor` tells.
+    Searches memory, history and its archive, the review queue, the run record and all commits for TEXT; a SHA stands
+    for the lines that this change added. Unlike a restore, this can't be undone: commits are rewritten under new names,
+    and the old ones are deleted. The matches are shown first; without a terminal --yes is required.
+    If it was interrupted, run it again with the same text, or with the number that `dream doctor` reports.
 
     \b
     Examples:
@@ -50,7 +54,7 @@ def command(
     from dream.actions import forget
 
     if sum(one is not None for one in (what, finish, given_up)) != 1:
-        raise UsageError("Name one of these: a text or a sha, --finish N, --give-up N.")
+        raise UsageError("Give one of these: a text or a sha, --finish N, or --give-up N.")
     workspace = group.open_workspace(directory)
     if given_up is not None:
         forget.give_up(workspace, given_up, now=group.now())
@@ -65,7 +69,7 @@ def command(
     asks = not as_json and group.somebody_answers()
     if not (dry_run or yes or asks):
         raise UsageError(
-            "Forgetting can't be taken back: look with --dry-run, and say --yes where there is no terminal."
+            "Forgetting can't be undone: preview it with --dry-run, and pass --yes when there is no terminal."
         )
     if dry_run or (asks and not yes):
         preview = run(dry_run=True)
@@ -83,7 +87,7 @@ def _tell_given_up(number: int, *, as_json: bool) -> None:
     if as_json:
         output.emit({"outcome": "given up", "number": number})
     else:
-        output.say(f"Number {number} is given up; where it had not come to, its text still stands.")
+        output.say(f"Number {number} was abandoned; its text remains wherever it had not been removed yet.")
 
 
 def _tell(done: Forgotten, *, as_json: bool) -> None:
@@ -92,9 +96,9 @@ def _tell(done: Forgotten, *, as_json: bool) -> None:
         return
     held, total = done.versions
     if not done.found and not done.renamed:
-        output.say("Nothing of dream's holds it.", bold=True)
+        output.say("No file or commit of dream's contains it.", bold=True)
     else:
-        output.say("It stands in:" if done.dry_run else "It is forgotten. It stood in:", bold=True)
+        output.say("Found in:" if done.dry_run else "Forgotten. It was in:", bold=True)
     for file, count in done.places:
         output.say(f"  {file}: {count} {'time' if count == 1 else 'times'}")
     if held:
@@ -102,8 +106,8 @@ def _tell(done: Forgotten, *, as_json: bool) -> None:
     if done.renamed:
         output.say("These commits have new names:")
     for old, new in done.renamed:
-        output.say(f"  {old[:SHORT]} → {new[:SHORT]}")
-    output.say("It may remain elsewhere:" if done.found else "Elsewhere it may be:")
+        output.say(f"  {show.short(old)} → {show.short(new)}")
+    output.say("It may remain elsewhere:" if done.found else "It may be elsewhere:")
     for sentence in done.remains:
         output.say(f"  {sentence}", colour="yellow", fold=True)
 

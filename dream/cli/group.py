@@ -34,7 +34,7 @@ COMMANDS: dict[str, str] = {
     "run": "Dream until nothing is left: distil new history into the memory files.",
     "nightly": "Consolidate the configured sources, then dream: what cron calls.",
     "log": "List the changes of memory, newest first, or show one.",
-    "why": "Tell where a line of memory comes from: the changes that wrote it, and what was said.",
+    "why": "Show where a line of memory comes from: the changes that wrote it, and what was said.",
     "search": "Find what was said: in the three files, in history, and in the messages beneath them.",
     "get": "Open a citation: a line of memory, an entry of history, or a message.",
     "restore": "Put memory back as it was just before a change.",
@@ -42,7 +42,7 @@ COMMANDS: dict[str, str] = {
     "forget": "Take a fact or a secret out of files, history and every version, for good.",
     "context": "Print memory for an agent's prompt: the three files, then what was not dreamt yet.",
     "note": "Put a fact into history now.",
-    "status": "Tell whether it works: backlog, sizes, spending, last runs, next run.",
+    "status": "Show whether it works: backlog, sizes, spending, last runs, next run.",
     "doctor": "Check everything on disk, and mend what can be mended without loss.",
     "trust": "Show what an untrusted workspace's settings would do, and accept it.",
     "serve": "Stay and dream on a cron schedule.",
@@ -208,7 +208,7 @@ def standard_input() -> str:
 
 
 def somebody_answers() -> bool:
-    """Tell whether a person can be asked: both ends are a terminal. Either may be closed, then it is None."""
+    """Return whether a person can be asked: both ends are a terminal. Either may be closed, then it is None."""
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
 
 
@@ -239,15 +239,15 @@ workspace = _directory(
     "directory", "The workspace. Default: DREAM_WORKSPACE, else the nearest upwards, else ~/.dream/workspace."
 )
 place = _directory("named", "The same as DIR.")  # of a command that makes a workspace
-settings_of = _directory("directory", "Go by this workspace's dream.toml too; its memory is not touched.")
+settings_of = _directory("directory", "Use this workspace's dream.toml too; its memory is not touched.")
 as_json = click.option(
     "--json", "as_json", is_flag=True, callback=inherited, help="Print one JSON value on stdout and nothing else."
 )
-quiet = click.option("-q", "--quiet", is_flag=True, help="Print nothing but what is wrong.")
-verbose = click.option("-v", "--verbose", is_flag=True, help="Show each finding too, and what became of it.")
+quiet = click.option("-q", "--quiet", is_flag=True, help="Print problems only.")
+verbose = click.option("-v", "--verbose", is_flag=True, help="Also show each finding and what became of it.")
 _model = click.option("-m", "--model", metavar="MODEL", help="The model for all three jobs: any LiteLLM name.")
 _set = click.option(
-    "-s", "--set", "pairs", multiple=True, metavar="NAME=VALUE", help="Any setting, for this time. Can be repeated."
+    "-s", "--set", "pairs", multiple=True, metavar="NAME=VALUE", help="Override a setting once. Can be repeated."
 )
 
 

@@ -20,9 +20,9 @@ from dream.workspace.workspace import Workspace
 def command(directory: Path | None, named: Path | None, as_json: bool) -> None:
     """Make a workspace, or adopt nanobot's, and its first commit.
 
-    DIR is made if it is not there; without it the place is DREAM_WORKSPACE, else ~/.dream/workspace.
-    Files that are there stay as they are. Where DIR lies in another git repository, dream keeps its own git directory
-    under .dream/ and leaves the other one alone.
+    DIR is created if it does not exist; the default is DREAM_WORKSPACE, else ~/.dream/workspace.
+    Existing files stay as they are. If DIR lies in another git repository, dream keeps its own git directory under
+    .dream/ and leaves the other one alone.
 
     \b
     Examples:
@@ -33,7 +33,7 @@ def command(directory: Path | None, named: Path | None, as_json: bool) -> None:
     place = directory or named or Workspace.default(os.environ)
     workspace = Workspace.create(place, now=group.now(), report=lambda told: output.problem(str(told)))
     if not workspace.is_trusted and (reached := reaching(workspace.root, environ={})):
-        output.problem(f"What lay there already of {', '.join(reached)} counts once you have accepted it: dream trust")
+        output.problem(f"The existing {', '.join(reached)} counts once you accept it: dream trust")
     if as_json:
         output.emit({"workspace": str(workspace.root), "commit": workspace.git.head()})
         return

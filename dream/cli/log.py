@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from dream.versions.log import Change, Shown
     from dream.workspace.workspace import Workspace
 
-SHORT = 10  # characters of a sha: unique far beyond 10,000 changes
 COLOURS = {"dream": None, "hand": "cyan", "restore": "yellow", "init": None}
 
 
@@ -27,9 +26,9 @@ COLOURS = {"dream": None, "hand": "cyan", "restore": "yellow", "init": None}
 def command(sha: str | None, limit: int | None, directory: Path | None, as_json: bool) -> None:
     """List the changes of memory, newest first, or show one.
 
-    With SHA: that change, its findings and what became of each, its bill and its diff. A SHA is at least 4 characters,
-    or HEAD, the newest change, or HEAD~2, the second before it.
-    `hand` is what a person edited, `dream` what a dream did, `restore` what was taken back.
+    With SHA: that change, its findings and what became of each, its bill and its diff. A SHA has at least 4 characters,
+    or is HEAD for the newest change, or HEAD~2 for the second before it.
+    `hand` marks what a person edited, `dream` what a dream did, `restore` what was undone.
     Nothing is ever asked and no pager is opened.
 
     \b
@@ -69,7 +68,7 @@ def listed(workspace: Workspace, limit: int | None = None, *, as_json: bool) -> 
 def _line(change: Change) -> None:
     at = change.time.astimezone()
     cost = f"  [{show.price(change.usage)}]" if change.usage and change.usage.calls else ""
-    line = f"{change.sha[:SHORT]}  {at:%Y-%m-%d %H:%M}  {change.subject}{cost}"
+    line = f"{show.short(change.sha)}  {at:%Y-%m-%d %H:%M}  {change.subject}{cost}"
     output.say(line, colour=COLOURS[change.kind], fold=True)
 
 

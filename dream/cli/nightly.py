@@ -22,9 +22,9 @@ from dream.settings import REACHING
 def command(quiet: bool, model: str | None, pairs: tuple[str, ...], directory: Path | None, as_json: bool) -> int:
     """Consolidate the configured sources, then dream: what cron calls.
 
-    Reads what the `sources` of dream.toml have that was quiet for `idle_hours`, dreams until nothing is left or
-    `max_minutes` are over, and prints one line. What is left waits for the next night; after a failure the next night
-    tries again. Afterwards the `on_change` or `on_failure` command of the settings is run, with the outcome as JSON on
+    Reads the transcripts of the configured `sources` that have been quiet for `idle_hours`, dreams until nothing is
+    left or `max_minutes` have passed, and prints one line. The next night continues with what is left, and retries
+    what failed. At the end the `on_change` or `on_failure` command from the settings runs, with the outcome as JSON on
     its standard input.
 
     \b

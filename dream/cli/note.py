@@ -20,7 +20,7 @@ def command(words: tuple[str, ...], directory: Path | None, as_json: bool) -> No
     """Put a fact into history now.
 
     The next dream weighs it like everything else that was said, and writes it where it belongs.
-    TEXT `-`, or none behind a pipe, reads standard input.
+    With `-` as TEXT, or without TEXT in a pipe, standard input is read.
 
     \b
     Examples:

@@ -152,12 +152,12 @@ def sentence(words: str) -> str:
 
 
 def colours(stream: TextIO) -> bool:
-    """Tell whether `stream` is a terminal that wants colours (https://no-color.org)."""
+    """Return whether `stream` is a terminal that wants colours (https://no-color.org)."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def watched() -> bool:
-    """Tell whether a person sees what is printed, on a terminal."""
+    """Return whether a person sees what is printed, on a terminal."""
     return sys.stdout.isatty()
 
 
@@ -231,7 +231,7 @@ def _attempt(stream: TextIO, deed: Callable[[], object]) -> None:
 
         _silence(stream)
         _LOST.append(error)
-        problem(f"What was to be printed could not be written ({reason(error)}); what was done stays done.")
+        problem(f"The output could not be written ({reason(error)}); the work itself is done.")
 
 
 def _nowhere() -> TextIO:

@@ -13,16 +13,14 @@ from dream.cli import log as listing
 from dream.cli.group import DreamCommand
 from dream.errors import UsageError
 
-SHORT = 10
-
 
 @click.command("restore", cls=DreamCommand)
 @click.argument("sha", required=False, shell_complete=group.shas)
-@click.option("--only", is_flag=True, help="Take back that one change and keep all later ones.")
+@click.option("--only", is_flag=True, help="Undo that one change and keep all later ones.")
 @click.option("--at", is_flag=True, help="Restore to exactly that commit instead of just before it.")
-@click.option("--forget", is_flag=True, help="Remember what is taken out, so that no later dream writes it again.")
+@click.option("--forget", is_flag=True, help="Remember what is removed, so that no later dream writes it again.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would be undone; change nothing.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @group.workspace
 @group.as_json
 def command(
@@ -37,9 +35,9 @@ def command(
 ) -> int | None:
     """Put memory back as it was just before a change.
 
-    The result is a new commit, so it can be taken back the same way. The cursor goes back with the files: those entries
-    are dreamt again. What you typed yourself and did not commit is committed first and stays. On a terminal the diff is
-    shown and you are asked; without one nothing is asked, and what was done is said together with how to undo it.
+    The result is a new commit, so it can be undone the same way. The cursor goes back with the files: those entries are
+    dreamt again. Your own uncommitted edits are committed first and stay. On a terminal the diff is shown and you are
+    asked; without one nothing is asked, and the command reports what it did and how to undo it.
     Without SHA the changes are listed, newest first.
 
     \b
@@ -99,31 +97,31 @@ def _shape(done: Restored, *, dry_run: bool) -> dict[str, object]:
 
 
 def _preview(preview: Restored) -> None:
-    output.say(f"{preview.change.sha[:SHORT]}  {preview.change.subject}", bold=True)
+    output.say(f"{show.short(preview.change.sha)}  {preview.change.subject}", bold=True)
     if not preview.diff.text:
         output.say(preview.reason or "Nothing would change.")
         return
     output.say("Restoring would change:")
     show.diff(preview.diff.text)
     for change in preview.kept:
-        output.say(f"Stays: {change.sha[:SHORT]}  {change.subject}", colour="cyan")
+        output.say(f"Kept: {show.short(change.sha)}  {change.subject}", colour="cyan")
     for fact in preview.forgotten:
         output.say(f"Never again: {fact.text}", colour="yellow")
 
 
 def _done(done: Restored) -> None:
     if done.hand:
-        output.say(f"Committed first, as yours: {done.hand[:SHORT]}")
+        output.say(f"Your own edits were committed first: {show.short(done.hand)}")
     if done.sha is None:
         output.say(done.reason or "Nothing had to change.")
         return
     changed = show.changed(done.diff.files)
     where = {"before": "as it was just before", "only": "without", "at": "as it was at"}[done.mode]
-    output.say(f"Memory is {where} {done.change.sha[:SHORT]}: {changed or 'the cursor only'}.", bold=True)
+    output.say(f"Memory is {where} {show.short(done.change.sha)}: {changed or 'the cursor only'}.", bold=True)
     for fact in done.forgotten:
         output.say(f"Never again: {fact.text}", colour="yellow")
     for path in done.held:
         output.problem(f"{path} was saved at this moment and stays as you saved it.")
-    output.say(f"The restore is {done.sha[:SHORT]}. To take it back: dream restore {done.sha[:SHORT]}")
+    output.say(f"The restore is {show.short(done.sha)}. To take it back: dream restore {show.short(done.sha)}")
     if done.mode == "before" and done.change.kind == "dream" and not done.forgotten:
         output.say("The next dream reads those entries again, and may find the same; --forget keeps it out.", fold=True)

@@ -30,7 +30,7 @@ class _Number(click.types.StringParamType):
         if str(value) == "all":
             return "all"
         if not whole.isdecimal() or (dot and not place.isdecimal()):
-            self.fail(f"{value!r} is no number from `dream review`, nor `all`.", param, ctx)
+            self.fail(f"{value!r} is neither a number from `dream review` nor `all`.", param, ctx)
         return (int(whole), int(place)) if dot else int(whole)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -50,15 +50,15 @@ _all = click.option("--all", "everything", is_flag=True, help="All that is held.
 def command(ctx: click.Context, directory: Path | None, as_json: bool) -> None:
     """Show what is held for review, and accept or reject it.
 
-    A guard holds an edit rather than drop it: it would change a line that you wrote, take out too much of a file, or
-    the settings say `review = "hold"`. Accepting applies exactly that edit in a commit of its own; rejecting remembers
-    the fact, so that no later dream proposes it again.
+    A guard holds an edit rather than drop it, because it would change a line that you wrote or remove too much of a
+    file, or because of the setting `review = "hold"`. Accepting applies exactly that edit in a commit of its own;
+    rejecting remembers the fact, so that no later dream proposes it again.
 
     \b
     Examples:
       dream review
       dream review accept 2 3
-      dream review accept 4.2        the second finding of edit 4; the others go on waiting
+      dream review accept 4.2        the second finding of edit 4; the others stay held
       dream review reject 1
       dream review accept all
     """
@@ -118,7 +118,7 @@ def reject(numbers: tuple[Number | str, ...], everything: bool, directory: Path 
 def _chosen(workspace: Workspace, numbers: tuple[Number | str, ...], *, everything: bool) -> list[Number]:
     everything, named = everything or "all" in numbers, [one for one in numbers if not isinstance(one, str)]
     if everything == bool(named):
-        raise UsageError("Say which: their numbers from `dream review`, or all.")
+        raise UsageError("Give their numbers from `dream review`, or all.")
     return [one.id for one in workspace.pending()] if everything else named
 
 
@@ -139,10 +139,10 @@ def _show(one: Proposal) -> None:
 
 def _said(workspace: Workspace, one: Proposal) -> None:
     """Show what was said that a held edit rests on, where and when."""
-    from dream.actions.why import sources
+    from dream.actions.why import evidence
 
-    for source in sources(workspace, one.entries[:SHOWN], one.new_text or one.old_text) if one.file else ():
-        show.source(source)
+    for found in evidence(workspace, one.entries[:SHOWN], one.new_text or one.old_text) if one.file else ():
+        show.evidence(found)
 
 
 def _line(number: str, line: str) -> None:
@@ -160,9 +160,9 @@ def _tell(done: Decided, word: str, *, as_json: bool) -> None:
         )
         return
     if done.done:
-        commit = f" in {done.sha[:10]}" if done.sha else ""
+        commit = f" in {show.short(done.sha)}" if done.sha else ""
         output.say(f"{word}: {', '.join(str(one.id) for one in done.done)}{commit}.")
     elif not done.misfits:
         output.say("Nothing is held for review.")
     for one, reason in done.misfits:
-        output.problem(f"{one.id} no longer fits and goes on waiting: {reason}.")
+        output.problem(f"{one.id} no longer fits and stays held: {reason}.")

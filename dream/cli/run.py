@@ -34,9 +34,9 @@ def command(
 ) -> int:
     """Dream until nothing is left: distil new history into the memory files.
 
-    Each dream takes the oldest entries that were not dreamt yet, and ends in one git commit of SOUL.md, USER.md,
+    Each dream takes the oldest entries that have not been dreamt yet. It ends in one git commit of SOUL.md, USER.md,
     memory/MEMORY.md and the cursor, or changes nothing. `dream log` shows what it did, `dream restore` takes it back.
-    Exits 3 when something is held for review, 4 when another run holds the workspace.
+    Exits with 3 when something is held for review, and with 4 when another run holds the workspace.
 
     \b
     Examples:

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 def command(schedule: str | None, model: str | None, pairs: tuple[str, ...], directory: Path | None) -> None:
     """Stay and dream on a cron schedule.
 
-    A night that the machine slept through is made up for when it wakes or the command is started again, and no night is
-    had twice. The schedule is a crontab's, in the zone of the setting `timezone`. With `early_tokens` it also dreams
-    when the backlog passes that size. SIGTERM and Ctrl-C let a dream under way finish; SIGHUP reads the settings anew.
+    A night that the machine slept through runs as soon as it wakes or the command is started again, and no night runs
+    twice. The schedule is a crontab expression in the time zone of the `timezone` setting. With `early_tokens` it also
+    dreams when the backlog exceeds that size. SIGTERM and Ctrl-C let the current dream finish; SIGHUP reloads the
+    settings.
 
     \b
     Examples:

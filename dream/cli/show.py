@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dream.cli import output
 
 if TYPE_CHECKING:
-    from dream.actions.why import Source
+    from dream.actions.why import Evidence
     from dream.models import BatchReport, ConsolidateReport, Diagnostic, LineCount, Outcome, RunReport, Usage
     from dream.nights.nightly import NightReport
     from dream.rehearsal import Estimate
@@ -34,6 +34,11 @@ def counted(number: int, what: str) -> str:
         return f"1 {what}"
     plural = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
     return f"{number:,} {plural}"
+
+
+def short(sha: str) -> str:
+    """Return as much of a sha as is unique far beyond 10,000 changes."""
+    return sha[:10]
 
 
 def span(entries: tuple[int, int]) -> str:
@@ -223,7 +228,7 @@ def night(report: NightReport, *, quiet: bool = False) -> None:
         output.say(night_line(report), fold=True)
 
 
-def source(said: Source) -> None:
+def evidence(said: Evidence) -> None:
     """Show what was said first, then where: the positions of the messages stand in `--json`."""
     for row in said.said:
         output.say(f"    {row}", fold=True)

@@ -159,9 +159,9 @@ def add(names: tuple[str, ...], directory: Path | None, as_json: bool) -> None:
         done.append({"source": name, "added": added, "files": files})
         if not as_json:
             there = show.counted(files, "file")
-            output.say(f"Added {name}: {there} at present." if added else f"{name} is a source already.")
+            output.say(f"Added {name}: {there} so far." if added else f"{name} is already a source.")
         if needs := listing.needs(name):
-            output.problem(f"{name} cannot be read yet and will be passed over; it needs {needs}.")
+            output.problem(f"{name} is skipped for now: reading it needs {needs}.")
     _told(done, as_json)
 
 
@@ -170,7 +170,7 @@ def add(names: tuple[str, ...], directory: Path | None, as_json: bool) -> None:
 @group.workspace
 @group.as_json
 def remove(names: tuple[str, ...], directory: Path | None, as_json: bool) -> None:
-    """Read it no longer; what is in history stays.
+    """Stop reading it; what is in history stays.
 
     \b
     Example:
@@ -182,7 +182,7 @@ def remove(names: tuple[str, ...], directory: Path | None, as_json: bool) -> Non
         removed = remove_source(workspace.root, name)
         done.append({"source": name, "removed": removed})
         if not as_json:
-            output.say(f"Removed {name}." if removed else f"{name} is no source.")
+            output.say(f"Removed {name}." if removed else f"{name} is not a source.")
     _told(done, as_json)
 
 
@@ -207,7 +207,7 @@ def _told(done: list[dict[str, object]], as_json: bool) -> None:
     if as_json:
         output.emit(done)
     if os.environ.get("DREAM_SOURCES"):
-        output.problem("DREAM_SOURCES is set in the environment and goes before dream.toml.")
+        output.problem("DREAM_SOURCES is set in the environment and overrides dream.toml.")
 
 
 def _show(found: list[FoundSource]) -> None:

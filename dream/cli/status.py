@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 @group.workspace
 @group.as_json
 def command(check: bool, directory: Path | None, as_json: bool) -> int | None:
-    """Tell whether it works: backlog, sizes, spending, last runs, next run.
+    """Show whether it works: backlog, sizes, spending, last runs, next run.
 
-    Calls no model and changes nothing. The first line says whether all is well.
+    Calls no model and changes nothing. The first line says whether everything works.
 
     \b
     Examples:

@@ -39,10 +39,10 @@ _SECRET = ("api_key",)
 def command(yes: bool, directory: Path | None, as_json: bool) -> None:
     """Show what an untrusted workspace's settings would do, and accept it.
 
-    A workspace that you make or adopt is trusted on this machine. In any other, a clone or a copy, what its own files
-    would send, start or read beyond it does not count until you accept it here: dream.toml's models, addresses,
-    sources and commands, and the files in prompts/. From then on what stands there counts, later changes too.
-    Without a terminal, and without --yes, nothing is accepted.
+    A workspace that you make or adopt is trusted on this machine. In any other, such as a clone or a copy, settings
+    that would send, start or read anything beyond it are ignored until you accept them here: the models, addresses,
+    sources and commands in dream.toml, and the files in prompts/. From then on they count, later changes too.
+    Without a terminal and without --yes, nothing is accepted.
 
     \b
     Examples:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from dream.actions.why import Reason
     from dream.workspace.workspace import Workspace
 
-SHORT = 10
 HAND = {"hand": "written by hand", "init": "stood there when dream began", "restore": "brought back"}
 
 
@@ -24,10 +23,10 @@ HAND = {"hand": "written by hand", "init": "stood there when dream began", "rest
 @group.workspace
 @group.as_json
 def command(words: tuple[str, ...], directory: Path | None, as_json: bool) -> None:
-    """Tell where a line of memory comes from: the changes that wrote it, and what was said.
+    """Show where a line of memory comes from: the changes that wrote it, and what was said.
 
-    TEXT is a part of the line, or some of its words. Its earlier forms are followed too, oldest last, down to the
-    entries of history, their sessions and the positions of the messages.
+    TEXT is part of the line, or some of its words. Earlier forms of the line are traced too, oldest last, back to the
+    history entries, their sessions and the positions of the messages.
 
     \b
     Examples:
@@ -38,7 +37,7 @@ def command(words: tuple[str, ...], directory: Path | None, as_json: bool) -> No
 
     text = " ".join(words).strip()
     if not text:
-        raise UsageError("Give a part of the line that you ask about: dream why Lisbon.")
+        raise UsageError("Give part of the line that you ask about: dream why Lisbon.")
     workspace = group.open_workspace(directory)
     found = why(workspace, text)
     if as_json:
@@ -56,11 +55,11 @@ def _tell(one: Reason) -> None:
     output.say(f"{one.origin.file}: {one.origin.line.strip().removeprefix('- ')}", bold=True, fold=True)
     for change in one.changes:
         what = HAND.get(change.kind, change.subject)
-        output.say(f"  {change.sha[:SHORT]}  {change.time.astimezone():%Y-%m-%d %H:%M}  {what}", fold=True)
+        output.say(f"  {show.short(change.sha)}  {change.time.astimezone():%Y-%m-%d %H:%M}  {what}", fold=True)
     if not one.changes:
-        output.say("  It was typed since the last change, and is not in a commit yet.")
-    for source in one.sources:
-        show.source(source)
+        output.say("  It was typed after the last change and is not committed yet.")
+    for evidence in one.evidence:
+        show.evidence(evidence)
 
 
 def _absent(workspace: Workspace, text: str) -> None:
@@ -69,4 +68,4 @@ def _absent(workspace: Workspace, text: str) -> None:
 
     output.say("No line of memory says that.")
     for entry in waiting(workspace, text):
-        output.say(f"Entry {entry.cursor} does; it has not been dreamt yet.")
+        output.say(f"Entry {entry.cursor} says it, but has not been dreamt yet.")

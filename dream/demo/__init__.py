@@ -27,7 +27,7 @@ SETTINGS = Settings(model="embedded", timezone="UTC")
 
 
 @dataclass(frozen=True, slots=True)
-class Night:
+class DemoNight:
     """One night of the demo."""
 
     at: datetime = field(metadata=named("time"))
@@ -43,7 +43,7 @@ class Played:
     sessions: int
     messages: int
     tokens: int
-    nights: tuple[Night, ...]
+    nights: tuple[DemoNight, ...]
     files: dict[MemoryFile, str]
     diff: str
 
@@ -67,9 +67,9 @@ def play(directory: Path, watch: Progress | None = None) -> Played:
     )
 
 
-def _night(workspace: Workspace, at: datetime, names: tuple[str, ...], watch: Progress | None) -> Night:
+def _night(workspace: Workspace, at: datetime, names: tuple[str, ...], watch: Progress | None) -> DemoNight:
     read = pipeline.consolidate(workspace, _paths(names), settings=SETTINGS, now=at, progress=watch)
-    return Night(at, read, pipeline.run(workspace, settings=SETTINGS, now=at, progress=watch))
+    return DemoNight(at, read, pipeline.run(workspace, settings=SETTINGS, now=at, progress=watch))
 
 
 def _paths(names: tuple[str, ...]) -> list[Path]:

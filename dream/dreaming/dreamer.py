@@ -268,7 +268,9 @@ class Dreamer:
         write(private, noted)
         if noted.size and noted.size < len(batch):
             return None
-        lone = len(batch) == 1 and (noted.failures >= limit or (noted.size == 1 and self._model_works(batch, found)))
+        lone = len(batch) == 1 and (
+            noted.failures >= limit or (noted.size == 1 and (self._answered or self._read_next(batch, found)))
+        )
         if not lone:
             raise error
         last = self._numbers.last(found.pending)
@@ -277,10 +279,8 @@ class Dreamer:
         self._cursor = batch[-1].cursor
         return replace(report, set_aside=True)
 
-    def _model_works(self, batch: Sequence[Entry], found: Found) -> bool:
-        """Tell whether the fault is the entry's: the model can read others, in this run or the next entry."""
-        if self._answered:
-            return True
+    def _read_next(self, batch: Sequence[Entry], found: Found) -> bool:
+        """Ask the model to analyse the entry after `batch`; return whether it could, so that `batch` is at fault."""
         following = list(islice(self._workspace.history.after(batch[-1].cursor), 1))
         try:
             return bool(following) and self._analyse(following, found) is not None

@@ -118,7 +118,7 @@ class Server:
             return
         except DreamError as error:
             self._had(now)
-            self._tell(f"The night failed, the next one tries again: {error}")
+            self._tell(f"The night failed and will be retried: {error}")
             return
         except Exception:  # a bug: it is seen once a night, and not at every look
             self._had(now)
@@ -165,7 +165,7 @@ class Server:
         return True
 
     def _answer_due(self, now: datetime) -> bool:
-        """Tell whether it is time to ask for the answers of a batch that is with the provider."""
+        """Return whether it is time to ask for the answers of a batch that is with the provider."""
         if not self._settings.batch or (self._asked is not None and now - self._asked < BATCH_PAUSE):
             return False
         from dream.workspace.batches import Batches
@@ -188,7 +188,7 @@ class Server:
         except DreamError as error:
             self._tell(f"The settings stay as they were: {error}")
             return False
-        self._tell("The settings were read anew.")
+        self._tell("The settings were reloaded.")
         self._announce()
         return True
 

@@ -268,9 +268,9 @@ def install(kind: Kind, wanted: Job) -> list[str]:
         before = _crontab()
         after = with_line(before, wanted)
         if after == before:
-            return ["Your crontab has this line already."]
+            return ["Your crontab already has this line."]
         _set_crontab(after)
-        return ["Your crontab has one more line." if wanted.mark not in before else "The line in your crontab is new."]
+        return ["Added a line to your crontab." if wanted.mark not in before else "Replaced the line in your crontab."]
     files = timer_files(kind, wanted)
     for path, text in files.items():
         with explained("made", path.parent):
@@ -287,7 +287,7 @@ def remove(kind: Kind, wanted: Job) -> list[str]:
         if after == before:
             return ["Your crontab has no line for this workspace."]
         _set_crontab(after)
-        return ["The line is gone from your crontab."]
+        return ["Removed the line from your crontab."]
     paths = [path for path in timer_paths(kind, wanted) if path.exists()]
     if not paths:
         return [f"Nothing is installed in {kind} for this workspace."]

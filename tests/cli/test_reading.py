@@ -124,8 +124,8 @@ def test_a_format_without_its_reader_is_told_when_it_is_added_and_read_when_it_i
     needs = "agent-trajectory`"
 
     added = dream("sources", "add", "droid", "-w", fresh)
-    assert (added.status, added.out) == (0, "Added droid: 2 files at present.\n")
-    assert "droid cannot be read yet" in added.err
+    assert (added.status, added.out) == (0, "Added droid: 2 files so far.\n")
+    assert "droid is skipped for now" in added.err
     assert needs in added.err
     assert str(sys.executable) in added.err  # the command reaches this installation
     write(Path.home() / "chat.json", chat("I moved to Oslo."))

@@ -136,7 +136,7 @@ def test_a_dry_run_changes_nothing_and_nothing_is_forgotten_unasked(told: Path) 
     assert "memory/history.jsonl: 2 times" in shown.out
     refused = dream(told, "forget", SECRET)
     assert refused.status == 2
-    assert "can't be taken back" in refused.err
+    assert "can't be undone" in refused.err
     assert {path: path.read_bytes() for path in before if path.exists()} == before
 
 
@@ -145,8 +145,8 @@ def test_a_dry_run_changes_nothing_and_nothing_is_forgotten_unasked(told: Path) 
     [
         ("abc", 2, "too short"),
         ("东", 2, "too short"),
-        ("东京", 0, "Nothing of dream"),
-        ("no such words", 0, "Nothing of dream"),
+        ("东京", 0, "No file or commit of dream"),
+        ("no such words", 0, "No file or commit of dream"),
     ],
 )
 def test_what_is_not_there_or_too_short_is_said(

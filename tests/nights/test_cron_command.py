@@ -56,7 +56,7 @@ def test_install_status_and_remove_by_crontab(workspace: Path, binaries: Path, h
     removed = cron(workspace, binaries, "remove")
 
     assert installed == f"{OTHERS}{shown}\n"
-    assert [first.out, again.out] == ["Your crontab has one more line.\n", "Your crontab has this line already.\n"]
+    assert [first.out, again.out] == ["Added a line to your crontab.\n", "Your crontab already has this line.\n"]
     assert status["scheduled"] == ["crontab"]
     assert status["next_run"] is not None
     assert removed.status == 0
@@ -142,6 +142,6 @@ def test_two_clocks_for_one_workspace_are_told_of(workspace: Path, binaries: Pat
     second = cron(workspace, binaries, "install", "systemd")
     status = dream("status", "--check", "-w", workspace, PATH=f"{binaries}:{os.environ['PATH']}")
 
-    assert "But crontab starts the nights too: `dream cron remove crontab` ends that." in second.out
+    assert "But crontab starts the nights too: `dream cron remove crontab` stops that." in second.out
     assert status.status == 1
     assert "systemd and crontab both start the nights" in status.out

@@ -53,18 +53,18 @@ def job(programs: Path, tmp_path: Path) -> Job:
 def test_our_line_comes_once_and_other_lines_stay_byte_for_byte(home: Path, job: Job) -> None:
     crontab = home / "crontab"
     crontab.write_text(OTHERS)
-    assert timers.install("crontab", job) == ["Your crontab has one more line."]
+    assert timers.install("crontab", job) == ["Added a line to your crontab."]
     first = crontab.read_text()
     assert first.startswith(OTHERS + "\n")
-    assert timers.install("crontab", job) == ["Your crontab has this line already."]
+    assert timers.install("crontab", job) == ["Your crontab already has this line."]
     assert (crontab.read_text(), (home / "writes").read_text()) == (first, "x\n")
     assert list(timers.installed(job)) == ["crontab"]
     crontab.write_text(first + "9 9 * * * true\n")
     later = timers.job(job.workspace, parse("30 4 * * *"), os.environ)
-    assert timers.install("crontab", later) == ["The line in your crontab is new."]
+    assert timers.install("crontab", later) == ["Replaced the line in your crontab."]
     lines = crontab.read_text().splitlines()
     assert [line.split()[0] for line in lines[-2:]] == ["30", "9"]
-    assert timers.remove("crontab", job) == ["The line is gone from your crontab."]
+    assert timers.remove("crontab", job) == ["Removed the line from your crontab."]
     assert crontab.read_text() == OTHERS + "\n9 9 * * * true\n"
     assert timers.remove("crontab", job) == ["Your crontab has no line for this workspace."]
 

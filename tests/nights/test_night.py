@@ -159,7 +159,7 @@ def test_a_night_that_was_long_due_is_a_problem_where_one_is_scheduled(workspace
     settings = Settings(timezone="UTC")
     assert status.read(workspace, settings, NOW, {}).problems == ()
     (problem,) = status.read(workspace, settings, NOW, {"crontab": (parse(settings.schedule), None)}).problems
-    assert "the night of 2026-11-20 03:00 was not had; the last was 2026-11-18 03:00" in problem
+    assert "the night of 2026-11-20 03:00 was missed; the last one was 2026-11-18 03:00" in problem
 
 
 def test_two_nights_at_once_are_one(workspace: Workspace, tmp_path: Path) -> None:

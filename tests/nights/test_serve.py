@@ -96,7 +96,7 @@ def test_a_hang_up_reads_the_settings_anew_and_a_mistake_in_them_changes_nothing
         process.send_signal(signal.SIGHUP)
         wrong = process.stdout.readline()
 
-    assert anew[0][19:] == "  The settings were read anew.\n"
+    assert anew[0][19:] == "  The settings were reloaded.\n"
     assert " 05:15 " in anew[1]
     assert "stay as they were" in wrong
     assert "nonsense" in wrong

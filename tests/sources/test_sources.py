@@ -117,7 +117,7 @@ def test_the_agents_of_this_machine_are_listed_with_what_is_new(workspace: Works
     assert (found["source"], found["configured"], found["files"], found["new"]) == ("claude-code", False, 2, 2)
     assert found["bytes"] > 0
     added = dream("sources", "add", "claude-code", "-w", workspace.root)
-    assert (added.status, added.out) == (0, "Added claude-code: 2 files at present.\n")
+    assert (added.status, added.out) == (0, "Added claude-code: 2 files so far.\n")
     assert dream("consolidate", "-w", workspace.root).status == 0
     listed = dream("sources", "--json", "-w", workspace.root).json
     assert [(one["configured"], one["sessions"], one["new"]) for one in listed] == [(True, 2, 0)]

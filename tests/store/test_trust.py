@@ -168,7 +168,7 @@ def test_init_accepts_a_workspace_of_others_only_where_nothing_of_it_reaches_out
     shutil.copytree(shared, tmp_path / "plain")
     assert Workspace.create(tmp_path / "plain").is_trusted
     _takes(shared, provider)
-    assert "model, api_base counts once you have accepted it: dream trust" in dream("init", shared).err
+    assert "model, api_base counts once you accept it: dream trust" in dream("init", shared).err
     assert not Workspace.open(shared).is_trusted
 
 
