@@ -22,7 +22,7 @@ import orjson
 from dream.errors import UnknownRevision, UsageError
 from dream.history.repair import Sealing
 from dream.recall import index as recall
-from dream.versions import handedits, rewrite, transaction
+from dream.versions import rewrite, transaction
 from dream.versions.diff import strays
 from dream.versions.rewrite import SHORTEST, Names, Needle, is_long_enough, renamed
 from dream.versions.tracked import changed, is_memory
@@ -244,7 +244,6 @@ def _rewrite_history(workspace: Workspace, needle: Needle, now: datetime) -> Non
 
 def _rewrite_files(workspace: Workspace, needle: Needle) -> None:
     """Scrub what isn't memory; a person's files change with the versions. A cache is made anew by who needs it."""
-    (workspace.private / handedits.AUTHORS).unlink(missing_ok=True)
     recall.remove(workspace.private)
     for name, path in _ours(workspace):
         if not is_memory(name):

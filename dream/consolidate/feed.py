@@ -18,8 +18,7 @@ import orjson
 from dream import transcripts
 from dream.consolidate.flight import Talk
 from dream.consolidate.identity import Since
-from dream.door import contents
-from dream.errors import NoTranscript, ReaderMissing, TranscriptError, WorkspaceError
+from dream.errors import NoTranscript, ReaderMissing, TranscriptError
 from dream.history.history import History
 from dream.models import Diagnostic, LeftOut, Message, Progress, Report, Step
 from dream.settings import Settings
@@ -28,18 +27,17 @@ from dream.transcripts.formats import FormatChanged
 from dream.transcripts.source import Pair
 from dream.transcripts.turns import Carried
 from dream.workspace import listing
-from dream.workspace.files import replace_file
+from dream.workspace.index import Index
 from dream.workspace.listing import File, Unread, bare
 from dream.workspace.seen import Seen
 
-# Where reading a transcript that only grows can go on: one small file for each, in `.dream/bookmarks/`.
+# Where reading a transcript that only grows can go on: a bookmark for each file, in the index.
 #
 # A bookmark holds for a file that still begins with the bytes that it was made of. Those are known by windows spread
 # over all of them, which is all of a smaller file; so what is not noticed is a row in the middle of a larger one that
 # was overwritten in place, at the same length, while the file grew. It is a cache: without it a file is read whole.
 
 
-FOLDER = "bookmarks"
 LEAST = 1 << 16  # bytes; a smaller file is read as fast as a bookmark
 WINDOW = 1 << 12  # bytes
 WINDOWS = 32
@@ -60,38 +58,37 @@ class Bookmark:
 
 
 class Bookmarks:
-    """The bookmarks in `private`; those that were made under other `terms` (settings, version) don't count."""
+    """The bookmarks in `index`; those that were made under other `terms` (settings, version) don't count."""
 
-    def __init__(self, private: Path, terms: str) -> None:
-        self._folder = private / FOLDER
+    def __init__(self, index: Index, terms: str) -> None:
+        self._index = index
         self._terms = terms
 
     def of(self, name: str) -> Bookmark | None:
         """Return the bookmark of the file `name`; None where there is none, or the file begins with other bytes."""
-        with suppress(OSError, ValueError, TypeError, KeyError):
-            head, _, state = contents(self._path(name)).partition(b"\n")
-            row = orjson.loads(head)
-            if row["terms"] == self._terms and row["name"] == name and row["witness"] == _witness(name, row["offset"]):
-                ends = {key: (int(position), str(prefix)) for key, (position, prefix) in row["ends"].items()}
-                return Bookmark(row["offset"], ends, state)
+        query = "select head, state from bookmark where file = ?"
+        for head, state in self._index.rows(query, os.fsencode(name)) or ():
+            with suppress(OSError, ValueError, TypeError, KeyError):
+                row = orjson.loads(head)
+                if row["terms"] == self._terms and row["witness"] == _witness(name, row["offset"]):
+                    ends = {key: (int(position), str(prefix)) for key, (position, prefix) in row["ends"].items()}
+                    return Bookmark(row["offset"], ends, state)
         return None
 
     def put(self, name: str, bookmark: Bookmark) -> None:
         """Keep a bookmark of a file that nobody has changed since it was read."""
         if bookmark.offset < LEAST:
             return
-        with suppress(OSError, TypeError, WorkspaceError):  # TypeError: a name that is not UTF-8
-            row = {"name": name, "terms": self._terms, "offset": bookmark.offset}
-            row |= {"witness": _witness(name, bookmark.offset), "ends": bookmark.ends}
-            replace_file(self._path(name), orjson.dumps(row) + b"\n" + bookmark.state, durable=False)
+        with suppress(OSError, ValueError):
+            witness = _witness(name, bookmark.offset)
+            head = {"terms": self._terms, "offset": bookmark.offset, "witness": witness, "ends": bookmark.ends}
+            row = os.fsencode(name), orjson.dumps(head), bookmark.state
+            self._index.change(lambda db: db.execute("insert or replace into bookmark values (?, ?, ?)", row))
 
-    def forget(self, name: str) -> None:
-        """Take the bookmark of a file away."""
-        with suppress(OSError):
-            self._path(name).unlink()
-
-    def _path(self, name: str) -> Path:
-        return self._folder / blake2b(os.fsencode(name), digest_size=12).hexdigest()
+    def forget(self, names: Iterable[str]) -> None:
+        """Take the bookmarks of files away."""
+        if rows := [(os.fsencode(name),) for name in names]:
+            self._index.change(lambda db: db.executemany("delete from bookmark where file = ?", rows))
 
 
 def _at_once(name: str, flags: int) -> int:
@@ -156,7 +153,7 @@ class Feed:
         self._history, self._settings, self._form, self.report = history, settings, form, report
         self._clock, self.progress = clock, progress
         self._seen = Seen(history, listing.terms(settings, form))
-        self._bookmarks = Bookmarks(history.private, f"{listing.terms(settings, form)} {settings.tool_result_chars}")
+        self._bookmarks = Bookmarks(history.index, f"{listing.terms(settings, form)} {settings.tool_result_chars}")
         self._listed: list[File] = []
         self._named: list[Path] = []
         self._left_out = LeftOut(hours=settings.idle_hours)
@@ -244,8 +241,7 @@ class Feed:
 
     def close(self) -> None:
         """Write what was noted, without the files that are gone."""
-        for gone in self._seen.save({file.name for file in self._listed}):
-            self._bookmarks.forget(gone)
+        self._bookmarks.forget(self._seen.save({file.name for file in self._listed}))
 
     def _note(self, reading: _Reading) -> None:
         """Note a file that is now in history as a whole, or in which there is nothing to read."""

@@ -18,13 +18,10 @@ from datetime import datetime, timedelta, tzinfo
 from itertools import chain
 from pathlib import Path
 
-import orjson
-
 from dream import prompts
 from dream.consolidate import cut, fidelity
 from dream.consolidate.cut import Item, ids, parts, span
 from dream.consolidate.prepare import prepare, safe, whole
-from dream.door import contents
 from dream.errors import AnswerUnusable, ModelError, ModelInaccessible, ModelUnavailable, PromptTooLong, SpendingLimit
 from dream.language.words import coverage
 from dream.llm.model import ChatMessage, Completion, Model
@@ -33,7 +30,7 @@ from dream.provenance import citing, user
 from dream.provenance.citing import without_citation
 from dream.provenance.user import QUOTE, by_others, by_user
 from dream.settings import EMBEDDED, Settings
-from dream.workspace.files import replace_file
+from dream.workspace.files import read_note, write_note
 
 CHUNK_TOKENS = 8_000  # of messages in one summary, where the window allows; from more, each is told in less detail
 LEAST_TOKENS = 256  # of messages in one call, however small the window
@@ -245,25 +242,18 @@ class Stuck:
     def again(self, session: str, position: int) -> bool:
         """Note that the message was stopped; tell whether it had been before."""
         with self._lock:
-            noted = self._read()
+            noted = read_note(self._path)
             if noted.get(session) == position:
                 return True
-            replace_file(self._path, orjson.dumps({**noted, session: position}), durable=False)
+            write_note(self._path, {**noted, session: position}, durable=False)
             return False
 
     def over(self, session: str) -> None:
         """Forget what was noted of the session: it has gone on."""
         with self._lock:
-            noted = self._read()
+            noted = read_note(self._path)
             if noted.pop(session, None) is not None:
-                replace_file(self._path, orjson.dumps(noted), durable=False)
-
-    def _read(self) -> dict[str, int]:
-        try:
-            noted = orjson.loads(contents(self._path))
-        except (OSError, ValueError):
-            return {}
-        return noted if isinstance(noted, dict) else {}
+                write_note(self._path, noted, durable=False)
 
 
 @dataclass(frozen=True, slots=True)

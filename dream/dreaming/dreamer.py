@@ -9,9 +9,6 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-import orjson
-
-from dream.door import contents
 from dream.dreaming import commit, phase1, phase2, proposals
 from dream.dreaming.commit import Found, Landing
 from dream.dreaming.draft import Draft
@@ -26,7 +23,7 @@ from dream.models import MEMORY_FILES, BatchReport, Entry, Finding, LineCount, P
 from dream.settings import Settings
 from dream.versions import transaction
 from dream.workspace import trace
-from dream.workspace.files import replace_file
+from dream.workspace.files import read_note, replace_file, write_note
 from dream.workspace.review_files import ProposalNumbers
 from dream.workspace.workspace import Workspace
 
@@ -71,15 +68,15 @@ class Attempts:
 def read(private: Path) -> Attempts:
     """Read the failures noted in `private`; none where the note is missing or damaged."""
     try:
-        noted = orjson.loads(contents(private / FILE_NAME))
+        noted = read_note(private / FILE_NAME)
         return Attempts(*(int(noted[name]) for name in ("first", "last", "failures", "size")))
-    except (OSError, ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError):
         return Attempts()
 
 
 def write(private: Path, attempts: Attempts) -> None:
     """Note the failures; they are a hint about effort, so losing them costs calls and nothing else."""
-    replace_file(private / FILE_NAME, orjson.dumps(asdict(attempts)))
+    write_note(private / FILE_NAME, asdict(attempts))
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,8 @@ from dream.workspace.index import Index
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-SAVE_AFTER = 1 << 20  # bytes counted before they are written down: an append shall not wait for the index
+SAVE_AFTER = 1 << 18  # bytes that a reader has counted, and nobody after it shall
+APPENDED = 1 << 20  # bytes after which one of many appends waits for the index
 SMALL = 1 << 16  # bytes of a log that is read faster than SQLite is imported
 
 Flaw = Callable[[str, int, int, str], None]  # (file, descriptor, offset, what is wrong there)
@@ -107,7 +108,7 @@ class Positions:
         sums.covered = size + len(data)
         sums.witness = data[-WITNESS:]
         sums.chain.stands_at(sums.highest, data[OWN].decode())
-        if sums.covered > self._saved + SAVE_AFTER:
+        if sums.covered > self._saved + APPENDED:
             self.save()
 
     def moved(self, name: str, end: int, part: Sums, *, inode: int, before: Listing | None, listing: Listing) -> None:

@@ -1,23 +1,21 @@
 """Which lines a person wrote: what their own commits added, by file.
 
-The answer is kept in .dream/authors.json with the commit it holds for, so that only newer commits are ever read.
+The answer is kept in the index with the commit it holds for, so that only newer commits are ever read.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-
-import orjson
+from collections.abc import Iterator
+from typing import Any
 
 from dream.versions.diff import PLAIN
 from dream.versions.log import kind_of
 from dream.versions.store import GitStore
 from dream.versions.tracked import is_memory
-from dream.workspace import files
+from dream.workspace.index import Index
 
-AUTHORS = "authors.json"
+AUTHORS = "authors"
 _HUNK = re.compile(rb"@@ -[0-9]+(?:,[0-9]+)? \+[0-9]+(?:,([0-9]+))? @@")
 # Commits that are not dream's own are a person's too: they may well use git in their workspace.
 _NOT_DREAMT = ("--extended-regexp", "--invert-grep", "--grep=^Dream-Kind: (dream|restore|init)$")
@@ -35,7 +33,8 @@ def person_lines(git: GitStore) -> dict[str, frozenset[str]]:
     adopted is.
     """
     head = git.head()
-    known, lines = _cached(git.private / AUTHORS)
+    index = Index(git.private)
+    known, lines = _known(index.document(AUTHORS))
     if head == known or head is None:
         return lines
     if known is not None and not git.is_ancestor(known, head):
@@ -44,7 +43,8 @@ def person_lines(git: GitStore) -> dict[str, frozenset[str]]:
         text = line.decode("utf-8", "replace").rstrip()
         if text:
             lines[path] = lines.get(path, frozenset()) | {text}
-    _keep(git.private / AUTHORS, head, lines)
+    kept = {name: sorted(texts) for name, texts in sorted(lines.items())}
+    index.keep(**{AUTHORS: {"head": head, "lines": kept}})
     return lines
 
 
@@ -72,14 +72,8 @@ def _plus_lines(patch: bytes) -> Iterator[tuple[str, bytes]]:
             remaining = int(found[1]) if found[1] is not None else 1
 
 
-def _cached(path: Path) -> tuple[str | None, dict[str, frozenset[str]]]:
+def _known(kept: Any) -> tuple[str | None, dict[str, frozenset[str]]]:
     try:
-        row = orjson.loads(files.read_bytes(path) or b"{}")
-        return row["head"], {name: frozenset(lines) for name, lines in row["lines"].items()}
-    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
+        return kept["head"], {name: frozenset(lines) for name, lines in kept["lines"].items()}
+    except (KeyError, TypeError, AttributeError):
         return None, {}
-
-
-def _keep(path: Path, head: str, lines: Mapping[str, frozenset[str]]) -> None:
-    row = {"head": head, "lines": {name: sorted(texts) for name, texts in sorted(lines.items())}}
-    files.replace_file(path, orjson.dumps(row), durable=False)

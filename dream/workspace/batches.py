@@ -8,6 +8,7 @@ dream is, history and the cursor alone say. An answer that nobody asks for any m
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,8 +17,8 @@ from typing import Any, Literal
 import orjson
 
 from dream.workspace import files
-from dream.workspace.files import explained
 from dream.workspace.lock import FileLock
+from dream.workspace.state import Records
 
 FILE_NAME, FOLDER = "batches.jsonl", "batches"
 KEPT = timedelta(days=7)  # after which answers that nobody asked for are deleted
@@ -54,7 +55,7 @@ class Batches:
     """The batches of one workspace. To be used by one process at a time: hold `lock`."""
 
     def __init__(self, private: Path) -> None:
-        self._path = private / FILE_NAME
+        self._records = Records(private / FILE_NAME)
         self._folder = private / FOLDER
         self.lock = FileLock(private / "batches.lock")
         self._batches: dict[str, Batch] = {}
@@ -64,11 +65,9 @@ class Batches:
     def read(self) -> None:
         """Read how the batches stand; lines that are torn or none of ours are passed over. Raises WorkspaceError."""
         self._batches, self._tags, self._answers = {}, {}, {}
-        for line in (files.read_bytes(self._path) or b"").splitlines():
-            try:
-                self._apply(orjson.loads(line))
-            except (ValueError, TypeError, KeyError):
-                continue
+        for row in self._records:
+            with suppress(ValueError, TypeError, KeyError):
+                self._apply(row)
 
     def open(self) -> list[Batch]:
         """List the batches that are not over."""
@@ -156,9 +155,8 @@ class Batches:
         return self._answers[batch.tag]
 
     def _note(self, row: dict[str, Any]) -> None:
-        """Add a line, on disk when this returns."""
-        with explained("written", self._path):
-            files.append(self._path, orjson.dumps(row))
+        """Add a record, on disk when this returns."""
+        self._records.add(row)
         self._apply(row)
 
     def _apply(self, row: dict[str, Any]) -> None:
@@ -177,16 +175,7 @@ class Batches:
             self._batches[tag] = replace(self._batches[tag], state=row["state"], id=row.get("id", ""))
 
     def _keep(self, kept: Iterable[Batch]) -> None:
-        """Write the file anew with the lines of these only."""
+        """Leave the records of these only."""
         tags = {batch.tag for batch in kept}
-        left = [line for line in (files.read_bytes(self._path) or b"").splitlines() if _tag(line) in tags]
-        files.replace_file(self._path, b"".join(line + b"\n" for line in left))
+        self._records.keep(lambda row: row.get("tag") in tags)
         self.read()
-
-
-def _tag(line: bytes) -> str | None:
-    try:
-        row = orjson.loads(line)
-    except ValueError:
-        return None
-    return row.get("tag") if isinstance(row, dict) else None

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from dream.door import contents, make_folder, open_file
 from dream.errors import DreamError, WorkspaceError
@@ -268,3 +270,19 @@ def append(path: Path, line: bytes, *, durable: bool = True) -> None:
             os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+# A note is one JSON object of little, replaced as a whole: what `.dream/` holds that can't be worked out again.
+
+
+def read_note(path: Path) -> dict[str, Any]:
+    """Return the note; {} where there is none that can be read."""
+    with suppress(OSError, ValueError):
+        note = json.loads(contents(path))
+        return note if isinstance(note, dict) else {}
+    return {}
+
+
+def write_note(path: Path, note: Mapping[str, Any], *, durable: bool = True) -> None:
+    """Write the note, on disk on return if `durable`; raises WorkspaceError."""
+    replace_file(path, json.dumps(note).encode(), durable=durable)

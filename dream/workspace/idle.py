@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from dream.door import check_folder, contents, open_file
 from dream.models import LeftOut
 from dream.settings import Settings
+from dream.workspace.files import read_note
 
 if TYPE_CHECKING:
     from dream.workspace.listing import File
@@ -79,10 +80,7 @@ def _notes_are_known(memory: Path, private: Path) -> bool:
     found = [entry for entry in os.scandir(memory) if entry.name.endswith(".md") and entry.name != "MEMORY.md"]
     if not found:
         return True
-    try:
-        seen = json.loads(contents(private / "notes.json"))
-    except FileNotFoundError:
-        seen = {}
+    seen = read_note(private / "notes.json")
     stats = {entry.name: entry.stat() for entry in found if entry.name == "HISTORY.md" or entry.name[0].isdigit()}
     return all(seen.get(name) == [one.st_size, one.st_mtime_ns] for name, one in stats.items())
 

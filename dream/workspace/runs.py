@@ -7,17 +7,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
+from itertools import chain
 from operator import add
 from pathlib import Path
 from typing import Any
 
-import orjson
-
-from dream.door import contents
 from dream.models import ConsolidateReport, RunReport, State, Usage, shape
-from dream.workspace import files
-from dream.workspace.files import explained, sync_directory
+from dream.workspace.files import explained, read_note, sync_directory, write_note
 from dream.workspace.lock import FileLock
+from dream.workspace.state import Records
 
 # The run record: one line per run in .dream/runs.jsonl, also of a run that did nothing, with its reason.
 
@@ -66,12 +64,11 @@ def record(private: Path, report: RunReport | ConsolidateReport, started: dateti
 def append(private: Path, record: RunRecord) -> None:
     """Add a record, on disk when this returns; raises WorkspaceError."""
     path = private / FILE_NAME
-    data = orjson.dumps(shape(record), option=orjson.OPT_APPEND_NEWLINE)
     with explained("written", path), FileLock(private / "runs.lock"):
-        if path.exists() and path.stat().st_size + len(data) > LARGEST:
+        if path.exists() and path.stat().st_size > LARGEST:
             path.replace(private / OLDER)
             sync_directory(private)
-        files.append(path, data)
+        Records(path).add(shape(record))
 
 
 def last(private: Path, count: int = 1) -> list[RunRecord]:
@@ -85,26 +82,15 @@ def last(private: Path, count: int = 1) -> list[RunRecord]:
 
 
 def _backwards(private: Path) -> Iterator[RunRecord]:
-    """Yield the records, newest first; lines that are none are passed over."""
-    from dream.history.archive import opened  # of no use to a run that only adds its record
-    from dream.history.log import lines_backwards
-
-    for name in (FILE_NAME, OLDER):
-        path = private / name
-        with explained("read", path):
-            if not path.exists():
-                continue
-            with opened(path) as descriptor:
-                for _, line in lines_backwards(descriptor, 0, os.fstat(descriptor).st_size):
-                    record = _parse(line)
-                    if record is not None:
-                        yield record
+    """Yield the records, newest first; what is none is passed over."""
+    for row in chain.from_iterable(Records(private / name).backwards() for name in (FILE_NAME, OLDER)):
+        if record := _parse(row):
+            yield record
 
 
-def _parse(line: bytes) -> RunRecord | None:
-    """Read one line, or None where it is torn, or of a version that knew other fields."""
+def _parse(row: dict[str, Any]) -> RunRecord | None:
+    """Read a record; None where it is of a version that knew other fields."""
     try:
-        row: dict[str, Any] = orjson.loads(line)
         entries = row["entries"]
         row["started"] = datetime.fromisoformat(row["started"]).astimezone(UTC)
         row["ended"] = datetime.fromisoformat(row["ended"]).astimezone(UTC)
@@ -146,10 +132,8 @@ class Bills:
 
     def add(self, model: str, usage: Usage, at: datetime) -> None:
         """Add one bill, in one write; on disk when this returns if it was not free. Raises WorkspaceError."""
-        path = self._folder / f"{at.astimezone(UTC):%Y-%m}.jsonl"
         row = {"at": at.astimezone(UTC).isoformat(timespec="seconds"), "model": model} | asdict(usage)
-        with explained("written", path):
-            files.append(path, orjson.dumps(row), durable=usage.cost_usd != 0)
+        Records(self._folder / f"{at.astimezone(UTC):%Y-%m}.jsonl").add(row, durable=usage.cost_usd != 0)
 
     def spent(self, now: datetime, zone: tzinfo) -> Spent:
         """Add up the day and the month of `now` in `zone`; raises WorkspaceError."""
@@ -175,15 +159,14 @@ class Bills:
         around = (first - timedelta(days=1), first, last + timedelta(days=1))
         sums: dict[tuple[str, str], list[float]] = {}
         for name in dict.fromkeys(f"{one:%Y-%m}.jsonl" for one in around):
-            for line in (files.read_bytes(self._folder / name) or b"").splitlines():
-                _add(sums, line)
+            for row in Records(self._folder / name):
+                _add(sums, row)
         return {key: _usage(sum_) for key, sum_ in sums.items()}
 
 
-def _add(sums: dict[tuple[str, str], list[float]], line: bytes) -> None:
-    """Add one line, unless it is torn or none of ours. The last figure counts the calls whose price is not known."""
+def _add(sums: dict[tuple[str, str], list[float]], row: dict[str, Any]) -> None:
+    """Add one bill, unless it is none of ours. The last figure counts the calls whose price is not known."""
     try:
-        row = orjson.loads(line)
         key, cost = (row["at"][:16], str(row["model"])), row["cost_usd"]
         total = sums.get(key)
         if total is None:
@@ -211,21 +194,21 @@ SERVING = "serving.json"
 
 def stamp(private: Path, now: datetime) -> None:
     """Note that a night was had at `now`."""
-    files.replace_file(private / NIGHTLY / STAMP, orjson.dumps({"at": now.astimezone(UTC).isoformat()}))
+    write_note(private / NIGHTLY / STAMP, {"at": now.astimezone(UTC).isoformat()})
 
 
 def last_night(private: Path) -> datetime | None:
     """Tell when the last night was; None when there was none, or its stamp is damaged."""
     try:
-        at = datetime.fromisoformat(orjson.loads(contents(private / NIGHTLY / STAMP))["at"])
-    except (OSError, ValueError, TypeError, KeyError):
+        at = datetime.fromisoformat(read_note(private / NIGHTLY / STAMP)["at"])
+    except (ValueError, TypeError, KeyError):
         return None
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
 def serving(private: Path, process: int, next_run: datetime) -> None:
     """Note which process serves the workspace and when its next night is, for `status`."""
-    files.replace_file(private / NIGHTLY / SERVING, orjson.dumps({"pid": process, "next_run": next_run.isoformat()}))
+    write_note(private / NIGHTLY / SERVING, {"pid": process, "next_run": next_run.isoformat()})
 
 
 def not_serving(private: Path) -> None:
@@ -237,7 +220,7 @@ def not_serving(private: Path) -> None:
 def served(private: Path) -> datetime | None:
     """Tell when the process that serves the workspace has its next night; None where none does."""
     try:
-        note = orjson.loads(contents(private / NIGHTLY / SERVING))
+        note = read_note(private / NIGHTLY / SERVING)
         os.kill(int(note["pid"]), 0)
         return datetime.fromisoformat(note["next_run"])
     except (OSError, ValueError, TypeError, KeyError):

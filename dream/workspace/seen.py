@@ -1,8 +1,8 @@
 """Which transcript files history holds whole, as they stood: an unchanged one need not be opened again.
 
-`.dream/sources.json` is a cache: without it every file is read once more, and nothing is archived twice. Whether
-history still holds what it held is told by its inode and the bytes where it ended; only if those are others, each
-session's position is looked up.
+It stands in the index: without it every file is read once more, and nothing is archived twice. Whether history still
+holds what it held is told by its inode and the bytes where it ended; only if those are others, each session's position
+is looked up.
 """
 
 from __future__ import annotations
@@ -15,16 +15,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-import orjson
-
-from dream.door import contents
-from dream.errors import WorkspaceError
 from dream.history.archive import opened
 from dream.history.history import History
-from dream.workspace.files import replace_file
 
-FILE_NAME = "sources.json"
-VERSION = 3
+LOOKS, ENDS = "sources", "sources: positions"  # documents in the index
 WITNESS = 64  # bytes of history before its end
 TICK = 2_000_000_000  # ns: the coarsest clock of a file system (FAT); a file this new may change and not look so
 DATABASES = (".db", ".sqlite")  # what their writers add stands in a second file at first
@@ -69,24 +63,18 @@ def is_utf8(path: str) -> bool:
 class Seen:
     """The cache beside `history`. What was read under other `terms` (settings, version) counts as not read.
 
-    Its first line says how each file looked, column by column: thousands of small lists cost more to read than to
-    compare. Its second says how far each session of a file is in history, which is asked for only where history has
-    changed, or the cache will.
+    How each file looked is kept column by column: thousands of small lists cost more to read than to compare. How far
+    each session of a file is in history is asked for only where history has changed, or the cache will.
     """
 
     def __init__(self, history: History, terms: str) -> None:
-        self._path = history.private / FILE_NAME
         self._history = history
         self._terms = terms
         self._looks: dict[str, dict[str, Look]] = {terms: {}}  # by terms, then by file
-        self._written_ends = b"{}"
         self._changed = False
-        with suppress(OSError, ValueError, TypeError, KeyError):
-            head, _, ends = contents(self._path).partition(b"\n")
-            state = orjson.loads(head)
-            if state["version"] == VERSION:
+        with suppress(ValueError, TypeError, KeyError):
+            if state := history.index.document(LOOKS):
                 self._looks |= _by_terms(state["groups"])
-                self._written_ends = ends
                 if not _still(history.path, state.get("history", ())):
                     self._check()
 
@@ -131,25 +119,21 @@ class Seen:
         missing = [path for files in self._looks.values() for path in files.keys() - listed if not Path(path).exists()]
         self._forget(missing)
         if self._changed:
-            with suppress(OSError, WorkspaceError):
-                head = {"version": VERSION, "history": _mark(self._history.path), "groups": self._groups()}
+            with suppress(OSError):
+                looks = {"history": _mark(self._history.path), "groups": self._groups()}
                 ends = {path: found for path, found in self._ends.items() if is_utf8(path)}
-                replace_file(self._path, orjson.dumps(head) + b"\n" + orjson.dumps(ends), durable=False)
+                self._history.index.keep(**{LOOKS: looks, ENDS: ends})
         return missing
 
     @cached_property
     def _ends(self) -> dict[str, dict[str, int]]:
         """How far each session of each file is in history, by file."""
-        with suppress(ValueError, TypeError):
-            return dict(orjson.loads(self._written_ends))
-        return {}
+        return dict(self._history.index.document(ENDS) or {})
 
     def _check(self) -> None:
         """Drop the files of which history no longer holds all."""
-        positions = self._history.positions()
-        held = {
-            path for path, ends in self._ends.items() if all(positions.get(key, 0) >= end for key, end in ends.items())
-        }
+        known = self._history.tails({key for ends in self._ends.values() for key in ends})
+        held = {path for path, ends in self._ends.items() if all(known[key][0] >= end for key, end in ends.items())}
         self._forget([path for files in self._looks.values() for path in files if path not in held])
         self._changed = True
 

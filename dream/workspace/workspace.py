@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -20,7 +19,7 @@ from dream.versions import log, tracked, transaction
 from dream.versions.tracked import STATE
 from dream.versions.transaction import Versioned
 from dream.workspace import places, review_files
-from dream.workspace.files import check_plain, explained, read_bytes, read_text, replace_file
+from dream.workspace.files import check_plain, explained, read_bytes, read_note, read_text, replace_file, write_note
 
 if TYPE_CHECKING:
     from dream.history.history import History
@@ -334,15 +333,12 @@ class Workspace:
             seen[name] = stamp
         if seen != self._seen_notes():
             self._pass_over_dreamt()
-            replace_file(self.private / SEEN_NOTES, json.dumps(seen).encode(), durable=False)
+            write_note(self.private / SEEN_NOTES, seen, durable=False)
         return taken
 
     def _seen_notes(self) -> dict[str, list[int]]:
         """Return size and time, in ns, of each file of notes as it was when all of it was in history."""
-        try:
-            return dict(json.loads(read_bytes(self.private / SEEN_NOTES) or b"{}"))
-        except (ValueError, TypeError):
-            return {}
+        return read_note(self.private / SEEN_NOTES)
 
     def _take_over_memory(self) -> None:
         """Begin memory/MEMORY.md with OpenClaw's, which lies at the root; where both are there, say that it is left."""

@@ -9,7 +9,8 @@ import pytest
 from dream.actions.restore import restore
 from dream.dreaming.commit import look
 from dream.versions import transaction
-from dream.versions.handedits import person_lines
+from dream.versions.handedits import AUTHORS, person_lines
+from dream.workspace.index import Index
 from dream.workspace.workspace import Workspace
 from tests.git.support import NOW, add, dream, git, make, read, save, type_line
 
@@ -82,7 +83,7 @@ def test_only_new_commits_are_read_and_the_answer_is_that_of_a_full_reading(work
     workspace.git.git.started = 0
     assert person_lines(workspace.git) == known
     assert workspace.git.git.started == 1
-    (workspace.private / "authors.json").unlink()
+    Index(workspace.private).remove()
     assert person_lines(workspace.git) == known == {"USER.md": {f"- typed {number}" for number in range(3)}}
 
 
@@ -90,7 +91,7 @@ def test_a_broken_or_rewritten_past_is_read_anew(workspace: Workspace) -> None:
     type_line(workspace, "- typed")
     transaction.commit_hand_edits(workspace, NOW)
     person_lines(workspace.git)
-    (workspace.private / "authors.json").write_bytes(b'{"head": ')
+    Index(workspace.private).keep(**{AUTHORS: {"head": workspace.git.head(), "lines": 3}})
     assert person_lines(workspace.git) == {"USER.md": {"- typed"}}
     git(workspace.root, "reset", "--hard", "-q", "HEAD^")
     dream(workspace, {"USER.md": b"# User\n"}, 1)

@@ -21,7 +21,9 @@ from dream.nights import nightly
 from dream.nights.nightly import NightReport
 from dream.settings import Settings
 from dream.workspace import listing, runs
+from dream.workspace.index import Index
 from dream.workspace.lock import run_lock
+from dream.workspace.seen import ENDS
 from dream.workspace.workspace import Workspace
 from tests.sources.test_incremental import row
 from tests.workspaces import fresh
@@ -263,4 +265,5 @@ def test_a_night_after_a_transcript_went_forgets_it(workspace: Workspace, tmp_pa
 
     night(workspace, settings)
 
-    assert b"s00.jsonl" not in (workspace.private / "sources.json").read_bytes()
+    kept = Index(workspace.private).document(ENDS)
+    assert [Path(name).name for name in kept] == ["s01.jsonl"]

@@ -20,6 +20,7 @@ from dream.consolidate.feed import LEAST
 from dream.models import Diagnostic, Message
 from dream.settings import Settings
 from dream.transcripts.turns import Carried
+from dream.workspace.index import Index
 from dream.workspace.workspace import Workspace
 from tests.workspaces import fresh
 
@@ -249,7 +250,7 @@ def test_history_is_the_same_with_and_without_a_bookmark(name: str, data: st.Dat
         kept(path, raw[:end], 7200)
         consolidate(workspace, path)
         shutil.copytree(workspace.root, Path(folder, "other"))
-        shutil.rmtree(Path(folder, "other", ".dream", "bookmarks"), ignore_errors=True)
+        Index(Path(folder, "other", ".dream")).remove()
         kept(path, later, 3600)
         first = consolidate(workspace, path)
         assert first == consolidate(Workspace.open(Path(folder, "other")), path)
@@ -261,8 +262,8 @@ def workspace(tmp_path: Path) -> Workspace:
     return fresh(tmp_path / "ws", NOW)
 
 
-def bookmarks(workspace: Workspace) -> list[Path]:
-    return sorted((workspace.private / "bookmarks").glob("*"))
+def bookmarks(workspace: Workspace) -> list[tuple[str]]:
+    return workspace.history.index.rows("select file from bookmark") or []
 
 
 def test_only_what_is_new_is_read_of_a_file_that_grew(workspace: Workspace, tmp_path: Path) -> None:
@@ -314,9 +315,9 @@ def test_a_damaged_bookmark_costs_time_and_nothing_else(workspace: Workspace, tm
     raw = transcript("pi", 30, PAD)
     kept(path, raw[: len(raw) * 3 // 4], 7200)
     consolidate(workspace, path)
-    (bookmark,) = bookmarks(workspace)
-    head, _, _ = bookmark.read_bytes().partition(b"\n")
-    bookmark.write_bytes(head + b'\n{"format": 7}\nrubbish')
+    assert len(bookmarks(workspace)) == 1
+    rubbish = (b'{"format": 7}\nrubbish',)
+    workspace.history.index.change(lambda db: db.execute("update bookmark set state = ?", rubbish))
     kept(path, raw, 3600)
     entries, _ = consolidate(workspace, path)
     assert positions(entries) == positions(consolidate(Workspace.create(tmp_path / "other", now=NOW), path)[0])

@@ -17,6 +17,7 @@ from dream import pipeline
 from dream.models import ConsolidateReport, Step
 from dream.settings import Settings
 from dream.workspace import listing
+from dream.workspace.seen import ENDS, LOOKS
 from dream.workspace.workspace import Workspace
 from tests.workspaces import fresh
 
@@ -114,7 +115,8 @@ def test_without_its_cache_everything_is_read_and_nothing_archived_twice(
 ) -> None:
     write(folder / "a.jsonl", 1)
     opened(workspace, folder)
-    damage(workspace.private / "sources.json")
+    workspace.history.close()
+    damage(workspace.private / "index.sqlite")
     assert opened(workspace, folder) == ["a.jsonl"]
     assert len(list(workspace.history.after(0))) == 1
 
@@ -132,7 +134,7 @@ def test_deleted_files_leave_the_cache_and_history_as_it_is(workspace: Workspace
     opened(workspace, folder)
     gone.unlink()
     assert opened(workspace, folder) == []
-    head, ends = map(json.loads, (workspace.private / "sources.json").read_bytes().splitlines())
+    head, ends = (workspace.history.index.document(name) for name in (LOOKS, ENDS))
     assert [group["names"] for group in head["groups"]] == [list(ends)] == [[str(folder / "b.jsonl")]]
     assert len(list(workspace.history.after(0))) == 2
 

@@ -50,7 +50,6 @@ FILES = (
     ".dream/apply.json",
     ".dream/archive.json",
     ".dream/attempts.json",
-    ".dream/authors.json",
     ".dream/batches.jsonl",
     ".dream/batches.lock",
     ".dream/forgetting.json",
@@ -63,7 +62,6 @@ FILES = (
     ".dream/index.sqlite-shm",
     ".dream/index.sqlite-journal",
     ".dream/index.sqlite.lock",
-    ".dream/sources.json",
     ".dream/stuck.json",
     ".dream/trust",
     ".dream/nightly/last.json",
@@ -79,7 +77,6 @@ FOLDERS = (
     ".dream",
     ".dream/nightly",
     ".dream/bills",
-    ".dream/bookmarks",
     "prompts",
     ".git",
 )
