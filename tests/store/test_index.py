@@ -21,6 +21,7 @@ from dream.settings import Settings
 from dream.workspace.index import NAME, VERSION, Index
 from tests.git.support import make
 from tests.store.helpers_history import NOW, fact, history
+from tests.store.test_history_cost import calls
 
 SESSIONS = 300
 KNOWN = {f"s{number}": 2 for number in range(SESSIONS)}
@@ -246,6 +247,18 @@ log.append([fact("y", "s", (0, 3))], now=NOW)
 assert log.position("s") == 3 and "sqlite3" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_session_is_looked_up_without_reading_what_is_known_of_the_others(tmp_path: Path) -> None:
+    looked = []
+    for directory, sessions in ((tmp_path / "few", 500), (tmp_path / "many", 5_000)):
+        with history(directory) as log:
+            log.append([fact("x" * 600, f"s{number}", (0, 2)) for number in range(sessions)], now=NOW)
+            assert log.position("s7") == 2
+        with history(directory) as log:
+            looked.append(calls(lambda log=log: log.position("s7"), {"orjson", "posix"}))  # type: ignore[misc]
+            assert len(log._positions._tails) == 0
+    assert looked[0] == looked[1]
 
 
 def test_of_two_logs_in_turns_neither_believes_the_others_index(root: Path, tmp_path: Path) -> None:
