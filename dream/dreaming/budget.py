@@ -9,6 +9,7 @@ from datetime import date
 
 from dream.dreaming.draft import added
 from dream.language.similar import ranked
+from dream.language.words import MONTH, without_said_on
 from dream.models import MemoryFile
 from dream.settings import Settings
 
@@ -20,8 +21,7 @@ from dream.settings import Settings
 
 LONGEST = 130  # characters of a line that states one thing; of a longer one its first clause counts
 _CLAUSE = re.compile(r"[;:.。；](?:\s|$)| \(")
-_MONTH = "January|February|March|April|May|June|July|August|September|October|November|December"
-_DAY = rf"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|(?:{_MONTH}) \d|\d{{1,2}} (?:{_MONTH})"
+_DAY = rf"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|(?i:{MONTH}) \d|\d{{1,2}} (?i:{MONTH})"
 _VALUE = rf"(?:\d|{_DAY}|https?://|(?:^|\s)[~.]{{0,2}}/\w|`[^`]+`)"
 _THING = r"(?:The|Our|Every|Deploys|[A-Z][\w-]*(?:'s [\w -]{2,30}?)?) (?!user\b)(?:[\w'/.-]+ ){0,6}?"
 _IS = (
@@ -67,12 +67,11 @@ _PAST = re.compile(
     r"|\w{3,}(?<!ne)ed (?:the|a|an|my|our|their|to|for|it))\b|了（|ました"
 )
 _BEGINS = re.compile(r"^\s*[-*+] (?:[^:“„«「\"]{1,40}: ?(?=[“„«「\"]))?")  # the bullet, and who says it
-_SAID_ON = re.compile(r"\s*[（(][^()（）]{0,40}\d[^()（）]{0,20}[)）]\s*$")
 
 
 def lasting(line: str) -> bool:
     """Say whether a line of memory states who the user is, what was decided or found out, or how a thing is set."""
-    text = _SAID_ON.sub("", _BEGINS.sub("", line)).strip(' "“”„«»「」')
+    text = without_said_on(_BEGINS.sub("", line)).strip(' "“”„«»「」')
     if len(text) > LONGEST:
         text = _CLAUSE.split(text, maxsplit=1)[0][:LONGEST]
     if _IDENTITY.match(text) or _STATE.match(text) or _DECIDED.search(text) or _RUN.search(text):

@@ -15,6 +15,7 @@ from dream.dreaming.findings import Analysis, parse
 from dream.errors import AnswerCut, AnswerUnusable
 from dream.history import legacy
 from dream.language.similar import coverage
+from dream.language.words import MONTH
 from dream.llm.model import ChatMessage, Completion, Json, Model
 from dream.models import Entry, Finding, MemoryFile
 from dream.redact import redact
@@ -25,9 +26,7 @@ from dream.redact import redact
 SHORTEST = 8  # characters of a fact that can be taken for one of our header lines
 # What a prompt shows as an example: in quotation marks, or behind a [FILE] mark at a line's start.
 _EXAMPLE = re.compile(r"[\"“]([^\"”\n]+)[\"”]|^\[[A-Z-]+(?:/[^\]\n]+)?\] ([^{\n]+?)(?: \{[\d,]+\})?$", re.MULTILINE)
-_MONTH = re.compile(
-    r"\b(?:january|february|march|april|may|june|july|august|september|october|november|december)\b"
-)  # of a fact in small letters
+_MONTH = re.compile(rf"\b{MONTH}")  # of a fact in small letters
 SAID = 0.5  # of an example's words that the data must hold for it to be a fact of the data too
 
 

@@ -7,9 +7,21 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
-from functools import lru_cache
+from functools import cache, lru_cache
 
-from dream.language.words import MONTHS, NOT, content_words, coverage, is_cjk, is_hard, is_year, without_said_on, words
+from dream.language.words import (
+    MONTHS,
+    NOT,
+    content_words,
+    coverage,
+    is_cjk,
+    is_hard,
+    is_year,
+    listed,
+    table,
+    without_said_on,
+    words,
+)
 
 __all__ = ["content_words", "coverage", "nearest", "same_fact", "states"]
 
@@ -18,38 +30,17 @@ FEW = 0.2  # of a fact's words that a line may lack, where it holds no others in
 SPELLINGS = 0.2  # of them may be one word in two spellings, or light
 SPELT = 0.84  # likeness of two words that are one in two spellings
 SPELT_CHARS = 5  # shorter words have one spelling
-# What may be said of the same fact or left out, without its being another one.
-_LIGHT = frozenset(
-    """
-    recently lately usually always generally actually mostly typically main mainly overall several still near around
-    roughly approximately certain specific particular person thing lot way old new time day
-    """.split()
-)
-# What says how somebody stands to something, and not to what.
-_RELATIONS = frozenset(
-    words(
-        """
-        like prefer love enjoy favour favourite preference choice want wish drink fond really likes keen appreciate
-        live reside home city town resident residence location located base living dwell inhabit
-        work employ employer employed job role position company hire serve
-        use used uses using run listen serve port-forward operate expose bind available set configure default
-        value setting own have possess hold keep called named name note noted fact info record known
-        confirmed reportedly probably likely
-        """
-    )
-) - {NOT}
-# Whether something is so, was so or is only meant to be: these must agree.
-_MOOD = frozenset(("former", "stop", "may", "want", "plan", "almost", "if", "unles", "except", "fail"))
 
-# Numbers that are written as words; English ones are digits already where they come from `words`.
-_NUMERALS = frozenset(
-    word
-    for numeral in """
-    二 三 四 五 六 七 八 九 zwei drei vier fünf sechs sieben acht neun zehn elf zwölf
-    deux trois quatre cinq sept huit neuf dos tres cuatro cinco seis siete ocho nueve diez
-    """.split()
-    for word in words(numeral)
-)
+
+@cache
+def _relations() -> frozenset[str]:
+    return frozenset(words(table()["relations"])) - {NOT}
+
+
+@cache
+def _numerals() -> frozenset[str]:
+    """Return numbers that are written as words; English ones are digits already where they come from `words`."""
+    return frozenset(word for numeral in table()["numerals"].split() for word in words(numeral))
 
 
 def same_fact(one: str, other: str) -> bool:
@@ -65,7 +56,7 @@ def same_fact(one: str, other: str) -> bool:
     longer = first if len(first) >= len(second) else second
     if len(first & second) < (MORE - SPELLINGS) * len(longer):
         return False
-    if _marks(first, second) != _marks(second, first) or first & _MOOD != second & _MOOD:
+    if _marks(first, second) != _marks(second, first) or first & listed("mood") != second & listed("mood"):
         return False
     only_first, only_second = _apart(first - second, second - first)
     if only_first and only_second:
@@ -83,8 +74,8 @@ def near_fact(one: str, other: str) -> bool:
     first, second = _bag(without_said_on(one)), _bag(without_said_on(other))
     if _marks(first, second) != _marks(second, first):
         return False
-    left, right = _apart(first - second - _RELATIONS, second - first - _RELATIONS)
-    return not left and not right and bool((first & second) - _RELATIONS - _LIGHT)
+    left, right = _apart(first - second - _relations(), second - first - _relations())
+    return not left and not right and bool((first & second) - _relations() - listed("light"))
 
 
 def states(line: str, fact: str) -> bool:
@@ -92,9 +83,9 @@ def states(line: str, fact: str) -> bool:
     wanted, here = _bag(fact), _bag(line)
     if not wanted or not here or not _hard(wanted) <= here:
         return False
-    if (NOT in wanted) != (NOT in here) or wanted & _MOOD != here & _MOOD:
+    if (NOT in wanted) != (NOT in here) or wanted & listed("mood") != here & listed("mood"):
         return False
-    if _lacks(wanted - here - _LIGHT, here - wanted) > FEW * len(wanted):
+    if _lacks(wanted - here - listed("light"), here - wanted) > FEW * len(wanted):
         return False
     missing, instead = _apart(wanted - here, here - wanted)
     return (not missing or (not instead and len(missing) / len(wanted) <= FEW)) and not _turned_round(line, fact)
@@ -103,7 +94,7 @@ def states(line: str, fact: str) -> bool:
 def contradicts(line: str, fact: str) -> bool:
     """Tell whether a number, a negation or a mood stands in one of two statements and not in the other."""
     wanted, here = _bag(fact), _bag(line)
-    return _marks(wanted, here) != _marks(here, wanted) or wanted & _MOOD != here & _MOOD
+    return _marks(wanted, here) != _marks(here, wanted) or wanted & listed("mood") != here & listed("mood")
 
 
 def differs(line: str, fact: str) -> bool:
@@ -142,13 +133,13 @@ def _hard(bag: frozenset[str]) -> frozenset[str]:
 def _marks(these: frozenset[str], those: frozenset[str]) -> frozenset[str]:
     """Return what must agree; a year only where both name one."""
     years = any(is_year(word) for word in these) and any(is_year(word) for word in those)
-    return frozenset(word for word in these if word in _NUMERALS or (is_hard(word) and (years or not is_year(word))))
+    return frozenset(word for word in these if word in _numerals() or (is_hard(word) and (years or not is_year(word))))
 
 
 def _apart(first: frozenset[str], second: frozenset[str]) -> tuple[set[str], set[str]]:
     """Return the words that only one of two statements has, without light ones and other spellings of the same."""
-    left = {word for word in first if word not in _LIGHT and not is_year(word)}
-    right = {word for word in second if word not in _LIGHT and not is_year(word)}
+    left = {word for word in first - listed("light") if not is_year(word)}
+    right = {word for word in second - listed("light") if not is_year(word)}
     for word in sorted(left):
         twin = next((other for other in sorted(right) if _spelt_alike(word, other)), None)
         if twin is not None:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, lru_cache
+from importlib import resources
 from itertools import pairwise
+from typing import Any
 
 # Words that every reader of what people wrote knows: the months, and labels that stand where a name may.
 
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 MONTH = (  # a pattern; the first three letters of what it finds are in MONTHS
-    r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
     r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
 )
 # What stands before a colon and does not speak: parts of mail and of documents, levels of logs. In lower case.
@@ -42,66 +45,6 @@ MARKS = {
 }
 _MARK = re.compile("|".join(re.escape(mark) for pair in MARKS.values() for mark in pair), re.IGNORECASE)
 
-# Words that carry no fact. Negations are left out on purpose: "likes" and "does not like" differ.
-STOP_WORDS = frozenset(
-    """
-    a an the and or of to in on at for with from by as is are was were be been being has have had having do does did
-    done would can could should shall its it this that these those there here he she they them his her their hers
-    theirs him i me my mine myself we us our ours you your yours yourself user users also about into onto than then
-    just so very really quite own upon via per which who whom whose what towards toward within among is's am got get
-    currently presently nowadays now today's please well even already themselves himself herself itself each both but
-    one's while because though
-    """.split()
-)
-_SAME = (
-    "not no never cannot none neither nor without nobody nothing",
-    "like enjoy love fond",
-    "live reside based",
-    "call name",
-    "buy purchase",
-    "begin start",
-    "big large",
-    "small little",
-    "short brief concise terse succinct briefly concisely brevity",
-    "answer reply respond response",
-    "use utilise utilize",
-    "child kid",
-    "mother mom mum",
-    "father dad",
-    "talk speak chat",
-    "fix repair",
-    "movie film",
-    "bicycle bike",
-    "apartment flat",
-    "colour color",
-    "favourite favorite",
-    "job occupation profession",
-    "want wish desire",
-    "plan intend will going",
-    "may might perhaps maybe possibly probably",
-    "former formerly previously once ex",
-    "stop quit cease",
-    "organise organize",
-    "grey gray",
-    "photo photograph picture",
-    "email e-mail mail",
-    "often frequently",
-    "every daily",
-    "visit visited",
-)
-_NUMBERS = (
-    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
-    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"),
-)
-_IRREGULAR = (
-    "goes go;does do;"
-    "went go;gone go;bought buy;began begin;begun begin;spoke speak;spoken speak;wrote write;written write;ran run;"
-    "made make;took take;taken take;gave give;given give;came come;left leave;told tell;said say;met meet;knew know;"
-    "grew grow;grown grow;built build;sold sell;found find;paid pay;lost lose;won win;kept keep;held hold;sent send;"
-    "taught teach;thought think;got get;chose choose;chosen choose;drove drive;ate eat;eaten eat;sat sit;stood stand;"
-    "children child;people person;wives wife;mice mouse;became become;felt feel;brought bring;broke break;broken break;"
-    "fell fall;flew fly;slept sleep;spent spend;understood understand;wore wear;swam swim;sang sing;studies study"
-)
 _YEAR = r"(?:,? (?P<year>\d{4}))?(?!\w)"
 _DATES = tuple(
     re.compile(pattern)
@@ -109,8 +52,8 @@ _DATES = tuple(
         r"(?<!\d)(?P<year>\d{4})[-/.](?P<number>\d{1,2})[-/.](?P<day>\d{1,2})(?!\d)",
         r"(?<!\d)(?P<day>\d{1,2})\.(?P<number>\d{1,2})\.(?P<year>\d{4})(?!\d)",
         r"(?:(?P<year>\d{4}) ?年 ?)?(?P<number>\d{1,2}) ?月 ?(?P<day>\d{1,2}) ?[日号號]",
-        rf"(?<!\w){MONTH} (?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:]){_YEAR}",
-        rf"(?<!\w)(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {MONTH}{_YEAR}",
+        rf"(?<!\w)(?P<month>{MONTH}) (?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:]){_YEAR}",
+        rf"(?<!\w)(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month>{MONTH}){_YEAR}",
     )
 )
 _CLOCK = re.compile(r"(?<![\w:])(\d{1,2})(?::(\d\d))? ?([ap])\.?m\b\.?|(?<![\w:])(\d{1,2}):(\d\d)(?![\w:])")
@@ -120,31 +63,37 @@ KEPT_CHARS = 500  # a line; its words are kept for the next time, those of a lon
 CJK = "぀-ヿ㐀-鿿豈-﫿가-힯"
 _IS_CJK = re.compile(f"[{CJK}]")
 _PIECE = re.compile(rf"[{CJK}]|@[\d-]+|(?:(?![{CJK}])[^\W_])+(?:[.,:/@'’&+#_-]+(?:(?![{CJK}])[^\W_])+)*[+#%]*|%")
-# Characters that carry no fact, after the words made of them; a negation stays as one.
-_ZH_WORDS = (
-    (re.compile(r"目前|现在|現在|用户的?|自己的?|非常|其实|一直|已经|已經"), " "),
-    (re.compile(r"不再|没有|沒有|不是|从不|從不|不会|不會|未曾|[不没沒别別未勿]"), f" {NOT} "),
-    (re.compile(r"喜爱|喜愛|爱好|热爱"), "喜欢"),
-    (re.compile(r"(?<![可恋亲热])爱(?=[喝吃看听玩])"), "喜欢"),
-    (re.compile(r"居住"), "住"),
-    (re.compile(r"计划|打算|准备要?|将要|即将"), " plan "),
-    (re.compile(r"想要|希望"), " want "),
-    (re.compile(r"以前|曾经|曾|从前"), " former "),
-    (re.compile(r"可能|也许|或许"), " may "),
-    (re.compile(r"[两兩二](?=[只個个岁歲位名次天周年月条台本张])"), "2"),
-    (re.compile(r"三(?=[只個个岁歲位名次天周年月条台本张])"), "3"),
-)
-_ZH_STOP = frozenset("的了是在着过和与也都就很把被我你您他她它们這这那个個只位名一于於之地得")
 
 
-def _table() -> dict[str, str]:
-    table = {word: str(number) for number, word in enumerate(_NUMBERS)}
-    table |= dict(pair.split() for pair in _IRREGULAR.split(";"))
-    for group in _SAME:
-        first, *others = group.split()
+@cache
+def table() -> Mapping[str, Any]:
+    """Return tables/words.toml: words that mean the same, and words that carry nothing."""
+    return tomllib.loads((resources.files("dream.language") / "tables" / "words.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def listed(name: str) -> frozenset[str]:
+    """Return the words of a row of the table."""
+    return frozenset(table()[name].split())
+
+
+@cache
+def _heads() -> Mapping[str, str]:
+    """Return the word that stands for each that has another form or meaning the same."""
+    heads = {word: str(number) for number, word in enumerate(table()["numbers"].split())}
+    for row in re.split(r"; |\n", table()["irregular"].strip()):
+        head, _, forms = row.partition(": ")
+        heads |= dict.fromkeys(forms.split(), head)
+    for row in table()["same"].strip().split("\n"):
+        first, *others = row.split()
         head = NOT if first == "not" else _stem(first)
-        table |= {other: head for word in (first, *others) for other in (word, _stem(word))}
-    return table
+        heads |= {form: head for word in (first, *others) for form in (word, _stem(word))}
+    return heads
+
+
+@cache
+def _wide_forms() -> Sequence[tuple[re.Pattern[str], str]]:
+    return [(re.compile(form), head) for form, head in table()["same_wide"]]
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -228,7 +177,7 @@ def _uniform(text: str) -> str:
     text = re.sub(r"(?<=\d)[,'](?=\d{3}\b)", "", text)
     text = re.sub(r"\b(used to|no longer|not any ?more)\b", lambda found: _PHRASES[found[1]], text)
     if _IS_CJK.search(text):
-        for pattern, new in _ZH_WORDS:
+        for pattern, new in _wide_forms():
             text = pattern.sub(new, text)
         text = text.replace(NOT, " not ")
     return text
@@ -256,13 +205,13 @@ def _read(piece: str) -> tuple[str, ...]:
     if piece.startswith("@"):
         return (piece,)
     if _IS_CJK.match(piece):
-        return () if piece in _ZH_STOP else (piece,)
-    if piece in STOP_WORDS:
+        return () if piece in table()["stop_wide"] else (piece,)
+    if piece in listed("stop"):
         return ()
-    if "-" in piece and piece.replace("-", "").isalpha() and piece not in _CANON:
+    if "-" in piece and piece.replace("-", "").isalpha() and piece not in _heads():
         return tuple(word for part in piece.split("-") for word in _read(part))
     stem = piece if piece in _NO_STEM else _stem(piece)
-    return (_CANON.get(piece) or _CANON.get(stem) or stem,)
+    return (_heads().get(piece) or _heads().get(stem) or stem,)
 
 
 def _stem(word: str) -> str:
@@ -286,31 +235,17 @@ def _stem(word: str) -> str:
 
 
 _NO_STEM = frozenset(("note", "noted", "notes", "noting"))  # cut short they would be a negation
-_CANON = _table()
 
 
-# What each section is called where memory is written in another language: the English title is its name in code.
-_TITLES: dict[str, dict[str, str]] = {
-    "Rules": {"de": "Regeln", "fr": "Règles", "es": "Reglas", "zh": "规则", "ja": "ルール"},
-    "Person": {"de": "Person", "fr": "Personne", "es": "Persona", "zh": "个人", "ja": "プロフィール"},
-    "Manner": {"de": "Umgangston", "fr": "Manières", "es": "Trato", "zh": "风格", "ja": "話し方"},
-    "Environment": {"de": "Umgebung", "fr": "Environnement", "es": "Entorno", "zh": "环境", "ja": "環境"},
-    "Preferences": {"de": "Vorlieben", "fr": "Préférences", "es": "Preferencias", "zh": "偏好", "ja": "好み"},
-    "Plans": {"de": "Pläne", "fr": "Projets", "es": "Planes", "zh": "计划", "ja": "予定"},
-    "People": {"de": "Menschen", "fr": "Entourage", "es": "Personas", "zh": "人物", "ja": "人"},
-    "Solutions": {"de": "Lösungen", "fr": "Solutions", "es": "Soluciones", "zh": "解决方案", "ja": "解決策"},
-    "Decisions": {"de": "Entscheidungen", "fr": "Décisions", "es": "Decisiones", "zh": "决定", "ja": "決定"},
-    "Events": {"de": "Ereignisse", "fr": "Événements", "es": "Sucesos", "zh": "事件", "ja": "出来事"},
-    "Facts": {"de": "Fakten", "fr": "Faits", "es": "Datos", "zh": "事实", "ja": "事実"},
-}
+# The headings of memory's sections, in the languages that memory is written in: a section has one, whichever.
 
 
 def standing(lines: Iterable[str], name: str) -> str | None:
     """Return the heading that the section `name` has among `lines`, in whatever language; None where it has none."""
-    titles = {f"## {title}".casefold() for title in (name, *_TITLES.get(name, {}).values())}
+    titles = {f"## {title}".casefold() for title in (name, *table()["titles"].get(name, {}).values())}
     return next((line.strip() for line in lines if line.strip().casefold() in titles), None)
 
 
 def heading(name: str, code: str) -> str:
-    """Return the heading of a section that is new to its file."""
-    return f"## {_TITLES[name].get(code, name)}"
+    """Return the heading of a section that is new to its file; in English where it has none in that language."""
+    return f"## {table()['titles'][name].get(code, name)}"

@@ -13,8 +13,10 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = ((1e11, 1.0), (1e14, 1e3), (1e17, 1e6), (1e20, 1e9))
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 _DAYS = (  # with the year, or it is no date
-    re.compile(rf"\b(?P<day>\d\d?)(?:st|nd|rd|th)?(?: of)?[ -]{MONTH},?[ -](?P<year>\d{{4}})\b", re.IGNORECASE),
-    re.compile(rf"\b{MONTH}[ -](?P<day>\d\d?)(?:st|nd|rd|th)?(?:,? |-)(?P<year>\d{{4}})\b", re.IGNORECASE),
+    re.compile(
+        rf"\b(?P<day>\d\d?)(?:st|nd|rd|th)?(?: of)?[ -](?P<month>{MONTH}),?[ -](?P<year>\d{{4}})\b", re.IGNORECASE
+    ),
+    re.compile(rf"\b(?P<month>{MONTH})[ -](?P<day>\d\d?)(?:st|nd|rd|th)?(?:,? |-)(?P<year>\d{{4}})\b", re.I),
     re.compile(r"(?<!\d)(?P<year>\d{4})[-/](?P<number>\d\d)[-/](?P<day>\d\d)(?!\d)"),
     re.compile(r"(?<!\d)(?P<year>\d{4}) ?年 ?(?P<number>\d\d?) ?月 ?(?P<day>\d\d?) ?日"),
 )
