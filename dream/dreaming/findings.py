@@ -13,7 +13,7 @@ from dream.language.similar import coverage
 from dream.language.text import clean
 from dream.language.words import MARKS, content_words
 from dream.models import Entry, Finding, MemoryFile
-from dream.provenance.user import Source, marked, names_source
+from dream.provenance.user import Foreign, marked, names_source
 
 MAX_FINDINGS = 1_000  # read of one answer: more than twice what the three files may hold in all
 MAX_UNREADABLE = 100  # lines that are told of, of those that are no finding
@@ -106,7 +106,7 @@ RESTS_ON = 0.5  # of a line's words that a line of history must hold for it to r
 class Told:
     """The lines of one entry: whose source nobody in the conversation vouches for, and all others."""
 
-    secondhand: tuple[tuple[str, Source], ...] = ()
+    secondhand: tuple[tuple[str, Foreign], ...] = ()
     firsthand: tuple[str, ...] = ()
 
 
@@ -121,7 +121,7 @@ def told(entries: Iterable[Entry]) -> dict[int, Told]:
     return found
 
 
-def _first_said_by(voices: str) -> Source | None:
+def _first_said_by(voices: str) -> Foreign | None:
     return "paste" if "p" in voices else "tool" if "t" in voices else None
 
 
@@ -146,7 +146,7 @@ def with_sources(edit: Edit, here: Sequence[str], cursors: Iterable[int], known:
     return "\n".join(shown)
 
 
-def _source(line: str, secondhand: Sequence[tuple[str, Source]], firsthand: Sequence[str]) -> Source | None:
+def _source(line: str, secondhand: Sequence[tuple[str, Foreign]], firsthand: Sequence[str]) -> Foreign | None:
     """Name the source of `line`, or None where it names one, or what it says was said first-hand as well."""
     if not content_words(line) or names_source(line):
         return None
@@ -155,6 +155,6 @@ def _source(line: str, secondhand: Sequence[tuple[str, Source]], firsthand: Sequ
     return source if rests and best > max((coverage(line, other) for other in firsthand), default=-1.0) else None
 
 
-def _mark(line: str) -> Source | None:
-    sources: tuple[Source, ...] = ("tool", "paste")
+def _mark(line: str) -> Foreign | None:
+    sources: tuple[Foreign, ...] = ("tool", "paste")
     return next((source for source in sources if any(mark in line for mark in MARKS[source])), None)

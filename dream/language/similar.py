@@ -44,7 +44,7 @@ def _numerals() -> frozenset[str]:
 
 
 def same_fact(one: str, other: str) -> bool:
-    """Tell whether two lines state the same: one says all that the other says, and little more.
+    """Return whether two lines state the same: one says all that the other says, and little more.
 
     A word that stands instead of another makes another fact, and so does another number, negation or mood. The day
     in brackets at a line's end is when it was said: it does not count.
@@ -66,7 +66,7 @@ def same_fact(one: str, other: str) -> bool:
 
 
 def near_fact(one: str, other: str) -> bool:
-    """Tell whether two lines say some such thing of the same: alike but for the words that say how it stands to it.
+    """Return whether two lines say some such thing of the same: alike but for the words that say how it stands to it.
 
     "Likes green tea" and "Favourite tea: green tea", "Works at Globex" and "Employed by Globex"; not another tea, and
     not another number or negation. For where a false alarm costs a look and no more.
@@ -79,7 +79,7 @@ def near_fact(one: str, other: str) -> bool:
 
 
 def states(line: str, fact: str) -> bool:
-    """Tell whether `line` already says `fact`: all of its words; or nearly all, and none of its own instead."""
+    """Return whether `line` already says `fact`: all of its words; or nearly all, and none of its own instead."""
     wanted, here = _bag(fact), _bag(line)
     if not wanted or not here or not _hard(wanted) <= here:
         return False
@@ -92,13 +92,13 @@ def states(line: str, fact: str) -> bool:
 
 
 def contradicts(line: str, fact: str) -> bool:
-    """Tell whether a number, a negation or a mood stands in one of two statements and not in the other."""
+    """Return whether a number, a negation or a mood stands in one of two statements and not in the other."""
     wanted, here = _bag(fact), _bag(line)
     return _marks(wanted, here) != _marks(here, wanted) or wanted & listed("mood") != here & listed("mood")
 
 
 def differs(line: str, fact: str) -> bool:
-    """Tell whether two statements contradict each other, or one has words in the place of other words."""
+    """Return whether two statements contradict each other, or one has words in the place of other words."""
     wanted, here = _bag(fact), _bag(line)
     return contradicts(line, fact) or all(_apart(wanted - here, here - wanted))
 
@@ -161,7 +161,7 @@ def _spelt_alike(one: str, other: str) -> bool:
 
 
 def _turned_round(one: str, other: str) -> bool:
-    """Tell whether two statements of the same words say it of each other's things: "Mei leads Tom", "Tom leads Mei"."""
+    """Return whether two statements of the same words say it of each other's things: "Mei leads Tom", "Tom leads Mei"."""
     first, second = _capitals(one), _capitals(other)
     names = {name for found in (first, second) for name, opens in found.items() if not opens}
     common = [name for name in first if name in second and name in names]
@@ -182,7 +182,7 @@ def _capitals(text: str) -> dict[str, bool]:
 
 
 def _pairs_differ(one: str, other: str) -> bool:
-    """Tell whether the same CJK characters stand in another order than by moving one part to the other end."""
+    """Return whether the same CJK characters stand in another order than by moving one part to the other end."""
     first = "".join(word for word in words(one) if is_cjk(word))
     second = "".join(word for word in words(other) if is_cjk(word))
     return len(first) == len(second) > 3 and sorted(first) == sorted(second) and second not in first + first

@@ -107,7 +107,7 @@ def _suspects(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _belongs(text: str, place: int) -> bool:
-    """Tell whether a joiner or variation selector does its ordinary work where it stands."""
+    """Return whether a joiner or variation selector does its ordinary work where it stands."""
     character = text[place]
     before = text[place - 1] if place else ""
     after = text[place + 1] if place + 1 < len(text) else ""
@@ -121,7 +121,7 @@ def _belongs(text: str, place: int) -> bool:
 
 
 def _pictures(text: str, place: int) -> bool:
-    """Tell whether an emoji ends just before `place`: a picture, maybe with a selector after it."""
+    """Return whether an emoji ends just before `place`: a picture, maybe with a selector after it."""
     before = text[place - 1] if place else ""
     if before == "\ufe0f" and place >= 2:
         before = text[place - 2]

@@ -153,17 +153,17 @@ def without_said_on(text: str) -> str:
 
 
 def is_hard(word: str) -> bool:
-    """Tell whether a word must be met exactly: a number, a date, a negation."""
+    """Return whether a word must be met exactly: a number, a date, a negation."""
     return word == NOT or any(ch.isdigit() for ch in word)
 
 
 def is_year(word: str) -> bool:
-    """Tell whether a word is a year."""
+    """Return whether a word is a year."""
     return re.fullmatch(r"@?(?:19|20)\d\d", word) is not None
 
 
 def is_cjk(word: str) -> bool:
-    """Tell whether a word is Chinese, Japanese or Korean."""
+    """Return whether a word is Chinese, Japanese or Korean."""
     return _IS_CJK.match(word) is not None
 
 

@@ -94,7 +94,7 @@ def _line(text: str, messages: Mapping[int, Message]) -> Line:
 
 
 def _borne_out(line: str, messages: Sequence[Message]) -> bool:
-    """Tell whether messages hold some of a line, and its paths, addresses, numbers that are no days, and negation."""
+    """Return whether messages hold some of a line, and its paths, addresses, numbers that are no days, and negation."""
     text = "\n".join(message.content for message in messages)
     said, flat = content_words(text), text.casefold()
     if _negates(line) and not _negates(text):
@@ -124,7 +124,7 @@ def _matching(line: str, messages: Mapping[int, Message]) -> list[int]:
 
 
 def _who(line: str, cited: Sequence[Message], others: Sequence[Message]) -> Who:
-    """Tell who vouches for a line that rests on the `cited` messages; `others` are all of the same talk."""
+    """Return who vouches for a line that rests on the `cited` messages; `others` are all of the same talk."""
     users = [message for message in cited if message.role == "user"]
     if users:
         mine = " ".join(sentence for message in users for sentence in own(message.content))
@@ -148,7 +148,7 @@ def _sentence(line: str, message: Message) -> str:
 
 
 def _same(line: str, sentence: str) -> bool:
-    """Tell whether a line is the sentence or quotes from it, so that it need not stand there twice."""
+    """Return whether a line is the sentence or quotes from it, so that it need not stand there twice."""
     quotes = [found[1] for found in _QUOTED.finditer(quotation(line))]
     if any(quote in sentence for quote in quotes) and sum(map(len, quotes)) > QUOTES * len(quotation(line)):
         return True

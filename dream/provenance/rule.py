@@ -160,7 +160,7 @@ def bare(line: str) -> str:
 
 
 def passing(text: str) -> str:
-    """Say why what a user said is no standing wish of theirs: a joke, a supposition, an order for now; else ""."""
+    """Return why what a user said is no standing wish of theirs: a joke, a supposition, an order for now; else ""."""
     if cues.says("jest", text) and not cues.says("in_earnest", text):
         return "the user seems to have said it in jest"
     if cues.says("supposed", text):
@@ -235,7 +235,7 @@ def _rank(one: _Compared) -> tuple[float, float]:
 
 
 def _strays(rule: str, best: _Compared, known: Known) -> bool:
-    """Tell whether a rule is not quite the wish: a condition or a "not" lost, a name, a number or a leave gained."""
+    """Return whether a rule is not quite the wish: a condition or a "not" lost, a name, a number or a leave gained."""
     theirs = signed(best.source.text)
     if any(not _in(word, theirs) for name in names(rule) for word in words(name) if word not in known.names):
         return True
@@ -298,7 +298,7 @@ def _leave(rule: str, source: Source) -> list[str]:
 
 
 def _stands(source: Source) -> bool:
-    """Tell whether the message says that a wish holds for good, as a rule does: in a word, or by its kind."""
+    """Return whether the message says that a wish holds for good, as a rule does: in a word, or by its kind."""
     if source.stands or cues.says("standing", source.text) or source.asked:
         return True
     guessed = kind(source.text, source.asked)
@@ -315,7 +315,7 @@ def _in(word: str, there: Iterable[str]) -> bool:
 
 @lru_cache(maxsize=65536)
 def _alike(one: str, other: str) -> bool:
-    """Tell whether two words are forms of one."""
+    """Return whether two words are forms of one."""
     if one == other:
         return True
     if min(len(one), len(other)) < 4 or any(ch.isdigit() for ch in one + other):
@@ -338,6 +338,6 @@ def _flat(text: str) -> str:
 
 
 def _within(plain: str, said: str) -> bool:
-    """Tell whether `plain` stands in `said` as a whole."""
+    """Return whether `plain` stands in `said` as a whole."""
     edge = r"\d" if plain.isdigit() else r"\w"  # "20-22h" names 22
     return re.search(rf"(?<!{edge}){re.escape(plain)}(?!{edge})", said) is not None

@@ -138,7 +138,6 @@ def _is_own(sentence: str) -> bool:
 
 # A line of an entry without what a summary puts round the words that were said.
 
-
 # "The user wants the agent to …", "用户希望助手…": what a summary puts before the user's words.
 _VERB = (
     r"(?:wants|asks|asked|tells|told|prefers|would like|likes|expects|instructed|requested|requests|said|says|wished)"
@@ -176,7 +175,7 @@ def bare(line: str) -> str:
 
 
 def names_user(line: str, said: Set[str]) -> bool:
-    """Tell whether a line only gives the user a name that is among the words they `said`: the rest is the summary's."""
+    """Return whether a line only gives the user a name that is among the words they `said`."""
     name, frames = _NAMES_USER.subn("", without_said_on(line))
     return frames > 0 and content_words(name) <= said
 
@@ -286,7 +285,7 @@ def own_lines(lines: Iterable[str]) -> list[Passage]:
 
 
 def taken_back(rule: str, said: Iterable[Passage]) -> bool:
-    """Tell whether a clause of what the user said takes `rule` back: it holds most of it, and a word that ends it."""
+    """Return whether a clause of what the user said takes `rule` back: it holds most of it, and a word that ends it."""
     wanted = set(_words(bare(without_said_on(rule)))) - {NOT}
     for passage in said:
         for clause in passage:
@@ -297,7 +296,7 @@ def taken_back(rule: str, said: Iterable[Passage]) -> bool:
 
 
 def covered(line: str, said: Iterable[Passage]) -> bool:
-    """Tell whether one passage of what the user said holds all that `line` says."""
+    """Return whether one passage of what the user said holds all that `line` says."""
     forms = _forms(line)
     return any(_borne_out(form, passage) for passage in said for form in forms)
 
@@ -326,7 +325,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _borne_out(line: tuple[str, ...], passage: Sequence[tuple[str, ...]]) -> bool:
-    """Tell whether a run of clauses holds the words of `line`, in order, with no negation left over."""
+    """Return whether a run of clauses holds the words of `line`, in order, with no negation left over."""
     if not set(line) <= {word for clause in passage for word in clause}:
         return False
     for start in range(len(passage)):
@@ -392,7 +391,7 @@ def _of_ours(message: Message) -> str:
 # where the agent repeats it. Such a line becomes memory only with its source in it.
 
 
-Source = Literal["tool", "paste"]
+Foreign = Literal["tool", "paste"]  # who said it first, where it was neither user nor agent
 
 WINDOW = 40  # words that one passage may have: in a longer one any line would find its words
 _CUT = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])|\n+")
@@ -421,7 +420,7 @@ def sources(content: str, messages: Sequence[Message]) -> tuple[tuple[int, ...],
         if message.role == "user":
             own |= content_words(typed(message.content))
     said = [(source, words) for source, text in texts for words in _windows(text)]
-    found: dict[Source, list[int]] = {"tool": [], "paste": []}
+    found: dict[Foreign, list[int]] = {"tool": [], "paste": []}
     for number, line in enumerate(content.split("\n"), start=1):
         plain = without_said_on(line)
         told = content_words(bare(plain))
@@ -435,11 +434,11 @@ def sources(content: str, messages: Sequence[Message]) -> tuple[tuple[int, ...],
 
 
 def names_source(line: str) -> bool:
-    """Tell whether a line says itself where it comes from."""
+    """Return whether a line says itself where it comes from."""
     return any(mark in line for pair in MARKS.values() for mark in pair) or _NAMED.search(line) is not None
 
 
-def marked(line: str, source: Source) -> str:
+def marked(line: str, source: Foreign) -> str:
     """Return `line` with its source named at its end, before the day on which it was said."""
     plain = without_said_on(line)
     day = line[len(plain) :].strip()
@@ -448,7 +447,7 @@ def marked(line: str, source: Source) -> str:
     return f"{plain.rstrip(' .。')}{mark}{' ' + day if day else ''}"
 
 
-def _parts(message: Message) -> Iterator[tuple[Source | None, str]]:
+def _parts(message: Message) -> Iterator[tuple[Foreign | None, str]]:
     """Yield who said it (None: the agent) and what; of the user only what was pasted."""
     if message.role == "user":
         kept = {line.strip() for line in typed(message.content).split("\n")}

@@ -64,7 +64,7 @@ def looks_secret(value: str, *, password: bool, plain: bool, quoted: bool = Fals
 
 
 def _without_digits(value: str, plain: bool, quoted: bool) -> bool:
-    """Tell whether a value without letters and digits together may be a password."""
+    """Return whether a value without letters and digits together may be a password."""
     if regex(_EXAMPLE).search(value) or not any(map(str.isalpha, value)):
         return False
     if (
@@ -82,7 +82,7 @@ def _without_digits(value: str, plain: bool, quoted: bool) -> bool:
 
 
 def strong(value: str) -> bool:
-    """Tell whether nobody would write it but as a password: letters beside digits or marks, and not as names are."""
+    """Return whether nobody would write it but as a password: letters beside digits or marks, and not as names are."""
     if placeholder(value) or regex(_CODE).search(value) or regex(_EXAMPLE).search(value):
         return False
     if regex(_KNOWN).fullmatch(value) or regex(_DATED).fullmatch(value) or ("@" in value[1:-3] and "." in value):
@@ -91,13 +91,13 @@ def strong(value: str) -> bool:
 
 
 def stark(value: str) -> bool:
-    """Tell whether it is strong and has capitals or marks too, so that it is one even without a word between."""
+    """Return whether it is strong and has capitals or marks too, so that it is one even without a word between."""
     cases = value != value.lower() and value != value.upper()
     return len(value) >= 7 and strong(value) and mixed(value) and (cases or marked(value))
 
 
 def random(value: str) -> bool:
-    """Tell whether it was drawn by chance: capitals, small letters and digits, or many hexadecimal digits."""
+    """Return whether it was drawn by chance: capitals, small letters and digits, or many hexadecimal digits."""
     if len(value) < 20 or re.search(r"[/.:\s]", value):
         return False
     return mixed(value) and (
@@ -106,22 +106,22 @@ def random(value: str) -> bool:
 
 
 def mixed(value: str) -> bool:
-    """Tell whether letters and digits stand in it together."""
+    """Return whether letters and digits stand in it together."""
     return any(map(str.isdigit, value)) and any(map(str.isalpha, value))
 
 
 def marked(value: str) -> bool:
-    """Tell whether letters and marks stand in it together, as in `s3cret!` but not in `user-name`."""
+    """Return whether letters and marks stand in it together, as in `s3cret!` but not in `user-name`."""
     return any(map(str.isalpha, value)) and any(mark in value for mark in "!@#$%^&*+?~")
 
 
 def placeholder(value: str) -> bool:
-    """Tell whether it is what stands in forms, code and examples instead of a secret."""
+    """Return whether it is what stands in forms, code and examples instead of a secret."""
     return regex(_PLACEHOLDER).search(value) is not None
 
 
 def _jumbled(value: str) -> bool:
-    """Tell whether capitals stand where neither a word nor a name in code has them, as in `XZKslCiipu`."""
+    """Return whether capitals stand where neither a word nor a name in code has them, as in `XZKslCiipu`."""
     return value.isascii() and regex(_CAMEL).fullmatch(value) is None
 
 
@@ -228,7 +228,7 @@ def keys(text: str) -> Iterator[tuple[str, Span]]:
 
 
 def _example(key: str) -> bool:
-    """Tell whether it stands for a key in an example: `sk_test_xxxxxxxx`, `ghp_your_token_here`."""
+    """Return whether it stands for a key in an example: `sk_test_xxxxxxxx`, `ghp_your_token_here`."""
     return re.search(r"(?i)x{6}|\*{3}|\.{3}|0{10}|1234567890abcdef$|your[_-]", key) is not None
 
 
@@ -375,7 +375,7 @@ def seeds(text: str) -> Iterator[tuple[str, Span]]:
 
 
 def _checks(digits: Sequence[int]) -> bool:
-    """Tell whether the last digit is the one that ISO/IEC 7812 (Luhn) asks for."""
+    """Return whether the last digit is the one that ISO/IEC 7812 (Luhn) asks for."""
     doubled = [2 * digit - 9 * (digit > 4) for digit in digits[-2::-2]]
     return sum(doubled) % 10 == -sum(digits[-1::-2]) % 10
 

@@ -141,7 +141,7 @@ def _before_key() -> re.Pattern[str]:
 
 
 def _meant(text: str, lower: str, word: re.Match[str], *, password: bool) -> bool:
-    """Tell whether it is that word, and not the end of another."""
+    """Return whether it is that word, and not the end of another."""
     start = word.start()
     before = lower[max(0, start - 20) : start]
     if not password and word[0].startswith(("key", "schlüssel")):
@@ -272,7 +272,7 @@ def _is_key(text: str, lower: str, word: re.Match[str], given: _Given) -> bool:
 
 
 def _joined(lower: str, word: re.Match[str]) -> bool:
-    """Tell whether the word is the end of a name, as in `dbPass`."""
+    """Return whether the word is the end of a name, as in `dbPass`."""
     return word.start() > 0 and (lower[word.start() - 1].isalnum() or lower[word.start() - 1] == "_")
 
 
@@ -320,7 +320,7 @@ def _told_key(text: str, word: re.Match[str]) -> Span | None:
 
 
 def _changes(text: str, start: int, end: int) -> bool:
-    """Tell whether a verb of change stands before the word, or behind the value."""
+    """Return whether a verb of change stands before the word, or behind the value."""
     before, behind = text[max(0, start - _VERB_CHARS) : start], text[end : end + _VERB_CHARS]
     return bool(regex(_CHANGE).search(before) or regex(_CHANGE_BEHIND).search(behind))
 
@@ -364,6 +364,6 @@ def _trimmed(value: str) -> str:
 
 
 def _opens_another(lower: str, start: int) -> bool:
-    """Tell whether what stands there is the next word with its value, as in `token=password=x`."""
+    """Return whether what stands there is the next word with its value, as in `token=password=x`."""
     word = _words().match(lower, start)
     return word is not None and lower[word.end() : word.end() + 1] in (":", "=", "：")
