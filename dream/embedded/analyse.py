@@ -11,7 +11,7 @@ from dream.embedded.sections import LABELS, Dreamt, bullets_of, conversation
 from dream.embedded.statement import CERTAIN, LIKELY, SURE, New, Pool, Statement, covers, replaces, same
 from dream.embedded.write import earlier, line, parsed
 from dream.language.kinds import KEPT
-from dream.language.likeness import words
+from dream.language.likeness import common, fact, words
 from dream.models import MemoryFile
 
 CAREFUL = 0.5  # of belief that a statement takes the place of another, where nothing would be left of that one
@@ -136,8 +136,17 @@ def _belief(said: Statement, other: Statement) -> float:
         said.speaker or said.kind == "rule" or said.kind == other.kind == "event"
     ):  # of two things that happened both did
         return belief if belief >= CAREFUL else 0.0
+    if belief < SURE and ((said.day and said.day == other.day) or not _of_one_thing(said, other)):
+        return 0.0  # what is told at one sitting is told side by side
     too_long = bool(said.earlier) or len(line(said)) + len(other.text) > LONGEST
     return 0.0 if too_long and not (belief >= SURE and covers(said, other)) else belief
+
+
+def _of_one_thing(said: Statement, other: Statement) -> bool:
+    """Return whether two statements share two telling words, or what they are about."""
+    shared = words(said.text, said.code) & words(other.text, other.code)
+    about = fact(said.text, said.code).attribute
+    return len(shared - common()) >= 2 or (bool(about) and about == fact(other.text, other.code).attribute)
 
 
 def _instead(said: Statement, other: Statement) -> Statement:

@@ -13,19 +13,19 @@ from dream.language.sentences import Sentence, quoted_share, sentences, trimmed,
 from dream.language.tongue import Tongue, guess, is_wide, main, plain, tongue
 from dream.language.words import LABELS as NO_NAMES
 
-KEEP = 0.3  # of belief that a sentence is worth a line
-UNMEANT = 0.3  # of belief that it is a joke, supposed, quoted, somebody else's view or a mood, above which it is out
-BELIEVED = 0.5  # of belief that it is worth a line, from which the last doesn't count
+KEEP = 0.35  # of belief that a sentence is worth a line
+UNMEANT = 0.25  # of belief that it is a joke, supposed, quoted, somebody else's view or a mood, above which it is out
+BELIEVED = 0.45  # of belief that it is worth a line, from which the last doesn't count
 KEEP_OF_MANY = 0.4  # of the same where several people chat
 LEAST = 12  # characters of a sentence, if it answers nothing and names nothing
-HARD_KEEP = 0.15  # of the same where numbers, names or codes stand in it
-RULE, RULE_STANDING = 0.6, 0.4  # of belief that it is a rule; where a word says that it holds from now on
+HARD_KEEP = 0.2  # of the same where numbers, names or codes stand in it
+RULE, RULE_STANDING = 0.65, 0.45  # of belief that it is a rule; where a word says that it holds from now on
 ASKS = 2  # exact things that a question must hold to state something in passing
 READ = 40_000  # characters of one message: nobody types more
 WIDTH = 240  # characters of a line of two sentences
 BOTH = 140  # of the same where friends tell each other what they did, and neither sentence needs the other
 ASKED = 140  # characters of a question that an answer is shown with
-OF_RULE = 0.15  # of belief that it is a rule, from which a fragment behind one belongs to it
+OF_RULE = 0.1  # of belief that it is a rule, from which a fragment behind one belongs to it
 FRAGMENT = 18  # characters of a rule that says nothing without the sentence before it: "any hour", "ohne Ausnahme"
 BRIEF = 32  # characters of a rule that is told in one line with the one beside it: "Never delete it. Move it, always"
 SHORT = 44  # characters of an answer that may need its question

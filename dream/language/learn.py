@@ -19,7 +19,8 @@ from dream.language import likeness
 from dream.language.kinds import KEPT, LABELS, WEIGHTS, features, kind
 
 SHIPPED = Path(__file__).with_name("sentences")
-ROUNDS = 6
+ROUNDS = 8
+DROPPED = 0.4  # of a sentence's features that each look at it leaves out, so that none is relied on alone
 RATE = 0.3
 LEAST = 2  # sentences that must have a feature for it to count
 ROWS = 56_000  # features that are stored, those of the largest weights
@@ -100,15 +101,16 @@ def learn(examples: Sequence[Example], rounds: int = ROUNDS) -> Rows:
         for label, numbers, _, times in examples
         for _ in range(times)
     ]
-    shuffle = random.Random(20261122).shuffle  # noqa: S311 - the same order every time, not a secret
+    chance = random.Random(20261122)  # noqa: S311 - the same order every time, not a secret
+    draw = chance.random
     rows: Rows = {number: [0.0] * len(LABELS) for number in sorted(known)}
     total: Rows = {number: [0.0] * len(LABELS) for number in rows}
     gone = dict.fromkeys(rows, 1e-6)
     summed = 0
     for number in range(rounds):
-        shuffle(order)
+        chance.shuffle(order)
         for label, found in order:
-            _step(rows, gone, label, found)
+            _step(rows, gone, label, [one for one in found if draw() >= DROPPED], len(found))
         if number >= rounds // 2:
             summed += 1
             for row, whole in zip(rows.values(), total.values(), strict=True):
@@ -117,8 +119,10 @@ def learn(examples: Sequence[Example], rounds: int = ROUNDS) -> Rows:
     return {number: [weight / summed for weight in total[number]] for number in sorted(telling)}
 
 
-def _step(rows: Rows, gone: dict[int, float], label: int, found: list[int]) -> None:
-    scale = 1 / math.sqrt(len(found))
+def _step(rows: Rows, gone: dict[int, float], label: int, found: list[int], whole: int) -> None:
+    if not found:
+        return
+    scale = 1 / math.sqrt(whole) / (1 - DROPPED)
     shares = softmax([sum(column) * scale for column in zip(*(rows[number] for number in found), strict=True)])
     shares[label] -= 1.0
     far = sum(share * share for share in shares) * scale * scale / len(LABELS)
