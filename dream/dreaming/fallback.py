@@ -36,8 +36,9 @@ def settle_plain(editing: Editing, settings: Settings) -> None:
     for number in open_numbers:
         if editing.findings[number - 1].remove:
             _remove_plainly(editing, number, additions, corrected)
+    still_open = set(editing.unsettled()) - corrected
     for number in additions:
-        if number in editing.unsettled() and number not in corrected and not _is_full(editing, number, settings):
+        if number in still_open and not _is_full(editing, number, settings):
             _add_plainly(editing, number)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,7 @@ from dream.llm.model import ChatMessage, Completion, ToolCall
 from dream.llm.spending import Meter, MeteredModel
 from dream.models import LineCount, NewEntry, RunReport
 from dream.settings import Settings
-from dream.workspace import runs
+from dream.workspace import runs, trace
 from dream.workspace.lock import run_lock
 from dream.workspace.workspace import Workspace
 from tests.scripted import Answer, ScriptedModel
@@ -64,6 +64,19 @@ def test_a_dream_is_one_commit_of_files_and_cursor(workspace: Workspace) -> None
     assert git(workspace, "log", "-1", "--format=%s") == "dream: Lives in Tokyo; +1 more (entries 1–2)\n"
     assert git(workspace, "rev-parse", "HEAD").strip() == report.batches[0].commit
     assert git(workspace, "status", "--porcelain") == ""
+
+
+def test_a_dream_of_plain_findings_asks_the_edit_agent_nothing(workspace: Workspace) -> None:
+    add(workspace, "- moved to Tokyo")
+    editor = ScriptedModel()  # which would end the test
+    models = Models(ScriptedModel("[USER/Person] Lives in Tokyo {1}"), editor, Meter(QUIET, now=lambda: NOW))
+
+    report = pipeline.run(workspace, settings=QUIET, now=NOW, models=models)
+
+    assert [one.state for one in report.batches[0].outcomes] == ["applied"]
+    assert "## Person\n- Lives in Tokyo\n" in workspace.read_file("USER.md")
+    assert trace.written_since(workspace, NOW, "USER.md") == {"- Lives in Tokyo"}
+    assert trace.written_since(workspace, NOW + timedelta(seconds=1), "USER.md") == frozenset()
 
 
 def test_each_commit_of_a_long_run_carries_its_own_time(workspace: Workspace) -> None:
