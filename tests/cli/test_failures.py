@@ -51,7 +51,7 @@ def test_what_a_full_disk_takes_of_the_output_is_told_and_no_success(fresh: Path
     )
 
     assert done.returncode == 1
-    assert done.stderr.startswith("dream: What was to be printed could not be written (the disk is full")
+    assert done.stderr.startswith("dream: The output could not be written (the disk is full")
     assert len(done.stderr.splitlines()) == 1
     assert "Kyoto" in (fresh / "USER.md").read_text()
 
