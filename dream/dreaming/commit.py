@@ -13,7 +13,7 @@ from dream.dreaming.phase2 import Edited
 from dream.errors import WorkspaceError
 from dream.models import MEMORY_FILES, BatchReport, MemoryFile, Outcome, Proposal
 from dream.settings import Settings
-from dream.versions import handedits, log, tracked
+from dream.versions import authors, log, tracked
 from dream.versions.diff import Diff
 from dream.versions.log import Moved
 from dream.versions.transaction import Held
@@ -55,7 +55,7 @@ def look(workspace: Workspace, *, uncommitted: bool = False) -> Found:
     archives = {path: _text(content, path) for path, content in data.items() if path not in texts}
     git = workspace.git
     head = git.head() if git.exists else None
-    person = handedits.person_lines(git) if head else {}
+    person = authors.person_lines(git) if head else {}
     lines = {path: person.get(path, frozenset()) for path in MEMORY_FILES}
     if uncommitted and not workspace.agent:
         committed = git.read_all(head) if head else {}
