@@ -46,6 +46,7 @@ _EXCLUDE = """# dream
 /memory/HISTORY.md
 /memory/history.jsonl
 /memory/archive/*.jsonl
+/memory/messages/
 .*.dream-tmp
 .*.dream-swap
 """
