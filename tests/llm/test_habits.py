@@ -30,7 +30,7 @@ FINDINGS = (
     Finding("USER.md", "Lives in Osaka", (1,), remove=True),
     Finding("USER.md", "Is a vegetarian", (1,)),
 )
-BRIEF = Brief(Settings(), date(2026, 11, 21), UTC)
+BRIEF = Brief(Settings(phase2="always"), date(2026, 11, 21), UTC)  # the answers were written for all findings
 MOVE = {"path": "USER.md", "old_text": "- Lives in Osaka", "new_text": "- Lives in Tokyo", "findings": [1, 2]}
 EATS = {"path": "USER.md", "old_text": "", "new_text": "- Is a vegetarian", "findings": [3]}
 BOTH = (("edit_file", MOVE), ("edit_file", EATS))
