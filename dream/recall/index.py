@@ -185,14 +185,14 @@ class Index:
         )
         return int(counted.fetchone()[0])
 
-    def at(self, kind: int, session: int | None, position: int) -> Found | None:
-        """Return the document at a place."""
-        row = self._base.execute(
+    def near(self, session: int | None, position: int, reach: int) -> list[Found]:
+        """Return the messages at most `reach` positions from a place in a session, that place's own too, in order."""
+        rows = self._base.execute(
             "SELECT id, kind, session, position, file, start, day, speaker, 0.0 FROM doc"
-            " WHERE session IS ? AND position = ? AND kind = ?",
-            (session, position, kind),
-        ).fetchone()
-        return Found(*row) if row else None
+            " WHERE session IS ? AND position BETWEEN ? AND ? AND kind = ? ORDER BY position",
+            (session, position - reach, position + reach, MESSAGE),
+        )
+        return [Found(*row) for row in rows]
 
     def session(self, key: str) -> int | None:
         """Return the number of a session."""
@@ -201,7 +201,7 @@ class Index:
 
     def size(self) -> int:
         """Return how many documents there are."""
-        return int(self._base.execute("SELECT count(*) FROM doc").fetchone()[0])
+        return int(self._base.execute("SELECT max(id) FROM doc").fetchone()[0] or 0)  # none is ever taken out alone
 
 
 def remove(private: Path) -> None:

@@ -31,7 +31,7 @@ KINDS: tuple[HitKind, ...] = ("memory", "history", "message")
 
 K1, B = 1.0, 0.5  # BM25
 CANDIDATES = 400  # documents that are looked at closely
-NEAR = 120  # of them, those whose neighbours are
+NEAR = 80  # of them, those whose neighbours are
 AROUND = {-2: 0.2, -1: 0.5, 1: 0.33, 2: 0.15}  # what a neighbour's score adds, by its distance
 SESSION, NEXT = 0.4, 0.65  # what the session's best messages add, each less than the one before
 NAMED = 4.0  # what it adds that the speaker is named in the query
@@ -124,9 +124,10 @@ class Search:
         """Weigh the query's terms by how few documents hold them; those that many do only where no others are."""
         held = Counter(term for line in self._lines for term in set(line.terms) & set(self._asked))
         size = self._index.size() + len(self._lines)
-        counts = {term: self._index.holding(term) + held[term] for term in self._asked}
+        most = int(max(RARE, COMMON * size))
+        counts = {term: self._index.holding(term, most + 1) + held[term] for term in self._asked}
         weights = {term: math.log(1 + (size - count + 0.5) / (count + 0.5)) for term, count in counts.items() if count}
-        telling = {term: weight for term, weight in weights.items() if counts[term] <= max(RARE, COMMON * size)}
+        telling = {term: weight for term, weight in weights.items() if counts[term] <= most}
         best = sorted(telling or weights, key=lambda term: -weights[term])[:QUERY]
         return {term: weights[term] for term in best}
 
@@ -189,9 +190,9 @@ class Search:
         places = {one.number: one for one in found}
         scores = {one.number: one.score for one in found}
         for one in found[:NEAR]:
-            for distance, share in AROUND.items():
-                other = self._index.at(MESSAGE, one.session, one.position - distance)
-                if other is not None and self._inside(other):
+            for other in self._index.near(one.session, one.position, max(AROUND)):
+                if other.number != one.number and self._inside(other):
+                    share = AROUND[one.position - other.position]
                     places.setdefault(other.number, other)
                     scores[other.number] = scores.get(other.number, 0.0) + share * one.score
         sessions = _sessions(found)
@@ -296,8 +297,7 @@ def _talk(workspace: Workspace, session: str, position: int, around: int, citati
     try:
         index.catch_up()
         number = index.session(session)
-        found = [index.at(MESSAGE, number, at) for at in range(position - around, position + around + 1)]
-        talk = [said for one in found if one is not None and (said := index.said(one)) is not None]
+        talk = [said for one in index.near(number, position, around) if (said := index.said(one)) is not None]
     finally:
         index.close()
     if not any(said.position == position for said in talk):
