@@ -16,6 +16,9 @@ from dream.language.text import clean
 from dream.models import Step
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dream.eval.conversation import Conversation
     from dream.eval.report import Table
     from dream.settings import Settings
 
@@ -38,6 +41,7 @@ WIDEST = 60  # characters of a cell in a pipe; the JSON has all of it
 @click.option(
     "--keep", type=click.Path(path_type=Path), metavar="DIR", help="Keep each conversation's workspace there."
 )
+@click.option("--recall", is_flag=True, help="Measure search alone: is a question's evidence among the first hits?")
 @group.settings_of
 @group.as_json
 def command(
@@ -51,6 +55,7 @@ def command(
     record: Path | None,
     replay: Path | None,
     keep: Path | None,
+    recall: bool,
     directory: Path | None,
     as_json: bool,
 ) -> None:
@@ -68,6 +73,7 @@ def command(
       dream eval planted --model openai/gpt-5-mini --sittings 8 --limit 1
       dream eval locomo10.json --limit 2 --sittings 5 --json
       dream eval dialogues --model openai/gpt-5-mini --record calls.jsonl
+      dream eval locomo10.json --recall
     """
     from dream.eval import datasets, report
     from dream.eval.recording import Recording
@@ -78,6 +84,9 @@ def command(
     settings = _settings(directory, model, pairs)
     sizes = _sizes(tokens) or report.SIZES
     conversations = datasets.load(dataset, limit=limit, sittings=sittings)
+    if recall:
+        _recall(conversations, as_json=as_json)
+        return
     other = datasets.another(dataset, conversations[0], sittings=sittings) if len(conversations) == 1 else None
     with progress("reading", quiet=as_json) as shown:
         tell = (lambda what: shown(Step(what))) if shown else (lambda what: None)
@@ -98,6 +107,17 @@ def command(
     output.say(f"{measured}, model: {found.model}", bold=True)
     for table in report.tables(found):
         _show(table)
+
+
+def _recall(conversations: Sequence[Conversation], *, as_json: bool) -> None:
+    from dream.eval.recall import recall, table
+
+    with progress("reading", quiet=as_json) as shown:
+        found = recall(conversations, tell=(lambda what: shown(Step(what))) if shown else (lambda what: None))
+    if as_json:
+        output.emit({"recall": found})
+    else:
+        _show(table(found))
 
 
 def _settings(directory: Path | None, model: str | None, pairs: tuple[str, ...]) -> Settings:

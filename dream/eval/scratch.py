@@ -67,7 +67,7 @@ class Scratch:
 
         Raises SpendingLimit at a bound, and ModelError when the first dream fails; a later one that fails is noted.
         """
-        paths = [self._written(session) for session in sessions]
+        paths = [self.written(session) for session in sessions]
         self.transcripts += paths
         self.last = _three(max(session.at for session in sessions))
         night = self._dream(paths, self.last)
@@ -113,7 +113,7 @@ class Scratch:
         """Return what stands in history, an entry each."""
         return [entry.content for entry in self.workspace.history.after(0) if entry.content]
 
-    def _written(self, session: Session) -> Path:
+    def written(self, session: Session) -> Path:
         """Write a session as a transcript, and note which message stands at which position when it is read back."""
         path = self.root / f"{filed(session.key)}.jsonl"
         rows = [

@@ -1,0 +1,128 @@
+"""Recall: is the evidence of a question among the first things that search finds? No model is asked.
+
+Beside our ranking stand BM25 alone, over the same messages and the same words, and grep: messages in the order of how
+many of the question's words they hold as written.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from dream import pipeline
+from dream.eval.conversation import Conversation, Question
+from dream.eval.metric import mean
+from dream.eval.report import Table
+from dream.eval.scratch import Scratch, Tell
+from dream.history import messages
+from dream.llm.spending import Meter
+from dream.recall.index import MESSAGE, Index
+from dream.recall.search import Search, Wanted
+from dream.recall.terms import terms
+from dream.settings import Settings
+
+FIRST = (5, 10)
+DEEP = 200  # messages that are ranked, so that ten sessions are among them
+
+Place = tuple[str, int]  # a session and a position in it
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """Shares in per cent over all questions: of their evidence among the first hits, and of its sessions."""
+
+    ranking: str
+    questions: int
+    messages: dict[int, float]  # by how many hits are looked at
+    session: float  # the first hit is in a session of the evidence
+    sessions: float  # of the evidence's sessions among the first ten
+
+
+def recall(conversations: Sequence[Conversation], *, tell: Tell) -> list[Recalled]:
+    """Consolidate every conversation in a scratch workspace and ask its questions, by each ranking."""
+    rows: dict[str, list[tuple[list[Place], set[Place]]]] = {}
+    for one in conversations:
+        tell(f"{one.name}: {len(one.questions)} questions")
+        with tempfile.TemporaryDirectory() as folder:
+            scratch = _consolidated(one, Path(folder))
+            places = {identity: place for place, identity in scratch.messages.items()}
+            for question in one.questions:
+                evidence = {places[identity] for identity in question.evidence if identity in places}
+                for name, found in _rankings(scratch, question) if evidence else ():
+                    rows.setdefault(name, []).append((found, evidence))
+    return [_shares(name, asked) for name, asked in rows.items()]
+
+
+def table(found: Sequence[Recalled]) -> Table:
+    """Lay out what was found."""
+    columns = (
+        "ranking",
+        "questions",
+        *(f"messages, first {size}" for size in FIRST),
+        "first session",
+        "sessions, first 10",
+    )
+    rows = [
+        (
+            one.ranking,
+            str(one.questions),
+            *(f"{one.messages[size]:.1f}" for size in FIRST),
+            f"{one.session:.1f}",
+            f"{one.sessions:.1f}",
+        )
+        for one in found
+    ]
+    says = (
+        "Of a question's evidence, how much is among the first messages found, and among their sessions. In per cent."
+    )
+    return Table("Recall", says, columns, tuple(rows))
+
+
+def _consolidated(one: Conversation, folder: Path) -> Scratch:
+    scratch = Scratch(folder, Settings(timezone="UTC", durable=False), Meter(Settings()))
+    paths = [scratch.written(session) for session in one.sessions]
+    now = max(session.at for session in one.sessions) + timedelta(days=1)
+    pipeline.consolidate(scratch.workspace, paths, settings=scratch.settings, now=now)
+    return scratch
+
+
+def _rankings(scratch: Scratch, question: Question) -> Iterator[tuple[str, list[Place]]]:
+    workspace = scratch.workspace
+    index = Index(workspace.history, workspace.private)
+    try:
+        index.catch_up()
+        hits = Search(workspace, index, Wanted(question.text, kinds=["message"])).hits(DEEP)
+        yield "dream search", [_place(hit.cite) for hit in hits]
+        alone = index.matches(list(dict.fromkeys(terms(question.text))), MESSAGE, DEEP)
+        said = [one for found in alone if (one := index.said(found))]
+        yield "BM25 alone", [(one.session, one.position) for one in said]
+    finally:
+        index.close()
+    words = set(re.findall(r"\w+", question.text.casefold()))
+    lines = (line for path in workspace.history.messages.paths() for _, line in messages.raw(path))
+    kept = [one for line in lines if (one := messages.decode(line))]
+    kept.sort(key=lambda one: -len(words & set(re.findall(r"\w+", one.text.casefold()))))
+    yield "grep", [(one.session, one.position) for one in kept[:DEEP]]
+
+
+def _place(cite: str) -> Place:
+    session, _, position = cite.rpartition("#")
+    return session, int(position)
+
+
+def _shares(name: str, asked: Sequence[tuple[list[Place], set[Place]]]) -> Recalled:
+    sessions = [
+        (list(dict.fromkeys(session for session, _ in found)), {session for session, _ in gold})
+        for found, gold in asked
+    ]
+    return Recalled(
+        name,
+        len(asked),
+        {size: mean(len(set(found[:size]) & gold) / len(gold) for found, gold in asked) or 0.0 for size in FIRST},
+        mean(found[:1] != [] and found[0] in gold for found, gold in sessions) or 0.0,
+        mean(len(set(found[:10]) & gold) / len(gold) for found, gold in sessions) or 0.0,
+    )
