@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -24,9 +24,10 @@ QUIET = Settings(timezone="UTC", durable=False)
 def told(workspace: Workspace, *facts: str, session: str = "chat:1") -> None:
     """Append an entry that says `facts`, each a bullet, and dream it."""
     at = workspace.history.last_cursor() * 10
+    now = NOW + timedelta(days=at)
     said = "".join(f"- {fact}\n" for fact in facts).rstrip("\n")
-    workspace.history.append([NewEntry("summary", said, session, (at, at + 10))], now=NOW)
-    report = pipeline.run(workspace, settings=QUIET, now=NOW)
+    workspace.history.append([NewEntry("summary", said, session, (at, at + 10))], now=now)
+    report = pipeline.run(workspace, settings=QUIET, now=now)
     assert report.outcome == "committed", report.reason
 
 

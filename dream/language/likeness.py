@@ -62,13 +62,20 @@ class Fact:
     cues: frozenset[str]
     own: bool
 
+# Whom every line of a summary is about: that two lines name them says nothing of what they say.
+_USER = re.compile(
+    r"\b(?:the user|der (?:be)?nutzer|die (?:be)?nutzerin|l['’]utilisat(?:eur|rice)|el usuario|la usuaria)(?:'s)?\b"
+    r"|用户|使用者|ユーザー",
+    re.IGNORECASE,
+)
+
 
 @lru_cache(maxsize=16384)
 def words(text: str, code: str) -> frozenset[str]:
     """Return the telling words of a text, cut to a stem's length; Chinese and Japanese by pairs of characters."""
     known = tongue(code)
     found: set[str] = set()
-    for word in plain(text).split():
+    for word in plain(_USER.sub(" ", text)).split():
         runs = _WIDE_RUN.findall(word)
         for run in runs:
             found.update(run[at : at + 2] for at in range(len(run) - 1) if not _GRAMMAR.issuperset(run[at : at + 2]))
