@@ -62,6 +62,7 @@ class Fact:
     cues: frozenset[str]
     own: bool
 
+
 # Whom every line of a summary is about: that two lines name them says nothing of what they say.
 _USER = re.compile(
     r"\b(?:the user|der (?:be)?nutzer|die (?:be)?nutzerin|l['’]utilisat(?:eur|rice)|el usuario|la usuaria)(?:'s)?\b"

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dream.workspace.context import chosen
+from dream.workspace import context
+
+NAME = "## memory/MEMORY.md\n\n"
 
 
-def within(size: int):
+def chosen(text: str, fits: Callable[[str], bool]) -> str:
+    """Return what is shown of one file, without its name."""
+    return context.chosen({"memory/MEMORY.md": text}, lambda shown: fits(shown.removeprefix(NAME))).removeprefix(NAME)
+
+
+def within(size: int) -> Callable[[str], bool]:
     """Say whether a text is at most `size` characters long."""
     return lambda text: len(text) <= size
 

@@ -91,6 +91,8 @@ NOT_OF_A_WORKSPACE = {
     "language/learn.py": "labelled sentences, and the weights made of them",
     "language/likeness.py": "the weights that are shipped",
     "language/tongue.py": "the tables that are shipped",
+    "language/words.py": "the table that is shipped",
+    "provenance/cues.py": "the table that is shipped",
     "redact/forms.py": "the table that is shipped",
     "consolidate/feed.py": "a transcript",
     "versions/swap.py": "the file that was traded an instant ago",
