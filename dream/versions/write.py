@@ -219,11 +219,15 @@ def _wait_for_lock(error: GitError, deadline: float) -> None:
     if found is None or time.monotonic() > deadline:
         raise error
     lock = Path(found[1] or found[2] or found[3])
-    with suppress(FileNotFoundError):
+    try:
         if time.time() - lock.stat().st_mtime > STALE:
             lock.unlink()
         else:
             time.sleep(0.05)
+    except FileNotFoundError:
+        return
+    except OSError as fault:  # not ours to remove, or a disk that takes nothing: then it stays held
+        raise error from fault
 
 
 def _person(role: str, who: tuple[str, str], now: datetime) -> bytes:
