@@ -356,17 +356,18 @@ def _bring_to_disk(
     held = []
     for path, wanted in sorted(ready.items(), key=lambda item: not is_memory(item[0])):
         files.checkpoint(f"before swap of {path}")
+        placed.append(_Placed(path, wanted, old.get(path)))  # at once: what fails midway is taken back too
         if is_memory(path):
             done = _swap_in(workspace.root, path, old.get(path), wanted)
             if isinstance(done, Held):
+                placed.pop()
                 held.append(done)
                 if stop:
                     break
             else:
-                placed.append(done)
+                placed[-1] = done
         else:
             _write_state(workspace.root / path, wanted)
-            placed.append(_Placed(path, wanted, old.get(path)))
         files.checkpoint(f"after swap of {path}")
     return held
 

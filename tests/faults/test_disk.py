@@ -51,6 +51,7 @@ def refuse_at_calls(
     [
         (CONSOLIDATE, FULL, True, 3, 7),
         (RUN, FULL, True, 37, 110),
+        (RUN, BROKEN, False, 229, 25),  # while files are swapped in, and the cursor after them
     ],
 )
 def test_some_calls_fail(
