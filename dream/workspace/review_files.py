@@ -6,11 +6,11 @@ Both are versioned, so it is the commit that writes them; here they are read and
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 
@@ -22,26 +22,26 @@ from dream.workspace.files import read_bytes, replace_file
 PENDING = "memory/.pending.jsonl"
 REJECTED = "memory/.rejected.jsonl"
 
+T = TypeVar("T")
+
 
 def parse_pending(data: bytes, report: Report | None = None) -> list[Proposal]:
     """Read proposals; a line that is none is reported and left out."""
-    found = []
-    for number, row in _rows(data, PENDING, report):
-        try:
-            found.append(_proposal(row))
-        except (ValueError, TypeError, KeyError) as fault:
-            _tell(report, PENDING, number, fault)
-    return found
+    return _parsed(data, PENDING, _proposal, report)
 
 
 def parse_rejected(data: bytes, report: Report | None = None) -> list[Rejected]:
     """Read rejected facts; a line that is none is reported and left out."""
+    return _parsed(data, REJECTED, _rejected, report)
+
+
+def _parsed(data: bytes, file: str, read: Callable[[dict[str, Any]], T], report: Report | None) -> list[T]:
     found = []
-    for number, row in _rows(data, REJECTED, report):
+    for number, row in _rows(data, file, report):
         try:
-            found.append(_rejected(row))
+            found.append(read(row))
         except (ValueError, TypeError, KeyError) as fault:
-            _tell(report, REJECTED, number, fault)
+            _tell(report, file, number, fault)
     return found
 
 

@@ -72,7 +72,8 @@ class Model:
         self.number += 1
         path = self.root / FILES[which]
         line = f"- typed by hand, number {self.number}\n"
-        path.write_text(path.read_text(encoding="utf-8") + line, encoding="utf-8")
+        text = path.read_text(encoding="utf-8") if path.exists() else ""  # a restore may have taken the file away
+        path.write_text(text + line, encoding="utf-8")
         self.typed[line] = FILES[which]
 
     def restore(self, mode: str, place: int) -> None:
@@ -156,6 +157,7 @@ def play(begun: Path, steps: list[tuple[str, int]]) -> None:
 @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=STEPS)
 @example(steps=[("before", 0), ("hand", 0), ("dream", 1)])
+@example(steps=[("before", 0), ("only", 2), ("hand", 0)])
 def test_any_sequence_of_commands_leaves_what_the_model_says(begun: Path, steps: list[tuple[str, int]]) -> None:
     play(begun, steps)
 
