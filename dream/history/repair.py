@@ -5,7 +5,6 @@ A line that is readable only with leniency is written as it reads; as it was it 
 
 from __future__ import annotations
 
-import os
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -30,7 +29,7 @@ from dream.history.records import (
     outline,
     sealed,
 )
-from dream.workspace.files import create, put_in_place, temporary_name, write_all
+from dream.workspace.files import beside, put_in_place, temporary_name, write_all
 
 Keep = Callable[[bytes], None]
 
@@ -137,15 +136,13 @@ def rewrite(descriptor: int, size: int, path: Path, damage: Damage, chain: Chain
 
     Entries out of order go to `late`, in their old order, and stand at the end of the log's last file.
     """
-    temporary = temporary_name(path)
-    goal = create(temporary, like=path)
 
-    def write(line: bytes, cursor: int) -> None:
+    def write(goal: int, line: bytes, cursor: int) -> None:
         chained = _chained(line, chain)
         chain.follow(chained, cursor, _everything)
         write_all(goal, chained + b"\n")
 
-    try:
+    with beside(path, temporary := temporary_name(path)) as goal:
         for offset, line in lines(descriptor, 0, size):
             falling = offset in damage.falling
             if (
@@ -159,15 +156,9 @@ def rewrite(descriptor: int, size: int, path: Path, damage: Damage, chain: Chain
                 late.lines.append(line)
             elif line.strip() and offset not in damage.broken and offset not in damage.twice:
                 entry = decode(line)
-                write(encode(entry)[:-1] if damage.odd.get(offset) else line.rstrip(b"\r"), entry.cursor)
+                write(goal, encode(entry)[:-1] if damage.odd.get(offset) else line.rstrip(b"\r"), entry.cursor)
         for cursor, line in enumerate(late.lines if late.last else (), late.highest + 1):
-            write(_renumbered(line, cursor), cursor)
-        os.fsync(goal)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    finally:
-        os.close(goal)
+            write(goal, _renumbered(line, cursor), cursor)
     put_in_place(temporary, path)
 
 

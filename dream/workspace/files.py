@@ -122,17 +122,9 @@ def replace_by_part(path: Path, source: int, start: int, end: int) -> None:
     Memory stays flat. Raises OSError.
     """
     make_folder(path.parent)
-    temporary = temporary_name(path)
-    descriptor = create(temporary, like=path)
-    try:
+    with beside(path, temporary := temporary_name(path)) as descriptor:
         while start < end:
             start += _copy(source, descriptor, start, end)
-        os.fsync(descriptor)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    finally:
-        os.close(descriptor)
     put_in_place(temporary, path)
 
 
@@ -155,9 +147,17 @@ def begin_writing(descriptor: int, start: int, length: int) -> None:
 
 def write_beside(path: Path, data: bytes, temporary: Path, *, durable: bool = True) -> Path:
     """Write `data` to `temporary`, with the mode and owner of `path`; raises OSError and leaves nothing then."""
+    with beside(path, temporary, durable=durable) as descriptor:
+        write_all(descriptor, data)
+    return temporary
+
+
+@contextmanager
+def beside(path: Path, temporary: Path, *, durable: bool = True) -> Iterator[int]:
+    """Open `temporary` to write it, with the mode and owner of `path`; on disk afterwards, or gone where it failed."""
     descriptor = create(temporary, like=path)
     try:
-        write_all(descriptor, data)
+        yield descriptor
         if durable:
             os.fsync(descriptor)
     except BaseException:
@@ -165,7 +165,6 @@ def write_beside(path: Path, data: bytes, temporary: Path, *, durable: bool = Tr
         raise
     finally:
         os.close(descriptor)
-    return temporary
 
 
 def write_all(descriptor: int, data: bytes) -> None:
