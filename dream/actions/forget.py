@@ -21,7 +21,6 @@ import orjson
 
 from dream.errors import UnknownRevision, UsageError
 from dream.history.repair import Sealing
-from dream.recall import index as recall
 from dream.versions import rewrite, transaction
 from dream.versions.diff import strays
 from dream.versions.rewrite import SHORTEST, Names, Needle, is_long_enough, renamed
@@ -35,7 +34,7 @@ LARGEST = 10_000_000  # bytes of a file that isn't ours: above it, it isn't look
 MOST_FILES = 10_000  # of the workspace that aren't ours are looked into
 
 _OTHERS = {"run.lock", "history.lock", "runs.lock", UNDONE}  # nothing in them is to be scrubbed
-_OTHERS |= {index.LOCK, *index.NAMES, *recall.FILES}  # and the indexes go as a whole
+_OTHERS |= {index.LOCK, *index.NAMES}  # and the index goes as a whole
 _RUNS = re.compile(r"runs(\.\d+)?\.jsonl")
 Wanted = Callable[[], tuple[Needle, tuple[int, int] | None]]
 _FINDING = re.compile(r"^    applied: \[[A-Z-]+\] (.*) \{[\d,]+\}$", re.MULTILINE)
@@ -244,7 +243,6 @@ def _rewrite_history(workspace: Workspace, needle: Needle, now: datetime) -> Non
 
 def _rewrite_files(workspace: Workspace, needle: Needle) -> None:
     """Scrub what isn't memory; a person's files change with the versions. A cache is made anew by who needs it."""
-    recall.remove(workspace.private)
     for name, path in _ours(workspace):
         if not is_memory(name):
             _scrub(path, needle)

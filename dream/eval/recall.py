@@ -92,7 +92,7 @@ def _consolidated(one: Conversation, folder: Path) -> Scratch:
 
 def _rankings(scratch: Scratch, question: Question) -> Iterator[tuple[str, list[Place]]]:
     workspace = scratch.workspace
-    index = Index(workspace.history, workspace.private)
+    index = Index(workspace.history)
     try:
         index.catch_up()
         hits = Search(workspace, index, Wanted(question.text, kinds=["message"])).hits(DEEP)

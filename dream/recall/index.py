@@ -1,46 +1,46 @@
-"""The index of recall: one disposable SQLite file under .dream/. It holds terms and places, never a text of its own.
+"""What search looks up: tables of its own in the workspace's index, which hold terms and places, never a text.
 
-A search first takes in what is new: messages from where their file was left, entries from the last cursor. What is
-gone, damaged, of another version, or no longer fits what it was made of, is built anew. Where it can't be written
-(a workspace that may only be read), it lives in memory.
+A search first takes in what is new: messages from where their file was left, entries from the last cursor. What no
+longer fits what it was made of is built anew. Where the index can't be used (a workspace that may only be read),
+the tables live in memory for as long as the search.
 """
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
-from dream.door import make_folder, open_file
+from dream.errors import WorkspaceError
 from dream.history import messages
 from dream.history.archive import opened
 from dream.history.history import History
 from dream.history.messages import Said
 from dream.recall.terms import terms
+from dream.workspace import index
 
-FILE_NAME = "recall.sqlite"
-FILES = tuple(FILE_NAME + suffix for suffix in ("", "-journal", "-wal", "-shm"))
-VERSION = 1
-WAIT = 5.0  # seconds for another search that is taking things in
-BATCH = 500  # documents taken in at a time
+BATCH = 500  # documents taken in at a time, so that nobody waits long for the index
 MESSAGE, ENTRY = 0, 1  # kinds of documents
 HIGHEST = 1 << 40
+HISTORY = "history"  # the name of the source that entries come from
 
-_SCHEMA = """
-CREATE TABLE source (name TEXT PRIMARY KEY, read INTEGER NOT NULL, last BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE session (id INTEGER PRIMARY KEY, key TEXT UNIQUE NOT NULL, terms INTEGER NOT NULL DEFAULT 0);
-CREATE TABLE doc (
-  id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, session INTEGER, position INTEGER NOT NULL, file INTEGER NOT NULL,
-  start INTEGER NOT NULL, day INTEGER, speaker TEXT, terms INTEGER NOT NULL
-);
-CREATE INDEX place ON doc (session, position);
-CREATE VIRTUAL TABLE words USING fts5(
-  terms, content='', tokenize="unicode61 remove_diacritics 0 tokenchars '.,:/@&+#_-%'"
-);
-"""
+_SCHEMA = (
+    "CREATE TABLE recall_source (name TEXT PRIMARY KEY, read INTEGER NOT NULL, last BLOB NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE recall_session (id INTEGER PRIMARY KEY, key TEXT UNIQUE NOT NULL)",
+    (
+        "CREATE TABLE recall_doc (id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, session INTEGER,"
+        " position INTEGER NOT NULL, file INTEGER NOT NULL, start INTEGER NOT NULL, day INTEGER, speaker TEXT)"
+    ),
+    "CREATE INDEX recall_place ON recall_doc (session, position)",
+    (
+        "CREATE VIRTUAL TABLE recall_words USING fts5"
+        "(terms, content='', tokenize=\"unicode61 remove_diacritics 0 tokenchars '.,:/@&+#_-%'\")"
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,101 +62,90 @@ class Found:
     score: float
 
 
-class Index:
-    """The index for the history of one workspace, whose private directory is `private`."""
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """What is taken in: a message or an entry, where it stands, and its terms."""
 
-    def __init__(self, history: History, private: Path) -> None:
+    kind: int
+    key: str | None
+    position: int
+    file: int
+    start: int
+    day: int | None
+    speaker: str | None
+    terms: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What comes next of a source, which was read up to `before`; `last` is how the part's last line ends."""
+
+    name: str
+    before: int
+    after: int
+    last: bytes
+    documents: Sequence[_Document]
+
+
+class Index:
+    """The tables for the history of one workspace."""
+
+    def __init__(self, history: History) -> None:
         self._history = history
-        self._path = private / FILE_NAME
-        self._base = _open(self._path)
+        self._base = history.index
+        self._in_memory = False
 
     def close(self) -> None:
-        """Give the file back."""
-        self._base.close()
+        """Give what is in memory back; the workspace's index is its history's."""
+        if self._in_memory:
+            self._base.close()
 
     def catch_up(self) -> None:
         """Take in what is new in history and messages; what was taken in and has changed makes all be read anew."""
-        try:
-            self._take_in()
-        except sqlite3.DatabaseError:
-            self._anew()
-            self._take_in()
+        self._base.renew()
+        while (part := self._next(self._read())) is not None:
+            if self._base.change(lambda db, part=part: _take_in(db, part)) is None:  # type: ignore[misc]
+                self._base.renew()
+                if self._base.change(lambda db: db.execute("SELECT 1")) is None:
+                    self._use_memory()
 
-    def _take_in(self) -> None:
-        with self._base:
-            self._base.execute("BEGIN IMMEDIATE")
-            if not self._fits():
-                _empty(self._base)
-            for path in self._history.messages.paths():
-                self._messages(path)
-            self._entries()
+    def _use_memory(self) -> None:
+        if self._in_memory:
+            raise WorkspaceError("Search needs Python's SQLite to be built with FTS5, and it is not.")
+        self._base, self._in_memory = index.Index.in_memory(), True
 
-    def _anew(self) -> None:
-        self._base.close()
-        remove(self._path.parent)
-        self._base = _open(self._path)
+    def _read(self) -> Mapping[str, tuple[int, bytes]]:
+        """Return how far each source was read, and how its last line ends; nothing where that doesn't stand there."""
+        found = {name: (read, last) for name, read, last in self._rows("SELECT name, read, last FROM recall_source")}
+        if all(self._fits(name, *known) for name, known in found.items()):
+            return found
+        self._base.change(_empty)
+        return {}
 
-    def _fits(self) -> bool:
-        """Return whether what was read stands there still: the last line of each file that was taken in."""
-        for name, read, last in self._base.execute("SELECT name, read, last FROM source").fetchall():
-            if name == "history":
-                if read > self._history.last_cursor():
-                    return False
-            elif not _ends_with(self._history.messages.folder / name, read, last):
-                return False
-        return True
+    def _fits(self, name: str, read: int, last: bytes) -> bool:
+        if name == HISTORY:
+            return read <= self._history.last_cursor()
+        return _ends_with(self._history.messages.folder / name, read, last)
 
-    def _messages(self, path: Path) -> None:
-        row = self._base.execute("SELECT read FROM source WHERE name = ?", (path.name,)).fetchone()
-        read = row[0] if row else 0
-        size = path.stat().st_size
-        if size <= read:
-            return
-        year, _, month = path.stem.partition("-")
-        file = int(year) * 12 + int(month) - 1
-        end, last = read, b""
-        for start, line in messages.raw(path, read):
-            end, last = start + len(line) + 1, line[-64:]
-            said = messages.decode(line)
-            if said is not None and said.text:
-                day = said.at.toordinal() if said.at else None
-                self._add(MESSAGE, said.session, said.position, file, start, day, said.name or said.role, said.text)
-        self._base.execute("REPLACE INTO source VALUES (?, ?, ?)", (path.name, end, last))
+    def _next(self, read: Mapping[str, tuple[int, bytes]]) -> _Part | None:
+        for path in self._history.messages.paths():
+            part = _messages(path, read.get(path.name, (0, b""))[0])
+            if part.after > part.before:
+                return part
+        before = read.get(HISTORY, (0, b""))[0]
+        entries = list(islice(self._history.after(before), BATCH))
+        documents = [
+            _Document(ENTRY, one.session, one.cursor, 0, 0, one.when.toordinal(), None, " ".join(terms(one.content)))
+            for one in entries
+            if one.content
+        ]
+        return _Part(HISTORY, before, entries[-1].cursor, b"", documents) if entries else None
 
-    def _entries(self) -> None:
-        row = self._base.execute("SELECT read FROM source WHERE name = 'history'").fetchone()
-        read = row[0] if row else 0
-        last = read
-        for entry in self._history.after(read):
-            last = entry.cursor
-            if entry.content:
-                self._add(ENTRY, entry.session, entry.cursor, 0, 0, entry.when.toordinal(), None, entry.content)
-        if last != read:
-            self._base.execute("REPLACE INTO source VALUES ('history', ?, '')", (last,))
-
-    def _add(
-        self,
-        kind: int,
-        key: str | None,
-        position: int,
-        file: int,
-        start: int,
-        day: int | None,
-        speaker: str | None,
-        text: str,
-    ) -> None:
-        found = terms(text)
-        session = self._session(key) if key is not None else None
-        done = self._base.execute(
-            "INSERT INTO doc (kind, session, position, file, start, day, speaker, terms)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (kind, session, position, file, start, day, speaker.casefold() if speaker else None, len(found)),
-        )
-        self._base.execute("INSERT INTO words (rowid, terms) VALUES (?, ?)", (done.lastrowid, " ".join(found)))
-
-    def _session(self, key: str) -> int:
-        self._base.execute("INSERT OR IGNORE INTO session (key) VALUES (?)", (key,))
-        return int(self._base.execute("SELECT id FROM session WHERE key = ?", (key,)).fetchone()[0])
+    def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        """Return what a query finds; nothing before anything was taken in."""
+        if not self._base.rows("SELECT 1 FROM sqlite_master WHERE name = 'recall_words'"):
+            return []
+        return self._base.rows(query, *values) or []
 
     def matches(
         self, words: Sequence[str], kind: int, limit: int, days: tuple[int | None, int | None] = (None, None)
@@ -164,12 +153,12 @@ class Index:
         """Return the documents of a kind that hold any of `words`, the best `limit` by BM25, between two days."""
         if not words:
             return []
-        rows = self._base.execute(
+        rows = self._rows(
             "SELECT d.id, d.kind, d.session, d.position, d.file, d.start, d.day, d.speaker, -f.score FROM"
-            " (SELECT words.rowid, bm25(words) AS score FROM words JOIN doc ON doc.id = words.rowid"
-            "  WHERE words MATCH ? AND doc.kind = ? AND (? IS NULL OR doc.day >= ?) AND (? IS NULL OR doc.day <= ?)"
-            "  ORDER BY score LIMIT ?) f JOIN doc d ON d.id = f.rowid ORDER BY f.score",
-            (" OR ".join(map(_quoted, words)), kind, days[0], days[0], days[1], days[1], limit),
+            " (SELECT w.rowid, bm25(recall_words) AS score FROM recall_words w JOIN recall_doc o ON o.id = w.rowid"
+            "  WHERE recall_words MATCH ? AND o.kind = ? AND (? IS NULL OR o.day >= ?) AND (? IS NULL OR o.day <= ?)"
+            "  ORDER BY score LIMIT ?) f JOIN recall_doc d ON d.id = f.rowid ORDER BY f.score",
+            *(" OR ".join(map(_quoted, words)), kind, days[0], days[0], days[1], days[1], limit),
         )
         return [Found(*row) for row in rows]
 
@@ -180,84 +169,77 @@ class Index:
 
     def holding(self, word: str, most: int = HIGHEST) -> int:
         """Return how many documents hold `word`, counted up to `most`."""
-        counted = self._base.execute(
-            "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)", (_quoted(word), most)
-        )
-        return int(counted.fetchone()[0])
+        query = "SELECT count(*) FROM (SELECT 1 FROM recall_words WHERE recall_words MATCH ? LIMIT ?)"
+        return sum(count for (count,) in self._rows(query, _quoted(word), most))
 
     def near(self, session: int | None, position: int, reach: int) -> list[Found]:
         """Return the messages at most `reach` positions from a place in a session, that place's own too, in order."""
-        rows = self._base.execute(
-            "SELECT id, kind, session, position, file, start, day, speaker, 0.0 FROM doc"
+        rows = self._rows(
+            "SELECT id, kind, session, position, file, start, day, speaker, 0.0 FROM recall_doc"
             " WHERE session IS ? AND position BETWEEN ? AND ? AND kind = ? ORDER BY position",
-            (session, position - reach, position + reach, MESSAGE),
+            *(session, position - reach, position + reach, MESSAGE),
         )
         return [Found(*row) for row in rows]
 
     def session(self, key: str) -> int | None:
         """Return the number of a session."""
-        row = self._base.execute("SELECT id FROM session WHERE key = ?", (key,)).fetchone()
-        return row[0] if row else None
+        return next((number for (number,) in self._rows("SELECT id FROM recall_session WHERE key = ?", key)), None)
 
     def size(self) -> int:
         """Return how many documents there are."""
-        return int(self._base.execute("SELECT max(id) FROM doc").fetchone()[0] or 0)  # none is ever taken out alone
+        return sum(last or 0 for (last,) in self._rows("SELECT max(id) FROM recall_doc"))  # none goes alone
 
 
-def remove(private: Path) -> None:
-    """Take the index away with whatever lies beside it, as `forget` does: nothing forgotten stays in it."""
-    for name in FILES:
-        (private / name).unlink(missing_ok=True)
+def _messages(path: Path, before: int) -> _Part:
+    """Read what comes next of a file of messages."""
+    year, _, month = path.stem.partition("-")
+    file = int(year) * 12 + int(month) - 1
+    after, last, documents = before, b"", list[_Document]()
+    for start, line in islice(messages.raw(path, before), BATCH):
+        after, last = start + len(line) + 1, line[-64:]
+        said = messages.decode(line)
+        if said is not None and said.text:
+            day = said.at.toordinal() if said.at else None
+            speaker = (said.name or said.role).casefold()
+            found = " ".join(terms(said.text))
+            documents.append(_Document(MESSAGE, said.session, said.position, file, start, day, speaker, found))
+    return _Part(path.name, before, after, last, documents)
 
 
-def _open(path: Path) -> sqlite3.Connection:
-    try:
-        return _connected(path)
-    except sqlite3.DatabaseError:
-        with suppress(OSError):
-            remove(path.parent)
-            return _connected(path)
-    except OSError:
-        pass
-    base = sqlite3.connect(":memory:", isolation_level=None)
-    _make(base)
-    return base
+def _take_in(db: sqlite3.Connection, part: _Part) -> bool:
+    """Write a part, unless somebody else has."""
+    _make(db)
+    known = db.execute("SELECT read FROM recall_source WHERE name = ?", (part.name,)).fetchone()
+    if (known[0] if known else 0) != part.before:
+        return True
+    for one in part.documents:
+        done = db.execute(
+            "INSERT INTO recall_doc (kind, session, position, file, start, day, speaker) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (one.kind, _session(db, one.key), one.position, one.file, one.start, one.day, one.speaker),
+        )
+        db.execute("INSERT INTO recall_words (rowid, terms) VALUES (?, ?)", (done.lastrowid, one.terms))
+    db.execute("REPLACE INTO recall_source VALUES (?, ?, ?)", (part.name, part.after, part.last))
+    return True
 
 
-def _connected(path: Path) -> sqlite3.Connection:
-    """Open the file by the workspace's door; raises OSError or DatabaseError."""
-    make_folder(path.parent)
-    os.close(open_file(path, os.O_RDWR | os.O_CREAT))
-    base = sqlite3.connect(path, timeout=WAIT, isolation_level=None)
-    try:
-        base.execute("PRAGMA synchronous = OFF")  # what a power cut leaves is built anew
-        base.execute("PRAGMA secure_delete = ON")
-        version = base.execute("PRAGMA user_version").fetchone()[0]
-        if version != VERSION:
-            base.execute("BEGIN IMMEDIATE")
-            if base.execute("PRAGMA user_version").fetchone()[0] != VERSION:  # nobody was quicker
-                _make(base)
-            base.execute("COMMIT")
-    except sqlite3.DatabaseError:
-        base.close()
-        raise
-    return base
+def _session(db: sqlite3.Connection, key: str | None) -> int | None:
+    if key is None:
+        return None
+    db.execute("INSERT OR IGNORE INTO recall_session (key) VALUES (?)", (key,))
+    return int(db.execute("SELECT id FROM recall_session WHERE key = ?", (key,)).fetchone()[0])
 
 
-def _make(base: sqlite3.Connection) -> None:
-    """Make the tables, in the place of those of another version."""
-    for (name,) in base.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
-        if name in ("source", "session", "doc", "words"):
-            base.execute(f"DROP TABLE {name}")
-    for statement in _SCHEMA.split(";\n"):
-        base.execute(statement)
-    base.execute(f"PRAGMA user_version = {VERSION}")
+def _make(db: sqlite3.Connection) -> None:
+    if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'recall_words'").fetchone():
+        for statement in _SCHEMA:
+            db.execute(statement)
 
 
-def _empty(base: sqlite3.Connection) -> None:
-    for table in ("source", "session", "doc"):
-        base.execute(f"DELETE FROM {table}")  # noqa: S608 - names of our own
-    base.execute("INSERT INTO words (words) VALUES ('delete-all')")
+def _empty(db: sqlite3.Connection) -> bool:
+    for table in ("recall_source", "recall_session", "recall_doc"):
+        db.execute(f"DELETE FROM {table}")  # noqa: S608 - names of our own
+    db.execute("INSERT INTO recall_words (recall_words) VALUES ('delete-all')")
+    return True
 
 
 def _quoted(word: str) -> str:

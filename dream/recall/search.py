@@ -236,7 +236,7 @@ class Search:
 
 def search(workspace: Workspace, wanted: Wanted, limit: int = 10) -> list[Hit]:
     """Find what a workspace says of a query, best first; what is new is taken in before. No hit is an empty list."""
-    index = Index(workspace.history, workspace.private)
+    index = Index(workspace.history)
     try:
         index.catch_up()
         return Search(workspace, index, wanted).hits(limit)
@@ -293,7 +293,7 @@ def cite(said: Said) -> str:
 
 
 def _talk(workspace: Workspace, session: str, position: int, around: int, citation: str) -> list[Hit]:
-    index = Index(workspace.history, workspace.private)
+    index = Index(workspace.history)
     try:
         index.catch_up()
         number = index.session(session)

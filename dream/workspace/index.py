@@ -58,7 +58,18 @@ class Index:
         self._connection: Connection | None = None
         self._process = 0
         self._inode = 0
+        self._on_disk = True
         self.refused = ""  # why it can't be used, in SQLite's or the system's words
+
+    @classmethod
+    def in_memory(cls) -> Index:
+        """Make an index that lies on no disk and is gone with this value, for where the file can't be used."""
+        import sqlite3
+
+        made = cls(Path(os.devnull))
+        made._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        made._process, made._on_disk = os.getpid(), False
+        return made
 
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]] | None:
         """Return what a query finds; None where there is no index, or not any more, or it can't be read."""
@@ -239,7 +250,7 @@ class Index:
 
     def _has_moved(self) -> bool:
         try:
-            return self._inode not in (0, self._path.stat().st_ino)
+            return self._on_disk and self._inode not in (0, self._path.stat().st_ino)
         except OSError:
             return True
 

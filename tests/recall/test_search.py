@@ -15,8 +15,8 @@ from dream.actions.forget import forget
 from dream.errors import UsageError
 from dream.history import messages
 from dream.models import NewEntry
-from dream.recall.index import FILES
 from dream.settings import Settings
+from dream.workspace import index
 from dream.workspace.workspace import Workspace
 from tests.faults.support import called
 
@@ -167,7 +167,7 @@ def test_what_is_forgotten_is_in_no_file_and_found_no_more(workspace: Workspace)
 @pytest.mark.parametrize("harm", ["gone", "garbage", "empty", "older", "of another log"])
 def test_an_index_that_is_damaged_is_built_anew(workspace: Workspace, harm: str) -> None:
     before = texts(workspace, "HS-214")
-    path = workspace.private / FILES[0]
+    path = workspace.private / index.NAME
     if harm == "gone":
         path.unlink()
     elif harm in ("garbage", "empty"):
@@ -183,8 +183,8 @@ def test_an_index_that_is_damaged_is_built_anew(workspace: Workspace, harm: str)
 
 def test_a_workspace_that_may_only_be_read_is_searched(workspace: Workspace) -> None:
     folder = workspace.private
-    (folder / FILES[0]).unlink(missing_ok=True)
-    (folder / FILES[0]).mkdir()  # root may write anywhere; a directory is in its way
+    (folder / index.NAME).unlink(missing_ok=True)
+    (folder / index.NAME).mkdir()  # root may write anywhere; a directory is in its way
     assert "HS-214" in texts(workspace, "HS-214")[0]
 
 
