@@ -371,15 +371,21 @@ def unfounded(case: Case, protected: Protected, settings: Settings) -> Verdict |
 
 
 def loss(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
-    """One dream takes no more of a file's earlier lines than the settings allow."""
+    """One dream takes no more of a file's earlier lines than the settings allow; one that is quoted on stays."""
     file = case.edit.file
     before = protected.before[file]
     earlier = sum(1 for line in before.splitlines() if line.strip())
-    missing = len(gone(before, case.then.texts[file]))
+    after = case.then.texts[file]
+    missing = sum(_stated(line) not in after for line in gone(before, after))
     allowed = max(settings.max_loss_lines, int(earlier * settings.max_loss_ratio))
     if missing <= allowed:
         return None
     return Verdict("held", "loss", f"{missing} of {earlier} earlier lines of {file} would be gone, {allowed} may")
+
+
+def _stated(line: str) -> str:
+    """Return what a line states, without its bullet and its day."""
+    return without_said_on(line.strip().removeprefix("- ")).strip()
 
 
 def review(case: Case, protected: Protected, settings: Settings) -> Verdict | None:

@@ -36,7 +36,6 @@ _FORWARDED = re.compile(
     r"|(?:\[\d+\] .*)?(?:system|assistant|user|human)\b[^:\n]{0,40}[:：].*)$",
     re.IGNORECASE,
 )
-# Asks for work on the text that follows.
 # A line that ends so announces what follows; it is the user's only where they announce their own rules.
 _ANNOUNCES = re.compile(r"[:：]\s*$")
 # A line of a chat that was pasted: its time, or who wrote it; the user's own among them is theirs.
@@ -56,7 +55,10 @@ _EXAMPLE = re.compile(
 )
 _CONDITION = re.compile(r"^\W*(?:(?:and|so|but) )?(?:if|when|whenever|once|as soon as)\b", re.IGNORECASE)
 _CUT_OUT = "\ufffc"  # where somebody else's sentence stood
-_REQUEST = re.compile(r"^(?:\w+[, ]+){0,2}?(?:can|could|would|will) you\b|请|麻烦|能不能|可以.{0,12}吗", re.IGNORECASE)
+_REQUEST = re.compile(  # "can you …?", and "I want …, can you …?"
+    r"^(?:(?:\w+[, ]+){0,2}?|(?:I|we)['’ ][^?]*, )(?:can|could|would|will) you\b|请|麻烦|能不能|可以.{0,12}吗",
+    re.IGNORECASE,
+)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")
 
 
@@ -113,6 +115,7 @@ def _own_lines(text: str) -> Iterator[str]:
             continue
         if _ANNOUNCES.search(line):
             skipping = cues.says("about_a_text", line) or not cues.says("own_rules", line)
+            yield from _SENTENCE.split(line)[:-1]  # the last sentence announces, those before it are as any other
             continue
         yield line
 
