@@ -55,6 +55,8 @@ class Messages:
                 self._left = _left(path, position)
             rows = [one for one in said if (one.session, one.position) not in self._left]
             if rows:
+                if not self.folder.exists():  # no git is to take notice, a project's around the workspace either
+                    files.replace_file(self.folder / ".gitignore", b"*\n", durable=self._durable)
                 files.checkpoint("before messages are kept")
                 files.append(path, b"\n".join(map(encode, rows)), durable=self._durable)
                 files.checkpoint("after messages are kept")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import subprocess
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -133,6 +134,15 @@ def test_messages_stand_there_once_and_redacted(workspace: Workspace, tmp_path: 
     assert [one.position for one in kept if one] == list(range(len(more)))
     assert secret not in path.read_text(encoding="utf-8")
     assert path.stat().st_mode & 0o077 == 0
+
+
+def test_no_git_around_the_workspace_sees_the_messages(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    made = Workspace.create(tmp_path / "ws", now=NOW)
+    pipeline.consolidate(made, [said(tmp_path, TALK)], settings=SETTINGS, now=NOW)
+    shown = subprocess.run(["git", "status", "--porcelain", "-uall"], cwd=tmp_path, check=True, capture_output=True)
+    assert made.history.messages.paths()
+    assert b"messages" not in shown.stdout
 
 
 def test_a_crash_between_messages_and_their_entry_keeps_each_once(workspace: Workspace, tmp_path: Path) -> None:
