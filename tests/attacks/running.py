@@ -129,6 +129,7 @@ def guarded(case: Case, directory: Path, *, embedded: bool) -> Result:
 
 OWN = {*MEMORY_FILES, *(f"memory/{name}" for name in ("history.jsonl", ".cursor", ".dream_cursor", ".pending.jsonl"))}
 OWN.add(f"memory/messages/{NOW:%Y-%m}.jsonl")  # what was said, as a record that no agent is given
+OWN.add("memory/messages/.gitignore")  # and no git around the workspace sees it
 
 
 def _beside(directory: Path) -> dict[str, bytes]:
