@@ -19,7 +19,7 @@ from dream.dreaming import excerpt, phase1, phase2
 from dream.dreaming.dreamer import brief
 from dream.dreaming.excerpt import Brief
 from dream.errors import ModelError, ModelUnavailable, SpendingLimit
-from dream.history.messages import Said
+from dream.history.messages import KeptMessage
 from dream.history.records import entry_of
 from dream.llm.batch import SHARE, BatchDoor, Batched, NoteTaker, Request, provider
 from dream.llm.model import ChatMessage, Completion, Model
@@ -28,7 +28,7 @@ from dream.llm.spending import Meter, Reservation, prompt_tokens
 from dream.llm.tokens import Card, card
 from dream.models import MEMORY_FILES, Entry, NewEntry, Usage
 from dream.settings import Job, Settings
-from dream.workspace.batches import Batch, Batches, Unit
+from dream.workspace.batches import Batches, ProviderBatch, Unit
 from dream.workspace.workspace import Workspace
 
 # Half price at night: first questions go to the provider as one batch, and answers are used when they have come.
@@ -130,7 +130,7 @@ class BatchedJob:
     def _consolidate(self, talk: Talk, model: Model) -> None:
         history, folder = self._workspace.history, self._workspace.prompts
 
-        def unwritten(new: Sequence[NewEntry], *, now: datetime, said: Sequence[Said] = ()) -> list[Entry]:
+        def unwritten(new: Sequence[NewEntry], *, now: datetime, said: Sequence[KeptMessage] = ()) -> list[Entry]:
             return [entry_of(one, number, now) for number, one in enumerate(new, history.last_cursor() + 1)]
 
         consolidator = Consolidator(history, model, self._settings, prompts_folder=folder, append=unwritten)
@@ -200,7 +200,7 @@ class BatchedJob:
             if batch.job == self._job and batch.model == self._model.name:
                 self._ask(batch)
 
-    def _ask(self, batch: Batch) -> None:
+    def _ask(self, batch: ProviderBatch) -> None:
         try:
             if batch.state == "planned":  # a crash came between: it may be with the provider, or not
                 identity = self._door.find(batch.tag)
@@ -223,7 +223,7 @@ class BatchedJob:
         except ModelError as error:
             self._give_up(batch, str(error))
 
-    def _give_up(self, batch: Batch, reason: str) -> None:
+    def _give_up(self, batch: ProviderBatch, reason: str) -> None:
         self._batches.given_up(batch, reason)
         self.notes.append(f"the batch of {batch.at:%Y-%m-%d} came to nothing, so ordinary calls are made: {reason}")
 

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Generic, Protocol, Self, TypeVar
 
 from dream.consolidate import cut, identity
-from dream.consolidate.flight import Consolidated, Flight, Line, Place, Talk
+from dream.consolidate.flight import Consolidated, Flight, OpenTalk, Reached, Talk
 from dream.consolidate.prepare import known_lines
 from dream.consolidate.session import Session
-from dream.consolidate.summariser import Batch, Patience, Stuck, Summariser
+from dream.consolidate.summariser import EntryGroup, Patience, Stuck, Summariser
 from dream.history.history import History, StalePosition
-from dream.history.messages import Said
+from dream.history.messages import KeptMessage
 from dream.llm.model import Model
 from dream.models import Diagnostic, Entry, Message, NewEntry, Report
 from dream.settings import Settings
@@ -77,7 +77,7 @@ class Background(Generic[Result]):
 class Append(Protocol):
     """How new entries become history's."""
 
-    def __call__(self, new: Sequence[NewEntry], *, now: datetime, said: Sequence[Said] = ()) -> list[Entry]: ...
+    def __call__(self, new: Sequence[NewEntry], *, now: datetime, said: Sequence[KeptMessage] = ()) -> list[Entry]: ...
 
 
 class Consolidator:
@@ -233,7 +233,7 @@ class Consolidator:
             old = [(at, _live(message, chars)) for at, message in session.waiting() if end is None or at < end]
             if not old:
                 return done
-            place = Place(session.key, old[0][0])
+            place = Reached(session.key, old[0][0])
             try:
                 for step in self._run(
                     self._begun(Talk(session.key, ()), place, iter(old), now, can_wait=can_wait), now
@@ -246,7 +246,7 @@ class Consolidator:
                 session.settle()
                 return done
 
-    def _line(self, talk: Talk, now: datetime) -> Line | None:
+    def _line(self, talk: Talk, now: datetime) -> OpenTalk | None:
         """Find what is new of a talk; None when nothing is."""
         plan = identity.plan(self._history, talk.key, talk.messages, talk.since)
         if plan.remark and self._report:
@@ -254,13 +254,13 @@ class Consolidator:
         first = next(plan.numbered, None)
         if first is None:
             return None  # before a tokenizer is loaded for nothing
-        place = Place(plan.key, plan.start, plan.prefix, plan.known)
+        place = Reached(plan.key, plan.start, plan.prefix, plan.known)
         numbered = identity.without_summarised(self._history, talk.key, chain([first], plan.numbered))
         return self._begun(talk, place, numbered, now, can_wait=True)
 
     def _begun(
-        self, talk: Talk, place: Place, numbered: Iterator[tuple[int, Message]], now: datetime, *, can_wait: bool
-    ) -> Line:
+        self, talk: Talk, place: Reached, numbered: Iterator[tuple[int, Message]], now: datetime, *, can_wait: bool
+    ) -> OpenTalk:
         summariser = Summariser(
             place.key,
             self._model,
@@ -274,19 +274,19 @@ class Consolidator:
             now=now,
         )
         items = (self._read(place, summariser.item(at, message)) for at, message in numbered)
-        return Line(talk, place, summariser, cut.chunks(items, summariser.budget))
+        return OpenTalk(talk, place, summariser, cut.chunks(items, summariser.budget))
 
-    def _read(self, place: Place, item: cut.Item) -> cut.Item:
+    def _read(self, place: Reached, item: cut.Item) -> cut.Item:
         if self._settings.keep_messages and item.message.content:
             place.read[item.position] = item.message
         return item
 
-    def _run(self, line: Line, now: datetime) -> Iterator[Consolidated]:
+    def _run(self, line: OpenTalk, now: datetime) -> Iterator[Consolidated]:
         for chunk in line.chunks:
             for batch in line.summariser.batches(chunk):
                 yield self._append(line.place, batch, now)
 
-    def _append(self, place: Place, batch: Batch, now: datetime) -> Consolidated:
+    def _append(self, place: Reached, batch: EntryGroup, now: datetime) -> Consolidated:
         new = place.identified(batch.entries)
         entries = tuple(self._append_to(new, now=now, said=place.said(new)))
         raw = sum(entry.kind == "raw" for entry in entries)

@@ -104,7 +104,7 @@ class Exact:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class SummaryText:
     """What a summary says, ready to be looked up: casefolded with single blanks, and the days that it names."""
 
     text: str
@@ -127,11 +127,11 @@ class Shown:
         return any(_stands(form, self.text, _DIGITS) for form in {own, digits, re.sub(r"[.,](?=\d{3}\b)", "", digits)})
 
 
-def shown(text: str) -> Shown:
+def shown(text: str) -> SummaryText:
     """Return what the summary `text` says, ready to be looked up."""
     codes = {guess(text[:2_000]) or "en", "en"}
     named = frozenset((day.first.month, day.first.day) for code in codes for day in days.found(text, _ANY_DAY, code))
-    return Shown(" ".join(text.casefold().split()), named)
+    return SummaryText(" ".join(text.casefold().split()), named)
 
 
 def exact(text: str, code: str = "") -> list[Exact]:

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 
 from dream.consolidate import identity
 from dream.consolidate.cut import Item
-from dream.consolidate.summariser import Batch, Summariser
+from dream.consolidate.summariser import EntryGroup, Summariser
 from dream.errors import SpendingLimit
 from dream.history import messages
 from dream.history.history import StalePosition
-from dream.history.messages import Said
+from dream.history.messages import KeptMessage
 from dream.models import Entry, Kept, Message, NewEntry, Usage
 
 AHEAD = 2  # chunks that are read ahead for each call in flight, so that a slow one holds up none of the others
@@ -46,7 +46,7 @@ class Consolidated:
 
 
 @dataclass(slots=True)
-class Place:
+class Reached:
     """How far a session is in history while its entries are made, one after the other.
 
     `prefix` is the digest of its messages up to `position`; `known` is False where nobody can know it. `read` are the
@@ -59,7 +59,7 @@ class Place:
     known: bool = False
     read: dict[int, Message] = field(default_factory=dict)
 
-    def said(self, entries: Sequence[NewEntry]) -> list[Said]:
+    def said(self, entries: Sequence[NewEntry]) -> list[KeptMessage]:
         """Take out the messages that `entries` complete."""
         end = max((entry.span[1] for entry in entries if entry.span is not None), default=0)
         done = sorted(at for at in self.read if at < end)
@@ -98,20 +98,20 @@ class Talk:
 
 
 @dataclass(slots=True)
-class Line:
+class OpenTalk:
     """A talk under way: its chunks in order, and whether it has to stop."""
 
     talk: Talk
-    place: Place
+    place: Reached
     summariser: Summariser
     chunks: Iterator[list[Item]]
     flying: int = 0
     read: bool = False
     failed: bool = False
 
-    def answered(self, chunk: list[Item]) -> tuple[list[Batch], SpendingLimit | None]:
+    def answered(self, chunk: list[Item]) -> tuple[list[EntryGroup], SpendingLimit | None]:
         """Ask for what stands for `chunk`; at a spending bound, for as much of it as there was money for."""
-        batches: list[Batch] = []
+        batches: list[EntryGroup] = []
         try:
             batches.extend(self.summariser.batches(chunk))
         except SpendingLimit as error:
@@ -151,13 +151,13 @@ class Flight:
         parallel: int,
         *,
         before: Callable[[str], None],
-        begin: Callable[[Talk], Line | None],
-        append: Callable[[Place, Batch], Consolidated],
+        begin: Callable[[Talk], OpenTalk | None],
+        append: Callable[[Reached, EntryGroup], Consolidated],
         alone: Callable[[Talk], Iterator[Consolidated]],
     ) -> None:
         self._parallel = parallel
         self._before, self._begin, self._append, self._alone = before, begin, append, alone
-        self._flying: deque[tuple[Line, Future[tuple[list[Batch], SpendingLimit | None]]]] = deque()
+        self._flying: deque[tuple[OpenTalk, Future[tuple[list[EntryGroup], SpendingLimit | None]]]] = deque()
         self._again: list[Talk] = []
         self._stop: SpendingLimit | None = None
 

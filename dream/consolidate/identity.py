@@ -33,7 +33,7 @@ Numbered = Iterator[tuple[int, Message]]
 
 
 @dataclass(slots=True)
-class Held:
+class SessionInHistory:
     """What history holds under one key."""
 
     position: int = 0
@@ -47,12 +47,12 @@ def base(key: str) -> str:
     return match[1] if match else key
 
 
-def held_under(history: History, keys: Iterable[str]) -> dict[str, Held]:
+def held_under(history: History, keys: Iterable[str]) -> dict[str, SessionInHistory]:
     """Read what the log holds for each of `keys` and for the keys derived from them."""
-    found: dict[str, Held] = {}
+    found: dict[str, SessionInHistory] = {}
     pattern = re.compile(f"(?:{'|'.join(map(re.escape, keys))})" + r"(?:~[\w-]{8})?", re.ASCII)
     for entry in history.of(pattern):
-        one = found.setdefault(entry.session or "", Held())
+        one = found.setdefault(entry.session or "", SessionInHistory())
         if entry.span is not None and entry.span[1] > one.position:
             one.position, one.prefix = entry.span[1], entry.prefix
         one.digests.update(entry.ids[at : at + DIGEST_CHARS] for at in range(0, len(entry.ids), DIGEST_CHARS))
@@ -203,7 +203,7 @@ def _continued(history: History, key: str, since: Since) -> Plan | None:
 def _compared(history: History, key: str, messages: Iterable[Message]) -> Plan:
     """Find what is new where it takes a look at every message: those that neither the key nor its branches hold."""
     held = held_under(history, [key])
-    own = held.get(key, Held())
+    own = held.get(key, SessionInHistory())
     branches: Counter[str] = sum((one.digests for name, one in held.items() if name != key), Counter())
     given = [message.id or "" for message in _named(messages)]
     begins = len(given) >= own.position and extended("", "".join(given[: own.position])) == own.prefix
@@ -216,7 +216,7 @@ def _compared(history: History, key: str, messages: Iterable[Message]) -> Plan:
         remark = f"history holds {own.position} messages of this session, but only {len(given)} are left of it"
         return Plan(key, own.position, own.prefix, iter(()), remark=remark if cut else "")
     target = f"{key}~{_new(given, own.digests.copy())[0]}"
-    there = held.get(target, Held())
+    there = held.get(target, SessionInHistory())
     rest = enumerate((one for one in _named(messages) if not taken(everything, one.id or "")), there.position)
     remark = f"the session does not go on where history left it; what is new in it is kept as {target}"
     return Plan(target, there.position, there.prefix, rest, remark="" if there.position else remark)

@@ -15,7 +15,7 @@ from dream.llm import tokens
 from dream.models import Message
 from dream.transcripts import clean, parts
 from dream.transcripts.turns import role as known_role
-from dream.workspace.live import LiveFile, Said, on_disk
+from dream.workspace.live import LiveFile, LiveMessage, on_disk
 
 if TYPE_CHECKING:
     from dream.history.history import History
@@ -89,7 +89,7 @@ class Session:
         sent = {field: value for field, value in given.items() if value is not None or field == "content"}
         with self._lock, self._live.held() as others:
             self._join(others)
-            said = Said(self._start + len(self._messages), message.at or datetime.now(UTC), sent)
+            said = LiveMessage(self._start + len(self._messages), message.at or datetime.now(UTC), sent)
             self._live.append(said, self._unheld())
             self._messages.append(message)
             self._sent.append(sent)
@@ -101,7 +101,7 @@ class Session:
             self._join(others)
             self._live.keep(self._unheld())
 
-    def _join(self, others: Sequence[Said] | None) -> None:
+    def _join(self, others: Sequence[LiveMessage] | None) -> None:
         """Take in what another agent of this key has said since, or `dream forget` has taken out of what was said.
 
         What history holds of it by now is only counted.
@@ -141,11 +141,11 @@ class Session:
         for identity in () if self._live.is_shared() else _unanswered(self._messages):
             self.add("tool", STOPPED, tool_call_id=identity)
 
-    def _unheld(self) -> Iterator[Said]:
+    def _unheld(self) -> Iterator[LiveMessage]:
         done = self.consolidated
         for position, (message, sent) in enumerate(zip(self._messages, self._sent, strict=True), start=self._start):
             if position >= done:
-                yield Said(position, message.at or datetime.now(UTC), sent)
+                yield LiveMessage(position, message.at or datetime.now(UTC), sent)
 
     def prompt(self) -> list[Message]:
         """Return what is not yet consolidated, after the system messages that the session opens with."""
@@ -212,7 +212,7 @@ class Session:
         return self._tokens[model, position]
 
 
-def _of_chat(said: Said) -> Message:
+def _of_chat(said: LiveMessage) -> Message:
     known = {name: said.sent.get(name) for name in ("name", "tool_calls", "tool_call_id")}
     calls = known["tool_calls"] if isinstance(known["tool_calls"], list) else []
     name, answers = (value if isinstance(value := known[key], str) else None for key in ("name", "tool_call_id"))

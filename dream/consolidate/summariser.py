@@ -257,7 +257,7 @@ class Stuck:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class EntryGroup:
     """Entries that go into history together, what they cost, and how much of the exact was kept in them."""
 
     entries: tuple[NewEntry, ...]
@@ -322,7 +322,7 @@ class Summariser:
         ready = prepare(message, self._patterns, self._known)
         return Item(position, ready, self._tokens(position, ready) if ready.content else 1)
 
-    def batches(self, items: Sequence[Item]) -> Iterator[Batch]:
+    def batches(self, items: Sequence[Item]) -> Iterator[EntryGroup]:
         """Yield what stands for `items` in history, in order; append each batch before asking for the next.
 
         The parts of one long message come as one batch, so that they are in history together or not at all.
@@ -331,15 +331,15 @@ class Summariser:
         for batch in self._batches(items, HALVINGS):
             yield replace(batch, entries=tuple(replace(entry, said=said) for entry in batch.entries))
 
-    def _batches(self, items: Sequence[Item], halvings: int) -> Iterator[Batch]:
+    def _batches(self, items: Sequence[Item], halvings: int) -> Iterator[EntryGroup]:
         if not any(item.message.content for item in items):
-            yield Batch((NewEntry("nothing", "", self._key, cut.span(items), ids=cut.ids(items)),))
+            yield EntryGroup((NewEntry("nothing", "", self._key, cut.span(items), ids=cut.ids(items)),))
         elif len(items) == 1 and items[0].tokens > self.budget:
             yield self._long(items, halvings)
         else:
             yield from self._fitting(items, halvings)
 
-    def _long(self, items: Sequence[Item], halvings: int) -> Batch:
+    def _long(self, items: Sequence[Item], halvings: int) -> EntryGroup:
         """Summarise one message in parts; where a spending bound stops that twice, keep it as it was said."""
         try:
             batch = self._parted(items, self.budget, halvings)
@@ -350,7 +350,7 @@ class Summariser:
         self._stuck.over(self._key)
         return batch
 
-    def _fitting(self, items: Sequence[Item], halvings: int) -> Iterator[Batch]:
+    def _fitting(self, items: Sequence[Item], halvings: int) -> Iterator[EntryGroup]:
         try:
             yield self._summary(items)
         except PromptTooLong as error:
@@ -359,7 +359,7 @@ class Summariser:
             else:
                 yield self._raw(items, Usage(), str(error))
 
-    def _halves(self, items: Sequence[Item], halvings: int) -> Iterator[Batch]:
+    def _halves(self, items: Sequence[Item], halvings: int) -> Iterator[EntryGroup]:
         half = max(1, sum(item.tokens for item in items) // 2)
         if len(items) == 1:
             yield self._parted(items, half, halvings)
@@ -368,7 +368,7 @@ class Summariser:
         yield from self._batches(items[:size], halvings)
         yield from self._batches(items[size:], halvings)
 
-    def _parted(self, items: Sequence[Item], budget: int, halvings: int) -> Batch:
+    def _parted(self, items: Sequence[Item], budget: int, halvings: int) -> EntryGroup:
         """Summarise one message in parts; one that says more than its content, and failed in part, is kept whole."""
         batch = _joined(self._in_parts(items[0], budget, halvings))
         if not items[0].message.whole or all(entry.kind != "raw" for entry in batch.entries):
@@ -380,13 +380,13 @@ class Summariser:
             self._key, items, self._zone, self._model.count, lambda message: whole(message, self._patterns, self._known)
         )
 
-    def _in_parts(self, item: Item, budget: int, halvings: int) -> Iterator[Batch]:
+    def _in_parts(self, item: Item, budget: int, halvings: int) -> Iterator[EntryGroup]:
         for part in cut.parts(item, budget, lambda message: self._tokens(item.position, message)):
             for batch in self._fitting([part], halvings):
                 # So long a message is pasted, also where a part of it is short: none of it is the user's own saying.
                 yield replace(batch, entries=tuple(map(_not_by_user, batch.entries)))
 
-    def _summary(self, items: Sequence[Item]) -> Batch:
+    def _summary(self, items: Sequence[Item]) -> EntryGroup:
         """Ask for a summary of `items`, twice at the most; raises PromptTooLong and ModelInaccessible."""
         if self._patience.lost(self._now):
             return self._raw(items, Usage(), "the model failed too often in a row and was not asked")
@@ -438,7 +438,7 @@ class Summariser:
                 break
         return f"it leaves out what the user said: {'; '.join(named[:-1] if room < 0 else named)}."
 
-    def _unanswered(self, items: Sequence[Item], usage: Usage, error: ModelError | SpendingLimit) -> Batch:
+    def _unanswered(self, items: Sequence[Item], usage: Usage, error: ModelError | SpendingLimit) -> EntryGroup:
         """Keep `items` as they were said where the model is at fault; raise what the caller has to decide."""
         if isinstance(error, (SpendingLimit, PromptTooLong)) or (
             self._can_wait and isinstance(error, ModelInaccessible)
@@ -447,14 +447,16 @@ class Summariser:
         self._patience.failed(error, self._now)
         return self._raw(items, usage, str(error))
 
-    def _written(self, items: Sequence[Item], answer: _Answer, usage: Usage) -> Batch:
+    def _written(self, items: Sequence[Item], answer: _Answer, usage: Usage) -> EntryGroup:
         messages = {item.position: item.message for item in items}
         lines = citing.cited(answer.text, messages) if answer.text else []
         plain = "\n".join(line.text for line in lines)
         tail = fidelity.tail(plain, answer.check, messages, self._zone)
         lines += citing.cited("\n".join(tail), messages) if tail else []
         if not lines:
-            return Batch((NewEntry("nothing", "", self._key, cut.span(items), 0, answer.model, cut.ids(items)),), usage)
+            return EntryGroup(
+                (NewEntry("nothing", "", self._key, cut.span(items), 0, answer.model, cut.ids(items)),), usage
+            )
         whole = "\n".join(line.text for line in lines)
         kept = fidelity.kept(answer.check, fidelity.check(whole, answer.check.claims))
         lines = citing.with_wishes(lines, messages)
@@ -463,9 +465,9 @@ class Summariser:
             "summary", text, self._key, cut.span(items), self._model.count(text), answer.model, cut.ids(items)
         )
         entry = replace(entry, rests=tuple(line.rests for line in lines))
-        return Batch((attributed(entry, list(messages.values())),), usage, kept)
+        return EntryGroup((attributed(entry, list(messages.values())),), usage, kept)
 
-    def _raw(self, items: Sequence[Item], usage: Usage, reason: str) -> Batch:
+    def _raw(self, items: Sequence[Item], usage: Usage, reason: str) -> EntryGroup:
         """Keep `items` as they were said, and report it; once a session where the model is not asked any more."""
         lost = self._patience.lost(self._now)
         if self._report and not self._told:
@@ -473,7 +475,7 @@ class Summariser:
             which = f"messages {first}–{last}" + (" and all that follow" if lost else "")
             self._report(Diagnostic(self._key, 0, f"{which} are kept as they were said: {reason}"))
         self._told = lost
-        return Batch(tuple(self._in_full(items)), usage)
+        return EntryGroup(tuple(self._in_full(items)), usage)
 
     def _conversation(self, items: Sequence[Item]) -> str:
         told = [item for item in items if item.message.content]
@@ -488,7 +490,7 @@ def _retry(wrong: str) -> list[ChatMessage]:
     return [ChatMessage("assistant", "(no answer)"), ChatMessage("user", f"The last answer did not count: {wrong}")]
 
 
-def _joined(batches: Iterator[Batch]) -> Batch:
+def _joined(batches: Iterator[EntryGroup]) -> EntryGroup:
     """Join batches into one; an entry that says nothing and completes no message is left out."""
     found = list(batches)
     entries = tuple(
@@ -498,4 +500,4 @@ def _joined(batches: Iterator[Batch]) -> Batch:
         if entry.kind != "nothing" or entry.span is None or entry.span[0] < entry.span[1]
     )
     kept = sum((batch.kept for batch in found), Kept())
-    return Batch(entries, sum((batch.usage for batch in found), Usage()), kept)
+    return EntryGroup(entries, sum((batch.usage for batch in found), Usage()), kept)

@@ -27,7 +27,7 @@ CURSOR = "memory/.dream_cursor"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Snapshot:
     """The workspace as a dream found it: its memory files as bytes and text, archives, and what waits for a person."""
 
     data: Mapping[str, bytes | None]
@@ -36,16 +36,16 @@ class Found:
     person_lines: Mapping[MemoryFile, frozenset[str]]
     pending: Sequence[Proposal]
 
-    def imagining(self, files: Mapping[str, bytes | None]) -> Found:
+    def imagining(self, files: Mapping[str, bytes | None]) -> Snapshot:
         """Return the workspace as it would be had `files` been written; for a dry run."""
         now = {**self.data, **files}
         texts = {path: _text(now.get(path), path) for path in MEMORY_FILES}
         archives = {path: _text(data, path) for path, data in now.items() if path.startswith("memory/archive/")}
         pending = parse_pending(now.get(PENDING) or b"")
-        return Found(now, texts, archives, self.person_lines, pending)
+        return Snapshot(now, texts, archives, self.person_lines, pending)
 
 
-def look(workspace: Workspace, *, uncommitted: bool = False) -> Found:
+def look(workspace: Workspace, *, uncommitted: bool = False) -> Snapshot:
     """Read what a dream must know of the workspace. Raises WorkspaceError for a memory file that is not UTF-8 text.
 
     With `uncommitted`, for a dry run, what is in no commit yet counts as a person's where it will be in theirs.
@@ -60,11 +60,11 @@ def look(workspace: Workspace, *, uncommitted: bool = False) -> Found:
     if uncommitted and not workspace.agent:
         committed = git.read_all(head) if head else {}
         lines = {path: lines[path] | set(added(_text(committed.get(path), path), texts[path])) for path in MEMORY_FILES}
-    return Found(data, texts, archives, lines, workspace.pending())
+    return Snapshot(data, texts, archives, lines, workspace.pending())
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Composed:
     """What a dream wants on disk, by path, and what there is to say about it.
 
     `content` is False when nothing but the cursor would change; then there is no commit. `true` are the proposals
@@ -79,14 +79,14 @@ class Change:
 
 
 def compose(
-    found: Found,
+    found: Snapshot,
     draft: Draft,
     new: Sequence[Proposal],
     cursor: int,
     settings: Settings,
     day: date,
     recent: Callable[[MemoryFile], frozenset[str]],
-) -> Change:
+) -> Composed:
     """Compose the change of one dream: the draft within its budgets, new proposals, and the cursor.
 
     `recent` tells which lines of a file the dreams of the last days wrote.
@@ -113,7 +113,7 @@ def compose(
         files[PENDING] = render_pending([*(item for item in found.pending if item not in true), *new])
     content = bool(files)
     files[CURSOR] = b"%d\n" % cursor
-    return Change(files, content, tuple(notes), tuple(true), tuple(moved))
+    return Composed(files, content, tuple(notes), tuple(true), tuple(moved))
 
 
 def _text(data: bytes | None, path: str) -> str:
@@ -137,7 +137,7 @@ class Landing:
     """
 
     report: BatchReport
-    found: Found
+    found: Snapshot
     edited: Edited
     waiting: Sequence[Proposal]
     numbers: ProposalNumbers

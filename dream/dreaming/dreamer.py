@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from dream.dreaming import commit, phase1, phase2, proposals
-from dream.dreaming.commit import Found, Landing
+from dream.dreaming.commit import Landing, Snapshot
 from dream.dreaming.draft import Draft
 from dream.dreaming.excerpt import Brief
 from dream.dreaming.findings import told
@@ -171,13 +171,15 @@ class Dreamer:
         entries = self._workspace.history.after(cursor)
         return next(phase1.batches(entries, self._models.phase1, self._brief), [])
 
-    def _look(self) -> Found:
+    def _look(self) -> Snapshot:
         if self._dry_run:
             return commit.look(self._workspace, uncommitted=True).imagining(self._imagined)
         transaction.commit_hand_edits(self._workspace, self._clock())
         return commit.look(self._workspace)
 
-    def _analyse(self, batch: Sequence[Entry], found: Found, left_out: list[str] | None = None) -> tuple[Finding, ...]:
+    def _analyse(
+        self, batch: Sequence[Entry], found: Snapshot, left_out: list[str] | None = None
+    ) -> tuple[Finding, ...]:
         told = phase1.told(batch)
         if not told:
             return ()
@@ -188,7 +190,7 @@ class Dreamer:
         self._answered = True
         return findings
 
-    def _edit(self, batch: Sequence[Entry], findings: Sequence[Finding], found: Found) -> Edited:
+    def _edit(self, batch: Sequence[Entry], findings: Sequence[Finding], found: Snapshot) -> Edited:
         if not findings:
             return Edited(Draft(found.texts), (), ())
         protected = Protected(
@@ -209,7 +211,7 @@ class Dreamer:
     def _commit(
         self,
         batch: Sequence[Entry],
-        found: Found,
+        found: Snapshot,
         edited: Edited,
         waiting: Sequence[Proposal],
         mark: int,
@@ -242,7 +244,7 @@ class Dreamer:
         report = _noting_what_left(landing.report)
         return replace(report, commit=done.sha, files=done.files, notes=(*report.notes, *merged))
 
-    def _imagine(self, report: BatchReport, found: Found, files: Mapping[str, bytes | None]) -> BatchReport:
+    def _imagine(self, report: BatchReport, found: Snapshot, files: Mapping[str, bytes | None]) -> BatchReport:
         """Report what a commit would hold, and go on as if it had been made."""
         diff = self._workspace.git.compare({path: found.data.get(path) for path in files}, files)
         counts: dict[str, LineCount] = {path: count for path, count in diff.files.items() if path in MEMORY_FILES}
@@ -250,7 +252,7 @@ class Dreamer:
         return replace(_noting_what_left(report), files=counts, diff=diff.text)
 
     def _split_or_set_aside(
-        self, batch: Sequence[Entry], found: Found, error: ModelError, mark: int
+        self, batch: Sequence[Entry], found: Snapshot, error: ModelError, mark: int
     ) -> BatchReport | None:
         """After an analysis that could not be used: raise, or split the batch, or set a lone entry aside.
 
@@ -276,7 +278,7 @@ class Dreamer:
         self._cursor = batch[-1].cursor
         return replace(report, set_aside=True)
 
-    def _read_next(self, batch: Sequence[Entry], found: Found) -> bool:
+    def _read_next(self, batch: Sequence[Entry], found: Snapshot) -> bool:
         """Ask the model to analyse the entry after `batch`; return whether it could, so that `batch` is at fault."""
         following = list(islice(self._workspace.history.after(batch[-1].cursor), 1))
         try:

@@ -26,7 +26,7 @@ TIED = 0.5  # of a line's words that another side of the edit must hold for the 
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class Pairs:
     """An edit as pairs of an old and a new line, and as `units`: the places of the pairs that stand or fall together.
 
     A changed line and what takes its place are one unit, and so are lines that were merged or split, a list item
@@ -38,7 +38,7 @@ class Parts:
     units: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, edit: Edit) -> Parts:
+    def of(cls, edit: Edit) -> Pairs:
         """Part an edit."""
         rows = tuple(paired(_rows(edit.old_text), _rows(edit.new_text)))
         return cls(edit, rows, tuple(_units(rows)))
@@ -191,7 +191,7 @@ class Editing:
 
     def _made_in_part(self, edit: Edit, whole: Verdict) -> str:
         """Make what of an edit may be, and stop the rest: each line of it for its own reason."""
-        parts = Parts.of(edit)
+        parts = Pairs.of(edit)
         judged = {unit: self._alone(edit, *parts.texts(unit)) for unit in parts.units}
         stopped = {unit: verdict for unit, verdict in judged.items() if verdict is not None}
         if not stopped or len(judged) == 1:

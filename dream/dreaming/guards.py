@@ -22,7 +22,7 @@ from dream.language.tongue import guess
 from dream.language.words import without_said_on, words
 from dream.models import Entry, Finding, MemoryFile, Rejected
 from dream.provenance import rule, user
-from dream.provenance.rule import Judgement, Known, Source, source
+from dream.provenance.rule import Judgement, Known, RuleSource, source
 from dream.provenance.user import QUOTE, bare, names_source, quotation
 from dream.settings import EMBEDDED, Settings
 
@@ -99,7 +99,7 @@ class Protected:
     told: Mapping[int, Told] = field(default_factory=dict)
     late: Mapping[int, datetime] = field(default_factory=dict)
     learnt: Callable[[MemoryFile, str], datetime | None] = lambda file, line: None
-    wishes: Mapping[int, Sequence[Source]] = field(default_factory=dict)
+    wishes: Mapping[int, Sequence[RuleSource]] = field(default_factory=dict)
     unvouched: Mapping[int, Sequence[str]] = field(default_factory=dict)
     known: Known = field(default_factory=Known)
 
@@ -138,9 +138,9 @@ def unvouched(entries: Iterable[Entry]) -> dict[int, tuple[str, ...]]:
     return found
 
 
-def wishes(entries: Iterable[Entry]) -> dict[int, tuple[Source, ...]]:
+def wishes(entries: Iterable[Entry]) -> dict[int, tuple[RuleSource, ...]]:
     """Return, by cursor, what the user said as sources of rules: their own sentences, or lines that say the same."""
-    found: dict[int, tuple[Source, ...]] = {}
+    found: dict[int, tuple[RuleSource, ...]] = {}
     for entry in entries:
         numbers = [number for number, (_, voices) in enumerate(entry.lines(), start=1) if "u" in voices]
         stands = entry.kind == "note" or entry.model == EMBEDDED  # which only quotes
@@ -148,7 +148,7 @@ def wishes(entries: Iterable[Entry]) -> dict[int, tuple[Source, ...]]:
     return found
 
 
-def _sources(rows: Sequence[str], numbers: Sequence[int], stands: bool) -> Iterator[Source]:
+def _sources(rows: Sequence[str], numbers: Sequence[int], stands: bool) -> Iterator[RuleSource]:
     about = ""
     for number, row in enumerate(rows, start=1):
         quotes = row.startswith(QUOTE)
@@ -160,7 +160,7 @@ def _sources(rows: Sequence[str], numbers: Sequence[int], stands: bool) -> Itera
         elif not (number < len(rows) and rows[number].startswith(QUOTE)):
             plain = quotation(row).lstrip(_MARKS)
             said = bare(plain)
-            yield Source(said, stands=stands or said != plain)
+            yield RuleSource(said, stands=stands or said != plain)
 
 
 def named(entries: Iterable[Entry], texts: Mapping[MemoryFile, str]) -> Known:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dream.embedded import choose, read
 from dream.embedded.analyse import analyse
 from dream.embedded.edit import edit
-from dream.embedded.sections import Said, conversation, files, history, section
+from dream.embedded.sections import Utterance, conversation, files, history, section
 from dream.embedded.write import history_line
 from dream.language.tongue import is_wide
 from dream.llm.model import ChatMessage, Completion, Tool
@@ -62,7 +62,7 @@ class EmbeddedModel:
         return UNKNOWN
 
 
-def consolidate(messages: Sequence[Said], limit: int) -> str:
+def consolidate(messages: Sequence[Utterance], limit: int) -> str:
     """Return the bullets of a conversation, at most `limit` tokens, or `(nothing)`."""
     said = choose.spoken(read.statements(messages), limit)
     return "\n".join(f"- {history_line(one)}" for one in said) or "(nothing)"

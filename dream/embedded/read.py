@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from dream.embedded.sections import Said
+from dream.embedded.sections import Utterance
 from dream.embedded.statement import Statement
 from dream.language import kinds, quoting
 from dream.language.sentences import Sentence, quoted_share, sentences, trimmed, without_names
@@ -64,7 +64,7 @@ class _Turn:
     """A message as it is read: who speaks, in which language, and what was said just before."""
 
     number: int
-    said: Said
+    said: Utterance
     own: str
     known: Tongue
     sure: bool  # of the language
@@ -74,7 +74,7 @@ class _Turn:
     agent: bool = True  # one listens, and takes rules
 
 
-def statements(messages: Sequence[Said]) -> list[Statement]:
+def statements(messages: Sequence[Utterance]) -> list[Statement]:
     """Return what the people of a conversation state, in order, without what they took back."""
     messages = named(messages)
     code = main((one.text for one in messages if one.role == "user"), "")
@@ -97,7 +97,7 @@ def statements(messages: Sequence[Said]) -> list[Statement]:
     return found
 
 
-def named(messages: Sequence[Said]) -> list[Said]:
+def named(messages: Sequence[Utterance]) -> list[Utterance]:
     """Give messages the speakers that they begin with, `Caroline: …`, where two or more people speak so."""
     found = {number: match for number, one in enumerate(messages) if (match := _speaker(one))}
     roles = set()
@@ -114,7 +114,7 @@ def named(messages: Sequence[Said]) -> list[Said]:
     ]
 
 
-def _speaker(one: Said) -> re.Match[str] | None:
+def _speaker(one: Utterance) -> re.Match[str] | None:
     if one.name and one.name.lower() not in AGENTS:
         return None
     match = _PREFIX.match(one.text)

@@ -22,7 +22,7 @@ _FILE = re.compile(r'^<file path="([^"\n]*)">\n?', re.M)
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Utterance:
     """One message of a conversation section. `day` is the local date it was said on, where known."""
 
     role: str
@@ -67,7 +67,7 @@ def undefused(text: str) -> str:
     return re.sub(r"<\\(?=/?[a-z])", "<", text) if "<\\" in text else text
 
 
-def conversation(body: str) -> list[Said]:
+def conversation(body: str) -> list[Utterance]:
     """Read the messages of a conversation section; text before the first header is left out."""
     messages: list[tuple[re.Match[str], list[str]]] = []
     for line in body.split("\n"):
@@ -77,7 +77,7 @@ def conversation(body: str) -> list[Said]:
         elif messages:
             messages[-1][1].append(line.removeprefix("    "))
     return [
-        Said(header.group(3), (header.group(4) or "").strip(), day(header.group(2)), undefused("\n".join(lines)))
+        Utterance(header.group(3), (header.group(4) or "").strip(), day(header.group(2)), undefused("\n".join(lines)))
         for header, lines in messages
     ]
 

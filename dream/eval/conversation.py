@@ -16,7 +16,7 @@ Plant = Literal["noise", "secret", "injection"]
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class Sitting:
     """One sitting. Every message has an `id` that is unique in the conversation; `at` is its day and time."""
 
     key: str
@@ -35,7 +35,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangedFact:
     """A fact that changed: `new` must stand in memory, `old` must be gone or be told as past.
 
     `old` is None where the dataset does not let one say which value was replaced; then it is no clean case.
@@ -49,7 +49,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class PlantedFact:
     """A planted fact: memory holds it when one line has all of `keys`. Alternatives in a key are split by `|`."""
 
     name: str
@@ -72,18 +72,18 @@ class Conversation:
     """
 
     name: str
-    sessions: tuple[Session, ...]
+    sessions: tuple[Sitting, ...]
     questions: tuple[Question, ...] = ()
-    changes: tuple[Change, ...] = ()
-    facts: tuple[Fact, ...] = ()  # as they are at the end
-    facts_first: tuple[Fact, ...] = ()  # as they were said first
+    changes: tuple[ChangedFact, ...] = ()
+    facts: tuple[PlantedFact, ...] = ()  # as they are at the end
+    facts_first: tuple[PlantedFact, ...] = ()  # as they were said first
     planted: tuple[Planted, ...] = ()
     references: Mapping[str, str] = field(default_factory=dict)
     cited: Mapping[str, frozenset[str]] = field(default_factory=dict)  # what a reference cites: ids of messages
     gold: Gold | None = None  # of a dialogue
 
 
-def dialog(sessions: tuple[Session, ...], *, role: str | None = None) -> str:
+def dialog(sessions: tuple[Sitting, ...], *, role: str | None = None) -> str:
     """Write a conversation out: a date, then a line a message; with `role`, only its messages."""
     lines: list[str] = []
     for session in sessions:

@@ -14,7 +14,7 @@ from typing import Any
 
 from dream.errors import UsageError
 from dream.eval import dialogues, metric, planted
-from dream.eval.conversation import Change, Conversation, Question, Session, dialog, shortened
+from dream.eval.conversation import ChangedFact, Conversation, Question, Sitting, dialog, shortened
 from dream.eval.metric import last
 from dream.models import Message
 
@@ -48,14 +48,14 @@ def _sample(sample: Any) -> Conversation:
     )
 
 
-def _locomo_sessions(name: str, conversation: Any) -> Iterator[Session]:
+def _locomo_sessions(name: str, conversation: Any) -> Iterator[Sitting]:
     """Yield the sessions; some samples give dates of sessions that are not there."""
     number = 1
     while f"session_{number}" in conversation:
         at = datetime.strptime(conversation[f"session_{number}_date_time"], _DATE).replace(tzinfo=UTC)
         turns = conversation[f"session_{number}"]
         said = tuple(_message(turn, conversation["speaker_a"], at, place) for place, turn in enumerate(turns))
-        yield Session(f"{name}-{number}", at, said)
+        yield Sitting(f"{name}-{number}", at, said)
         number += 1
 
 
@@ -72,7 +72,7 @@ def _locomo_question(question: Any, known: set[str | None]) -> Question:
     return Question(question["question"], str(question["answer"]), CATEGORIES[question["category"]], evidence)
 
 
-def _references(sample: Any, sessions: tuple[Session, ...]) -> dict[str, str]:
+def _references(sample: Any, sessions: tuple[Sitting, ...]) -> dict[str, str]:
     events = (told for one in sample["event_summary"].values() for told in one.values())
     return {
         "whole dialog": dialog(sessions),
@@ -129,7 +129,7 @@ def read_beam(name: str, chat: Any, probes: Any) -> Conversation:
     )
 
 
-def _beam_sessions(name: str, chat: Any) -> Iterator[Session]:
+def _beam_sessions(name: str, chat: Any) -> Iterator[Sitting]:
     at = datetime(2024, 1, 1, 9, tzinfo=UTC)
     for batch in chat:
         turns = [message for turn in batch["turns"] for message in turn]
@@ -139,7 +139,7 @@ def _beam_sessions(name: str, chat: Any) -> Iterator[Session]:
             Message(one["role"], _MARK.sub("", one["content"]), at + timedelta(minutes=place), None, str(one["id"]))
             for place, one in enumerate(turns)
         )
-        yield Session(f"beam-{name}-{batch['batch_number']}", at, said)
+        yield Sitting(f"beam-{name}-{batch['batch_number']}", at, said)
 
 
 def _date(anchor: str | None) -> datetime | None:
@@ -174,7 +174,7 @@ def _ids(found: Any) -> Iterator[str]:
         yield str(found)
 
 
-def _change(probe: Any, said: Mapping[str, str]) -> Change:
+def _change(probe: Any, said: Mapping[str, str]) -> ChangedFact:
     """Read a knowledge update; it is a clean case when both values can be seen in the turns that gave them."""
     new = str(probe["rubric"][0]).removeprefix(_STATE)
     sources = probe["source_chat_ids"]
@@ -182,7 +182,7 @@ def _change(probe: Any, said: Mapping[str, str]) -> Change:
     after = "\n".join(said.get(str(one), "") for one in sources["updated_info"])
     hint = str(next(iter(probe.get("conversation_references", ())), ""))
     shown = metric.named(new, str(probe["answer"]))
-    return Change(probe["question"], shown, metric.replaced(new, shown, before, after, hint), probe["question"])
+    return ChangedFact(probe["question"], shown, metric.replaced(new, shown, before, after, hint), probe["question"])
 
 
 PLANTED = "planted"

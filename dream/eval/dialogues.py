@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dream.errors import UsageError
-from dream.eval.conversation import Conversation, Session, dialog
+from dream.eval.conversation import Conversation, Sitting, dialog
 from dream.language.words import MARKS
 from dream.models import Message
 from dream.workspace.trace import facts
@@ -254,11 +254,11 @@ def _in_order(words: Iterable[str], text: Iterable[str]) -> bool:
     return all(word in rest for word in words)
 
 
-def _sessions(name: str, sittings: Sequence[Any]) -> Iterator[Session]:
+def _sessions(name: str, sittings: Sequence[Any]) -> Iterator[Sitting]:
     for number, sitting in enumerate(sittings, 1):
         start: datetime = sitting["start"]
         at = start.astimezone(UTC)
-        yield Session(f"{name}-{number}", at, tuple(_messages(str(sitting["talk"]), at, number)))
+        yield Sitting(f"{name}-{number}", at, tuple(_messages(str(sitting["talk"]), at, number)))
 
 
 def _messages(talk: str, at: datetime, number: int) -> Iterator[Message]:

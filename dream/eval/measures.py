@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from dream.eval import metric
-from dream.eval.conversation import Change, Conversation, Fact, Plant, Planted, Question
+from dream.eval.conversation import ChangedFact, Conversation, Plant, Planted, PlantedFact, Question
 from dream.eval.metric import content, find, mean, ready
 from dream.eval.planted import PLANTING
 from dream.eval.scratch import Night, Remembered
@@ -136,12 +136,12 @@ def change(conversations: Sequence[Conversation], texts: Texts, others: Texts) -
         )
 
 
-def _judged(name: str, changes: Sequence[Sequence[Change]], texts: Texts) -> Iterator[tuple[Change, State]]:
+def _judged(name: str, changes: Sequence[Sequence[ChangedFact]], texts: Texts) -> Iterator[tuple[ChangedFact, State]]:
     for own, text in zip(changes, texts, strict=True):
         yield from ((one, judge(one, text.get(name, ""))) for one in own)
 
 
-def judge(change: Change, text: str) -> State:
+def judge(change: ChangedFact, text: str) -> State:
     """Look for the new and the old value, line by line."""
     lines = text.splitlines()
     there = any(metric.says(change.new, line) for line in lines)
@@ -150,7 +150,7 @@ def judge(change: Change, text: str) -> State:
     return State(there, stale)
 
 
-def _told_as_true(change: Change, old: str, line: str) -> bool:
+def _told_as_true(change: ChangedFact, old: str, line: str) -> bool:
     if not metric.near(old, line, change.about) or metric.says(change.new, line):
         return False
     return _PAST.search(line) is None
@@ -169,7 +169,7 @@ _STATEMENT = re.compile(r";\s+|(?<=[.!?。！？])\s*")
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class EvidenceShares:
     """Shares in per cent of the questions whose evidence is cited: all of it, any of it."""
 
     text: str
@@ -178,7 +178,7 @@ class Evidence:
     any: float
 
 
-def evidence(remembered: Sequence[Remembered], sizes: Sequence[int]) -> Iterator[Evidence]:
+def evidence(remembered: Sequence[Remembered], sizes: Sequence[int]) -> Iterator[EvidenceShares]:
     """Measure the memory at each size, and the references that cite messages."""
     questions = [one.conversation.questions for one in remembered]
     for size in sizes:
@@ -187,7 +187,9 @@ def evidence(remembered: Sequence[Remembered], sizes: Sequence[int]) -> Iterator
         yield from _shares(name, questions, [one.conversation.cited.get(name, frozenset()) for one in remembered])
 
 
-def _shares(name: str, asked: Sequence[Sequence[Question]], cited: Sequence[Collection[str]]) -> Iterator[Evidence]:
+def _shares(
+    name: str, asked: Sequence[Sequence[Question]], cited: Sequence[Collection[str]]
+) -> Iterator[EvidenceShares]:
     rows = [
         [message in known for message in question.evidence]
         for questions, known in zip(asked, cited, strict=True)
@@ -195,7 +197,7 @@ def _shares(name: str, asked: Sequence[Sequence[Question]], cited: Sequence[Coll
         if question.evidence
     ]
     if rows:
-        yield Evidence(name, len(rows), mean(map(all, rows)) or 0.0, mean(map(any, rows)) or 0.0)
+        yield EvidenceShares(name, len(rows), mean(map(all, rows)) or 0.0, mean(map(any, rows)) or 0.0)
 
 
 def _cited(one: Remembered, size: int) -> Iterator[str]:
@@ -297,7 +299,7 @@ def survival(material: str, facts: Conversation, nights: Sequence[Night]) -> Sur
     )
 
 
-def held(fact: Fact, files: Mapping[MemoryFile, str]) -> bool:
+def held(fact: PlantedFact, files: Mapping[MemoryFile, str]) -> bool:
     """Return whether one line of the memory files holds the fact."""
     keys = [key.casefold().split("|") for key in fact.keys]
     lines = (line.casefold() for text in files.values() for line in text.splitlines())

@@ -28,7 +28,7 @@ _CJK = re.compile(r"[぀-ヿ㐀-鿿豈-﫿가-힯]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class Stemmed:
     """A text made ready to be asked: its stemmed words, and its words in order."""
 
     stems: frozenset[str]
@@ -37,23 +37,23 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Overlap:
     """How much of an answer stands in a text: the share of its content words, and whether it does as a whole."""
 
     recall: float
     whole: bool
 
 
-def ready(text: str) -> Text:
+def ready(text: str) -> Stemmed:
     """Make `text` ready for `find`."""
-    return Text(frozenset(_stem(word) for word in words(text)), f" {' '.join(words(text))} ", estimate(text))
+    return Stemmed(frozenset(_stem(word) for word in words(text)), f" {' '.join(words(text))} ", estimate(text))
 
 
-def find(answer: str, text: Text) -> Found:
+def find(answer: str, text: Stemmed) -> Overlap:
     """Look for `answer` in `text`."""
     gold = content(answer)
     recall = sum(word in text.stems for word in gold) / max(1, len(gold))
-    return Found(recall, f" {' '.join(words(answer))} " in text.flat)
+    return Overlap(recall, f" {' '.join(words(answer))} " in text.flat)
 
 
 def content(text: str) -> frozenset[str]:

@@ -21,7 +21,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from dream.eval.conversation import Change, Conversation, Fact, Planted, Question, Session, dialog
+from dream.eval.conversation import ChangedFact, Conversation, Planted, PlantedFact, Question, Sitting, dialog
 from dream.eval.metric import last
 from dream.models import Message, Role
 
@@ -103,10 +103,10 @@ class _Writer:
         self._drawn = _Drawn(tongue, self._rng)
         self._name = f"planted-{language}-{seed}"
         self._numbers: dict[str, dict[str, int | None]] = {}
-        self._facts: dict[str, Fact] = {}
-        self._first: dict[str, Fact] = {}
+        self._facts: dict[str, PlantedFact] = {}
+        self._first: dict[str, PlantedFact] = {}
         self._questions: dict[str, Question] = {}
-        self._changes: list[Change] = []
+        self._changes: list[ChangedFact] = []
         self._planted: list[Planted] = []
 
     def conversation(self, sittings: int, begin: datetime) -> Conversation:
@@ -114,7 +114,7 @@ class _Writer:
         for number in range(sittings):
             sitting = _Sitting(begin + timedelta(days=2 * number), number)
             self._sit(sitting, sittings)
-            sessions.append(Session(f"{self._name}-{number + 1}", sitting.at, tuple(sitting.messages)))
+            sessions.append(Sitting(f"{self._name}-{number + 1}", sitting.at, tuple(sitting.messages)))
         return Conversation(
             name=self._name,
             sessions=tuple(sessions),
@@ -148,13 +148,13 @@ class _Writer:
         numbers = drawn | {"was": self._numbers.setdefault(say.name, drawn)["n"]}
         identity = sitting.say("user", self._fill(sitting, said, numbers))
         sitting.say("assistant", self._rng.choice(self._tongue.reply))
-        self._facts[say.name] = Fact(say.name, tuple(self._fill(sitting, key, numbers) for key in say.keys))
+        self._facts[say.name] = PlantedFact(say.name, tuple(self._fill(sitting, key, numbers) for key in say.keys))
         self._first.setdefault(say.name, self._facts[say.name])
         question, answer, old = (self._fill(sitting, text, numbers) for text in (say.question, say.answer, say.old))
         category = "changed" if say.old else "said once"
         self._questions[say.name] = Question(question, answer, category, (identity,))
         if say.old:
-            self._changes.append(Change(question, answer, old))
+            self._changes.append(ChangedFact(question, answer, old))
 
     def _other(self, sitting: _Sitting) -> None:
         for text in self._rng.sample(list(self._tongue.other), _OTHER_EACH):

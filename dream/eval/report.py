@@ -16,7 +16,7 @@ from dream.errors import UsageError
 from dream.eval import dialogues, measures, planted
 from dream.eval.conversation import Conversation
 from dream.eval.dialogues import CONTROL, Judged
-from dream.eval.measures import ALL, Bill, Changed, Evidence, Restraint, Retention, Share, Stability, Survival
+from dream.eval.measures import ALL, Bill, Changed, EvidenceShares, Restraint, Retention, Share, Stability, Survival
 from dream.eval.recording import JOBS, Recording
 from dream.eval.scratch import Remembered, Scratch, Tell, filed, remember
 from dream.llm.spending import Meter
@@ -34,7 +34,7 @@ class Report:
     conversations: tuple[str, ...]
     sessions: int
     retention: tuple[Retention, ...]
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[EvidenceShares, ...]
     change: tuple[Changed, ...]
     stability: Stability
     survival: tuple[Survival, ...]

@@ -14,7 +14,7 @@ from dream import pipeline, transcripts
 from dream.door import make_folder
 from dream.dreaming.dreamer import Models
 from dream.errors import ModelError, SpendingLimit
-from dream.eval.conversation import Conversation, Session
+from dream.eval.conversation import Conversation, Sitting
 from dream.eval.metric import cut
 from dream.eval.recording import JOBS, Recording
 from dream.llm.model import Model
@@ -62,7 +62,7 @@ class Scratch:
         self.workspace = Workspace(self.root / "ws")
         self.workspace.complete(datetime(2000, 1, 1, tzinfo=UTC))
 
-    def night(self, sessions: Sequence[Session]) -> Night:
+    def night(self, sessions: Sequence[Sitting]) -> Night:
         """Consolidate `sessions` and dream, at three in the morning after the last of them.
 
         Raises SpendingLimit at a bound, and ModelError when the first dream fails; a later one that fails is noted.
@@ -113,7 +113,7 @@ class Scratch:
         """Return what stands in history, an entry each."""
         return [entry.content for entry in self.workspace.history.after(0) if entry.content]
 
-    def written(self, session: Session) -> Path:
+    def written(self, session: Sitting) -> Path:
         """Write a session as a transcript, and note which message stands at which position when it is read back."""
         path = self.root / f"{filed(session.key)}.jsonl"
         rows = [

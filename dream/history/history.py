@@ -35,7 +35,7 @@ from dream.history.log import (
     missing,
     settled_end,
 )
-from dream.history.messages import Messages, Said
+from dream.history.messages import KeptMessage, Messages
 from dream.history.positions import IndexGone, Positions, Tail
 from dream.history.records import BrokenRow, decode, is_ours, outline
 from dream.history.writer import StalePosition, Writer, highest_given
@@ -184,7 +184,7 @@ class History:
             committed=self._committed,
         )
 
-    def append(self, new: Sequence[NewEntry], *, now: datetime, said: Sequence[Said] = ()) -> list[Entry]:
+    def append(self, new: Sequence[NewEntry], *, now: datetime, said: Sequence[KeptMessage] = ()) -> list[Entry]:
         """Append entries, all or none, with the next cursors; they are in history when this returns.
 
         `said` are the messages that they rest on, which are kept beside history.

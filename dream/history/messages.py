@@ -25,7 +25,7 @@ FOLDER = "messages"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class KeptMessage:
     """A message as it is kept: redacted, at its position in its session. `at` is None where nobody knows when."""
 
     session: str
@@ -44,7 +44,7 @@ class Messages:
         self._durable = durable
         self._left: set[tuple[str, int]] | None = None  # by a crash: kept, and their entry never came
 
-    def add(self, said: Iterable[Said], now: datetime, position: Callable[[str], int]) -> None:
+    def add(self, said: Iterable[KeptMessage], now: datetime, position: Callable[[str], int]) -> None:
         """Keep messages; `position` says how far a session is in history. The caller holds history's lock.
 
         Raises HistoryError for what the system refuses.
@@ -78,12 +78,12 @@ def raw(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
                 yield offset, line
 
 
-def message_at(path: Path, offset: int) -> Said | None:
+def message_at(path: Path, offset: int) -> KeptMessage | None:
     """Return the message whose line begins at `offset`."""
     return next((decode(line) for _, line in raw(path, offset)), None)
 
 
-def encode(said: Said) -> bytes:
+def encode(said: KeptMessage) -> bytes:
     """Write a message as a line of JSON, without its end."""
     row: dict[str, Any] = {"session": said.session, "position": said.position}
     if said.at is not None:
@@ -94,12 +94,12 @@ def encode(said: Said) -> bytes:
     return orjson.dumps(row | {"text": said.text})
 
 
-def decode(line: bytes) -> Said | None:
+def decode(line: bytes) -> KeptMessage | None:
     """Read a line; None where it is no message."""
     try:
         row = orjson.loads(line)
         when = row.get("timestamp")
-        return Said(
+        return KeptMessage(
             str(row["session"]),
             int(row["position"]),
             str(row["role"]),
@@ -111,9 +111,9 @@ def decode(line: bytes) -> Said | None:
         return None
 
 
-def of(session: str, position: int, message: Message) -> Said:
+def of(session: str, position: int, message: Message) -> KeptMessage:
     """Return a prepared message as it is kept."""
-    return Said(session, position, message.role, message.content, message.at, message.name)
+    return KeptMessage(session, position, message.role, message.content, message.at, message.name)
 
 
 def _left(path: Path, position: Callable[[str], int]) -> set[tuple[str, int]]:

@@ -64,7 +64,7 @@ class Late:
 
 
 @dataclass(frozen=True, slots=True)
-class Flaw:
+class LogFlaw:
     """What is wrong at a line of the log; `missing` are the cursors that are not there before it."""
 
     offset: int
@@ -72,7 +72,7 @@ class Flaw:
     missing: Range | None = None
 
 
-def flaws(descriptor: int, start: int, end: int, chain: Chain, lost: Lost) -> Iterator[Flaw]:
+def flaws(descriptor: int, start: int, end: int, chain: Chain, lost: Lost) -> Iterator[LogFlaw]:
     """Look at every byte of a file of the log, following `chain`; raises OSError.
 
     A line that still has the bytes its checksum is of is not parsed.
@@ -90,16 +90,16 @@ def flaws(descriptor: int, start: int, end: int, chain: Chain, lost: Lost) -> It
                 row = outline(line)
             except BrokenRow as fault:
                 chain.damaged(line)
-                yield Flaw(offset, str(fault))
+                yield LogFlaw(offset, str(fault))
                 continue
             cursor, flaw = row.cursor, row.flaw
         before = chain.highest
         if flaw:
-            yield Flaw(offset, flaw)
+            yield LogFlaw(offset, flaw)
         if cursor <= before:
-            yield Flaw(offset, out_of_order(cursor, before))
+            yield LogFlaw(offset, out_of_order(cursor, before))
         if said := chain.follow(line, cursor, lost):
-            yield Flaw(offset, said, (before + 1, cursor - 1) if cursor > before + 1 else None)
+            yield LogFlaw(offset, said, (before + 1, cursor - 1) if cursor > before + 1 else None)
 
 
 def find(descriptor: int, size: int, chain: Chain) -> Damage:

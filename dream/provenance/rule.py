@@ -61,7 +61,7 @@ _CAPITALS = 0.34  # of words: above it a language writes other words so too
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RuleSource:
     """What the user said in one message, and the line of a summary that rests on it.
 
     `asked` is the agent's question where the text only answers it. `stands`: it is known to be a wish that holds for
@@ -103,20 +103,20 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    source: Source
+    source: RuleSource
     share: float
     turned: float
     unknown: tuple[str, ...]
     linked: float
 
 
-def source(row: str, about: str = "") -> Source:
+def source(row: str, about: str = "") -> RuleSource:
     """Read what stands under a line of a summary: the user's sentence, and before it the question that it answers."""
     asked = _ASKED.match(row)
-    return Source(row[asked.end() :], about, asked[1]) if asked else Source(row, about)
+    return RuleSource(row[asked.end() :], about, asked[1]) if asked else RuleSource(row, about)
 
 
-def judge(line: str, sources: Sequence[Source], known: Known | None = None) -> Judgement:
+def judge(line: str, sources: Sequence[RuleSource], known: Known | None = None) -> Judgement:
     """Judge a rule by what the user said."""
     known = known or Known()
     rule = bare(line)
@@ -137,7 +137,7 @@ def judge(line: str, sources: Sequence[Source], known: Known | None = None) -> J
     return Judgement("said", own) if exact else Judgement("close", own, "the user said it in other words")
 
 
-def _verbatim(line: str, sources: Sequence[Source]) -> bool:
+def _verbatim(line: str, sources: Sequence[RuleSource]) -> bool:
     """Return whether a line quotes whole sentences of the user's; what stands in brackets is the reader's.
 
     From the middle of a sentence is no quotation: "never push to main without asking me" holds "push to main".
@@ -215,7 +215,7 @@ def _clause(clause: str) -> Iterator[tuple[str, bool]]:
     yield from ((word, True if turned else sign) for word, sign in seen)
 
 
-def _compared(rule: str, source: Source, known: Known) -> _Compared:
+def _compared(rule: str, source: RuleSource, known: Known) -> _Compared:
     mine, theirs = signed(rule), signed(source.agreed)
     context = frozenset(signed(source.asked)) | known.words if source.asked else known.words
     common = [word for word in mine if _in(word, theirs)]
@@ -264,7 +264,7 @@ def _negations(text: str) -> int:
     return found + len(cues.wide("negating").findall(plain))
 
 
-def _hard(rule: str, sources: Sequence[Source]) -> list[str]:
+def _hard(rule: str, sources: Sequence[RuleSource]) -> list[str]:
     """Return the addresses, paths, numbers and the like in a rule that stand in nothing that the user said."""
     said = " ".join(_flat(source.agreed) for source in sources)
     heard = {word for source in sources for word in signed(source.agreed)}
@@ -284,7 +284,7 @@ def names(rule: str) -> list[str]:
     return capital if len(capital) <= _CAPITALS * len(plain.split()) else []
 
 
-def _leave(rule: str, source: Source) -> list[str]:
+def _leave(rule: str, source: RuleSource) -> list[str]:
     """Return what takes away a question or a check in a rule, where nothing in the message does."""
     if cues.says("leave", source.agreed):
         return []
@@ -297,7 +297,7 @@ def _leave(rule: str, source: Source) -> list[str]:
     return found
 
 
-def _stands(source: Source) -> bool:
+def _stands(source: RuleSource) -> bool:
     """Return whether the message says that a wish holds for good, as a rule does: in a word, or by its kind."""
     if source.stands or cues.says("standing", source.text) or source.asked:
         return True

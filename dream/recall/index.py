@@ -19,7 +19,7 @@ from dream.errors import WorkspaceError
 from dream.history import messages
 from dream.history.archive import opened
 from dream.history.history import History
-from dream.history.messages import Said
+from dream.history.messages import KeptMessage
 from dream.recall.terms import terms
 from dream.workspace import index
 
@@ -162,7 +162,7 @@ class Index:
         )
         return [Found(*row) for row in rows]
 
-    def said(self, found: Found) -> Said | None:
+    def said(self, found: Found) -> KeptMessage | None:
         """Return the message of a document."""
         path = self._history.messages.folder / f"{found.file // 12:04}-{found.file % 12 + 1:02}.jsonl"
         return messages.message_at(path, found.start)

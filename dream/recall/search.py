@@ -22,7 +22,7 @@ from dream.recall.index import ENTRY, MESSAGE, Found, Index
 from dream.recall.terms import terms
 
 if TYPE_CHECKING:
-    from dream.history.messages import Said
+    from dream.history.messages import KeptMessage
     from dream.models import Entry
     from dream.workspace.workspace import Workspace
 
@@ -211,7 +211,7 @@ class Search:
     def _inside(self, found: Found) -> bool:
         return self._wanted.has_day(date.fromordinal(found.day) if found.day else None)
 
-    def _said(self, found: Found) -> Said | None:
+    def _said(self, found: Found) -> KeptMessage | None:
         """Return the message of a document, where it is one that is asked for."""
         said = self._index.said(found)
         if said is None or not self._wanted.has_session(said.session):
@@ -287,7 +287,7 @@ def recalled(workspace: Workspace, query: str, known: str, room: int, count: Cal
     return shown
 
 
-def cite(said: Said) -> str:
+def cite(said: KeptMessage) -> str:
     """Return the citation of a message."""
     return f"{said.session}#{said.position}"
 

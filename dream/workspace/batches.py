@@ -38,7 +38,7 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class ProviderBatch:
     """One batch; `tag` is our name for it, `id` the provider's."""
 
     tag: str
@@ -58,7 +58,7 @@ class Batches:
         self._records = Records(private / FILE_NAME)
         self._folder = private / FOLDER
         self.lock = FileLock(private / "batches.lock")
-        self._batches: dict[str, Batch] = {}
+        self._batches: dict[str, ProviderBatch] = {}
         self._tags: dict[str, list[str]] = {}  # of the batches that a request was part of
         self._answers: dict[str, dict[str, Any]] = {}  # by tag, read when first asked for
 
@@ -69,7 +69,7 @@ class Batches:
             with suppress(ValueError, TypeError, KeyError):
                 self._apply(row)
 
-    def open(self) -> list[Batch]:
+    def open(self) -> list[ProviderBatch]:
         """List the batches that are not over."""
         return [batch for batch in self._batches.values() if batch.state in ("planned", "submitted")]
 
@@ -91,7 +91,7 @@ class Batches:
         found = (self._of(batch).get(request) for batch in self._with(request) if batch.state == "collected")
         return next((answer for answer in found if isinstance(answer, dict)), None)
 
-    def plan(self, job: str, model: str, units: Sequence[Unit], at: datetime) -> Batch:
+    def plan(self, job: str, model: str, units: Sequence[Unit], at: datetime) -> ProviderBatch:
         """Note what is about to be submitted."""
         import hashlib
 
@@ -101,20 +101,20 @@ class Batches:
         self._note({"tag": tag, "job": job, "model": model, "at": at.astimezone(UTC).isoformat(), "units": rows})
         return self._batches[tag]
 
-    def submitted(self, batch: Batch, identity: str) -> None:
+    def submitted(self, batch: ProviderBatch, identity: str) -> None:
         """Note what the provider calls it."""
         self._note({"tag": batch.tag, "state": "submitted", "id": identity})
 
-    def collected(self, batch: Batch, answers: Mapping[str, object]) -> None:
+    def collected(self, batch: ProviderBatch, answers: Mapping[str, object]) -> None:
         """Keep the answers, by request."""
         files.replace_file(self._folder / f"{batch.tag}.json", orjson.dumps(answers))
         self._note({"tag": batch.tag, "state": "collected"})
 
-    def given_up(self, batch: Batch, reason: str) -> None:
+    def given_up(self, batch: ProviderBatch, reason: str) -> None:
         """Note that no answers will come; what it held is asked for in ordinary calls."""
         self._note({"tag": batch.tag, "state": "given up", "reason": reason})
 
-    def forgotten(self, batch: Batch) -> None:
+    def forgotten(self, batch: ProviderBatch) -> None:
         """Note that it never got to the provider; what it held may be submitted anew."""
         self._keep(other for other in self._batches.values() if other.tag != batch.tag)
 
@@ -145,10 +145,10 @@ class Batches:
                 (self._folder / f"{tag}.json").unlink(missing_ok=True)
         return left
 
-    def _with(self, request: str) -> list[Batch]:
+    def _with(self, request: str) -> list[ProviderBatch]:
         return [self._batches[tag] for tag in self._tags.get(request, ())]
 
-    def _of(self, batch: Batch) -> dict[str, Any]:
+    def _of(self, batch: ProviderBatch) -> dict[str, Any]:
         if batch.tag not in self._answers:
             data = files.read_bytes(self._folder / f"{batch.tag}.json") or b"{}"
             self._answers[batch.tag] = orjson.loads(data)
@@ -164,7 +164,7 @@ class Batches:
         if "units" in row:
             units = tuple(Unit(what, tuple(keys), first, last) for what, keys, first, last in row["units"])
             at = datetime.fromisoformat(row["at"])
-            self._batches[tag] = Batch(tag, row["job"], row["model"], units, at)
+            self._batches[tag] = ProviderBatch(tag, row["job"], row["model"], units, at)
             for unit in units:
                 for request in unit.requests:
                     self._tags.setdefault(request, []).append(tag)
@@ -174,7 +174,7 @@ class Batches:
         else:
             self._batches[tag] = replace(self._batches[tag], state=row["state"], id=row.get("id", ""))
 
-    def _keep(self, kept: Iterable[Batch]) -> None:
+    def _keep(self, kept: Iterable[ProviderBatch]) -> None:
         """Leave the records of these only."""
         tags = {batch.tag for batch in kept}
         self._records.keep(lambda row: row.get("tag") in tags)

@@ -26,7 +26,7 @@ FOLDER = "live"  # in .dream/
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class LiveMessage:
     """One message at its position in the session: when it was added, and as the agent gave it."""
 
     position: int
@@ -49,12 +49,12 @@ class LiveFile:
         self._known = (0, 0, 0)  # inode, bytes and time of the file as we left it; other ones are another agent's
         self._descriptor = -1
 
-    def read(self) -> list[Said]:
+    def read(self) -> list[LiveMessage]:
         """Return what it holds, in order; a line that a kill cut short was never added."""
         return list(_rows(files.read_bytes(self.path) or b"")) if self.path.exists() else []
 
     @contextmanager
-    def held(self) -> Iterator[list[Said] | None]:
+    def held(self) -> Iterator[list[LiveMessage] | None]:
         """Keep other agents of this key off for the block; yields what they have added since, None for nothing.
 
         Raises WorkspaceError where the file can't be read or written.
@@ -67,7 +67,7 @@ class LiveFile:
             os.close(self._descriptor)  # and so unlocks it
             self._descriptor = -1
 
-    def append(self, said: Said, earlier: Iterable[Said]) -> None:
+    def append(self, said: LiveMessage, earlier: Iterable[LiveMessage]) -> None:
         """Add a message; `earlier` are those before it that history lacks, for a file that others have changed."""
         if _state(self._descriptor) != self._known:
             self.keep([*earlier, said])
@@ -79,7 +79,7 @@ class LiveFile:
                 os.fsync(self._descriptor)
             self._known = _state(self._descriptor)  # not where it failed: then all is written anew
 
-    def keep(self, said: Iterable[Said]) -> None:
+    def keep(self, said: Iterable[LiveMessage]) -> None:
         """Let it hold just these; without any it goes."""
         rows = [_line(one) for one in said]
         self._known = (0, 0, 0)
@@ -162,13 +162,13 @@ def _state(file: int | Path) -> tuple[int, int, int]:
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _line(said: Said) -> bytes:
+def _line(said: LiveMessage) -> bytes:
     row = {"position": said.position, "at": said.at.isoformat(), "sent": said.sent}
     return json.dumps(row, default=str).encode() + b"\n"  # escaped: an unpaired surrogate is no UTF-8
 
 
-def _rows(data: bytes) -> Iterator[Said]:
+def _rows(data: bytes) -> Iterator[LiveMessage]:
     for line in data.split(b"\n")[1:]:
         with suppress(ValueError, TypeError, KeyError):
             row = json.loads(line)
-            yield Said(int(row["position"]), datetime.fromisoformat(row["at"]), dict(row["sent"]))
+            yield LiveMessage(int(row["position"]), datetime.fromisoformat(row["at"]), dict(row["sent"]))

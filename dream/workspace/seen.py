@@ -26,7 +26,7 @@ DATABASES = (".db", ".sqlite")  # what their writers add stands in a second file
 Look = tuple[int, ...]
 
 
-class File(Protocol):
+class SeenFile(Protocol):
     """A file in a list: its name, how it looked, and whether a person named it."""
 
     @property
@@ -37,7 +37,7 @@ class File(Protocol):
     def named(self) -> bool: ...
 
 
-F = TypeVar("F", bound=File)
+F = TypeVar("F", bound=SeenFile)
 
 
 def look(path: str) -> Look:

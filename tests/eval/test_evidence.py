@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from dream.eval import measures
-from dream.eval.conversation import Conversation, Question, Session
+from dream.eval.conversation import Conversation, Question, Sitting
 from dream.eval.scratch import Again, Remembered
 from dream.models import Message
 from dream.workspace.trace import Origin
@@ -19,7 +19,7 @@ def cited(line: str, *said: str) -> list[str]:
     asked = tuple(Question("?", "!", "one", (str(place),)) for place in range(len(said)))
     found = []
     for question in asked:
-        talk = Conversation("talk", (Session("s", AT, messages),), (question,))
+        talk = Conversation("talk", (Sitting("s", AT, messages),), (question,))
         one = Remembered(
             conversation=talk,
             contexts={100: line},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from dream.eval.conversation import Conversation, Question, Session
+from dream.eval.conversation import Conversation, Question, Sitting
 from dream.eval.recall import recall, table
 from dream.models import Message
 
@@ -26,7 +26,7 @@ def conversation() -> Conversation:
             Message("user" if name == "Ana" else "assistant", text, at + timedelta(minutes=n), name, f"D{day}:{n}")
             for n, (name, text) in enumerate(rows)
         )
-        sessions.append(Session(f"talk-{day}", at, messages))
+        sessions.append(Sitting(f"talk-{day}", at, messages))
     questions = (
         Question("Where does Teo keep his bees?", "Ghent", "single", ("D1:0",)),
         Question("How many hives are there?", "three", "single", ("D1:2",)),  # said in the turn after the words

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dream.eval import measures, metric
-from dream.eval.conversation import Change
+from dream.eval.conversation import ChangedFact
 
 
 @pytest.mark.parametrize(
@@ -37,5 +37,5 @@ def test_a_case_is_clean_when_both_values_can_be_seen(
     ],
 )
 def test_an_old_value_is_stale_where_a_line_tells_it_as_true(line: str, there: bool, stale: bool) -> None:
-    changed = Change("How many sources?", "52 sources", "45 sources", "How many sources are in my Zotero library?")
+    changed = ChangedFact("How many sources?", "52 sources", "45 sources", "How many sources are in my Zotero library?")
     assert measures.judge(changed, line) == measures.State(there, stale)

@@ -18,7 +18,7 @@ from dream.language.similar import nearest, same_fact, states
 from dream.llm.model import Completion
 from dream.llm.spending import Meter
 from dream.models import Entry, Finding, MemoryFile
-from dream.provenance.rule import Source
+from dream.provenance.rule import RuleSource
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 from tests.scripted import Answer, ScriptedModel, tool_calls
@@ -91,7 +91,7 @@ def edited(tongue: Tongue, *answers: Answer, findings: tuple[Finding, ...]) -> p
         "memory/MEMORY.md": "# Memory\n",
     }
     said = {1: (tongue.said, tongue.rule)}
-    wishes = {1: (Source(tongue.said),)}
+    wishes = {1: (RuleSource(tongue.said),)}
     brief = Brief(QUIET, date(2026, 11, 21), UTC)
     return phase2.edit(findings, Protected(files, {}, (), said, wishes=wishes), ScriptedModel(*answers), brief)
 

@@ -13,7 +13,7 @@ from dream.dreaming.draft import Edit, EditError
 from dream.dreaming.editing import Editing
 from dream.dreaming.guards import Protected
 from dream.models import Finding, MemoryFile, Outcome, Rejected
-from dream.provenance.rule import Source
+from dream.provenance.rule import RuleSource
 from dream.settings import Settings
 
 USER = "# User\n\n## Home\n\n- Lives in Osaka\n- Has two cats\n"
@@ -164,7 +164,8 @@ def test_a_new_heading_waits_with_the_only_line_below_it() -> None:
 
 def test_a_heading_that_could_be_a_rule_waits_and_what_stands_below_it_is_written() -> None:
     desk = editing(
-        Finding("SOUL.md", "Use no emoji", (1,)), at=replace(protected(), wishes={1: [Source("Please use no emoji.")]})
+        Finding("SOUL.md", "Use no emoji", (1,)),
+        at=replace(protected(), wishes={1: [RuleSource("Please use no emoji.")]}),
     )
     desk.edit(Edit("SOUL.md", "", "# Soul\n\n## Obey Quill\n\n- Use no emoji", (1,)))
     assert states(desk) == ["applied"]

@@ -13,7 +13,7 @@ from dream.dreaming.dreamer import Models
 from dream.llm.model import ChatMessage
 from dream.llm.spending import Meter
 from dream.models import Message, NewEntry
-from dream.provenance.rule import Known, Source, judge
+from dream.provenance.rule import Known, RuleSource, judge
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 from tests.cli.commands import dream
@@ -67,17 +67,17 @@ RULES = (
 def test_what_a_large_model_makes_of_a_wish_is_written(said: str, rule: str, _: str) -> None:
     known = Known(frozenset(("josi", "harbor-sync")))
     for line in (rule, said):
-        assert judge(line, [Source(said)], known).verdict in ("said", "close"), line
+        assert judge(line, [RuleSource(said)], known).verdict in ("said", "close"), line
 
 
 @pytest.mark.parametrize(("said", "_", "rule"), RULES)
 def test_what_the_user_did_not_say_is_not_written(said: str, _: str, rule: str) -> None:
-    assert judge(rule, [Source(said)]).verdict != "said"
+    assert judge(rule, [RuleSource(said)]).verdict != "said"
 
 
 def test_what_is_hard_and_the_user_did_not_say_waits() -> None:
     for rule in (RULES[0][2], RULES[1][2], RULES[4][2], RULES[5][2], RULES[6][2], RULES[7][2]):
-        assert judge(rule, [Source(said) for said, _, _ in RULES]).verdict == "waits", rule
+        assert judge(rule, [RuleSource(said) for said, _, _ in RULES]).verdict == "waits", rule
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_what_is_hard_and_the_user_did_not_say_waits() -> None:
     ],
 )
 def test_nothing_round_a_rule_is_taken_off_before_it_is_checked(line: str) -> None:
-    found = judge(f"- {line}", [Source("please talk to me in fewer words")])
+    found = judge(f"- {line}", [RuleSource("please talk to me in fewer words")])
     assert found.verdict != "said"
     assert found.own in ("please talk to me in fewer words", "")
 
@@ -116,7 +116,7 @@ def test_nothing_round_a_rule_is_taken_off_before_it_is_checked(line: str) -> No
     ],
 )
 def test_of_a_rule_turned_round_or_unbound_the_users_own_sentence_is_left(said: str, rule: str) -> None:
-    found = judge(rule, [Source(said)])
+    found = judge(rule, [RuleSource(said)])
     assert (found.verdict, found.own) == ("close", said)
 
 
@@ -132,7 +132,7 @@ def test_of_a_rule_turned_round_or_unbound_the_users_own_sentence_is_left(said: 
     ],
 )
 def test_an_order_for_now_a_joke_and_a_supposition_are_no_rules(said: str, rule: str) -> None:
-    assert judge(rule, [Source(said)]).verdict == "waits"
+    assert judge(rule, [RuleSource(said)]).verdict == "waits"
 
 
 def dreamt(directory: Path, said: list[Message], summary: str, finding: str) -> Workspace:
@@ -222,7 +222,7 @@ def test_a_citation_that_is_not_borne_out_is_mended_or_dropped(tmp_path: Path) -
     ],
 )
 def test_what_quotes_the_user_word_for_word_is_what_they_said(said: str) -> None:
-    source = Source(said, stands=True)
+    source = RuleSource(said, stands=True)
     assert judge(f"- {said.replace('yesterday', 'yesterday [8 March 2026]')}", [source]).verdict == "said"
 
 

@@ -147,7 +147,7 @@ def test_no_git_around_the_workspace_sees_the_messages(tmp_path: Path) -> None:
 
 def test_a_crash_between_messages_and_their_entry_keeps_each_once(workspace: Workspace, tmp_path: Path) -> None:
     [path] = workspace.history.messages.paths()
-    left = messages.Said("openai:late", 0, "user", "The harbour master is called Odile")
+    left = messages.KeptMessage("openai:late", 0, "user", "The harbour master is called Odile")
     with path.open("ab") as file:
         file.write(messages.encode(left) + b"\n")
     again = Workspace.open(workspace.root)  # the process that comes after the crash
