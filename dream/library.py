@@ -51,9 +51,12 @@ class Dream:
         named = [Path(path) for path in ([paths] if isinstance(paths, Path | str) else paths)]
         return pipeline.consolidate(self.workspace, named, settings=self.settings, format=format, now=now or _now())
 
-    def note(self, text: str, *, now: datetime | None = None) -> Entry:
-        """Put a fact into history; the next dream puts it into memory."""
-        return note.note(self.workspace, text, settings=self.settings, now=now or _now())
+    def note(self, text: str, *, by_agent: bool = False, now: datetime | None = None) -> Entry:
+        """Put a fact into history; the next dream puts it into memory.
+
+        The user vouches for it, unless it is said `by_agent`: then it makes no rule and no fact about the user unseen.
+        """
+        return note.note(self.workspace, text, settings=self.settings, now=now or _now(), by_agent=by_agent)
 
     def run(self, *, max_batches: int | None = None, dry_run: bool = False, now: datetime | None = None) -> RunReport:
         """Dream until nothing is left, or `max_batches` times; raises Busy when another run holds the workspace."""

@@ -81,6 +81,7 @@ VOICES = {
     "o": "by_others",  # only a tool's output or pasted text bears it out
     "t": "by_tool",  # a tool said it first, even if the agent repeats it
     "p": "by_paste",  # so did pasted text
+    "a": "by_agent",  # an agent noted it by itself
 }
 
 
@@ -119,10 +120,17 @@ class NewEntry:
     said: datetime | None = None
     rests: tuple[str, ...] = ()
 
+    @property
+    def by_agent(self) -> bool:
+        """Whether an agent noted it by itself; what it says then has nobody's word."""
+        return any("a" in voices for voices in self.voices)
+
     def lines(self) -> Iterator[tuple[str, str]]:
-        """Yield each line of the content with its voices; of a note, all of which the user said, `u`."""
-        known = () if self.kind == "note" else self.voices
-        return zip_longest(self.content.split("\n"), known, fillvalue="u" if self.kind == "note" else "")
+        """Yield each line of the content with its voices; of a note of the user's, all of which they said, `u`."""
+        voices = self.voices
+        if self.kind == "note":
+            voices = ("a" if self.by_agent else "u",) * (self.content.count("\n") + 1)
+        return zip_longest(self.content.split("\n"), voices, fillvalue="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -132,7 +132,8 @@ def history(entries: Iterable[Entry], zone: tzinfo) -> str:
 def entry(item: Entry, zone: tzinfo) -> str:
     """Render one history entry: cursor, local time at which it was said, kind, session, and its indented content."""
     session = f" {_attribute(item.session)}" if item.session else ""
-    return f"[{item.cursor}] {item.when.astimezone(zone):%Y-%m-%d %H:%M} {item.kind}{session}\n{indented(item.content)}"
+    kind = f"{item.kind} by an agent" if item.by_agent else item.kind
+    return f"[{item.cursor}] {item.when.astimezone(zone):%Y-%m-%d %H:%M} {kind}{session}\n{indented(item.content)}"
 
 
 def findings(items: Sequence[Finding], numbers: Sequence[int] | None = None) -> str:

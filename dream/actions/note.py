@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 
 from dream.errors import UsageError
@@ -12,13 +13,22 @@ from dream.redact import redact
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 
+LONGEST = 2_000  # characters of an agent's note: a fact, and no document
+_USERS_WORDS = re.compile(r"^[ \t]*>[ \t>]*", re.MULTILINE)  # what only code may write before a line of an entry
 
-def note(workspace: Workspace, text: str, *, settings: Settings, now: datetime) -> Entry:
+
+def note(workspace: Workspace, text: str, *, settings: Settings, now: datetime, by_agent: bool = False) -> Entry:
     """Append `text` to history as a note and return the entry; secrets are replaced by a typed mark first.
 
-    Raises UsageError when nothing is left of it, and HistoryError when it cannot be written.
+    The user vouches for it, unless an agent says it by itself: then it makes no rule and no fact about the user.
+    Raises UsageError when nothing is left of it, or an agent's is too long, and HistoryError when it cannot be written.
     """
-    safe, _ = redact(clean(text).strip(), settings.redact_patterns)
+    text = clean(text).strip()
+    if by_agent and len(text) > LONGEST:
+        raise UsageError(f"An agent's note is one fact, of at most {LONGEST:,} characters; this has {len(text):,}.")
+    safe, _ = redact(_USERS_WORDS.sub("- ", text) if by_agent else text, settings.redact_patterns)
     if not safe:
         raise UsageError('There is nothing to note: dream note "I am allergic to peanuts".')
-    return workspace.history.append([NewEntry("note", safe, tokens=tokens.estimate(safe))], now=now)[0]
+    voices = ("a",) * (safe.count("\n") + 1) if by_agent else ()
+    new = NewEntry("note", safe, tokens=tokens.estimate(safe), voices=voices)
+    return workspace.history.append([new], now=now)[0]

@@ -25,6 +25,7 @@ class Evidence:
     session: str | None
     span: tuple[int, int] | None
     said: tuple[str, ...]
+    by_agent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def evidence(workspace: Workspace, cursors: Sequence[int], line: str) -> tuple[E
     """Return the entries that `line` rests on, with what they say of it; under it what the user said, word for word."""
     entries = (entry for cursor in cursors for entry in workspace.history.between(cursor, cursor))
     return tuple(
-        Evidence(entry.cursor, entry.when, entry.kind, entry.session, entry.span, _nearest(entry, line))
+        Evidence(entry.cursor, entry.when, entry.kind, entry.session, entry.span, _nearest(entry, line), entry.by_agent)
         for entry in entries
     )
 

@@ -14,13 +14,15 @@ from dream.errors import UsageError
 
 @click.command("note", cls=TextCommand)
 @click.argument("words", nargs=-1, type=group.Text(), metavar="TEXT")
+@click.option("--by-agent", is_flag=True, help="An agent says it by itself, not the user: it makes no rule.")
 @group.workspace
 @group.as_json
-def command(words: tuple[str, ...], directory: Path | None, as_json: bool) -> None:
+def command(words: tuple[str, ...], by_agent: bool, directory: Path | None, as_json: bool) -> None:
     """Put a fact into history now.
 
     The next dream weighs it like everything else that was said, and writes it where it belongs.
-    With `-` as TEXT, or without TEXT in a pipe, standard input is read.
+    With `-` as TEXT, or without TEXT in a pipe, standard input is read. What an agent notes by itself, with --by-agent,
+    is marked as its own; it waits for your review where it would be a rule, or a fact about you.
 
     \b
     Examples:
@@ -34,9 +36,8 @@ def command(words: tuple[str, ...], directory: Path | None, as_json: bool) -> No
     if not text.strip():
         raise UsageError('There is nothing to note: dream note "I am allergic to peanuts".')
     workspace = group.open_workspace(directory)
-    entry = note.note(
-        workspace, text, settings=group.read_settings(workspace, using=("redact_patterns",)), now=group.now()
-    )
+    settings = group.read_settings(workspace, using=("redact_patterns",))
+    entry = note.note(workspace, text, settings=settings, now=group.now(), by_agent=by_agent)
     if as_json:
         output.emit({"cursor": entry.cursor})
     else:

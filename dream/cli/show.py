@@ -232,5 +232,6 @@ def evidence(said: Evidence) -> None:
     """Show what was said first, then where: the positions of the messages stand in `--json`."""
     for row in said.said:
         output.say(f"    {row}", fold=True)
-    told = "noted directly" if said.kind == "note" else f"said in {said.session}" if said.session else "said"
+    note = "noted by an agent" if said.by_agent else "noted directly"
+    told = note if said.kind == "note" else f"said in {said.session}" if said.session else "said"
     output.say(f"      {told}, {said.time.astimezone():%Y-%m-%d %H:%M} (history entry {said.cursor})", dim=True)

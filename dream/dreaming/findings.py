@@ -99,6 +99,7 @@ def _ranges(text: str) -> list[tuple[int, int]]:
 # A line that rests on a tool's output or pasted text only, names that as its source in memory. Pure.
 
 
+_SOURCES: Mapping[str, Foreign] = {"p": "paste", "t": "tool", "a": "agent"}  # by the letters of VOICES
 RESTS_ON = 0.5  # of a line's words that a line of history must hold for it to rest on that
 
 
@@ -122,7 +123,7 @@ def told(entries: Iterable[Entry]) -> dict[int, Told]:
 
 
 def _first_said_by(voices: str) -> Foreign | None:
-    return "paste" if "p" in voices else "tool" if "t" in voices else None
+    return next((source for voice, source in _SOURCES.items() if voice in voices), None)
 
 
 def with_sources(edit: Edit, here: Sequence[str], cursors: Iterable[int], known: Mapping[int, Told]) -> str:
@@ -156,5 +157,4 @@ def _source(line: str, secondhand: Sequence[tuple[str, Foreign]], firsthand: Seq
 
 
 def _mark(line: str) -> Foreign | None:
-    sources: tuple[Foreign, ...] = ("tool", "paste")
-    return next((source for source in sources if any(mark in line for mark in MARKS[source])), None)
+    return next((source for source in _SOURCES.values() if any(mark in line for mark in MARKS[source])), None)

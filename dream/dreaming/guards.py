@@ -19,7 +19,7 @@ from dream.dreaming.markup import FlawName
 from dream.language.likeness import takes_place
 from dream.language.similar import content_words, coverage, near_fact, same_fact
 from dream.language.tongue import guess
-from dream.language.words import without_said_on, words
+from dream.language.words import without_mark, without_said_on, words
 from dream.models import Entry, Finding, MemoryFile, Rejected
 from dream.provenance import rule, user
 from dream.provenance.rule import Judgement, Known, RuleSource, source
@@ -86,9 +86,9 @@ class Protected:
     `rejected`: facts taken back, and lines to be kept. `said`: by cursor, the lines of its entry that are the user's
     own; `wishes`: the same as sources of rules, each as they said it; `known`: what a rule may name
     without them. `unvouched`: the lines that somebody else than the user said.
-    `others`: the lines that only a tool's output or pasted text bears out; `told`: all of them, by who said
-    them first. `late`: when it was said, of the entries that were written long after; `learnt` tells the same of what
-    a line that stands in a file rests on.
+    `others`: the lines that only a tool's output, pasted text or an agent's note bears out; `told`: all of them, by
+    who said them first. `late`: when it was said, of the entries that were written long after; `learnt` tells the same
+    of what a line that stands in a file rests on.
     """
 
     before: Mapping[MemoryFile, str]
@@ -120,13 +120,13 @@ def late(entries: Iterable[Entry]) -> dict[int, datetime]:
 
 
 def said(entries: Iterable[Entry]) -> dict[int, tuple[str, ...]]:
-    """Return, by cursor, the lines of entries that the user said: those found at consolidation, and all of a note."""
+    """Return, by cursor, the lines of entries that the user said: found at consolidation, and all of their notes."""
     return {entry.cursor: tuple(line for line, voices in entry.lines() if "u" in voices) for entry in entries}
 
 
 def others(entries: Iterable[Entry]) -> dict[int, tuple[str, ...]]:
-    """Return, by cursor, the lines of entries that only a tool's output or pasted text bears out."""
-    return {entry.cursor: tuple(line for line, voices in entry.lines() if "o" in voices) for entry in entries}
+    """Return, by cursor, the lines of entries that only a tool's output, pasted text or an agent's note bears out."""
+    return {entry.cursor: tuple(line for line, voices in entry.lines() if {*voices} & {*"oa"}) for entry in entries}
 
 
 def unvouched(entries: Iterable[Entry]) -> dict[int, tuple[str, ...]]:
@@ -299,10 +299,13 @@ def instruction(case: Case, protected: Protected, settings: Settings) -> Verdict
 
 
 def third_party(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
-    """What only a tool's output or pasted text says is no fact about the user, and nothing that anybody must do."""
+    """What only a tool, pasted text or an agent's note says is no fact about the user, and nothing to be obeyed."""
     if case.edit.file == "SOUL.md":
         return None
     cursors = sorted(case.cursors)
+    if case.edit.file == "USER.md" and _nobody_vouches(cursors, protected):
+        for line in (line for line in case.gone if not case.added and line.strip()):
+            return Verdict("held", "third-party", f"not the user but a tool, a text or the agent ends {shown(line)}")
     theirs = [line for cursor in cursors for line in protected.others.get(cursor, ())]
     if case.edit.file == "USER.md":  # there it does not help that the agent repeats it
         theirs += [
@@ -310,11 +313,17 @@ def third_party(case: Case, protected: Protected, settings: Settings) -> Verdict
         ]
         theirs += [line for cursor in cursors for line in protected.unvouched.get(cursor, ())]
     for line in case.added if theirs else ():
-        if not (case.edit.file == "USER.md" or normative(line)) or markup.heading(line) is not None:
+        if not (case.edit.file == "USER.md" or normative(without_mark(line))) or markup.heading(line) is not None:
             continue
         if any(coverage(line, other) >= THEIRS for other in theirs) and not _by_user(line, case, protected):
             return Verdict("held", "third-party", f"not the user but a tool, a text or the agent says {shown(line)}")
     return None
+
+
+def _nobody_vouches(cursors: Sequence[int], protected: Protected) -> bool:
+    """Return whether each line of these entries was said by a tool, a pasted text or an agent's note first."""
+    told = [protected.told[cursor] for cursor in cursors if cursor in protected.told]
+    return any(one.secondhand for one in told) and not any(one.firsthand for one in told)
 
 
 def judged(line: str, case: Case, protected: Protected) -> Judgement:

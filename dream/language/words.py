@@ -42,6 +42,7 @@ NOT = "¬"
 MARKS = {
     "tool": ("(according to tool output)", "（据工具输出）"),
     "paste": ("(according to pasted text)", "（据粘贴的文本）"),
+    "agent": ("(noted by an agent)", "（助手所记）"),
 }
 _MARK = re.compile("|".join(re.escape(mark) for pair in MARKS.values() for mark in pair), re.IGNORECASE)
 
@@ -105,7 +106,7 @@ def words(text: str) -> tuple[str, ...]:
 
 
 def _words(text: str) -> tuple[str, ...]:
-    plain = unicodedata.normalize("NFKC", _MARK.sub(" ", text)).casefold().replace("’", "'").replace("`", " ")
+    plain = unicodedata.normalize("NFKC", without_mark(text)).casefold().replace("’", "'").replace("`", " ")
     plain = _uniform(_LIST_MARK.sub("", plain))
     found: list[str] = []
     for match in _PIECE.finditer(plain):
@@ -150,6 +151,11 @@ _long_content = lru_cache(maxsize=64)(_content)  # a file, an entry: each findin
 def without_said_on(text: str) -> str:
     """Return `text` without the day in brackets at its end, which says when it was said or learnt."""
     return _SAID_ON.sub("", text)
+
+
+def without_mark(text: str) -> str:
+    """Return `text` without the mark that names its source."""
+    return _MARK.sub(" ", text)
 
 
 def is_hard(word: str) -> bool:

@@ -394,7 +394,7 @@ def _of_ours(message: Message) -> str:
 # where the agent repeats it. Such a line becomes memory only with its source in it.
 
 
-Foreign = Literal["tool", "paste"]  # who said it first, where it was neither user nor agent
+Foreign = Literal["tool", "paste", "agent"]  # who said it first, where nobody vouches for it; an agent by a note
 
 WINDOW = 40  # words that one passage may have: in a longer one any line would find its words
 _CUT = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])|\n+")

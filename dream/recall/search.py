@@ -162,8 +162,7 @@ class Search:
         rows = [(row, Counter(terms(row))) for row in entry.content.splitlines() if row.strip()]
         mean = sum(held.total() for _, held in rows) / max(1, len(rows))
         text, score = max(((row, self._score(held, mean)) for row, held in rows), key=lambda one: one[1])
-        cite = f"history:{entry.cursor}"
-        return Hit("history", _BULLET.sub("", text), entry.when, entry.session, None, cite, score)
+        return replace(_of_history(entry), text=_BULLET.sub("", text), score=score)
 
     def _messages(self, limit: int) -> Iterator[Hit]:
         """Yield the best messages, more than `limit`, for some of them may be told already."""
@@ -253,10 +252,7 @@ def get(workspace: Workspace, citation: str, *, around: int = 0) -> list[Hit]:
         cursor = int(match["cursor"])
         entries = workspace.history.between(cursor - around, cursor + around)
         if any(entry.cursor == cursor for entry in entries):
-            return [
-                Hit("history", entry.content, entry.when, entry.session, None, f"history:{entry.cursor}", 0.0)
-                for entry in entries
-            ]
+            return [_of_history(entry) for entry in entries]
     elif match := _MEMORY_CITE.fullmatch(citation):
         lines = _file_lines(workspace, match["file"])
         at = int(match["line"])
@@ -290,6 +286,11 @@ def recalled(workspace: Workspace, query: str, known: str, room: int, count: Cal
 def cite(said: KeptMessage) -> str:
     """Return the citation of a message."""
     return f"{said.session}#{said.position}"
+
+
+def _of_history(entry: Entry) -> Hit:
+    who = "agent" if entry.by_agent else None
+    return Hit("history", entry.content, entry.when, entry.session, who, f"history:{entry.cursor}", 0.0)
 
 
 def _talk(workspace: Workspace, session: str, position: int, around: int, citation: str) -> list[Hit]:

@@ -221,7 +221,8 @@ def _recent(newest_first: Iterable[Entry], room: int, count: Count) -> list[str]
     for entry in newest_first:
         if left <= 0:
             break
-        text = f"[{entry.cursor}] {entry.at:%Y-%m-%d %H:%M} {_plain(entry.content).strip()}\n"
+        by = "(noted by an agent) " if entry.by_agent else ""
+        text = f"[{entry.cursor}] {entry.at:%Y-%m-%d %H:%M} {by}{_plain(entry.content).strip()}\n"
         size = count(text)
         if size > room:
             continue
