@@ -113,6 +113,7 @@ def test_as_json(workspace: Workspace) -> None:
             "session": "chat:1",
             "span": [0, 10],
             "said": ["- The user drinks oolong tea"],
+            "messages": [],
             "by_agent": False,
         }
     ]

@@ -18,6 +18,7 @@ from dream.crontime import parse
 from dream.door import OTHERS
 from dream.errors import DreamError, GitError, WorkspaceError
 from dream.history.archive import opened
+from dream.history.messages import FOLDER
 from dream.history.writer import read_cursor
 from dream.language import text as texts
 from dream.models import MEMORY_FILES, Diagnostic
@@ -138,6 +139,21 @@ def check_cursor(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
     if repair:
         replace_file(path, b"%d\n" % highest)
     yield Ailment("memory/.cursor", f"holds {says!r}, but history ends with entry {highest}", REPAIR, repair)
+
+
+def check_messages(workspace: Workspace, now: datetime, *, repair: bool) -> Iterator[Ailment]:
+    """Check the messages that history rests on; `repair` sets aside what is none, or stands there twice."""
+    history = workspace.history
+    found = history.message_flaws()
+    if repair and any(one.mends for one in found):
+        history.repair_messages(now=now)
+    left = {(one.path, one.text) for one in history.message_flaws()} if repair and found else set()
+    for one in found:
+        cures = ["the next `dream consolidate` ends it"] if one.waits else []
+        cures += [f"{REPAIR} sets it aside in memory/archive/"] if one.mends else []
+        cure = "; ".join(cures) or "put a file of your own there, or move it away; search does without it"
+        mended = repair and (one.path, one.text) not in left
+        yield Ailment(_name(workspace, one.path), one.text, cure, mended)
 
 
 def _committed(workspace: Workspace) -> int:
@@ -371,6 +387,7 @@ def _all(workspace: Workspace, settings: Settings, now: datetime, *, repair: boo
     yield from check_dream_cursor(workspace, repair=repair)  # before history, which gives no cursor below it
     yield from check_history(workspace, now, repair=repair)
     yield from check_cursor(workspace, repair=repair)
+    yield from check_messages(workspace, now, repair=repair)
     yield from check_files(workspace, settings, now, repair=repair)
     yield from _queue(workspace)
     yield from _leftovers(workspace, repair=repair)
@@ -399,7 +416,13 @@ def _queue(workspace: Workspace) -> Iterator[Ailment]:
 
 def _leftovers(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
     """Name what a killed write left beside its goal; what a living process writes is not old enough to be named."""
-    for folder in (workspace.root, workspace.memory, workspace.memory / "archive", workspace.private):
+    for folder in (
+        workspace.root,
+        workspace.memory,
+        workspace.memory / "archive",
+        workspace.memory / FOLDER,
+        workspace.private,
+    ):
         left = set(folder.glob(f".*{TEMPORARY}"))
         if not left:
             continue

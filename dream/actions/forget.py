@@ -130,7 +130,7 @@ def _forget(workspace: Workspace, wanted: Wanted, *, dry_run: bool, now: datetim
         undone = workspace.private / UNDONE
         if undone.exists():  # git was perhaps killed with it
             workspace.git.clear_locks(undone.stat().st_mtime)
-            for folder in (workspace.root, workspace.memory / "archive"):
+            for folder in (workspace.root, workspace.memory / "archive", workspace.history.messages.folder):
                 files.sweep(folder)
         transaction.recover(workspace)
         transaction.commit_hand_edits(workspace, now)
@@ -239,6 +239,8 @@ def _rewrite_history(workspace: Workspace, needle: Needle, now: datetime) -> Non
             clean = sealing.sealed(data, needle.scrub(data))
             if clean != data:
                 files.replace_file(path, clean)
+        for path in workspace.history.messages.paths():  # they are written under the same lock
+            _scrub(path, needle)
 
 
 def _rewrite_files(workspace: Workspace, needle: Needle) -> None:

@@ -5,19 +5,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain, repeat
 
 from dream.language.words import coverage, without_said_on
 from dream.models import FLAT, MEMORY_FILES, Entry, Kind, MemoryFile, named
+from dream.recall.search import Hit, talk
 from dream.versions.log import Change
 from dream.workspace.trace import Origin, facts, trace
 from dream.workspace.workspace import Workspace
 
 SHOWN = 3  # lines of an entry that are nearest to what rests on it
+AROUND = 1  # messages before and after the one that says it
+LONGEST = 200  # messages of an entry that are looked through where it doesn't say which it rests on
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """A message as it was said, also when its transcript is gone. `rests`: the line rests on it; else it is beside it.
+
+    `cite` opens it with `dream get`.
+    """
+
+    cite: str
+    time: datetime | None
+    speaker: str | None
+    text: str
+    rests: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """An entry of history that a line rests on, by its cursor, and of what it says the lines nearest to that line."""
+    """An entry of history that a line rests on, by its cursor, and of what it says the lines nearest to that line.
+
+    `messages` are what those lines rest on, with their neighbours, in order; none where messages are not kept.
+    """
 
     cursor: int
     time: datetime
@@ -25,6 +46,7 @@ class Evidence:
     session: str | None
     span: tuple[int, int] | None
     said: tuple[str, ...]
+    messages: tuple[Quoted, ...] = ()
     by_agent: bool = False
 
 
@@ -53,12 +75,41 @@ def why(workspace: Workspace, text: str) -> list[Reason]:
 
 
 def evidence(workspace: Workspace, cursors: Sequence[int], line: str) -> tuple[Evidence, ...]:
-    """Return the entries that `line` rests on, with what they say of it; under it what the user said, word for word."""
+    """Return the entries that `line` rests on, with what they say of it; under it what was said, word for word."""
     entries = (entry for cursor in cursors for entry in workspace.history.between(cursor, cursor))
+    return tuple(_evidence(workspace, entry, line) for entry in entries)
+
+
+def _evidence(workspace: Workspace, entry: Entry, line: str) -> Evidence:
+    rows = _nearest(entry, line)
+    said = tuple(row.strip() for row, _ in rows)
+    told = _told(workspace, entry, {at for _, rests in rows for at in _positions(rests)}, line)
+    return Evidence(entry.cursor, entry.when, entry.kind, entry.session, entry.span, said, told, entry.by_agent)
+
+
+def _told(workspace: Workspace, entry: Entry, positions: set[int], line: str) -> tuple[Quoted, ...]:
+    """Return the messages at `positions` of an entry's session with their neighbours; else the one most like `line`."""
+    if entry.session is None or entry.span is None:
+        return ()
+    first, last = entry.span[0], min(entry.span[1] - 1, entry.span[0] + LONGEST)
+    if positions:
+        first, last = max(first, min(positions)), min(last, max(positions))
+    found = {_position(hit): hit for hit in talk(workspace, entry.session, first - AROUND, last + AROUND)}
+    if not positions & found.keys():
+        best = max(found, key=lambda at: coverage(without_said_on(line), found[at].text), default=None)
+        positions = set() if best is None else {best}
+    near = {at + step for at in positions for step in range(-AROUND, AROUND + 1)}
     return tuple(
-        Evidence(entry.cursor, entry.when, entry.kind, entry.session, entry.span, _nearest(entry, line), entry.by_agent)
-        for entry in entries
+        Quoted(hit.cite, hit.when, hit.speaker, hit.text, at in positions) for at, hit in found.items() if at in near
     )
+
+
+def _position(hit: Hit) -> int:
+    return int(hit.cite.rpartition("#")[2])
+
+
+def _positions(rests: str) -> list[int]:
+    return [int(part) for part in rests[1:].split(",") if part.isdecimal()]
 
 
 def waiting(workspace: Workspace, text: str) -> list[Entry]:
@@ -73,11 +124,15 @@ def _saying(workspace: Workspace, text: str) -> list[tuple[MemoryFile, str]]:
     return holding or [(file, line) for file, line in lines if coverage(text, line) == 1]
 
 
-def _nearest(entry: Entry, line: str) -> tuple[str, ...]:
-    """Return the rows of an entry that say nearly what the line does, at least half as much of it as the nearest."""
-    rows = [row.strip() for row in entry.content.splitlines() if row.strip()]
+def _nearest(entry: Entry, line: str) -> list[tuple[str, str]]:
+    """Return the rows of an entry that say nearly what the line does, each with what it rests on.
+
+    They say at least half as much of it as the nearest.
+    """
+    rests = chain(entry.rests, repeat(""))  # history of others, and [RAW], don't say it
+    rows = [pair for pair in zip(entry.content.split("\n"), rests, strict=False) if pair[0].strip()]
     told = without_said_on(line)
-    shares = [coverage(told, without_said_on(row)) for row in rows]
+    shares = [coverage(told, without_said_on(row)) for row, _ in rows]
     least = max(shares, default=0.0) / 2
     best = sorted(range(len(rows)), key=lambda number: -shares[number])[:SHOWN]
-    return tuple(rows[number] for number in sorted(best) if shares[number] > least or not least)
+    return [rows[number] for number in sorted(best) if shares[number] > least or not least]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dream.settings import Job, Settings
 
 SMALL = "embedded: the small default, which needs no key. For a better one: DREAM_MODEL=openai/gpt-5-mini dream run"
+QUOTED = 300  # characters of a message that something rests on
 MOST_DIAGNOSTICS = 20  # shown of one command; the rest is counted
 MARKS = {"applied": ("+", "green"), "present": ("=", None), "held": ("?", "yellow"), "refused": ("!", "red")}
 
@@ -235,3 +236,9 @@ def evidence(said: Evidence) -> None:
     note = "noted by an agent" if said.by_agent else "noted directly"
     told = note if said.kind == "note" else f"said in {said.session}" if said.session else "said"
     output.say(f"      {told}, {said.time.astimezone():%Y-%m-%d %H:%M} (history entry {said.cursor})", dim=True)
+    for one in said.messages:
+        text = " ".join(one.text.split())
+        shown = text if len(text) <= QUOTED else f"{text[:QUOTED]}…"
+        output.say(
+            f"      {'▸' if one.rests else ' '} {one.speaker}: {shown}  [{one.cite}]", fold=True, dim=not one.rests
+        )

@@ -35,14 +35,14 @@ from dream.history.log import (
     missing,
     settled_end,
 )
-from dream.history.messages import KeptMessage, Messages
+from dream.history.messages import KeptMessage, MessageFlaw, Messages
 from dream.history.positions import IndexGone, Positions, Tail
-from dream.history.records import BrokenRow, decode, is_ours, outline
+from dream.history.records import HIGHEST, BrokenRow, decode, is_ours, outline
 from dream.history.writer import StalePosition, Writer, highest_given
 from dream.models import Diagnostic, Entry, NewEntry, Report
 from dream.workspace.files import explained, read_bytes, reason
 from dream.workspace.idle import is_free
-from dream.workspace.index import Index
+from dream.workspace.index import NAME, Index
 
 # All lines of the log, and among them the entries of some sessions: most lines are passed over unparsed.
 
@@ -160,7 +160,7 @@ class History:
     @cached_property
     def messages(self) -> Messages:
         """The messages that history rests on, word for word."""
-        return Messages(self._directory, durable=self.durable)
+        return Messages(self._directory, durable=self.durable, report=self._report)
 
     @cached_property
     def index(self) -> Index:
@@ -192,7 +192,11 @@ class History:
         Raises StalePosition when a span begins before its session's position, and appends nothing then.
         """
         keep = (lambda: self.messages.add(said, now, lambda key: self._positions.tail(key)[0])) if said else None
-        return self._append(new, repeat(now.astimezone(UTC).replace(microsecond=0)), now, keep)
+        try:
+            return self._append(new, repeat(now.astimezone(UTC).replace(microsecond=0)), now, keep)
+        except BaseException:
+            self.messages.doubt()
+            raise
 
     def after(self, cursor: int, *, limit_tokens: int | None = None) -> Iterator[Entry]:
         """Yield the entries above `cursor` in the order of the log, archived ones too.
@@ -355,6 +359,21 @@ class History:
         with explained("repaired", self.path, HistoryError), self._writer.lock:
             return self._writer.repair(now)
 
+    def message_flaws(self) -> list[MessageFlaw]:
+        """Read every byte of the messages, and say what is damaged, doubled or without its entry."""
+        return list(self.messages.flaws(self._reached()))
+
+    def repair_messages(self, *, now: datetime) -> None:
+        """Set aside what doesn't belong among the messages, in archive/set-aside.jsonl."""
+        reached = self._reached()
+        with explained("repaired", self.messages.folder, HistoryError), self._writer.lock:
+            self.messages.repair(now, reached)
+
+    def _reached(self) -> Callable[[str], int]:
+        """Return how far each session is in history; where entries are lost, no message waits for its own."""
+        known = self.positions()
+        return (lambda _: HIGHEST) if self._lost() or not known else (lambda session: known.get(session, 0))
+
     @contextmanager
     def rewriting(self, *, now: datetime) -> Iterator[list[Path]]:
         """Hold the log for the block, its tail mended, and yield its files: the archive, oldest first, and the log."""
@@ -385,6 +404,13 @@ class History:
             return self._append([one for one, _ in found], (at for _, at in found), now)
         except StalePosition:  # another process has just done it
             return []
+
+    def tell_of_index(self) -> None:
+        """Report, once, that the index was damaged or another version's and has been built anew."""
+        if self.index.damage and self._report is not None:
+            said = f"was unusable ({self.index.damage}) and has been built anew; nothing is lost"
+            self._report(Diagnostic(f"{self.private.name}/{NAME}", 0, said))
+        self.index.damage = ""
 
     def close(self) -> None:
         """Give descriptors back; the next use opens them again."""

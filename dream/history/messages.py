@@ -1,11 +1,14 @@
 """Messages: what history rests on, word for word, in memory/messages/YYYY-MM.jsonl; agents delete their transcripts.
 
 A message stands there once, whatever was read how often: it is written under the lock of history, just before the
-entry that it belongs to, so that after a crash between the two the next append knows it by its place at the end.
+entry that it belongs to. What a crash between the two has left is known by its position, which history has not
+reached, and is not written again when its entry comes.
 """
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,14 +17,18 @@ from typing import Any
 
 import orjson
 
+from dream.door import check_folder, open_file
 from dream.errors import HistoryError
 from dream.history.archive import opened, size_of
 from dream.history.log import lines, lines_backwards
-from dream.models import Message
+from dream.history.writer import SET_ASIDE, set_aside
+from dream.models import Diagnostic, Message, Report
 from dream.workspace import files
-from dream.workspace.files import explained
+from dream.workspace.files import explained, reason
 
 FOLDER = "messages"
+LOOKED_BACK = 1 << 24  # bytes at the end of the two newest files in which a crash may have left a message
+_NAME = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])\.jsonl")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +43,29 @@ class KeptMessage:
     name: str | None = None
 
 
-class Messages:
-    """The messages kept in the memory directory `memory`; `durable`: they are on disk when `add` returns."""
+@dataclass(frozen=True, slots=True)
+class MessageFlaw:
+    """What is wrong with a file of messages. `mends`: a repair mends it; `waits`: the next consolidation does."""
 
-    def __init__(self, memory: Path, *, durable: bool = True) -> None:
+    path: Path
+    text: str
+    mends: bool = True
+    waits: bool = False
+
+
+class Messages:
+    """The messages kept in the memory directory `memory`; `durable`: they are on disk when `add` returns.
+
+    `report` is told once of each file that can't be read; the others are.
+    """
+
+    def __init__(self, memory: Path, *, durable: bool = True, report: Report | None = None) -> None:
         self.folder = memory / FOLDER
+        self._aside = memory / "archive" / SET_ASIDE
         self._durable = durable
-        self._left: set[tuple[str, int]] | None = None  # by a crash: kept, and their entry never came
+        self._report = report
+        self._reported: set[Path] = set()
+        self._left: set[tuple[str, int]] | None = None  # kept, and their entry never came; None: not looked for yet
 
     def add(self, said: Iterable[KeptMessage], now: datetime, position: Callable[[str], int]) -> None:
         """Keep messages; `position` says how far a session is in history. The caller holds history's lock.
@@ -52,7 +75,11 @@ class Messages:
         path = self.folder / f"{now:%Y-%m}.jsonl"
         with explained("written", path, HistoryError):
             if self._left is None:
-                self._left = _left(path, position)
+                self._left = set()
+                for known in {*self.paths()[-2:], path}:
+                    if known.exists():
+                        _settle(known, self._aside, now)
+                        self._left |= _beyond(known, position)
             rows = [one for one in said if (one.session, one.position) not in self._left]
             if rows:
                 if not self.folder.exists():  # no git is to take notice, a project's around the workspace either
@@ -61,12 +88,74 @@ class Messages:
                 files.append(path, b"\n".join(map(encode, rows)), durable=self._durable)
                 files.checkpoint("after messages are kept")
 
+    def doubt(self) -> None:
+        """Look anew for what is there before the next `add`: an entry did not come that messages were kept for."""
+        self._left = None
+
     def paths(self) -> list[Path]:
-        """Return the files, oldest first."""
+        """Return the files, oldest first; none where the folder is no folder of the user's own."""
         try:
-            return sorted(self.folder.glob("????-??.jsonl"))
-        except OSError:
+            check_folder(self.folder)
+            return sorted(path for path in self.folder.iterdir() if _NAME.fullmatch(path.name))
+        except FileNotFoundError:
             return []
+        except OSError as fault:
+            self._tell(self.folder, fault)
+            return []
+
+    def raw(self, path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
+        """Yield each whole line of a file as `raw` does; nothing, and a report, where the file can't be read."""
+        try:
+            yield from raw(path, start)
+        except OSError as fault:
+            self._tell(path, fault)
+
+    def at(self, path: Path, offset: int) -> KeptMessage | None:
+        """Return the message whose line begins at `offset`; None where none does."""
+        return next((decode(line) for _, line in self.raw(path, offset)), None)
+
+    def flaws(self, position: Callable[[str], int]) -> Iterator[MessageFlaw]:
+        """Read every byte, and say what is wrong."""
+        try:
+            check_folder(self.folder)
+        except FileNotFoundError:
+            return
+        except OSError as fault:
+            yield MessageFlaw(self.folder, reason(fault), mends=False)
+            return
+        known: set[tuple[str, int]] = set()
+        for path in self.paths():
+            try:
+                yield from _flaws(path, known, position)
+            except OSError as fault:
+                yield MessageFlaw(path, reason(fault), mends=False)
+
+    def repair(self, now: datetime, position: Callable[[str], int]) -> None:
+        """Set aside what is no message, stands there twice, or whose entry never came. Under history's lock."""
+        known: set[tuple[str, int]] = set()
+        for path in self.paths():
+            with explained("repaired", path, HistoryError):
+                _settle(path, self._aside, now)
+                kept, gone = bytearray(), list[bytes]()
+                for _, line in raw(path):
+                    said = decode(line)
+                    here = (said.session, said.position) if said else ("", -1)
+                    if said is None or here in known or said.position >= position(said.session):
+                        gone.append(line)
+                    else:
+                        known.add(here)
+                        kept += line + b"\n"
+                for line in gone:
+                    set_aside(self._aside, line, now, f"{FOLDER}/{path.name}")
+                if gone:
+                    files.replace_file(path, bytes(kept))
+        self.doubt()
+
+    def _tell(self, path: Path, fault: OSError) -> None:
+        if self._report is not None and path not in self._reported:
+            self._reported.add(path)
+            name = str(path.relative_to(self.folder.parent.parent))
+            self._report(Diagnostic(name, 0, f"can't be read, and nothing in it is found: {reason(fault)}"))
 
 
 def raw(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
@@ -76,11 +165,6 @@ def raw(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
         for offset, line in lines(descriptor, start, size):
             if offset + len(line) < size:
                 yield offset, line
-
-
-def message_at(path: Path, offset: int) -> KeptMessage | None:
-    """Return the message whose line begins at `offset`."""
-    return next((decode(line) for _, line in raw(path, offset)), None)
 
 
 def encode(said: KeptMessage) -> bytes:
@@ -116,17 +200,71 @@ def of(session: str, position: int, message: Message) -> KeptMessage:
     return KeptMessage(session, position, message.role, message.content, message.at, message.name)
 
 
-def _left(path: Path, position: Callable[[str], int]) -> set[tuple[str, int]]:
-    """Return what stands at the end of the file beyond where the sessions of history are."""
-    left: set[tuple[str, int]] = set()
+def _settle(path: Path, aside: Path, now: datetime) -> None:
+    """End the last line, or set aside what of it a crash has left; raises OSError."""
+    descriptor = open_file(path, os.O_RDWR | os.O_APPEND)
     try:
-        with opened(path) as descriptor:
-            for _, line in lines_backwards(descriptor, 0, size_of(descriptor)):
-                said = decode(line)
-                if said is not None:
-                    if said.position < position(said.session):
-                        break
+        size = size_of(descriptor)
+        last = next(lines_backwards(descriptor, 0, size), None)
+        if last is None or last[0] + len(last[1]) < size:
+            return
+        if decode(last[1]) is not None:
+            files.write_all(descriptor, b"\n")
+        else:
+            set_aside(aside, last[1], now, f"{FOLDER}/{path.name}")
+            os.ftruncate(descriptor, last[0])
+    finally:
+        os.close(descriptor)
+
+
+def _beyond(path: Path, position: Callable[[str], int]) -> set[tuple[str, int]]:
+    """Return what stands near the end of a file beyond where the sessions of history are."""
+    left: set[tuple[str, int]] = set()
+    known: dict[str, int] = {}
+    with opened(path) as descriptor:
+        size = size_of(descriptor)
+        for offset, line in lines_backwards(descriptor, 0, size):
+            said = decode(line)
+            if said is not None:
+                if said.session not in known:
+                    known[said.session] = position(said.session)
+                if said.position >= known[said.session]:
                     left.add((said.session, said.position))
-    except FileNotFoundError:
-        pass
+            if offset < size - LOOKED_BACK:
+                break
     return left
+
+
+def _flaws(path: Path, known: set[tuple[str, int]], position: Callable[[str], int]) -> Iterator[MessageFlaw]:
+    """Say what is wrong with the lines of a file; `known` are the messages before it, and with it; raises OSError."""
+    broken = twice = 0
+    ahead: dict[str, int] = {}
+    with opened(path) as descriptor:
+        size = size_of(descriptor)
+        for offset, line in lines(descriptor, 0, size):
+            if offset + len(line) == size:
+                yield MessageFlaw(path, "its last line was cut short")
+                break
+            said = decode(line)
+            if said is None:
+                broken += 1
+            elif (said.session, said.position) in known:
+                twice += 1
+            else:
+                known.add((said.session, said.position))
+                if said.position >= position(said.session):
+                    ahead[said.session] = ahead.get(said.session, 0) + 1
+    if broken:
+        yield MessageFlaw(path, _counted(broken, "line is no message", "lines are no messages"))
+    if twice:
+        yield MessageFlaw(path, _counted(twice, "message stands there twice", "messages stand there twice"))
+    for session, count in ahead.items():
+        text = _counted(count, "message waits for its entry", "messages wait for their entry")
+        yield MessageFlaw(path, f"{text} of history, in session {session}", waits=True)
+
+
+def _counted(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
+
+
+__all__ = ["FOLDER", "KeptMessage", "MessageFlaw", "Messages", "decode", "encode", "of", "raw"]

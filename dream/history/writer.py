@@ -346,9 +346,9 @@ def read_cursor(path: Path) -> int:
     return number if number < HIGHEST else 0
 
 
-def set_aside(path: Path, data: bytes, now: datetime) -> None:
-    """Keep bytes that are no entry: one JSON object a line, as text where they are text, else as base64."""
-    row: dict[str, str] = {"timestamp": now.astimezone(UTC).isoformat(timespec="seconds"), "file": "history.jsonl"}
+def set_aside(path: Path, data: bytes, now: datetime, file: str = "history.jsonl") -> None:
+    """Keep bytes that don't belong in `file`: one JSON object a line, as text where they are text, else as base64."""
+    row: dict[str, str] = {"timestamp": now.astimezone(UTC).isoformat(timespec="seconds"), "file": file}
     try:
         row["text"] = data.decode("utf-8")
     except UnicodeDecodeError:

@@ -19,7 +19,7 @@ from dream.errors import WorkspaceError
 from dream.history import messages
 from dream.history.archive import opened
 from dream.history.history import History
-from dream.history.messages import KeptMessage
+from dream.history.messages import KeptMessage, Messages
 from dream.recall.terms import terms
 from dream.workspace import index
 
@@ -108,6 +108,7 @@ class Index:
                 self._base.renew()
                 if self._base.change(lambda db: db.execute("SELECT 1")) is None:
                     self._use_memory()
+        self._history.tell_of_index()
 
     def _use_memory(self) -> None:
         if self._in_memory:
@@ -129,7 +130,7 @@ class Index:
 
     def _next(self, read: Mapping[str, tuple[int, bytes]]) -> _Part | None:
         for path in self._history.messages.paths():
-            part = _messages(path, read.get(path.name, (0, b""))[0])
+            part = _messages(self._history.messages, path, read.get(path.name, (0, b""))[0])
             if part.after > part.before:
                 return part
         before = read.get(HISTORY, (0, b""))[0]
@@ -165,14 +166,14 @@ class Index:
     def said(self, found: Found) -> KeptMessage | None:
         """Return the message of a document."""
         path = self._history.messages.folder / f"{found.file // 12:04}-{found.file % 12 + 1:02}.jsonl"
-        return messages.message_at(path, found.start)
+        return self._history.messages.at(path, found.start)
 
     def holding(self, word: str, most: int = HIGHEST) -> int:
         """Return how many documents hold `word`, counted up to `most`."""
         query = "SELECT count(*) FROM (SELECT 1 FROM recall_words WHERE recall_words MATCH ? LIMIT ?)"
         return sum(count for (count,) in self._rows(query, _quoted(word), most))
 
-    def near(self, session: int | None, position: int, reach: int) -> list[Found]:
+    def near(self, session: int | None, position: float, reach: float) -> list[Found]:
         """Return the messages at most `reach` positions from a place in a session, that place's own too, in order."""
         rows = self._rows(
             "SELECT id, kind, session, position, file, start, day, speaker, 0.0 FROM recall_doc"
@@ -181,21 +182,23 @@ class Index:
         )
         return [Found(*row) for row in rows]
 
-    def session(self, key: str) -> int | None:
-        """Return the number of a session."""
-        return next((number for (number,) in self._rows("SELECT id FROM recall_session WHERE key = ?", key)), None)
+    def between(self, session: str, first: int, last: int) -> list[Found]:
+        """Return the messages of a session from position `first` to `last`, both included, in order."""
+        rows = self._rows("SELECT id FROM recall_session WHERE key = ?", session)
+        middle, reach = (first + last) / 2, (last - first) / 2
+        return [one for (number,) in rows for one in self.near(number, middle, reach)]
 
     def size(self) -> int:
         """Return how many documents there are."""
         return sum(last or 0 for (last,) in self._rows("SELECT max(id) FROM recall_doc"))  # none goes alone
 
 
-def _messages(path: Path, before: int) -> _Part:
+def _messages(kept: Messages, path: Path, before: int) -> _Part:
     """Read what comes next of a file of messages."""
     year, _, month = path.stem.partition("-")
     file = int(year) * 12 + int(month) - 1
     after, last, documents = before, b"", list[_Document]()
-    for start, line in islice(messages.raw(path, before), BATCH):
+    for start, line in islice(kept.raw(path, before), BATCH):
         after, last = start + len(line) + 1, line[-64:]
         said = messages.decode(line)
         if said is not None and said.text:

@@ -16,10 +16,11 @@ from datetime import UTC, date, datetime, time
 from typing import TYPE_CHECKING, Literal
 
 from dream.errors import UsageError
+from dream.language.text import mend_surrogates
 from dream.language.words import content_words, without_said_on, words
 from dream.models import MEMORY_FILES
 from dream.recall.index import ENTRY, MESSAGE, Found, Index
-from dream.recall.terms import terms
+from dream.recall.terms import CHARS, terms
 
 if TYPE_CHECKING:
     from dream.history.messages import KeptMessage
@@ -42,6 +43,7 @@ FIRST = 5
 RECALLED = 30  # hits that are looked at for a context
 HEADING = 16  # tokens above them
 TWICE = 0.8  # of a hit's words that stand in one before it: then it is told already
+LONGEST = 80  # characters of a citation that an error repeats
 QUERY = 64  # terms of a query that are looked for, its rarest
 COMMON = 0.25  # of all documents that hold a term: it tells nothing where others do
 
@@ -109,7 +111,7 @@ class Search:
         self._workspace = workspace
         self._index = index
         self._wanted = wanted
-        asked = dict.fromkeys(terms(wanted.query))
+        asked = dict.fromkeys(terms(mend_surrogates(wanted.query[:CHARS])))
         self._asked = [term for term in asked if term not in ASKING] or list(asked)
         self._lines = list(_memory_lines(workspace)) if "memory" in wanted.kinds else []
         self._weights = self._weighed()
@@ -195,7 +197,7 @@ class Search:
                     places.setdefault(other.number, other)
                     scores[other.number] = scores.get(other.number, 0.0) + share * one.score
         sessions = _sessions(found)
-        named = set(re.findall(r"\w+", self._wanted.query.casefold()))
+        named = set(re.findall(r"\w+", self._wanted.query[:CHARS].casefold()))
         return {
             place: scores[number]
             + SESSION * sessions.get(place.session, 0.0)
@@ -248,6 +250,8 @@ def get(workspace: Workspace, citation: str, *, around: int = 0) -> list[Hit]:
 
     Raises UsageError where it is none, or where what it names is not there.
     """
+    citation = mend_surrogates(citation)
+    shown = citation if len(citation) <= LONGEST else f"{citation[:LONGEST]}…"
     if match := _ENTRY_CITE.fullmatch(citation):
         cursor = int(match["cursor"])
         entries = workspace.history.between(cursor - around, cursor + around)
@@ -261,10 +265,14 @@ def get(workspace: Workspace, citation: str, *, around: int = 0) -> list[Hit]:
             near = range(max(1, at - around), min(len(lines), at + around) + 1)
             return [Hit("memory", lines[n - 1], None, None, None, f"{name}:{n}", 0.0) for n in near]
     elif match := _MESSAGE_CITE.fullmatch(citation):
-        return _talk(workspace, match["session"], int(match["position"]), around, citation)
+        session, at = match["session"], int(match["position"])
+        found = talk(workspace, session, at - around, at + around)
+        if any(hit.cite == f"{session}#{at}" for hit in found):
+            return found
+        raise UsageError(f"No message is kept at {shown}; `dream why` may know the entry that it went into.")
     else:
-        raise UsageError(f"{citation!r} is no citation; they look like USER.md:12, history:42 or claude-code:6f1e#118.")
-    raise UsageError(f"Nothing stands at {citation} (any more).")
+        raise UsageError(f"{shown!r} is no citation; they look like USER.md:12, history:42 or claude-code:6f1e#118.")
+    raise UsageError(f"Nothing stands at {shown} (any more).")
 
 
 def recalled(workspace: Workspace, query: str, known: str, room: int, count: Callable[[str], int]) -> list[str]:
@@ -293,17 +301,15 @@ def _of_history(entry: Entry) -> Hit:
     return Hit("history", entry.content, entry.when, entry.session, who, f"history:{entry.cursor}", 0.0)
 
 
-def _talk(workspace: Workspace, session: str, position: int, around: int, citation: str) -> list[Hit]:
+def talk(workspace: Workspace, session: str, first: int, last: int) -> list[Hit]:
+    """Return the messages of a session that are kept, from position `first` to `last`, both included, in order."""
     index = Index(workspace.history)
     try:
         index.catch_up()
-        number = index.session(session)
-        talk = [said for one in index.near(number, position, around) if (said := index.said(one)) is not None]
+        found = [said for one in index.between(session, first, last) if (said := index.said(one)) is not None]
     finally:
         index.close()
-    if not any(said.position == position for said in talk):
-        raise UsageError(f"No message is kept at {citation}; `dream why` may know the entry that it went into.")
-    return [Hit("message", said.text, said.at, said.session, said.name or said.role, cite(said), 0.0) for said in talk]
+    return [Hit("message", said.text, said.at, said.session, said.name or said.role, cite(said), 0.0) for said in found]
 
 
 def _memory_lines(workspace: Workspace) -> Iterator[_Line]:

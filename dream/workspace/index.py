@@ -60,6 +60,7 @@ class Index:
         self._inode = 0
         self._on_disk = True
         self.refused = ""  # why it can't be used, in SQLite's or the system's words
+        self.damage = ""  # why the file that was there had to go, likewise
 
     @classmethod
     def in_memory(cls) -> Index:
@@ -155,6 +156,7 @@ class Index:
             except sqlite3.DatabaseError as fault:
                 self._drop()
                 if not self._is_refusal(fault):
+                    self.damage = str(fault)
                     with suppress(OSError):
                         self._remove()
                 return None
@@ -194,6 +196,7 @@ class Index:
             except sqlite3.DatabaseError as fault:
                 if attempt or self._is_refusal(fault):
                     raise
+                self.damage = str(fault)
                 self._unlink()
         raise AssertionError
 

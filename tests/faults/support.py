@@ -176,6 +176,13 @@ def rows(root: Path) -> list[dict[str, Any]]:
     return found
 
 
+def messages(root: Path) -> list[tuple[str, int, str]]:
+    """Return what was said, by session and position; every line must be a whole object."""
+    paths = sorted((root / "memory/messages").glob("*.jsonl"))
+    found = [json.loads(line) for path in paths for line in path.read_bytes().splitlines()]
+    return sorted((row["session"], row["position"], row["text"]) for row in found)
+
+
 def memory(root: Path) -> dict[str, str]:
     """Return everything that a dream writes and a person reads, by path."""
     paths = [root / file for file in FILES] + sorted((root / "memory/archive").glob("*.md"))
@@ -209,6 +216,7 @@ class Checker:
         history = rows(self.root)
         self._cursors([row["cursor"] for row in history])
         self._spans(history)
+        self._messages(history)
         if self.once:
             self._dreams([row["cursor"] for row in history])
         self._git()
@@ -241,6 +249,13 @@ class Checker:
             inside = first == last == end or first == end  # several entries may share one message's position
             self._say(not inside, f"entry {row['cursor']} begins at {first}, but its session was at {end}")
             ends[row["session"]] = last
+
+    def _messages(self, history: Sequence[Mapping[str, Any]]) -> None:
+        """Each message once, and none that no entry stands for."""
+        kept = [one[:2] for one in messages(self.root)]
+        self._say(len(kept) != len(set(kept)), f"messages stand there twice: {kept}")
+        ends = {row["session"]: row["span"][1] for row in history if row.get("session") and "span" in row}
+        self._say([one for one in kept if one[1] >= ends.get(one[0], 0)], f"messages without an entry: {kept}, {ends}")
 
     def _dreams(self, cursors: Sequence[int]) -> None:
         """No entry dreamt twice or skipped; a dream without findings makes no commit, so gaps are only at a SKIP."""

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.support import SESSIONS, Checker, Fault, copy, dream, kill_after, memory, ran, rows
+from tests.faults.support import SESSIONS, Checker, Fault, copy, dream, kill_after, memory, messages, ran, rows
 
 CONSOLIDATE = ("consolidate", *SESSIONS)
 RUN = ("run",)
@@ -23,37 +23,39 @@ Command = tuple[object, ...]
 Count = Callable[[str, int], None]
 
 
-_known: dict[tuple[Path, Command], tuple[dict[str, str], int, int]] = {}
+Done = tuple[dict[str, str], int, list[tuple[str, int, str]], int]
+
+_known: dict[tuple[Path, Command], Done] = {}
 
 
-def undisturbed(pattern: Path, root: Path, command: Command, shim: Path) -> tuple[dict[str, str], int, int]:
-    """Do the work with no fault: what memory is then, how many entries there are, and how many calls it took."""
+def undisturbed(pattern: Path, root: Path, command: Command, shim: Path) -> Done:
+    """Do the work with no fault: what memory is then, how many entries, which messages, and how many calls it took."""
     if (pattern, command) not in _known:
         _known[pattern, command] = _work(pattern, root, command, shim)
     return _known[pattern, command]
 
 
-def _work(pattern: Path, root: Path, command: Command, shim: Path) -> tuple[dict[str, str], int, int]:
+def _work(pattern: Path, root: Path, command: Command, shim: Path) -> Done:
     copy(pattern, root)
     done = dream(root, *command, fault=Fault(shim, 0))
     assert done.status in (0, 3), done.err
     ran(root, *command)
     Checker(root, typed=command is RUN).check()
-    return memory(root), len(rows(root)), done.calls
+    return memory(root), len(rows(root)), messages(root), done.calls
 
 
-def finish(root: Path, command: Command, expected: tuple[dict[str, str], int, int], *, gapless: bool = True) -> None:
+def finish(root: Path, command: Command, expected: Done, *, gapless: bool = True) -> None:
     """Be the next command, and compare with the work as it is when nobody is killed."""
     ran(root, *command)
     Checker(root, typed=command is RUN, gapless=gapless).check()
-    assert (memory(root), len(rows(root))) == expected[:2]
+    assert (memory(root), len(rows(root)), messages(root)) == expected[:3]
 
 
 def kill_at_calls(pattern: Path, root: Path, command: Command, shim: Path, first: int, stride: int) -> int:
     """Kill at every `stride`-th call from `first`; return how many instants that were."""
     expected = undisturbed(pattern, root, command, shim)
     tried = 0
-    for at in range(first, expected[2] + 1, stride):
+    for at in range(first, expected[3] + 1, stride):
         copy(pattern, root)
         struck = dream(root, *command, fault=Fault(shim, at)).status  # git gc doesn't make the same calls each time
         assert struck in (-9, 0, 3)
@@ -116,7 +118,7 @@ def with_loose_objects(pattern: Path, root: Path) -> Path:
 @pytest.mark.long
 def test_killed_at_each_call_while_git_packs(pattern: Path, tmp_path: Path, shim: Path, count: Count) -> None:
     loose = with_loose_objects(pattern, tmp_path / "loose")
-    calls = undisturbed(pattern, tmp_path / "w", RUN, shim)[2]
+    calls = undisturbed(pattern, tmp_path / "w", RUN, shim)[3]
     tried = kill_at_calls(loose, tmp_path / "w", RUN, shim, calls - 5, 1)
     count("SIGKILL at each call of a dream's git gc", tried)
     assert tried > 20

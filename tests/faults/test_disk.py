@@ -33,7 +33,7 @@ def refuse_at_calls(
     """Let calls fail one after the other; the command that comes after the fault must find all as it should be."""
     expected = undisturbed(pattern, root, command, shim)
     tried = 0
-    for at in range(first, expected[2] + 1, stride):
+    for at in range(first, expected[3] + 1, stride):
         copy(pattern, root)
         before, history = memory(root), rows(root)
         done = dream(root, *command, fault=Fault(shim, at, kind, stays))
