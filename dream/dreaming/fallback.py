@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from contextlib import suppress
 
 from dream.dreaming.budget import limits
@@ -47,7 +46,9 @@ def _remove_plainly(editing: Editing, number: int, additions: list[int], correct
     rows = editing.draft.texts[removal.file].splitlines()
     same = [row for row in rows if row.strip().lstrip("-*+ ") == removal.text.strip().lstrip("-*+ ")]
     line = same[0] if len(same) == 1 and not same[0].startswith("#") else None
-    beside = number - 1 if number - 1 in additions and _replaces(editing, number - 1, removal, line, rows) else None
+    above = rows[: rows.index(line)] if line is not None else []
+    section = next((row for row in reversed(above) if row.startswith("#")), "").lstrip("# ")
+    beside = number - 1 if number - 1 in additions and _replaces(editing, number - 1, removal, section) else None
     other = beside or _successor(editing, removal, removal.text, additions)
     if other is not None:
         corrected.add(other)
@@ -55,19 +56,20 @@ def _remove_plainly(editing: Editing, number: int, additions: list[int], correct
         return
     if beside is None:
         _try(editing, Edit(removal.file, line, "", (number,)))
+    elif editing.findings[beside - 1].heading not in ("", section):  # it goes, and the new one where it belongs
+        corrected.discard(beside)
+        _try(editing, Edit(removal.file, line, "", (number,)))
     else:
         fact = _bullet(editing.findings[beside - 1].text, like=line)
         _try(editing, Edit(removal.file, line, fact, (beside, number)))
 
 
-def _replaces(editing: Editing, number: int, removal: Finding, line: str | None, rows: Sequence[str]) -> bool:
+def _replaces(editing: Editing, number: int, removal: Finding, section: str) -> bool:
     """Return whether the fact just above a removal takes its place: much like it, or of the same section."""
     fact = editing.findings[number - 1]
     if (fact.file, fact.entries) != (removal.file, removal.entries):
         return False
-    above = rows[: rows.index(line)] if line is not None else []
-    section = next((row for row in reversed(above) if row.startswith("#")), "")
-    return coverage(removal.text, fact.text) >= REPLACE_AT or section.lstrip("# ") == fact.heading != ""
+    return coverage(removal.text, fact.text) >= REPLACE_AT or section == fact.heading != ""
 
 
 def _add_plainly(editing: Editing, number: int) -> None:

@@ -7,7 +7,7 @@ is counted over the whole dream and not edit by edit.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -329,7 +329,11 @@ def _nobody_vouches(cursors: Sequence[int], protected: Protected) -> bool:
 def judged(line: str, case: Case, protected: Protected) -> Judgement:
     """Judge a line as a rule by what the user said in the entries that the edit rests on."""
     sources = [source for cursor in sorted(case.cursors) for source in protected.wishes.get(cursor, ())]
-    return rule.judge(line, sources, protected.known)
+    mine = rule.signed(line)
+    stood = {  # what it takes the place of is the user's too
+        word for gone in case.gone for word, signs in rule.signed(gone).items() if mine.get(word, signs) & signs
+    }
+    return rule.judge(line, sources, replace(protected.known, names=protected.known.names | stood))
 
 
 def in_own_words(case: Case, protected: Protected) -> dict[str, str]:

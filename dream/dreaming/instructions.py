@@ -61,7 +61,7 @@ _PATTERNS = tuple(
         rf"^\W*(?:please\s+|only\s+)*(?:always|never|do not|don't)\s+(?!{_COMFORT})(?!been\b|had\b|was\b|got\b|went\b|(?:\w+ly\s+)?\w+(?:[^s\W]s|ed|ing|en)\b)[a-z]+\b",
         rf"^\W*(?:please\s+)?(?:only\s+)?{_MANNER}\b(?!\s+(?:is|was|are|were|of|from|from the)\b|\s*:)",
         rf"^\W*(?:{_BASE}|push|merge|deploy|commit|proceed|continue)\b[^.]{{0,60}}\bwithout\s+(?:an?\s+|any\s+|the\s+)?(?:review|asking|confirm|permission|approval|consent|check|question|warning)",
-        rf"\b(?:says?|said|states|reads|writes|wrote|tells?)\b[^.]{{0,24}}?[\s:,\"“'](?:always|never|must|{_MANNER}|ignore|delete|send|run)\s+\w+",
+        rf"\b(?:says?|said|states|reads|writes|wrote|tells?)\b[^.]{{0,24}}?[\s:,\"“'](?:(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\bwere )(?:always|never)|must|{_MANNER}|ignore|delete|send|run)\s+\w+",
         rf"^\W*{_AGENT}\s*[:,]\s*(?:please\s+)?(?:always\s+|never\s+)?{_BASE}\b",
         r"\bif you(?:'re| are)\b[^.]{0,30}\b(?:ai|llm|agent|assistant|model|bot|reading)\b|\bwhen(?:ever)? you (?:read|see|load|process)\b",
         # later, when something happens
@@ -137,7 +137,7 @@ _NORMATIVE = re.compile(
     r"|remove|send|upload|forward|transfer|pay|invoices?|account|bank|iban|wallet|repl(?:y|ies)|answers?|responses?|questions?"
     r"|confirm\w*|approv\w*|trust\w*|favou?r|side with|obey|comply|prais\w*|agents?|assistants?|ai|llm|bots?|claude|chatgpt|memory"
     r"|prompts?|exfil\w*|secret|password|token|credentials?|curl|wget|nc|ssh|sudo|eval|hxxps?|doubt|instead of asking|without)\b"
-    r"|@|://|\bwww\.|\[\.\]|[⟦⟧【】{}<>|]|必须|应该|务必|总是|永远|请|每次|不要|禁止|规则|指令|助手|回答|回复|发送|账户|广告|推荐"
+    r"|@|://|\bwww\.|\[\.\]|[⟦⟧【】<>|]|\{\{|\}\}|\$\{|必须|应该|务必|总是|永远|请|每次|不要|禁止|规则|指令|助手|回答|回复|发送|账户|广告|推荐"
     r"|\b(?:vergiss|immer|niemals?|muss|soll|bitte|debe|siempre|nunca|toujours|jamais|doit|deve|sempre|mai)\b"
     r"|долж|всегда|никогда|нужно|べき|必ず|ください|すること|해야|하라|항상|절대",
     re.IGNORECASE,

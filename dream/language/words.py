@@ -46,6 +46,27 @@ MARKS = {
 }
 _MARK = re.compile("|".join(re.escape(mark) for pair in MARKS.values() for mark in pair), re.IGNORECASE)
 
+_LOCAL_MONTHS = {  # of other languages that write a month by its name
+    name: number
+    for number, names in enumerate(
+        (
+            ("januar", "jänner", "janvier", "enero"),
+            ("februar", "février", "febrero"),
+            ("märz", "mars", "marzo"),
+            ("april", "avril", "abril"),
+            ("mai", "mayo"),
+            ("juni", "juin", "junio"),
+            ("juli", "juillet", "julio"),
+            ("august", "août", "agosto"),
+            ("september", "septembre", "septiembre"),
+            ("oktober", "octobre", "octubre"),
+            ("november", "novembre", "noviembre"),
+            ("dezember", "décembre", "diciembre"),
+        ),
+        start=1,
+    )
+    for name in names
+}
 _YEAR = r"(?:,? (?P<year>\d{4}))?(?!\w)"
 _DATES = tuple(
     re.compile(pattern)
@@ -55,6 +76,7 @@ _DATES = tuple(
         r"(?:(?P<year>\d{4}) ?年 ?)?(?P<number>\d{1,2}) ?月 ?(?P<day>\d{1,2}) ?[日号號]",
         rf"(?<!\w)(?P<month>{MONTH}) (?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:]){_YEAR}",
         rf"(?<!\w)(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month>{MONTH}){_YEAR}",
+        rf"(?<!\w)(?P<day>\d{{1,2}})(?:\.|er|º)? (?:de )?(?P<local>{'|'.join(_LOCAL_MONTHS)})(?:(?: del?)? (?P<year>\d{{4}}))?(?!\w)",
     )
 )
 _CLOCK = re.compile(r"(?<![\w:])(\d{1,2})(?::(\d\d))? ?([ap])\.?m\b\.?|(?<![\w:])(\d{1,2}):(\d\d)(?![\w:])")
@@ -194,7 +216,10 @@ _PHRASES = {"used to": "former", "no longer": "not", "not any more": "not", "not
 
 def _day(found: re.Match[str]) -> str:
     parts = found.groupdict()
-    month = int(parts["number"]) if parts.get("number") else MONTHS.index(parts["month"][:3]) + 1
+    if parts.get("local"):
+        month = _LOCAL_MONTHS[parts["local"]]
+    else:
+        month = int(parts["number"]) if parts.get("number") else MONTHS.index(parts["month"][:3]) + 1
     year = f" @{parts['year']}" if parts.get("year") else ""
     return f" @{month:02}-{int(parts['day']):02}{year} "
 

@@ -99,7 +99,7 @@ def _borne_out(line: str, messages: Sequence[Message]) -> bool:
     said, flat = content_words(text), text.casefold()
     if _negates(line) and not _negates(text):
         return False
-    wanted = content_words(line)
+    wanted = content_words(bare(line))
     if len(wanted & said) < BORNE * len(wanted):
         return False
     if any(found[0].casefold() not in flat for found in _PATHLIKE.finditer(line)):

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import Literal
 
 from dream.language.kinds import kind
@@ -25,6 +25,7 @@ NEAR = 0.34  # of a rule's words that must stand in the message for the user's o
 KEPT = 0.5  # of belief that a sentence states something that is meant
 LINKED = 0.6  # or of the words of the summary's line that rests on that message
 ANSWER = 40  # characters of what a user said that is no more than an answer: there the question is shown too
+SAYS = 0.5  # of a rule's words: what an answer holds of them without the question that it answers
 OWN_CHARS = 240  # of the user's own sentences as they are shown beside a line, or written
 
 _LIST_MARK = re.compile(r"^\s*(?:[-*•+>]\s+|\d{1,3}[.)]\s+)+")
@@ -32,6 +33,10 @@ _ASKED = re.compile(r"\(asked: ([^()]{1,200})\) ")
 _FRAME = re.compile(
     r"^(?:the |der |die |el |la |le |l['’])?(?:user|nutzer|benutzer|usuario|utilisateur|utente|usuário|用户|ユーザー(?:は)?|사용자(?:는)?)\s*"
     r"(?:(?:wants|asks|prefers|wishes|expects|would like|asked|told|instructed)(?: that)? (?:the )?(?:agent|assistant)(?: to| should| must)?"
+    r"|(?:will|möchte|wollte|wünscht(?: sich)?|bittet|verlangt|erwartet)(?: (?:vom|den|die) \w+)?(?:,? dass)?(?: (?:der|die) (?:agent|assistent)(?:in)?)?"
+    r"|(?:veut|souhaite|demande|voudrait|préfère|exige)(?: qu[e'’])?(?: (?:à )?l['’](?:agent|assistant))?(?: d[e'’])?"
+    r"|(?:quiere|pide|desea|prefiere)(?: que)?(?: (?:el|al) (?:agente|asistente))?(?: que)?"
+    r"|(?:エージェント|アシスタント)(?:に|が|は)?"
     r"|(?:希望|要求|想让|让|请)(?:助手|代理|智能体)?)\s*",
     re.IGNORECASE,
 )
@@ -47,6 +52,24 @@ _CLAUSE = re.compile(
     r"|\s(?:and|but|und|aber|sondern|pero|sino|mais|ma|mas|e|y|et|而|但|然后)\s",
     re.IGNORECASE,
 )
+# Where a part of what somebody typed ends: people use commas, a new line and "and" for full stops.
+_PART = re.compile(
+    r"[.!?…]+[)\"”’]*(?:\s+|$)|[。！？；，、：…]+|[,;:](?:\s+|$)|\n+|\s[-–—]+\s|(?<=[⺀-鿿])\s+(?=[⺀-鿿])"
+    r"|\s(?=(?:and|but|und|aber|sondern|et|mais|y|pero|e)\s)",
+    re.IGNORECASE,
+)
+_BEFORE: tuple[cues.Cue, ...] = ("conditional", "supposed")  # what holds for all that follows in its sentence
+_SENTENCE_END = re.compile(r"(?:[.!?…][)\"”’]*\s*|[。！？；…]\s*|\n\s*)$")
+_EXCEPT = re.compile(
+    r"\W*(?:but|except|unless|only|apart from|other than|aber|außer|nur|es sei denn|sauf|mais|seulement|à moins|salvo|excepto"
+    r"|menos|pero|solo|sólo|但|除了|除非|不过|只有|ただし|でも|以外)(?!\w)|\W*(?:但|除了|除非|不过|只有|ただし|でも)",
+    re.IGNORECASE,
+)
+_AT_START = re.compile(
+    r"^(?:[\s,;:.!?…–—-]+|(?:and|und|et|y|also|ok|okay|hey|nice|yes|yep|yeah|thx|ja|oui|sí)(?:[\s,.!:]+))+",
+    re.IGNORECASE,
+)
+_AT_END = re.compile(r"[\s,;:，、；：–—-]+$")
 _TOKEN = re.compile(r"[^\W_]+(?:['’.,:/@&+#_-]+[^\W_]+)*[+#%]*")
 _ELIDED = re.compile(r"(?<!\w)(n|l|d|j|qu|c|s|m|t)['’](?=\w)", re.IGNORECASE)
 # What must be met exactly: an address, a host, a path, something in backticks, a number.
@@ -125,8 +148,10 @@ def judge(line: str, sources: Sequence[RuleSource], known: Known | None = None) 
     best = max((_compared(rule, source, known) for source in sources), key=_rank, default=None)
     if best is None or (best.share < NEAR and not (best.linked >= LINKED and best.share > 0)):
         return Judgement("waits", "", "no message of the user's says it")
-    own = best.source.shown if len(best.source.text) <= ANSWER else own_sentence(best.source.text, rule)
-    if why := passing(best.source.text):
+    mine = own_sentence(best.source.text, rule, whole=False)
+    answers = best.source.asked and len(best.source.text) <= ANSWER and _share(rule, mine) < SAYS
+    own = best.source.shown if answers else mine
+    if why := passing(best.source.text, mine):
         return Judgement("waits", own, why)
     verbatim = _verbatim(line, sources)
     if not verbatim and (brought := [*_hard(rule, sources), *_leave(rule, best.source)]):
@@ -159,36 +184,82 @@ def bare(line: str) -> str:
     return _FRAME.sub("", _DAY.sub("", _LIST_MARK.sub("", line)).strip())
 
 
-def passing(text: str) -> str:
-    """Return why what a user said is no standing wish of theirs: a joke, a supposition, an order for now; else ""."""
+def passing(text: str, own: str) -> str:
+    """Return why what a user said is no standing wish of theirs: a joke, a supposition, an order for now; else "".
+
+    `own` is the part of the `text` that says it. A joke may be owned up to at its end.
+    """
     if cues.says("jest", text) and not cues.says("in_earnest", text):
         return "the user seems to have said it in jest"
-    if cues.says("supposed", text):
+    if cues.says("supposed", own):
         return "the user only supposed it"
-    if cues.says("once", text):
+    if cues.says("once", own):
         return "the user asked for it once, and not for good"
     return ""
 
 
-def own_sentence(text: str, line: str) -> str:
-    """Return the neighbouring sentences of a user's `text` that say most of `line`, verbatim, its blanks made one."""
-    flat = " ".join(text.split())
-    if len(flat) <= OWN_CHARS:
-        return flat
-    parts = [part for part in _SENTENCE.split(flat) if part]
+def own_sentence(text: str, line: str, *, whole: bool = True) -> str:
+    """Return what of a user's `text` says `line`, verbatim, its blanks made one.
+
+    That is the clause which says most of it, its neighbours that say more, and what bounds these or takes them back;
+    where `whole`, to the ends of their sentences, else without the other matter that stands beside them there.
+    """
     wanted = set(signed(bare(line)))
-    shares = [len([word for word in wanted if _in(word, signed(part))]) for part in parts]
-    best = max(range(len(parts)), key=lambda place: (shares[place], -place))
+    ends = [0, *(match.end() for match in _PART.finditer(text)), len(text)]
+    spans = [(start, end) for start, end in pairwise(ends) if text[start:end].strip()]
+    parts = [text[start:end] for start, end in spans]
+    says = [{word for word in wanted if _in(word, signed(part))} for part in parts]
+    best = max(range(len(parts)), key=lambda place: (len(says[place]), -place), default=0)
+    if not parts or not says[best]:
+        return " ".join(text.split())[:OWN_CHARS]
     first = last = best
     while True:
-        around = [place for place in (first - 1, last + 1) if 0 <= place < len(parts)]
-        room = [
-            place for place in around if len(" ".join(parts[min(first, place) : max(last, place) + 1])) <= OWN_CHARS
+        told = set().union(*says[first : last + 1])
+        near = [place for place in (first - 2, first - 1, last + 1, last + 2) if 0 <= place < len(parts)]
+        more = [
+            place
+            for place in near
+            if says[place] - told and spans[max(last, place)][1] - spans[min(first, place)][0] <= OWN_CHARS
         ]
-        if not room:
-            return " ".join(parts[first : last + 1])[: 2 * OWN_CHARS]
-        place = max(room, key=lambda one: shares[one])
+        if not more:
+            break
+        place = max(more, key=lambda one: (len(says[one] - told), one in (first - 1, last + 1)))
         first, last = min(first, place), max(last, place)
+    first = _begins(parts, first) if whole else _bounded_from(parts, first, wanted)
+    while last + 1 < len(parts) and _bounds(parts[last + 1], ended=_ended(parts[last])):
+        last += 1
+    while whole and last + 1 < len(parts) and not _ended(parts[last]):
+        last += 1
+    found = " ".join(text[spans[first][0] : spans[last][1]].split())
+    if whole:
+        return found[: 2 * OWN_CHARS]
+    return _AT_END.sub("", _AT_START.sub("", found)) or found
+
+
+def _begins(parts: Sequence[str], place: int) -> int:
+    """Return the part that the sentence of the part at `place` begins with."""
+    return next((before + 1 for before in range(place - 1, -1, -1) if _ended(parts[before])), 0)
+
+
+def _bounded_from(parts: Sequence[str], first: int, wanted: Collection[str]) -> int:
+    """Return the part before `first`, in its sentence, with which a condition or a negation begins that holds for it."""
+    begins = first
+    for place in range(first - 1, _begins(parts, first) - 1, -1):
+        other = [word for word in signed(parts[place]) if not _in(word, wanted)]
+        if any(cues.says(cue, parts[place]) for cue in _BEFORE) or (_negations(parts[place]) and len(other) <= 1):
+            begins = place
+    return begins
+
+
+def _bounds(part: str, *, ended: bool) -> bool:
+    """Return whether a part bounds what stands before it, or takes it back; `ended`: a sentence ends between them."""
+    if cues.says("jest", part) or cues.says("once", part) or (_negations(part) and len(signed(part)) <= 2):
+        return True
+    return bool(_EXCEPT.match(part)) or (not ended and cues.says("conditional", part))
+
+
+def _ended(part: str) -> bool:
+    return _SENTENCE_END.search(part) is not None
 
 
 @lru_cache(maxsize=4096)
@@ -228,6 +299,12 @@ def _compared(rule: str, source: RuleSource, known: Known) -> _Compared:
     about = signed(bare(source.about)) if source.about else {}
     linked = len([word for word in mine if _in(word, about)]) / len(mine)
     return _Compared(source, telling_share, turned / len(telling) if telling else 0.0, unknown, linked)
+
+
+def _share(rule: str, text: str) -> float:
+    """Return the share of a rule's words that stand in a text."""
+    wanted, there = signed(rule), signed(text)
+    return len([word for word in wanted if _in(word, there)]) / len(wanted)
 
 
 def _rank(one: _Compared) -> tuple[float, float]:

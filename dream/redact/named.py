@@ -74,6 +74,9 @@ _KEY_SAID = (
     r"s?(?:[ \t]+[^.!?;:=\n\"'`]{1,48}?)?(?:[ \t]*[:=–—]|[ \t](?:is|was|ist|lautet|es|est|è|é|-))?[ \t]{1,3}"
     r"[\"'`(]?(?P<value>[\w+=~-]{20,400})(?![/.])"
 )
+_KEY_BESIDE = r"s?[ \t]{1,3}[\"'`(]?(?P<value>[\w~-]{12,64})(?![\w/.=:])"  # "the bot token dt_9f3e77aa01cc"
+_SWITCH = r"(?<=[a-zA-Z])(?=\d)|(?<=\d)(?=[a-zA-Z])"
+_SWITCHES = 4  # from a letter to a digit or back: names and versions have fewer
 _LINK = r"[ \t](?:as|is|ist|als|como|comme|es|è|est|jako|это|ise)[ \t]"
 _AS = (
     rf"(?P<value>[^\s\"'`<>]{{6,64}})[\"'`,]{{0,2}}{_LINK}[ \t]*"
@@ -312,6 +315,13 @@ def _told(text: str, word: re.Match[str]) -> Span | None:
 
 def _told_key(text: str, word: re.Match[str]) -> Span | None:
     """Return where a key is told in a sentence, as in `the API key for maps: …`; there only one drawn by chance."""
+    beside = regex(_KEY_BESIDE).match(text, word.end())
+    if (
+        beside is not None
+        and not word[0].startswith("secret")
+        and len(regex(_SWITCH).findall(beside["value"])) >= _SWITCHES
+    ):
+        return beside.span("value")
     said = regex(_KEY_SAID).match(text, word.end())
     if said is None:
         return None
@@ -348,7 +358,7 @@ def _said(word: str) -> re.Pattern[str] | None:
     return re.compile(
         rf"{ending}(?:[ \t,]+[^.!?;:=\n\"'`]{{1,48}}?)??[ \t]*"
         rf"(?:(?<!\w)(?:{verbs})(?!\w)|[:：–—]|-(?= )|->|是|为|為|は|는|은|คือ)"
-        rf"(?:[ \t]*:)?(?:[ \t]+(?:now|still|currently|jetzt|nun|ahora|maintenant|теперь))?[ \t]*{_VALUE}"
+        rf"(?:[ \t]*:)?(?:[ \t]+(?:now|still|currently|jetzt|nun|übrigens|ahora|maintenant|теперь))?[ \t]*{_VALUE}"
     )
 
 

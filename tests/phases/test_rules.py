@@ -13,7 +13,7 @@ from dream.dreaming.dreamer import Models
 from dream.llm.model import ChatMessage
 from dream.llm.spending import Meter
 from dream.models import Message, NewEntry
-from dream.provenance.rule import Known, RuleSource, judge
+from dream.provenance.rule import Known, RuleSource, judge, own_sentence
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 from tests.cli.commands import dream
@@ -106,7 +106,7 @@ def test_nothing_round_a_rule_is_taken_off_before_it_is_checked(line: str) -> No
 @pytest.mark.parametrize(
     ("said", "rule"),
     [
-        ("yes, table tests always, please.", "Never write table tests"),
+        ("table tests always", "Never write table tests"),
         ("never push to main without asking me", "Push to main without asking"),
         ("please talk to me in fewer words", "Talk in more words"),
         ("when I'm sad don't give me lists", "Never give lists"),
@@ -175,7 +175,7 @@ def test_a_rule_in_other_words_is_written_in_the_users_own(tmp_path: Path) -> No
     summary = "- User wants the agent to never raise timeouts to fix flaky tests {1}"
     workspace = dreamt(tmp_path / "ws", TALK, summary, "[SOUL] Do not raise timeouts to fix flaky tests {1}")
 
-    assert "- never just raise timeouts, that's how we got into this mess\n" in workspace.read_file("SOUL.md")
+    assert "- never just raise timeouts\n" in workspace.read_file("SOUL.md")
     assert workspace.pending() == []
 
 
@@ -299,3 +299,33 @@ def test_review_shows_what_the_user_said_where_and_when(tmp_path: Path) -> None:
     assert "rule-source: the user did not say '/tmp/x'" in " ".join(shown.split())
     assert "never just raise timeouts, that's how we got into this mess" in " ".join(shown.split())
     assert "said in test:1, 2026-11-21" in shown
+
+
+@pytest.mark.parametrize(
+    ("said", "rule", "own"),
+    [
+        (
+            "hey. two updates. 1) marit moved to payments. 2) tickets moved to linear, so commits end with [DATA-nnn]",
+            "Commits must end with [DATA-nnn] in this repo",
+            "so commits end with [DATA-nnn]",
+        ),
+        (
+            "nice. state is riverpod, kein bloc bitte, nie. hatte ich",
+            "Nie Bloc verwenden",
+            "kein bloc bitte, nie.",
+        ),
+        ("thanks! colour-safe palette for every figure, and save as pdf", "Save figures as PDF files", None),
+        ("voila. explique les commandes a lucile. pour moi non", "Explique toujours les commandes à Lucile", None),
+        ("If the build is red, and only then, push to the mirror", "Push to the mirror", None),
+        ("Never, and I mean never, push to main", "Push to main", None),
+    ],
+)
+def test_of_a_message_only_what_says_the_rule_is_written_with_what_bounds_it(
+    said: str, rule: str, own: str | None
+) -> None:
+    found = own_sentence(said, rule, whole=False)
+    assert found in said
+    if own is not None:
+        assert found == own
+    for bound in ("pour moi non", "If the build is red", "Never, and I mean never", "for every figure"):
+        assert bound in found or bound not in said
