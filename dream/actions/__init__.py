@@ -1,1 +1,1 @@
-"""What a person asks for: note, why, restore, review, forget, status, doctor."""
+"""What a person asks for: note, why, restore, review, amend, forget, status, doctor."""

@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -83,14 +83,16 @@ class Unfinished:
         return False
 
 
-def forget(workspace: Workspace, what: str, *, text: bool = False, dry_run: bool = False, now: datetime) -> Forgotten:
+def forget(
+    workspace: Workspace, what: str, *, text: bool = False, dry_run: bool = False, now: datetime, locked: bool = False
+) -> Forgotten:
     """Take `what` out of everything that is ours: a text, or the sha of a change for the lines that it added.
 
     With `text` it is not taken for a sha. A line or history entry that says nothing else goes; elsewhere a mark stays
     in its place. Cursors, spans, dates and trailers stay. Raises UsageError for a text too short to be looked for,
     UnknownRevision, GitError and Busy; what had been changed by then stays changed, and running it again goes on.
     """
-    return _forget(workspace, lambda: _wanted(workspace, what, text=text), dry_run=dry_run, now=now)
+    return _forget(workspace, lambda: _wanted(workspace, what, text=text), dry_run=dry_run, now=now, locked=locked)
 
 
 def finish(workspace: Workspace, number: int, *, dry_run: bool = False, now: datetime) -> Forgotten:
@@ -122,10 +124,10 @@ def unfinished(workspace: Workspace) -> list[Unfinished]:
     return found
 
 
-def _forget(workspace: Workspace, wanted: Wanted, *, dry_run: bool, now: datetime) -> Forgotten:
+def _forget(workspace: Workspace, wanted: Wanted, *, dry_run: bool, now: datetime, locked: bool = False) -> Forgotten:
     if dry_run:
         return _preview(workspace, *wanted())
-    with run_lock(workspace.private, "dream forget", now=now):
+    with nullcontext() if locked else run_lock(workspace.private, "dream forget", now=now):
         # 1. What a crash cut short is finished; what a person typed becomes a version, so that it is looked into.
         undone = workspace.private / UNDONE
         if undone.exists():  # git was perhaps killed with it

@@ -11,9 +11,11 @@ from difflib import SequenceMatcher
 from dream.dreaming import findings
 from dream.dreaming.draft import Edit, EditError, added, gone, lines, paired, replaced
 from dream.errors import AnswerUnusable, UsageError
+from dream.language.text import clean
 from dream.models import MEMORY_FILES, MemoryFile, Outcome, Proposal, Rejected
 from dream.versions import log, tracked, transaction
 from dream.versions.diff import Diff
+from dream.versions.log import ChangeKind
 from dream.workspace import files, review_files
 from dream.workspace.lock import run_lock
 from dream.workspace.workspace import Workspace
@@ -70,6 +72,17 @@ def part(proposal: Proposal, chosen: Collection[int]) -> tuple[Proposal, Proposa
     return replace(proposal, new_text=wanted, findings=ours), accepted, replace(left, new_text=others)
 
 
+def edited(proposal: Proposal, text: str) -> Proposal:
+    """Return a proposal of one finding with `text` as what it writes; raises UsageError where it has several."""
+    if len(findings_of(proposal)) != 1:
+        raise UsageError(f"{proposal.id} has not one finding; edit one of them at a time.")
+    rows: list[str] = []
+    for before, after in _pairs(proposal):
+        mine = _is_finding(before, after)
+        rows += text.splitlines() if mine else [] if after is None else [after]
+    return replace(proposal, new_text=_ended(rows, like=proposal.new_text or "\n"))
+
+
 def _pairs(proposal: Proposal) -> list[tuple[str | None, str | None]]:
     """Pair the lines of both texts in their order; None stands for no line."""
     return paired(proposal.old_text.splitlines(), proposal.new_text.splitlines())
@@ -84,12 +97,21 @@ def _ended(rows: Sequence[str], *, like: str) -> str:
     return "\n".join(rows) + ("\n" if rows and like.endswith("\n") else "")
 
 
+EDITED = "edited and accepted"
 Number = int | tuple[int, int]  # a proposal, or one of its findings
 
 
-def accept(workspace: Workspace, numbers: Sequence[Number], *, now: datetime, locked: bool = False) -> Decided:
+def accept(
+    workspace: Workspace,
+    numbers: Sequence[Number],
+    *,
+    now: datetime,
+    locked: bool = False,
+    instead: str | None = None,
+) -> Decided:
     """Apply exactly the proposals `numbers`, in one commit; one that no longer fits stays held.
 
+    `instead` is what a person wants written in place of the one finding that is named: the commit is then theirs.
     Raises UsageError for a number that nothing waits under, and Busy.
     """
     with nullcontext() if locked else run_lock(workspace.private, "dream review", now=now):
@@ -98,6 +120,7 @@ def accept(workspace: Workspace, numbers: Sequence[Number], *, now: datetime, lo
         before = dict(texts)
         done, misfits, left = [], [], list[Proposal]()
         for proposal, rest, _ in _chosen(workspace, numbers):
+            proposal = proposal if instead is None else edited(proposal, clean(instead))  # noqa: PLW2901
             try:
                 _apply(proposal, texts)
                 done.append(proposal)
@@ -107,20 +130,24 @@ def accept(workspace: Workspace, numbers: Sequence[Number], *, now: datetime, lo
         changes: dict[str, bytes | None] = {
             file: text.encode("utf-8") for file, text in texts.items() if text != before[file]
         }
-        sha = _commit(workspace, changes, found, done, left, "accepted", now)
+        word = "accepted" if instead is None else EDITED
+        sha = _commit(workspace, changes, found, done, left, word, now)
         return Decided(tuple(done), tuple(misfits), sha)
 
 
-def reject(workspace: Workspace, numbers: Sequence[Number], *, now: datetime, locked: bool = False) -> Decided:
+def reject(
+    workspace: Workspace, numbers: Sequence[Number], *, now: datetime, locked: bool = False, remember: bool = True
+) -> Decided:
     """Put the proposals `numbers` away and remember them, so that none comes back.
 
-    What they would have written no dream writes; what they would only have removed no dream removes.
+    What they would have written no dream writes; what they would only have removed no dream removes. Where they are
+    not to be remembered, they may be proposed anew when the same is said again.
     """
     with nullcontext() if locked else run_lock(workspace.private, "dream review", now=now):
         found = _look(workspace, now)
         parts = _chosen(workspace, numbers)
         chosen, left = [proposal for proposal, _, _ in parts], [rest for _, _, rest in parts if rest]
-        remembered = [fact for proposal in chosen for fact in _facts(proposal, now)]
+        remembered = [fact for proposal in chosen for fact in _facts(proposal, now)] if remember else []
         changes: dict[str, bytes | None] = {}
         if remembered:
             rejected = files.read_bytes(workspace.root / review_files.REJECTED) or b""
@@ -207,10 +234,11 @@ def _commit(
     left = sorted((*left, *parts_left), key=lambda proposal: proposal.id)
     names = ", ".join(str(proposal.id) for proposal in decided)
 
-    outcomes = [outcome for proposal in decided for outcome in _outcomes(proposal)] if word == "accepted" else []
+    outcomes = [outcome for one in decided for outcome in _outcomes(one)] if word != "rejected" else []
+    kind: ChangeKind = "hand" if word == EDITED else "dream"
 
     def message(difference: Diff) -> str:
-        return log.build("dream", difference.files, outcomes=outcomes, note=f"({word} in review: {names})")
+        return log.build(kind, difference.files, outcomes=outcomes, note=f"({word} in review: {names})")
 
     wanted = {**changes, review_files.PENDING: review_files.render_pending(left)}
     return transaction.commit(workspace, wanted, expected=found, message=message, now=now).sha

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from dream.crontime import Cron, parse
 from dream.errors import GitError, WorkspaceError
@@ -127,6 +129,15 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: Map
         scheduled=("serve", *scheduled) if serving else tuple(scheduled),
         problems=tuple(problems),
     )
+
+
+def scheduled(workspace: Workspace, settings: Settings) -> dict[str, Clock]:
+    """Find what starts the nights of the workspace, and by which schedule in which zone."""
+    from dream.nights import timers  # of no use to who only reads
+
+    wanted = timers.job(workspace.root, parse(settings.schedule), os.environ, settings.timezone or "")
+    there = timers.installed(wanted).items()
+    return {kind: (job.cron, ZoneInfo(job.zone) if job.zone and kind == "systemd" else None) for kind, job in there}
 
 
 def _files(workspace: Workspace, settings: Settings, problems: list[str]) -> dict[MemoryFile, FileSize]:

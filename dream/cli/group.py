@@ -39,6 +39,7 @@ COMMANDS: dict[str, str] = {
     "get": "Open a citation: a line of memory, an entry of history, or a message.",
     "restore": "Put memory back as it was just before a change.",
     "review": "Show what is held for review, and accept or reject it.",
+    "web": "Show memory on a page: what the night changed, why, and how to take it back.",
     "forget": "Take a fact or a secret out of files, history and every version, for good.",
     "context": "Print memory for an agent's prompt: the three files, then what was not dreamt yet.",
     "note": "Put a fact into history now.",

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
 import click
 
@@ -13,10 +11,9 @@ from dream.cli import group, output, show
 from dream.cli.group import DreamCommand
 
 if TYPE_CHECKING:
-    from dream.actions.status import Clock, Health
+    from dream.actions.status import Health
     from dream.settings import Settings
     from dream.workspace.runs import RunRecord
-    from dream.workspace.workspace import Workspace
 
 
 @click.command("status", cls=DreamCommand)
@@ -39,7 +36,7 @@ def command(check: bool, directory: Path | None, as_json: bool) -> int | None:
 
     workspace = group.open_workspace(directory)
     settings = group.read_settings(workspace, using=())
-    found = status.read(workspace, settings, group.now(), _scheduled(workspace, settings))
+    found = status.read(workspace, settings, group.now(), status.scheduled(workspace, settings))
     for sentence in absent(workspace.root):
         output.problem(sentence)
     if as_json:
@@ -47,16 +44,6 @@ def command(check: bool, directory: Path | None, as_json: bool) -> int | None:
     else:
         _show(found, settings)
     return 1 if check and found.problems else None
-
-
-def _scheduled(workspace: Workspace, settings: Settings) -> dict[str, Clock]:
-    """Find what starts the nights of the workspace, and by which schedule in which zone."""
-    from dream.crontime import parse
-    from dream.nights import timers
-
-    wanted = timers.job(workspace.root, parse(settings.schedule), os.environ, settings.timezone or "")
-    there = timers.installed(wanted).items()
-    return {kind: (job.cron, ZoneInfo(job.zone) if job.zone and kind == "systemd" else None) for kind, job in there}
 
 
 def _show(found: Health, settings: Settings) -> None:

@@ -102,11 +102,11 @@ def show(git: Git, sha: str) -> Shown:
     return shown
 
 
-def each(git: Git) -> Iterator[Shown]:
-    """Yield every change in full, newest first; read by the page, as far as somebody goes on asking."""
+def each(git: Git, revision: str = "HEAD") -> Iterator[Shown]:
+    """Yield every change in full, newest first from `revision` on; read by the page, as far as somebody asks."""
     skip = 0
     while True:
-        printed = git.run("log", *_WHOLE, f"--max-count={PAGE}", f"--skip={skip}", "--end-of-options", "HEAD", "--")
+        printed = git.run("log", *_WHOLE, f"--max-count={PAGE}", f"--skip={skip}", "--end-of-options", revision, "--")
         records = _RECORD.split(printed)[1:]
         for record in records:
             shown = _shown(record)

@@ -170,9 +170,9 @@ class GitStore:
         """Read one change with its message and its diff. `sha` comes from `resolve` or `log`."""
         return log.show(self.git, sha)
 
-    def each(self) -> Iterator[Shown]:
-        """Yield every change in full, newest first; read by the page."""
-        return log.each(self.git) if self.head() is not None else iter(())
+    def each(self, revision: str = "HEAD") -> Iterator[Shown]:
+        """Yield every change in full, from `revision` back, newest first; read by the page."""
+        return log.each(self.git, revision) if self.head() is not None else iter(())
 
     def resolve(self, prefix: str) -> str:
         """Return the whole sha that a prefix of at least 4 characters names; raises UnknownRevision."""

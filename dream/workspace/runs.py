@@ -149,6 +149,16 @@ class Bills:
                 paid += replace(usage, cost_usd=usage.cost_usd or 0.0) if model != FREE else Usage()
         return Spent(today, month, paid)
 
+    def daily(self, now: datetime, zone: tzinfo) -> dict[tuple[date, str], Usage]:
+        """Add up the bills of each day in `zone` and each model, this month's and the last's; raises WorkspaceError."""
+        today = now.astimezone(zone).date()
+        bills = self._by_minute(today.replace(day=1) - timedelta(days=1)) | self._by_minute(today)
+        sums: dict[tuple[date, str], Usage] = {}
+        for (minute, model), usage in bills.items():
+            key = datetime.fromisoformat(f"{minute}+00:00").astimezone(zone).date(), model
+            sums[key] = sums.get(key, Usage()) + usage
+        return sums
+
     def _by_minute(self, day: date) -> dict[tuple[str, str], Usage]:
         """Add up the bills of each minute and model around `day`'s month.
 

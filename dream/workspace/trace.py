@@ -13,8 +13,8 @@ from datetime import datetime
 from itertools import takewhile
 
 from dream.language.similar import coverage
-from dream.models import MEMORY_FILES, MemoryFile
-from dream.versions.log import ChangeKind, Shown
+from dream.models import HIDDEN, MEMORY_FILES, MemoryFile
+from dream.versions.log import Change, Shown
 from dream.workspace.workspace import Workspace
 
 KEPT = 0.5  # of a removed line's content words that stand in the new one: then the new one goes on from it
@@ -28,7 +28,10 @@ _SECTION = re.compile(r"^diff --git a/(.*) b/\1$")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where one line comes from. `spans` are (session, first message position, the position after the last)."""
+    """Where one line comes from. `spans` are (session, first message position, the position after the last).
+
+    `earlier` are the forms that the line had before, newest first.
+    """
 
     file: MemoryFile
     line: str
@@ -36,21 +39,23 @@ class Origin:
     findings: tuple[str, ...]
     entries: tuple[int, ...]
     spans: tuple[tuple[str, int, int], ...]
+    earlier: tuple[str, ...] = field(default=(), metadata=HIDDEN)
 
 
 @dataclass(slots=True)
 class _Traced:
     commits: list[str] = field(default_factory=list)
+    earlier: list[str] = field(default_factory=list)
     findings: list[str] = field(default_factory=list)
     entries: set[int] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class Deed:
     """What one commit did: lines added and removed, by file, and its findings by file with their cursors."""
 
-    sha: str
-    kind: ChangeKind
+    change: Change
+    body: str
     added: Sequence[tuple[str, str]]
     removed: Sequence[tuple[str, str]]
     findings: Sequence[tuple[str, str, tuple[int, ...]]]
@@ -64,9 +69,14 @@ def origins(workspace: Workspace) -> list[Origin]:
     return trace(workspace, [(file, line) for file in MEMORY_FILES for line in facts(workspace.read_file(file))])
 
 
-def trace(workspace: Workspace, wanted: Sequence[tuple[MemoryFile, str]]) -> list[Origin]:
-    """Trace lines of memory, each given with its file as it stands there; in the order given."""
-    traced = _trace(wanted, _steps(workspace))
+def trace(
+    workspace: Workspace, wanted: Sequence[tuple[MemoryFile, str]], known: Iterable[Deed] | None = None
+) -> list[Origin]:
+    """Trace lines of memory, each given with its file as it stands there; in the order given.
+
+    `known` are the commits, newest first, where somebody has read them already.
+    """
+    traced = _trace(wanted, steps(workspace) if known is None else known)
     cursors = {cursor for found in traced.values() for cursor in found.entries}
     spans = _spans(workspace, cursors)
     return [
@@ -77,6 +87,7 @@ def trace(workspace: Workspace, wanted: Sequence[tuple[MemoryFile, str]]) -> lis
             tuple(dict.fromkeys(found.findings)),
             tuple(sorted(found.entries)),
             tuple(dict.fromkeys(spans[cursor] for cursor in sorted(found.entries) if cursor in spans)),
+            tuple(dict.fromkeys(one for one in found.earlier if one != line)),
         )
         for file, line in wanted
         for found in (traced[file, line],)
@@ -85,15 +96,16 @@ def trace(workspace: Workspace, wanted: Sequence[tuple[MemoryFile, str]]) -> lis
 
 def said(workspace: Workspace, file: MemoryFile, line: str) -> datetime | None:
     """Tell when the last of what a line of memory rests on was said; None for a line that no dream wrote."""
-    cursors = _trace([(file, line)], _steps(workspace))[file, line].entries
+    cursors = _trace([(file, line)], steps(workspace))[file, line].entries
     entries = workspace.history.between(min(cursors), max(cursors)) if cursors else []
     return max((entry.when for entry in entries if entry.cursor in cursors), default=None)
 
 
 def written_since(workspace: Workspace, when: datetime, file: MemoryFile) -> frozenset[str]:
     """Return the lines that dreams have written into a file since `when`."""
-    steps = map(_step, takewhile(lambda shown: shown.change.time >= when, workspace.git.each()))
-    return frozenset(line for step in steps if step.kind == "dream" for path, line in step.added if path == file)
+    recent = takewhile(lambda step: step.change.time >= when, steps(workspace))
+    dreamt = (step for step in recent if step.change.kind == "dream")
+    return frozenset(line for step in dreamt for path, line in step.added if path == file)
 
 
 def facts(text: str) -> Iterator[str]:
@@ -103,19 +115,21 @@ def facts(text: str) -> Iterator[str]:
             yield line
 
 
-def _trace(wanted: Sequence[tuple[MemoryFile, str]], steps: Iterable[_Step]) -> dict[tuple[str, str], _Traced]:
+def _trace(wanted: Sequence[tuple[MemoryFile, str]], known: Iterable[Deed]) -> dict[tuple[str, str], _Traced]:
     traced: dict[tuple[str, str], _Traced] = {one: _Traced() for one in wanted}
     sought: dict[tuple[str, str], set[tuple[str, str]]] = {one: {one} for one in wanted}
-    for step in steps:
+    for step in known:
         for place in dict.fromkeys(place for place in step.added if place in sought):  # a line may be added twice
-            if step.kind == "restore":  # it stood there before
+            if step.change.kind == "restore":  # it stood there before
                 for target in sought[place]:
-                    traced[target].commits.append(step.sha)
+                    traced[target].commits.append(step.change.sha)
                 continue
             targets = sought.pop(place)
             earlier = _earlier(place, step.removed)
             for one in earlier:
                 sought.setdefault(one, set()).update(targets)
+                for target in targets:
+                    traced[target].earlier.append(one[1])
             if any(line == place[1] for _, line in earlier):
                 continue  # moved as it was
             for target in targets:
@@ -130,10 +144,10 @@ def _earlier(place: tuple[str, str], removed: Sequence[tuple[str, str]]) -> list
     return same or [one for one in removed if coverage(one[1], place[1]) >= KEPT]
 
 
-def _explain(found: _Traced, place: tuple[str, str], step: _Step) -> None:
+def _explain(found: _Traced, place: tuple[str, str], step: Deed) -> None:
     """Note the commit and the findings that the line was written from; of those that fit, the nearest."""
     file, line = place
-    found.commits.append(step.sha)
+    found.commits.append(step.change.sha)
     scored = [(coverage(text, line) + 0.01 * (tag == file), text, cursors) for tag, text, cursors in step.findings]
     best = max((score for score, _, _ in scored), default=0.0)
     for score, text, cursors in scored:
@@ -142,11 +156,12 @@ def _explain(found: _Traced, place: tuple[str, str], step: _Step) -> None:
             found.entries.update(cursors)
 
 
-def _steps(workspace: Workspace) -> Iterator[_Step]:
-    return map(_step, workspace.git.each())
+def steps(workspace: Workspace, revision: str = "HEAD") -> Iterator[Deed]:
+    """Yield what each commit did, from `revision` back; read by the page, as far as somebody goes on asking."""
+    return map(_step, workspace.git.each(revision))
 
 
-def _step(shown: Shown) -> _Step:
+def _step(shown: Shown) -> Deed:
     added: list[tuple[str, str]] = []
     removed: list[tuple[str, str]] = []
     file = ""
@@ -159,7 +174,7 @@ def _step(shown: Shown) -> _Step:
             added.append((file, row[1:]))
         elif row.startswith("-"):
             removed.append((file, row[1:]))
-    return _Step(shown.change.sha, shown.change.kind, added, removed, tuple(_findings(shown.body)))
+    return Deed(shown.change, shown.body, added, removed, tuple(_findings(shown.body)))
 
 
 def _findings(body: str) -> Iterator[tuple[str, str, tuple[int, ...]]]:

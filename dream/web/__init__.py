@@ -1,0 +1,1 @@
+"""The page: what the night changed, why, and how it is taken back, served on this machine alone."""

@@ -1,0 +1,118 @@
+"""What the server reads once and keeps while it runs: the changes, how the workspace stands, whose a session is."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from datetime import UTC, datetime
+from itertools import islice, takewhile
+from pathlib import Path
+
+from dream.actions import status
+from dream.actions.status import Health
+from dream.errors import DreamError
+from dream.versions.tracked import FILES, STATE
+from dream.workspace.trace import Deed, steps
+from dream.workspace.workspace import Workspace
+
+FIRST = 64  # changes that the first look waits for; the others are read in the background
+CHUNK = 256
+PATIENCE = 0.08  # seconds that a page waits for how the workspace stands, before it shows what was known last
+WATCHED = (*FILES, *STATE, "memory/history.jsonl", ".dream/runs.jsonl", ".git/HEAD", ".git/logs/HEAD")
+
+
+def pulse(root: Path) -> str:
+    """Return what is another as soon as anything of the workspace has changed; looks at no file's content."""
+    seen = hashlib.blake2b(digest_size=8)
+    for name in WATCHED:
+        with suppress(OSError):
+            found = (root / name).stat()
+            seen.update(f"{name} {found.st_mtime_ns} {found.st_size} {found.st_ino}\n".encode())
+    return seen.hexdigest()
+
+
+class Past:
+    """What is known of the workspace at `root`; safe to share between threads."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.complete = False  # whether every change has been read
+        self._steps: tuple[Deed, ...] = ()
+        self._head: str | None = None
+        self._begun = 0
+        self._lock = threading.Lock()
+        self._sessions: dict[int, str] = {}
+        self._worker = ThreadPoolExecutor(1, "status")
+        self._standing: tuple[str, Future[Health]] | None = None
+        self._last: Health | None = None
+
+    def steps(self, workspace: Workspace) -> tuple[Deed, ...]:
+        """Return the changes, newest first: at least the newest of them, and all as soon as they have been read."""
+        with self._lock:
+            head = workspace.git.head() if workspace.git.exists else None
+            if head != self._head or head is None:
+                self._take_in(workspace, head)
+            return self._steps
+
+    def all_steps(self, workspace: Workspace) -> tuple[Deed, ...]:
+        """Return every change, newest first, however long it takes to read them."""
+        rest = self.steps(workspace)
+        return rest if self.complete else tuple(steps(workspace, self._head or "HEAD"))
+
+    def _take_in(self, workspace: Workspace, head: str | None) -> None:
+        newest = self._steps[0].change.sha if self._steps else None
+        if head and newest and workspace.git.is_ancestor(newest, head):
+            new = takewhile(lambda step: step.change.sha != newest, steps(workspace, head))
+            self._steps = (*new, *self._steps)
+        else:
+            rest = steps(Workspace(self.root), head) if head else iter(())
+            self._steps, self._begun = tuple(islice(rest, FIRST)), self._begun + 1
+            self.complete = len(self._steps) < FIRST
+            if not self.complete:
+                threading.Thread(target=self._read_on, args=(rest, self._begun), daemon=True).start()
+        self._head = head
+
+    def _read_on(self, rest: Iterator[Deed], begun: int) -> None:
+        with suppress(DreamError):  # the versions were written anew meanwhile: the next look begins anew
+            while more := tuple(islice(rest, CHUNK)):
+                with self._lock:
+                    if begun != self._begun:
+                        return
+                    self._steps += more
+            with self._lock:
+                self.complete = self.complete or begun == self._begun
+
+    def health(self) -> Health | None:
+        """Tell how the workspace stands, or stood a moment ago; None where that is not known yet."""
+        now = pulse(self.root)
+        with self._lock:
+            if self._standing is None or (self._standing[0] != now and self._standing[1].done()):
+                self._standing = (now, self._worker.submit(self._look))
+            future = self._standing[1]
+        if wait([future], PATIENCE).done and future.exception() is None:
+            self._last = future.result()
+        return self._last
+
+    def _look(self) -> Health:
+        workspace = Workspace.open(self.root)
+        try:
+            settings = workspace.settings(using=())
+            return status.read(workspace, settings, datetime.now(UTC), status.scheduled(workspace, settings))
+        finally:
+            workspace.history.close()
+
+    def session(self, workspace: Workspace, cursor: int) -> str:
+        """Return the key of the session that an entry is of; "" for none."""
+        if cursor not in self._sessions:
+            found = workspace.history.between(cursor, cursor)
+            self._sessions[cursor] = (found[0].session or "") if found else ""
+        return self._sessions[cursor]
+
+    def close(self) -> None:
+        """End what still reads in the background."""
+        with self._lock:
+            self._begun += 1
+        self._worker.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,389 @@
+"""The server: who may ask, which page answers, and which act a form starts."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import secrets
+import signal
+import socket
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import uvicorn
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from dream.errors import Busy, DreamError, GitError, UsageError, WorkspaceError
+from dream.language.text import clean
+from dream.settings import reaching
+from dream.web import acts, pages, views
+from dream.web.acts import Done, Meanwhile
+from dream.web.known import Past, pulse
+from dream.workspace.idle import is_free
+from dream.workspace.lock import RUN_LOCK
+from dream.workspace.workspace import Workspace
+
+HERE = Path(__file__).parent
+LARGEST = 2 << 20  # bytes of a form
+FIELDS = 20_000
+REMEMBERED = 50  # sentences on what was done, for the page that is shown next
+# Which page of the navigation a template belongs to.
+WHERE = {"night.html": "/", "memory.html": "/memory", "line.html": "/memory", "review.html": "/review"}
+WHERE |= dict.fromkeys(("timeline.html", "change.html", "restore.html", "compare.html"), "/timeline")
+WHERE |= {"search.html": "/search", "nights.html": "/nights"}
+CLOSING = 3  # seconds that an answer under way has when the server ends
+HEADERS = {
+    # `same-origin` and not `no-referrer`: with that a browser sends a form's Origin as `null`.
+    "referrer-policy": "same-origin",
+    "content-security-policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cache-control": "no-store",
+}
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine can reach `host`."""
+    with suppress(ValueError):
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    return host == "localhost"
+
+
+# Who may ask.
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Lets in who came with the printed address, on this very address, and from no other page.
+
+    `token` is in the printed address, `cookie` is what the browser holds after it, `form` stands in each form.
+    """
+
+    host: str
+    port: int
+    token: str
+    cookie: str
+    form: str
+
+    @classmethod
+    def new(cls, host: str, port: int) -> Gate:
+        """Return a gate with secrets of its own."""
+        return cls(host, port, *(secrets.token_urlsafe(32) for _ in range(3)))
+
+    @property
+    def name(self) -> str:
+        """Name the cookie; a browser doesn't tell ports apart."""
+        return f"dream-{self.port}"
+
+    @property
+    def address(self) -> str:
+        """Return the address to print."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}/?token={self.token}"
+
+    def refuses(self, headers: Headers) -> str:
+        """Say why a request is refused whatever it asks for; "" where it is not."""
+        host = headers.get("host", "")
+        if not self._is_ours(host):
+            return "This address is not the one that `dream web` printed."
+        origin = headers.get("origin")
+        if origin is not None and origin != f"http://{host}":
+            return "Another page asked for this."
+        if headers.get("sec-fetch-site", "none") == "cross-site" and headers.get("sec-fetch-mode") != "navigate":
+            return "Another page asked for this."
+        return ""
+
+    def _is_ours(self, host: str) -> bool:
+        """Return whether a Host names this server; a name that somebody else may have pointed at us does not."""
+        named = urlsplit(f"//{host}")
+        try:
+            name, port = named.hostname or "", named.port or 80
+        except ValueError:
+            return False
+        if port != self.port:
+            return False
+        if is_loopback(self.host):
+            return is_loopback(name)
+        with suppress(ValueError):
+            return bool(ipaddress.ip_address(name))
+        return name in {"localhost", self.host.casefold(), socket.gethostname().casefold()}
+
+
+class Guarded:
+    """An application behind a gate; every answer of it bids the browser to load and run nothing but ours."""
+
+    def __init__(self, app: App, gate: Gate) -> None:
+        self._app = app
+        self._gate = gate
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            return
+        request = Request(scope, receive)
+        refused = self._answer(request)
+        await (refused or self._app)(scope, receive, _with_headers(send))
+
+    def _answer(self, request: Request) -> Response | None:
+        """Return what a request is refused with, or the first visit answered with; None where it may go on."""
+        gate, path = self._gate, request.url.path
+        if said := gate.refuses(request.headers):
+            return PlainTextResponse(said, 403)
+        given = request.query_params.get("token")
+        if given is not None and path == "/" and request.method == "GET":
+            if not secrets.compare_digest(given.encode(), gate.token.encode()):
+                return PlainTextResponse("This token is of another `dream web`; open the address that it printed.", 403)
+            answer = RedirectResponse("/", 303)
+            answer.set_cookie(gate.name, gate.cookie, httponly=True, samesite="strict")
+            return answer
+        held = request.cookies.get(gate.name, "")
+        if path.startswith("/static/") or secrets.compare_digest(held.encode(), gate.cookie.encode()):
+            return None
+        return PlainTextResponse("Open the address that `dream web` printed: it ends in a token.", 403)
+
+
+def _with_headers(send: Send) -> Send:
+    """Add our headers to the answer."""
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            ours = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+            message["headers"] = [*message.get("headers", ()), *ours]
+        await send(message)
+
+    return sending
+
+
+# The pages.
+
+
+def environment() -> Environment:
+    """Return what renders the templates: all that is not a template's own is text."""
+    made = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: clean(value) if type(value) is str else value,
+    )
+    made.globals |= {"day": views.day, "well": views.well}
+    return made
+
+
+def url(path: str, **query: object) -> str:
+    """Return the address of a page; what is empty is left out of its query."""
+    asked = urlencode({name: value for name, value in query.items() if value not in ("", None)})
+    return f"{path}?{asked}" if asked else path
+
+
+class Site:
+    """One workspace, as it is shown to a person, and what they did last."""
+
+    def __init__(self, root: Path, form: str = "") -> None:
+        self.root = root
+        self.known = Past(root)
+        self._form = form
+        self._templates = environment()
+        self._templates.globals["url"] = url
+        self._done: dict[str, Done] = {}
+        self._numbers = count(1)
+        self._turn = threading.Lock()  # one act at a time: another run's lock is told of, our own is waited for
+
+    def show(self, page: pages.Page, query: Mapping[str, str]) -> Response:
+        """Answer with a page."""
+        with self._open() as workspace:
+            name, values = page(workspace, self.known, query)
+            return self._rendered(name, workspace, values, done=self._done.get(query.get("done", "")))
+
+    def act(self, path: str, form: Mapping[str, str], chosen: list[str]) -> Response:
+        """Do what a form asks for, and show the page after it."""
+        with self._turn, self._open() as workspace:
+            if path == "/forget":
+                return self._forget(workspace, form)
+            if path == "/review":
+                done = acts.decide(workspace, self.known, form, chosen)
+            else:
+                done = {"/restore": acts.restore, "/undo": acts.undo, "/line": acts.amend}[path](workspace, form)
+        number = str(next(self._numbers))
+        self._done[number] = done
+        for old in list(self._done)[:-REMEMBERED]:
+            del self._done[old]
+        return RedirectResponse(_next(path, form, number), 303)
+
+    def _forget(self, workspace: Workspace, form: Mapping[str, str]) -> Response:
+        dry_run = form.get("act") != "forget"
+        what, found = acts.forget(workspace, form, dry_run=dry_run)
+        values = {"what": what, "text": form.get("text", ""), "found": found, "state": views.state(workspace)}
+        return self._rendered("forget.html", workspace, values)
+
+    def failed(self, error: DreamError) -> Response:
+        """Answer with what went wrong: nothing was done."""
+        status = 409 if isinstance(error, Busy | Meanwhile) else 400 if isinstance(error, UsageError) else 404
+        status = 503 if isinstance(error, WorkspaceError) or type(error) is GitError else status
+        values = {"error": error, "told": getattr(error, "told", ()), "kept": getattr(error, "kept", "")}
+        return self._rendered("error.html", None, values, status=status)
+
+    @contextmanager
+    def _open(self) -> Iterator[Workspace]:
+        workspace = Workspace.open(self.root)
+        try:
+            yield workspace
+        finally:
+            workspace.history.close()
+
+    def _rendered(
+        self,
+        name: str,
+        workspace: Workspace | None,
+        values: Mapping[str, object],
+        *,
+        done: Done | None = None,
+        status: int = 200,
+    ) -> Response:
+        about = {**self._about(workspace), "here": WHERE.get(name, ""), "done": done}
+        text = self._templates.get_template(name).render({**about, **values})
+        return HTMLResponse(text, status)
+
+    def _about(self, workspace: Workspace | None) -> dict[str, object]:
+        """Return what every page shows: how the workspace stands, and what it lacks."""
+        warnings = []
+        if workspace is not None:
+            if not os.access(self.root, os.W_OK):
+                warnings.append("This workspace can only be read: nothing on these pages can be changed.")
+            if not workspace.git.exists:
+                warnings.append(
+                    "Its versions are gone: what stands in the files is shown, and nothing can be taken back."
+                )
+            if not workspace.is_trusted and (named := reaching(workspace.root)):
+                warnings.append(f"It is not trusted on this machine: its own {', '.join(named)} does not count.")
+            with suppress(OSError):
+                if not is_free(workspace.private / RUN_LOCK):
+                    warnings.append("A run is under way; until it has ended, nothing can be changed here.")
+        return {
+            "live": True,
+            "form": self._form,
+            "root": self.root,
+            "pulse": pulse(self.root),
+            "health": self.known.health() if workspace is not None else None,
+            "waiting": len(workspace.pending()) if workspace is not None else 0,
+            "warnings": warnings,
+            "writable": workspace is not None and workspace.git.exists and os.access(self.root, os.W_OK),
+        }
+
+    def close(self) -> None:
+        """End what reads in the background."""
+        self.known.close()
+
+
+def _next(path: str, form: Mapping[str, str], number: str) -> str:
+    """Return the page that follows an act."""
+    if path == "/review":
+        kept = {name: form.get(name, "") for name in ("q", "file", "guard", "source", "place")}
+        return url("/review", **kept, done=number)
+    where = {"/restore": "/timeline", "/undo": "/review" if form.get("back") == "/review" else "/timeline"}
+    return url(where.get(path, "/memory"), file=form.get("file", ""), done=number)
+
+
+def application(root: Path, gate: Gate) -> Guarded:
+    """Return the whole application for the workspace at `root`, behind its gate."""
+    site = Site(root, gate.form)
+
+    async def show(request: Request) -> Response:
+        page = pages.PAGES[request.url.path if "sha" not in request.path_params else "/change"]
+        query = {**request.query_params, **request.path_params}
+        return await run_in_threadpool(_answered, site, lambda: site.show(page, query))
+
+    async def act(request: Request) -> Response:
+        body = bytearray()
+        async for piece in request.stream():
+            body += piece
+            if len(body) > LARGEST:
+                return PlainTextResponse("The form is too large.", 413)
+        if request.headers.get("content-type", "").partition(";")[0] != "application/x-www-form-urlencoded":
+            return PlainTextResponse("A form is sent as a form.", 415)
+        try:
+            given = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=FIELDS)
+        except ValueError:
+            return PlainTextResponse("The form could not be read.", 400)
+        form, chosen = dict(given), [value for name, value in given if name == "item"]
+        if not secrets.compare_digest(form.get("form", "").encode(), gate.form.encode()):
+            return PlainTextResponse("The form is of another `dream web`; load the page again.", 403)
+        return await run_in_threadpool(_answered, site, lambda: site.act(request.url.path, form, chosen))
+
+    async def beat(request: Request) -> Response:
+        return PlainTextResponse(pulse(root))
+
+    routes = [
+        *(Route(path, show) for path in pages.PAGES if path != "/change"),
+        Route("/change/{sha:str}", show),
+        *(Route(path, act, methods=["POST"]) for path in ("/review", "/restore", "/undo", "/line", "/forget")),
+        Route("/pulse", beat),
+        Mount("/static", StaticFiles(directory=HERE / "static")),
+    ]
+    return Guarded(Starlette(routes=routes), gate)
+
+
+def _answered(site: Site, deed: Callable[[], Response]) -> Response:
+    try:
+        return deed()
+    except DreamError as error:
+        return site.failed(error)
+
+
+# The process.
+
+
+def bound(host: str, port: int, *, otherwise: bool) -> socket.socket:
+    """Listen on `host` and `port`; where that is taken and `otherwise`, on a port that is free. Raises DreamError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for number in (port, 0) if otherwise else (port,):
+        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((host, number))
+        except OSError as fault:
+            listening.close()
+            reason = fault.strerror or str(fault)
+        else:
+            return listening
+    raise DreamError(f"{host}:{port} cannot be listened on ({reason}); give another with --port or --host.")
+
+
+def serve(root: Path, gate: Gate, listening: socket.socket) -> None:
+    """Serve until SIGINT or SIGTERM; an act that is under way comes to its end."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)  # uvicorn raises again, behind itself, what it has ended for
+    config = uvicorn.Config(
+        application(root, gate),
+        log_level="warning",
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=CLOSING,
+    )
+    uvicorn.Server(config).run(sockets=[listening])

@@ -1,0 +1,374 @@
+"""What each page shows, as values: read from the workspace, and never written to it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+
+import orjson
+
+from dream.actions import review
+from dream.actions.status import Health
+from dream.actions.why import Evidence, evidence
+from dream.dreaming.draft import lines
+from dream.errors import UsageError
+from dream.language.words import coverage, without_said_on
+from dream.models import MEMORY_FILES, MemoryFile, Proposal, Usage
+from dream.recall.search import Hit
+from dream.versions import tracked
+from dream.versions.log import Change
+from dream.web import diffs
+from dream.web.diffs import DiffRow, FileDiff
+from dream.web.known import Past
+from dream.workspace import runs
+from dream.workspace.runs import RunRecord
+from dream.workspace.trace import Deed, trace
+from dream.workspace.workspace import Workspace
+
+NIGHT = timedelta(hours=12)  # what ran within so long before the last run was the same night
+CHANGES = 3  # of a night, that are shown in full; the others are linked
+ROWS = 120  # of a file's diff on the first page
+LINES = 250  # of a memory file on one page
+PAGE = 40  # changes, or held findings, on one page
+ALIKE = 0.34  # of its words that a standing line shares with a held one, to be shown beside it
+RESTS = 4  # entries shown of what a held finding rests on
+HANDS = {"hand": "written by hand", "init": "stood there when dream began", "restore": "brought back by a restore"}
+
+# Why a guard held an edit, in plain words; the reason itself stands beside it.
+GUARDS: Mapping[str, str] = {
+    "review": 'You asked to see every edit first (review = "hold").',
+    "person-line": "It would change a line that you wrote.",
+    "person-edit": "You saved the file while the dream was at work.",
+    "loss": "It would take out too much of the file at once.",
+    "rule-source": "It is a rule for the agent, and no message of yours vouches for it.",
+    "instruction": "It reads like an instruction that somebody else slipped in.",
+    "third-party": "Somebody else said it, not you.",
+    "unfounded": "What was said does not bear it out.",
+    "older": "It is older than what stands there.",
+    "entry": "An entry of history could not be dreamt.",
+}
+
+
+# The state that was shown, by which an act knows whether it still holds.
+
+
+def state(workspace: Workspace) -> str:
+    """Return HEAD and a digest of each versioned file as it lies on disk, in one word."""
+    head = workspace.git.head() if workspace.git.exists else None
+    found = tracked.read_all(workspace.root)
+    each = (f"{path}={hashlib.blake2b(data, digest_size=8).hexdigest()}" for path, data in sorted(found.items()))
+    return ";".join([head or "", *each])
+
+
+def changed_since(workspace: Workspace, shown: str) -> list[str]:
+    """Say what is another now than in the state `shown`: commits made since, and files saved."""
+    before, now = shown.split(";"), state(workspace).split(";")
+    told = []
+    if before[0] != now[0] and workspace.git.exists:
+        after = before[0] if len(before[0]) == 40 and set(before[0]) <= set("0123456789abcdef") else None
+        known = after is not None and workspace.git.is_ancestor(after)
+        made = workspace.git.log(5, after=after) if known else workspace.git.log(1)
+        told = [f"{change.sha[:10]} was made: {change.subject}" for change in made]
+    files = {one.partition("=")[0] for one in {*before[1:]} ^ {*now[1:]}}
+    names = {"memory/.pending.jsonl": "the review queue", "memory/.rejected.jsonl": "what was taken back"}
+    names["memory/.dream_cursor"] = "how far was dreamt"
+    told += [f"{names.get(file, file)} changed" for file in sorted(files) if file]
+    return told or ["something changed and changed back"]
+
+
+# A line of memory: where it stands, and what it rests on.
+
+
+@dataclass(frozen=True, slots=True)
+class ShownLine:
+    """One line of a memory file; `change` wrote it, None where that is not known or it is not committed."""
+
+    number: int
+    text: str
+    key: str
+    is_fact: bool
+    change: Change | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LineStory:
+    """A line, all that wrote it, its earlier forms and what it rests on. `number` is 0 where it no longer stands."""
+
+    file: MemoryFile
+    text: str
+    key: str
+    number: int
+    changes: tuple[Change, ...]
+    earlier: tuple[str, ...]
+    talks: tuple[Evidence, ...]
+    complete: bool
+
+
+def memory_lines(workspace: Workspace, file: MemoryFile, known: Past, first: int = 1) -> tuple[list[ShownLine], int]:
+    """Return the lines of a memory file from `first` on, as many as one page shows, and how many there are."""
+    rows = workspace.read_file(file).splitlines()
+    wrote = _wrote(known.steps(workspace), file)
+    shown = [
+        ShownLine(number, row, diffs.key(file, row), bool(row.strip()) and not row.startswith("#"), wrote.get(row))
+        for number, row in enumerate(rows, 1)
+    ]
+    return shown[first - 1 : first - 1 + LINES], len(rows)
+
+
+def _wrote(steps: Sequence[Deed], file: MemoryFile) -> dict[str, Change]:
+    """Return by line which change wrote it last, but for what merely brought it back."""
+    found: dict[str, Change] = {}
+    for step in steps:
+        if step.change.kind != "restore":
+            for path, line in step.added:
+                if path == file:
+                    found.setdefault(line, step.change)
+    return found
+
+
+def told(workspace: Workspace, known: Past, file: str, key: str, sha: str = "") -> LineStory | None:
+    """Find a line by its key, in its file as it stands or in the change `sha`, and tell where it comes from."""
+    name = next((one for one in MEMORY_FILES if one == file), None)
+    if name is None:
+        return None
+    steps = known.steps(workspace)
+    standing = {diffs.key(name, row): (row, number) for number, row in enumerate(_rows(workspace, name), 1)}
+    text, number = standing.get(key, ("", 0))
+    since: Sequence[Deed] = steps
+    if not number:
+        place = next((place for place, step in enumerate(steps) if step.change.sha == sha), len(steps))
+        since = steps[place:]
+        added = since[0].added if since else ()
+        text = next((row for path, row in added if path == name and diffs.key(name, row) == key), "")
+        if not text:
+            return None
+    (origin,) = trace(workspace, [(name, text)], since)
+    changes = {step.change.sha: step.change for step in steps}
+    return LineStory(
+        name,
+        text,
+        key,
+        number,
+        tuple(changes[one] for one in origin.commits),
+        origin.earlier,
+        evidence(workspace, origin.entries, text),
+        known.complete or bool(origin.commits),
+    )
+
+
+def _rows(workspace: Workspace, file: MemoryFile) -> list[str]:
+    return workspace.read_file(file).splitlines()
+
+
+def opened(workspace: Workspace, cite: str, *, around: int = 0) -> list[Hit]:
+    """Open a citation; what is no longer there is an empty list."""
+    try:
+        return workspace.get(cite, around=around)
+    except UsageError:
+        return []
+
+
+# The last night.
+
+
+@dataclass(frozen=True, slots=True)
+class ShownChange:
+    """A change in full: its message and its diff."""
+
+    change: Change
+    body: str
+    files: tuple[FileDiff, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LastNight:
+    """What ran last, what it read, changed, held and cost."""
+
+    records: tuple[RunRecord, ...]
+    read: tuple[tuple[str, int], ...]
+    changes: tuple[ShownChange, ...]
+    more: tuple[Change, ...]
+    held: tuple[Proposal, ...]
+    usage: Usage
+
+
+def night(workspace: Workspace, known: Past) -> LastNight:
+    """Tell of the last night; where nothing has run, of the newest change."""
+    recent = [one for one in runs.last(workspace.private, PAGE) if one.outcome != "refused"]
+    records = [one for one in recent if one.ended >= recent[0].ended - NIGHT]
+    steps = known.steps(workspace)
+    shas = {sha for record in records for sha in record.commits}
+    changes = [step.change for step in steps if step.change.sha in shas]
+    changes = changes or [step.change for step in steps[:1]]
+    since = min((record.started for record in records), default=None)
+    usage = sum((record.usage for record in records), Usage())
+    return LastNight(
+        tuple(records),
+        _read(workspace, known, [one for one in records if one.command == "consolidate"]),
+        tuple(change(workspace, one.sha) for one in changes[:CHANGES]),
+        tuple(changes[CHANGES:]),
+        tuple(one for one in workspace.pending() if since is not None and one.at >= since),
+        usage,
+    )
+
+
+def _read(workspace: Workspace, known: Past, records: Sequence[RunRecord]) -> tuple[tuple[str, int], ...]:
+    """Count the entries that were appended, by session."""
+    counts: dict[str, int] = {}
+    for record in records:
+        first, last = record.entries or (1, 0)
+        for cursor in range(first, min(last, first + 5 * PAGE) + 1):
+            session = known.session(workspace, cursor) or "notes"
+            counts[session] = counts.get(session, 0) + 1
+    return tuple(counts.items())
+
+
+def change(workspace: Workspace, sha: str) -> ShownChange:
+    """Read one change with its diff; raises GitError."""
+    shown = workspace.git.show(sha)
+    return ShownChange(shown.change, shown.body, tuple(diffs.read(shown.diff)))
+
+
+# The review queue, one finding at a time.
+
+
+@dataclass(frozen=True, slots=True)
+class HeldFinding:
+    """A finding that is held: `number` as `dream review` names it, `key` its exact edit.
+
+    `word` is why in plain words, `reason` the guard's own.
+    """
+
+    number: str
+    key: str
+    proposal: Proposal
+    old: str
+    new: str
+    word: str
+    source: str
+
+    @property
+    def name(self) -> str:
+        """Number and key in one word, as a form sends them."""
+        return f"{self.number}:{self.key}"
+
+    @property
+    def place(self) -> review.Number:
+        """Return what `review` calls it."""
+        whole, _, part = self.number.partition(".")
+        return (int(whole), int(part)) if part else int(whole)
+
+    def rows(self) -> tuple[DiffRow, ...]:
+        """Return its diff, with the changed words marked."""
+        before, after = diffs.words(self.old, self.new)
+        return (*([DiffRow("-", before)] if self.old else []), *([DiffRow("+", after)] if self.new else []))
+
+
+def items(workspace: Workspace, known: Past) -> list[HeldFinding]:
+    """Return every finding that is held, in the order of the queue."""
+    return [item for proposal in workspace.pending() for item in _items(workspace, known, proposal)]
+
+
+def _items(workspace: Workspace, known: Past, one: Proposal) -> Iterator[HeldFinding]:
+    exact = hashlib.blake2b(orjson.dumps(asdict(one)), digest_size=8).hexdigest()
+    word = GUARDS.get(one.guard, f"The guard “{one.guard}” stopped it.")
+    source = known.session(workspace, one.entries[0]).partition(":")[0] if one.entries else ""
+    parts = review.findings_of(one)
+    if len(parts) < 2:
+        old, new = parts[0] if parts else (one.old_text.strip("\n"), one.new_text.strip("\n"))
+        yield HeldFinding(str(one.id), exact, one, old, new, word, source)
+        return
+    for number, (old, new) in enumerate(parts, 1):
+        yield HeldFinding(f"{one.id}.{number}", exact, one, old, new, word, source)
+
+
+def matching(found: Sequence[HeldFinding], query: Mapping[str, str]) -> list[HeldFinding]:
+    """Return the items that a filter leaves: by file, guard, source, and text."""
+    file, guard, source = query.get("file", ""), query.get("guard", ""), query.get("source", "")
+    text = query.get("q", "").casefold()
+    return [
+        one
+        for one in found
+        if (not file or one.proposal.file == file)
+        and (not guard or one.proposal.guard == guard)
+        and (not source or one.source == source)
+        and text in f"{one.old}\n{one.new}\n{one.proposal.reason}".casefold()
+    ]
+
+
+def digest(found: Sequence[HeldFinding]) -> str:
+    """Return what stands for exactly these items."""
+    return hashlib.blake2b(" ".join(one.name for one in found).encode(), digest_size=8).hexdigest()
+
+
+def alike(workspace: Workspace, item: HeldFinding) -> list[str]:
+    """Return the lines that stand in the file already and say something like what is held, the nearest first."""
+    if item.proposal.file is None:
+        return []
+    wanted = without_said_on(item.new or item.old)
+    rows = [row for row in _rows(workspace, item.proposal.file) if lines(row) and not row.startswith("#")]
+    scored = [(coverage(wanted, row), row) for row in rows if row not in (item.old, item.new)]
+    return [row for score, row in sorted(scored, key=lambda one: -one[0]) if score >= ALIKE][:3]
+
+
+def source_of(workspace: Workspace, item: HeldFinding) -> tuple[Evidence, ...]:
+    """Return what was said that a held finding rests on."""
+    return evidence(workspace, item.proposal.entries[:RESTS], item.new or item.old)
+
+
+# The timeline.
+
+
+def timeline(known: Past, steps: Sequence[Deed], workspace: Workspace, query: Mapping[str, str]) -> list[Change]:
+    """Return the changes that a filter leaves, newest first: by file, by who made it, by source, and text."""
+    file, kind, source = query.get("file", ""), query.get("kind", ""), query.get("source", "")
+    text = query.get("q", "").casefold()
+    return [
+        step.change
+        for step in steps
+        if (not file or file in step.change.files)
+        and (not kind or step.change.kind == kind)
+        and (not text or _says(step, text))
+        and (not source or source in _sources(known, workspace, step.change))
+    ]
+
+
+def _says(step: Deed, text: str) -> bool:
+    if text in step.change.sha[:12] or text in step.body.casefold():
+        return True
+    return any(text in line.casefold() for _, line in (*step.added, *step.removed))
+
+
+def _sources(known: Past, workspace: Workspace, one: Change) -> set[str]:
+    """Return the agents whose sessions a dream read, of its first entries."""
+    first, last = one.entries or (1, 0)
+    return {known.session(workspace, n).partition(":")[0] for n in range(first, min(last, first + 9) + 1)}
+
+
+def sides(workspace: Workspace, left: str, right: str) -> list[tuple[str, tuple[DiffRow, ...]]]:
+    """Compare two states of memory file by file; "" stands for what lies on disk now. Raises UnknownRevision."""
+    now = tracked.read_memory(workspace.root)
+    shas = [workspace.git.resolve(one) if one else "" for one in (left, right)]
+    before, after = (workspace.git.read_all(sha) if sha else now for sha in shas)
+    paths = [
+        path for path in sorted({*before, *after}) if tracked.is_memory(path) and before.get(path) != after.get(path)
+    ]
+    texts = [(path, *(side.get(path, b"").decode("utf-8", "replace") for side in (before, after))) for path in paths]
+    return [(path, diffs.compared(path, old, new)) for path, old, new in texts]
+
+
+def well(found: Health) -> str:
+    """Say in a sentence that all works."""
+    if not found.history.last_cursor:
+        return "Ready; history is empty."
+    if found.backlog.entries:
+        waiting = "entry waits" if found.backlog.entries == 1 else "entries wait"
+        return f"Works; {found.backlog.entries:,} {waiting} to be dreamt."
+    return "Works; all of history is dreamt."
+
+
+def day(when: datetime) -> str:
+    """Write a time as the machine's zone has it; the page's script writes it as the browser's language does."""
+    return f"{when.astimezone():%Y-%m-%d %H:%M}"

@@ -1,0 +1,191 @@
+"""Each act of the page does what the command line does, on the very state that was shown, or nothing."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from dream.actions import review
+from dream.actions.restore import restore
+from dream.workspace.lock import run_lock
+from dream.workspace.workspace import Workspace
+from tests.web.conftest import HOLD, NOW, Browser, served, talk
+
+
+def user(workspace: Workspace) -> str:
+    return workspace.read_file("USER.md")
+
+
+def press(browser: Browser, act: str, path: str = "/review", **typed: str) -> str:
+    form = browser.get(path).form("/review", ("act", act))
+    return browser.send(form, **typed).text
+
+
+def test_accept_writes_exactly_this_and_leaves_the_others(browser: Browser, workspace: Workspace) -> None:
+    said = press(browser, "accept")
+    assert "1 finding accepted." in said
+    assert "- Likes green tea\n" in user(workspace)
+    assert [one.id for one in workspace.pending()] == [2, 3]
+
+
+def test_what_is_accepted_as_edited_is_the_person_s_own(browser: Browser, workspace: Workspace) -> None:
+    press(browser, "edit", text="- Likes oolong\r\n- And no coffee")
+    assert "- Likes oolong\n- And no coffee\n" in user(workspace)
+    newest = workspace.git.log(1)[0]
+    assert (newest.kind, "edited and accepted in review: 1" in newest.subject) == ("hand", True)
+
+
+@pytest.mark.parametrize(("act", "remembered"), [("reject", []), ("never", ["Likes green tea"])])
+def test_reject_puts_away_and_never_again_remembers(
+    browser: Browser, workspace: Workspace, act: str, remembered: list[str]
+) -> None:
+    press(browser, act)
+    assert "green tea" not in user(workspace)
+    assert [one.id for one in workspace.pending()] == [2, 3]
+    assert [one.text for one in workspace.rejected()] == remembered
+
+
+def test_many_are_decided_by_a_filter_in_one_commit_and_undone_at_once(browser: Browser, workspace: Workspace) -> None:
+    before = user(workspace)
+    commits = len(workspace.git.log())
+    page = browser.get("/review?file=USER.md")
+    assert "2 of 3 findings" in page.text
+    many = next(form for form in page.forms if "shown" in form.values)
+    done = browser.send(many, act="accept", all="1")
+    assert "2 findings accepted." in done.text
+    assert (len(workspace.git.log()), [one.id for one in workspace.pending()]) == (commits + 1, [3])
+    assert "Undone" in browser.send(done.form("/undo")).text
+    assert (user(workspace), [one.id for one in workspace.pending()]) == (before, [1, 2, 3])
+
+
+def test_a_filter_that_leaves_something_else_meanwhile_decides_nothing(browser: Browser, workspace: Workspace) -> None:
+    page = browser.get("/review?file=USER.md")
+    many = next(form for form in page.forms if "shown" in form.values)
+    talk(workspace, "[USER] Was born in Goa", settings=HOLD)
+    assert "no longer what was shown" in browser.send(many, 409, act="never", all="1").text
+    assert (len(workspace.pending()), workspace.rejected()) == (4, [])
+
+
+def test_two_tabs_decide_once(browser: Browser, workspace: Workspace) -> None:
+    form = browser.get("/review").form("/review", ("act", "accept"))
+    browser.send(form)
+    assert "1 is no longer held" in browser.send(form, 409).text
+    assert user(workspace).count("green tea") == 1
+
+
+def test_an_edit_that_is_another_meanwhile_is_not_accepted(browser: Browser, workspace: Workspace) -> None:
+    form = browser.get("/review").form("/review", ("act", "accept"))
+    path = workspace.memory / ".pending.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"green tea", b"black tea"))
+    assert "1 is another edit now" in browser.send(form, 409).text
+    assert "tea" not in user(workspace)
+
+
+@pytest.mark.parametrize("mode", ["before", "at", "only"])
+def test_a_restore_is_previewed_then_done_as_the_command_does_it(
+    browser: Browser, workspace: Workspace, mode: str
+) -> None:
+    sha = next(one.sha for one in workspace.git.log() if "USER.md" in one.files)
+    preview = browser.get(f"/restore?sha={sha}&mode={mode}&forget=1")
+    plan = restore(workspace, sha, mode=mode, forget=True, dry_run=True, now=NOW)  # type: ignore[arg-type]
+    before = user(workspace)
+    if mode == "at":
+        assert plan.reason or not plan.diff.text or preview.forms
+    else:
+        assert "Has a dog called Rex" in preview.text
+        done = browser.send(preview.form("/restore"))
+        assert user(workspace) != before
+        assert "Rex" not in user(workspace)
+        assert {one.text for one in workspace.rejected()} == {one.text for one in plan.forgotten}
+        browser.send(done.form("/undo"))
+        assert user(workspace) == before
+
+
+def test_a_restore_of_what_changed_meanwhile_does_nothing_and_says_what_changed(
+    browser: Browser, workspace: Workspace
+) -> None:
+    sha = next(one.sha for one in workspace.git.log() if "USER.md" in one.files)
+    form = browser.get(f"/restore?sha={sha}&mode=before").form("/restore")
+    review.accept(workspace, [2], now=NOW)
+    saved = workspace.read_file("SOUL.md") + "- Be brief\n"
+    (workspace.root / "SOUL.md").write_text(saved, encoding="utf-8")
+    said = browser.send(form, 409).text
+    assert "accepted in review: 2" in said
+    assert "SOUL.md changed" in said
+    assert "Rex" in user(workspace)
+    assert workspace.read_file("SOUL.md") == saved
+
+
+def line(browser: Browser, text: str) -> str:
+    return browser.get("/memory?file=USER.md").links(text)[0]
+
+
+def test_a_line_is_edited_in_place_as_the_person_s(browser: Browser, workspace: Workspace) -> None:
+    page = browser.get(line(browser, "dog called Rex"))
+    browser.send(page.form("/line", ("act", "edit")), text="- Has two dogs")
+    assert "- Has two dogs\n" in user(workspace)
+    assert "Rex" not in user(workspace)
+    assert workspace.git.log(1)[0].kind == "hand"
+
+
+def test_a_line_that_somebody_saved_meanwhile_is_not_written_over(browser: Browser, workspace: Workspace) -> None:
+    page = browser.get(line(browser, "dog called Rex"))
+    (workspace.root / "USER.md").write_text(user(workspace) + "- Typed just now\n", encoding="utf-8")
+    refused = browser.send(page.form("/line", ("act", "edit")), 409, text="- My long sentence")
+    assert "USER.md changed" in refused.text
+    assert "- My long sentence" in refused.text
+    assert "Typed just now" in user(workspace)
+    assert "Rex" in user(workspace)
+
+
+def test_never_again_takes_a_line_out_and_remembers_it(browser: Browser, workspace: Workspace) -> None:
+    page = browser.get(line(browser, "dog called Rex"))
+    done = browser.send(page.form("/line", ("act", "never")))
+    assert "no later dream writes it again" in done.text
+    assert "Rex" not in user(workspace)
+    assert [one.text for one in workspace.rejected()] == ["Has a dog called Rex"]
+
+
+def test_forget_shows_first_where_it_stands(browser: Browser, workspace: Workspace) -> None:
+    page = browser.get(line(browser, "dog called Rex"))
+    preview = browser.send(page.form("/forget"))
+    assert "memory/history.jsonl" in preview.text
+    assert "Rex" in user(workspace)
+    done = browser.send(preview.form("/forget", ("act", "forget")))
+    assert "Forgotten." in done.text
+    assert "Rex" not in user(workspace) + (workspace.memory / "history.jsonl").read_text(encoding="utf-8")
+
+
+def test_while_a_run_is_under_way_nothing_is_done(browser: Browser, workspace: Workspace) -> None:
+    form = browser.get("/review").form("/review", ("act", "accept"))
+    with run_lock(workspace.private, "dream run"):
+        assert "A run is under way" in browser.get("/").text
+        assert "`dream run`" in browser.send(form, 409).text
+    assert "1 finding accepted." in browser.send(form).text
+
+
+def test_a_repository_that_is_gone_shows_what_there_is(browser: Browser, workspace: Workspace) -> None:
+    form = browser.get("/review").form("/review", ("act", "accept"))
+    shutil.rmtree(workspace.root / ".git")
+    for path in ("/", "/memory", "/review", "/timeline", "/nights", "/search?q=Rex"):
+        page = browser.get(path)
+        assert "Its versions are gone" in page.text
+        assert [one.action for one in page.forms if one.method == "post"] in ([], ["/review"])
+    assert "Has a dog called Rex" in browser.get("/memory").text
+    assert "no versions yet" in browser.send(form, 503).text
+
+
+def test_a_workspace_that_is_gone_says_so(browser: Browser, workspace: Workspace) -> None:
+    workspace.history.close()
+    shutil.rmtree(workspace.root)
+    assert "is no workspace" in browser.get("/memory", 503).text
+
+
+def test_an_untrusted_workspace_shows_what_there_is_and_says_so(workspace: Workspace) -> None:
+    (workspace.private / "trust").unlink()
+    (workspace.root / "dream.toml").write_text('on_change = "echo"\n', encoding="utf-8")
+    with served(workspace.root) as browser:
+        page = browser.get("/memory")
+    assert "not trusted on this machine: its own on_change" in page.text
+    assert "Has a dog called Rex" in page.text

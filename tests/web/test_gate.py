@@ -1,0 +1,74 @@
+"""Who gets in: with the printed address, on this machine, and from no other page."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+from starlette.datastructures import Headers
+
+from dream.web.server import Gate, is_loopback
+from tests.web.conftest import Browser
+
+
+def test_without_the_token_nothing_is_shown(browser: Browser) -> None:
+    for path in ("/", "/memory", "/pulse", "/nowhere", "/?token=wrong", "/memory?token=" + browser.gate.token):
+        answer = httpx.get(f"http://127.0.0.1:{browser.gate.port}{path}", trust_env=False)
+        assert (answer.status_code, "Rex" in answer.text) == (403, False), path
+
+
+def test_the_first_visit_leaves_a_strict_cookie_and_takes_the_token_out_of_the_address(browser: Browser) -> None:
+    answer = httpx.get(browser.gate.address, trust_env=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    cookie = answer.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    assert browser.gate.token.lower() not in cookie
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1.evil.example:{port}"])
+def test_another_host_is_refused(browser: Browser, host: str) -> None:
+    answer = browser.client.get("/", headers={"host": host.format(port=browser.gate.port)})
+    assert answer.status_code == 403
+
+
+@pytest.mark.parametrize("origin", ["null", "http://evil.example", "https://127.0.0.1:{port}", "http://127.0.0.1:1"])
+def test_another_origin_is_refused(browser: Browser, origin: str) -> None:
+    form = browser.get("/review").form("/review", ("act", "accept"))
+    headers = {"origin": origin.format(port=browser.gate.port)}
+    assert browser.client.post("/review", data=form.values, headers=headers).status_code == 403
+    assert browser.client.get("/", headers=headers).status_code == 403
+
+
+def test_what_another_page_loads_is_refused(browser: Browser) -> None:
+    headers = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors"}
+    assert browser.client.get("/memory", headers=headers).status_code == 403
+
+
+def test_a_form_without_its_token_does_nothing(browser: Browser) -> None:
+    form = browser.get("/review").form("/review", ("act", "accept"))
+    for values in ({**form.values, "form": "x"}, {k: v for k, v in form.values.items() if k != "form"}):
+        assert browser.client.post("/review", data=values).status_code == 403
+    assert "3 of 3 findings" in browser.get("/review").text
+
+
+def test_a_form_is_no_json_and_not_too_large(browser: Browser) -> None:
+    assert browser.client.post("/review", json={"form": browser.gate.form}).status_code == 415
+    assert browser.client.post("/review", data={"text": "x" * 3_000_000}).status_code == 413
+    assert browser.client.get("/undo").status_code == 405
+
+
+def test_every_answer_bids_the_browser_to_run_nothing_but_ours(browser: Browser) -> None:
+    for path in ("/", "/static/page.js", "/nowhere", "/pulse"):
+        headers = browser.client.get(path).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert "access-control-allow-origin" not in headers
+        assert (headers["x-content-type-options"], headers["referrer-policy"]) == ("nosniff", "same-origin")
+
+
+def test_on_another_address_a_name_of_somebody_else_is_refused() -> None:
+    gate = Gate.new("0.0.0.0", 4747)
+    hosts = ("192.168.1.5:4747", "evil.example:4747")
+    assert [bool(gate.refuses(Headers({"host": host}))) for host in hosts] == [False, True]
+    assert [is_loopback(one) for one in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "box")] == [True] * 3 + [False] * 2

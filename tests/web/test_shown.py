@@ -1,0 +1,221 @@
+"""What the pages show: where each line comes from, and nothing of memory as markup, whatever strangers wrote."""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from urllib.parse import quote
+
+import httpx
+import pytest
+
+from dream.workspace.workspace import Workspace
+from tests.attacks.cases import CASES
+from tests.cli.commands import ROOT, dream, environment
+from tests.test_layers import call, modules_after
+from tests.web.conftest import HOLD, Browser, Page, served, talk
+
+XSS = (
+    "<script>alert(1)</script>",
+    "</textarea><script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' onmouseover='alert(1)",
+    "<svg/onload=alert(1)>",
+    "javascript:alert(1)",
+    "<a href=javascript:alert(1)>x</a>",
+    "[x](javascript:alert(1))",
+    "![x](https://evil.example/beacon.png)",
+    "<iframe srcdoc='<script>alert(1)</script>'></iframe>",
+    "</title><script>alert(1)</script>",
+    "<!--><script>alert(1)</script>-->",
+    "{{ 7 * 7 }} {% raw %} ${7*7} <%= 7 * 7 %>",
+    "<style>@import 'https://evil.example'</style>",
+    "<base href=https://evil.example/>",
+    "<form action=https://evil.example><button>x",
+    "<math><mtext><table><mglyph><style><img src=x onerror=alert(1)>",
+    "&lt;script&gt;alert(1)&lt;/script&gt; &#60;b&#62; &amp;quot;",
+    "\u2028<script>\u202ealert(1)",
+    "<input autofocus onfocus=alert(1)>\"'`",
+)
+ATTACKS = tuple(dict.fromkeys(line for case in CASES for line in case.wanted))
+OURS = {
+    *("html", "head", "meta", "title", "link", "script", "body", "a", "header", "nav", "ul", "ol", "li", "main", "p"),
+    *("span", "form", "input", "button", "label", "select", "option", "textarea", "table", "caption", "thead", "tbody"),
+    *(
+        "tr",
+        "th",
+        "td",
+        "section",
+        "article",
+        "h1",
+        "h2",
+        "h3",
+        "strong",
+        "kbd",
+        "code",
+        "pre",
+        "footer",
+        "time",
+        "data",
+    ),
+    *("mark", "blockquote", "cite", "fieldset", "legend", "div", "br", "figure", "figcaption", "details", "summary"),
+    *("svg", "line", "text", "g", "polyline", "circle", "rect"),
+}
+PAGES = ("/", "/memory?file=SOUL.md", "/memory?file=USER.md", "/memory?file=memory/MEMORY.md", "/review", "/timeline")
+PAGES += ("/search?q=alert", "/nights", "/compare?a=HEAD~2&b=", "/change/HEAD~1", "/restore?sha=HEAD~1&mode=before")
+
+
+def is_plain(page: Page) -> bool:
+    """Return whether a page holds no element, attribute or address that is not the templates' own."""
+    for tag, attributes in page.elements:
+        assert tag in OURS, (tag, attributes)
+        for name, value in attributes.items():
+            assert not name.startswith("on"), (tag, attributes)
+            assert name not in ("style", "srcdoc", "srcset", "background", "formaction"), (tag, attributes)
+            if name in ("href", "src", "action"):
+                assert re.fullmatch(r"|#main|/[^/\\].*|/", value or ""), (tag, value)
+        if tag in ("script", "link"):
+            assert (attributes.get("src") or attributes.get("href") or "").startswith("/static/")
+    scripts = [tag for tag, _ in page.elements if tag == "script"]
+    return len(scripts) == 1
+
+
+def every_page(browser: Browser) -> Iterator[Page]:
+    """Open each page, and the page of each line and change that it links to."""
+    seen = set[str]()
+    for path in PAGES:
+        page = browser.get(path)
+        yield page
+        for found in re.findall(r'href="(/(?:line|change)[^"]*)"', page.source):
+            where = html.unescape(found)
+            if where not in seen and len(seen) < 30:
+                seen.add(where)
+                yield browser.get(where)
+
+
+@pytest.mark.parametrize("texts", [XSS, ATTACKS], ids=["xss", "attacks"])
+def test_nothing_that_memory_says_is_markup(workspace: Workspace, texts: tuple[str, ...]) -> None:
+    lines = "".join(f"- {text}\n" for text in texts)
+    for name in ("SOUL.md", "USER.md", "memory/MEMORY.md"):
+        (workspace.root / name).write_text(f"# {texts[0]}\n\n## {texts[2]}\n{lines}", encoding="utf-8")
+    flat = [" ".join(text.split()) for text in texts[:8]]
+    talk(workspace, *(f"[MEMORY] {text} in writing" for text in flat))
+    talk(workspace, *(f"[USER] {text} is held" for text in flat), settings=HOLD)
+    with served(workspace.root) as browser:
+        found = list(every_page(browser))
+        assert all(is_plain(page) for page in found)
+        for text in texts[:3]:
+            assert any(text in page.text for page in found)
+            page = browser.get(f"/search?q={quote(text)}")
+            assert is_plain(page)
+            assert is_plain(browser.get(f"/timeline?q={quote(text)}&source={quote(text)}&file={quote(text)}"))
+            assert is_plain(browser.get(f"/review?q={quote(text)}&at={quote(text)}&guard={quote(text)}"))
+            assert is_plain(browser.get(f"/restore?sha={quote(text)}", 404))
+
+
+def test_a_line_leads_in_one_step_to_the_message_it_rests_on(browser: Browser) -> None:
+    page = browser.get(browser.get("/memory").links("dog called Rex")[0])
+    assert "Has a dog called Rex." in page.text
+    assert "claude-code:s1#1" in page.text
+    assert "Is there more?" in page.text
+    assert "dream: has a dog called Rex" in page.text.replace("Has", "has")
+
+
+def test_a_line_knows_its_earlier_forms(browser: Browser) -> None:
+    page = browser.get(browser.get("/memory").links("dog called Rex")[0])
+    browser.send(page.form("/line", ("act", "edit")), text="- Has a dog called Rex and a cat")
+    page = browser.get(browser.get("/memory").links("and a cat")[0])
+    assert "Its earlier forms" in page.text
+    assert "- Has a dog called Rex\n" in page.text.replace("Rex", "Rex\n")
+    assert "claude-code:s1#1" in page.text
+
+
+def test_last_night_tells_what_ran_changed_and_was_held(browser: Browser) -> None:
+    page = browser.get("/")
+    for said in ("Works; all of history is dreamt.", "committed", "Has a dog called Rex", "every edit waits"):
+        assert said in page.text
+    assert "dog called Rex" in browser.get(page.links("Has a dog called Rex")[0]).text
+
+
+def test_the_timeline_is_filtered_by_text_file_and_hand(browser: Browser, workspace: Workspace) -> None:
+    (workspace.root / "SOUL.md").write_text("# Soul\n\n- Be brief\n", encoding="utf-8")
+    talk(workspace, "[MEMORY] The ferry is blue")
+    for query, count in QUERIES.items():
+        found = re.search(r"(\d+) changes?[.,]", browser.get(f"/timeline?{query}").text)
+        assert found is not None
+        assert (query, found[1]) == (query, count)
+
+
+QUERIES = {
+    "": "5",
+    "q=ferry": "1",
+    "q=brief": "1",
+    "q=REX": "1",
+    "kind=hand": "1",
+    "file=SOUL.md": "2",
+    "source=claude-code": "3",
+    "source=codex": "0",
+}
+
+
+def test_two_states_stand_side_by_side(browser: Browser, workspace: Workspace) -> None:
+    first = workspace.git.log()[-1].sha
+    page = browser.get(f"/compare?a={first}&b=")
+    assert "The harbour opens at nine" in page.text
+    assert "Has a dog called Rex" in page.text
+
+
+def test_search_opens_what_it_finds(browser: Browser) -> None:
+    page = browser.get("/search?q=harbour")
+    assert "The harbour opens at nine" in page.text
+    assert "claude-code:s1#" in page.text
+
+
+def test_the_nights_have_a_table_behind_each_picture(browser: Browser) -> None:
+    page = browser.get("/nights")
+    tags = [tag for tag, _ in page.elements]
+    assert tags.count("svg") == tags.count("details") == tags.count("table") >= 4
+
+
+def test_every_page_has_landmarks_one_heading_and_a_name_for_each_field(browser: Browser) -> None:
+    for page in every_page(browser):
+        tags = [tag for tag, _ in page.elements]
+        assert [tags.count(one) for one in ("header", "main", "footer", "h1")] == [1, 1, 1, 1]
+        named = re.sub(r"<label>.*?</label>", "", page.source, flags=re.DOTALL)
+        for field in re.findall(r"<(?:input|select|textarea)[^>]*>", named):
+            assert 'type="hidden"' in field or "aria-label" in field, field
+
+
+def test_the_command_prints_the_address_and_ends_cleanly(workspace: Workspace) -> None:
+    line = [sys.executable, "-m", "dream", "web", "--port", "0", "--no-open", "-w", str(workspace.root)]
+    with subprocess.Popen(
+        line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=environment()
+    ) as it:
+        assert it.stdout is not None
+        address = it.stdout.readline().strip()
+        with httpx.Client(trust_env=False) as client:
+            assert "Last night" in client.get(address, follow_redirects=True).text
+        os.kill(it.pid, signal.SIGINT)
+        out, err = it.communicate(timeout=30)
+        assert (it.returncode, err) == (0, ""), out
+
+
+def test_a_port_that_is_taken_is_said_in_a_sentence(workspace: Workspace, browser: Browser) -> None:
+    done = dream("web", "--port", browser.gate.port, "--no-open", "-w", workspace.root)
+    assert done.status == 1
+    assert "give another with --port" in done.err
+
+
+def test_beyond_loopback_there_is_a_warning(workspace: Workspace, browser: Browser) -> None:
+    done = dream("web", "--host", "0.0.0.0", "--port", browser.gate.port, "--no-open", "-w", workspace.root)
+    assert done.status == 1 or "unencrypted" in done.err
+
+
+def test_the_help_and_the_command_line_load_nothing_of_the_server() -> None:
+    loaded = modules_after(call("web", "--help"), whole=True)
+    assert loaded.isdisjoint({"uvicorn", "starlette", "jinja2", "dream.web"})
