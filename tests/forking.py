@@ -29,7 +29,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import ClassVar
 
-HEAVY = ("dream.llm.gateway", "dream.__main__")  # LiteLLM takes seconds, and hardly any of them calls it
+# LiteLLM and the MCP SDK take seconds, and hardly any of them needs one.
+HEAVY = ("dream.llm.gateway", "dream.mcp", "dream.__main__")
 LIBRARIES = ("git", "tomlkit", "rich.console", "rich.table")  # which `dream` itself loads where it needs them
 MODEL = "with LiteLLM"
 

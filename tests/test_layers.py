@@ -13,7 +13,7 @@ from dream.workspace.workspace import Workspace
 from tests.sources.test_incremental import write
 
 ROOT = Path(__file__).parent.parent
-HEAVY = {"litellm", "openai", "git", "apscheduler", "rich", "tiktoken"}
+HEAVY = {"litellm", "openai", "git", "apscheduler", "rich", "tiktoken", "mcp"}
 
 
 def modules_after(statement: str, *, whole: bool = False) -> set[str]:
@@ -47,7 +47,9 @@ def test_help_loads_no_command_and_nothing_heavy() -> None:
     assert modules_after(call("--help")).isdisjoint(HEAVY | {"orjson"})
 
 
-@pytest.mark.parametrize("command", ["run", "consolidate", "nightly", "status", "log", "restore", "note", "demo"])
+@pytest.mark.parametrize(
+    "command", ["run", "consolidate", "nightly", "status", "log", "restore", "note", "demo", "mcp"]
+)
 def test_the_help_of_a_command_loads_nothing_heavy(command: str) -> None:
     assert modules_after(call(command, "--help")).isdisjoint(HEAVY)
 

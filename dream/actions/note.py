@@ -7,6 +7,7 @@ from datetime import datetime
 
 from dream.errors import UsageError
 from dream.language.text import clean
+from dream.language.words import content_words
 from dream.llm import tokens
 from dream.models import Entry, NewEntry
 from dream.redact import redact
@@ -14,7 +15,7 @@ from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 
 LONGEST = 2_000  # characters of an agent's note: a fact, and no document
-_USERS_WORDS = re.compile(r"^[ \t]*>[ \t>]*", re.MULTILINE)  # what only code may write before a line of an entry
+_USERS_WORDS = re.compile(r"^\s*>[\s>]*")  # what only code may write before a line of an entry
 
 
 def note(workspace: Workspace, text: str, *, settings: Settings, now: datetime, by_agent: bool = False) -> Entry:
@@ -26,9 +27,15 @@ def note(workspace: Workspace, text: str, *, settings: Settings, now: datetime, 
     text = clean(text).strip()
     if by_agent and len(text) > LONGEST:
         raise UsageError(f"An agent's note is one fact, of at most {LONGEST:,} characters; this has {len(text):,}.")
-    safe, _ = redact(_USERS_WORDS.sub("- ", text) if by_agent else text, settings.redact_patterns)
+    safe, _ = redact(_stated(text) if by_agent else text, settings.redact_patterns)
     if not safe:
         raise UsageError('There is nothing to note: dream note "I am allergic to peanuts".')
     voices = ("a",) * (safe.count("\n") + 1) if by_agent else ()
     new = NewEntry("note", safe, tokens=tokens.estimate(safe), voices=voices)
     return workspace.history.append([new], now=now)[0]
+
+
+def _stated(text: str) -> str:
+    """Return the lines of an agent's note that say something, none of them in the form of the user's own words."""
+    lines = (_USERS_WORDS.sub("- ", line) for line in text.split("\n"))
+    return "\n".join(line for line in lines if content_words(line))

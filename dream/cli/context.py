@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from dream.cli import group, output
 from dream.cli.group import DreamCommand
+
+if TYPE_CHECKING:
+    from dream.workspace.workspace import Workspace
 
 TOKENS = 4_000  # a twentieth of a small window of today, and all of the three files for most people
 
@@ -15,9 +20,12 @@ TOKENS = 4_000  # a twentieth of a small window of today, and all of the three f
 @click.command("context", cls=DreamCommand)
 @click.option("--tokens", type=click.IntRange(min=1), default=TOKENS, show_default=True, metavar="N", help="At most.")
 @click.option("--session", metavar="KEY", help="Of what was not dreamt yet, only this session's.")
+@click.option(
+    "--guide", is_flag=True, help="Print instead what to tell an agent of its memory: when to search and note."
+)
 @group.workspace
 @group.as_json
-def command(tokens: int, session: str | None, directory: Path | None, as_json: bool) -> None:
+def command(tokens: int, session: str | None, guide: bool, directory: Path | None, as_json: bool) -> None:
     """Print memory for an agent's prompt: the three files, then what was not dreamt yet.
 
     The block is marked, so that it is never learnt again from a transcript that contains it. Prints nothing when memory
@@ -28,9 +36,27 @@ def command(tokens: int, session: str | None, directory: Path | None, as_json: b
       dream context
       dream context --tokens 2000
       dream context --session nanobot:telegram:42 --json
+      dream context --guide >> AGENTS.md
     """
-    block = group.open_workspace(directory).context(tokens, session=session)
+    workspace = group.open_workspace(directory)
+    if guide:
+        _guide(workspace, named=directory is not None, as_json=as_json)
+        return
+    block = workspace.context(tokens, session=session)
     if as_json:
         output.emit({"context": block})
     elif block:
         output.say(block.rstrip("\n"))
+
+
+def _guide(workspace: Workspace, *, named: bool, as_json: bool) -> None:
+    """Print the text for an agent; where the workspace was named, it has to name it too."""
+    from dream import prompts
+
+    text = prompts.load("guide", workspace.prompts).rstrip()
+    if named:
+        text += f"\n- Add `-w {shlex.quote(str(workspace.root))}` to each command."
+    if as_json:
+        output.emit({"guide": text + "\n"})
+    else:
+        output.say(text)

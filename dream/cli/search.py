@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +15,6 @@ from dream.errors import UsageError
 if TYPE_CHECKING:
     from dream.recall.search import Hit
 
-LONGEST = 300  # characters of a hit's text on a terminal
 DAY = click.DateTime(formats=["%Y-%m-%d"])
 
 
@@ -77,25 +75,13 @@ def command(
 
 def show(hit: Hit, query: str = "") -> None:
     """Print a hit: its citation, when and by whom it was said, and its text with the words of the query marked."""
+    from dream.recall.search import excerpt, words_of
+
     facts = [hit.cite, f"{hit.when:%Y-%m-%d}" if hit.when else "", hit.speaker or ""]
     output.say("  ".join(fact for fact in facts if fact), dim=True)
     text = hit.text.strip()
-    if query and len(text) > LONGEST:
-        text = _around(text, query)
-    output.say("  " + text.replace("\n", "\n  "), fold=True, mark=_pattern(query) if query else None)
-
-
-def _around(text: str, query: str) -> str:
-    """Return as much of a long text as is shown, from just before the first word of the query that stands in it."""
-    found = _pattern(query).search(text)
-    start = max(0, found.start() - LONGEST // 3) if found else 0
-    end = start + LONGEST
-    return ("…" if start else "") + text[start:end].strip() + ("…" if end < len(text) else "")
-
-
-def _pattern(query: str) -> re.Pattern[str]:
-    words = [re.escape(word) for word in re.findall(r"[^\W_]{3,}", query)]
-    return re.compile(rf"\b(?:{'|'.join(words)})" if words else r"(?!)", re.IGNORECASE)
+    text = excerpt(text, query) if query else text
+    output.say("  " + text.replace("\n", "\n  "), fold=True, mark=words_of(query) if query else None)
 
 
 def _day(given: datetime | None) -> date | None:

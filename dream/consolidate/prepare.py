@@ -15,7 +15,7 @@ from dream.language.text import clean
 from dream.models import MEMORY_FILES, Message, Role
 from dream.redact import redact
 from dream.settings import SHIPPED_PROMPTS
-from dream.transcripts.clean import said
+from dream.transcripts.clean import asks_memory, said
 from dream.transcripts.turns import role
 from dream.workspace import files
 
@@ -92,15 +92,18 @@ def _is_fact(line: str) -> bool:
 def prepare(message: Message, patterns: Sequence[str], known: frozenset[str] = frozenset()) -> Message:
     """Return `message` as it may be summarised; its content is empty where nobody has to read it.
 
-    System messages, recalled memory (`<dream-memory>` and the like, and passages of the lines that are `known` to
-    be memory's), inline images and control characters go; secrets are replaced by their mark. A role that is none
-    of ours becomes the nearest. What it says in full, where `content` is shorter, is left as it is for `whole`.
+    System messages, recalled memory (`<dream-memory>` and the like, what a tool that asks memory answers, and passages
+    of the lines that are `known` to be memory's), inline images and control characters go; secrets are replaced by
+    their mark. A role that is none of ours becomes the nearest. What it says in full, where `content` is shorter, is
+    left as it is for `whole`.
     """
     if message.role not in _SPEAKERS:
         nearest, name = role(message.role)
         if nearest is None:
             return replace(message, content="", whole="")
         message = replace(message, role=nearest, name=message.name or name)
+    if message.role == "tool" and asks_memory(message.name or ""):
+        return replace(message, content="", whole="")
     content = safe(without_remembered(said(message.content), known), patterns)
     return replace(message, content=content, whole=message.whole if content else "", name=_name(message.name))
 

@@ -239,7 +239,7 @@ def markup_flaw(case: Case, protected: Protected, settings: Settings) -> Verdict
     )
     fences = 0
     for line in case.added:
-        if flaw := markup.flaw(line, urls):
+        if flaw := markup.flaw(line, urls) or markup.flaw(_fact(line), urls):
             return Verdict("held", flaw.guard, flaw.reason)
         fences += line.lstrip().startswith(("```", "~~~"))
     if fences % 2:
@@ -313,9 +313,10 @@ def third_party(case: Case, protected: Protected, settings: Settings) -> Verdict
         ]
         theirs += [line for cursor in cursors for line in protected.unvouched.get(cursor, ())]
     for line in case.added if theirs else ():
-        if not (case.edit.file == "USER.md" or normative(without_mark(line))) or markup.heading(line) is not None:
+        fact = _fact(line)
+        if not (case.edit.file == "USER.md" or normative(fact)) or markup.heading(line) is not None:
             continue
-        if any(coverage(line, other) >= THEIRS for other in theirs) and not _by_user(line, case, protected):
+        if any(coverage(fact, other) >= THEIRS for other in theirs) and not _by_user(line, case, protected):
             return Verdict("held", "third-party", f"not the user but a tool, a text or the agent says {shown(line)}")
     return None
 
@@ -414,6 +415,11 @@ def review(case: Case, protected: Protected, settings: Settings) -> Verdict | No
 def said_for(case: Case, protected: Protected) -> list[str]:
     """Return the user's own lines among the entries that an edit rests on."""
     return [line for cursor in sorted(case.cursors) for line in protected.said.get(cursor, ())]
+
+
+def _fact(line: str) -> str:
+    """Return a line without what was put behind it: its source and its day."""
+    return without_mark(without_said_on(line)).rstrip()
 
 
 def shown(line: str) -> str:

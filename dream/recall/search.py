@@ -40,6 +40,7 @@ BESIDE = 0.4  # of the best score, that a message needs which holds none of the 
 MEMORY = 2.0  # what a line of memory counts beside a message: somebody thought it worth keeping
 RARE = 5  # documents in which an exact word stands that must be among the first FIRST hits
 FIRST = 5
+LISTED = 300  # characters of a hit's text in a list
 RECALLED = 30  # hits that are looked at for a context
 HEADING = 16  # tokens above them
 TWICE = 0.8  # of a hit's words that stand in one before it: then it is told already
@@ -278,17 +279,38 @@ def get(workspace: Workspace, citation: str, *, around: int = 0) -> list[Hit]:
 def recalled(workspace: Workspace, query: str, known: str, room: int, count: Callable[[str], int]) -> list[str]:
     """Return what earlier conversations say of `query` and `known` doesn't, a cited line each, within `room` tokens."""
     shown: list[str] = []
-    told = content_words(known)
+    held = content_words(known)
     for hit in search(workspace, Wanted(query, ("history", "message")), RECALLED):
         text = " ".join(hit.text.split())
         words = content_words(text)
-        if not words or len(words & told) >= TWICE * len(words):
+        if not words or len(words & held) >= TWICE * len(words):
             continue
-        when = f" ({hit.when:%-d %B %Y})" if hit.when else ""
-        line = f"- {hit.speaker + ': ' if hit.speaker else ''}{text}{when} [{hit.cite}]"
+        line = told(hit, text)
         if sum(count(f"{one}\n") for one in (*shown, line)) + HEADING <= room:
             shown.append(line)
     return shown
+
+
+def told(hit: Hit, text: str) -> str:
+    """Return a hit as one line of a list: who said `text`, its own or a part of it, when, and the citation."""
+    when = f" ({hit.when:%-d %B %Y})" if hit.when and without_said_on(text) == text else ""
+    return f"- {hit.speaker + ': ' if hit.speaker else ''}{text}{when} [{hit.cite}]"
+
+
+def excerpt(text: str, query: str) -> str:
+    """Return as much of a long text as a list shows, from just before the first word of the query that is in it."""
+    if len(text) <= LISTED:
+        return text
+    found = words_of(query).search(text)
+    start = max(0, found.start() - LISTED // 3) if found else 0
+    end = start + LISTED
+    return ("…" if start else "") + text[start:end].strip() + ("…" if end < len(text) else "")
+
+
+def words_of(query: str) -> re.Pattern[str]:
+    """Return what finds the words of a query in a text, from their beginning."""
+    found = [re.escape(word) for word in re.findall(r"[^\W_]{3,}", query)[:QUERY]]
+    return re.compile(rf"\b(?:{'|'.join(found)})" if found else r"(?!)", re.IGNORECASE)
 
 
 def cite(said: KeptMessage) -> str:

@@ -71,6 +71,30 @@ _NOISE = (
 _METADATA = re.compile(r"^[^\n(]{1,80}\(untrusted[^)\n]{0,60}\):\n```(?:json)?\n.*?\n```\n*", re.DOTALL | re.MULTILINE)
 
 
+# The tools by which an agent asks its memory, whatever a client puts before their names: ours, and OpenClaw's.
+_ASKS_MEMORY = re.compile(r"(?:^|[^a-z])memory_(?:search|get|why|context)$", re.IGNORECASE)
+_SHELL = re.compile(r"→ [\w.-]*(?:bash|shell|exec|terminal|command|process)[\w.-]*\((.*)\)", re.IGNORECASE | re.DOTALL)
+_SHOWS_MEMORY = re.compile(
+    r"(?:\w+=\S*\s+)*(?:\S*/)?dream(?:-log|\s+(?:(?:-w|--workspace)[ =]\S+\s+)?(?:search|get|why|context|log|review))\b"
+)
+_QUOTES = re.compile(r"\"[^\"]*\"|'[^']*'")
+_STEPS = re.compile(r"&&|\|\||;|\n")
+_MOVES = re.compile(r"(?:cd|export|source|\.)\s")
+
+
+def asks_memory(tool: str) -> bool:
+    """Return whether a tool of this name answers with what memory holds, which nobody says anew."""
+    return _ASKS_MEMORY.search(tool) is not None
+
+
+def shows_memory(line: str) -> bool:
+    """Return whether the line of a tool call is a shell's command that prints what memory holds, and nothing else."""
+    found = _SHELL.match(line)
+    steps = [step.strip() for step in _STEPS.split(_QUOTES.sub("''", found[1]))] if found else []
+    steps = [step for step in steps if step and not _MOVES.match(step)]
+    return bool(steps) and all(_SHOWS_MEMORY.match(step) for step in steps)
+
+
 def said(value: str) -> str:
     """Return what was said in `value`, without injected blocks and images."""
     value = value.replace("\0", "")

@@ -80,16 +80,19 @@ class Turns:
     options: Options
     day: object = None  # the last time told, of a message or of the conversation: that of messages without one
     _waiting: dict[str, str] = field(default_factory=dict)
+    _recalling: set[str] = field(default_factory=set)  # of them, those whose answer is what memory holds
     _named: int = 0
 
     def state(self) -> Json:
         """Return what is remembered, as JSON."""
-        return {"waiting": self._waiting, "named": self._named} | ({"day": self.day} if self.day else {})
+        recalling = {"recalling": [*self._recalling]} if self._recalling else {}
+        return {"waiting": self._waiting, "named": self._named} | recalling | ({"day": self.day} if self.day else {})
 
     @classmethod
     def of_state(cls, options: Options, state: Json) -> Self:
         """Return turns that remember what `state` says."""
-        return cls(options, state.get("day"), dict(state["waiting"]), int(state["named"]))
+        recalling = set(state.get("recalling", ()))
+        return cls(options, state.get("day"), dict(state["waiting"]), recalling, int(state["named"]))
 
     def instructed(self, prompt: object) -> None:
         """Read a system prompt, of which nothing is kept, for the day that it says it is."""
@@ -137,7 +140,8 @@ class Turns:
     ) -> Iterator[Message]:
         """Yield a tool's result, cut in its middle; an empty one stays, for its call's sake.
 
-        One that answers no call, or a call that has its answer, is left out.
+        One that answers no call, or a call that has its answer, is left out. What a command printed of memory is kept
+        as an empty one too.
         """
         if answers is None:
             fitting = (key for key, tool in self._waiting.items() if name in (None, tool))
@@ -147,7 +151,8 @@ class Turns:
             return
         tool = self._waiting.pop(answers, None) if answers is not None else None
         given = parts.text(content)
-        whole = clean.said(given)
+        whole = "" if answers in self._recalling else clean.said(given)
+        self._recalling.discard(answers or "")
         told = parts.cut(whole, self.options.tool_result_chars)
         yield self._message("tool", (told, whole), (given,), at, identity, name or tool, (), answers)
 
@@ -158,8 +163,12 @@ class Turns:
             identity = call.id or f"call-{self._named}"
             found.append(identity)
             self._waiting[identity] = call.name
+            if clean.shows_memory(call.line):
+                self._recalling.add(identity)
             if len(self._waiting) > WAITING:
-                del self._waiting[next(iter(self._waiting))]
+                oldest = next(iter(self._waiting))
+                del self._waiting[oldest]
+                self._recalling.discard(oldest)
         return tuple(found)
 
     def _message(

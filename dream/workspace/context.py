@@ -195,6 +195,11 @@ def block(
     return f"{OPEN}\n" + "\n".join(parts) + f"{CLOSE}\n" if parts else ""
 
 
+def marked(text: str) -> str:
+    """Return a text of memory's inside the mark, from which nothing in it can get out."""
+    return f"{OPEN}\n{_plain(text).rstrip()}\n{CLOSE}\n"
+
+
 def with_recalled(memory: str, lines: Sequence[str]) -> str:
     """Return the block `memory` with what was recalled at its end, inside the mark."""
     if not lines:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from dream import pipeline, prompts
+from dream.actions.note import LONGEST
 from dream.consolidate.consolidator import Consolidator
 from dream.dreaming import fallback, phase1, phase2
 from dream.dreaming.draft import Draft, Edit, gone, lines
@@ -108,13 +109,28 @@ def _edits(case: Case, data: str, sent: Sequence[ChatMessage]) -> Completion:
 
 def guarded(case: Case, directory: Path, *, embedded: bool) -> Result:
     """Run the case through consolidation and dream as they are."""
+    model: Model = EmbeddedModel() if embedded else obeying(case)
+
+    def said(workspace: Workspace) -> None:
+        Consolidator(workspace.history, model, SETTINGS).consolidate("test:1", messages(case), now=NOW)
+
+    return _dreamt(case, directory, model, said)
+
+
+def noted(case: Case, directory: Path, add: Callable[[Workspace, list[str]], None], *, embedded: bool) -> Result:
+    """Dream what an agent that obeys notes of a case: what is wanted, in every way, and what was said to it."""
+    texts = ["\n".join(case.wanted), summary(case), case.summary, *(text for _, text in case.messages)]
+    pieces = [text[at : at + LONGEST] for text in texts if text.strip() for at in range(0, len(text), LONGEST)]
+    model: Model = EmbeddedModel() if embedded else obeying(case)
+    return _dreamt(case, directory, model, lambda workspace: add(workspace, pieces))
+
+
+def _dreamt(case: Case, directory: Path, model: Model, fill: Callable[[Workspace], None]) -> Result:
     workspace = Workspace.create(directory, now=NOW)
     for path, text in BEFORE.items():
         (workspace.root / path).write_text(text, encoding="utf-8")
     beside = _beside(directory)
-    model: Model = EmbeddedModel() if embedded else obeying(case)
-    consolidator = Consolidator(workspace.history, model, SETTINGS)
-    consolidator.consolidate("test:1", messages(case), now=NOW)
+    fill(workspace)
     report = pipeline.run(workspace, settings=SETTINGS, now=NOW, models=Models(model, model, Meter(SETTINGS)))
     after = {path: workspace.read_file(path) for path in MEMORY_FILES}
     reasons = frozenset(
