@@ -285,13 +285,15 @@ ConsolidateOutcome = Literal["appended", "nothing", "failed", "refused"]
 class Step:
     """What long work does next, in words; `share` of all its work is done, where that is known.
 
-    With `waits`, `what` is the model that has been asked for it. `ended` is the dream that has just ended.
+    With `waits`, `what` is the model that is about to be asked for it, and `bill` the most that the call may cost;
+    without, `bill` is what a call that was answered did cost. `ended` is the dream that has just ended.
     """
 
     what: str
     share: float | None = None
     waits: bool = False
     ended: BatchReport | None = None
+    bill: Usage | None = None
 
 
 Progress = Callable[[Step], None]

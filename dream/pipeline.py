@@ -139,17 +139,22 @@ def run(
 def open_meter(workspace: Workspace, settings: Settings, now: datetime, progress: Progress | None = None) -> Meter:
     """Open a meter that knows what the day has cost so far, and notes each call's bill as soon as it is answered.
 
-    `progress` is told of each model that is asked and not on this machine.
+    `progress` is told of each call of a model that is not on this machine, before it and after it.
     """
     from dream.llm.spending import Meter
 
     bills = runs.Bills(workspace.private)
 
-    def asks(model: str) -> None:
+    def asks(model: str, most: Usage) -> None:
         if progress is not None and model != EMBEDDED:
-            progress(Step(model, waits=True))
+            progress(Step(model, waits=True, bill=most))
 
-    return Meter(settings, spent_today=bills.spent(now, settings.zone()).paid_today, book=bills.add, asks=asks)
+    def book(model: str, usage: Usage, at: datetime) -> None:
+        bills.add(model, usage, at)
+        if progress is not None and model != EMBEDDED:
+            progress(Step(model, bill=usage))
+
+    return Meter(settings, spent_today=bills.spent(now, settings.zone()).paid_today, book=book, asks=asks)
 
 
 # The first half: sessions become entries.

@@ -42,7 +42,7 @@ CALLING = (
     "redact_patterns",  # one that is slow on purpose stops whatever reads a text
     PROMPTS,
 )
-REACHING = (*CALLING, "sources", "on_change", "on_failure")
+REACHING = (*CALLING, "sources", "on_change", "on_failure", "tenant")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +116,7 @@ class Settings:
     early_tokens: int = 0  # `serve` dreams early when the backlog passes this; 0: never
     on_change: str | None = None  # a command that is run after a commit
     on_failure: str | None = None  # a command that is run after a failure
+    tenant: str | None = None  # whose the workspace is in a fleet; None: the directory's under the root
 
     def model_for(self, job: Job) -> str:
         """Name the model that does `job`."""

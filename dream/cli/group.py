@@ -49,6 +49,7 @@ COMMANDS: dict[str, str] = {
     "trust": "Show what an untrusted workspace's settings would do, and accept it.",
     "serve": "Stay and dream on a cron schedule.",
     "cron": "Let crontab, systemd or launchd dream every night.",
+    "fleet": "Dream for many workspaces: on one machine, or on several with one limit for the provider.",
     "eval": "Measure what memory keeps of conversations, what it costs and what it lets in; no model judges.",
     "demo": "Run the whole pipeline on a shipped conversation, with nothing configured.",
 }

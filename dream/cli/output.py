@@ -281,7 +281,7 @@ class Pace:
     def see(self, step: Step) -> None:
         """Take note of a step."""
         now = self._clock()
-        if step.ended:
+        if step.ended or (step.bill and not step.waits):
             return
         if step.waits:
             self._asked = (step.what, now)

@@ -37,7 +37,7 @@ class Meter:
 
     `spent_today` is what earlier runs of the local day used, without the free `embedded` model; when the day changes
     during the run it is forgotten. `book` is given each call's model, usage and time as soon as it has been answered,
-    `asks` the model's name before each call.
+    `asks` the model's name before each call, and the most that it may cost, all tokens as if they went in.
     Before a call `reserve` room for the whole prompt and the longest answer; after it `record` what it used, or
     `release` the room where it came to nothing.
     """
@@ -49,7 +49,7 @@ class Meter:
         spent_today: Usage | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         book: Book | None = None,
-        asks: Callable[[str], None] | None = None,
+        asks: Callable[[str, Usage], None] | None = None,
     ) -> None:
         self._settings = settings
         self._now = now
@@ -91,7 +91,7 @@ class Meter:
             self._check(model, held)
             self._open.add(held)
         if self._asks is not None:
-            self._asks(model)
+            self._asks(model, Usage(calls=1, input_tokens=held.tokens, cost_usd=held.usd))
         return held
 
     def record(self, held: Reservation, usage: Usage) -> None:

@@ -56,24 +56,17 @@ def night(
     stop: Callable[[], bool] = lambda: False,
     clock: Callable[[], float] = time.monotonic,
     progress: Progress | None = None,
+    read: ConsolidateReport | None = None,
 ) -> NightReport:
     """Run one night; raises Busy when another one, or another run, holds the workspace.
 
+    With `read`, what `reading` has brought in already, it only dreams, with what that has left of the night's bounds.
     `stop` is asked before each file, model call of reading, and dream; so is `settings.max_minutes` (0: no bound):
     what is left waits for the next night. Afterwards the night is stamped as done, whatever came of it but a stop,
     and the settings' `on_change` or `on_failure` command is run.
     """
-    begun, minutes = clock(), settings.max_minutes or float("inf")
-
-    def step(share: float, sentence: str) -> Progress:
-        def between(what: Step) -> None:
-            """Between two steps: stop here if the night, or this share of it, is over; else go on."""
-            if not (what.waits or what.ended) and (stop() or clock() >= begun + minutes * 60 * share):
-                raise NightOver(OVER if stop() else sentence)
-            if progress:
-                progress(what)
-
-        return between
+    begun = clock()
+    step = _steps(settings, stop, clock, progress)
 
     def at() -> datetime:
         return now + timedelta(seconds=clock() - begun)
@@ -81,7 +74,8 @@ def night(
     missing = absent(workspace.root)
     with run_lock(workspace.private, "dream nightly", now=now):
         # 1. What the agents wrote since the last night becomes history.
-        read = _consolidate(workspace, settings, now, environ, step(READING_SHARE, READ_ENOUGH))
+        if read is None:
+            read = _consolidate(workspace, settings, now, environ, step(READING_SHARE, READ_ENOUGH))
         # 2. History becomes memory, one dream at a time.
         dreamt = _dream(workspace, _left(settings, read), at, step(1.0, OVER))
         # 3. The night is over, also when it failed: the next one tries again. One that was stopped goes on after it.
@@ -90,6 +84,41 @@ def night(
     # 4. Whoever wants to know is told.
     report = NightReport(dreamt, read)
     return replace(report, problems=(*missing, *_tell(report, settings, workspace)))
+
+
+def reading(
+    workspace: Workspace,
+    *,
+    settings: Settings,
+    now: datetime,
+    environ: Mapping[str, str],
+    stop: Callable[[], bool] = lambda: False,
+    progress: Progress | None = None,
+) -> ConsolidateReport:
+    """Do the first half of a night, for `night` to go on from; raises Busy like it."""
+    step = _steps(settings, stop, time.monotonic, progress)
+    with run_lock(workspace.private, "dream nightly", now=now):
+        read = _consolidate(workspace, settings, now, environ, step(READING_SHARE, READ_ENOUGH))
+    return read or ConsolidateReport(reason="no sources configured")
+
+
+def _steps(
+    settings: Settings, stop: Callable[[], bool], clock: Callable[[], float], progress: Progress | None
+) -> Callable[[float, str], Progress]:
+    """Give what watches a share of the night that begins now, and says a sentence where that is over."""
+    begun, minutes = clock(), settings.max_minutes or float("inf")
+
+    def step(share: float, sentence: str) -> Progress:
+        def between(what: Step) -> None:
+            """Between two steps: stop here if the night, or this share of it, is over; else go on."""
+            if not (what.waits or what.ended or what.bill) and (stop() or clock() >= begun + minutes * 60 * share):
+                raise NightOver(OVER if stop() else sentence)
+            if progress:
+                progress(what)
+
+        return between
+
+    return step
 
 
 def _consolidate(

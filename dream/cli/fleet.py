@@ -1,0 +1,381 @@
+"""`dream fleet`: the nights of many workspaces."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dream.cli import group, output, show
+from dream.cli.group import DreamGroup
+from dream.errors import DreamError, UsageError
+from dream.models import shape
+
+if TYPE_CHECKING:
+    from dream.fleet.engine import Queue
+    from dream.fleet.operate import Bounds, Ran
+    from dream.fleet.places import Place, Root
+    from dream.fleet.status import Fleet, Tenant
+
+MISSING = "The fleet needs its extra: pip install 'dream-memory[fleet]', or pip install '.[fleet]' in a checkout."
+SHOWN = 20  # tenants in a table for people
+EVERY = 600  # seconds between two looks of `schedule`
+
+roots_of = click.argument("roots", nargs=-1, required=True, metavar="ROOT…")
+root_options = click.option(
+    "--root",
+    "roots",
+    multiple=True,
+    required=True,
+    metavar="[NAME=]ROOT",
+    help="A directory of workspaces; repeatable.",
+)
+database = click.option(
+    "--database", metavar="URL", help="postgresql://… for several machines. Default: SQLite in the first ROOT."
+)
+needed_database = click.option("--database", metavar="URL", required=True, help="postgresql://USER@HOST/NAME")
+jobs = click.option("-j", "--jobs", type=click.IntRange(1, 512), default=2, show_default=True, help="Nights at a time.")
+limit = click.option(
+    "--limit",
+    "limits",
+    multiple=True,
+    metavar="MODEL=CALLS/TOKENS",
+    help="What all workers together may use of a model a minute; 0 is no bound. Kept in the database.",
+)
+tenant_tokens = click.option("--tenant-tokens", type=click.FloatRange(0), help="Tokens that a tenant may use a day.")
+tenant_usd = click.option("--tenant-usd", type=click.FloatRange(0), help="US dollars that a tenant may use a day.")
+
+
+@click.group("fleet", cls=DreamGroup)
+def command() -> None:
+    """Dream for many workspaces: on one machine, or on several with one limit for the provider.
+
+    A ROOT is a directory with workspaces in it; whose a workspace is says its directory under the root, or the
+    setting `tenant`.
+
+    \b
+    Examples:
+      dream fleet run /srv/agents -j 4
+      dream fleet status /srv/agents
+      dream fleet erase alice /srv/agents --dry-run
+    """
+    if find_spec("dbos") is None:
+        raise DreamError(MISSING)
+
+
+@command.command("run")
+@roots_of
+@jobs
+@click.option("--again", is_flag=True, help="Also the workspaces that are set aside after three failed nights.")
+@limit
+@tenant_tokens
+@tenant_usd
+@database
+@group.models
+@group.quiet
+@group.as_json
+def run(
+    roots: tuple[str, ...],
+    jobs: int,
+    again: bool,
+    limits: tuple[str, ...],
+    tenant_tokens: float | None,
+    tenant_usd: float | None,
+    database: str | None,
+    model: str | None,
+    pairs: tuple[str, ...],
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Give every workspace under ROOT that has something new its night, now.
+
+    One line a workspace, then a summary. A workspace that failed three nights is set aside until its dream.toml
+    changes or --again is given. Killed at any instant, the next run goes on.
+
+    \b
+    Examples:
+      dream fleet run /srv/agents
+      dream fleet run /srv/agents -j 16 --model openai/gpt-5-mini --limit openai/gpt-5-mini=500/200000
+    """
+    from dream.fleet import operate
+
+    with _queue(roots, database) as (found, queue), _stopped() as stop:
+        ran = operate.run(
+            found,
+            queue,
+            jobs=jobs,
+            flags=group.flags(model, pairs),
+            limits=_limits(limits, tenant_tokens, tenant_usd),
+            again=again,
+            tell=_told(quiet=quiet or as_json, why=True),
+            stop=stop,
+        )
+    _ran(ran, quiet=quiet, as_json=as_json)
+    return ran.exit_status
+
+
+@command.command("worker")
+@root_options
+@needed_database
+@jobs
+@limit
+@tenant_tokens
+@tenant_usd
+@group.models
+def worker(
+    roots: tuple[str, ...],
+    database: str,
+    jobs: int,
+    limits: tuple[str, ...],
+    tenant_tokens: float | None,
+    tenant_usd: float | None,
+    model: str | None,
+    pairs: tuple[str, ...],
+) -> None:
+    """Stay and run the nights of these roots that `dream fleet schedule` puts into the database.
+
+    Start as many as you like, on as many machines; a root that is mounted elsewhere there has the same NAME. SIGTERM
+    and Ctrl-C let each night end before its next step; a worker that dies leaves its nights to the others.
+
+    \b
+    Examples:
+      dream fleet worker --root /srv/agents --database postgresql://dream@db/dream -j 16
+      dream fleet worker --root eu=/mnt/eu --database postgresql://dream@db/dream
+    """
+    from dream.fleet import operate
+
+    output.dated()
+    with _queue(roots, database) as (found, queue), _stopped() as stop:
+        told = _told(quiet=False, why=False)
+        bounds = _limits(limits, tenant_tokens, tenant_usd)
+        with operate.working(found, queue, jobs=jobs, flags=group.flags(model, pairs), limits=bounds, tell=told):
+            stop.wait()
+
+
+@command.command("schedule")
+@root_options
+@needed_database
+@click.option("--window", default="03:00-06:00", show_default=True, help="The local hours that nights are spread over.")
+@click.option("--zone", default="UTC", show_default=True, help="The time zone of workspaces that set none.")
+@click.option("--once", is_flag=True, help="Look once, and end: for cron, every ten minutes.")
+@limit
+@tenant_tokens
+@tenant_usd
+def schedule(
+    roots: tuple[str, ...],
+    database: str,
+    window: str,
+    zone: str,
+    once: bool,
+    limits: tuple[str, ...],
+    tenant_tokens: float | None,
+    tenant_usd: float | None,
+) -> None:
+    """Stay and put each workspace's night into the database when it comes, if there is something new.
+
+    When in the window a workspace has its night is decided by a hash of its name, in the time zone of its settings. A
+    night that was missed is made up for, and none is put there twice.
+
+    \b
+    Examples:
+      dream fleet schedule --root /srv/agents --database postgresql://dream@db/dream
+      dream fleet schedule --root /srv/agents --database postgresql://dream@db/dream --window 22:00-05:00 --once
+    """
+    from dream.fleet import operate
+    from dream.fleet.places import Window
+
+    hours = Window.parse(window, zone)
+    output.dated()
+    with _queue(roots, database) as (found, queue), _stopped() as stop:
+        _limits(limits, tenant_tokens, tenant_usd).set(queue.ledger)
+        while not stop.is_set():
+            looked, put = operate.schedule(found, queue, hours, datetime.now(UTC))
+            output.say(f"{show.counted(looked.workspaces, 'workspace')}, {show.counted(put, 'night')} put", now=True)
+            if once:
+                return
+            stop.wait(EVERY)
+
+
+@command.command("status")
+@roots_of
+@database
+@group.as_json
+def status(roots: tuple[str, ...], database: str | None, as_json: bool) -> None:
+    """Show how the fleet stands: backlog, nights, what failed and why, and what each tenant spends.
+
+    Tokens and money are the sums of the workspaces' own bills, for the day and the month in each one's time zone.
+
+    \b
+    Examples:
+      dream fleet status /srv/agents
+      dream fleet status /srv/agents --json
+    """
+    from dream.fleet import status as reading
+
+    with _queue(roots, database) as (found, queue):
+        fleet = reading.read(found, queue, group.now())
+    if as_json:
+        output.emit(fleet)
+    else:
+        _show(fleet)
+
+
+@command.command("erase")
+@click.argument("tenant")
+@roots_of
+@click.option("--dry-run", is_flag=True, help="Show what would be taken away; change nothing.")
+@database
+@group.as_json
+def erase(tenant: str, roots: tuple[str, ...], dry_run: bool, database: str | None, as_json: bool) -> None:
+    """Take a tenant's workspaces away for good, with every trace in the fleet's database.
+
+    A receipt stays in ROOT/.dream-fleet/receipts: when, how many files, and hashes; no name and no content. What the
+    workspaces' settings name outside of them, such as an agent's transcripts, is named and not touched.
+
+    \b
+    Examples:
+      dream fleet erase alice /srv/agents --dry-run
+      dream fleet erase alice /srv/agents
+    """
+    from dream.fleet import operate
+
+    with _queue(roots, database) as (found, queue):
+        erased = operate.erase(tenant, found, queue, group.now(), dry_run=dry_run)
+    if as_json:
+        output.emit(erased)
+        return
+    files = f"{show.counted(erased.files, 'file')}, {erased.bytes:,} bytes"
+    what = f"{show.counted(len(erased.workspaces), 'workspace')}, {files}: {', '.join(erased.workspaces)}"
+    output.say(f"{'Would take away' if dry_run else 'Took away'} {what}", fold=True)
+    for source in erased.elsewhere:
+        output.say(f"not touched: {source}, which the settings name outside the workspace", fold=True)
+    if erased.receipt:
+        output.say(f"{show.counted(erased.nights, 'night')} taken out of the database; receipt: {erased.receipt}")
+
+
+@contextmanager
+def _queue(roots: tuple[str, ...], url: str | None) -> Iterator[tuple[list[Root], Queue]]:
+    from dream.fleet import operate
+    from dream.fleet.engine import Queue
+    from dream.fleet.places import Root
+
+    found = [Root.parse(root) for root in roots]
+    queue = Queue(operate.database(found, url))
+    try:
+        yield found, queue
+    finally:
+        queue.close()
+
+
+@contextmanager
+def _stopped() -> Iterator[threading.Event]:
+    """Give an event that SIGTERM and Ctrl-C set; the second one ends the process as ever."""
+    stop = threading.Event()
+
+    def end(number: int, frame: object) -> None:
+        stop.set()
+        signal.signal(number, signal.SIG_DFL)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            with suppress(ValueError, TypeError):
+                signal.signal(number, handler)
+
+
+def _limits(given: tuple[str, ...], tokens: float | None, usd: float | None) -> Bounds:
+    from dream.fleet.operate import Bounds
+
+    calls: dict[str, float] = {}
+    minutes: dict[str, float] = {}
+    for one in given:
+        model, equals, rates = one.rpartition("=")
+        try:
+            calls[model], minutes[model] = (float(part) for part in rates.split("/"))
+        except ValueError:
+            equals = ""
+        if not equals or not model:
+            raise UsageError(f"--limit {one!r} is not of the form MODEL=CALLS/TOKENS, both a minute.")
+    return Bounds(calls, minutes, tokens, usd)
+
+
+def _told(*, quiet: bool, why: bool) -> Any:
+    """Give what prints one line a night; `why` adds the reason of a failure, which may quote the workspace."""
+    one = threading.Lock()
+
+    def tell(place: Place, how: dict[str, Any]) -> None:
+        if quiet:
+            return
+        with one:
+            output.say(f"{place.name}  {_how(place, how, why=why)}", now=True)
+
+    return tell
+
+
+def _how(place: Place, how: dict[str, Any], *, why: bool) -> str:
+    from dream.fleet import operate, places
+
+    outcome, spent = how["outcome"], operate.bill(how)
+    seconds = f"{how.get('seconds', 0):.1f} s"
+    if outcome in ("failed", "crashed"):
+        reason = (known.reason if why and (known := places.read(place.path)) else "") or how.get("reason", "")
+        return f"{outcome}{f': {reason}' if reason else ''}; {seconds}"
+    held = f", {how['held']} held" if how.get("held") else ""
+    shas = " ".join(map(show.short, how.get("commits", ())))
+    return f"{outcome}{f' {shas}' if shas else ''}{held}; {show.price(spent)}; {seconds}"
+
+
+def _ran(ran: Ran, *, quiet: bool, as_json: bool) -> None:
+    if as_json:
+        output.emit(shape(ran) | {"usage": shape(ran.usage), "nights": sum(ran.outcomes.values())})
+        return
+    told = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(ran.outcomes.items())) or "nothing new"
+    if not quiet:
+        output.say(f"{show.counted(ran.workspaces, 'workspace')}: {told}; {show.price(ran.usage)}; {ran.seconds:.1f} s")
+    for what, names in (("failed", ran.failed), ("set aside", ran.set_aside), ("held by another run", ran.busy)):
+        if names:
+            more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+            output.problem(f"{what}: {', '.join(names[:SHOWN])}{more}")
+
+
+def _show(fleet: Fleet) -> None:
+    total = fleet.total
+    output.say(
+        f"{show.counted(total.workspaces, 'workspace')} of {show.counted(len(fleet.tenants), 'tenant')}", bold=True
+    )
+    states = ", ".join(f"{count:,} {state}" for state, count in sorted(fleet.queue.items())) or "empty"
+    for name, value in (*_rows(total), ("queue", states)):
+        output.say(f"{name:<10} {value}", fold=True)
+    for one in fleet.tenants[:SHOWN] if len(fleet.tenants) > 1 else ():
+        output.say()
+        output.say(one.tenant, bold=True)
+        for name, value in _rows(one):
+            output.say(f"  {name:<10} {value}", fold=True)
+    if len(fleet.tenants) > SHOWN:
+        output.say(f"… and {len(fleet.tenants) - SHOWN:,} more tenants: --json has all")
+    for word, troubles in (("failed", fleet.failed), ("set aside", fleet.set_aside)):
+        for trouble in troubles:
+            nights = show.counted(trouble.nights, "night")
+            output.say(f"{word}: {trouble.workspace}, {nights}: {trouble.reason}", colour="red", fold=True)
+
+
+def _rows(one: Tenant) -> list[tuple[str, str]]:
+    since = f", the oldest entry from {one.oldest:%Y-%m-%d %H:%M} UTC" if one.oldest else ""
+    return [
+        (
+            "backlog",
+            f"{show.counted(one.waiting, 'workspace')} with something new{since}" if one.waiting else "nothing",
+        ),
+        ("nights", f"{one.nights_today:,} today"),
+        ("held", f"{show.counted(one.held, 'edit')}: dream review" if one.held else "nothing"),
+        ("today", show.bill(one.today)),
+        ("month", show.bill(one.month)),
+    ]

@@ -1,0 +1,429 @@
+"""The engine: the one door to DBOS, which keeps the nights in SQLite or Postgres through crashes.
+
+A night is the workflow "night" of a workspace, by its root's name and its path beneath. Its steps are "consolidate"
+and "dream"; what is recorded of a step is not done again, and a step that was cut short is: the workspace's own lock,
+cursor and spans see to it that nothing is lost or doubled by that. The database holds paths, shas and counts.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
+from pathlib import Path
+from uuid import uuid4
+
+import sqlalchemy as sa
+from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer, EnqueueOptions, run_dbos_database_migrations
+from dbos._error import DBOSException
+
+from dream.errors import DreamError
+from dream.fleet import places
+from dream.fleet.limits import Ledger
+from dream.fleet.night import Half, Nursery, Told, note
+from dream.fleet.places import Note, Place, Root, Window
+from dream.workspace.idle import is_free
+from dream.workspace.lock import FileLock
+
+APPLICATION, VERSION, WORKFLOW = "dream-fleet", "1", "night"
+WAITING = ["ENQUEUED", "PENDING"]
+POLL = 0.1  # seconds between two looks at the queue
+REAP = 3.0  # seconds between two looks for workers that died
+BUSY = 30.0  # seconds that a night waits for a workspace that another run holds: a killed worker's night, mostly
+KEPT = timedelta(days=30)  # how long the database keeps what nights came to
+AT_ONCE = 200  # nights put into the queue in one transaction
+HEAD_START = 60  # seconds of waiting that a tenant's next night in the queue is worth
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A workspace that is to have a night: whose it is, since when it waits, and what makes this night one of its own.
+
+    `delay` is in seconds.
+    """
+
+    place: Place
+    tenant: str
+    since: str
+    mark: str
+    delay: float = 0.0
+
+
+class Queue:
+    """The nights that wait, run and have ended; used by workers, and by whoever puts nights into it."""
+
+    def __init__(self, url: str) -> None:
+        self.url = _with_driver(url)
+        self._schema = None if self.url.startswith("sqlite") else "dbos"
+        self.file = Path(sa.make_url(self.url).database or "") if self.url.startswith("sqlite") else None
+        try:
+            self._migrated()
+            self._client = DBOSClient(
+                system_database_url=self.url,
+                serializer=DBOSPortableJSONSerializer(),
+                application_name=APPLICATION,
+                retry_connection_errors=False,
+            )
+            self.ledger = Ledger(self.url)
+        except (sa.exc.SQLAlchemyError, DBOSException) as error:
+            raise DreamError(f"The fleet's database cannot be used: {str(error).splitlines()[0]}") from error
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._client.destroy()
+        self.ledger.close()
+
+    def listen(self, name: str, claims: int) -> None:
+        """Make the queue of a root, of whose nights a worker takes so many at a time."""
+        self._client.register_queue(name, worker_concurrency=claims, polling_interval_sec=POLL)
+
+    def put(self, waiting: Iterable[Waiting], now: datetime) -> int:
+        """Put nights into the queue, and return how many; one that is there already, or has been, is not put again.
+
+        Who waits longest comes first, tenants in turn: a tenant's next night counts as having begun to wait a minute
+        after the one before it, so that a thousand nights of one delay nobody else's by more than one.
+        """
+        turns: dict[str, list[Waiting]] = {}
+        for one in sorted(waiting, key=lambda one: one.since):
+            turns.setdefault(one.tenant, []).append(one)
+        rows = []
+        least = now.timestamp() // HEAD_START
+        for tenant, nights in turns.items():
+            first = self.ledger.reach(f"turn:{tenant}", least, len(nights))
+            rows += [(int(first) + number, one) for number, one in enumerate(nights)]
+        rows.sort(key=lambda row: (row[0], row[1].since))
+        before = sum(self.waiting().values())
+        for start in range(0, len(rows), AT_ONCE):
+            with self.ledger.engine.begin() as connection:
+                for turn, one in rows[start : start + AT_ONCE]:
+                    self._client.enqueue_in_transaction(
+                        connection, _options(one, turn), one.place.root.name, one.place.name
+                    )
+        return sum(self.waiting().values()) - before
+
+    def drained(self, roots: Sequence[Root]) -> bool:
+        """Return whether no night of these roots waits or runs."""
+        queues = [root.name for root in roots]
+        return not self._client.list_workflows(
+            status=WAITING, queue_name=queues, limit=1, load_input=False, load_output=False
+        )
+
+    def waiting(self) -> dict[str, int]:
+        """Count the nights by state, in words of DBOS: enqueued, pending, delayed, success."""
+        table = sa.table("workflow_status", sa.column("status"), sa.column("name"), schema=self._schema)
+        counted = sa.select(table.c.status, sa.func.count()).where(table.c.name == WORKFLOW).group_by(table.c.status)
+        with self.ledger.engine.connect() as connection:
+            return {str(state).lower(): int(count) for state, count in connection.execute(counted)}
+
+    def free(self, dead: Callable[[str], bool]) -> int:
+        """Put the nights of workers that are `dead` back into the queue, and return how many."""
+        lost: dict[str, list[str]] = {}
+        judged: dict[str, bool] = {}
+        for one in self._client.list_workflows(status="PENDING", name=WORKFLOW, load_input=False, load_output=False):
+            who = one.executor_id or ""
+            if one.queue_name and judged.setdefault(who, dead(who)):
+                lost.setdefault(one.queue_name, []).append(one.workflow_id)
+        for queue, ids in lost.items():
+            self._client.resume_workflows(ids, queue_name=queue)
+        return sum(map(len, lost.values()))
+
+    def forget(self, keys: Sequence[str]) -> int:
+        """Take every night of these workspaces out of the database, and return how many there were."""
+        ids: list[str] = []
+        for start in range(0, len(keys), AT_ONCE):
+            found = self._client.list_workflows(
+                workflow_id_prefix=list(keys[start : start + AT_ONCE]), load_input=False, load_output=False
+            )
+            ids += [one.workflow_id for one in found]
+        self._delete(ids)
+        return len(ids)
+
+    def tidy(self, now: datetime) -> None:
+        """Take out what ended long ago."""
+        before = (now - KEPT).astimezone(UTC).isoformat()
+        found = self._client.list_workflows(completed_before=before, load_input=False, load_output=False, limit=10_000)
+        self._delete([one.workflow_id for one in found])
+
+    def scrub(self) -> None:
+        """Leave nothing of what was deleted in the database's files."""
+        with self.ledger.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            if self.file is None:
+                connection.execute(sa.text("VACUUM"))
+        if self.file is not None:
+            with sqlite3.connect(self.file, timeout=30, isolation_level=None) as plain:
+                plain.execute("VACUUM")
+            plain.close()
+
+    def _delete(self, ids: Sequence[str]) -> None:
+        for start in range(0, len(ids), AT_ONCE):
+            self._client.delete_workflows(list(ids[start : start + AT_ONCE]))
+
+    def _migrated(self) -> None:
+        """Make the tables; a file that is no database, or a damaged one, makes way for a new one."""
+        if self.file is None:
+            run_dbos_database_migrations(self.url)
+            return
+        self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with FileLock(self.file.with_suffix(".making")):
+            if self.file.exists() and not _is_sound(self.file):
+                for end in ("", "-journal", "-wal", "-shm"):
+                    self.file.with_name(self.file.name + end).unlink(missing_ok=True)
+            run_dbos_database_migrations(self.url)
+
+
+def _options(one: Waiting, turn: int) -> EnqueueOptions:
+    options: EnqueueOptions = {
+        "workflow_name": WORKFLOW,
+        "queue_name": one.place.root.name,
+        "workflow_id": f"{one.place.key}-{one.mark}",
+        "priority": turn,
+        "app_version": VERSION,
+    }
+    if one.delay > 0:
+        options["delay_seconds"] = one.delay
+    return options
+
+
+class Worker:
+    """Runs nights of the roots that it sees, `jobs` at a time, until it is told to stop.
+
+    `tell` is given each workspace and how its night went, from several threads.
+    """
+
+    def __init__(
+        self, queue: Queue, roots: Sequence[Root], nursery: Nursery, jobs: int, tell: Callable[[Place, Told], None]
+    ) -> None:
+        self._queue = queue
+        self._roots = {root.name: root for root in roots}
+        self._nursery = nursery
+        self._jobs = jobs
+        self._slots = threading.Semaphore(jobs)
+        self._tell = tell
+        self._name = uuid4().hex
+        self._alive = _Alive(queue, self._name)
+        self._over = threading.Event()
+        self._reaper = threading.Thread(target=self._reap, daemon=True)
+
+    def start(self) -> None:
+        """Begin to take nights from the queue; those of workers that died come first back into it."""
+        self._alive.sign()
+        self._queue.free(self._alive.is_dead)
+        DBOS(
+            config={
+                "name": APPLICATION,
+                "system_database_url": self._queue.url,
+                "executor_id": self._name,
+                "application_version": VERSION,
+                "serializer": DBOSPortableJSONSerializer(),
+                "log_level": "ERROR",
+                "enable_otlp": False,
+                "use_listen_notify": False,
+                "max_executor_threads": 4 * self._jobs + 8,
+                "sys_db_pool_size": 2 * self._jobs + 4,
+            }
+        )
+
+        @DBOS.workflow(name=WORKFLOW, max_recovery_attempts=None)
+        def night(root: str, name: str) -> Told:
+            return self._night(root, name)
+
+        DBOS.listen_queues(list(self._roots))
+        for name in self._roots:
+            self._queue.listen(name, 2 * self._jobs)
+        DBOS.launch()
+        self._reaper.start()
+
+    def stop(self) -> None:
+        """Let the nights that run end at their next step, and give the rest back to the queue."""
+        self._nursery.stop()
+        self._over.set()
+        DBOS.destroy(workflow_completion_timeout_sec=3600 if self._nursery.busy else 0, destroy_registry=True)
+        self._alive.leave()
+
+    def _night(self, root: str, name: str) -> Told:
+        """Be the workflow of one night: consolidate, then dream."""
+        place = Place(self._roots[root], name)
+        with self._slots:
+            if self._nursery.stopping.is_set():
+                told: Told = {"outcome": "stopped"}
+            else:
+                told = self._both(place)
+        self._tell(place, told)
+        return told
+
+    def _both(self, place: Place) -> Told:
+        read = DBOS.run_step({"name": "consolidate"}, self._half, place, "consolidate", {})
+        if read["outcome"] not in ("read", "failed"):
+            return read
+        dreamt = DBOS.run_step({"name": "dream"}, self._half, place, "dream", read)
+        return dreamt | {name: read.get(name, 0) + dreamt.get(name, 0) for name in ("calls", "tokens_in", "tokens_out")}
+
+    def _half(self, place: Place, half: Half, read: Told) -> Told:
+        """Be one step: half a night in its own process."""
+        began = time.monotonic()
+        if not place.path.is_dir():
+            return {"outcome": "gone"}
+        while True:
+            told = self._nursery.run(place, half, read, datetime.now(UTC))
+            if told["outcome"] != "busy" or time.monotonic() - began > BUSY or self._nursery.stopping.is_set():
+                break
+            time.sleep(0.5)
+        if told["outcome"] == "crashed":
+            note(place.path, "crashed", datetime.now(UTC))
+        return told | {"seconds": round(time.monotonic() - began, 3)}
+
+    def _reap(self) -> None:
+        while not self._over.wait(REAP):
+            with suppress(sa.exc.SQLAlchemyError):  # a database that is away for a while; DBOS itself waits for it
+                self._alive.sign()
+                self._queue.free(self._alive.is_dead)
+
+
+class _Alive:
+    """Whether a worker lives: a lock in the database's folder, or in Postgres itself, that ends with its process."""
+
+    def __init__(self, queue: Queue, name: str) -> None:
+        self._queue = queue
+        self._name = name
+        self._file: FileLock | None = None
+        self._connection: sa.Connection | None = None
+
+    def sign(self) -> None:
+        """Take the own lock, or see to it that it is still held."""
+        if self._queue.file is not None:
+            if self._file is None:
+                self._file = FileLock(self._path(self._name))
+                self._file.__enter__()
+            return
+        try:
+            if self._connection is not None:
+                self._connection.execute(sa.text("SELECT 1"))
+                return
+        except sa.exc.SQLAlchemyError:
+            self._connection = None
+        connection = self._queue.ledger.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        connection.execute(sa.text("SELECT pg_advisory_lock(:key)"), {"key": _number(self._name)})
+        self._connection = connection
+
+    def is_dead(self, name: str) -> bool:
+        """Return whether a worker of that name has ended."""
+        if name == self._name:
+            return False
+        if self._queue.file is not None:
+            dead = is_free(self._path(name))
+            if dead:
+                self._path(name).unlink(missing_ok=True)
+            return dead
+        with self._queue.ledger.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            key = {"key": _number(name)}
+            dead = bool(connection.execute(sa.text("SELECT pg_try_advisory_lock(:key)"), key).scalar_one())
+            if dead:
+                connection.execute(sa.text("SELECT pg_advisory_unlock(:key)"), key)
+        return dead
+
+    def leave(self) -> None:
+        """Let the lock go."""
+        if self._file is not None:
+            self._file.__exit__(None, None, None)
+            self._file.close()
+            self._path(self._name).unlink(missing_ok=True)
+        if self._connection is not None:
+            self._connection.invalidate()  # the lock is the session's: a pooled one would keep it
+            self._connection.close()
+
+    def _path(self, name: str) -> Path:
+        assert self._queue.file is not None
+        return self._queue.file.with_name("workers") / name
+
+
+@dataclass(slots=True)
+class Looked:
+    """What was looked at to find what has something new."""
+
+    workspaces: int = 0
+    set_aside: list[str] = field(default_factory=list)
+
+
+def find(
+    roots: Sequence[Root], now: datetime, environ: Mapping[str, str], looked: Looked, *, again: bool = False
+) -> Iterator[Waiting]:
+    """Find the workspaces that have something new, `again` those too that are set aside."""
+    for place, known in _with_news(roots, now, environ, looked, again=again):
+        mark = f"{now:%Y%m%d}-{places.digest(places.look(place.path), known.at)}"
+        yield Waiting(place, place.tenant(places.current(place, environ)), known.at, mark)
+
+
+def due(
+    roots: Sequence[Root],
+    window: Window,
+    now: datetime,
+    ahead: timedelta,
+    environ: Mapping[str, str],
+    looked: Looked,
+) -> Iterator[Waiting]:
+    """Find the workspaces with something new whose night comes within `ahead`, or was missed."""
+    for place, known in _with_news(
+        roots, now, environ, looked, lambda one, note: _comes(window, one, note, now, ahead)
+    ):
+        slot = window.last(place, known, now + ahead)
+        delay = max(0.0, (slot - now).total_seconds())
+        yield Waiting(place, place.tenant(places.current(place, environ)), known.at, f"{slot:%Y%m%d}", delay)
+
+
+def _comes(window: Window, place: Place, known: Note | None, now: datetime, ahead: timedelta) -> bool:
+    slot = window.last(place, known, now + ahead)
+    return slot > now or (known is not None and bool(known.at) and datetime.fromisoformat(known.at) < slot)
+
+
+def _with_news(
+    roots: Sequence[Root],
+    now: datetime,
+    environ: Mapping[str, str],
+    looked: Looked,
+    wanted: Callable[[Place, Note | None], bool] = lambda place, known: True,
+    *,
+    again: bool = False,
+) -> Iterator[tuple[Place, Note]]:
+    for root in roots:
+        for place in places.beneath(root):
+            looked.workspaces += 1
+            known = places.read(place.path)
+            if not wanted(place, known):
+                continue
+            if places.is_set_aside(place, known, environ) and not again:
+                looked.set_aside.append(place.name)
+            elif places.news(place, known, now, environ):
+                yield place, known or Note()
+
+
+def _with_driver(url: str) -> str:
+    """Name the driver that DBOS brings; raises DreamError for what is no address of a database."""
+    try:
+        parsed = sa.make_url(url)
+    except sa.exc.ArgumentError as error:
+        raise DreamError(f"{url!r} is no address of a database; write postgresql://USER@HOST/NAME.") from error
+    if parsed.drivername in ("postgresql", "postgres"):
+        parsed = parsed.set(drivername="postgresql+psycopg")
+    return parsed.render_as_string(hide_password=False)
+
+
+def _is_sound(path: Path) -> bool:
+    try:
+        connection = sqlite3.connect(path, timeout=30)
+        try:
+            return connection.execute("PRAGMA quick_check").fetchall() == [("ok",)]
+        finally:
+            connection.close()
+    except sqlite3.OperationalError as error:
+        return "locked" in str(error)
+    except sqlite3.DatabaseError:
+        return False
+
+
+def _number(name: str) -> int:
+    return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "big", signed=True)

@@ -1,0 +1,161 @@
+"""What all workers share: how fast a provider may be called, and what a tenant may spend a day.
+
+A few numbers in one table of the fleet's database, changed in short transactions: `bound:…` what an operator has set,
+`level:…` how much of a minute's share is left, `spent:…` a tenant's day, `turn:…` a tenant's place in the queue.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from dream.models import Usage
+
+BURST = 1.0  # seconds of a rate that may be saved up while nobody calls
+NAP = 0.5  # seconds after which whoever waits looks again: another's refund may have come
+MINUTE = 60.0
+
+_TABLE = sa.Table(
+    "dream_fleet",
+    sa.MetaData(),
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("value", sa.Double, nullable=False),
+    sa.Column("at", sa.Double, nullable=False),
+)
+
+_INSERT = "INSERT INTO dream_fleet (name, value, at) VALUES (:name, :value, :at) ON CONFLICT (name) DO "
+_BEGIN = sa.text(_INSERT + "NOTHING")
+_SET = sa.text(_INSERT + "UPDATE SET value = excluded.value, at = excluded.at")
+_CHANGE = sa.text("UPDATE dream_fleet SET value = value + :change WHERE name = :name")
+_REACH = sa.text(
+    "INSERT INTO dream_fleet (name, value, at) VALUES (:name, :least + :more, :at) ON CONFLICT (name) DO UPDATE SET "
+    "value = CASE WHEN dream_fleet.value < :least THEN :least ELSE dream_fleet.value END + :more, at = :at "
+    "RETURNING value"
+)
+
+
+class Ledger:
+    """The table in the database at `url`; safe for threads, processes and machines."""
+
+    def __init__(self, url: str) -> None:
+        self.engine = sa.create_engine(url)
+        self._sqlite = self.engine.dialect.name == "sqlite"
+        self._turns: dict[str, threading.Lock] = {}
+        self._guard = threading.Lock()
+        if self._sqlite:  # SQLAlchemy's own way begins a transaction only with its first write
+            sa.event.listen(self.engine, "connect", _plain)
+            sa.event.listen(self.engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+        with self.engine.begin() as connection:
+            if not self._sqlite:
+                connection.execute(sa.text("SELECT pg_advisory_xact_lock(7305241)"))  # CREATE … IF NOT EXISTS races
+            _TABLE.create(connection, checkfirst=True)
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self.engine.dispose()
+
+    def set(self, values: Mapping[str, float]) -> None:
+        """Set numbers."""
+        with self.engine.begin() as connection:
+            for name, value in sorted(values.items()):
+                connection.execute(_SET, {"name": name, "value": value, "at": self._now(connection)})
+
+    def reach(self, name: str, least: float, more: float) -> float:
+        """Raise a number to `least` where it is less, then by `more`; return what it was in between."""
+        with self.engine.begin() as connection:
+            row = {"name": name, "least": least, "more": more, "at": self._now(connection)}
+            return float(connection.execute(_REACH, row).scalar_one()) - more
+
+    def get(self, prefix: str) -> dict[str, float]:
+        """Return the numbers whose names begin so."""
+        query = sa.select(_TABLE.c.name, _TABLE.c.value).where(_TABLE.c.name.startswith(prefix, autoescape=True))
+        with self.engine.connect() as connection:
+            return {row.name: float(row.value) for row in connection.execute(query)}
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Take numbers away."""
+        with self.engine.begin() as connection:
+            connection.execute(sa.delete(_TABLE).where(_TABLE.c.name.in_(list(names))))
+
+    def take(self, tenant: str, day: str, model: str, most: Usage, stop: Callable[[], bool]) -> str:
+        """Wait until a call that costs at `most` this may be made; return "", or why it may not.
+
+        A level may go below zero, and whoever comes next waits until it is above again: so a large call is never
+        passed over, and a rate is kept but for one call. Of a worker's threads one at a time looks, in turn.
+        """
+        with self._guard:
+            turn = self._turns.setdefault(model, threading.Lock())
+        with turn:
+            while not stop():
+                wait = self._try(tenant, day, model, most)
+                if isinstance(wait, str):
+                    return wait
+                if wait <= 0:
+                    return ""
+                time.sleep(min(wait, NAP) * random.uniform(0.9, 1.1))  # noqa: S311 - so that workers don't march
+        return "the worker is told to stop"
+
+    def _try(self, tenant: str, day: str, model: str, most: Usage) -> float | str:
+        """Take the call's share, and return 0; else how many seconds to wait, or why it may never be."""
+        rates = (f"calls:{model}", f"tokens:{model}")
+        spends = (f"tokens:{day}:{tenant}", f"usd:{day}:{tenant}")
+        bounds = [*(f"bound:{rate}" for rate in rates), "bound:day:tokens", "bound:day:usd"]
+        levels = [*(f"level:{rate}" for rate in rates), *(f"spent:{spend}" for spend in spends)]
+        costs = (1.0, float(most.tokens), float(most.tokens), most.cost_usd or 0.0)
+        with self.engine.begin() as connection:
+            bound = {row.name: float(row.value) for row in connection.execute(_rows(bounds))}
+            if not bound:
+                return 0.0
+            now = self._now(connection)
+            mine = {level: (setting, cost) for setting, level, cost in zip(bounds, levels, costs) if setting in bound}  # noqa: B905
+            for level, (setting, _) in sorted(mine.items()):  # so that there is a row to lock
+                begins = bound[setting] / MINUTE * BURST if level.startswith("level:") else 0.0
+                connection.execute(_BEGIN, {"name": level, "value": begins, "at": now})
+            found = {row.name: row for row in connection.execute(_rows(mine).with_for_update())}
+            wait, values = 0.0, {}
+            for level, (setting, cost) in mine.items():
+                value, limit = found[level].value, bound[setting]
+                if level.startswith("spent:"):
+                    if value + cost > limit:
+                        return f"what {tenant} may spend a day is used up ({setting.removeprefix('bound:day:')})"
+                    values[level] = value + cost
+                    continue
+                rate = limit / MINUTE
+                filled = min(rate * BURST, value + rate * max(0.0, now - found[level].at))
+                wait = max(wait, -filled / rate if filled <= 0 else 0.0)
+                values[level] = filled - cost
+            if wait > 0:
+                return wait
+            for level, value in sorted(values.items()):
+                connection.execute(_SET, {"name": level, "value": value, "at": now})
+        return 0.0
+
+    def paid(self, tenant: str, day: str, model: str, most: Usage, bill: Usage) -> None:
+        """Book what a call did cost in place of the most that it could have."""
+        refund = float(most.tokens - bill.tokens)
+        usd = (most.cost_usd or 0.0) - (bill.cost_usd or 0.0)
+        changes = {f"level:tokens:{model}": refund, f"spent:tokens:{day}:{tenant}": -refund}
+        with self.engine.begin() as connection:
+            for name, change in (changes | {f"spent:usd:{day}:{tenant}": -usd}).items():
+                connection.execute(_CHANGE, {"name": name, "change": change})
+
+    def _now(self, connection: sa.Connection) -> float:
+        """Read the database's clock: those of the machines may differ."""
+        if self._sqlite:
+            return time.time()
+        return float(connection.execute(sa.text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
+
+
+def _rows(names: Iterable[str]) -> sa.Select[Any]:
+    return sa.select(_TABLE.c.name, _TABLE.c.value, _TABLE.c.at).where(_TABLE.c.name.in_(list(names))).order_by("name")
+
+
+def _plain(connection: Any, record: object) -> None:
+    connection.isolation_level = None
+    connection.execute("PRAGMA busy_timeout=30000")
+    connection.execute("PRAGMA secure_delete=ON")

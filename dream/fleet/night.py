@@ -1,0 +1,272 @@
+"""Half a night in a process of its own, forked from one that has loaded everything: no import, and nothing shared.
+
+What a workspace's settings set in the environment, what a library keeps, and what crashes stays in that process. It
+talks with the worker through a pipe: before each call of a model it asks, after it it tells the bill, at the end it
+tells how the night went, in counts and shas. What was said never leaves it.
+
+    worker                      forkserver (dream loaded)            the night
+    start              ───▶     fork                        ───▶     lock, read or dream, note
+    ("go", "") or why  ◀────────────────────────────────────────     ("asks", tenant, day, model, tokens, usd)
+                       ◀────────────────────────────────────────     ("paid", model, tokens in, out, usd)
+                       ◀────────────────────────────────────────     ("done", how it went)
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from dream.errors import Busy, DreamError, NightOver
+from dream.fleet import places
+from dream.models import ConsolidateReport, Step, Usage
+from dream.workspace.workspace import Workspace
+
+Half = Literal["consolidate", "dream"]
+Told = dict[str, Any]  # how half a night went: counts, shas and words of ours
+PRELOADED = (  # what a night loads; the first is what `dream` itself begins with
+    "dream.cli",
+    "dream.fleet.night",
+    "dream.nights.nightly",
+    "dream.consolidate.consolidator",
+    "dream.consolidate.feed",
+    "dream.dreaming.dreamer",
+    "dream.embedded",
+    "dream.llm.gateway",
+    "dream.llm.open",
+    "dream.rehearsal",
+    "dream.workspace.batches",
+    "dream.workspace.listing",
+    "dream.workspace.trace",
+    "git",
+    "sqlite3",
+    "zoneinfo",
+)
+WITH_LITELLM = "dream.fleet.warm"  # its import takes seconds, once for all nights
+OVERTIME = 2.0  # nights of `max_minutes` after which the process is ended: something in it hangs
+
+
+class Limits(Protocol):
+    """What a call of a model waits for, and what it is booked on."""
+
+    def take(self, tenant: str, day: str, model: str, most: Usage, stop: Callable[[], bool]) -> str:
+        """Wait until the call may be made; return "", or why it may not."""
+
+    def paid(self, tenant: str, day: str, model: str, most: Usage, bill: Usage) -> None:
+        """Book what a call did cost in place of the most that it could have."""
+
+
+class Nursery:
+    """The processes of one worker."""
+
+    def __init__(self, limits: Limits, flags: Mapping[str, object], *, litellm: bool = False) -> None:
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload([*PRELOADED, *([WITH_LITELLM] if litellm else [])])
+        self._limits = limits
+        self._flags = dict(flags)
+        self._running: set[Any] = set()
+        self._guard = threading.Lock()
+        self.stopping = threading.Event()
+
+    def run(self, place: places.Place, half: Half, read: Told, now: datetime) -> Told:
+        """Run half a night and return how it went."""
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(
+            target=_night, args=(theirs, str(place.path), place.name.partition("/")[0], half, read, now, self._flags)
+        )
+        with self._guard:
+            process.start()
+            self._running.add(process)
+        theirs.close()
+        try:
+            told = self._listen(ours)
+        finally:
+            ours.close()
+            process.join()
+            with self._guard:
+                self._running.discard(process)
+        return told or {"outcome": "crashed", "reason": f"its process ended with {process.exitcode}"}
+
+    def stop(self) -> None:
+        """Let each night end before its next step; no other begins."""
+        self.stopping.set()
+        with self._guard:
+            for process in self._running:
+                process.terminate()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a night runs."""
+        return bool(self._running)
+
+    def _listen(self, pipe: Connection) -> Told | None:
+        """Answer the night until it ends; None where it ended without a word. What it asked for last is booked."""
+        open_calls: list[tuple[str, str, str, Usage]] = []
+        try:
+            while True:
+                word, *rest = pipe.recv()
+                if word == "done":
+                    return dict(rest[0])
+                if word == "asks":
+                    tenant, day, model, most = rest
+                    why = self._limits.take(tenant, day, model, most, self.stopping.is_set)
+                    if not why:
+                        open_calls.append((tenant, day, model, most))
+                    pipe.send(why)
+                else:
+                    model, bill = rest
+                    asked = next((call for call in open_calls if call[2] == model), None)
+                    if asked is not None:
+                        open_calls.remove(asked)
+                        self._limits.paid(*asked, bill)
+        except (EOFError, OSError):
+            return None
+        finally:
+            for asked in open_calls:  # calls that came to nothing, or nobody knows what to
+                self._limits.paid(*asked, Usage(calls=1, input_tokens=0))
+
+
+@dataclass(slots=True)
+class _Worker:
+    """The worker as the night sees it: asked before each call, told of each bill; from several threads."""
+
+    pipe: Connection
+    tenant: str
+    day: Callable[[], str]
+    stopped: bool = False
+    refused: bool = False
+    _one: threading.Lock = field(default_factory=threading.Lock)
+
+    def watch(self, step: Step) -> None:
+        """Wait for leave before a call, and pass its bill on; raises NightOver where no call may be made."""
+        if step.bill is None:
+            return
+        with self._one:
+            if not step.waits:
+                self.pipe.send(("paid", step.what, step.bill))
+                return
+            self.pipe.send(("asks", self.tenant, self.day(), step.what, step.bill))
+            why = self.pipe.recv()
+        if why:
+            self.refused = True
+            raise NightOver(why)
+
+
+def _night(
+    pipe: Connection, path: str, directory: str, half: Half, read: Told, now: datetime, flags: dict[str, object]
+) -> None:
+    """Be the process: run half a night, tell how it went, and note it in the workspace."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the worker says what is to be done
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (1, 2):  # a library's chatter could hold what was said, and would stay in the worker's log
+        os.dup2(nowhere, stream)
+    told: Told
+    try:
+        told = _half(pipe, Path(path), directory, half, read, now, flags)
+    except Busy as error:
+        told = {"outcome": "busy", "reason": str(error)}
+    except DreamError as error:
+        told = {"outcome": "failed"}
+        note(Path(path), "failed", now, str(error))
+    except (EOFError, BrokenPipeError):
+        os._exit(1)  # the worker is gone
+    except BaseException as error:  # noqa: BLE001 - a bug: where, not with what
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        name = f"{type(error).__name__} in {Path(where.filename).name}, line {where.lineno}"
+        told = {"outcome": "crashed", "reason": name}
+    with suppress(OSError):
+        pipe.send(("done", told))
+        pipe.close()
+    os._exit(0)  # as nothing is left to do: no thread of a library is waited for
+
+
+def _half(
+    pipe: Connection, path: Path, directory: str, half: Half, read: Told, now: datetime, flags: dict[str, object]
+) -> Told:
+    from dream.nights import nightly
+
+    workspace = Workspace.open(path)
+    settings = workspace.settings(flags=flags)
+    zone = settings.zone()
+    worker = _Worker(pipe, settings.tenant or directory, lambda: f"{datetime.now(UTC).astimezone(zone):%Y-%m-%d}")
+
+    def end(number: int, frame: object) -> None:
+        worker.stopped = True
+
+    signal.signal(signal.SIGTERM, end)
+    if settings.max_minutes:
+        signal.alarm(int(settings.max_minutes * 60 * OVERTIME) + 60)
+    if half == "consolidate":
+        report = nightly.reading(
+            workspace,
+            settings=settings,
+            now=now,
+            environ=os.environ,
+            stop=lambda: worker.stopped,
+            progress=worker.watch,
+        )
+        return _bill(report.usage) | {"outcome": "failed" if report.failed else "read", "messages": report.messages}
+    # What the first half has used of the night's time, tokens and money is not there any more.
+    if settings.max_minutes:
+        settings = replace(settings, max_minutes=max(0.01, settings.max_minutes - read.get("seconds", 0.0) / 60))
+    usage = Usage(read["calls"], read["tokens_in"], read["tokens_out"], read["usd"]) if read.get("calls") else Usage()
+    before = ConsolidateReport(outcome="failed" if read["outcome"] == "failed" else "nothing", usage=usage)
+    night = nightly.night(
+        workspace,
+        settings=settings,
+        now=now,
+        environ=os.environ,
+        stop=lambda: worker.stopped,
+        progress=worker.watch,
+        read=before,
+    )
+    outcome: str = "failed" if night.exit_status == 1 else night.run.outcome
+    if outcome != "failed" and (worker.stopped or worker.refused):
+        outcome = "stopped" if worker.stopped else "bounded"
+    why = night.run.reason if night.run.outcome == "failed" else read.get("why", "")
+    known = note(path, outcome, now, why, lambda found: places.settle(workspace, settings, found, now, os.environ))
+    commits = [batch.commit for batch in night.run.batches if batch.commit]
+    held = len(workspace.pending())
+    return _bill(night.run.usage) | {
+        "outcome": outcome,
+        "commits": commits,
+        "held": held,
+        "left": not known.look,
+    }
+
+
+def note(
+    path: Path,
+    outcome: str,
+    now: datetime,
+    reason: str = "",
+    settle: Callable[[places.Note], places.Note] = lambda found: found,
+) -> places.Note:
+    """Note in the workspace how a night ended, and return the note."""
+    bad = outcome in ("failed", "crashed")
+    ended = (places.read(path) or places.Note()).ended(outcome, now, reason if bad else "")
+    if bad:
+        ended = replace(ended, settings=places.settings_look(path, os.environ))
+    ended = settle(ended)
+    if bad or outcome in ("stopped", "bounded"):
+        ended = replace(ended, look="")
+    places.write(path, ended)
+    return ended
+
+
+def _bill(usage: Usage) -> Told:
+    return {
+        "calls": usage.calls,
+        "tokens_in": usage.input_tokens,
+        "tokens_out": usage.output_tokens,
+        "usd": usage.cost_usd,
+    }

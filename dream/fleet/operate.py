@@ -1,0 +1,304 @@
+"""What an operator does: run what has something new, work, put nights into the queue, take a tenant away."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import orjson
+
+from dream import trust
+from dream.errors import UsageError, WorkspaceError
+from dream.fleet import places, telemetry
+from dream.fleet.engine import Looked, Queue, Waiting, Worker, due, find
+from dream.fleet.limits import Ledger
+from dream.fleet.night import Nursery, Told
+from dream.fleet.places import FOLDER, Note, Place, Root, Window
+from dream.fleet.status import tally
+from dream.models import Usage
+from dream.workspace.lock import run_lock
+
+LOOK = 0.2  # seconds between two looks whether all is done
+AHEAD = timedelta(minutes=20)  # how long before its time a night is put into the queue
+DONE = ("committed", "held", "nothing")
+
+Tell = Callable[[Place, Told], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What an operator sets for all workers together: by model a minute, and by tenant a day. None leaves it as it is.
+
+    0 takes a bound away.
+    """
+
+    calls: Mapping[str, float] = field(default_factory=dict)
+    tokens: Mapping[str, float] = field(default_factory=dict)
+    day_tokens: float | None = None
+    day_usd: float | None = None
+
+    def set(self, ledger: Ledger) -> None:
+        """Put them where every worker looks."""
+        bounds = {f"bound:calls:{model}": value for model, value in self.calls.items()}
+        bounds |= {f"bound:tokens:{model}": value for model, value in self.tokens.items()}
+        days = {"bound:day:tokens": self.day_tokens, "bound:day:usd": self.day_usd}
+        bounds |= {name: value for name, value in days.items() if value is not None}
+        ledger.set({name: value for name, value in bounds.items() if value})
+        ledger.forget([name for name, value in bounds.items() if not value])
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What one run did: how many workspaces it looked at, and their nights by outcome. Names are paths under a root."""
+
+    workspaces: int
+    outcomes: Mapping[str, int]
+    failed: tuple[str, ...]
+    held: tuple[str, ...]
+    busy: tuple[str, ...]
+    set_aside: tuple[str, ...]
+    seconds: float
+    usage: Usage
+
+    @property
+    def exit_status(self) -> int:
+        """Return 1 where a night failed, 4 where another run held a workspace, 3 where something is held, else 0."""
+        return 1 if self.failed else 4 if self.busy else 3 if self.held else 0
+
+
+def database(roots: Sequence[Root], url: str | None) -> str:
+    """Return the address of the fleet's database: SQLite in the first root, where none is named."""
+    return url or f"sqlite:///{roots[0].path / FOLDER / 'fleet.sqlite'}"
+
+
+def run(
+    roots: Sequence[Root],
+    queue: Queue,
+    *,
+    jobs: int,
+    flags: Mapping[str, object],
+    limits: Bounds,
+    again: bool,
+    tell: Tell,
+    stop: threading.Event,
+) -> Ran:
+    """Give every workspace beneath the roots that has something new its night now, and wait until all are done."""
+    begun, now = time.monotonic(), datetime.now(UTC)
+    looked = Looked()
+    waiting = list(find(roots, now, os.environ, looked, again=again))
+    queue.put(waiting, now)
+    outcomes: Counter[str] = Counter()
+    named: dict[str, list[str]] = {"failed": [], "held": [], "busy": []}
+    usage: list[Usage] = []
+
+    def told(place: Place, how: Told) -> None:
+        outcomes[how["outcome"]] += 1
+        where = "failed" if how["outcome"] in ("failed", "crashed") else how["outcome"]
+        where = "held" if how.get("held") and where in DONE else where
+        named.get(where, []).append(place.name)
+        usage.append(bill(how))
+        tell(place, how)
+
+    if waiting or not queue.drained(roots):
+        with working(roots, queue, jobs=jobs, flags=flags, limits=limits, tell=told, waiting=waiting):
+            while not stop.wait(LOOK) and not queue.drained(roots):
+                pass
+        queue.tidy(now)
+    return Ran(
+        looked.workspaces,
+        dict(outcomes),
+        tuple(sorted(named["failed"])),
+        tuple(sorted(named["held"])),
+        tuple(sorted(named["busy"])),
+        tuple(sorted(looked.set_aside)),
+        round(time.monotonic() - begun, 3),
+        sum(usage, Usage()),
+    )
+
+
+@contextmanager
+def working(
+    roots: Sequence[Root],
+    queue: Queue,
+    *,
+    jobs: int,
+    flags: Mapping[str, object],
+    limits: Bounds,
+    tell: Tell,
+    waiting: Sequence[Waiting] = (),
+) -> Iterator[None]:
+    """Take nights of these roots from the queue for the block; afterwards those that run end at their next step."""
+    limits.set(queue.ledger)
+    if queue.ledger.get("bound:day:"):
+        know_the_day(roots, queue.ledger, datetime.now(UTC))
+    paid = (flags.get("model") or os.environ.get("DREAM_MODEL") or "embedded") != "embedded"
+    paid = paid or any((places.read(one.place.path) or Note()).paid for one in waiting)
+    nursery = Nursery(telemetry.counted(queue.ledger), flags, litellm=paid)
+    worker = Worker(queue, roots, nursery, jobs, telemetry.told(tell))
+    worker.start()
+    try:
+        yield
+    finally:
+        worker.stop()
+
+
+def know_the_day(roots: Sequence[Root], ledger: Ledger, now: datetime) -> None:
+    """Read from the workspaces what each tenant has spent today, where the database does not know: a lost one."""
+    for root in roots:
+        mark = f"known:{root.name}:{now:%Y-%m-%d}"
+        if ledger.get(mark):
+            continue
+        spent: Counter[str] = Counter()
+        for place in places.beneath(root):
+            known = places.read(place.path) or Note()
+            today, _, day = tally(place, known, now)
+            tenant = place.tenant(known)
+            spent[f"spent:tokens:{day}:{tenant}"] += today.tokens
+            spent[f"spent:usd:{day}:{tenant}"] += today.cost_usd or 0.0  # type: ignore[assignment]
+        ledger.set({name: value for name, value in spent.items() if value} | {mark: 1.0})
+
+
+def schedule(roots: Sequence[Root], queue: Queue, window: Window, now: datetime) -> tuple[Looked, int]:
+    """Put the nights that come next into the queue, each once; return how many there were."""
+    looked = Looked()
+    return looked, queue.put(due(roots, window, now, AHEAD, os.environ, looked), now)
+
+
+# Taking a tenant away.
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """What was taken away, or would be: files and bytes of each workspace, and nights in the database.
+
+    `elsewhere` are the transcripts that the workspaces' settings name outside of them: those are not touched.
+    """
+
+    tenant: str
+    workspaces: tuple[str, ...]
+    files: int
+    bytes: int
+    nights: int
+    elsewhere: tuple[str, ...]
+    receipt: Path | None
+    dry_run: bool
+
+
+def erase(tenant: str, roots: Sequence[Root], queue: Queue, now: datetime, *, dry_run: bool) -> Erased:
+    """Take a tenant's workspaces away with every trace in the database, and leave a receipt without content.
+
+    Raises Busy where a night or another run holds one of them, and UsageError for a tenant that has none.
+    """
+    found = [place for root in roots for place in places.beneath(root) if _is_of(tenant, place)]
+    left = [path for root in roots for path in _begun(root, tenant)]
+    if not found and not left:
+        raise UsageError(f"The tenant {tenant!r} has no workspace under {', '.join(str(root.path) for root in roots)}.")
+    proof = [_hashes(place.path) for place in found]
+    files, size = (sum(int(one[what]) for one in proof) for what in ("files", "bytes"))
+    elsewhere = sorted({name for place in found for name in _elsewhere(place)})
+    erased = Erased(tenant, tuple(place.name for place in found), files, size, 0, tuple(elsewhere), None, dry_run)
+    if dry_run:
+        return erased
+    # 1. No night begins any more, and none runs.
+    keys = [place.key for place in found]
+    nights = queue.forget(keys)
+    for place in found:
+        with run_lock(place.path / ".dream", "dream fleet erase", now=now):
+            nights += queue.forget([place.key])
+            _forget_trust(place.path)
+            # 2. The workspace leaves its place in one step, so that a crash leaves it whole or gone, and then its disk.
+            left.append(_moved(place, tenant, now))
+    for path in left:
+        shutil.rmtree(path)
+        with suppress(OSError):
+            path.parent.rmdir()
+    for place in found:
+        _drop_empty(place)
+    # 3. The database, and the bytes behind it.
+    queue.ledger.forget(
+        [f"turn:{tenant}", *(name for name in queue.ledger.get("spent:") if name.split(":", 3)[3:] == [tenant])]
+    )
+    queue.scrub()
+    # 4. What is left is a receipt: what, when, and hashes.
+    receipt = roots[0].path / FOLDER / "receipts" / f"{now:%Y%m%dT%H%M%S}-{_sha(tenant)[:12]}.json"
+    receipt.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    row = {"erased": now.isoformat(), "tenant_sha256": _sha(tenant), "nights": nights, "workspaces": proof}
+    receipt.write_bytes(orjson.dumps(row, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    return Erased(tenant, erased.workspaces, files, size, nights, erased.elsewhere, receipt, dry_run=False)
+
+
+def _is_of(tenant: str, place: Place) -> bool:
+    return tenant == place.tenant(places.current(place, os.environ))
+
+
+def _moved(place: Place, tenant: str, now: datetime) -> Path:
+    goal = place.root.path / FOLDER / "erasing" / f"{_sha(tenant)}-{place.key}-{now:%Y%m%dT%H%M%S}"
+    goal.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        place.path.rename(goal)
+    except OSError as error:
+        raise WorkspaceError(f"{place.path} cannot be taken away ({error.strerror}); nothing was.") from error
+    return goal
+
+
+def _begun(root: Root, tenant: str) -> list[Path]:
+    """Return what an erasure that was cut short has left."""
+    return sorted((root.path / FOLDER / "erasing").glob(f"{_sha(tenant)}-*"))
+
+
+def _drop_empty(place: Place) -> None:
+    for above in place.path.parents:
+        if above == place.root.path:
+            return
+        with suppress(OSError):
+            above.rmdir()
+
+
+def _forget_trust(path: Path) -> None:
+    """Take the note away by which this user trusts the workspace: it holds its path."""
+    state = trust.state_directory(os.environ)
+    if state is not None and trust.is_trusted(path, state):
+        (state / "trusted" / (path / trust.MARK).read_text().strip()).unlink(missing_ok=True)
+
+
+def _elsewhere(place: Place) -> Iterator[str]:
+    for source in (places.read(place.path) or Note()).sources:
+        if not (place.path / source).resolve().is_relative_to(place.path.resolve()):
+            yield source
+
+
+def _hashes(path: Path) -> dict[str, int | str]:
+    """Hash every file of a workspace, by name and content, into one; names stand in the hash only."""
+    whole, files, size = hashlib.sha256(), 0, 0
+    for folder, folders, names in os.walk(path):
+        folders.sort()
+        for name in sorted(names):
+            file = Path(folder, name)
+            digest = hashlib.sha256(os.fsencode(file.relative_to(path)))
+            if file.is_file() and not file.is_symlink():
+                data = file.read_bytes()
+                digest.update(b"\0" + data)
+                size += len(data)
+            whole.update(digest.digest())
+            files += 1
+    return {"sha256": whole.hexdigest(), "path_sha256": _sha(str(path)), "files": files, "bytes": size}
+
+
+def _sha(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def bill(how: Told) -> Usage:
+    """Read what a night cost from what it told."""
+    if not how.get("calls"):
+        return Usage()
+    return Usage(how["calls"], how["tokens_in"], how["tokens_out"], how["usd"])

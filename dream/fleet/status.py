@@ -1,0 +1,115 @@
+"""How a fleet stands, read from the workspaces themselves and never changed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, tzinfo
+from zoneinfo import ZoneInfo
+
+from dream.errors import DreamError
+from dream.fleet import places
+from dream.fleet.engine import Queue
+from dream.fleet.places import Note, Place, Root
+from dream.models import Usage
+from dream.workspace.runs import Bills
+from dream.workspace.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A workspace that a person has to look at: how many nights it failed, and why the last one did."""
+
+    workspace: str
+    tenant: str
+    nights: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """What one tenant has, waits for and spends. `oldest` is the time of the oldest entry that was not dreamt."""
+
+    tenant: str
+    workspaces: int = 0
+    waiting: int = 0
+    oldest: datetime | None = None
+    nights_today: int = 0
+    held: int = 0
+    today: Usage = field(default_factory=Usage)
+    month: Usage = field(default_factory=Usage)
+
+    def __add__(self, other: Tenant) -> Tenant:
+        return Tenant(
+            self.tenant,
+            self.workspaces + other.workspaces,
+            self.waiting + other.waiting,
+            min((one for one in (self.oldest, other.oldest) if one), default=None),
+            self.nights_today + other.nights_today,
+            self.held + other.held,
+            self.today + other.today,
+            self.month + other.month,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """How the fleet stands: all of it, by tenant, what failed, what is set aside, and the queue."""
+
+    total: Tenant
+    tenants: tuple[Tenant, ...]
+    failed: tuple[Trouble, ...]
+    set_aside: tuple[Trouble, ...]
+    queue: dict[str, int]
+
+
+def read(roots: Sequence[Root], queue: Queue | None, now: datetime) -> Fleet:
+    """Look at every workspace beneath the roots; tenants are sorted by what they spend in the month."""
+    tenants: dict[str, Tenant] = {}
+    failed: list[Trouble] = []
+    aside: list[Trouble] = []
+    for root in roots:
+        for place in places.beneath(root):
+            known = places.current(place, os.environ)
+            one = _of(place, known, now)
+            tenants[one.tenant] = tenants.get(one.tenant, Tenant(one.tenant)) + one
+            if known.failed:
+                trouble = Trouble(place.name, one.tenant, len(known.failed), known.reason)
+                (aside if places.is_set_aside(place, known, os.environ) else failed).append(trouble)
+    listed = sorted(tenants.values(), key=lambda one: (-one.month.tokens, one.tenant))
+    total = sum(listed, Tenant("all"))
+    return Fleet(total, tuple(listed), tuple(failed), tuple(aside), queue.waiting() if queue else {})
+
+
+def _of(place: Place, known: Note, now: datetime) -> Tenant:
+    today, month, day = tally(place, known, now)
+    zone = _zone(known)
+    there = bool(known.at) and f"{datetime.fromisoformat(known.at).astimezone(zone):%Y-%m-%d}" == day
+    fresh = places.read(place.path)
+    waits = places.news(place, fresh, now, os.environ)
+    workspace = Workspace(place.path)
+    held = len(workspace.pending()) if (place.path / "memory" / ".pending.jsonl").exists() else 0
+    return Tenant(
+        place.tenant(known), 1, int(waits), _oldest(workspace) if waits else None, int(there), held, today, month
+    )
+
+
+def _oldest(workspace: Workspace) -> datetime | None:
+    with suppress(DreamError):
+        entry = next(workspace.history.after(workspace.dream_cursor()), None)
+        workspace.history.close()
+        return entry.at.astimezone(UTC) if entry else None
+    return None
+
+
+def tally(place: Place, known: Note, now: datetime) -> tuple[Usage, Usage, str]:
+    """Return what a workspace's own bills say of the day and the month, and which day that is in its zone."""
+    zone = _zone(known)
+    spent = Bills(place.path / ".dream").spent(now, zone)
+    return spent.today, spent.month, f"{now.astimezone(zone):%Y-%m-%d}"
+
+
+def _zone(known: Note) -> tzinfo:
+    return ZoneInfo(known.zone) if known.zone else datetime.now().astimezone().tzinfo or UTC
