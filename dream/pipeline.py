@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from dream.errors import DreamError, NightOver, SpendingLimit, TranscriptError
+from dream.errors import DreamError, ModelError, NightOver, SpendingLimit, TranscriptError
 from dream.models import (
     BatchReport,
     ConsolidateReport,
@@ -278,6 +278,9 @@ def _dreamt(
             waits = calls.sentence
         # Dreamt history over its budget moves to the archive; loose git objects are packed.
         if batches and not dry_run:
+            if max_batches is None and (tidied := _tidied(dreamer)) is not None:
+                batches.append(tidied)
+                watch(Step("", ended=tidied))
             workspace.history.archive(workspace.dream_cursor(), settings.history_tokens, now=now)
             transaction.pack(workspace)
     except DreamError as error:
@@ -307,6 +310,14 @@ def _dreams(workspace: Workspace, dreamer: Dreamer, most: int | None, progress: 
         if (report := dreamer.dream(batch)) is not None:
             most = None if most is None else most - 1
             yield report
+
+
+def _tidied(dreamer: Dreamer) -> BatchReport | None:
+    """Tidy memory up where it is time; a model that fails at it is asked again on another night."""
+    try:
+        return dreamer.tidy()
+    except ModelError:
+        return None
 
 
 def _ended(

@@ -24,7 +24,7 @@ Job = Literal["consolidator", "phase1", "phase2"]
 PREFIX = "DREAM_"
 FILE_NAME = "dream.toml"
 EMBEDDED = "embedded"  # the model inside this package
-SHIPPED_PROMPTS = ("consolidate", "phase1", "phase2", "guide")
+SHIPPED_PROMPTS = ("consolidate", "phase1", "phase2", "tidy", "guide")
 # Environment variables of ours that are not settings: where the workspace is, and shell completion.
 NOT_SETTINGS = {"DREAM_WORKSPACE", "DREAM_COMPLETE"}
 NIGHTLY = "0 3 * * *"

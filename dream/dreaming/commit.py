@@ -163,7 +163,7 @@ class Landing:
         return log.build(
             "dream",
             diff.files,
-            entries=self.report.entries,
+            entries=None if self.note == log.TIDY else self.report.entries,
             outcomes=self.report.outcomes,
             model=self.model,
             usage=self.report.usage,

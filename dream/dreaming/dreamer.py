@@ -9,9 +9,10 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from dream.dreaming import commit, phase1, phase2, proposals
+from dream.dreaming import commit, phase1, phase2, proposals, tidy
 from dream.dreaming.commit import Landing, Snapshot
 from dream.dreaming.draft import Draft
+from dream.dreaming.editing import Editing
 from dream.dreaming.excerpt import Brief
 from dream.dreaming.findings import told
 from dream.dreaming.guards import Protected, late, named, others, said, unvouched, wishes
@@ -20,8 +21,8 @@ from dream.errors import AnswerCut, AnswerUnusable, ModelError, PromptTooLong
 from dream.llm.model import Model
 from dream.llm.spending import Meter
 from dream.models import MEMORY_FILES, BatchReport, Entry, Finding, LineCount, Proposal
-from dream.settings import Settings
-from dream.versions import transaction
+from dream.settings import EMBEDDED, Settings
+from dream.versions import log, transaction
 from dream.workspace import trace
 from dream.workspace.files import read_note, replace_file, write_note
 from dream.workspace.review_files import ProposalNumbers
@@ -167,6 +168,33 @@ class Dreamer:
         )
         return replace(report, notes=(*report.notes, *unknown))
 
+    def tidy(self) -> BatchReport | None:
+        """Tidy up the files that it is time for; None where it is for none, or there is nothing to mend.
+
+        Raises a DreamError when it fails; then the workspace is as it was.
+        """
+        mark, found = self._models.meter.mark(), self._look()
+        changes = self._workspace.git.log(limit=tidy.DREAMS + 1, kind="dream")
+        files = tidy.due(changes, found.texts, self._workspace.private, self._settings)
+        if not files:
+            return None
+        doubled = [one for path in files for one in tidy.doubled(path, found.texts[path])]
+        known = {(one.file, one.text) for one in doubled}
+        asks = self._models.phase2.name != EMBEDDED
+        day = self._brief.day
+        doubtful = [one for path in files if asks for one in tidy.doubtful(path, found.texts[path], day)]
+        doubtful = [one for one in doubtful if (one.file, one.text) not in known]
+        protected = Protected(found.texts, found.person_lines, self._workspace.rejected())
+        desk = Editing([*doubled, *doubtful], protected, self._settings, optional=True)
+        edited = phase2.tidied(desk, len(doubled), self._models.phase2, self._brief)
+        swept = tidy.swept({path: edited.draft.texts[path] for path in files}, found.person_lines)
+        edited = replace(edited, draft=Draft({**edited.draft.texts, **swept}, edited.draft.edits))
+        last = self._numbers.last(found.pending) if edited.held else 0
+        waiting = proposals.queued(edited.held, desk.findings, found.pending, last, self._clock())
+        report = self._commit((), found, edited, waiting, mark, log.TIDY)
+        tidy.write_looks(self._workspace.private, files, report.commit or changes[0].sha)
+        return report if report.commit else None
+
     def _batch_after(self, cursor: int) -> list[Entry]:
         entries = self._workspace.history.after(cursor)
         return next(phase1.batches(entries, self._models.phase1, self._brief), [])
@@ -217,7 +245,7 @@ class Dreamer:
         mark: int,
         note: str = "",
     ) -> BatchReport:
-        entries = (batch[0].cursor, batch[-1].cursor)
+        entries = (batch[0].cursor, batch[-1].cursor) if batch else (self._cursor, self._cursor)
         usage = self._models.meter.since(mark)
         recent = partial(trace.written_since, self._workspace, self._clock() - RECENT)
         change = commit.compose(found, edited.draft, waiting, entries[1], self._settings, self._brief.day, recent)

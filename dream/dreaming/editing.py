@@ -154,7 +154,9 @@ class Editing:
     Finding numbers count from 1, as the prompt shows them.
     """
 
-    def __init__(self, findings: Sequence[Finding], protected: Protected, settings: Settings) -> None:
+    def __init__(
+        self, findings: Sequence[Finding], protected: Protected, settings: Settings, *, optional: bool = False
+    ) -> None:
         self.findings = tuple(findings)
         self.draft = Draft(dict(protected.before))
         self.held: list[HeldEdit] = []
@@ -162,7 +164,8 @@ class Editing:
         self._protected = protected
         self._settings = settings
         self._decided: dict[int, tuple[State, str]] = {}
-        self._doubted: set[int] = set()
+        # Removals whose skipping was asked about once; where all are `optional`, it is believed at once.
+        self._doubted = set(range(1, len(findings) + 1)) if optional else set[int]()
         self._seen: set[tuple[str, str, str]] = set()
 
     def edit(self, edit: Edit) -> str:

@@ -64,6 +64,11 @@ def _remove_plainly(editing: Editing, number: int, additions: list[int], correct
         _try(editing, Edit(removal.file, line, fact, (beside, number)))
 
 
+def remove_plainly(editing: Editing, number: int) -> None:
+    """Take out the line that a removal copies, where no fact might take its place."""
+    _remove_plainly(editing, number, [], set())
+
+
 def _replaces(editing: Editing, number: int, removal: Finding, section: str) -> bool:
     """Return whether the fact just above a removal takes its place: much like it, or of the same section."""
     fact = editing.findings[number - 1]

@@ -132,8 +132,25 @@ def edit(findings: Sequence[Finding], protected: Protected, model: Model, brief:
     return Edited(editing.draft, editing.outcomes(), tuple(editing.held), tuple(editing.notes))
 
 
-def _loop(editing: Editing, model: Model, brief: Brief) -> None:
-    messages = _opening(editing, model, brief)
+def tidied(desk: Editing, doubled: int, model: Model, brief: Brief) -> Edited:
+    """Take out the lines that are said twice, the first `doubled` of the desk, and let the model settle the others.
+
+    What the model leaves alone stays as it is. Raises as `edit` does.
+    """
+    for number in range(1, doubled + 1):
+        fallback.remove_plainly(desk, number)
+    if len(desk.findings) > doubled:
+        try:
+            _loop(desk, model, brief, "tidy")
+        except (ToolsUnsupported, AnswerUnusable, PromptTooLong) as error:
+            log.info("the memory is tidied without the model: %s", error)
+    for number in desk.unsettled():
+        desk.decide(number, "refused", "left as it is")
+    return Edited(desk.draft, desk.outcomes(), tuple(desk.held), tuple(desk.notes))
+
+
+def _loop(editing: Editing, model: Model, brief: Brief, prompt: str = "phase2") -> None:
+    messages = _opening(editing, model, brief, prompt)
     barren, nudged = 0, False
     for _ in range(brief.settings.max_steps):
         completion = model.complete(messages, tools=TOOLS)
@@ -151,15 +168,16 @@ def _loop(editing: Editing, model: Model, brief: Brief) -> None:
             return
 
 
-def _opening(editing: Editing, model: Model, brief: Brief) -> list[ChatMessage]:
-    system = prompts.load("phase2", brief.prompts_folder, language=prompts.language(brief.settings.language))
+def _opening(editing: Editing, model: Model, brief: Brief, prompt: str) -> list[ChatMessage]:
+    system = prompts.load(prompt, brief.prompts_folder, language=prompts.language(brief.settings.language))
     numbers = editing.unsettled()
     open_findings = [editing.findings[number - 1] for number in numbers]
     findings = prompts.findings(open_findings, numbers)
     room = brief.room(model, system, findings)
     texts = _shown(editing.draft.texts, open_findings, model)
     shown = excerpt.fit(texts, [finding.text for finding in open_findings], room, model.count)
-    system, user = prompts.filled(system, f"{prompts.files(shown)}\n{findings}")
+    today = f"{prompts.today(brief.day)}\n" if prompt == "tidy" else ""
+    system, user = prompts.filled(system, f"{prompts.files(shown)}\n{today}{findings}")
     return [ChatMessage("system", system), ChatMessage("user", user)]
 
 

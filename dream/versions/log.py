@@ -22,6 +22,7 @@ KINDS: tuple[ChangeKind, ...] = ("dream", "hand", "restore", "init")
 PAGE = 64  # changes read in full at a time
 SUBJECT_CHARS = 48  # of a finding in a subject: with the rest of it, what `git log --oneline` shows of a line
 FORGOTTEN = "[forgotten]"
+TIDY = "tidy"  # the note of a dream that took in no entries, and only kept up what is there
 
 _TRAILERS = ("Dream-Kind", "Dream-Entries", "Dream-Model", "Dream-Usage")
 _FIELDS = ["%H", "%P", "%cI", "%s", *(f"%(trailers:key={name},valueonly,separator=%x1d)" for name in _TRAILERS)]
@@ -210,6 +211,8 @@ def subject(
     The words are those of the first finding that was applied, rules of SOUL.md before all else. A commit without one
     tells the figures of its diff, `hand: 2 files, +5 −1`; of these only text that a person reads is counted.
     """
+    if note == TIDY:
+        return f"{kind}: {TIDY}: {_applied(outcomes) or _figures(files)}"
     span = f" (entries {entries[0]}–{entries[1]})" if entries else ""
     return f"{kind}: {_applied(outcomes) or _figures(files)}{span}{' ' + clean_line(note) if note else ''}"
 

@@ -1,0 +1,128 @@
+"""Keep memory up, not only add to it: what it says twice, plans whose day has passed, headings that hold nothing.
+
+After ten dreams that changed a file, or once it nears its budget, code looks for such lines. What is said twice over it
+takes out itself; what needs judgement, the edit agent gets as numbered findings. It is a commit of its own, guarded
+like every other dream; the cursor stays where it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
+from datetime import date, timedelta
+from itertools import combinations
+from pathlib import Path
+
+from dream.dreaming.budget import limits
+from dream.dreaming.draft import lines
+from dream.language import days
+from dream.language.similar import near_fact, same_fact
+from dream.language.tongue import guess, plain, tongue
+from dream.models import MEMORY_FILES, Finding, MemoryFile
+from dream.settings import Settings
+from dream.versions.log import Change
+from dream.workspace.files import read_note, write_note
+from dream.workspace.workspace import TEMPLATES
+
+FILE_NAME = "tidied.json"  # by file, the commit at which it was last looked through; a hint that saves calls
+DREAMS = 10  # that changed a file, after which it is looked through
+FULL = 0.8  # of its budget, from which on it is looked through after every dream
+PASSED = timedelta(days=14)  # after the last day that a plan names
+MOST = 30  # lines that the edit agent is asked about at a time
+
+_GAP = re.compile(r"\n{3,}")
+
+
+def due(
+    changes: Sequence[Change], texts: Mapping[MemoryFile, str], private: Path, settings: Settings
+) -> tuple[MemoryFile, ...]:
+    """Return the files that it is time to look through; `changes` are the dreams, newest first."""
+    looked = read_looks(private)
+    found: list[MemoryFile] = []
+    for path in MEMORY_FILES:
+        shas = [change.sha for change in changes]
+        since = changes[: shas.index(looked[path])] if looked.get(path) in shas else changes
+        times = sum(path in change.files for change in since)
+        most_lines, most_bytes = limits(path, settings)
+        text = texts[path]
+        full = len(text.splitlines()) >= FULL * most_lines or len(text.encode()) >= FULL * most_bytes
+        if times >= DREAMS or (full and times):
+            found.append(path)
+    return tuple(found)
+
+
+def read_looks(private: Path) -> dict[str, str]:
+    """Read at which commit each file was last looked through; none where the note is missing or damaged."""
+    try:
+        return {str(path): str(sha) for path, sha in read_note(private / FILE_NAME).items()}
+    except (ValueError, TypeError, AttributeError):
+        return {}
+
+
+def write_looks(private: Path, files: Sequence[MemoryFile], sha: str) -> None:
+    """Note that files were looked through, and that `sha` is the newest dream since."""
+    write_note(private / FILE_NAME, {**read_looks(private), **dict.fromkeys(files, sha)})
+
+
+def doubled(path: MemoryFile, text: str) -> list[Finding]:
+    """Return as removals the lines that another line of the file says too; the earlier and shorter one goes.
+
+    A rule in SOUL.md goes only where the very same words stand there again.
+    """
+    gone: set[int] = set()
+    stated = [(number, line) for number, line in enumerate(lines(text)) if not line.startswith("#")]
+    for (first, one), (second, other) in combinations(stated, 2):
+        if first in gone or second in gone or not (same_fact(one, other) if path != "SOUL.md" else one == other):
+            continue
+        gone.add(first if len(one) <= len(other) else second)
+    # Of two lines with the very same words neither can be named alone: `swept` drops the second.
+    once = [line for number, line in stated if number in gone and lines(text).count(line) == 1]
+    return [Finding(path, line.lstrip("-*+ "), (), remove=True) for line in once]
+
+
+def doubtful(path: MemoryFile, text: str, day: date) -> list[Finding]:
+    """Return as removals the lines that somebody has to look at: nearly said twice, or planned for a day gone by."""
+    if path == "SOUL.md":
+        return []
+    stated = [line for line in lines(text) if not line.startswith("#")]
+    found = [line for line in stated if _has_passed(line, day)]
+    for one, other in combinations(stated, 2):
+        if near_fact(one, other) and one not in found:
+            found.append(one)
+    unique = [line for line in dict.fromkeys(found) if stated.count(line) == 1]
+    return [Finding(path, line.lstrip("-*+ "), (), remove=True) for line in unique[:MOST]]
+
+
+def swept(texts: Mapping[MemoryFile, str], persons: Mapping[MemoryFile, frozenset[str]]) -> dict[MemoryFile, str]:
+    """Return texts without second copies of a line, headings that hold nothing and runs of empty lines.
+
+    What a person wrote stays, and so do the headings that a new workspace has.
+    """
+    found: dict[MemoryFile, str] = {}
+    for path, text in texts.items():
+        kept = persons.get(path, frozenset()) | set(TEMPLATES[path].decode().splitlines())
+        rows = list(_without_copies(text.split("\n"), kept))
+        rows = [row for place, row in enumerate(rows) if row.rstrip() in kept or not _holds_nothing(rows, place)]
+        found[path] = _GAP.sub("\n\n", "\n".join(rows))
+    return found
+
+
+def _without_copies(rows: Sequence[str], kept: Set[str]) -> Iterator[str]:
+    known: set[str] = set()
+    for row in rows:
+        if not (row.startswith("- ") and row in known and row not in kept):
+            yield row
+        known.add(row)
+
+
+def _holds_nothing(rows: Sequence[str], place: int) -> bool:
+    """Return whether a row is a heading of a section with nothing below it."""
+    below = next((other for other in rows[place + 1 :] if other.strip()), "# ")
+    return rows[place].startswith("## ") and below.startswith(("# ", "## "))
+
+
+def _has_passed(line: str, day: date) -> bool:
+    """Return whether a line tells a plan, and every day that it names is gone by."""
+    code = guess(line) or "en"
+    named = [found.last for found in days.found(line, day, code) if found.whole]
+    return bool(named) and max(named) + PASSED < day and tongue(code).has("plan", plain(line))

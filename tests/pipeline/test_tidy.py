@@ -1,0 +1,107 @@
+"""Memory is kept up, not only added to: after ten dreams, in a commit of its own."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from dream import pipeline
+from dream.dreaming.dreamer import Models
+from dream.errors import ModelUnavailable
+from dream.llm.model import Completion, ToolCall
+from dream.llm.spending import Meter
+from dream.models import NewEntry, RunReport
+from dream.settings import Settings
+from dream.versions import log
+from dream.workspace.workspace import Workspace
+from tests.scripted import Answer, ScriptedModel
+from tests.workspaces import fresh
+
+NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
+QUIET = Settings(timezone="UTC", durable=False)
+MEMORY = "memory/MEMORY.md"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return fresh(tmp_path / "ws", NOW)
+
+
+def night(workspace: Workspace, phase1: str, *phase2: Answer) -> RunReport:
+    workspace.history.append([NewEntry("summary", "- something was said")], now=NOW)
+    last = workspace.history.last_cursor()
+    models = Models(
+        ScriptedModel(phase1.replace("{}", f"{{{last}}}")),
+        ScriptedModel(*(phase2 or ("done",))),
+        Meter(QUIET, now=lambda: NOW),
+    )
+    return pipeline.run(workspace, settings=QUIET, now=NOW, models=models)
+
+
+def nine_nights(workspace: Workspace) -> None:
+    """Dream nine times; then an agent's own tool adds what was said before, and a heading."""
+    for name in ("Alder", "Birch", "Cedar", "Dogwood", "Elm", "Fir", "Gorse"):
+        night(workspace, f"[MEMORY/Facts] Project {name} is written in Rust {{}}")
+    night(workspace, "[MEMORY/Facts] The mirror service listens on port 7392 {}")
+    night(workspace, "[MEMORY/Facts] The release is planned for 3 May 2026 {}")
+    text = workspace.read_file(MEMORY)
+    more = "- The mirror service is listening on port 7392\n\n## Oddments\n\n\n\n## Decisions"
+    (workspace.root / MEMORY).write_text(text.replace("## Decisions", more), encoding="utf-8")
+
+
+def settle(old: str, new: str) -> Completion:
+    call = ToolCall("1", "edit_file", {"path": MEMORY, "old_text": old, "new_text": new, "findings": [2]})
+    return Completion("", (call,), "tool_calls")
+
+
+def subjects(workspace: Workspace) -> list[str]:
+    return [change.subject for change in log.log(workspace.git.git)]
+
+
+def test_after_ten_dreams_what_is_said_twice_goes_in_a_commit_of_its_own(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DREAM_AUTHOR", "claude-code")
+    nine_nights(workspace)
+    assert not any("tidy" in subject for subject in subjects(workspace))
+    was = "was planned for 3 May 2026"
+    plan = settle("- The release is planned for 3 May 2026", f"- The release {was}")
+
+    report = night(workspace, "[MEMORY/Facts] Tromso hosts the archive {}", plan, "done")
+
+    text = workspace.read_file(MEMORY)
+    assert (text.count("7392"), text.count(was), "Oddments" in text, "\n\n\n" in text) == (1, 1, False, False)
+    assert "## Solutions" in text
+    assert subjects(workspace)[0].startswith("dream: tidy: removed: ")
+    assert [batch.entries for batch in report.batches] == [(10, 10), (10, 10)]
+    assert workspace.dream_cursor() == 10
+    assert "7392" in workspace.read_file(MEMORY)
+
+
+def test_what_the_model_leaves_alone_is_not_asked_about_again_before_ten_more_dreams(workspace: Workspace) -> None:
+    nine_nights(workspace)
+    night(workspace, "[MEMORY/Facts] Tromso hosts the archive {}")
+    asked = ScriptedModel("done")
+    models = Models(ScriptedModel("[MEMORY/Facts] The choir meets on Tuesdays {11}"), asked, Meter(QUIET))
+    workspace.history.append([NewEntry("summary", "- something was said")], now=NOW)
+    pipeline.run(workspace, settings=QUIET, now=NOW, models=models)
+    assert asked.calls == []
+
+
+def test_a_person_s_lines_stay_whatever_they_repeat(workspace: Workspace) -> None:
+    nine_nights(workspace)
+    night(workspace, "[MEMORY/Facts] Tromso hosts the archive {}")
+    text = workspace.read_file(MEMORY)
+    assert "- The mirror service is listening on port 7392" in text
+    assert "## Oddments" in text
+
+
+def test_a_model_that_fails_at_tidying_ends_no_run(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DREAM_AUTHOR", "claude-code")
+    nine_nights(workspace)
+    report = night(workspace, "[MEMORY/Facts] Tromso hosts the archive {}", ModelUnavailable("it is down"))
+    assert report.outcome == "committed"
+    assert "Tromso" in workspace.read_file(MEMORY)
+    assert not any("tidy" in subject for subject in subjects(workspace))
