@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from functools import partial
 from pathlib import Path
@@ -38,4 +39,6 @@ def command(read_only: bool, directory: Path | None) -> None:
         output.problem(str(error))
     from dream import mcp
 
+    # Clients end a server so. Python would wait first, for the thread that reads the client's next line.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     mcp.serve(partial(group.open_workspace, directory), read_only=read_only)

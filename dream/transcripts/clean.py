@@ -72,7 +72,7 @@ _METADATA = re.compile(r"^[^\n(]{1,80}\(untrusted[^)\n]{0,60}\):\n```(?:json)?\n
 
 
 # The tools by which an agent asks its memory, whatever a client puts before their names: ours, and OpenClaw's.
-_ASKS_MEMORY = re.compile(r"(?:^|[^a-z])memory_(?:search|get|why|context)$", re.IGNORECASE)
+_ASKS_MEMORY = re.compile(r"(?:^|[^a-z])memory_(?:search|get|why|context|add)$", re.IGNORECASE)
 _SHELL = re.compile(r"→ [\w.-]*(?:bash|shell|exec|terminal|command|process)[\w.-]*\((.*)\)", re.IGNORECASE | re.DOTALL)
 _SHOWS_MEMORY = re.compile(
     r"(?:\w+=\S*\s+)*(?:\S*/)?dream(?:-log|\s+(?:(?:-w|--workspace)[ =]\S+\s+)?(?:search|get|why|context|log|review))\b"

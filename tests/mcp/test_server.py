@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
@@ -243,30 +244,45 @@ def test_several_clients_at_once_note_and_search(workspace: Workspace) -> None:
     assert {entry.by_agent for entry in noted.values()} == {True}
 
 
-def test_the_command_speaks_nothing_but_the_protocol_and_ends_with_its_client(tmp_path: Path) -> None:
-    root = tmp_path / "later"
-    asking = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
-    line = command("mcp", "-w", root)
-    server = subprocess.Popen(
-        line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
-    )
+ASKING = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+
+
+def running(root: Path) -> subprocess.Popen[str]:
+    line, pipe = command("mcp", "-w", root), subprocess.PIPE
+    return subprocess.Popen(line, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment())
+
+
+def answer(server: subprocess.Popen[str], method: str, **params: object) -> Any:
+    """Ask a server in the protocol's own lines."""
     assert server.stdin is not None
     assert server.stdout is not None
+    server.stdin.write(json.dumps({"jsonrpc": "2.0", "id": method, "method": method, "params": params}) + "\n")
+    server.stdin.flush()
+    return json.loads(server.stdout.readline())["result"]
 
-    def answer(method: str, number: int, **params: object) -> Any:
-        assert server.stdin is not None
-        assert server.stdout is not None
-        server.stdin.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n")
-        server.stdin.flush()
-        return json.loads(server.stdout.readline())["result"]
 
-    begun = answer("initialize", 1, **asking)
+def test_a_client_may_interrupt_it(workspace: Workspace) -> None:
+    server = running(workspace.root)
+    answer(server, "initialize", **ASKING)
+
+    server.send_signal(signal.SIGINT)
+
+    assert server.wait(timeout=5) == -signal.SIGINT
+    assert server.communicate() == ("", "")
+
+
+def test_the_command_speaks_nothing_but_the_protocol_and_ends_with_its_client(tmp_path: Path) -> None:
+    root = tmp_path / "later"
+    server = running(root)
+    assert server.stdin is not None
+
+    begun = answer(server, "initialize", **ASKING)
     server.stdin.write(
         "no JSON at all\n" + json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}) + "\n"
     )
-    missing = answer("tools/call", 2, name="memory_search", arguments={"query": "peanuts"})
+    missing = answer(server, "tools/call", name="memory_search", arguments={"query": "peanuts"})
     assert dream("init", root).status == 0
-    found = answer("tools/call", 3, name="memory_add", arguments={"text": "Peanuts are in the cake"})
+    found = answer(server, "tools/call", name="memory_add", arguments={"text": "Peanuts are in the cake"})
     rest, errors = server.communicate(timeout=60)
 
     assert begun["serverInfo"]["name"] == "dream"
