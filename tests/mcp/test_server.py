@@ -213,6 +213,26 @@ def test_what_models_give_instead_is_understood(workspace: Workspace) -> None:
     assert "7391" in call(workspace, "memory_search", query="staging port", **given)[0]
 
 
+def test_an_untrusted_workspace_is_read_and_its_patterns_are_not_used(workspace: Workspace) -> None:
+    (workspace.root / "dream.toml").write_text('redact_patterns = ["(a+)+b"]\n', encoding="utf-8")
+    (workspace.private / "trust").unlink()
+
+    found, searched = call(workspace, "memory_search", query="staging port")
+    told, noted = call(workspace, "memory_add", text="Staging moved")
+
+    assert ("7391" in found, searched, noted) == (True, False, True)
+    assert told.startswith(f"{workspace.root} is not trusted on this machine, so what its own files say of ")
+
+
+def test_a_workspace_without_history_says_nothing_yet(tmp_path: Path) -> None:
+    root = tmp_path / "ws"
+    Workspace.create(root, now=NOW)
+
+    assert call(root, "memory_search", query="port") == ("Nothing of what is kept says that.", False)
+    assert call(root, "memory_get", cite="history:1") == ("Nothing stands at history:1 (any more).", True)
+    assert call(root, "memory_context") == ("Memory says nothing yet.", False)
+
+
 # The real command, as a client starts it.
 
 
