@@ -8,8 +8,8 @@ from dream.cli import detached
 
 
 def main() -> None:
-    """Run `dream`; a hook that is to work on in the background returns before anything else is loaded."""
-    if detached.hook_left(os.environ):
+    """Run `dream`; a hook is answered, or works on in the background, before anything else is loaded."""
+    if detached.hook_left(os.environ) or detached.prompt_answered(os.environ):
         return
     from dream.cli import entry
 

@@ -93,6 +93,10 @@ def command(
             report = pipeline.consolidate(
                 workspace, named, settings=settings, now=group.now(), format=format_name, idle=idle, progress=shown
             )
+    if hook:  # so that the next session's first prompt finds it
+        from dream.recall.prompt import Kept
+
+        Kept(workspace.root).take_in()
     return _told(report, as_json=as_json, quiet=quiet, piped=piped)
 
 

@@ -1,6 +1,7 @@
-"""Work on in a process of its own: an agent ends its hooks soon after it has asked them, whatever they still do.
+"""Hooks of agents, which wait for none of them: what a prompt brings to mind, and work in a process of its own.
 
-What a hook asks for is looked at first of all, and nothing that takes time is imported until the agent has its answer.
+An agent ends its hooks soon after it has asked them, whatever they still do. So what a hook asks for is looked at first
+of all, and nothing that takes time is imported until the agent has its answer.
 """
 
 from __future__ import annotations
@@ -64,6 +65,69 @@ def hook_left(environ: Mapping[str, str]) -> bool:
         return False
     sys.argv.remove("--detach")
     return False
+
+
+def prompt_answered(environ: Mapping[str, str]) -> bool:
+    """Answer, where this is `dream context --hook`, and tell whether it was.
+
+    Whatever goes wrong is one sentence on stderr: a person's prompt waits for this, and goes on without it.
+    """
+    words = sys.argv[1:]
+    if not {"context", "--hook"} <= set(words) or {"-h", "--help"} & set(words):
+        return False
+    answer(_workspace(words), environ, as_json="--json" in words)
+    return True
+
+
+def answer(named: Path | str | None, environ: Mapping[str, str], *, as_json: bool) -> None:
+    """Print what the hook on standard input is to tell; with `as_json` as Gemini CLI reads it."""
+    from dream.errors import DreamError
+
+    try:
+        _answer(named, environ, as_json=as_json)
+    except (DreamError, OSError, ValueError) as fault:
+        if sys.stderr is not None:
+            sys.stderr.write(f"dream: {fault}\n")
+
+
+def _answer(named: Path | str | None, environ: Mapping[str, str], *, as_json: bool) -> None:
+    import orjson
+
+    from dream.errors import UsageError, WorkspaceError
+    from dream.workspace import places
+
+    if sys.stdin is None or sys.stdin.isatty():
+        raise UsageError("`dream context --hook` reads a hook's JSON on standard input, with a prompt.")
+    try:
+        asked = orjson.loads(sys.stdin.buffer.read())
+        event, cwd, session = asked.get("hook_event_name"), asked.get("cwd") or ".", asked.get("session_id") or ""
+        prompt = "" if event == "SessionStart" else asked["prompt"]
+    except (ValueError, KeyError, AttributeError):
+        raise UsageError('A hook\'s JSON was expected on standard input, like {"prompt": "…", "cwd": "…"}.') from None
+    if not all(isinstance(text, str) for text in (prompt, cwd, session)):
+        raise UsageError("The prompt, cwd and session_id of a hook's JSON have to be texts.")
+    root = places.absolute(named) if named else places.find(Path(cwd), environ)
+    if root is None or not places.is_workspace(root):
+        raise WorkspaceError("There is no workspace here; make one with `dream init`.")
+    from dream.recall.prompt import Kept, recalled
+
+    kept = Kept(root)
+    block = recalled(kept, prompt, session=session) if prompt else _all(root) if event == "SessionStart" else ""
+    if block and sys.stdout is not None:
+        told = {"hookSpecificOutput": {"hookEventName": event, "additionalContext": block}}
+        sys.stdout.buffer.write(orjson.dumps(told) + b"\n" if as_json else block.encode("utf-8"))
+        sys.stdout.flush()
+    indexed = kept.is_indexed()
+    kept.index.close()
+    if not indexed and leave(root / ".dream"):
+        kept.take_in()
+
+
+def _all(root: Path) -> str:
+    from dream.cli.context import TOKENS
+    from dream.workspace.workspace import Workspace
+
+    return Workspace.open(root).context(TOKENS)
 
 
 def _workspace(words: list[str]) -> str | None:

@@ -110,14 +110,17 @@ def command(
 
 
 def _recall(conversations: Sequence[Conversation], *, as_json: bool) -> None:
-    from dream.eval.recall import recall, table
+    from dream.eval.recall import at_prompts, prompt_table, recall, table
 
     with progress("reading", quiet=as_json) as shown:
-        found = recall(conversations, tell=(lambda what: shown(Step(what))) if shown else (lambda what: None))
+        tell = (lambda what: shown(Step(what))) if shown else (lambda what: None)
+        found = recall(conversations, tell=tell)
+        prompts = at_prompts(conversations, tell=tell)
     if as_json:
-        output.emit({"recall": found})
-    else:
-        _show(table(found))
+        output.emit({"recall": found, "prompts": prompts})
+        return
+    _show(table(found))
+    _show(prompt_table(prompts))
 
 
 def _settings(directory: Path | None, model: str | None, pairs: tuple[str, ...]) -> Settings:

@@ -20,6 +20,7 @@ from dream.eval.report import Table
 from dream.eval.scratch import Scratch, Tell
 from dream.history import messages
 from dream.llm.spending import Meter
+from dream.recall import prompt
 from dream.recall.index import MESSAGE, Index
 from dream.recall.search import Search, Wanted
 from dream.recall.terms import terms
@@ -42,6 +43,16 @@ class Recalled:
     sessions: float  # of the evidence's sessions among the first ten
 
 
+@dataclass(frozen=True, slots=True)
+class AtPrompts:
+    """Shares in per cent: of questions about the memory with some evidence shown, of others with anything."""
+
+    questions: int
+    answered: float
+    foreign: int
+    shown: float
+
+
 def recall(conversations: Sequence[Conversation], *, tell: Tell) -> list[Recalled]:
     """Consolidate every conversation in a scratch workspace and ask its questions, by each ranking."""
     rows: dict[str, list[tuple[list[Place], set[Place]]]] = {}
@@ -49,12 +60,47 @@ def recall(conversations: Sequence[Conversation], *, tell: Tell) -> list[Recalle
         tell(f"{one.name}: {len(one.questions)} questions")
         with tempfile.TemporaryDirectory() as folder:
             scratch = _consolidated(one, Path(folder))
-            places = {identity: place for place, identity in scratch.messages.items()}
-            for question in one.questions:
-                evidence = {places[identity] for identity in question.evidence if identity in places}
-                for name, found in _rankings(scratch, question) if evidence else ():
+            for question, evidence in _asked(one, scratch):
+                for name, found in _rankings(scratch, question):
                     rows.setdefault(name, []).append((found, evidence))
     return [_shares(name, asked) for name, asked in rows.items()]
+
+
+def at_prompts(conversations: Sequence[Conversation], *, tell: Tell) -> AtPrompts:
+    """Ask every question as a prompt, of its own conversation's memory and of all the others'."""
+    answered: list[bool] = []
+    shown: list[bool] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for number, one in enumerate(conversations):
+            tell(f"{one.name}: prompts")
+            scratch = _consolidated(one, Path(folder) / str(number))
+            kept = prompt.Kept(scratch.root / "ws")
+            kept.take_in()
+            for question, evidence in _asked(one, scratch):
+                answered.append(any(place in evidence for place in _shown(prompt.recalled(kept, question.text))))
+            for other in conversations:
+                if other is not one:
+                    shown += [prompt.recalled(kept, question.text) != "" for question in other.questions]
+            kept.index.close()
+    return AtPrompts(len(answered), mean(answered) or 0.0, len(shown), mean(shown) or 0.0)
+
+
+def _asked(one: Conversation, scratch: Scratch) -> Iterator[tuple[Question, set[Place]]]:
+    """Yield the questions that have evidence, with where it stands."""
+    places = {identity: place for place, identity in scratch.messages.items()}
+    for question in one.questions:
+        if evidence := {places[identity] for identity in question.evidence if identity in places}:
+            yield question, evidence
+
+
+def _shown(block: str) -> Iterator[Place]:
+    """Yield the messages that a block cites."""
+    session = ""
+    for line in block.splitlines():
+        if match := re.match(r"- #(\d+) ", line):
+            yield session, int(match[1])
+        else:
+            session = line.rpartition(", ")[2]
 
 
 def table(found: Sequence[Recalled]) -> Table:
@@ -80,6 +126,17 @@ def table(found: Sequence[Recalled]) -> Table:
         "Of a question's evidence, how much is among the first messages found, and among their sessions. In per cent."
     )
     return Table("Recall", says, columns, tuple(rows))
+
+
+def prompt_table(found: AtPrompts) -> Table:
+    """Lay out what was shown at prompts."""
+    columns = ("prompts", "asked", "share")
+    rows = (
+        ("about the memory: some evidence is shown", str(found.questions), f"{found.answered:.1f}"),
+        ("about another conversation: anything is shown", str(found.foreign), f"{found.shown:.1f}"),
+    )
+    says = f"What `dream context --hook` shows, in at most {prompt.TOKENS} tokens. In per cent."
+    return Table("At each prompt", says, columns, rows)
 
 
 def _consolidated(one: Conversation, folder: Path) -> Scratch:

@@ -13,20 +13,21 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
+# A hook that looks a message up at each prompt has no time for the log: it is imported where it is read or written.
 from dream.door import check_folder, open_file
 from dream.errors import HistoryError
-from dream.history.archive import opened, size_of
-from dream.history.log import lines, lines_backwards
-from dream.history.writer import SET_ASIDE, set_aside
-from dream.models import Diagnostic, Message, Report
 from dream.workspace import files
 from dream.workspace.files import explained, reason
 
+if TYPE_CHECKING:
+    from dream.models import Message, Report
+
 FOLDER = "messages"
+LINE = 1 << 14  # bytes read at a time of one message
 LOOKED_BACK = 1 << 24  # bytes at the end of the two newest files in which a crash may have left a message
 _NAME = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])\.jsonl")
 
@@ -60,6 +61,8 @@ class Messages:
     """
 
     def __init__(self, memory: Path, *, durable: bool = True, report: Report | None = None) -> None:
+        from dream.history.writer import SET_ASIDE
+
         self.folder = memory / FOLDER
         self._aside = memory / "archive" / SET_ASIDE
         self._durable = durable
@@ -112,7 +115,11 @@ class Messages:
 
     def at(self, path: Path, offset: int) -> KeptMessage | None:
         """Return the message whose line begins at `offset`; None where none does."""
-        return next((decode(line) for _, line in self.raw(path, offset)), None)
+        try:
+            return message_at(path, offset)
+        except OSError as fault:
+            self._tell(path, fault)
+            return None
 
     def flaws(self, position: Callable[[str], int]) -> Iterator[MessageFlaw]:
         """Read every byte, and say what is wrong."""
@@ -132,6 +139,8 @@ class Messages:
 
     def repair(self, now: datetime, position: Callable[[str], int]) -> None:
         """Set aside what is no message, stands there twice, or whose entry never came. Under history's lock."""
+        from dream.history.writer import set_aside
+
         known: set[tuple[str, int]] = set()
         for path in self.paths():
             with explained("repaired", path, HistoryError):
@@ -153,6 +162,8 @@ class Messages:
 
     def _tell(self, path: Path, fault: OSError) -> None:
         if self._report is not None and path not in self._reported:
+            from dream.models import Diagnostic
+
             self._reported.add(path)
             name = str(path.relative_to(self.folder.parent.parent))
             self._report(Diagnostic(name, 0, f"can't be read, and nothing in it is found: {reason(fault)}"))
@@ -160,11 +171,27 @@ class Messages:
 
 def raw(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
     """Yield each whole line from `start` on, with its offset; without its end."""
+    from dream.history.archive import opened, size_of
+    from dream.history.log import lines
+
     with opened(path) as descriptor:
         size = size_of(descriptor)
         for offset, line in lines(descriptor, start, size):
             if offset + len(line) < size:
                 yield offset, line
+
+
+def message_at(path: Path, offset: int) -> KeptMessage | None:
+    """Return the message whose line begins at `offset`; None where none does. Raises OSError."""
+    line = b""
+    descriptor = open_file(path)
+    try:
+        while b"\n" not in line and (part := os.pread(descriptor, LINE, offset + len(line))):
+            line += part
+    finally:
+        os.close(descriptor)
+    whole, end, _ = line.partition(b"\n")
+    return decode(whole) if end else None
 
 
 def encode(said: KeptMessage) -> bytes:
@@ -202,6 +229,10 @@ def of(session: str, position: int, message: Message) -> KeptMessage:
 
 def _settle(path: Path, aside: Path, now: datetime) -> None:
     """End the last line, or set aside what of it a crash has left; raises OSError."""
+    from dream.history.archive import size_of
+    from dream.history.log import lines_backwards
+    from dream.history.writer import set_aside
+
     descriptor = open_file(path, os.O_RDWR | os.O_APPEND)
     try:
         size = size_of(descriptor)
@@ -219,6 +250,9 @@ def _settle(path: Path, aside: Path, now: datetime) -> None:
 
 def _beyond(path: Path, position: Callable[[str], int]) -> set[tuple[str, int]]:
     """Return what stands near the end of a file beyond where the sessions of history are."""
+    from dream.history.archive import opened, size_of
+    from dream.history.log import lines_backwards
+
     left: set[tuple[str, int]] = set()
     known: dict[str, int] = {}
     with opened(path) as descriptor:
@@ -237,6 +271,9 @@ def _beyond(path: Path, position: Callable[[str], int]) -> set[tuple[str, int]]:
 
 def _flaws(path: Path, known: set[tuple[str, int]], position: Callable[[str], int]) -> Iterator[MessageFlaw]:
     """Say what is wrong with the lines of a file; `known` are the messages before it, and with it; raises OSError."""
+    from dream.history.archive import opened, size_of
+    from dream.history.log import lines
+
     broken = twice = 0
     ahead: dict[str, int] = {}
     with opened(path) as descriptor:

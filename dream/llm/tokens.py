@@ -28,9 +28,10 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from dream.models import Usage
+if TYPE_CHECKING:
+    from dream.models import Usage
 
 # Longer pieces overflow the stack of tiktoken's regular expressions (a million blanks do); shorter ones cost time.
 PIECE_CHARS = 20_000

@@ -13,15 +13,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from dream.door import open_file
 from dream.errors import WorkspaceError
 from dream.history import messages
-from dream.history.archive import opened
-from dream.history.history import History
 from dream.history.messages import KeptMessage, Messages
 from dream.recall.terms import terms
 from dream.workspace import index
+
+if TYPE_CHECKING:
+    from dream.history.history import History
 
 BATCH = 500  # documents taken in at a time, so that nobody waits long for the index
 MESSAGE, ENTRY = 0, 1  # kinds of documents
@@ -41,6 +43,7 @@ _SCHEMA = (
         "(terms, content='', tokenize=\"unicode61 remove_diacritics 0 tokenchars '.,:/@&+#_-%'\")"
     ),
 )
+_BEGUN = "SELECT id FROM recall_session WHERE key >= ? AND key < ? || char(1114111) LIMIT 2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,10 +186,27 @@ class Index:
         return [Found(*row) for row in rows]
 
     def between(self, session: str, first: int, last: int) -> list[Found]:
-        """Return the messages of a session from position `first` to `last`, both included, in order."""
-        rows = self._rows("SELECT id FROM recall_session WHERE key = ?", session)
+        """Return the messages of a session from position `first` to `last`, both included, in order.
+
+        A beginning of its key that no other has names it too.
+        """
+        exact = self._rows("SELECT id FROM recall_session WHERE key = ?", session)
+        rows = exact or self._rows(_BEGUN, session, session)
+        if len(rows) > 1:
+            return []
         middle, reach = (first + last) / 2, (last - first) / 2
         return [one for (number,) in rows for one in self.near(number, middle, reach)]
+
+    def short(self, key: str, least: int) -> str:
+        """Return the shortest beginning of a session's key that no other has, with `least` characters of its id."""
+        for length in range(key.find(":") + 1 + least, len(key)):
+            if len(self._rows(_BEGUN, key[:length], key[:length])) < 2:
+                return key[:length]
+        return key
+
+    def has_messages(self, session: int) -> bool:
+        """Return whether messages of a session are kept, by its number."""
+        return bool(self._rows("SELECT 1 FROM recall_doc WHERE session = ? AND kind = ? LIMIT 1", session, MESSAGE))
 
     def size(self) -> int:
         """Return how many documents there are."""
@@ -252,7 +272,12 @@ def _quoted(word: str) -> str:
 def _ends_with(path: Path, read: int, last: bytes) -> bool:
     """Return whether the line that ends at `read` ends with `last`."""
     try:
-        with opened(path) as descriptor:
-            return os.pread(descriptor, len(last) + 1, max(0, read - len(last) - 1)) == last + b"\n"
+        descriptor = open_file(path)
     except OSError:
         return False
+    try:
+        return os.pread(descriptor, len(last) + 1, max(0, read - len(last) - 1)) == last + b"\n"
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)

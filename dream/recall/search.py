@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Literal
 from dream.errors import UsageError
 from dream.language.text import mend_surrogates
 from dream.language.words import content_words, without_said_on, words
-from dream.models import MEMORY_FILES
 from dream.recall.index import ENTRY, MESSAGE, Found, Index
 from dream.recall.terms import CHARS, terms
 
@@ -47,6 +46,7 @@ TWICE = 0.8  # of a hit's words that stand in one before it: then it is told alr
 LONGEST = 80  # characters of a citation that an error repeats
 QUERY = 64  # terms of a query that are looked for, its rarest
 COMMON = 0.25  # of all documents that hold a term: it tells nothing where others do
+ROLES = {"user", "assistant", "system", "tool"}  # no names: nobody is named by them
 
 ASKING = frozenset(  # what asks, and tells nothing itself
     ["when", "where", "how", "why", "tell", "remember", "know", "long", "many", "much", "time", "do", "did"]
@@ -115,7 +115,9 @@ class Search:
         asked = dict.fromkeys(terms(mend_surrogates(wanted.query[:CHARS])))
         self._asked = [term for term in asked if term not in ASKING] or list(asked)
         self._lines = list(_memory_lines(workspace)) if "memory" in wanted.kinds else []
-        self._weights = self._weighed()
+        self.unheld: frozenset[str] = frozenset()  # terms of the query that stand nowhere
+        self.rarest = 0.0  # what one of them would weigh
+        self.weights = self._weighed()
 
     def hits(self, limit: int) -> list[Hit]:
         """Return the best hits, each thing once, those with an exact rare word among the first."""
@@ -130,6 +132,8 @@ class Search:
         most = int(max(RARE, COMMON * size))
         counts = {term: self._index.holding(term, most + 1) + held[term] for term in self._asked}
         weights = {term: math.log(1 + (size - count + 0.5) / (count + 0.5)) for term, count in counts.items() if count}
+        self.unheld = frozenset(term for term, count in counts.items() if not count)
+        self.rarest = math.log(2 * size + 2)
         telling = {term: weight for term, weight in weights.items() if counts[term] <= most}
         best = sorted(telling or weights, key=lambda term: -weights[term])[:QUERY]
         return {term: weights[term] for term in best}
@@ -148,7 +152,7 @@ class Search:
         length = sum(held.values()) / max(1.0, mean)
         return sum(
             weight * held[term] * (K1 + 1) / (held[term] + K1 * (1 - B + B * length))
-            for term, weight in self._weights.items()
+            for term, weight in self.weights.items()
             if held.get(term)
         )
 
@@ -156,22 +160,27 @@ class Search:
         """Yield the best line of each entry that holds some of the words."""
         if "history" not in self._wanted.kinds or self._wanted.speaker:
             return
-        for found in self._index.matches(list(self._weights), ENTRY, CANDIDATES // 10, self._bounds()):
+        for found in self._index.matches(list(self.weights), ENTRY, CANDIDATES // 10, self._bounds()):
             for entry in self._workspace.history.between(found.position, found.position):
                 if self._wanted.has_session(entry.session):
                     yield self._entry(entry)
 
     def _entry(self, entry: Entry) -> Hit:
-        rows = [(row, Counter(terms(row))) for row in entry.content.splitlines() if row.strip()]
+        text, score = self.best_line(entry.content)
+        return replace(_of_history(entry), text=text, score=score)
+
+    def best_line(self, content: str) -> tuple[str, float]:
+        """Return the line of an entry that says most of the query, and its score."""
+        rows = [(row, Counter(terms(row))) for row in content.splitlines() if row.strip()]
         mean = sum(held.total() for _, held in rows) / max(1, len(rows))
         text, score = max(((row, self._score(held, mean)) for row, held in rows), key=lambda one: one[1])
-        return replace(_of_history(entry), text=_BULLET.sub("", text), score=score)
+        return _BULLET.sub("", text), score
 
     def _messages(self, limit: int) -> Iterator[Hit]:
         """Yield the best messages, more than `limit`, for some of them may be told already."""
         if "message" not in self._wanted.kinds:
             return
-        found = self._index.matches(list(self._weights), MESSAGE, CANDIDATES, self._bounds())
+        found = self._index.matches(list(self.weights), MESSAGE, CANDIDATES, self._bounds())
         own = {one.number for one in found}
         scores = self._judged(found)
         least = BESIDE * max(scores.values(), default=0.0)
@@ -198,7 +207,7 @@ class Search:
                     places.setdefault(other.number, other)
                     scores[other.number] = scores.get(other.number, 0.0) + share * one.score
         sessions = _sessions(found)
-        named = set(re.findall(r"\w+", self._wanted.query[:CHARS].casefold()))
+        named = set(re.findall(r"\w+", self._wanted.query[:CHARS].casefold())) - ROLES
         return {
             place: scores[number]
             + SESSION * sessions.get(place.session, 0.0)
@@ -225,7 +234,7 @@ class Search:
 
     def _promoted(self, found: list[Hit]) -> list[Hit]:
         """Let each exact word that next to nothing else holds be among the first hits."""
-        rare = [term for term in self._weights if 0 < self._index.holding(term, RARE + 1) <= RARE]
+        rare = [term for term in self.weights if 0 < self._index.holding(term, RARE + 1) <= RARE]
         first = list(found[:FIRST])
         for term in rare:
             if any(term in terms(hit.text) for hit in first):
@@ -268,7 +277,7 @@ def get(workspace: Workspace, citation: str, *, around: int = 0) -> list[Hit]:
     elif match := _MESSAGE_CITE.fullmatch(citation):
         session, at = match["session"], int(match["position"])
         found = talk(workspace, session, at - around, at + around)
-        if any(hit.cite == f"{session}#{at}" for hit in found):
+        if any(hit.cite.startswith(session) and hit.cite.endswith(f"#{at}") for hit in found):
             return found
         raise UsageError(f"No message is kept at {shown}; `dream why` may know the entry that it went into.")
     else:
@@ -335,6 +344,8 @@ def talk(workspace: Workspace, session: str, first: int, last: int) -> list[Hit]
 
 
 def _memory_lines(workspace: Workspace) -> Iterator[_Line]:
+    from dream.models import MEMORY_FILES  # a hook that asks at each prompt has no time for it
+
     names = [*(name.removeprefix("memory/") for name in MEMORY_FILES), *_archived(workspace)]
     for name in names:
         for number, line in enumerate(_file_lines(workspace, name), 1):
@@ -348,6 +359,7 @@ def _archived(workspace: Workspace) -> list[str]:
 
 
 def _file_lines(workspace: Workspace, name: str) -> list[str]:
+    from dream.models import MEMORY_FILES
     from dream.workspace.files import read_bytes
 
     whole = next((file for file in MEMORY_FILES if file.removeprefix("memory/") == name), None)

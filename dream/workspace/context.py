@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from typing import TYPE_CHECKING
 
-from dream.history import legacy
-from dream.language.similar import ranked
 from dream.language.words import content_words, without_said_on
-from dream.models import Entry, MemoryFile, Proposal
+
+if TYPE_CHECKING:
+    from dream.models import Entry, MemoryFile, Proposal
 
 # What of the memory files is shown where all of it doesn't fit into a prompt. Pure.
 #
@@ -22,7 +23,7 @@ LAST = 3 / 4  # what the last statement of a file counts beside the first
 _HEADING = re.compile(r"(#{1,6})\s")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 
-_Part = tuple[MemoryFile, range]  # a statement: its file, and its rows there
+_Part = tuple["MemoryFile", range]  # a statement: its file, and its rows there
 
 
 def chosen(texts: Mapping[MemoryFile, str], fits: Callable[[str], bool]) -> str:
@@ -45,6 +46,8 @@ def chosen(texts: Mapping[MemoryFile, str], fits: Callable[[str], bool]) -> str:
 
 def _best_first(rows: Mapping[MemoryFile, Sequence[str]], parts: Sequence[_Part]) -> list[_Part]:
     """Return the statements in the order in which they are shown as room grows."""
+    from dream.language.similar import ranked  # what is recalled at a prompt has no time for it
+
     said = {one: "\n".join(rows[one[0]][one[1].start : one[1].stop]) for one in parts}
     rules = [one for one in parts if one[0] == "SOUL.md"]
     facts = [one for one in parts if one[0] != "SOUL.md"]
@@ -58,7 +61,7 @@ def _best_first(rows: Mapping[MemoryFile, Sequence[str]], parts: Sequence[_Part]
 def _rates(parts: Sequence[_Part]) -> list[float]:
     """Return what each statement counts by its place in its file."""
     lengths = Counter(file for file, _ in parts)
-    places = Counter[MemoryFile]()
+    places = Counter["MemoryFile"]()
     rates = []
     for file, _ in parts:
         rates.append(1 - (1 - LAST) * places[file] / max(1, lengths[file] - 1))
@@ -135,6 +138,8 @@ def undreamt(
     newest_first: Iterable[Entry], dreamt: int, session: str | None = None, beside: str = ""
 ) -> Iterator[Entry]:
     """Yield the entries above cursor `dreamt` that say something, newest first; not those that `beside` holds whole."""
+    from dream.history import legacy
+
     held = set(beside.splitlines())
     for entry in newest_first:
         if entry.cursor <= dreamt:

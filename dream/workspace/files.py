@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import shutil
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -199,6 +198,8 @@ def sweep(directory: Path) -> None:
             if not process.isdecimal() or alive(int(process)):
                 continue
             if leftover.is_dir() and not leftover.is_symlink():
+                import shutil  # it loads every compression there is
+
                 shutil.rmtree(leftover, ignore_errors=True)
             else:
                 leftover.unlink(missing_ok=True)
