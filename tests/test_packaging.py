@@ -68,6 +68,8 @@ def test_the_wheel_holds_prompts_cron_files_and_demo_and_no_tests(wheel: Path) -
     cron = (path for path in (ROOT / "cron").rglob("*") if path.is_file())
     shipped |= {f"dream/_cron/{path.relative_to(ROOT / 'cron').as_posix()}" for path in cron}
     shipped |= {f"dream/demo/{path.name}" for path in (ROOT / "dream" / "demo").glob("*.jsonl")}
+    web = (path for path in (ROOT / "dream" / "web").rglob("*") if path.suffix in {".html", ".css", ".js", ".svg"})
+    shipped |= {path.relative_to(ROOT).as_posix() for path in web}
 
     assert shipped - names == set()
     assert [name for name in names if name.startswith(("tests", "prompts", "cron"))] == []

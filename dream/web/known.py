@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from itertools import islice, takewhile
 from pathlib import Path
@@ -20,7 +21,9 @@ from dream.workspace.workspace import Workspace
 
 FIRST = 64  # changes that the first look waits for; the others are read in the background
 CHUNK = 256
+ENTRIES = 50  # of a change, whose sessions are looked at
 PATIENCE = 0.08  # seconds that a page waits for how the workspace stands, before it shows what was known last
+WARMING = 1.0  # seconds that the start of the server waits for it
 WATCHED = (*FILES, *STATE, "memory/history.jsonl", ".dream/runs.jsonl", ".git/HEAD", ".git/logs/HEAD")
 
 
@@ -82,17 +85,26 @@ class Past:
                     if begun != self._begun:
                         return
                     self._steps += more
+            with closing(Workspace(self.root).history) as history:
+                sessions = {entry.cursor: sys.intern(entry.session or "") for entry in history.backwards()}
             with self._lock:
+                self._sessions |= sessions
                 self.complete = self.complete or begun == self._begun
 
-    def health(self) -> Health | None:
+    def warm(self) -> None:
+        """Read what the first page needs, and begin with the rest; what fails is told by the page itself."""
+        with suppress(DreamError):
+            self.health(WARMING)
+            self.steps(Workspace.open(self.root))
+
+    def health(self, patience: float = PATIENCE) -> Health | None:
         """Tell how the workspace stands, or stood a moment ago; None where that is not known yet."""
         now = pulse(self.root)
         with self._lock:
             if self._standing is None or (self._standing[0] != now and self._standing[1].done()):
                 self._standing = (now, self._worker.submit(self._look))
             future = self._standing[1]
-        if wait([future], PATIENCE).done and future.exception() is None:
+        if wait([future], patience).done and future.exception() is None:
             self._last = future.result()
         return self._last
 
@@ -103,6 +115,12 @@ class Past:
             return status.read(workspace, settings, datetime.now(UTC), status.scheduled(workspace, settings))
         finally:
             workspace.history.close()
+
+    def agents(self, workspace: Workspace, entries: tuple[int, int] | None) -> set[str]:
+        """Return the agents in whose sessions entries were said, as far as their sessions have been read."""
+        first, last = entries or (1, 0)
+        cursors = [n for n in range(first, min(last, first + ENTRIES) + 1) if self.complete or n in self._sessions]
+        return {self.session(workspace, cursor).partition(":")[0] for cursor in cursors}
 
     def session(self, workspace: Workspace, cursor: int) -> str:
         """Return the key of the session that an entry is of; "" for none."""

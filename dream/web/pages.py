@@ -39,6 +39,7 @@ def memory(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values
         "total": total,
         "first": first,
         "step": views.LINES,
+        "stories": {},
     }
     return "memory.html", values | {"complete": known.complete}
 

@@ -201,27 +201,32 @@ def url(path: str, **query: object) -> str:
 
 
 class Site:
-    """One workspace, as it is shown to a person, and what they did last."""
+    """One workspace, as it is shown to a person, and what they did last. `address` names the pages.
 
-    def __init__(self, root: Path, form: str = "") -> None:
+    `form` guards its forms; without it there are none, for the pages are files.
+    """
+
+    def __init__(self, root: Path, form: str = "", address: Callable[..., str] = url) -> None:
         self.root = root
         self.known = Past(root)
         self._form = form
         self._templates = environment()
-        self._templates.globals["url"] = url
+        self._templates.globals["url"] = address
         self._done: dict[str, Done] = {}
         self._numbers = count(1)
+        for name in self._templates.list_templates():
+            self._templates.get_template(name)
         self._turn = threading.Lock()  # one act at a time: another run's lock is told of, our own is waited for
 
     def show(self, page: pages.Page, query: Mapping[str, str]) -> Response:
         """Answer with a page."""
-        with self._open() as workspace:
+        with self.opened() as workspace:
             name, values = page(workspace, self.known, query)
-            return self._rendered(name, workspace, values, done=self._done.get(query.get("done", "")))
+            return self._answer(name, workspace, values, done=self._done.get(query.get("done", "")))
 
     def act(self, path: str, form: Mapping[str, str], chosen: list[str]) -> Response:
         """Do what a form asks for, and show the page after it."""
-        with self._turn, self._open() as workspace:
+        with self._turn, self.opened() as workspace:
             if path == "/forget":
                 return self._forget(workspace, form)
             if path == "/review":
@@ -238,24 +243,25 @@ class Site:
         dry_run = form.get("act") != "forget"
         what, found = acts.forget(workspace, form, dry_run=dry_run)
         values = {"what": what, "text": form.get("text", ""), "found": found, "state": views.state(workspace)}
-        return self._rendered("forget.html", workspace, values)
+        return self._answer("forget.html", workspace, values)
 
     def failed(self, error: DreamError) -> Response:
         """Answer with what went wrong: nothing was done."""
         status = 409 if isinstance(error, Busy | Meanwhile) else 400 if isinstance(error, UsageError) else 404
         status = 503 if isinstance(error, WorkspaceError) or type(error) is GitError else status
         values = {"error": error, "told": getattr(error, "told", ()), "kept": getattr(error, "kept", "")}
-        return self._rendered("error.html", None, values, status=status)
+        return self._answer("error.html", None, values, status=status)
 
     @contextmanager
-    def _open(self) -> Iterator[Workspace]:
+    def opened(self) -> Iterator[Workspace]:
+        """Open the workspace for one page; raises WorkspaceError."""
         workspace = Workspace.open(self.root)
         try:
             yield workspace
         finally:
             workspace.history.close()
 
-    def _rendered(
+    def _answer(
         self,
         name: str,
         workspace: Workspace | None,
@@ -264,15 +270,18 @@ class Site:
         done: Done | None = None,
         status: int = 200,
     ) -> Response:
-        about = {**self._about(workspace), "here": WHERE.get(name, ""), "done": done}
-        text = self._templates.get_template(name).render({**about, **values})
-        return HTMLResponse(text, status)
+        return HTMLResponse(self.rendered(name, workspace, {"done": done, **values}), status)
+
+    def rendered(self, name: str, workspace: Workspace | None, values: Mapping[str, object]) -> str:
+        """Return a page: its template, with what every page shows."""
+        about = {**self._about(workspace), "here": WHERE.get(name, ""), "done": None}
+        return self._templates.get_template(name).render({**about, **values})
 
     def _about(self, workspace: Workspace | None) -> dict[str, object]:
         """Return what every page shows: how the workspace stands, and what it lacks."""
         warnings = []
         if workspace is not None:
-            if not os.access(self.root, os.W_OK):
+            if self._form and not os.access(self.root, os.W_OK):
                 warnings.append("This workspace can only be read: nothing on these pages can be changed.")
             if not workspace.git.exists:
                 warnings.append(
@@ -281,17 +290,18 @@ class Site:
             if not workspace.is_trusted and (named := reaching(workspace.root)):
                 warnings.append(f"It is not trusted on this machine: its own {', '.join(named)} does not count.")
             with suppress(OSError):
-                if not is_free(workspace.private / RUN_LOCK):
+                if self._form and not is_free(workspace.private / RUN_LOCK):
                     warnings.append("A run is under way; until it has ended, nothing can be changed here.")
+        free = bool(self._form) and os.access(self.root, os.W_OK)
         return {
-            "live": True,
+            "live": bool(self._form),
             "form": self._form,
             "root": self.root,
             "pulse": pulse(self.root),
             "health": self.known.health() if workspace is not None else None,
             "waiting": len(workspace.pending()) if workspace is not None else 0,
             "warnings": warnings,
-            "writable": workspace is not None and workspace.git.exists and os.access(self.root, os.W_OK),
+            "writable": free and workspace is not None and workspace.git.exists,
         }
 
     def close(self) -> None:
@@ -311,6 +321,7 @@ def _next(path: str, form: Mapping[str, str], number: str) -> str:
 def application(root: Path, gate: Gate) -> Guarded:
     """Return the whole application for the workspace at `root`, behind its gate."""
     site = Site(root, gate.form)
+    site.known.warm()
 
     async def show(request: Request) -> Response:
         page = pages.PAGES[request.url.path if "sha" not in request.path_params else "/change"]
@@ -365,6 +376,7 @@ def bound(host: str, port: int, *, otherwise: bool) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((host, number))
+            listening.listen()  # who opens the address at once waits until it is answered
         except OSError as fault:
             listening.close()
             reason = fault.strerror or str(fault)
@@ -375,15 +387,21 @@ def bound(host: str, port: int, *, otherwise: bool) -> socket.socket:
 
 def serve(root: Path, gate: Gate, listening: socket.socket) -> None:
     """Serve until SIGINT or SIGTERM; an act that is under way comes to its end."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: None)  # uvicorn raises again, behind itself, what it has ended for
     config = uvicorn.Config(
         application(root, gate),
         log_level="warning",
         access_log=False,
         lifespan="off",
+        ws="none",
         server_header=False,
         proxy_headers=False,
         timeout_graceful_shutdown=CLOSING,
     )
-    uvicorn.Server(config).run(sockets=[listening])
+    server = uvicorn.Server(config)
+
+    def end(number: int, frame: object) -> None:
+        server.should_exit = True
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)  # before uvicorn has its own, and behind it, where it raises the signal again
+    server.run(sockets=[listening])

@@ -24,13 +24,14 @@ from dream.web.diffs import DiffRow, FileDiff
 from dream.web.known import Past
 from dream.workspace import runs
 from dream.workspace.runs import RunRecord
-from dream.workspace.trace import Deed, trace
+from dream.workspace.trace import Deed, Origin, facts, trace
 from dream.workspace.workspace import Workspace
 
 NIGHT = timedelta(hours=12)  # what ran within so long before the last run was the same night
 CHANGES = 3  # of a night, that are shown in full; the others are linked
 ROWS = 120  # of a file's diff on the first page
-LINES = 250  # of a memory file on one page
+LINES, CHARS = 200, 30_000  # of a memory file on one page
+EARLIER = 20  # forms of a line, and changes that wrote it
 PAGE = 40  # changes, or held findings, on one page
 ALIKE = 0.34  # of its words that a standing line shares with a held one, to be shown beside it
 RESTS = 4  # entries shown of what a held finding rests on
@@ -108,13 +109,23 @@ class LineStory:
 
 def memory_lines(workspace: Workspace, file: MemoryFile, known: Past, first: int = 1) -> tuple[list[ShownLine], int]:
     """Return the lines of a memory file from `first` on, as many as one page shows, and how many there are."""
-    rows = workspace.read_file(file).splitlines()
-    wrote = _wrote(known.steps(workspace), file)
-    shown = [
+    lines = all_lines(workspace, file, known.steps(workspace))
+    part, room = list[ShownLine](), CHARS
+    for line in lines[first - 1 : first - 1 + LINES]:
+        room -= len(line.text)
+        if part and room < 0:
+            break
+        part.append(line)
+    return part, len(lines)
+
+
+def all_lines(workspace: Workspace, file: MemoryFile, steps: Sequence[Deed]) -> list[ShownLine]:
+    """Return every line of a memory file, with the change that wrote it."""
+    wrote = _wrote(steps, file)
+    return [
         ShownLine(number, row, diffs.key(file, row), bool(row.strip()) and not row.startswith("#"), wrote.get(row))
-        for number, row in enumerate(rows, 1)
+        for number, row in enumerate(_rows(workspace, file), 1)
     ]
-    return shown[first - 1 : first - 1 + LINES], len(rows)
 
 
 def _wrote(steps: Sequence[Deed], file: MemoryFile) -> dict[str, Change]:
@@ -146,15 +157,29 @@ def told(workspace: Workspace, known: Past, file: str, key: str, sha: str = "") 
             return None
     (origin,) = trace(workspace, [(name, text)], since)
     changes = {step.change.sha: step.change for step in steps}
+    return _story(workspace, origin, changes, number, complete=known.complete or bool(origin.commits))
+
+
+def stories(workspace: Workspace, steps: Sequence[Deed], file: MemoryFile) -> dict[str, LineStory]:
+    """Tell of every line of a memory file where it comes from, by its key."""
+    wanted = [(file, row) for row in facts("\n".join(_rows(workspace, file)))]
+    changes = {step.change.sha: step.change for step in steps}
+    told = (_story(workspace, origin, changes, 0, complete=True) for origin in trace(workspace, wanted, steps))
+    return {one.key: one for one in told}
+
+
+def _story(
+    workspace: Workspace, origin: Origin, changes: Mapping[str, Change], number: int, *, complete: bool
+) -> LineStory:
     return LineStory(
-        name,
-        text,
-        key,
+        origin.file,
+        origin.line,
+        diffs.key(origin.file, origin.line),
         number,
-        tuple(changes[one] for one in origin.commits),
-        origin.earlier,
-        evidence(workspace, origin.entries, text),
-        known.complete or bool(origin.commits),
+        tuple(changes[one] for one in origin.commits[:EARLIER] if one in changes),
+        origin.earlier[:EARLIER],
+        evidence(workspace, origin.entries, origin.line),
+        complete,
     )
 
 
@@ -331,7 +356,7 @@ def timeline(known: Past, steps: Sequence[Deed], workspace: Workspace, query: Ma
         if (not file or file in step.change.files)
         and (not kind or step.change.kind == kind)
         and (not text or _says(step, text))
-        and (not source or source in _sources(known, workspace, step.change))
+        and (not source or source in known.agents(workspace, step.change.entries))
     ]
 
 
@@ -339,12 +364,6 @@ def _says(step: Deed, text: str) -> bool:
     if text in step.change.sha[:12] or text in step.body.casefold():
         return True
     return any(text in line.casefold() for _, line in (*step.added, *step.removed))
-
-
-def _sources(known: Past, workspace: Workspace, one: Change) -> set[str]:
-    """Return the agents whose sessions a dream read, of its first entries."""
-    first, last = one.entries or (1, 0)
-    return {known.session(workspace, n).partition(":")[0] for n in range(first, min(last, first + 9) + 1)}
 
 
 def sides(workspace: Workspace, left: str, right: str) -> list[tuple[str, tuple[DiffRow, ...]]]:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import quote
 
 import httpx
@@ -213,7 +214,40 @@ def test_a_port_that_is_taken_is_said_in_a_sentence(workspace: Workspace, browse
 
 def test_beyond_loopback_there_is_a_warning(workspace: Workspace, browser: Browser) -> None:
     done = dream("web", "--host", "0.0.0.0", "--port", browser.gate.port, "--no-open", "-w", workspace.root)
-    assert done.status == 1 or "unencrypted" in done.err
+    assert "unencrypted" in done.err
+
+
+def test_the_export_is_the_pages_as_files_that_lead_to_each_other_and_change_nothing(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    (workspace.root / "USER.md").write_text(f"# User\n\n- {XSS[0]}\n- Has a dog called Rex\n", encoding="utf-8")
+    folder = tmp_path / "pages"
+    done = dream("web", "--export", folder, "-w", workspace.root)
+    assert (done.status, done.out) == (0, f"Wrote 7 pages; open {folder / 'index.html'}\n")
+    for path in folder.glob("*.html"):
+        page = Page(path.read_text(encoding="utf-8"))
+        assert page.forms == []
+        assert {tag for tag, _ in page.elements} <= OURS - {"script", "button"}
+        for _, attributes in page.elements:
+            where = (attributes.get("href") or "").partition("#")
+            assert not where[0] or (folder / where[0]).is_file(), where
+            assert not where[2] or f'id="{where[2]}"' in (folder / (where[0] or path.name)).read_text(encoding="utf-8")
+    memory = Page((folder / "memory-USER.html").read_text(encoding="utf-8"))
+    assert "Has a dog called Rex." in memory.text
+    assert XSS[0] in memory.text
+
+
+def test_an_export_takes_away_what_an_earlier_one_wrote_and_nothing_else(workspace: Workspace, tmp_path: Path) -> None:
+    folder = tmp_path / "pages"
+    dream("web", "--export", folder, "-w", workspace.root)
+    (folder / "timeline-9.html").write_text("forgotten", encoding="utf-8")
+    assert dream("web", "--export", folder, "-w", workspace.root).status == 0
+    assert not (folder / "timeline-9.html").exists()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "index.html").write_text("mine", encoding="utf-8")
+    done = dream("web", "--export", tmp_path / "mine", "-w", workspace.root)
+    assert done.status == 1
+    assert (tmp_path / "mine" / "index.html").read_text(encoding="utf-8") == "mine"
 
 
 def test_the_help_and_the_command_line_load_nothing_of_the_server() -> None:
