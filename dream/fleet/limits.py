@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from dream.models import Usage
 
 BURST = 1.0  # seconds of a rate that may be saved up while nobody calls
+LEARNT = 0.1  # how much one bill counts in what is expected of the next
 NAP = 0.5  # seconds after which whoever waits looks again: another's refund may have come
 MINUTE = 60.0
 
@@ -47,6 +48,7 @@ class Ledger:
         self._sqlite = self.engine.dialect.name == "sqlite"
         self._turns: dict[str, threading.Lock] = {}
         self._guard = threading.Lock()
+        self._share: dict[str, float] = {}  # of the most that a call may use, what calls of a model did lately
         if self._sqlite:  # SQLAlchemy's own way begins a transaction only with its first write
             sa.event.listen(self.engine, "connect", _plain)
             sa.event.listen(self.engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
@@ -82,31 +84,33 @@ class Ledger:
         with self.engine.begin() as connection:
             connection.execute(sa.delete(_TABLE).where(_TABLE.c.name.in_(list(names))))
 
-    def take(self, tenant: str, day: str, model: str, most: Usage, stop: Callable[[], bool]) -> str:
-        """Wait until a call that costs at `most` this may be made; return "", or why it may not.
+    def take(self, tenant: str, day: str, model: str, most: Usage, stop: Callable[[], bool]) -> float | str:
+        """Wait until a call that costs at `most` this may be made; return the tokens that it took, or why it may not.
 
-        A level may go below zero, and whoever comes next waits until it is above again: so a large call is never
+        Of a minute's tokens it takes what such a call used lately, of a tenant's day the most that it may. A level
+        may go below zero, and whoever comes next waits until it is above again: so a large call is never
         passed over, and a rate is kept but for one call. Of a worker's threads one at a time looks, in turn.
         """
         with self._guard:
             turn = self._turns.setdefault(model, threading.Lock())
         with turn:
             while not stop():
-                wait = self._try(tenant, day, model, most)
+                tokens = most.tokens * self._share.get(model, 1.0)
+                wait = self._try(tenant, day, model, most, tokens)
                 if isinstance(wait, str):
                     return wait
                 if wait <= 0:
-                    return ""
+                    return tokens
                 time.sleep(min(wait, NAP) * random.uniform(0.9, 1.1))  # noqa: S311 - so that workers don't march
         return "the worker is told to stop"
 
-    def _try(self, tenant: str, day: str, model: str, most: Usage) -> float | str:
+    def _try(self, tenant: str, day: str, model: str, most: Usage, tokens: float) -> float | str:
         """Take the call's share, and return 0; else how many seconds to wait, or why it may never be."""
         rates = (f"calls:{model}", f"tokens:{model}")
         spends = (f"tokens:{day}:{tenant}", f"usd:{day}:{tenant}")
         bounds = [*(f"bound:{rate}" for rate in rates), "bound:day:tokens", "bound:day:usd"]
         levels = [*(f"level:{rate}" for rate in rates), *(f"spent:{spend}" for spend in spends)]
-        costs = (1.0, float(most.tokens), float(most.tokens), most.cost_usd or 0.0)
+        costs = (1.0, tokens, float(most.tokens), most.cost_usd or 0.0)
         with self.engine.begin() as connection:
             bound = {row.name: float(row.value) for row in connection.execute(_rows(bounds))}
             if not bound:
@@ -135,14 +139,20 @@ class Ledger:
                 connection.execute(_SET, {"name": level, "value": value, "at": now})
         return 0.0
 
-    def paid(self, tenant: str, day: str, model: str, most: Usage, bill: Usage) -> None:
-        """Book what a call did cost in place of the most that it could have."""
-        refund = float(most.tokens - bill.tokens)
-        usd = (most.cost_usd or 0.0) - (bill.cost_usd or 0.0)
-        changes = {f"level:tokens:{model}": refund, f"spent:tokens:{day}:{tenant}": -refund}
+    def paid(self, tenant: str, day: str, model: str, most: Usage, took: float, bill: Usage) -> None:
+        """Book what a call did cost in place of what it `took`."""
+        if bill.tokens:
+            used = bill.tokens / max(most.tokens, 1)
+            self._share[model] = (1 - LEARNT) * self._share.get(model, used) + LEARNT * used
+        changes = {
+            f"level:tokens:{model}": took - bill.tokens,
+            f"spent:tokens:{day}:{tenant}": float(bill.tokens - most.tokens),
+            f"spent:usd:{day}:{tenant}": (bill.cost_usd or 0.0) - (most.cost_usd or 0.0),
+        }
         with self.engine.begin() as connection:
-            for name, change in (changes | {f"spent:usd:{day}:{tenant}": -usd}).items():
-                connection.execute(_CHANGE, {"name": name, "change": change})
+            for name, change in changes.items():
+                if change:
+                    connection.execute(_CHANGE, {"name": name, "change": change})
 
     def _now(self, connection: sa.Connection) -> float:
         """Read the database's clock: those of the machines may differ."""

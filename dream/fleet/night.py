@@ -58,11 +58,11 @@ OVERTIME = 2.0  # nights of `max_minutes` after which the process is ended: some
 class Limits(Protocol):
     """What a call of a model waits for, and what it is booked on."""
 
-    def take(self, tenant: str, day: str, model: str, most: Usage, stop: Callable[[], bool]) -> str:
-        """Wait until the call may be made; return "", or why it may not."""
+    def take(self, tenant: str, day: str, model: str, most: Usage, stop: Callable[[], bool]) -> float | str:
+        """Wait until the call may be made; return the tokens that it took, or why it may not be."""
 
-    def paid(self, tenant: str, day: str, model: str, most: Usage, bill: Usage) -> None:
-        """Book what a call did cost in place of the most that it could have."""
+    def paid(self, tenant: str, day: str, model: str, most: Usage, took: float, bill: Usage) -> None:
+        """Book what a call did cost in place of what it `took`."""
 
 
 class Nursery:
@@ -110,7 +110,7 @@ class Nursery:
 
     def _listen(self, pipe: Connection) -> Told | None:
         """Answer the night until it ends; None where it ended without a word. What it asked for last is booked."""
-        open_calls: list[tuple[str, str, str, Usage]] = []
+        open_calls: list[tuple[str, str, str, Usage, float]] = []
         try:
             while True:
                 word, *rest = pipe.recv()
@@ -118,10 +118,10 @@ class Nursery:
                     return dict(rest[0])
                 if word == "asks":
                     tenant, day, model, most = rest
-                    why = self._limits.take(tenant, day, model, most, self.stopping.is_set)
-                    if not why:
-                        open_calls.append((tenant, day, model, most))
-                    pipe.send(why)
+                    took = self._limits.take(tenant, day, model, most, self.stopping.is_set)
+                    if isinstance(took, float):
+                        open_calls.append((tenant, day, model, most, took))
+                    pipe.send("" if isinstance(took, float) else took)
                 else:
                     model, bill = rest
                     asked = next((call for call in open_calls if call[2] == model), None)
@@ -132,7 +132,7 @@ class Nursery:
             return None
         finally:
             for asked in open_calls:  # calls that came to nothing, or nobody knows what to
-                self._limits.paid(*asked, Usage(calls=1, input_tokens=0))
+                self._limits.paid(*asked, Usage())
 
 
 @dataclass(slots=True)

@@ -30,13 +30,13 @@ class _Counted:
         self._ledger = ledger
         self._tokens = tokens
 
-    def take(self, tenant: str, day: str, model: str, most: Usage, stop: Callable[[], bool]) -> str:
+    def take(self, tenant: str, day: str, model: str, most: Usage, stop: Callable[[], bool]) -> float | str:
         """Wait for leave."""
         return self._ledger.take(tenant, day, model, most, stop)
 
-    def paid(self, tenant: str, day: str, model: str, most: Usage, bill: Usage) -> None:
+    def paid(self, tenant: str, day: str, model: str, most: Usage, took: float, bill: Usage) -> None:
         """Book and count the bill."""
-        self._ledger.paid(tenant, day, model, most, bill)
+        self._ledger.paid(tenant, day, model, most, took, bill)
         provider, _, name = model.rpartition("/")
         about = {"gen_ai.operation.name": "chat", "gen_ai.request.model": name, "gen_ai.provider.name": provider}
         self._tokens.record(bill.input_tokens, about | {"gen_ai.token.type": "input"})

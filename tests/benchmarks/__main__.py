@@ -12,11 +12,11 @@ from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.benchmarks import bill, log, scale, sources, startup, versions
+from tests.benchmarks import bill, fleet, log, scale, sources, startup, versions
 from tests.benchmarks.measure import Row
 from tests.benchmarks.nanobot import Missing, Nanobot
 
-PARTS = ("log", "versions", "startup", "scale", "bill", "sources")
+PARTS = ("log", "versions", "startup", "scale", "bill", "sources", "fleet")
 
 
 def rows(parts: Sequence[str], folder: Path, *, quick: bool, real: Nanobot | None) -> Iterator[Row]:
@@ -29,6 +29,8 @@ def rows(parts: Sequence[str], folder: Path, *, quick: bool, real: Nanobot | Non
         yield from startup.rows(folder / "startup")
     if "scale" in parts:
         yield from scale.rows(folder / "scale", 200 if quick else 1_000)
+    if "fleet" in parts:
+        yield from fleet.rows(folder / "fleet", 20 if quick else 200, 1_000 if quick else 100_000)
     if "bill" in parts:
         yield from bill.rows(folder / "bill", quick=quick, real=real)
     if "sources" in parts:
