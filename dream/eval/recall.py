@@ -6,6 +6,7 @@ many of the question's words they hold as written.
 
 from __future__ import annotations
 
+import math
 import re
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -154,7 +155,9 @@ def _rankings(scratch: Scratch, question: Question) -> Iterator[tuple[str, list[
         index.catch_up()
         hits = Search(workspace, index, Wanted(question.text, kinds=["message"])).hits(DEEP)
         yield "dream search", [_place(hit.cite) for hit in hits]
-        alone = index.matches(list(dict.fromkeys(terms(question.text))), MESSAGE, DEEP)
+        counts, size = index.counts(dict.fromkeys(terms(question.text))), index.size()
+        weights = {term: math.log(1 + (size - count + 0.5) / (count + 0.5)) for term, count in counts.items()}
+        alone = index.matches(weights, MESSAGE, DEEP)
         said = [one for found in alone if (one := index.said(found))]
         yield "BM25 alone", [(one.session, one.position) for one in said]
     finally:

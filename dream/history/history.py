@@ -218,6 +218,13 @@ class History:
         with explained("read", self.path, HistoryError), self._view() as view:
             return [entry for entry in self._entries(view, first - 1, last) if entry.cursor <= last]
 
+    def numbered(self, cursors: Sequence[int]) -> list[Entry]:
+        """Return the entries of these cursors that there are, archived ones too, in the order asked for."""
+        with explained("read", self.path, HistoryError), self._view() as view:
+            found = (next(self._entries(view, cursor - 1, cursor), None) for cursor in cursors)
+            pairs = zip(cursors, found, strict=True)
+            return [entry for cursor, entry in pairs if entry is not None and entry.cursor == cursor]
+
     def last(self, count: int) -> list[Entry]:
         """Return the newest `count` entries, oldest first, whether archived or not; reads from the end."""
         newest: list[Entry] = []

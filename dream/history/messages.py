@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dream.models import Message, Report
 
 FOLDER = "messages"
-LINE = 1 << 14  # bytes read at a time of one message
+LINE = 1 << 12  # bytes read at a time of one message
 LOOKED_BACK = 1 << 24  # bytes at the end of the two newest files in which a crash may have left a message
 _NAME = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])\.jsonl")
 

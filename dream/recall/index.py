@@ -7,10 +7,15 @@ the tables live in memory for as long as the search.
 
 from __future__ import annotations
 
+import heapq
 import os
 import sqlite3
-from collections.abc import Mapping, Sequence
+from array import array
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +24,7 @@ from dream.door import open_file
 from dream.errors import WorkspaceError
 from dream.history import messages
 from dream.history.messages import KeptMessage, Messages
-from dream.recall.terms import terms
+from dream.recall.terms import marks, terms
 from dream.workspace import index
 
 if TYPE_CHECKING:
@@ -27,47 +32,57 @@ if TYPE_CHECKING:
 
 BATCH = 500  # documents taken in at a time, so that nobody waits long for the index
 MESSAGE, ENTRY = 0, 1  # kinds of documents
-HIGHEST = 1 << 40
+FIRST = (0, 1 << 40, 1 << 41)  # the number of the first document of each kind, and the end
+PART = 1 << 13  # documents in a part: a document's place in its part takes two bytes
+POSTINGS = 300_000  # looked at for one query; of the terms beyond, the commonest, only the best documents are asked
+SLACK = 8  # times as many documents as are wanted are looked at with their lengths
+LONGEST = 255  # terms; a longer document counts as so long
+LAST_DAY = (1 << 16) - 1  # the last day that can be told
+UNIX_DAY = date(1970, 1, 1).toordinal() - 1
 HISTORY = "history"  # the name of the source that entries come from
+K1, B = 1.0, 0.5  # BM25
+# What a document can be asked for beside its words; no word begins with these.
+IN_SESSION, OF_SOURCE, BY_SPEAKER = "\1", "\2", "\3"
 
 _SCHEMA = (
     "CREATE TABLE recall_source (name TEXT PRIMARY KEY, read INTEGER NOT NULL, last BLOB NOT NULL) WITHOUT ROWID",
     "CREATE TABLE recall_session (id INTEGER PRIMARY KEY, key TEXT UNIQUE NOT NULL)",
     (
-        "CREATE TABLE recall_doc (id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, session INTEGER,"
-        " position INTEGER NOT NULL, file INTEGER NOT NULL, start INTEGER NOT NULL, day INTEGER, speaker TEXT)"
+        "CREATE TABLE recall_doc (id INTEGER PRIMARY KEY, session INTEGER, position INTEGER NOT NULL,"
+        " file INTEGER NOT NULL, start INTEGER NOT NULL, day INTEGER, speaker TEXT, marks INTEGER NOT NULL)"
     ),
     "CREATE INDEX recall_place ON recall_doc (session, position)",
-    (
-        "CREATE VIRTUAL TABLE recall_words USING fts5"
-        "(terms, content='', tokenize=\"unicode61 remove_diacritics 0 tokenchars '.,:/@&+#_-%'\")"
-    ),
+    "CREATE TABLE recall_part (part INTEGER PRIMARY KEY, lengths BLOB NOT NULL, days BLOB NOT NULL)",
+    ("CREATE TABLE recall_term (term TEXT, part INTEGER, docs BLOB NOT NULL, PRIMARY KEY (term, part)) WITHOUT ROWID"),
 )
+_DOC = "id, recall_doc.session, position, file, start, day, speaker, marks"
 _BEGUN = "SELECT id FROM recall_session WHERE key >= ? AND key < ? || char(1114111) LIMIT 2"
+Days = tuple[int | None, int | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A document that holds some of the words asked for. `score` is BM25's, the higher the better.
+    """A document that was found. `score` is BM25's, the higher the better; `held` are the terms asked for in it.
 
     A message stands at `position` of `session`, in the line of the messages' file `file` that begins at `start`; of an
-    entry `position` is its cursor.
+    entry `position` is its cursor. `marks` tell what a message is, as `terms.marks` does.
     """
 
     number: int
-    kind: int
     session: int | None
     position: int
     file: int
     start: int
     day: int | None
     speaker: str | None
-    score: float
+    marks: int
+    score: float = 0.0
+    held: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class _Document:
-    """What is taken in: a message or an entry, where it stands, and its terms."""
+    """What is taken in: a message or an entry, where it stands, its terms, and what else it can be asked for."""
 
     kind: int
     key: str | None
@@ -76,7 +91,9 @@ class _Document:
     start: int
     day: int | None
     speaker: str | None
-    terms: str
+    marks: int
+    terms: list[str]
+    filed: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +132,7 @@ class Index:
 
     def _use_memory(self) -> None:
         if self._in_memory:
-            raise WorkspaceError("Search needs Python's SQLite to be built with FTS5, and it is not.")
+            raise WorkspaceError("The index of search can't be made, neither on disk nor in memory.")
         self._base, self._in_memory = index.Index.in_memory(), True
 
     def _read(self) -> Mapping[str, tuple[int, bytes]]:
@@ -139,7 +156,11 @@ class Index:
         before = read.get(HISTORY, (0, b""))[0]
         entries = list(islice(self._history.after(before), BATCH))
         documents = [
-            _Document(ENTRY, one.session, one.cursor, 0, 0, one.when.toordinal(), None, " ".join(terms(one.content)))
+            _Document(
+                *(ENTRY, one.session, one.cursor, 0, 0, one.when.toordinal(), None, 0),
+                terms(one.content),
+                _filed(one.session),
+            )
             for one in entries
             if one.content
         ]
@@ -147,43 +168,97 @@ class Index:
 
     def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """Return what a query finds; nothing before anything was taken in."""
-        if not self._base.rows("SELECT 1 FROM sqlite_master WHERE name = 'recall_words'"):
+        if not self._base.rows("SELECT 1 FROM sqlite_master WHERE name = 'recall_term'"):
             return []
         return self._base.rows(query, *values) or []
 
+    def counts(self, asked: Iterable[str]) -> dict[str, int]:
+        """Return how many documents hold each of the terms; those that none does are left out."""
+        some = list(asked)
+        marks = ", ".join("?" * len(some))
+        query = f"SELECT term, sum(length(docs)) / 2 FROM recall_term WHERE term IN ({marks}) GROUP BY term"  # noqa: S608
+        return dict(self._rows(query, *some))
+
     def matches(
-        self, words: Sequence[str], kind: int, limit: int, days: tuple[int | None, int | None] = (None, None)
+        self, weights: Mapping[str, float], kind: int, limit: int, days: Days = (None, None), within: Iterable[str] = ()
     ) -> list[Found]:
-        """Return the documents of a kind that hold any of `words`, the best `limit` by BM25, between two days."""
-        if not words:
-            return []
-        rows = self._rows(
-            "SELECT d.id, d.kind, d.session, d.position, d.file, d.start, d.day, d.speaker, -f.score FROM"
-            " (SELECT w.rowid, bm25(recall_words) AS score FROM recall_words w JOIN recall_doc o ON o.id = w.rowid"
-            "  WHERE recall_words MATCH ? AND o.kind = ? AND (? IS NULL OR o.day >= ?) AND (? IS NULL OR o.day <= ?)"
-            "  ORDER BY score LIMIT ?) f JOIN recall_doc d ON d.id = f.rowid ORDER BY f.score",
-            *(" OR ".join(map(_quoted, words)), kind, days[0], days[0], days[1], days[1], limit),
-        )
-        return [Found(*row) for row in rows]
+        """Return the documents of a kind that hold any of the terms, the best `limit` by BM25, best first.
+
+        How often one holds a term doesn't count, only that it does. They lie between two days and are filed under all
+        of `within`.
+        """
+        looked: dict[str, dict[int, Sequence[int]]] = {}
+        scores: dict[int, dict[int, float]] = {}
+        left = POSTINGS
+        for term in sorted(weights, key=lambda one: -weights[one]):
+            looked[term] = found = self._places(term, kind)
+            left -= sum(map(len, found.values()))
+            if left >= 0 or not scores:
+                for part, places in found.items():
+                    _add(scores.setdefault(part, {}), places, weights[term])
+        for name in within:
+            filed = self._places(name, kind)
+            scores = {part: _only(some, filed.get(part, ())) for part, some in scores.items()}
+        best = heapq.nlargest(limit, self._normalised(scores, kind, days, _cut(scores, limit, weights)))
+        held = {
+            number: frozenset(
+                term for term, parts in looked.items() if _holds(parts.get(number // PART, ()), number % PART)
+            )
+            for _, number in best
+        }
+        asked = ", ".join(str(number) for _, number in best)
+        rows = {row[0]: row for row in self._rows(f"SELECT {_DOC} FROM recall_doc WHERE id IN ({asked})")}  # noqa: S608
+        return [Found(*(*rows[number], score, held[number])) for score, number in best if number in rows]
+
+    def _places(self, term: str, kind: int) -> dict[int, Sequence[int]]:
+        """Return where in each part the documents stand that hold a term."""
+        query = "SELECT part, docs FROM recall_term WHERE term = ? AND part >= ? AND part < ?"
+        return {part: array("H", docs) for part, docs in self._rows(query, term, *_parts(kind))}
+
+    def _normalised(
+        self, scores: Mapping[int, Mapping[int, float]], kind: int, days: Days, cut: float
+    ) -> list[tuple[float, int]]:
+        """Return each document's score, set right for its length, and its number; only of those between two days."""
+        mean = self._mean(kind)
+        norms = [(K1 + 1) / (1 + K1 * (1 - B + B * length / mean)) for length in range(LONGEST + 1)]
+        first, last = (None if day is None else _packed(day) for day in days)
+        all_days = first is None and last is None
+        found: list[tuple[float, int]] = []
+        query = "SELECT part, lengths, days FROM recall_part WHERE part >= ? AND part < ?"
+        for part, lengths, packed in self._rows(query, *_parts(kind)):
+            base, some = part * PART, scores.get(part, {})
+            if all_days:
+                found += [(one * norms[lengths[at]], base + at) for at, one in some.items() if one >= cut]
+            elif some:
+                told = array("H", packed)
+                inside = range(first or 1, (last or LAST_DAY) + 1)
+                found += [(one * norms[lengths[at]], base + at) for at, one in some.items() if told[at] in inside]
+        return found
+
+    def _mean(self, kind: int) -> float:
+        """Return how many terms a document has on an average, by the oldest parts, for it moves slowly."""
+        query = "SELECT lengths FROM recall_part WHERE part >= ? AND part < ? LIMIT 3"
+        some = b"".join(lengths for (lengths,) in self._rows(query, *_parts(kind)))
+        return max(1.0, sum(some) / max(1, len(some)))
 
     def said(self, found: Found) -> KeptMessage | None:
         """Return the message of a document."""
         path = self._history.messages.folder / f"{found.file // 12:04}-{found.file % 12 + 1:02}.jsonl"
         return self._history.messages.at(path, found.start)
 
-    def holding(self, word: str, most: int = HIGHEST) -> int:
-        """Return how many documents hold `word`, counted up to `most`."""
-        query = "SELECT count(*) FROM (SELECT 1 FROM recall_words WHERE recall_words MATCH ? LIMIT ?)"
-        return sum(count for (count,) in self._rows(query, _quoted(word), most))
-
-    def near(self, session: int | None, position: float, reach: float) -> list[Found]:
-        """Return the messages at most `reach` positions from a place in a session, that place's own too, in order."""
-        rows = self._rows(
-            "SELECT id, kind, session, position, file, start, day, speaker, 0.0 FROM recall_doc"
-            " WHERE session IS ? AND position BETWEEN ? AND ? AND kind = ? ORDER BY position",
-            *(session, position - reach, position + reach, MESSAGE),
+    def near(self, places: Iterable[tuple[int | None, int, int]]) -> list[list[Found]]:
+        """Return for each (session, first, last) the messages at these positions, both included, in order."""
+        asked = [(at, *place) for at, place in enumerate(places)]
+        found: list[list[Found]] = [[] for _ in asked]
+        values = ", ".join("(?, ?, ?, ?)" for _ in asked)
+        query = (
+            f"WITH asked (at, session, first, last) AS (VALUES {values}) SELECT at, {_DOC} FROM asked CROSS JOIN"  # noqa: S608
+            " recall_doc ON recall_doc.session = asked.session AND position BETWEEN first AND last AND id < ?"
+            " ORDER BY position"
         )
-        return [Found(*row) for row in rows]
+        for at, *row in self._rows(query, *(value for one in asked for value in one), FIRST[ENTRY]) if asked else ():
+            found[at].append(Found(*row))
+        return found
 
     def between(self, session: str, first: int, last: int) -> list[Found]:
         """Return the messages of a session from position `first` to `last`, both included, in order.
@@ -194,8 +269,7 @@ class Index:
         rows = exact or self._rows(_BEGUN, session, session)
         if len(rows) > 1:
             return []
-        middle, reach = (first + last) / 2, (last - first) / 2
-        return [one for (number,) in rows for one in self.near(number, middle, reach)]
+        return [one for some in self.near((number, first, last) for (number,) in rows) for one in some]
 
     def short(self, key: str, least: int) -> str:
         """Return the shortest beginning of a session's key that no other has, with `least` characters of its id."""
@@ -206,11 +280,12 @@ class Index:
 
     def has_messages(self, session: int) -> bool:
         """Return whether messages of a session are kept, by its number."""
-        return bool(self._rows("SELECT 1 FROM recall_doc WHERE session = ? AND kind = ? LIMIT 1", session, MESSAGE))
+        query = "SELECT 1 FROM recall_doc WHERE session = ? AND id < ? LIMIT 1"
+        return bool(self._rows(query, session, FIRST[ENTRY]))
 
     def size(self) -> int:
         """Return how many documents there are."""
-        return sum(last or 0 for (last,) in self._rows("SELECT max(id) FROM recall_doc"))  # none goes alone
+        return sum(count for (count,) in self._rows("SELECT length(lengths) FROM recall_part"))
 
 
 def _messages(kept: Messages, path: Path, before: int) -> _Part:
@@ -224,8 +299,14 @@ def _messages(kept: Messages, path: Path, before: int) -> _Part:
         if said is not None and said.text:
             day = said.at.toordinal() if said.at else None
             speaker = (said.name or said.role).casefold()
-            found = " ".join(terms(said.text))
-            documents.append(_Document(MESSAGE, said.session, said.position, file, start, day, speaker, found))
+            filed = (*_filed(said.session), BY_SPEAKER + said.role, BY_SPEAKER + speaker)
+            documents.append(
+                _Document(
+                    *(MESSAGE, said.session, said.position, file, start, day, speaker, marks(said.text)),
+                    terms(said.text),
+                    filed,
+                )
+            )
     return _Part(path.name, before, after, last, documents)
 
 
@@ -235,14 +316,41 @@ def _take_in(db: sqlite3.Connection, part: _Part) -> bool:
     known = db.execute("SELECT read FROM recall_source WHERE name = ?", (part.name,)).fetchone()
     if (known[0] if known else 0) != part.before:
         return True
-    for one in part.documents:
-        done = db.execute(
-            "INSERT INTO recall_doc (kind, session, position, file, start, day, speaker) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (one.kind, _session(db, one.key), one.position, one.file, one.start, one.day, one.speaker),
-        )
-        db.execute("INSERT INTO recall_words (rowid, terms) VALUES (?, ?)", (done.lastrowid, one.terms))
-    db.execute("REPLACE INTO recall_source VALUES (?, ?, ?)", (part.name, part.after, part.last))
+    if part.documents:
+        _file(db, part.documents)
+    db.execute("INSERT OR REPLACE INTO recall_source VALUES (?, ?, ?)", (part.name, part.after, part.last))
     return True
+
+
+def _file(db: sqlite3.Connection, documents: Sequence[_Document]) -> None:
+    """Write documents, all of one kind, and where their terms are."""
+    kind = documents[0].kind
+    query = "SELECT max(id) FROM recall_doc WHERE id >= ? AND id < ?"
+    newest = db.execute(query, FIRST[kind : kind + 2]).fetchone()[0]
+    first = FIRST[kind] if newest is None else newest + 1
+    rows: list[tuple[object, ...]] = []
+    postings: dict[tuple[str, int], array[int]] = {}
+    parts: dict[int, tuple[bytearray, array[int]]] = {}
+    for number, one in enumerate(documents, first):
+        part, place = divmod(number, PART)
+        where = (one.position, one.file, one.start)
+        rows.append((number, _session(db, one.key), *where, one.day, one.speaker, one.marks))
+        for term in {*one.terms, *one.filed}:
+            postings.setdefault((term, part), array("H")).append(place)
+        lengths, days = parts.setdefault(part, (bytearray(), array("H")))
+        lengths.append(min(len(one.terms), LONGEST))
+        days.append(0 if one.day is None else _packed(one.day))
+    db.executemany("INSERT INTO recall_doc VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    db.executemany(
+        "INSERT INTO recall_term VALUES (?, ?, ?) ON CONFLICT (term, part)"
+        " DO UPDATE SET docs = CAST(docs || excluded.docs AS BLOB)",
+        [(*key, postings[key].tobytes()) for key in sorted(postings)],
+    )
+    db.executemany(
+        "INSERT INTO recall_part VALUES (?, ?, ?) ON CONFLICT (part) DO UPDATE SET"
+        " lengths = CAST(lengths || excluded.lengths AS BLOB), days = CAST(days || excluded.days AS BLOB)",
+        [(part, bytes(lengths), days.tobytes()) for part, (lengths, days) in parts.items()],
+    )
 
 
 def _session(db: sqlite3.Connection, key: str | None) -> int | None:
@@ -253,20 +361,59 @@ def _session(db: sqlite3.Connection, key: str | None) -> int | None:
 
 
 def _make(db: sqlite3.Connection) -> None:
-    if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'recall_words'").fetchone():
+    if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'recall_term'").fetchone():
         for statement in _SCHEMA:
             db.execute(statement)
 
 
 def _empty(db: sqlite3.Connection) -> bool:
-    for table in ("recall_source", "recall_session", "recall_doc"):
-        db.execute(f"DELETE FROM {table}")  # noqa: S608 - names of our own
-    db.execute("INSERT INTO recall_words (recall_words) VALUES ('delete-all')")
+    for table in ("source", "session", "doc", "part", "term"):
+        db.execute(f"DELETE FROM recall_{table}")  # noqa: S608 - names of our own
     return True
 
 
-def _quoted(word: str) -> str:
-    return '"' + word.replace('"', '""') + '"'
+def _filed(session: str | None) -> tuple[str, ...]:
+    """Return what stands for a session and for the agent that its key begins with."""
+    return () if session is None else (IN_SESSION + session, OF_SOURCE + session.partition(":")[0])
+
+
+def _parts(kind: int) -> tuple[int, int]:
+    return FIRST[kind] // PART, FIRST[kind + 1] // PART
+
+
+def _packed(day: int) -> int:
+    """Return a day in two bytes, 0 for none."""
+    return min(max(day - UNIX_DAY, 1), LAST_DAY)
+
+
+def _cut(scores: Mapping[int, Mapping[int, float]], limit: int, weights: Mapping[str, float]) -> float:
+    """Return the score that a document needs: there are enough above it, and who holds a very rare term has it."""
+    counts = Counter(one for some in scores.values() for one in some.values())
+    left, cut = SLACK * limit, 0.0
+    for cut in sorted(counts, reverse=True):
+        left -= counts[cut]
+        if left <= 0:
+            break
+    return min(cut, max(weights.values(), default=0.0))
+
+
+def _add(scores: dict[int, float], places: Sequence[int], weight: float) -> None:
+    if not scores:
+        scores.update(dict.fromkeys(places, weight))
+        return
+    known = scores.get
+    for at in places:
+        scores[at] = known(at, 0.0) + weight
+
+
+def _only(scores: Mapping[int, float], places: Sequence[int]) -> dict[int, float]:
+    wanted = set(places)
+    return {at: score for at, score in scores.items() if at in wanted}
+
+
+def _holds(places: Sequence[int], place: int) -> bool:
+    at = bisect_left(places, place)
+    return at < len(places) and places[at] == place
 
 
 def _ends_with(path: Path, read: int, last: bytes) -> bool:

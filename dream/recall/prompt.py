@@ -21,7 +21,7 @@ from dream.history import messages
 from dream.language.words import content_words
 from dream.llm.tokens import estimate
 from dream.recall.index import ENTRY, Index
-from dream.recall.search import RARE, TWICE, Hit, Search, Wanted
+from dream.recall.search import TWICE, Hit, Search, Wanted
 from dream.recall.terms import terms
 from dream.workspace import index
 from dream.workspace.context import with_recalled
@@ -143,7 +143,7 @@ def recalled(kept: Kept, prompt: str, *, session: str = "", tokens: int = TOKENS
 
 def _entries(kept: Kept, found: Index, search: Search) -> Iterator[Hit]:
     """Yield what history says beyond the messages: notes, and sessions whose messages are not kept."""
-    for one in found.matches(list(search.weights), ENTRY, ENTRIES):
+    for one in found.matches(search.weights, ENTRY, ENTRIES):
         if one.session is not None and found.has_messages(one.session):
             continue
         content, session, when = kept.entry(one.position)
@@ -160,7 +160,7 @@ def _is_known(hit: Hit, known: frozenset[str], session: str) -> bool:
 
 def _is_about(hits: Sequence[Hit], search: Search, found: Index, prompt: str) -> bool:
     """Return whether the best hit says much of what a prompt asks, or the prompt names something as it stands there."""
-    exact = [term for term in search.weights if _EXACT.fullmatch(term) and found.holding(term, RARE + 1) <= RARE]
+    exact = [term for term in search.rare if _EXACT.fullmatch(term)]
     if any(term in terms(hit.text) for term in exact for hit in hits):
         return True
     telling = search.weights.keys() - _plain()

@@ -2,7 +2,8 @@
 
 Any of the words counts, not all. A message is judged with the turns around it and the session it stands in, for an
 answer seldom repeats the words of its question; BM25 is Robertson's, by one inverse document frequency for all kinds,
-so that their scores can be compared. The weights were chosen on LoCoMo's five development conversations.
+so that their scores can be compared. The weights were chosen on three of LoCoMo's five development conversations
+(26, 41 and 43).
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Literal
 
 from dream.errors import UsageError
 from dream.language.text import mend_surrogates
 from dream.language.words import content_words, without_said_on, words
-from dream.recall.index import ENTRY, MESSAGE, Found, Index
-from dream.recall.terms import CHARS, terms
+from dream.recall.index import BY_SPEAKER, ENTRY, IN_SESSION, K1, MESSAGE, OF_SOURCE, B, Found, Index
+from dream.recall.terms import ASKS, CHARS, TELLS_WHEN, asks_when, periods, terms
 
 if TYPE_CHECKING:
     from dream.history.messages import KeptMessage
@@ -29,12 +30,16 @@ if TYPE_CHECKING:
 HitKind = Literal["memory", "history", "message"]
 KINDS: tuple[HitKind, ...] = ("memory", "history", "message")
 
-K1, B = 1.0, 0.5  # BM25
-CANDIDATES = 400  # documents that are looked at closely
+MORE = 5  # entries than hits are wanted, for the best by all of its lines may not be so by one
+CANDIDATES = 250  # documents that are looked at closely
 NEAR = 80  # of them, those whose neighbours are
 AROUND = {-2: 0.2, -1: 0.5, 1: 0.33, 2: 0.15}  # what a neighbour's score adds, by its distance
-SESSION, NEXT = 0.4, 0.65  # what the session's best messages add, each less than the one before
+SESSION = 0.5  # what the session's messages add, each of the terms by how many of them hold it
 NAMED = 4.0  # what it adds that the speaker is named in the query
+ASKING_TOO = -1.0  # that a message ends by asking itself
+TELLING = 2.0  # that it tells a time where the query asks for one
+DATED = ((45, 8.0), (400, 3.0))  # that it was said on a day that is named: of a time of so many days, so much
+SLACK = timedelta(days=3)  # after such a time, in which one still speaks of it
 BESIDE = 0.4  # of the best score, that a message needs which holds none of the words itself
 MEMORY = 2.0  # what a line of memory counts beside a message: somebody thought it worth keeping
 RARE = 5  # documents in which an exact word stands that must be among the first FIRST hits
@@ -82,6 +87,7 @@ class Wanted:
     session: str | None = None
     source: str | None = None
     speaker: str | None = None
+    today: date | None = None  # for days that the query names from it: last week; None: as the clock says
 
     def has_day(self, day: date | None) -> bool:
         """Return whether a day lies between the two; one that nobody knows does where none is asked for."""
@@ -117,26 +123,31 @@ class Search:
         self._lines = list(_memory_lines(workspace)) if "memory" in wanted.kinds else []
         self.unheld: frozenset[str] = frozenset()  # terms of the query that stand nowhere
         self.rarest = 0.0  # what one of them would weigh
-        self.weights = self._weighed()
+        self.weights, self.rare = self._weighed()
+        self._when = asks_when(wanted.query[:CHARS])
+        self._periods = periods(wanted.query[:CHARS], wanted.today or datetime.now(UTC).date())
 
     def hits(self, limit: int) -> list[Hit]:
         """Return the best hits, each thing once, those with an exact rare word among the first."""
-        found = [*self._memory(), *self._history(), *self._messages(limit)]
+        found = [*self._memory(), *self._history(limit), *self._messages(limit)]
         found.sort(key=lambda hit: -hit.score)
-        return _once(self._promoted(found), limit)
+        return _once(self._promoted(found), limit, self.rare)
 
-    def _weighed(self) -> dict[str, float]:
-        """Weigh the query's terms by how few documents hold them; those that many do only where no others are."""
-        held = Counter(term for line in self._lines for term in set(line.terms) & set(self._asked))
+    def _weighed(self) -> tuple[dict[str, float], list[str]]:
+        """Weigh the query's terms by how few documents hold them, and name those that next to none does, rarest first.
+
+        Those that many hold count only where no others are.
+        """
+        counts = Counter(self._index.counts(self._asked))
+        counts.update(term for line in self._lines for term in line.terms.keys() & set(self._asked))
         size = self._index.size() + len(self._lines)
-        most = int(max(RARE, COMMON * size))
-        counts = {term: self._index.holding(term, most + 1) + held[term] for term in self._asked}
-        weights = {term: math.log(1 + (size - count + 0.5) / (count + 0.5)) for term, count in counts.items() if count}
-        self.unheld = frozenset(term for term, count in counts.items() if not count)
+        most = max(RARE, COMMON * size)
+        weights = {term: math.log(1 + (size - count + 0.5) / (count + 0.5)) for term, count in counts.items()}
+        self.unheld = frozenset(self._asked) - counts.keys()
         self.rarest = math.log(2 * size + 2)
         telling = {term: weight for term, weight in weights.items() if counts[term] <= most}
         best = sorted(telling or weights, key=lambda term: -weights[term])[:QUERY]
-        return {term: weights[term] for term in best}
+        return {term: weights[term] for term in best}, [term for term in best if counts[term] <= RARE]
 
     def _memory(self) -> Iterator[Hit]:
         if self._wanted.session or self._wanted.speaker or self._wanted.source:
@@ -156,64 +167,89 @@ class Search:
             if held.get(term)
         )
 
-    def _history(self) -> Iterator[Hit]:
+    def _history(self, limit: int) -> Iterator[Hit]:
         """Yield the best line of each entry that holds some of the words."""
         if "history" not in self._wanted.kinds or self._wanted.speaker:
             return
-        for found in self._index.matches(list(self.weights), ENTRY, CANDIDATES // 10, self._bounds()):
-            for entry in self._workspace.history.between(found.position, found.position):
-                if self._wanted.has_session(entry.session):
-                    yield self._entry(entry)
+        found = self._index.matches(self.weights, ENTRY, limit + MORE, self._bounds(), self._within())
+        for entry in self._workspace.history.numbered([one.position for one in found]):
+            yield from self._entry(entry)
 
-    def _entry(self, entry: Entry) -> Hit:
-        text, score = self.best_line(entry.content)
-        return replace(_of_history(entry), text=text, score=score)
+    def _entry(self, entry: Entry) -> Iterator[Hit]:
+        """Yield the best line of an entry, and each that holds a rare word which none before it does."""
+        left: set[str] | None = None
+        for row, held, score in self._lines_of(entry.content):
+            if left is None or left & held.keys():
+                yield replace(_of_history(entry), text=row, score=score)
+                left = (set(self.rare) if left is None else left) - held.keys()
 
     def best_line(self, content: str) -> tuple[str, float]:
         """Return the line of an entry that says most of the query, and its score."""
+        row, _, score = next(self._lines_of(content))
+        return row, score
+
+    def _lines_of(self, content: str) -> Iterator[tuple[str, Counter[str], float]]:
+        """Yield the lines of an entry, the best first, each with its terms and its score."""
         rows = [(row, Counter(terms(row))) for row in content.splitlines() if row.strip()]
         mean = sum(held.total() for _, held in rows) / max(1, len(rows))
-        text, score = max(((row, self._score(held, mean)) for row, held in rows), key=lambda one: one[1])
-        return _BULLET.sub("", text), score
+        scored = [(_BULLET.sub("", row), held, self._score(held, mean)) for row, held in rows]
+        yield from sorted(scored, key=lambda one: -one[2])
 
     def _messages(self, limit: int) -> Iterator[Hit]:
         """Yield the best messages, more than `limit`, for some of them may be told already."""
         if "message" not in self._wanted.kinds:
             return
-        found = self._index.matches(list(self.weights), MESSAGE, CANDIDATES, self._bounds())
+        found = self._index.matches(self.weights, MESSAGE, CANDIDATES, self._bounds(), self._within())
         own = {one.number for one in found}
-        scores = self._judged(found)
-        least = BESIDE * max(scores.values(), default=0.0)
+        judged = sorted(self._judged(found), key=lambda one: -one[0])
+        least = BESIDE * (judged[0][0] if judged else 0.0)
+        needed = {next((place.number for _, place in judged if term in place.held), -1) for term in self.rare}
         left = 3 * limit
-        for place in sorted(scores, key=lambda place: -scores[place]):
-            if place.number not in own and scores[place] < least:
+        for score, place in judged:
+            if (left <= 0 and place.number not in needed) or (place.number not in own and score < least):
                 continue
-            said = self._said(place)
-            if said is None or (said.role == "tool" and place.number not in own):
+            said = self._index.said(place)
+            if said is None or (place.number not in own and not self._is_wanted(said)):
                 continue
-            yield Hit("message", said.text, said.at, said.session, said.name or said.role, cite(said), scores[place])
+            yield Hit("message", said.text, said.at, said.session, said.name or said.role, cite(said), score)
             left -= 1
-            if not left:
-                return
 
-    def _judged(self, found: Sequence[Found]) -> dict[Found, float]:
+    def _judged(self, found: Sequence[Found]) -> list[tuple[float, Found]]:
         """Score messages and those beside them by their words, their neighbours', their session and their speaker."""
         places = {one.number: one for one in found}
         scores = {one.number: one.score for one in found}
-        for one in found[:NEAR]:
-            for other in self._index.near(one.session, one.position, max(AROUND)):
+        around = [(one.session, one.position + min(AROUND), one.position + max(AROUND)) for one in found[:NEAR]]
+        for one, others in zip(found, self._index.near(around), strict=False):
+            for other in others:
                 if other.number != one.number and self._inside(other):
                     share = AROUND[one.position - other.position]
                     places.setdefault(other.number, other)
                     scores[other.number] = scores.get(other.number, 0.0) + share * one.score
-        sessions = _sessions(found)
+        sessions = self._sessions(found)
         named = set(re.findall(r"\w+", self._wanted.query[:CHARS].casefold())) - ROLES
-        return {
-            place: scores[number]
-            + SESSION * sessions.get(place.session, 0.0)
-            + (NAMED if place.speaker and place.speaker.split()[0] in named else 0.0)
+        return [
+            (scores[number] + SESSION * sessions.get(place.session, 0.0) + self._beside(place, named), place)
             for number, place in places.items()
+        ]
+
+    def _sessions(self, found: Sequence[Found]) -> dict[int | None, float]:
+        """Judge each session by its messages: BM25, where those that hold a term are its frequency."""
+        held: dict[int | None, Counter[str]] = {}
+        for one in found:
+            held.setdefault(one.session, Counter()).update(one.held)
+        return {
+            key: sum(self.weights[term] * count * 2.2 / (count + 1.2) for term, count in counts.items())
+            for key, counts in held.items()
         }
+
+    def _beside(self, place: Found, named: Collection[str]) -> float:
+        """Return what speaks for a message beside its words: who said it, when, and whether it tells or asks."""
+        score = NAMED if place.speaker and place.speaker.split()[0] in named else 0.0
+        score += ASKING_TOO if place.marks & ASKS else 0.0
+        score += TELLING if self._when and place.marks & TELLS_WHEN else 0.0
+        day = date.fromordinal(place.day) if place.day else None
+        near = [last - first for first, last in self._periods if day and first <= day <= last + SLACK]
+        return score + next((more for size, more in DATED if near and min(near).days <= size), 0.0)
 
     def _bounds(self) -> tuple[int | None, int | None]:
         since, until = self._wanted.since, self._wanted.until
@@ -222,27 +258,31 @@ class Search:
     def _inside(self, found: Found) -> bool:
         return self._wanted.has_day(date.fromordinal(found.day) if found.day else None)
 
-    def _said(self, found: Found) -> KeptMessage | None:
-        """Return the message of a document, where it is one that is asked for."""
-        said = self._index.said(found)
-        if said is None or not self._wanted.has_session(said.session):
-            return None
+    def _within(self) -> list[str]:
+        """Return what a message or an entry must be filed under."""
+        asked = self._wanted
+        speaker = None if asked.speaker is None else asked.speaker.casefold()
+        filed = ((IN_SESSION, asked.session), (OF_SOURCE, asked.source), (BY_SPEAKER, speaker))
+        return [kind + mend_surrogates(name) for kind, name in filed if name is not None]
+
+    def _is_wanted(self, said: KeptMessage) -> bool:
+        """Return whether a message that stands beside others is one that is asked for; a tool's output is not."""
         asked = self._wanted.speaker
-        if asked is not None and asked.casefold() not in (said.role, (said.name or "").casefold()):
-            return None
-        return said
+        by = asked is None or asked.casefold() in (said.role, (said.name or "").casefold())
+        return by and self._wanted.has_session(said.session) and said.role != "tool"
 
     def _promoted(self, found: list[Hit]) -> list[Hit]:
-        """Let each exact word that next to nothing else holds be among the first hits."""
-        rare = [term for term in self.weights if 0 < self._index.holding(term, RARE + 1) <= RARE]
-        first = list(found[:FIRST])
-        for term in rare:
-            if any(term in terms(hit.text) for hit in first):
-                continue
-            best = next((hit for hit in found[FIRST:] if term in terms(hit.text)), None)
-            if best is not None:
-                first = [*first[: FIRST - 1], best]
-        return [*first, *(hit for hit in found if hit not in first)]
+        """Let each exact word that next to nothing else holds be among the first hits, as far as there is room."""
+        chosen: list[Hit] = []
+        held = [(hit, set(self.rare).intersection(terms(hit.text))) for hit in found] if self.rare else []
+        for term in self.rare[:QUERY]:
+            best = next((hit for hit, own in held if term in own), None)
+            if best is not None and best not in chosen and len(chosen) < FIRST:
+                chosen.append(best)
+        others = [hit for hit in found if hit not in chosen]
+        first = chosen + others[: FIRST - len(chosen)]
+        first.sort(key=lambda hit: -hit.score)
+        return [*first, *others[FIRST - len(chosen) :]]
 
 
 def search(workspace: Workspace, wanted: Wanted, limit: int = 10) -> list[Hit]:
@@ -371,22 +411,20 @@ def _file_lines(workspace: Workspace, name: str) -> list[str]:
     return (read_bytes(path) or b"").decode("utf-8", "replace").splitlines()
 
 
-def _sessions(found: Sequence[Found]) -> dict[int | None, float]:
-    scores: dict[int | None, list[float]] = {}
-    for one in found:  # best first
-        scores.setdefault(one.session, []).append(one.score)
-    return {key: sum(score * NEXT**n for n, score in enumerate(some)) for key, some in scores.items()}
+def _once(found: Iterable[Hit], limit: int, rare: Collection[str]) -> list[Hit]:
+    """Return the first `limit` hits, without those that only say what one before them does.
 
-
-def _once(found: Iterable[Hit], limit: int) -> list[Hit]:
-    """Return the first `limit` hits, without those that only say what one before them does."""
+    Who asks for a rare word gets the hit that has it, whatever else it says.
+    """
     shown: list[Hit] = []
     told: list[frozenset[str]] = []
+    known: set[str] = set()
     for hit in found:
-        words = content_words(hit.text)
-        if words and any(len(words & other) >= TWICE * len(words) for other in told):
+        words, own = content_words(hit.text), set(rare) & set(terms(hit.text)) if rare else set()
+        if words and own <= known and any(len(words & other) >= TWICE * len(words) for other in told):
             continue
         told.append(words)
+        known |= own
         shown.append(replace(hit, score=round(hit.score, 3)))
         if len(shown) == limit:
             break

@@ -1,13 +1,20 @@
-"""The terms that a text is found by: its words in one form, CJK by pairs, and the parts of identifiers. Pure."""
+"""The terms that a text is found by: its words in one form, CJK by pairs, and the parts of identifiers; and its days.
+
+Pure.
+"""
 
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from collections.abc import Iterator
-from functools import lru_cache
+from datetime import date
+from functools import cache, lru_cache
 from itertools import pairwise
 
-from dream.language.words import NOT, is_cjk, words
+from dream.language import days
+from dream.language.tongue import tongue
+from dream.language.words import NOT, is_cjk, listed, words
 
 _PARTS = re.compile(r"[.,:/@'&+#_%-]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -48,3 +55,72 @@ def _camel(text: str) -> Iterator[list[str]]:
     """Yield the parts of names written like `parseHeader`."""
     for name in re.findall(r"\b[a-z]+[A-Z]\w+|\b(?:[A-Z][a-z0-9]+){2,}\b", text):
         yield [part.lower() for part in _CAMEL.split(name)]
+
+
+# What a message is beside its words.
+
+ASKS, TELLS_WHEN = 1, 2
+_WORD = re.compile(r"\w+(?:'\w+)?")
+_YEARS = 10  # back, in which a month without a year may be
+_VERBS = ("may", "march")  # months only after a word that stands before one
+_TONGUES = ("en", "de", "fr", "es")
+
+
+def marks(text: str) -> int:
+    """Return whether a message only asks, and whether it tells a time, as bits."""
+    asks = ASKS if text[-3:].rstrip().endswith(("?", "？")) else 0
+    return asks | (TELLS_WHEN if _holds_any("tells_when", text[:CHARS]) else 0)
+
+
+def asks_when(query: str) -> bool:
+    """Return whether a query asks for a time."""
+    return _holds_any("asks_when", query)
+
+
+def periods(query: str, today: date) -> list[tuple[date, date]]:
+    """Return the times that a query names, as their first and last days; a month without a year, of many years."""
+    found: list[tuple[date, date]] = []
+    for code in _TONGUES:
+        found += [(day.first, day.last) for day in days.found(query, today, code) if not day.unsure]
+    if found:
+        return found
+    for match in _month().finditer(query):
+        month = _numbers()[match["m"].lower()] if match["m"] else int(match["n"])
+        if match["year"] or match["before"] or (match["m"] or "").lower() not in _VERBS:
+            found += [_whole(year, month) for year in _years(match["year"] or match["y"], today) if 1 <= month <= 12]
+    if not found:
+        found = [(date(int(year), 1, 1), date(int(year), 12, 31)) for year in re.findall(r"\b(?:19|20)\d\d\b", query)]
+    return found
+
+
+def _years(named: str | None, today: date) -> range:
+    return range(int(named), int(named) + 1) if named else range(today.year - _YEARS, today.year + 2)
+
+
+def _whole(year: int, month: int) -> tuple[date, date]:
+    return date(year, month, 1), date(year, month, monthrange(year, month)[1])
+
+
+@cache
+def _numbers() -> dict[str, int]:
+    return {name.lower(): at for code in _TONGUES for at, name in enumerate(tongue(code).months, 1)}
+
+
+@cache
+def _month() -> re.Pattern[str]:
+    names = "|".join(sorted(map(re.escape, _numbers()), key=len, reverse=True))
+    before = r"(?P<before>\b(?:in|last|of|since|during|by|early|late|mid|until|till|from|before|after|this|next) )?"
+    named = rf"{before}\b(?P<m>{names})\b,?(?: (?:of |de )?(?P<year>(?:19|20)\d\d))?"
+    return re.compile(rf"{named}|(?:(?P<y>(?:19|20)\d\d) ?年 ?)?(?<!\d)(?P<n>\d{{1,2}}) ?月", re.IGNORECASE)
+
+
+def _holds_any(row: str, text: str) -> bool:
+    """Return whether a text holds one of the words of a row of the table of words."""
+    plain, wide = _of(row)
+    return not plain.isdisjoint(_WORD.findall(text.lower())) or (not text.isascii() and wide.search(text) is not None)
+
+
+@cache
+def _of(row: str) -> tuple[frozenset[str], re.Pattern[str]]:
+    wide = [word for word in listed(row) if is_cjk(word[0])]
+    return listed(row).difference(wide), re.compile("|".join(wide))

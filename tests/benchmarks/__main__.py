@@ -12,11 +12,12 @@ from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.benchmarks import bill, fleet, log, scale, sources, startup, versions
+from tests.benchmarks import bill, fleet, log, scale, search, sources, startup, versions
 from tests.benchmarks.measure import Row
 from tests.benchmarks.nanobot import Missing, Nanobot
 
-PARTS = ("log", "versions", "startup", "scale", "bill", "sources", "fleet")
+PARTS = ("log", "versions", "startup", "scale", "bill", "sources", "fleet", "search")
+LARGE = ("million",)  # only where they are named: minutes each
 
 
 def rows(parts: Sequence[str], folder: Path, *, quick: bool, real: Nanobot | None) -> Iterator[Row]:
@@ -35,12 +36,16 @@ def rows(parts: Sequence[str], folder: Path, *, quick: bool, real: Nanobot | Non
         yield from bill.rows(folder / "bill", quick=quick, real=real)
     if "sources" in parts:
         yield from sources.rows(folder / "sources", 1_000 if quick else 10_000, 20 if quick else 200)
+    if "search" in parts:
+        yield from search.rows(folder / "search", 10_000 if quick else 100_000, aim=20)
+    if "million" in parts:
+        yield from search.rows(folder / "million", 1_000_000, aim=100, command=False)
 
 
 def asked() -> argparse.Namespace:
     """Read the command line; a usage error exits 2."""
     parser = argparse.ArgumentParser("python -m tests.benchmarks", description="What dream costs, as ratios.")
-    parser.add_argument("parts", nargs="*", metavar="part", help=f"{', '.join(PARTS)}; all of them if none is named")
+    parser.add_argument("parts", nargs="*", metavar="part", help=f"{', '.join(PARTS)}: all if none is named; million")
     parser.add_argument("--quick", action="store_true", help="smaller sizes")
     parser.add_argument(
         "--peer",
@@ -50,7 +55,7 @@ def asked() -> argparse.Namespace:
         help="run the real peer too, nanobot, in the interpreter in which it is installed; this one if none is named",
     )
     given = parser.parse_args()
-    for part in set(given.parts) - set(PARTS):
+    for part in set(given.parts) - {*PARTS, *LARGE}:
         parser.error(f"no such part: {part}")
     return given
 

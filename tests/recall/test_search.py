@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import sqlite3
 import subprocess
+import tempfile
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
+import hypothesis
+import hypothesis.strategies as st
 import pytest
 
 from dream import pipeline
@@ -16,6 +20,7 @@ from dream.actions.forget import forget
 from dream.errors import UsageError
 from dream.history import messages
 from dream.models import NewEntry
+from dream.recall.terms import periods
 from dream.settings import Settings
 from dream.workspace import index
 from dream.workspace.workspace import Workspace
@@ -216,3 +221,84 @@ def test_the_commands_print_hits_and_open_them(workspace: Workspace) -> None:
     assert called(workspace.root, "search", "zeppelin").status == 0
     opened = called(workspace.root, "get", found[0]["cite"], "--json").json
     assert "HS-214" in opened[0]["text"]
+
+
+COMMON_WORDS = ("server", "room", "job", "team", "runs", "port", "deploy", "friday")
+a_line = st.lists(st.sampled_from(COMMON_WORDS), min_size=1, max_size=8).map(" ".join)
+
+
+@hypothesis.settings(deadline=None, max_examples=15)
+@hypothesis.given(
+    lines=st.lists(a_line, min_size=12, max_size=60),
+    rare=st.sampled_from(["quokka7", "HS-214", "src/app/parseHeader.ts", "7391", "10.0.0.7", "Ødegård", "里斯本"]),
+    beside=a_line,
+    query=a_line,
+    at=st.integers(0, 11),
+    kind=st.sampled_from(["message", "history", "memory"]),
+)
+def test_an_exact_rare_word_is_always_among_the_first_five(
+    lines: list[str], rare: str, beside: str, query: str, at: int, kind: str
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        made = Workspace.create(Path(folder) / "ws", now=NOW)
+        talk = [messages.KeptMessage("s", n, "user", line) for n, line in enumerate(lines)]
+        if kind == "message":
+            talk[at] = replace(talk[at], text=f"{beside} {rare}")
+        if kind == "memory":
+            (made.root / "USER.md").write_text(f"# User\n\n- {beside} {rare}\n", encoding="utf-8")
+        content = f"- {beside} {rare}\n- {query}" if kind == "history" else f"- {query}"
+        made.history.append([NewEntry("summary", content, "s", (0, len(talk)))], now=NOW, said=talk)
+
+        hits = made.search(f"{query} {rare} {query}")
+
+        assert any(rare.casefold() in hit.text.casefold() for hit in hits[:5]), hits
+
+
+def test_days_that_a_question_names_favour_what_was_said_then(tmp_path: Path) -> None:
+    made = Workspace.create(tmp_path / "ws", now=NOW)
+    months = [datetime(2026, month, 7, 12, tzinfo=UTC) for month in range(1, 11)]
+    talk = [
+        messages.KeptMessage(f"s{n}", 0, "user", f"We went camping by the lake, number {n}", at)
+        for n, at in enumerate(months, 1)
+    ]
+    new = [NewEntry("nothing", "", one.session, (0, 1)) for one in talk]
+    made.history.append(new, now=NOW, said=talk)
+
+    for question, number in [
+        ("where did we camp in May?", 5),
+        ("camping in March 2026", 3),
+        ("camping on 7 August 2026", 8),
+        ("camping 2026年4月", 4),
+    ]:
+        assert f"number {number}" in texts(made, question)[0]
+
+
+@pytest.mark.parametrize(
+    ("query", "first", "last"),
+    [
+        ("what did I say last week", date(2026, 11, 9), date(2026, 11, 15)),
+        ("yesterday", date(2026, 11, 20), date(2026, 11, 20)),
+        ("in May 2023", date(2023, 5, 1), date(2023, 5, 31)),
+        ("im März 2024", date(2024, 3, 1), date(2024, 3, 31)),
+        ("2023年5月", date(2023, 5, 1), date(2023, 5, 31)),
+        ("all of 2023", date(2023, 1, 1), date(2023, 12, 31)),
+    ],
+)
+def test_a_query_names_a_time(query: str, first: date, last: date) -> None:
+    assert periods(query, NOW.date()) == [(first, last)]
+
+
+def test_may_and_march_are_months_only_where_they_stand_as_one() -> None:
+    assert periods("may I march there", NOW.date()) == []
+    assert (date(2026, 3, 1), date(2026, 3, 31)) in periods("last March", NOW.date())
+
+
+def test_filters_find_what_many_others_would_hide(tmp_path: Path) -> None:
+    made = Workspace.create(tmp_path / "ws", now=NOW)
+    talk = [messages.KeptMessage("claude-code:a", n, "user", f"deploy the server {n}", NOW) for n in range(600)]
+    late = NOW - timedelta(days=9)
+    other = messages.KeptMessage("codex:b", 0, "assistant", "the server, a long time after all the deploys", late, "Bo")
+    new = [NewEntry("nothing", "", "claude-code:a", (0, 600)), NewEntry("nothing", "", "codex:b", (0, 1))]
+    made.history.append(new, now=NOW, said=[*talk, other])
+    for filters in ({"session": "codex:b"}, {"source": "codex"}, {"speaker": "bo"}, {"until": late.date()}):
+        assert texts(made, "deploy server", **filters) == [other.text]
