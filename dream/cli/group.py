@@ -42,6 +42,7 @@ COMMANDS: dict[str, str] = {
     "web": "Show memory on a page: what the night changed, why, and how to take it back.",
     "forget": "Take a fact or a secret out of files, history and every version, for good.",
     "context": "Print memory for an agent's prompt: the three files, then what was not dreamt yet.",
+    "connect": "Connect agents' clients with memory: hooks and an MCP server, shown before they are written.",
     "mcp": "Serve memory to an agent's client over MCP, on standard input and output.",
     "note": "Put a fact into history now.",
     "status": "Show whether it works: backlog, sizes, spending, last runs, next run.",

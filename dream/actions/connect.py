@@ -1,0 +1,348 @@
+"""Connect agents' clients with a workspace: hooks and an MCP server, written into the clients' own config files.
+
+What a client reads, and where, is a table. A file is changed by its text: one entry is put in or taken out, and
+comments, order and layout stay as a person wrote them. What was read back differs by the entries alone, else nothing is
+written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dream.actions import jsonc
+from dream.door import contents
+from dream.errors import UsageError, WorkspaceError
+from dream.workspace.files import reason, replace_file
+
+NAME = "dream"  # of the MCP server in every client's config
+CONTEXT = ("context",)
+AT_PROMPT = ("context", "--hook")
+IN_JSON = ("context", "--hook", "--json")
+AT_END = ("consolidate", "--hook", "--detach")
+_OURS = re.compile(r"\bdream['\"]? (?:context|consolidate --hook)\b.* -w ")
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A client: its program, its folder, and what it reads. Paths are relative to the folder; `home`: to its parent.
+
+    `server` says where the MCP server's entry belongs: the file and the keys above it. `hooks` are the words of the
+    command for each event.
+    """
+
+    program: str
+    folder: str
+    variable: str = ""  # that names the folder
+    server: tuple[str, ...] = ()
+    style: str = "args"  # of the entry: command and args, or OpenCode's one list
+    hooks_file: str = ""
+    hooks: Mapping[str, Sequence[str]] | None = None
+    note: str = ""
+
+
+# Seen in the clients themselves, November 2026: Claude Code 2.1, Codex 0.169, Gemini CLI 0.61, OpenCode 1.18, pi 0.73,
+# nanobot 0.2.
+CLIENTS: Mapping[str, Client] = {
+    "claude-code": Client(
+        "claude",
+        ".claude",
+        "CLAUDE_CONFIG_DIR",
+        ("../.claude.json", "mcpServers"),
+        hooks_file="settings.json",
+        hooks={"SessionStart": CONTEXT, "UserPromptSubmit": AT_PROMPT, "SessionEnd": AT_END},
+    ),
+    "codex": Client(
+        "codex",
+        ".codex",
+        "CODEX_HOME",
+        ("config.toml", "mcp_servers"),
+        hooks_file="hooks.json",
+        hooks={"SessionStart": CONTEXT, "UserPromptSubmit": AT_PROMPT, "SessionEnd": AT_END},
+        note="Codex asks you to trust new hooks: type /hooks in it.",
+    ),
+    "gemini-cli": Client(
+        "gemini",
+        ".gemini",
+        "",
+        ("settings.json", "mcpServers"),
+        hooks_file="settings.json",
+        hooks={"SessionStart": IN_JSON, "BeforeAgent": IN_JSON, "SessionEnd": AT_END},
+    ),
+    "opencode": Client(
+        "opencode",
+        ".config/opencode",
+        "OPENCODE_CONFIG_DIR",
+        ("opencode.json", "mcp"),
+        style="list",
+        note="OpenCode has no hooks that are commands; `dream sources add opencode` reads its sessions every night.",
+    ),
+    "nanobot": Client(
+        "nanobot",
+        ".nanobot",
+        "",
+        ("config.json", "tools", "mcpServers"),
+        note="nanobot has no hooks; `dream init ~/.nanobot/workspace` dreams in its own workspace.",
+    ),
+    "pi": Client(
+        "pi",
+        ".pi/agent",
+        "",
+        note="pi has neither MCP nor hooks, but it reads a file:"
+        " dream context --guide -w {workspace} >> {folder}/AGENTS.md",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A file as it is and as it is to be; None where there is none."""
+
+    path: Path
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A client on this machine: whether it is installed, and which of its files name us."""
+
+    client: str
+    installed: bool
+    connected: tuple[str, ...]
+    note: str
+
+
+def found(home: Path, environ: Mapping[str, str]) -> Iterator[Found]:
+    """Yield every client that is known, whether it is here, and where it is connected; nothing is changed."""
+    for name, client in CLIENTS.items():
+        folder = _folder(client, home, environ)
+        there = _is_here(client, folder, environ)
+        files = [str(path) for path in _files(client, folder) if _names_us(path)]
+        yield Found(name, there, tuple(files), client.note.format(workspace="DIR", folder=folder))
+
+
+def changes(
+    name: str, home: Path, environ: Mapping[str, str], program: Sequence[str], workspace: Path | None
+) -> list[Change]:
+    """Return what connecting a client with `workspace` changes, or, where that is None, taking it away.
+
+    `program` is what starts `dream`. Raises UsageError for a client that can't be connected, WorkspaceError for a file
+    that can't be read, understood or changed without harm.
+    """
+    client = CLIENTS.get(name)
+    if client is None:
+        raise UsageError(f"There is no client {name!r}; there are {', '.join(CLIENTS)}.")
+    folder = _folder(client, home, environ)
+    if not client.server:
+        raise UsageError(client.note.format(workspace=shlex.quote(str(workspace or "DIR")), folder=folder))
+    if workspace and not _is_here(client, folder, environ):
+        raise UsageError(f"{name} is not on this machine: no {client.program} on PATH, and no {folder}.")
+    texts = {path: _read(path) for path in _files(client, folder)}
+    wanted = {path: text or "" for path, text in texts.items()}
+    server, *above = _server(client, folder)
+    entry = _entry(client, program, workspace) if workspace else None
+    wanted[server] = _with_server(server, wanted[server], (*above, NAME), entry)
+    if client.hooks:
+        path = folder / client.hooks_file
+        wanted[path] = _with_hooks(path, wanted[path], client.hooks, program, workspace)
+    made = [
+        Change(path, texts[path], text if text.strip() not in ("", "{}") else None) for path, text in wanted.items()
+    ]
+    return [one for one in made if one.before != one.after and (one.before or one.after)]
+
+
+def write(change: Change) -> None:
+    """Put a file as it is to be in the place of the one that was read; its mode stays. Raises WorkspaceError."""
+    if _read(change.path) != change.before:
+        raise WorkspaceError(f"{change.path} has changed since it was read; try again.")
+    if change.after is None:
+        change.path.unlink()
+    else:
+        replace_file(change.path, change.after.encode("utf-8"))
+
+
+def _is_here(client: Client, folder: Path, environ: Mapping[str, str]) -> bool:
+    return folder.is_dir() or shutil.which(client.program, path=environ.get("PATH")) is not None
+
+
+def _folder(client: Client, home: Path, environ: Mapping[str, str]) -> Path:
+    named = environ.get(client.variable) if client.variable else None
+    if named is None and client.folder.startswith(".config/") and environ.get("XDG_CONFIG_HOME"):
+        return Path(environ["XDG_CONFIG_HOME"], client.folder.removeprefix(".config/"))
+    return Path(named).expanduser().absolute() if named else home / client.folder
+
+
+def _server(client: Client, folder: Path) -> tuple[Any, ...]:
+    """Return the file in which the MCP servers stand, and the keys above them."""
+    file, *above = client.server
+    if file.startswith("../"):  # Claude Code's own lies beside its folder, but in one that is named
+        beside = folder.name == client.folder
+        path = (folder.parent if beside else folder) / file.removeprefix("../")
+    else:
+        path = folder / file
+    with_comments = path.with_suffix(".jsonc")
+    return (with_comments if file == "opencode.json" and with_comments.exists() else path, *above)
+
+
+def _files(client: Client, folder: Path) -> list[Path]:
+    files = [_server(client, folder)[0]] if client.server else []
+    return list(dict.fromkeys([*files, *([folder / client.hooks_file] if client.hooks_file else [])]))
+
+
+def _names_us(path: Path) -> bool:
+    try:
+        text = contents(path).decode("utf-8", "replace")
+    except OSError:
+        return False
+    in_json = re.search(rf'"{NAME}"\s*:\s*\{{[^}}]*"mcp"', text)
+    return in_json is not None or f"[mcp_servers.{NAME}]" in text or _OURS.search(text) is not None
+
+
+def _read(path: Path) -> str | None:
+    """Return the text of a file; None where there is none. Raises WorkspaceError for one that is not to be written."""
+    try:
+        if path.parent.is_dir() and not os.access(path.parent, os.W_OK):
+            raise WorkspaceError(f"{path} can't be changed: its folder is read-only.")
+        text = contents(path).decode("utf-8")
+    except FileNotFoundError:
+        return None
+    except UnicodeError as fault:
+        raise WorkspaceError(f"{path} is not UTF-8 text; nothing was changed.") from fault
+    except OSError as fault:
+        raise WorkspaceError(f"{path} can't be changed: {reason(fault)}.") from fault
+    if not path.stat().st_mode & 0o200:
+        raise WorkspaceError(f"{path} is read-only; nothing was changed.")
+    return text
+
+
+def _entry(client: Client, program: Sequence[str], workspace: Path) -> dict[str, Any]:
+    line = [*program, "mcp", "-w", str(workspace)]
+    if client.style == "list":
+        return {"type": "local", "command": line, "enabled": True}
+    typed = {"type": "stdio"} if client.program == "claude" else {}
+    return {**typed, "command": line[0], "args": line[1:]}
+
+
+def _with_server(path: Path, text: str, keys: Sequence[str], entry: Mapping[str, Any] | None) -> str:
+    toml = path.suffix == ".toml"
+    there = _at(_toml(path, text) if toml else _value(path, text), keys)
+    if there == entry:
+        return text
+    if there is not None and not _is_ours(there):
+        raise WorkspaceError(f"{path} already has an MCP server named {NAME} that is another one; rename it first.")
+    if toml:
+        return _in_toml(path, text, keys, entry)
+    text = text if there is None else _checked(path, text, jsonc.removed(text, keys), keys, None)
+    return text if entry is None else _checked(path, text, _put(path, text, keys, entry), keys, entry)
+
+
+def _is_ours(entry: Any) -> bool:
+    """Return whether an MCP entry starts `dream mcp`."""
+    line = entry.get("command") if isinstance(entry, dict) else None
+    words = line if isinstance(line, list) else [line, *entry.get("args", [])] if isinstance(line, str) else []
+    return "mcp" in words and any(Path(str(word)).name == "dream" for word in words)
+
+
+def _with_hooks(
+    path: Path, text: str, hooks: Mapping[str, Sequence[str]], program: Sequence[str], workspace: Path | None
+) -> str:
+    for event, words in hooks.items():
+        command = shlex.join([*program, *words, "-w", str(workspace)]) if workspace else None
+        keys = ("hooks", event)
+        groups = _at(_value(path, text), keys)
+        groups = [] if groups is None else groups
+        if not isinstance(groups, list):
+            raise WorkspaceError(f"In {path}, hooks of {event} are no list; mend that first.")
+        ours = [number for number, group in enumerate(groups) if _commands(group)]
+        if [_commands(groups[number]) for number in ours] == ([[command]] if command else []):
+            continue
+        for number in reversed(ours):
+            text = jsonc.removed(text, (*keys, number))
+        if command:
+            group = {"hooks": [{"type": "command", "command": command}]}
+            text = _put(path, text, (*keys, len(groups) - len(ours)), group)
+        _value(path, text)
+    return text
+
+
+def _put(path: Path, text: str, keys: Sequence[str | int], value: Any) -> str:
+    try:
+        return jsonc.added(text, keys, value)
+    except ValueError as fault:
+        raise WorkspaceError(f"{path} is not laid out as its client reads it: {fault}; mend that first.") from fault
+
+
+def _commands(group: Any) -> list[str]:
+    """Return the commands of a group of hooks, where they are ours."""
+    made = group.get("hooks", []) if isinstance(group, dict) else []
+    lines = [one.get("command", "") for one in made if isinstance(one, dict)] if isinstance(made, list) else []
+    return lines if lines and all(isinstance(line, str) and _OURS.search(line) for line in lines) else []
+
+
+def _checked(path: Path, before: str, after: str, keys: Sequence[str], entry: Any) -> str:
+    """Return `after`, where it says what `before` did but for the entry. Raises WorkspaceError."""
+    if _at(_value(path, after), keys) != entry or _without(_value(path, after), keys) != _without(
+        _value(path, before), keys
+    ):
+        raise WorkspaceError(f"{path} could not be changed without harm; write the entry by hand: the README shows it.")
+    return after
+
+
+def _without(value: Any, keys: Sequence[str]) -> Any:
+    """Return a value without what stands at `keys`, and without what is empty above it."""
+    if not keys or not isinstance(value, dict):
+        return value
+    rest = {name: one for name, one in value.items() if name != keys[0]}
+    below = _without(value[keys[0]], keys[1:]) if len(keys) > 1 and keys[0] in value else None
+    return rest | {keys[0]: below} if below else rest
+
+
+def _at(value: Any, keys: Sequence[str]) -> Any:
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _value(path: Path, text: str) -> Any:
+    try:
+        value = jsonc.parsed(text).value if text.strip() else {}
+    except (ValueError, RecursionError) as fault:
+        raise WorkspaceError(f"{path} can't be read as JSON: {fault}; nothing was changed.") from fault
+    if not isinstance(value, dict):
+        raise WorkspaceError(f"{path} holds no JSON object; nothing was changed.")
+    return value
+
+
+# TOML: a table of its own at the end of the file, which can be taken out again as it was put in.
+
+
+def _toml(path: Path, text: str) -> Any:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as fault:
+        raise WorkspaceError(f"{path} can't be read as TOML: {fault}; nothing was changed.") from fault
+
+
+def _in_toml(path: Path, text: str, keys: Sequence[str], entry: Mapping[str, Any] | None) -> str:
+    header = f"[{'.'.join(keys)}]"
+    after = re.sub(rf"\n?^{re.escape(header)}[ \t]*\n(?:(?!\s*\[).*(?:\n|\Z))*", "", text, flags=re.MULTILINE)
+    if entry is not None:
+        rows = "".join(f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in entry.items())
+        after += ("\n" if after and not after.endswith("\n") else "") + ("\n" if after else "") + f"{header}\n{rows}"
+    was = _toml(path, text)
+    try:
+        now = tomllib.loads(after)
+    except tomllib.TOMLDecodeError:
+        now = None
+    if _at(now, keys) != entry or _without(now, keys) != _without(was, keys):
+        raise WorkspaceError(f"{path} could not be changed without harm; write the entry by hand: the README shows it.")
+    return after
