@@ -17,6 +17,7 @@ from pathlib import Path
 import orjson
 
 from dream import trust
+from dream.door import make_folder
 from dream.errors import UsageError, WorkspaceError
 from dream.fleet import places, telemetry
 from dream.fleet.engine import Looked, Queue, Waiting, Worker, due, find
@@ -25,6 +26,7 @@ from dream.fleet.night import Nursery, Told
 from dream.fleet.places import FOLDER, Note, Place, Root, Window
 from dream.fleet.status import tally
 from dream.models import Usage
+from dream.workspace.files import replace_file
 from dream.workspace.lock import run_lock
 
 LOOK = 0.2  # seconds between two looks whether all is done
@@ -202,38 +204,40 @@ def erase(tenant: str, roots: Sequence[Root], queue: Queue, now: datetime, *, dr
     left = [path for root in roots for path in _begun(root, tenant)]
     if not found and not left:
         raise UsageError(f"The tenant {tenant!r} has no workspace under {', '.join(str(root.path) for root in roots)}.")
-    proof = [_hashes(place.path) for place in found]
-    files, size = (sum(int(one[what]) for one in proof) for what in ("files", "bytes"))
-    elsewhere = sorted({name for place in found for name in _elsewhere(place)})
-    erased = Erased(tenant, tuple(place.name for place in found), files, size, 0, tuple(elsewhere), None, dry_run)
+    elsewhere = tuple(sorted({name for place in found for name in _elsewhere(place)}))
+    names = tuple(place.name for place in found)
     if dry_run:
-        return erased
-    # 1. No night begins any more, and none runs.
-    keys = [place.key for place in found]
-    nights = queue.forget(keys)
+        files, size = _summed([_hashes(place.path) for place in found])
+        return Erased(tenant, names, files, size, 0, elsewhere, None, dry_run)
+    # 1. No night begins any more. One that runs, or another run, holds its workspace: then nothing of that is taken.
+    nights = queue.forget([place.key for place in found])
+    proof = []
     for place in found:
         with run_lock(place.path / ".dream", "dream fleet erase", now=now):
             nights += queue.forget([place.key])
+            hashes = _hashes(place.path)
             _forget_trust(place.path)
-            # 2. The workspace leaves its place in one step, so that a crash leaves it whole or gone, and then its disk.
+            # 2. The workspace leaves its place in one step: a crash leaves it whole, or for the next erasure to finish.
             left.append(_moved(place, tenant, now))
+            proof.append(hashes)
+    # 3. A receipt stays: what, when, and hashes.
+    receipt = roots[0].path / FOLDER / "receipts" / f"{now:%Y%m%dT%H%M%S}-{_sha(tenant)[:12]}.json"
+    row = {"erased": now.isoformat(), "tenant_sha256": _sha(tenant), "nights": nights, "workspaces": proof}
+    make_folder(receipt.parent)
+    replace_file(receipt, orjson.dumps(row, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    # 4. The files, the database, and the bytes behind it.
     for path in left:
         shutil.rmtree(path)
-        with suppress(OSError):
-            path.parent.rmdir()
     for place in found:
         _drop_empty(place)
-    # 3. The database, and the bytes behind it.
-    queue.ledger.forget(
-        [f"turn:{tenant}", *(name for name in queue.ledger.get("spent:") if name.split(":", 3)[3:] == [tenant])]
-    )
+    spent = [name for name in queue.ledger.get("spent:") if name.split(":", 3)[3:] == [tenant]]
+    queue.ledger.forget([f"turn:{tenant}", *spent])
     queue.scrub()
-    # 4. What is left is a receipt: what, when, and hashes.
-    receipt = roots[0].path / FOLDER / "receipts" / f"{now:%Y%m%dT%H%M%S}-{_sha(tenant)[:12]}.json"
-    receipt.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    row = {"erased": now.isoformat(), "tenant_sha256": _sha(tenant), "nights": nights, "workspaces": proof}
-    receipt.write_bytes(orjson.dumps(row, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
-    return Erased(tenant, erased.workspaces, files, size, nights, erased.elsewhere, receipt, dry_run=False)
+    return Erased(tenant, names, *_summed(proof), nights, elsewhere, receipt, dry_run)
+
+
+def _summed(proof: Sequence[Mapping[str, int | str]]) -> tuple[int, int]:
+    return sum(int(one["files"]) for one in proof), sum(int(one["bytes"]) for one in proof)
 
 
 def _is_of(tenant: str, place: Place) -> bool:
