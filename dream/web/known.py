@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing, suppress
 from datetime import UTC, datetime
@@ -21,6 +22,8 @@ from dream.workspace.workspace import Workspace
 
 FIRST = 64  # changes that the first look waits for; the others are read in the background
 CHUNK = 256
+LATER = 0.5  # seconds after the first look, so that the first page is not held up
+BREATH = 0.02  # seconds between two chunks, for the pages that are asked for meanwhile
 ENTRIES = 50  # of a change, whose sessions are looked at
 PATIENCE = 0.08  # seconds that a page waits for how the workspace stands, before it shows what was known last
 WARMING = 1.0  # seconds that the start of the server waits for it
@@ -79,12 +82,14 @@ class Past:
         self._head = head
 
     def _read_on(self, rest: Iterator[Deed], begun: int) -> None:
+        time.sleep(LATER)
         with suppress(DreamError):  # the versions were written anew meanwhile: the next look begins anew
             while more := tuple(islice(rest, CHUNK)):
                 with self._lock:
                     if begun != self._begun:
                         return
                     self._steps += more
+                time.sleep(BREATH)
             with closing(Workspace(self.root).history) as history:
                 sessions = {entry.cursor: sys.intern(entry.session or "") for entry in history.backwards()}
             with self._lock:
@@ -121,6 +126,13 @@ class Past:
         first, last = entries or (1, 0)
         cursors = [n for n in range(first, min(last, first + ENTRIES) + 1) if self.complete or n in self._sessions]
         return {self.session(workspace, cursor).partition(":")[0] for cursor in cursors}
+
+    def learn(self, workspace: Workspace, cursors: Collection[int]) -> None:
+        """Read the sessions of many entries at once, where they lie near each other."""
+        new = [cursor for cursor in cursors if cursor not in self._sessions]
+        if new and max(new) - min(new) <= ENTRIES * len(new):
+            found = workspace.history.between(min(new), max(new))
+            self._sessions |= {entry.cursor: sys.intern(entry.session or "") for entry in found}
 
     def session(self, workspace: Workspace, cursor: int) -> str:
         """Return the key of the session that an entry is of; "" for none."""

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-
-import orjson
 
 from dream.actions import review
 from dream.actions.status import Health
@@ -293,11 +291,13 @@ class HeldFinding:
 
 def items(workspace: Workspace, known: Past) -> list[HeldFinding]:
     """Return every finding that is held, in the order of the queue."""
-    return [item for proposal in workspace.pending() for item in _items(workspace, known, proposal)]
+    waiting = workspace.pending()
+    known.learn(workspace, [one.entries[0] for one in waiting if one.entries])
+    return [item for proposal in waiting for item in _items(workspace, known, proposal)]
 
 
 def _items(workspace: Workspace, known: Past, one: Proposal) -> Iterator[HeldFinding]:
-    exact = hashlib.blake2b(orjson.dumps(asdict(one)), digest_size=8).hexdigest()
+    exact = hashlib.blake2b(repr(one).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
     word = GUARDS.get(one.guard, f"The guard “{one.guard}” stopped it.")
     source = known.session(workspace, one.entries[0]).partition(":")[0] if one.entries else ""
     parts = review.findings_of(one)

@@ -12,15 +12,15 @@ from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.benchmarks import bill, fleet, log, scale, search, sources, startup, versions
+from tests.benchmarks import bill, fleet, log, scale, search, sources, startup, versions, web
 from tests.benchmarks.measure import Row
 from tests.benchmarks.nanobot import Missing, Nanobot
 
-PARTS = ("log", "versions", "startup", "scale", "bill", "sources", "fleet", "search")
+PARTS = ("log", "versions", "startup", "scale", "bill", "sources", "fleet", "search", "web")
 LARGE = ("million",)  # only where they are named: minutes each
 
 
-def rows(parts: Sequence[str], folder: Path, *, quick: bool, real: Nanobot | None) -> Iterator[Row]:
+def rows(parts: Sequence[str], folder: Path, *, quick: bool, real: Nanobot | None) -> Iterator[Row]:  # noqa: C901 - a row a part
     """Measure the named parts, in order."""
     if "log" in parts:
         yield from log.rows(folder / "log", (1_000, 10_000) if quick else (1_000, 10_000, 100_000, 1_000_000), real)
@@ -34,6 +34,8 @@ def rows(parts: Sequence[str], folder: Path, *, quick: bool, real: Nanobot | Non
         yield from fleet.rows(folder / "fleet", 20 if quick else 200, 1_000 if quick else 100_000)
     if "bill" in parts:
         yield from bill.rows(folder / "bill", quick=quick, real=real)
+    if "web" in parts:
+        yield from web.rows(folder / "web", *((500, 5_000) if quick else (10_000, 100_000)))
     if "sources" in parts:
         yield from sources.rows(folder / "sources", 1_000 if quick else 10_000, 20 if quick else 200)
     if "search" in parts:
