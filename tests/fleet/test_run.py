@@ -14,10 +14,12 @@ import pytest
 
 from dream.fleet import places
 from dream.fleet.places import FOLDER, Note, Root
+from dream.models import Usage
 from dream.workspace.lock import run_lock
 from dream.workspace.runs import Bills
 from tests.cli.commands import Ended, command, environment
 from tests.fleet.fleets import dreams, workspace
+from tests.provider import Provider, text
 
 
 def fleet(*arguments: object, **more: str) -> Ended:
@@ -176,6 +178,34 @@ def test_without_its_extra_the_fleet_says_how_to_install_it(tmp_path: Path) -> N
     done = subprocess.run(line, capture_output=True, text=True, env=environment(), check=False)
     assert done.returncode == 1
     assert done.stderr.startswith("dream: The fleet needs its extra: pip install 'dream-memory[fleet]'")
+
+
+@pytest.mark.long
+def test_a_tenant_that_has_spent_its_day_waits_and_the_others_dream(tmp_path: Path, provider: Provider) -> None:
+    spent, other = workspace(tmp_path, "alice", "I live in Paris."), workspace(tmp_path, "bob", "I live in Rome.")
+    Bills(spent.private).add("openai/scripted", Usage(1, 900_000, 0, 0.0), datetime.now(UTC))
+    provider.script(text("[USER] lives in a city {1}"))
+    model = ("-m", "openai/scripted", "--set", f"api_base={provider.base}", "--set", "api_key=x")
+
+    ran = fleet("run", tmp_path, *model, "--set", "phase2_model=embedded", "--tenant-tokens", "900000", "--json")
+
+    assert (ran.status, ran.json["outcomes"]) == (0, {"bounded": 1, "committed": 1}), ran.err
+    assert len(provider.requests) == 1
+    assert [len(dreams(spent)), len(dreams(other))] == [0, 1]
+
+
+@pytest.mark.long
+def test_a_night_whose_process_dies_is_noted_and_the_others_go_on(tmp_path: Path) -> None:
+    bad, good = workspace(tmp_path, "bad", "I live in Rome."), workspace(tmp_path, "good", "I live in Paris.")
+    (bad.root / "dream.toml").write_text("on_change = 'sh -c \"kill -SEGV $PPID\"'\n")
+    bad.trust()
+
+    ran = fleet("run", tmp_path)
+
+    assert ran.status == 1
+    assert "bad  crashed: its process ended with -11" in ran.out
+    assert (places.read(bad.root) or Note()).outcome == "crashed"
+    assert len(dreams(good)) == 1
 
 
 @pytest.mark.long
