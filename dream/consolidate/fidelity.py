@@ -41,6 +41,7 @@ NAMED_WORDS = 5  # of a sentence; in a shorter one a name only addresses somebod
 CONTEXT = 400  # characters of the message before, which a sentence may answer
 CORRECTED = 0.5  # of a sentence's words that a later correction must hold
 WEATHER_CHARS = 80  # of a sentence; a longer one tells more than the weather
+FORGET_CHARS = 120  # at the beginning of what is said next, where it says that this is to be forgotten
 RESTS = 160  # characters after a sentence in which its speaker may take it back
 
 _SUPPOSED = re.compile(
@@ -66,6 +67,14 @@ _OVER = re.compile(
 _TAKES_BACK = re.compile(
     r"^\W*(?:(?:oh|ah|er|uh|hm+|wait|ach|äh|ay) ?,? )*(?:no\b(?! (?:problem|worries|idea|one)\b)|sorry|wait\b|actually|correction|scratch that|i mean[t]?\b|make that"
     r"|nein|doch\b|quatsch|ich mein\w*|perdón|digo\b|mejor dicho|non\b|pardon|je veux dire)|^\W*(?:不对|不是|错了|更正|いや|違う|訂正)",
+    re.IGNORECASE,
+)
+# "Forget that code": what its speaker said last is not to be kept.
+_FORGET = re.compile(
+    r"\b(?:forget|ignore|disregard|delete) (?:that|this|it|what i)\b(?!'s)|\b(?:don't|do not) (?:keep|save|remember|store) (?:that|this|it)\b"
+    r"|\bvergiss (?:das|den|die|es|diese\w*)\b|\b(?:das|den|die) (?:bitte )?(?:nicht|nirgends) (?:merken|speichern)"
+    r"|\boublie[sz]? (?:ça|ca|cela|ce|cet|cette|le|la)\b|\bolvid[aáe]\w* (?:eso|esto|ese|esa|lo)\b|\bolvídalo\b"
+    r"|(?:忘掉|忘了|忘记|别记|不要记)(?:这|那|它|吧|$)|(?:それ|これ|今の)は?忘れて",
     re.IGNORECASE,
 )
 _PART = re.compile(r"(?<=[.!?…。！？])\s*|\n|\.\.\.|…|,\s")
@@ -110,6 +119,9 @@ def claims(messages: Mapping[int, Message]) -> list[Claim]:
     found: list[Claim] = []
     for at, (place, message) in enumerate(said):
         if message.role != "user" or len(message.content) > PASTED_CHARS:
+            continue
+        next_of_theirs = (one for _, one in said[at + 1 :] if one.role == "user" and one.name == message.name)
+        if _FORGET.search(next((one.content[:FORGET_CHARS] for one in next_of_theirs), "")):
             continue
         code = guess(message.content, talk)
         before = said[at - 1][1].content[-CONTEXT:] if at else ""

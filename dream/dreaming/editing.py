@@ -179,6 +179,10 @@ class Editing:
         self._seen.add(call)
         self._check_gone(edit)
         edit = self._in_own_words(edit)
+        if self._stands_already(edit):
+            for number in edit.findings:
+                self.decide(number, "present", "the user's own words for it stand there")
+            return "ok: it stands there already"
         verdict = self._verdict(edit, self.draft, self.draft.edited(edit))
         return self._made(edit) if verdict is None else self._made_in_part(edit, verdict)
 
@@ -365,6 +369,16 @@ class Editing:
             self.findings = _reworded(self.findings, number, own)
             self._note(f"written in the user's own words: {line.strip()[:120]!r}")
         return edit
+
+    def _stands_already(self, edit: Edit) -> bool:
+        """Return whether an edit only adds what a line of SOUL.md says in the same words, or more of them."""
+        here = lines(self.draft.texts[edit.file])
+        new = [line for line in lines(edit.new_text) if line not in here and not line.startswith("#")]
+        only_adds = set(lines(edit.old_text)) <= set(lines(edit.new_text))
+        if edit.file != "SOUL.md" or not only_adds or not new:
+            return False
+        said = [" ".join(line.casefold().split()) for line in here]
+        return all(any(line.casefold().strip(" -*+.。") in one for one in said) for line in new)
 
     def _note(self, text: str) -> None:
         if text not in self.notes:

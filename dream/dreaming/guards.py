@@ -6,6 +6,7 @@ is counted over the whole dream and not edit by edit.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -18,7 +19,7 @@ from dream.dreaming.instructions import instructs, normative
 from dream.dreaming.markup import FlawName
 from dream.language.likeness import takes_place
 from dream.language.similar import content_words, coverage, near_fact, same_fact
-from dream.language.tongue import guess
+from dream.language.tongue import guess, tongue
 from dream.language.words import without_mark, without_said_on, words
 from dream.models import Entry, Finding, MemoryFile, Rejected
 from dream.provenance import rule, user
@@ -262,6 +263,7 @@ def person_line(case: Case, protected: Protected, settings: Settings) -> Verdict
 THEIRS = 0.6  # of a line's words that a line of others must hold
 RULE_SUCCEEDS = 0.6  # of belief that one rule takes the place of another
 TAKES_PLACE = 0.5  # of a SOUL line's words that a rule in the user's words must hold to take its place
+_EARLIER = re.compile(r" [(（](?:earlier|früher|antes|avant|以前): (.*)[)）]$")
 # Words of which an ordinary heading in SOUL.md is made; another one could be a rule itself.
 _HEADING_WORDS = frozenset(
     """
@@ -278,7 +280,8 @@ def rule_source(case: Case, protected: Protected, settings: Settings) -> Verdict
     if case.edit.file != "SOUL.md":
         return None
     for line in case.added:
-        if not _is_plain_heading(line) and (found := judged(line, case, protected)).verdict != "said":
+        said = without_earlier(line, case.gone)
+        if not _is_plain_heading(line) and (found := judged(said, case, protected)).verdict != "said":
             return Verdict("held", "rule-source", f"{found.reason}: {shown(line)}")
     new = " ".join(case.added)
     for line in case.gone:
@@ -327,6 +330,25 @@ def _nobody_vouches(cursors: Sequence[int], protected: Protected) -> bool:
     return any(one.secondhand for one in told) and not any(one.firsthand for one in told)
 
 
+def with_earlier(own: str, gone: Sequence[str]) -> str:
+    """Return the user's own words for a change of a rule, with the rule that they change where they don't repeat it.
+
+    "Make that 10:15" says nothing to who doesn't know of what.
+    """
+    old = [line.strip().lstrip("-*+ ") for line in gone if line.strip()]
+    if len(old) != 1 or coverage(old[0], own) >= TAKES_PLACE:
+        return own
+    kept = _EARLIER.sub("", old[0])
+    return f"{own.rstrip(' .。')} ({tongue(guess(own) or 'en').earlier}: {kept})"
+
+
+def without_earlier(line: str, gone: Sequence[str]) -> str:
+    """Return a line without the rule in brackets at its end that it changes, where that is among the lines `gone`."""
+    found = _EARLIER.search(line)
+    stood = found is not None and any(found[1] in old for old in gone)
+    return line[: found.start()] if found is not None and stood else line
+
+
 def judged(line: str, case: Case, protected: Protected) -> Judgement:
     """Judge a line as a rule by what the user said in the entries that the edit rests on."""
     sources = [source for cursor in sorted(case.cursors) for source in protected.wishes.get(cursor, ())]
@@ -339,10 +361,11 @@ def judged(line: str, case: Case, protected: Protected) -> Judgement:
 
 def in_own_words(case: Case, protected: Protected) -> dict[str, str]:
     """Return, of the lines that an edit adds as rules, those that stray from what the user said, with their words."""
+    gone = case.gone if case.edit.file == "SOUL.md" and len(case.added) == 1 else ()
     rules = [line for line in case.added if markup.heading(line) is None]
     rules = [line for line in rules if case.edit.file == "SOUL.md" or instructs(line)]
     found = {line: judged(line, case, protected) for line in rules}
-    return {line: one.own for line, one in found.items() if one.verdict == "close"}
+    return {line: with_earlier(one.own, gone) for line, one in found.items() if one.verdict == "close"}
 
 
 def _by_user(line: str, case: Case, protected: Protected) -> bool:
@@ -372,6 +395,7 @@ def _is_plain_heading(line: str) -> bool:
 # Last how much an edit does: nothing that its findings don't say, no great loss, nothing at all unseen.
 
 
+CORRECTED = 0.5  # of a line's words that a new one holds which corrects it
 FOUNDED = 0.25  # of a line's words that its findings must hold
 
 
@@ -385,12 +409,18 @@ def unfounded(case: Case, protected: Protected, settings: Settings) -> Verdict |
 
 
 def loss(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
-    """One dream takes no more of a file's earlier lines than the settings allow; one that is quoted on stays."""
+    """One dream takes no more of a file's earlier lines than the settings allow.
+
+    One that is quoted on stays, and one that is corrected counts half.
+    """
     file = case.edit.file
     before = protected.before[file]
     earlier = sum(1 for line in before.splitlines() if line.strip())
     after = case.then.texts[file]
-    missing = sum(_stated(line) not in after for line in gone(before, after))
+    new = added(before, after)
+    lines = [line for line in gone(before, after) if _stated(line) not in after]
+    corrected = sum(any(coverage(line, other) >= CORRECTED for other in new) for line in lines)
+    missing = len(lines) - corrected // 2  # which of two may still be a line that is gone
     allowed = max(settings.max_loss_lines, int(earlier * settings.max_loss_ratio))
     if missing <= allowed:
         return None

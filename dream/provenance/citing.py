@@ -127,7 +127,7 @@ def _who(line: str, cited: Sequence[Message], others: Sequence[Message]) -> Who:
     """Return who vouches for a line that rests on the `cited` messages; `others` are all of the same talk."""
     users = [message for message in cited if message.role == "user"]
     if users:
-        mine = " ".join(sentence for message in users for sentence in own(message.content))
+        mine = " ".join(sentence for message in users for sentence in own(message.content, asks=True))
         theirs = "\n".join(foreign(message.content) for message in users)
         return "p" if coverage(bare(line), theirs) > coverage(bare(line), mine) else "u"
     said = " ".join(sentence for message in others if message.role == "user" for sentence in own(message.content))

@@ -55,8 +55,7 @@ _CLAUSE = re.compile(
 # Where a part of what somebody typed ends: people use commas, a new line and "and" for full stops.
 _PART = re.compile(
     r"[.!?…]+[)\"”’]*(?:\s+|$)|[。！？；，、：…]+|[,;:](?:\s+|$)|\n+|\s[-–—]+\s|(?<=[⺀-鿿])\s+(?=[⺀-鿿])"
-    r"|\s(?=(?:and|but|und|aber|sondern|et|mais|y|pero|e)\s)",
-    re.IGNORECASE,
+    r"|\s(?=(?:but|aber|sondern|mais|pero)\s)",
 )
 _BEFORE: tuple[cues.Cue, ...] = ("conditional", "supposed")  # what holds for all that follows in its sentence
 _SENTENCE_END = re.compile(r"(?:[.!?…][)\"”’]*\s*|[。！？；…]\s*|\n\s*)$")
@@ -148,18 +147,20 @@ def judge(line: str, sources: Sequence[RuleSource], known: Known | None = None) 
     best = max((_compared(rule, source, known) for source in sources), key=_rank, default=None)
     if best is None or (best.share < NEAR and not (best.linked >= LINKED and best.share > 0)):
         return Judgement("waits", "", "no message of the user's says it")
-    mine = own_sentence(best.source.text, rule, whole=False)
-    answers = best.source.asked and len(best.source.text) <= ANSWER and _share(rule, mine) < SAYS
+    clause, sentence = (own_sentence(best.source.text, rule, whole=whole) for whole in (False, True))
+    mine = clause if _share(rule, clause, known) >= SAYS else sentence
+    answers = best.source.asked and len(best.source.text) <= ANSWER and _share(rule, mine, known) < SAYS
     own = best.source.shown if answers else mine
     if why := passing(best.source.text, mine):
         return Judgement("waits", own, why)
-    verbatim = _verbatim(line, sources)
+    verbatim = _verbatim(line, sources) or _is_clause(line, best.source.text)
     if not verbatim and (brought := [*_hard(rule, sources), *_leave(rule, best.source)]):
         return Judgement("waits", own, f"the user did not say {', '.join(repr(one) for one in brought[:3])}")
     if not _stands(best.source):
         return Judgement("waits", own, "the user asked for it once, and did not say that it holds for good")
-    exact = verbatim or (not best.unknown and best.turned == 0 and not _strays(rule, best, known))
-    return Judgement("said", own) if exact else Judgement("close", own, "the user said it in other words")
+    if verbatim or (not best.unknown and best.turned == 0 and not _strays(rule, best, known)):
+        return Judgement("said", own)
+    return Judgement("close", own, "the user said it in other words")
 
 
 def _verbatim(line: str, sources: Sequence[RuleSource]) -> bool:
@@ -301,10 +302,19 @@ def _compared(rule: str, source: RuleSource, known: Known) -> _Compared:
     return _Compared(source, telling_share, turned / len(telling) if telling else 0.0, unknown, linked)
 
 
-def _share(rule: str, text: str) -> float:
-    """Return the share of a rule's words that stand in a text."""
-    wanted, there = signed(rule), signed(text)
-    return len([word for word in wanted if _in(word, there)]) / len(wanted)
+def _share(rule: str, text: str, known: Known) -> float:
+    """Return the share of a rule's telling words that stand in a text."""
+    there = signed(text)
+    wanted = [word for word in signed(rule) if word not in _neutral() and (len(word) > 1 or is_cjk(word))]
+    wanted = [word for word in wanted if word not in known.names or _in(word, there)]
+    return len([word for word in wanted if _in(word, there)]) / len(wanted) if wanted else 1.0
+
+
+def _is_clause(line: str, text: str) -> bool:
+    """Return whether a line is the very clause in which the user said it, with all that bounds it there."""
+    plain = DAY_NOTE.sub("", _DAY.sub("", _LIST_MARK.sub("", line)))
+    clauses = (own_sentence(text, plain, whole=whole) for whole in (False, True))
+    return _flat(plain).strip(" .。") in {_flat(clause).strip(" .。") for clause in clauses}
 
 
 def _rank(one: _Compared) -> tuple[float, float]:

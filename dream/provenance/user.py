@@ -63,8 +63,11 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")
 
 
 @lru_cache(maxsize=4096)
-def own(text: str) -> tuple[str, ...]:
-    """Return the sentences of a user message that are the user's own, in order."""
+def own(text: str, *, asks: bool = False) -> tuple[str, ...]:
+    """Return the sentences of a user message that are the user's own, in order.
+
+    A question is no statement of theirs; with `asks` it counts for what it tells by the way.
+    """
     text = _TAGGED.sub("\n", _FENCED.sub("\n", text))
     if len(text) > PASTED_CHARS:
         return ()
@@ -72,13 +75,13 @@ def own(text: str) -> tuple[str, ...]:
     text = quoting.own(text, tongue(guess(text) or "en"))
     for line in _own_lines(_QUOTED.sub(_short, text)):
         sentences = [sentence for sentence in _SENTENCE.split(line) if sentence and sentence.strip()]
-        kept += [sentence for sentence in sentences if _is_own(sentence)]
+        kept += [sentence for sentence in sentences if _is_own(sentence, asks=asks)]
     return tuple(kept)
 
 
 def foreign(text: str) -> str:
     """Return of a user message the sentences that are not the user's own, each quotation of a sentence with them."""
-    mine = {"".join(sentence.split()) for sentence in own(text)}
+    mine = {"".join(sentence.split()) for sentence in own(text, asks=True)}
     parts = (part for line in text.split("\n") for part in _SENTENCE.split(line) if part)
     return "\n".join([*(part for part in parts if "".join(part.split()) not in mine), *quotations(text)])
 
@@ -127,7 +130,7 @@ def _short(found: re.Match[str]) -> str:
     return f" {found[0]} " if named and "\n" not in inside else f" {_CUT_OUT} "
 
 
-def _is_own(sentence: str) -> bool:
+def _is_own(sentence: str, *, asks: bool) -> bool:
     if cues.says("reported", sentence) and not cues.says("own_report", sentence) and not _CONDITION.match(sentence):
         return False
     if _CUT_OUT in sentence or quoting.is_supposed(sentence) or cues.says("hearsay", sentence):
@@ -135,8 +138,8 @@ def _is_own(sentence: str) -> bool:
     lead = re.match(r"(.{0,120}?)[:：]\s+\S.{60}", sentence)
     if lead and cues.says("about_a_text", lead[1]) and not cues.says("own_rules", lead[1]):
         return False
-    asks = sentence.rstrip().endswith(("?", "？"))
-    return not asks or _REQUEST.search(sentence) is not None
+    is_question = sentence.rstrip().endswith(("?", "？"))
+    return asks or not is_question or _REQUEST.search(sentence) is not None
 
 
 # A line of an entry without what a summary puts round the words that were said.

@@ -74,9 +74,10 @@ _KEY_SAID = (
     r"s?(?:[ \t]+[^.!?;:=\n\"'`]{1,48}?)?(?:[ \t]*[:=–—]|[ \t](?:is|was|ist|lautet|es|est|è|é|-))?[ \t]{1,3}"
     r"[\"'`(]?(?P<value>[\w+=~-]{20,400})(?![/.])"
 )
-_KEY_BESIDE = r"s?[ \t]{1,3}[\"'`(]?(?P<value>[\w~-]{12,64})(?![\w/.=:])"  # "the bot token dt_9f3e77aa01cc"
+# "the bot token dt_9f3e77aa01cc"
+_KEY_BESIDE = r"s?[ \t]{1,3}(?:[\u4e00-\u9fff]{1,6}[ \t]?)?[\"'`(]?(?P<value>[\w~-]{12,64})(?![\w/.=:])"
 _SWITCH = r"(?<=[a-zA-Z])(?=\d)|(?<=\d)(?=[a-zA-Z])"
-_SWITCHES = 4  # from a letter to a digit or back: names and versions have fewer
+_SWITCHES = 3  # from a letter to a digit or back: names and versions have fewer
 _LINK = r"[ \t](?:as|is|ist|als|como|comme|es|è|est|jako|это|ise)[ \t]"
 _AS = (
     rf"(?P<value>[^\s\"'`<>]{{6,64}})[\"'`,]{{0,2}}{_LINK}[ \t]*"

@@ -128,6 +128,9 @@ def test_a_line_that_is_quoted_on_as_the_earlier_one_is_no_loss() -> None:
         return found.guard if found else ""
 
     assert verdict("# Memory\n\n- Nothing has a cache\n") == "loss"
+    corrected = [line.replace("00 keys", "50 keys") for line in old]
+    assert verdict("# Memory\n\n" + "\n".join(corrected) + "\n") == ""  # counts half
+    assert verdict("# Memory\n\n- What the shards hold is kept elsewhere, and read from there\n") == "loss"
     assert verdict("# Memory\n\n" + "\n".join(new) + "\n") == ""
 
 

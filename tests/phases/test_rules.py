@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,14 +10,16 @@ import pytest
 
 from dream import pipeline
 from dream.consolidate.consolidator import Consolidator
+from dream.dreaming.draft import Edit
 from dream.dreaming.dreamer import Models
 from dream.llm.model import ChatMessage
 from dream.llm.spending import Meter
-from dream.models import Message, NewEntry
+from dream.models import Finding, Message, NewEntry
 from dream.provenance.rule import Known, RuleSource, judge, own_sentence
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 from tests.cli.commands import dream
+from tests.phases.test_editing import editing, protected
 from tests.scripted import ScriptedModel
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
@@ -175,7 +178,7 @@ def test_a_rule_in_other_words_is_written_in_the_users_own(tmp_path: Path) -> No
     summary = "- User wants the agent to never raise timeouts to fix flaky tests {1}"
     workspace = dreamt(tmp_path / "ws", TALK, summary, "[SOUL] Do not raise timeouts to fix flaky tests {1}")
 
-    assert "- never just raise timeouts\n" in workspace.read_file("SOUL.md")
+    assert "- never just raise timeouts, that's how we got into this mess\n" in workspace.read_file("SOUL.md")
     assert workspace.pending() == []
 
 
@@ -329,3 +332,43 @@ def test_of_a_message_only_what_says_the_rule_is_written_with_what_bounds_it(
         assert found == own
     for bound in ("pour moi non", "If the build is red", "Never, and I mean never", "for every figure"):
         assert bound in found or bound not in said
+
+
+def test_a_change_of_a_rule_that_does_not_repeat_it_keeps_what_it_changes(tmp_path: Path) -> None:
+    workspace = Workspace.create(tmp_path / "ws", now=NOW)
+    rule = "每天早上 9:30 在群里发一个待办清单,按人分"
+    old = Message("user", f"以后{rule}", NOW), Message("assistant", "好的。", NOW)
+    new = Message("user", "早上那个改成 10:15 吧,以后都这样", NOW), Message("assistant", "好的。", NOW)
+    answers = {
+        "conversation-a": f"- 用户希望助手{rule} {{0}}",
+        "conversation-b": "- 用户希望助手早上那个改成 10:15 {0}",
+        "dream-a": f"[SOUL/Rules] {rule} {{1}}",
+        "dream-b": f"[SOUL/Rules] 早上的任务列表改成 10:15 {{2}}\n[SOUL-REMOVE] {rule} {{2}}",
+    }
+    for name, said in (("a", old), ("b", new)):
+
+        def answer(sent: list[ChatMessage], name: str = name) -> str:
+            data = next(message.content for message in reversed(sent) if message.role == "user")
+            return answers[("conversation-" if data.startswith("<conversation") else "dream-") + name]
+
+        model = ScriptedModel(answer)
+        Consolidator(workspace.history, model, SETTINGS).consolidate(f"test:{name}", said, now=NOW)
+        pipeline.run(workspace, settings=SETTINGS, now=NOW, models=Models(model, model, Meter(SETTINGS)))
+
+    soul = workspace.read_file("SOUL.md")
+    assert f"10:15 吧,以后都这样 (以前: {rule})" in soul
+    assert soul.count("9:30") == 1
+    assert workspace.pending() == []
+
+
+def test_a_rule_of_which_the_users_own_words_stand_there_is_present() -> None:
+    said = "no emoji in commit messages, ever"
+    at = replace(
+        protected(),
+        before={"SOUL.md": f"- {said}, they break the parser\n", "USER.md": "", "memory/MEMORY.md": ""},
+        wishes={1: [RuleSource(f"And {said}")]},
+    )
+    rule = "No emoji in commit messages, whoever wrote them"
+    desk = editing(Finding("SOUL.md", rule, (1,)), at=at)
+    desk.edit(Edit("SOUL.md", "", f"- {rule}", (1,)))
+    assert desk.outcomes()[0].state == "present"

@@ -356,6 +356,7 @@ def test_no_megabyte_takes_longer_than_a_few_times_the_usual(text: str) -> None:
     ("text", "left"),
     [
         ("机器人 token dt_9f3e77aa01cc 帮我建 secret", "机器人 token [REDACTED:secret] 帮我建 secret"),
+        ("另外测试环境 key 先发这 xk_test_55ab90cd,用完我就换", "另外测试环境 key 先发这 [REDACTED:secret],用完我就换"),
         ("the bot token dt_9f3e77aa01cc please", "the bot token [REDACTED:secret] please"),
         ("mein passwort is übrigens uhuFAKE-1888, falls ich's vergess", None),
         ("token dt-prod-9 works, and so does key user_id_2026_11_22", ""),
