@@ -117,9 +117,9 @@ def restore(workspace: Workspace, known: Past, query: Query) -> tuple[str, Value
 
 def compare(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values]:
     """Show two states side by side."""
-    left, right = query.get("a", ""), query.get("b", "")
-    if not left and not right:
+    if not query.get("a") and not query.get("b"):
         raise UnknownRevision("Choose two changes in the timeline first.")
+    left, right = (workspace.git.resolve(query[name]) if query.get(name) else "" for name in ("a", "b"))
     return "compare.html", {"left": left, "right": right, "files": views.sides(workspace, left, right)}
 
 
@@ -128,7 +128,12 @@ def search(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values
     words, kind = query.get("q", "").strip(), query.get("kind", "")
     kinds = [one for one in KINDS if one == kind] or None
     hits = workspace.search(words, limit=FOUND, kinds=kinds) if words else []
-    found = [(hit, views.opened(workspace, hit.cite, around=1) if hit.kind == "message" else []) for hit in hits]
+    shown, found = set[str](), []
+    for hit in hits:
+        if hit.cite not in shown:  # else it stands beside one before it
+            around = views.opened(workspace, hit.cite, around=1) if hit.kind == "message" else []
+            shown |= {one.cite for one in around}
+            found.append((hit, around))
     return "search.html", {"q": words, "kind": kind, "kinds": KINDS, "found": found}
 
 

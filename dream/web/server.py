@@ -112,7 +112,8 @@ class Gate:
         origin = headers.get("origin")
         if origin is not None and origin != f"http://{host}":
             return "Another page asked for this."
-        if headers.get("sec-fetch-site", "none") == "cross-site" and headers.get("sec-fetch-mode") != "navigate":
+        elsewhere = headers.get("sec-fetch-site", "none") not in ("same-origin", "none")  # another port is same-site
+        if elsewhere and headers.get("sec-fetch-mode") != "navigate":
             return "Another page asked for this."
         return ""
 

@@ -367,10 +367,9 @@ def _says(step: Deed, text: str) -> bool:
 
 
 def sides(workspace: Workspace, left: str, right: str) -> list[tuple[str, tuple[DiffRow, ...]]]:
-    """Compare two states of memory file by file; "" stands for what lies on disk now. Raises UnknownRevision."""
+    """Compare two states of memory, whole shas, file by file; "" stands for what lies on disk now."""
     now = tracked.read_memory(workspace.root)
-    shas = [workspace.git.resolve(one) if one else "" for one in (left, right)]
-    before, after = (workspace.git.read_all(sha) if sha else now for sha in shas)
+    before, after = (workspace.git.read_all(sha) if sha else now for sha in (left, right))
     paths = [
         path for path in sorted({*before, *after}) if tracked.is_memory(path) and before.get(path) != after.get(path)
     ]

@@ -39,8 +39,9 @@ def test_another_origin_is_refused(browser: Browser, origin: str) -> None:
     assert browser.client.get("/", headers=headers).status_code == 403
 
 
-def test_what_another_page_loads_is_refused(browser: Browser) -> None:
-    headers = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors"}
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_what_another_page_loads_is_refused(browser: Browser, site: str) -> None:
+    headers = {"sec-fetch-site": site, "sec-fetch-mode": "no-cors"}
     assert browser.client.get("/memory", headers=headers).status_code == 403
 
 
