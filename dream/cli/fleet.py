@@ -216,10 +216,16 @@ def status(roots: tuple[str, ...], database: str | None, as_json: bool) -> None:
       dream fleet status /srv/agents
       dream fleet status /srv/agents --json
     """
+    from dream.fleet import operate
     from dream.fleet import status as reading
+    from dream.fleet.places import Root
 
-    with _queue(roots, database) as (found, queue):
-        fleet = reading.read(found, queue, group.now())
+    found = [Root.parse(root) for root in roots]
+    if operate.is_there(found, database):
+        with _queue(roots, database) as (found, queue):
+            fleet = reading.read(found, queue, group.now())
+    else:  # nothing is made by looking
+        fleet = reading.read(found, None, group.now())
     if as_json:
         output.emit(fleet)
     else:

@@ -140,14 +140,14 @@ class Queue:
                 workflow_id_prefix=list(keys[start : start + AT_ONCE]), load_input=False, load_output=False
             )
             ids += [one.workflow_id for one in found]
-        self._delete(ids)
+        self.delete(ids)
         return len(ids)
 
     def tidy(self, now: datetime) -> None:
         """Take out what ended long ago."""
         before = (now - KEPT).astimezone(UTC).isoformat()
         found = self._client.list_workflows(completed_before=before, load_input=False, load_output=False, limit=10_000)
-        self._delete([one.workflow_id for one in found])
+        self.delete([one.workflow_id for one in found])
 
     def scrub(self) -> None:
         """Leave nothing of what was deleted in the database's files."""
@@ -159,7 +159,17 @@ class Queue:
                 plain.execute("VACUUM")
             plain.close()
 
-    def _delete(self, ids: Sequence[str]) -> None:
+    def delete_ended(self, ids: list[str]) -> None:
+        """Take those of the nights out of the database that have ended; leave the others in `ids`."""
+        if not ids:
+            return
+        found = self._client.list_workflows(workflow_ids=ids, status="SUCCESS", load_input=False, load_output=False)
+        ended = {one.workflow_id for one in found}
+        self.delete(sorted(ended))
+        ids[:] = [one for one in ids if one not in ended]
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """Take nights out of the database; they can be put into the queue again."""
         for start in range(0, len(ids), AT_ONCE):
             self._client.delete_workflows(list(ids[start : start + AT_ONCE]))
 
@@ -207,6 +217,7 @@ class Worker:
         self._name = uuid4().hex
         self._alive = _Alive(queue, self._name)
         self._over = threading.Event()
+        self._not_had: list[str] = []  # nights that did not come to their end, by id
         self._reaper = threading.Thread(target=self._reap, daemon=True)
 
     def start(self) -> None:
@@ -243,6 +254,7 @@ class Worker:
         self._nursery.stop()
         self._over.set()
         DBOS.destroy(workflow_completion_timeout_sec=3600 if self._nursery.busy else 0, destroy_registry=True)
+        self._queue.delete(self._not_had)
         self._alive.leave()
 
     def _night(self, root: str, name: str) -> Told:
@@ -253,6 +265,8 @@ class Worker:
                 told: Told = {"outcome": "stopped"}
             else:
                 told = self._both(place)
+        if told["outcome"] in ("stopped", "busy"):
+            self._not_had.append(str(DBOS.workflow_id))
         self._tell(place, told)
         return told
 
@@ -269,19 +283,25 @@ class Worker:
         if not place.path.is_dir():
             return {"outcome": "gone"}
         while True:
-            told = self._nursery.run(place, half, read, datetime.now(UTC))
+            try:
+                told = self._nursery.run(place, half, read, datetime.now(UTC))
+            except OSError as error:  # no memory or no process for it
+                told = {"outcome": "crashed", "reason": error.strerror or type(error).__name__}
             if told["outcome"] != "busy" or time.monotonic() - began > BUSY or self._nursery.stopping.is_set():
                 break
             time.sleep(0.5)
         if told["outcome"] == "crashed":
-            note(place.path, "crashed", datetime.now(UTC))
+            note(place.path, "crashed", datetime.now(UTC), str(told["reason"]))
         return told | {"seconds": round(time.monotonic() - began, 3)}
 
     def _reap(self) -> None:
         while not self._over.wait(REAP):
+            ended, self._not_had = self._not_had, []
             with suppress(sa.exc.SQLAlchemyError):  # a database that is away for a while; DBOS itself waits for it
                 self._alive.sign()
                 self._queue.free(self._alive.is_dead)
+                self._queue.delete_ended(ended)
+            self._not_had += ended
 
 
 class _Alive:

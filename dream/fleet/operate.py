@@ -68,18 +68,24 @@ class Ran:
     held: tuple[str, ...]
     busy: tuple[str, ...]
     set_aside: tuple[str, ...]
+    stopped: bool
     seconds: float
     usage: Usage
 
     @property
     def exit_status(self) -> int:
-        """Return 1 where a night failed, 4 where another run held a workspace, 3 where something is held, else 0."""
-        return 1 if self.failed else 4 if self.busy else 3 if self.held else 0
+        """Return 1 where a night failed or all were stopped, 4 for busy workspaces, 3 for held edits, else 0."""
+        return 1 if self.failed or self.stopped else 4 if self.busy else 3 if self.held else 0
 
 
 def database(roots: Sequence[Root], url: str | None) -> str:
     """Return the address of the fleet's database: SQLite in the first root, where none is named."""
     return url or f"sqlite:///{roots[0].path / FOLDER / 'fleet.sqlite'}"
+
+
+def is_there(roots: Sequence[Root], url: str | None) -> bool:
+    """Return whether a database is named, or one lies in the first root."""
+    return url is not None or (roots[0].path / FOLDER / "fleet.sqlite").exists()
 
 
 def run(
@@ -122,6 +128,7 @@ def run(
         tuple(sorted(named["held"])),
         tuple(sorted(named["busy"])),
         tuple(sorted(looked.set_aside)),
+        stop.is_set(),
         round(time.monotonic() - begun, 3),
         sum(usage, Usage()),
     )

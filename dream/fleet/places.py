@@ -112,6 +112,8 @@ class Note:
             failed = self.failed
         at = now.astimezone(UTC).isoformat(timespec="microseconds")
         nights = tuple(dict.fromkeys(failed))
+        if outcome == "stopped":  # it has not been had, and is still due
+            at = self.at
         return replace(self, at=at, outcome=outcome, reason=reason, failed=nights, look="", files="", due=0.0)
 
 

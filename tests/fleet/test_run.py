@@ -104,7 +104,7 @@ def test_a_run_that_is_stopped_ends_between_steps_and_the_next_goes_on(tmp_path:
     rest = first.stdout.read().decode()
     first.stdout.close()
 
-    assert first.wait(60) == 0
+    assert first.wait(60) == 1
     assert "4 workspaces" in rest
     assert fleet("run", tmp_path).status == 0
     assert [len(dreams(one)) for one in made] == [1] * 4
@@ -178,6 +178,27 @@ def test_without_its_extra_the_fleet_says_how_to_install_it(tmp_path: Path) -> N
     done = subprocess.run(line, capture_output=True, text=True, env=environment(), check=False)
     assert done.returncode == 1
     assert done.stderr.startswith("dream: The fleet needs its extra: pip install 'dream-memory[fleet]'")
+
+
+def test_a_schedule_puts_each_night_once_and_a_worker_has_it(tmp_path: Path) -> None:
+    made = [workspace(tmp_path / "agents", f"w{number}", "I live in Paris.") for number in range(2)]
+    idle = workspace(tmp_path / "agents", "idle")
+    for one in (*made, idle):
+        places.write(one.root, Note(at="2026-11-01T00:00:00+00:00"))  # its last night: long ago, so one was missed
+    shared = ("--root", f"all={tmp_path / 'agents'}", "--database", f"sqlite:///{tmp_path / 'fleet.sqlite'}")
+
+    put = [fleet("schedule", *shared, "--once").out for _ in range(2)]
+    worker = subprocess.Popen(command("fleet", "worker", *shared), env=environment(), stdout=subprocess.PIPE)
+    assert worker.stdout is not None
+    lines = [worker.stdout.readline().decode() for _ in range(3)]
+    worker.terminate()
+    worker.stdout.close()
+
+    assert "3 workspaces, 3 nights put" in put[0]
+    assert "3 workspaces, 0 nights put" in put[1]
+    assert sorted(line.split()[3].strip(";") for line in lines) == ["committed", "committed", "nothing"]
+    assert worker.wait(60) == 0
+    assert [len(dreams(one)) for one in made] == [1, 1]
 
 
 @pytest.mark.long
