@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 NAMES = ("en", "de", "fr", "es", "zh", "ja")
@@ -69,7 +69,7 @@ def plain(text: str) -> str:
 def tongue(code: str) -> Tongue:
     """Return the table of a language; English stands in for one that has none."""
     code = code if code in NAMES else "en"
-    text = (resources.files("dream.language") / "tables" / f"{code}.toml").read_text(encoding="utf-8")
+    text = (Path(__file__).parent / "tables" / f"{code}.toml").read_text(encoding="utf-8")
     table: dict[str, Any] = tomllib.loads(text)
     wide = code in ("zh", "ja")
     trim: dict[str, list[str]] = table["trim"]

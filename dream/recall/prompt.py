@@ -123,14 +123,16 @@ class Kept:
 def recalled(kept: Kept, prompt: str, *, session: str = "", tokens: int = TOKENS) -> str:
     """Return what earlier conversations say of `prompt` and the memory files don't, as a marked block.
 
-    Empty where nothing that is kept is about it. Of the running `session` nothing is told, it stands in the prompt.
+    Empty where nothing that is kept is about it, or the files hold the best of it. Of the running `session`, and of its
+    sub-agents, nothing is told: it stands in the prompt.
     """
     asked = _FENCED.sub(" ", prompt)[:CHARS]
     found = Index(cast("History", kept))
     search = Search(cast("Workspace", kept), found, Wanted(asked, kinds=["message"]))
     hits = sorted((*search.hits(HITS), *_entries(kept, found, search)), key=lambda hit: -hit.score)
-    fresh = [hit for hit in hits if not _is_known(hit, kept.known, session)]
-    if not fresh or not _is_about(fresh, search, found, asked):
+    heard = [hit for hit in hits if not (session and session in (hit.session or "")) and hit.speaker != "tool"]
+    fresh = [hit for hit in heard if not _is_known(hit, kept.known)]
+    if not fresh or fresh[0] is not heard[0] or not _is_about(fresh, search, found, asked):
         return ""
     block, shown = "", dict[Hit, str]()
     for hit in fresh:
@@ -152,10 +154,9 @@ def _entries(kept: Kept, found: Index, search: Search) -> Iterator[Hit]:
             yield Hit("history", text, when, session, None, f"history:{one.position}", score)
 
 
-def _is_known(hit: Hit, known: frozenset[str], session: str) -> bool:
+def _is_known(hit: Hit, known: frozenset[str]) -> bool:
     words = content_words(hit.text)
-    running = bool(session) and session in (hit.session or "")  # its sub-agents' too
-    return running or hit.speaker == "tool" or len(words & known) >= TWICE * len(words)
+    return len(words & known) >= TWICE * len(words)
 
 
 def _is_about(hits: Sequence[Hit], search: Search, found: Index, prompt: str) -> bool:

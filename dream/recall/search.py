@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from dream.errors import UsageError
@@ -125,7 +126,11 @@ class Search:
         self.rarest = 0.0  # what one of them would weigh
         self.weights, self.rare = self._weighed()
         self._when = asks_when(wanted.query[:CHARS])
-        self._periods = periods(wanted.query[:CHARS], wanted.today or datetime.now(UTC).date())
+
+    @cached_property
+    def _periods(self) -> list[tuple[date, date]]:
+        """The times that the query names, looked for once something is found."""
+        return periods(self._wanted.query[:CHARS], self._wanted.today or datetime.now(UTC).date())
 
     def hits(self, limit: int) -> list[Hit]:
         """Return the best hits, each thing once, those with an exact rare word among the first."""

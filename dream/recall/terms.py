@@ -12,8 +12,6 @@ from datetime import date
 from functools import cache, lru_cache
 from itertools import pairwise
 
-from dream.language import days
-from dream.language.tongue import tongue
 from dream.language.words import NOT, is_cjk, listed, words
 
 _PARTS = re.compile(r"[.,:/@'&+#_%-]+")
@@ -79,6 +77,8 @@ def asks_when(query: str) -> bool:
 
 def periods(query: str, today: date) -> list[tuple[date, date]]:
     """Return the times that a query names, as their first and last days; a month without a year, of many years."""
+    from dream.language import days  # a hook at a prompt that finds nothing has no time for them
+
     found: list[tuple[date, date]] = []
     for code in _TONGUES:
         found += [(day.first, day.last) for day in days.found(query, today, code) if not day.unsure]
@@ -103,6 +103,8 @@ def _whole(year: int, month: int) -> tuple[date, date]:
 
 @cache
 def _numbers() -> dict[str, int]:
+    from dream.language.tongue import tongue
+
     return {name.lower(): at for code in _TONGUES for at, name in enumerate(tongue(code).months, 1)}
 
 
