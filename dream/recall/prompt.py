@@ -71,9 +71,10 @@ class Kept:
         self.log = root / "memory" / "history.jsonl"
 
     def at(self, path: Path, offset: int) -> KeptMessage | None:
-        """Return the message whose line begins at `offset`; None where none does any more."""
+        """Return the message whose line begins at `offset`; None where none does any more, and for a tool's output."""
         with suppress(OSError):
-            return messages.message_at(path, offset)
+            said = messages.message_at(path, offset)
+            return said if said is None or said.role != "tool" else None
         return None
 
     def is_indexed(self) -> bool:
@@ -130,7 +131,7 @@ def recalled(kept: Kept, prompt: str, *, session: str = "", tokens: int = TOKENS
     found = Index(cast("History", kept))
     search = Search(cast("Workspace", kept), found, Wanted(asked, kinds=["message"]))
     hits = sorted((*search.hits(HITS), *_entries(kept, found, search)), key=lambda hit: -hit.score)
-    heard = [hit for hit in hits if not (session and session in (hit.session or "")) and hit.speaker != "tool"]
+    heard = [hit for hit in hits if not (session and session in (hit.session or ""))]
     fresh = [hit for hit in heard if not _is_known(hit, kept.known)]
     if not fresh or fresh[0] is not heard[0] or not _is_about(fresh, search, found, asked):
         return ""
