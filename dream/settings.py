@@ -37,6 +37,7 @@ CALLING = (
     "phase1_model",
     "phase2_model",
     "fallbacks",
+    "embedding_model",
     "api_base",
     "api_key",
     "redact_patterns",  # one that is slow on purpose stops whatever reads a text
@@ -54,6 +55,7 @@ class Settings:
     consolidator_model: str | None = None
     phase1_model: str | None = None
     phase2_model: str | None = None
+    embedding_model: str | None = None  # for search by meaning too: a LiteLLM embedding model, or "static" (an extra)
     fallbacks: tuple[str, ...] = ()  # tried in this order when a model is unavailable
     api_base: str | None = None
     api_key: str | None = None

@@ -23,7 +23,7 @@ from dream.history import messages
 from dream.llm.spending import Meter
 from dream.recall import prompt
 from dream.recall.index import MESSAGE, Index
-from dream.recall.search import Search, Wanted
+from dream.recall.search import Search, Wanted, meaning
 from dream.recall.terms import terms
 from dream.settings import Settings
 
@@ -153,7 +153,9 @@ def _rankings(scratch: Scratch, question: Question) -> Iterator[tuple[str, list[
     index = Index(workspace.history)
     try:
         index.catch_up()
-        hits = Search(workspace, index, Wanted(question.text, kinds=["message"])).hits(DEEP)
+        hits = Search(
+            workspace, index, Wanted(question.text, kinds=["message"]), meaning(workspace, index, question.text)
+        ).hits(DEEP)
         yield "dream search", [_place(hit.cite) for hit in hits]
         counts, size = index.counts(dict.fromkeys(terms(question.text))), index.size()
         weights = {term: math.log(1 + (size - count + 0.5) / (count + 0.5)) for term, count in counts.items()}

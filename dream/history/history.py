@@ -414,10 +414,15 @@ class History:
 
     def tell_of_index(self) -> None:
         """Report, once, that the index was damaged or another version's and has been built anew."""
-        if self.index.damage and self._report is not None:
+        if self.index.damage:
             said = f"was unusable ({self.index.damage}) and has been built anew; nothing is lost"
-            self._report(Diagnostic(f"{self.private.name}/{NAME}", 0, said))
+            self.tell(f"{self.private.name}/{NAME}", said)
         self.index.damage = ""
+
+    def tell(self, what: str, text: str) -> None:
+        """Report something."""
+        if self._report is not None:
+            self._report(Diagnostic(what, 0, text))
 
     def close(self) -> None:
         """Give descriptors back; the next use opens them again."""

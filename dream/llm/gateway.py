@@ -272,7 +272,7 @@ def shielded(messages: Sequence[ChatMessage], patterns: Sequence[str]) -> list[C
     """
 
     def shield(text: str) -> str:
-        return _redacted(text, tuple(patterns))
+        return redacted(text, tuple(patterns))
 
     def of_call(call: ToolCall) -> ToolCall:
         return replace(call, arguments=map_strings(dict(call.arguments), shield))
@@ -284,7 +284,8 @@ def shielded(messages: Sequence[ChatMessage], patterns: Sequence[str]) -> list[C
 
 
 @lru_cache(maxsize=64)
-def _redacted(text: str, patterns: tuple[str, ...]) -> str:
+def redacted(text: str, patterns: tuple[str, ...]) -> str:
+    """Return a text without what looks like a secret."""
     return redact(text, patterns)[0]
 
 

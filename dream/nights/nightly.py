@@ -34,6 +34,7 @@ class NightReport:
     run: RunReport = field(metadata=FLAT)
     consolidated: ConsolidateReport | None
     problems: tuple[str, ...] = ()
+    embedded: Usage = field(default_factory=Usage)  # what the vectors cost
 
     @property
     def exit_status(self) -> int:
@@ -44,7 +45,7 @@ class NightReport:
     @property
     def usage(self) -> Usage:
         """Add up what the night cost."""
-        return self.run.usage + (self.consolidated.usage if self.consolidated else Usage())
+        return self.run.usage + (self.consolidated.usage if self.consolidated else Usage()) + self.embedded
 
 
 def night(
@@ -78,12 +79,14 @@ def night(
             read = _consolidate(workspace, settings, now, environ, step(READING_SHARE, READ_ENOUGH))
         # 2. History becomes memory, one dream at a time.
         dreamt = _dream(workspace, _left(settings, read), at, step(1.0, OVER))
-        # 3. The night is over, also when it failed: the next one tries again. One that was stopped goes on after it.
+        # 3. What was said gets vectors, where a model for them is named.
+        embedded, trouble = _embed(workspace, _left(_left(settings, read), dreamt), at, step(1.0, OVER))
+        # 4. The night is over, also when it failed: the next one tries again. One that was stopped goes on after it.
         if not stop():
             runs.stamp(workspace.private, now)
-    # 4. Whoever wants to know is told.
-    report = NightReport(dreamt, read)
-    return replace(report, problems=(*missing, *_tell(report, settings, workspace)))
+    # 5. Whoever wants to know is told.
+    report = NightReport(dreamt, read, embedded=embedded)
+    return replace(report, problems=(*missing, *trouble, *_tell(report, settings, workspace)))
 
 
 def reading(
@@ -150,8 +153,8 @@ def _shared(settings: Settings, share: float) -> Settings:
     )
 
 
-def _left(settings: Settings, read: ConsolidateReport | None) -> Settings:
-    """Give what reading has left of what a run may cost."""
+def _left(settings: Settings, read: ConsolidateReport | RunReport | None) -> Settings:
+    """Give what reading, or dreaming, has left of what a run may cost."""
     if settings.model_for("phase1") == settings.model_for("phase2") == "embedded":
         return settings
     used = read.usage if read else Usage()
@@ -168,6 +171,31 @@ def _dream(workspace: Workspace, settings: Settings, clock: Callable[[], datetim
         return pipeline.run(workspace, settings=settings, now=clock, progress=step, locked=True)
     except DreamError as error:
         return RunReport("failed", (), str(error), failure_status=error.exit_status)
+
+
+def _embed(
+    workspace: Workspace, settings: Settings, clock: Callable[[], datetime], step: Progress
+) -> tuple[Usage, list[str]]:
+    """Make the vectors that are missing; return what they cost, and what went wrong: memory does without them."""
+    if not settings.embedding_model:
+        return Usage(), []
+    from dream.llm.embedding import open_embedder
+    from dream.recall.index import Index
+    from dream.recall.vectors import take_in
+
+    meter = pipeline.open_meter(workspace, settings, clock(), step)
+    index = Index(workspace.history)
+    try:
+        index.catch_up()
+        if embedder := open_embedder(settings, meter):
+            take_in(index, embedder, lambda: step(Step("search by meaning")))
+    except NightOver:
+        return meter.usage, []
+    except DreamError as error:
+        return meter.usage, [f"Search goes by words alone where vectors are missing: {error}"]
+    finally:
+        index.close()
+    return meter.usage, []
 
 
 def _reason(report: NightReport) -> str:

@@ -13,7 +13,7 @@ import sqlite3
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import islice
@@ -54,6 +54,8 @@ _SCHEMA = (
     "CREATE INDEX recall_place ON recall_doc (session, position)",
     "CREATE TABLE recall_part (part INTEGER PRIMARY KEY, lengths BLOB NOT NULL, days BLOB NOT NULL)",
     ("CREATE TABLE recall_term (term TEXT, part INTEGER, docs BLOB NOT NULL, PRIMARY KEY (term, part)) WITHOUT ROWID"),
+    "CREATE TABLE recall_digest (doc INTEGER PRIMARY KEY, digest BLOB NOT NULL)",
+    "CREATE TABLE recall_sketch (part INTEGER PRIMARY KEY, data BLOB NOT NULL)",
 )
 _DOC = "id, recall_doc.session, position, file, start, day, speaker, marks"
 _BEGUN = "SELECT id FROM recall_session WHERE key >= ? AND key < ? || char(1114111) LIMIT 2"
@@ -235,6 +237,10 @@ class Index:
                 found += [(one * norms[lengths[at]], base + at) for at, one in some.items() if told[at] in inside]
         return found
 
+    def _documents(self, numbers: Iterable[int]) -> dict[int, Found]:
+        asked = ", ".join(map(str, numbers))
+        return {row[0]: Found(*row) for row in self._rows(f"SELECT {_DOC} FROM recall_doc WHERE id IN ({asked})")}  # noqa: S608
+
     def _mean(self, kind: int) -> float:
         """Return how many terms a document has on an average, by the oldest parts, for it moves slowly."""
         query = "SELECT lengths FROM recall_part WHERE part >= ? AND part < ? LIMIT 3"
@@ -282,6 +288,43 @@ class Index:
         """Return whether messages of a session are kept, by its number."""
         query = "SELECT 1 FROM recall_doc WHERE session = ? AND id < ? LIMIT 1"
         return bool(self._rows(query, session, FIRST[ENTRY]))
+
+    def change(self, deed: Callable[[sqlite3.Connection], bool]) -> bool | None:
+        """Do `deed` in one transaction; None where nothing was changed."""
+        return self._base.change(deed)
+
+    def numbered(self, numbers: Iterable[int]) -> list[Found]:
+        """Return the documents of these numbers that there are."""
+        return list(self._documents(numbers).values())
+
+    def without_vector(self, limit: int) -> list[Found]:
+        """Return the first messages that have no vector."""
+        query = (
+            f"SELECT {_DOC} FROM recall_doc WHERE id >= (SELECT coalesce(max(doc), -1) + 1 FROM recall_digest)"  # noqa: S608
+            " AND id < ? ORDER BY id LIMIT ?"
+        )
+        return [Found(*row) for row in self._rows(query, FIRST[ENTRY], limit)]
+
+    def vectors(self, digests: Iterable[bytes]) -> list[bytes]:
+        """Return those of the digests of texts that there are vectors of."""
+        some = list(digests)
+        marks = ", ".join("?" * len(some))
+        return [row[0] for row in self._rows(f"SELECT digest FROM recall_vector WHERE digest IN ({marks})", *some)]  # noqa: S608
+
+    def vectors_of(self, numbers: Iterable[int]) -> list[tuple[int, bytes]]:
+        """Return the vectors of messages, by their numbers, of those that have one."""
+        query = "SELECT doc, vector FROM recall_digest JOIN recall_vector USING (digest) WHERE doc IN ({})"
+        return [(number, vector) for number, vector in self._rows(query.format(", ".join(map(str, numbers))))]
+
+    def sketches(self) -> list[tuple[int, bytes]]:
+        """Return the sketches of the messages' vectors, by their part."""
+        return [(part, data) for part, data in self._rows("SELECT part, data FROM recall_sketch")]
+
+    def model(self) -> str:
+        """Name the model that the vectors are of; "" where there are none."""
+        if not self._rows("SELECT 1 FROM sqlite_master WHERE name = 'recall_model'"):
+            return ""
+        return next((name for (name,) in self._rows("SELECT name FROM recall_model")), "")
 
     def size(self) -> int:
         """Return how many documents there are."""
@@ -367,7 +410,7 @@ def _make(db: sqlite3.Connection) -> None:
 
 
 def _empty(db: sqlite3.Connection) -> bool:
-    for table in ("source", "session", "doc", "part", "term"):
+    for table in ("source", "session", "doc", "part", "term", "digest", "sketch"):
         db.execute(f"DELETE FROM recall_{table}")  # noqa: S608 - names of our own
     return True
 

@@ -12,12 +12,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from dream.errors import UsageError
+from dream.errors import ModelError, SettingsError, SpendingLimit, UsageError
 from dream.language.text import mend_surrogates
 from dream.language.words import content_words, without_said_on, words
 from dream.recall.index import BY_SPEAKER, ENTRY, IN_SESSION, K1, MESSAGE, OF_SOURCE, B, Found, Index
@@ -26,6 +27,7 @@ from dream.recall.terms import ASKS, CHARS, TELLS_WHEN, asks_when, periods, term
 if TYPE_CHECKING:
     from dream.history.messages import KeptMessage
     from dream.models import Entry
+    from dream.settings import Settings
     from dream.workspace.workspace import Workspace
 
 HitKind = Literal["memory", "history", "message"]
@@ -37,6 +39,7 @@ NEAR = 80  # of them, those whose neighbours are
 AROUND = {-2: 0.2, -1: 0.5, 1: 0.33, 2: 0.15}  # what a neighbour's score adds, by its distance
 SESSION = 0.5  # what the session's messages add, each of the terms by how many of them hold it
 NAMED = 4.0  # what it adds that the speaker is named in the query
+MEANT, MEANT_NEAR = 8.0, 0.5  # what the likeness of vectors adds, and that of the session's best
 ASKING_TOO = -1.0  # that a message ends by asking itself
 TELLING = 2.0  # that it tells a time where the query asks for one
 DATED = ((45, 8.0), (400, 3.0))  # that it was said on a day that is named: of a time of so many days, so much
@@ -46,6 +49,7 @@ MEMORY = 2.0  # what a line of memory counts beside a message: somebody thought 
 RARE = 5  # documents in which an exact word stands that must be among the first FIRST hits
 FIRST = 5
 LISTED = 300  # characters of a hit's text in a list
+PATIENCE = 10.0  # seconds for the vector of a query
 RECALLED = 30  # hits that are looked at for a context
 HEADING = 16  # tokens above them
 TWICE = 0.8  # of a hit's words that stand in one before it: then it is told already
@@ -115,7 +119,10 @@ class _Line:
 class Search:
     """One search of a workspace: the index, what the query's terms weigh, and the lines of memory as they stand."""
 
-    def __init__(self, workspace: Workspace, index: Index, wanted: Wanted) -> None:
+    def __init__(
+        self, workspace: Workspace, index: Index, wanted: Wanted, meaning: tuple[bytes, list[int]] | None = None
+    ) -> None:
+        self._meaning = meaning
         self._workspace = workspace
         self._index = index
         self._wanted = wanted
@@ -208,10 +215,11 @@ class Search:
         own = {one.number for one in found}
         judged = sorted(self._judged(found), key=lambda one: -one[0])
         least = BESIDE * (judged[0][0] if judged else 0.0)
+        meant = set(self._meaning[1]) if self._meaning else set[int]()
         needed = {next((place.number for _, place in judged if term in place.held), -1) for term in self.rare}
         left = 3 * limit
         for score, place in judged:
-            if (left <= 0 and place.number not in needed) or (place.number not in own and score < least):
+            if (left <= 0 and place.number not in needed) or (place.number not in own | meant and score < least):
                 continue
             said = self._index.said(place)
             if said is None or (place.number not in own and not self._is_wanted(said)):
@@ -230,12 +238,31 @@ class Search:
                     share = AROUND[one.position - other.position]
                     places.setdefault(other.number, other)
                     scores[other.number] = scores.get(other.number, 0.0) + share * one.score
+        self._add_meaning(places, scores)
         sessions = self._sessions(found)
         named = set(re.findall(r"\w+", self._wanted.query[:CHARS].casefold())) - ROLES
         return [
             (scores[number] + SESSION * sessions.get(place.session, 0.0) + self._beside(place, named), place)
             for number, place in places.items()
         ]
+
+    def _add_meaning(self, places: dict[int, Found], scores: dict[int, float]) -> None:
+        """Add what is meant alike, and to each message's score how like it and its session are, as its words add."""
+        if self._meaning is None:
+            return
+        from dream.recall.vectors import likenesses
+
+        vector, nearest = self._meaning
+        for place in self._index.numbered(set(nearest) - places.keys()):
+            if self._inside(place):
+                places[place.number], scores[place.number] = place, 0.0
+        alike = likenesses(self._index, vector, places)
+        best: dict[int | None, float] = {}
+        for number, share in alike.items():
+            key = places[number].session
+            best[key] = max(best.get(key, 0.0), share)
+        for number, place in places.items():
+            scores[number] += MEANT * (alike.get(number, 0.0) + MEANT_NEAR * best.get(place.session, 0.0))
 
     def _sessions(self, found: Sequence[Found]) -> dict[int | None, float]:
         """Judge each session by its messages: BM25, where those that hold a term are its frequency."""
@@ -295,9 +322,40 @@ def search(workspace: Workspace, wanted: Wanted, limit: int = 10) -> list[Hit]:
     index = Index(workspace.history)
     try:
         index.catch_up()
-        return Search(workspace, index, wanted).hits(limit)
+        return Search(workspace, index, wanted, meaning(workspace, index, wanted.query)).hits(limit)
     finally:
         index.close()
+
+
+def meaning(workspace: Workspace, index: Index, query: str) -> tuple[bytes, list[int]] | None:
+    """Return the vector of a query and the messages that are near it; None without a model, or where it is down.
+
+    That is told in one sentence, and the words alone are searched for.
+    """
+    with suppress(SettingsError):
+        settings = workspace.settings(using=())
+        if not settings.embedding_model or not query.strip():
+            return None
+        return _meant(workspace, index, mend_surrogates(query[:CHARS]), settings)
+    return None
+
+
+def _meant(workspace: Workspace, index: Index, query: str, settings: Settings) -> tuple[bytes, list[int]] | None:
+    from dream.llm.embedding import STATIC, open_embedder
+    from dream.pipeline import open_meter
+    from dream.recall.vectors import meant, take_in
+
+    quick = replace(settings, timeout=min(settings.timeout, PATIENCE))
+    try:
+        embedder = open_embedder(quick, open_meter(workspace, settings, datetime.now(UTC)), retries=0)
+        if embedder is None:
+            return None
+        if embedder.name == STATIC:  # on this machine: nobody waits for the night
+            take_in(index, embedder)
+        return meant(index, embedder, query) if index.model() == embedder.name else None
+    except (ModelError, SpendingLimit) as error:
+        workspace.history.tell("search", f"by words alone: {error}")
+        return None
 
 
 def get(workspace: Workspace, citation: str, *, around: int = 0) -> list[Hit]:
