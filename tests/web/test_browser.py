@@ -87,25 +87,26 @@ def test_two_clicks_lead_from_the_first_page_to_the_message(visit: Visit) -> Non
     assert "claude-code:s1#1" in page.inner_text(".opened")
 
 
+def press(page: Page, key: str, shown: str) -> None:
+    """Press a key, and wait for what the next page shows, its script too."""
+    page.keyboard.press(key)
+    page.wait_for_selector(shown)
+    page.wait_for_load_state()
+
+
 def test_the_keys_decide_and_move(visit: Visit, workspace: Workspace) -> None:
     page = visit("/review")
-    page.keyboard.press("j")
-    page.wait_for_selector("h2 >> text=2. USER.md")
-    page.keyboard.press("k")
-    page.wait_for_selector("h2 >> text=1. USER.md")
-    page.keyboard.press("a")
-    page.wait_for_selector("text=1 finding accepted.")
-    page.keyboard.press("r")
-    page.wait_for_selector("text=1 finding rejected.")
+    press(page, "j", "h2 >> text=2. USER.md")
+    press(page, "k", "h2 >> text=1. USER.md")
+    press(page, "a", "text=1 finding accepted.")
+    press(page, "r", "text=1 finding rejected.")
     page.keyboard.press("e")
     assert page.evaluate("document.activeElement.name") == "text"
     page.keyboard.type("a j n r")  # in a text they are letters
     assert [one.id for one in workspace.pending()] == [3]
     page.click("h1")
-    page.keyboard.press("n")
-    page.wait_for_selector("text=Nothing is held for review.")
-    page.keyboard.press("u")
-    page.wait_for_selector("text=Undone")
+    press(page, "n", "text=Nothing is held for review.")
+    press(page, "u", "text=Undone")
     assert "Likes green tea" in workspace.read_file("USER.md")
     assert ([one.id for one in workspace.pending()], len(workspace.rejected())) == ([3], 1)
 
