@@ -11,7 +11,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
@@ -22,6 +22,7 @@ import sqlalchemy as sa
 from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer, EnqueueOptions, run_dbos_database_migrations
 from dbos._error import DBOSException
 
+from dream.door import make_folder
 from dream.errors import DreamError
 from dream.fleet import places
 from dream.fleet.limits import Ledger
@@ -62,14 +63,15 @@ class Queue:
         self._schema = None if self.url.startswith("sqlite") else "dbos"
         self.file = Path(sa.make_url(self.url).database or "") if self.url.startswith("sqlite") else None
         try:
-            self._migrated()
+            with self._one_at_a_time():
+                self.ledger = Ledger(self.url)  # first: DBOS itself would print why it cannot connect
+                run_dbos_database_migrations(self.url)
             self._client = DBOSClient(
                 system_database_url=self.url,
                 serializer=DBOSPortableJSONSerializer(),
                 application_name=APPLICATION,
                 retry_connection_errors=False,
             )
-            self.ledger = Ledger(self.url)
         except (sa.exc.SQLAlchemyError, DBOSException) as error:
             raise DreamError(f"The fleet's database cannot be used: {str(error).splitlines()[0]}") from error
 
@@ -173,17 +175,18 @@ class Queue:
         for start in range(0, len(ids), AT_ONCE):
             self._client.delete_workflows(list(ids[start : start + AT_ONCE]))
 
-    def _migrated(self) -> None:
-        """Make the tables; a file that is no database, or a damaged one, makes way for a new one."""
+    @contextmanager
+    def _one_at_a_time(self) -> Iterator[None]:
+        """Make the tables by one process at a time; a file that is no database, or a damaged one, makes way."""
         if self.file is None:
-            run_dbos_database_migrations(self.url)
+            yield
             return
-        self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(self.file.parent)
         with FileLock(self.file.with_suffix(".making")):
             if self.file.exists() and not _is_sound(self.file):
                 for end in ("", "-journal", "-wal", "-shm"):
                     self.file.with_name(self.file.name + end).unlink(missing_ok=True)
-            run_dbos_database_migrations(self.url)
+            yield
 
 
 def _options(one: Waiting, turn: int) -> EnqueueOptions:

@@ -229,6 +229,15 @@ def test_a_night_whose_process_dies_is_noted_and_the_others_go_on(tmp_path: Path
     assert len(dreams(good)) == 1
 
 
+def test_a_database_that_is_not_there_is_told_in_one_sentence(tmp_path: Path) -> None:
+    done = fleet("status", tmp_path, "--database", "postgresql://dream:secret@127.0.0.1:9/dream", "--json")
+
+    assert done.status == 1
+    assert done.json["reason"].startswith("The fleet's database cannot be used: ")
+    assert done.err.count("\n") == 1
+    assert "secret" not in done.out + done.err
+
+
 @pytest.mark.long
 def test_two_runs_at_once_share_the_nights(tmp_path: Path) -> None:
     made = [workspace(tmp_path, f"w{number}", f"My cat is called Mimi{number}.") for number in range(4)]
