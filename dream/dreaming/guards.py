@@ -262,6 +262,7 @@ def person_line(case: Case, protected: Protected, settings: Settings) -> Verdict
 
 THEIRS = 0.6  # of a line's words that a line of others must hold
 RULE_SUCCEEDS = 0.6  # of belief that one rule takes the place of another
+CHANGES = 0.25  # of a SOUL line's words that a line which changes it must hold
 TAKES_PLACE = 0.5  # of a SOUL line's words that a rule in the user's words must hold to take its place
 _EARLIER = re.compile(r" [(（](?:earlier|früher|antes|avant|以前): (.*)[)）]$")
 # Words of which an ordinary heading in SOUL.md is made; another one could be a rule itself.
@@ -330,13 +331,13 @@ def _nobody_vouches(cursors: Sequence[int], protected: Protected) -> bool:
     return any(one.secondhand for one in told) and not any(one.firsthand for one in told)
 
 
-def with_earlier(own: str, gone: Sequence[str]) -> str:
-    """Return the user's own words for a change of a rule, with the rule that they change where they don't repeat it.
+def with_earlier(line: str, own: str, gone: Sequence[str]) -> str:
+    """Return the user's own words for a `line` that changes a rule, with the rule where they don't repeat it.
 
     "Make that 10:15" says nothing to who doesn't know of what.
     """
     old = [line.strip().lstrip("-*+ ") for line in gone if line.strip()]
-    if len(old) != 1 or coverage(old[0], own) >= TAKES_PLACE:
+    if len(old) != 1 or coverage(old[0], own) >= TAKES_PLACE or coverage(old[0], line) < CHANGES:
         return own
     kept = _EARLIER.sub("", old[0])
     return f"{own.rstrip(' .。')} ({tongue(guess(own) or 'en').earlier}: {kept})"
@@ -365,7 +366,7 @@ def in_own_words(case: Case, protected: Protected) -> dict[str, str]:
     rules = [line for line in case.added if markup.heading(line) is None]
     rules = [line for line in rules if case.edit.file == "SOUL.md" or instructs(line)]
     found = {line: judged(line, case, protected) for line in rules}
-    return {line: with_earlier(one.own, gone) for line, one in found.items() if one.verdict == "close"}
+    return {line: with_earlier(line, one.own, gone) for line, one in found.items() if one.verdict == "close"}
 
 
 def _by_user(line: str, case: Case, protected: Protected) -> bool:

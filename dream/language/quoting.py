@@ -29,6 +29,7 @@ _SUPPOSED = re.compile(
 )
 _SIGN = re.compile(r"[^\w\s,.!?'’\"，。！？、：:()（）-]")
 _COLON = re.compile(r"[:：]\s*$")
+_ENDED = re.compile(r"[.!?…]\s+|[。！？]")
 _SAME_LINE = re.compile(r"[:：]\s+(?=\S)")
 
 
@@ -86,9 +87,10 @@ def _announced(line: str, known: Tongue) -> tuple[int, str]:
         return len(line), "all" if works else "paragraph" if reports else ""
     if works or reports:
         for colon in _SAME_LINE.finditer(line):
-            before = plain(line[: colon.start()])
+            begins = max((end.end() for end in _ENDED.finditer(line, 0, colon.start())), default=0)
+            before = plain(line[begins : colon.start()])
             if known.has("work", before) or known.has("said", before):
-                return 0, "all" if known.has("work", before) else ""
+                return begins, "all" if known.has("work", before) else ""
     return len(line), ""
 
 

@@ -21,6 +21,7 @@ from dream.language.words import NOT, is_cjk, words
 from dream.provenance import cues
 from dream.provenance.user import DAY_NOTE
 
+LITTLE = 0.2  # of a rule's telling words: a clause that has fewer is about something else
 NEAR = 0.34  # of a rule's words that must stand in the message for the user's own sentence to be written in its place
 KEPT = 0.5  # of belief that a sentence states something that is meant
 LINKED = 0.6  # or of the words of the summary's line that rests on that message
@@ -148,7 +149,7 @@ def judge(line: str, sources: Sequence[RuleSource], known: Known | None = None) 
     if best is None or (best.share < NEAR and not (best.linked >= LINKED and best.share > 0)):
         return Judgement("waits", "", "no message of the user's says it")
     clause, sentence = (own_sentence(best.source.text, rule, whole=whole) for whole in (False, True))
-    mine = clause if _share(rule, clause, known) >= SAYS else sentence
+    mine = clause if _share(rule, clause, known) >= SAYS and not is_cjk(clause[:1]) else sentence
     answers = best.source.asked and len(best.source.text) <= ANSWER and _share(rule, mine, known) < SAYS
     own = best.source.shown if answers else mine
     if why := passing(best.source.text, mine):
@@ -160,6 +161,8 @@ def judge(line: str, sources: Sequence[RuleSource], known: Known | None = None) 
         return Judgement("waits", own, "the user asked for it once, and did not say that it holds for good")
     if verbatim or (not best.unknown and best.turned == 0 and not _strays(rule, best, known)):
         return Judgement("said", own)
+    if _share(rule, f"{own} {best.source.asked}", known) < LITTLE:
+        return Judgement("waits", own, "the user said only a little of it")
     return Judgement("close", own, "the user said it in other words")
 
 

@@ -47,8 +47,8 @@ _CHAT = re.compile(
 # Before a quotation that is the user's own example or name, and nobody else's sentence.
 _EXAMPLE = re.compile(
     r"(?:\b(?:like|such as|e\.?g\.?|for (?:example|instance)|called?|named|as|say|format|style"
-    r"|instead of|not|never|no|word|words|phrase|write"
-    r"|wie|z\.? ?b\.?|zum beispiel|etwa|namens|nicht|nie|wort"
+    r"|instead of|not|never|no|without(?: \w+)?|word|words|phrase|write"
+    r"|wie|z\.? ?b\.?|zum beispiel|etwa|namens|nicht|nie|ohne(?: \w+)?|kein\w*|wort"
     r"|como|por ejemplo|p\.? ?ej\.?|comme|par exemple|come|ad esempio|por exemplo)"
     r"|例如|比如|像|叫|即|例えば|のような|예를 들어|처럼)\s*[,:：]?\s*$",
     re.IGNORECASE,
