@@ -262,7 +262,7 @@ def person_line(case: Case, protected: Protected, settings: Settings) -> Verdict
 
 THEIRS = 0.6  # of a line's words that a line of others must hold
 RULE_SUCCEEDS = 0.6  # of belief that one rule takes the place of another
-CHANGES = 0.25  # of a SOUL line's words that a line which changes it must hold
+CHANGES = 0.04  # of a SOUL line's words that a line which changes it must hold: any one
 TAKES_PLACE = 0.5  # of a SOUL line's words that a rule in the user's words must hold to take its place
 _EARLIER = re.compile(r" [(（](?:earlier|früher|antes|avant|以前): (.*)[)）]$")
 # Words of which an ordinary heading in SOUL.md is made; another one could be a rule itself.
