@@ -34,7 +34,8 @@ BATCH = 500  # documents taken in at a time, so that nobody waits long for the i
 MESSAGE, ENTRY = 0, 1  # kinds of documents
 FIRST = (0, 1 << 40, 1 << 41)  # the number of the first document of each kind, and the end
 PART = 1 << 13  # documents in a part: a document's place in its part takes two bytes
-POSTINGS = 300_000  # looked at for one query; of the terms beyond, the commonest, only the best documents are asked
+END = FIRST[-1]
+POSTINGS = 100_000  # looked at for one query; of the terms beyond, the commonest, only the best documents are asked
 SLACK = 8  # times as many documents as are wanted are looked at with their lengths
 LONGEST = 255  # terms; a longer document counts as so long
 LAST_DAY = (1 << 16) - 1  # the last day that can be told
@@ -191,13 +192,16 @@ class Index:
         """
         looked: dict[str, dict[int, Sequence[int]]] = {}
         scores: dict[int, dict[int, float]] = {}
-        left = POSTINGS
+        late: set[str] = set()  # terms of which only the best documents are asked
+        left = END if within else POSTINGS
         for term in sorted(weights, key=lambda one: -weights[one]):
             looked[term] = found = self._places(term, kind)
             left -= sum(map(len, found.values()))
-            if left >= 0 or not scores:
-                for part, places in found.items():
-                    _add(scores.setdefault(part, {}), places, weights[term])
+            if left < 0 and scores:
+                late.add(term)
+                continue
+            for part, places in found.items():
+                _add(scores.setdefault(part, {}), places, weights[term])
         for name in within:
             filed = self._places(name, kind)
             scores = {part: _only(some, filed.get(part, ())) for part, some in scores.items()}
@@ -208,6 +212,9 @@ class Index:
             )
             for _, number in best
         }
+        if late:
+            best = [(score + sum(weights[term] for term in held[number] & late), number) for score, number in best]
+            best.sort(reverse=True)
         asked = ", ".join(str(number) for _, number in best)
         rows = {row[0]: row for row in self._rows(f"SELECT {_DOC} FROM recall_doc WHERE id IN ({asked})")}  # noqa: S608
         return [Found(*(*rows[number], score, held[number])) for score, number in best if number in rows]

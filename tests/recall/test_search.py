@@ -20,6 +20,7 @@ from dream.actions.forget import forget
 from dream.errors import UsageError
 from dream.history import messages
 from dream.models import NewEntry
+from dream.recall import index as recall_index
 from dream.recall.terms import periods
 from dream.settings import Settings
 from dream.workspace import index
@@ -302,3 +303,13 @@ def test_filters_find_what_many_others_would_hide(tmp_path: Path) -> None:
     made.history.append(new, now=NOW, said=[*talk, other])
     for filters in ({"session": "codex:b"}, {"source": "codex"}, {"speaker": "bo"}, {"until": late.date()}):
         assert texts(made, "deploy server", **filters) == [other.text]
+
+
+def test_of_the_commonest_words_only_the_best_are_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recall_index, "POSTINGS", 25)
+    made = Workspace.create(tmp_path / "ws", now=NOW)
+    lines = [f"{'yew ' if n % 10 == 0 else ''}{'oak' if n % 5 == 1 else 'elm'} number {n}" for n in range(100)]
+    lines[50] += " oak and fir"
+    talk = [messages.KeptMessage(f"s{n}", 0, "user", line) for n, line in enumerate(lines)]
+    made.history.append([NewEntry("nothing", "", one.session, (0, 1)) for one in talk], now=NOW, said=talk)
+    assert texts(made, "yew oak")[0] == lines[50]
