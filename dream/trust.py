@@ -69,6 +69,13 @@ def note(root: Path, state: Path | None) -> bytes:
     return mark.encode() + b"\n"
 
 
+def forget(root: Path, state: Path | None) -> None:
+    """Take away the note that this user trusts the workspace at `root`, where there is one."""
+    mark = _read(root / MARK)
+    if state is not None and mark is not None and is_trusted(root, state):
+        (_notes(state) / mark.decode().strip()).unlink(missing_ok=True)
+
+
 def _notes(state: Path) -> Path:
     return state / "trusted"
 

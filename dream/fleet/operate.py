@@ -276,9 +276,7 @@ def _drop_empty(place: Place) -> None:
 
 def _forget_trust(path: Path) -> None:
     """Take the note away by which this user trusts the workspace: it holds its path."""
-    state = trust.state_directory(os.environ)
-    if state is not None and trust.is_trusted(path, state):
-        (state / "trusted" / (path / trust.MARK).read_text().strip()).unlink(missing_ok=True)
+    trust.forget(path, trust.state_directory(os.environ))
 
 
 def _elsewhere(place: Place) -> Iterator[str]:
@@ -296,9 +294,9 @@ def _hashes(path: Path) -> dict[str, int | str]:
             file = Path(folder, name)
             digest = hashlib.sha256(os.fsencode(file.relative_to(path)))
             if file.is_file() and not file.is_symlink():
-                data = file.read_bytes()
-                digest.update(b"\0" + data)
-                size += len(data)
+                with file.open("rb") as content:
+                    digest.update(b"\0" + hashlib.file_digest(content, "sha256").digest())
+                    size += content.tell()
             whole.update(digest.digest())
             files += 1
     return {"sha256": whole.hexdigest(), "path_sha256": _sha(str(path)), "files": files, "bytes": size}
