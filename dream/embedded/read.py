@@ -19,11 +19,7 @@ BELIEVED = 0.45  # of belief that it is worth a line, from which the last doesn'
 KEEP_OF_MANY = 0.4  # of the same where several people chat
 LEAST = 12  # characters of a sentence, if it answers nothing and names nothing
 HARD_KEEP = 0.2  # of the same where numbers, names or codes stand in it
-RULE = 0.75  # of belief that it is a rule
-RULE_WISH, RULE_STANDING = (
-    0.58,
-    0.42,
-)  # of the same where it asks for something; where it says that it holds from now on
+RULE, RULE_STANDING = 0.65, 0.45  # of belief that it is a rule; where a word says that it holds from now on
 ASKS = 2  # exact things that a question must hold to state something in passing
 READ = 40_000  # characters of one message: nobody types more
 WIDTH = 240  # characters of a line of two sentences
@@ -31,7 +27,6 @@ BOTH = 140  # of the same where friends tell each other what they did, and neith
 ASKED = 140  # characters of a question that an answer is shown with
 OF_RULE = 0.1  # of belief that it is a rule, from which a fragment behind one belongs to it
 FRAGMENT = 18  # characters of a rule that says nothing without the sentence before it: "any hour", "ohne Ausnahme"
-POINTING = 80  # of one that begins with a word for it: "that goes for every screen"
 BRIEF = 32  # characters of a rule that is told in one line with the one beside it: "Never delete it. Move it, always"
 SHORT = 44  # characters of an answer that may need its question
 WORTH = {
@@ -148,10 +143,8 @@ def _turn(turn: _Turn, found: list[Statement]) -> None:
             last = one
             continue
         stated = _stated(turn, one, text, place, guessed, jokes=any(laughs[max(0, place - 1) : place + 2]))
-        if stated is not None and stated.kind == "rule" and not stated.asked:
-            size = len(stated.text) * (2 if turn.known.wide else 1)
-            if size < FRAGMENT or (size < POINTING and _leans(one, turn)):
-                stated = _whole(turn, last, one, stated, found, alone=size >= FRAGMENT)
+        if stated is not None and _is_fragment(stated, turn):
+            stated = _whole(turn, last, one, stated, found)
         if stated is not None and not _joined(turn, one, stated, found):
             found.append(stated)
         last = one
@@ -199,18 +192,21 @@ def hard(text: str) -> int:
     return len(_HARD.findall(text))
 
 
-def _whole(
-    turn: _Turn, last: Sentence | None, one: Sentence, stated: Statement, found: list[Statement], *, alone: bool
-) -> Statement | None:
-    """Return a rule that leans on the sentence before it with that, as they were said.
+def _is_fragment(stated: Statement, turn: _Turn) -> bool:
+    """Return whether a statement is a rule only of what stands before it."""
+    size = len(stated.text) * (2 if turn.known.wide else 1)
+    return stated.kind == "rule" and size < FRAGMENT and not stated.asked
 
-    None where that is none it can belong to, and it says nothing `alone`.
-    """
+
+def _whole(
+    turn: _Turn, last: Sentence | None, one: Sentence, stated: Statement, found: list[Statement]
+) -> Statement | None:
+    """Return a fragment with the sentence before it, as they were said; None where that is none it can belong to."""
     if last is None or last.paragraph != one.paragraph or one.item or last.text.rstrip().endswith(("?", "？")):
         return None if len(stated.text.split()) < 3 and not turn.known.wide else stated
     whole = " ".join(turn.said.text[last.start : one.end].split())
     if len(whole) > WIDTH:
-        return stated if alone else None
+        return None
     if found and found[-1].source == turn.number and found[-1].span[1] == last.end:
         begun = found.pop()
         whole = " ".join(turn.said.text[begun.span[0] : one.end].split())
@@ -254,7 +250,7 @@ def _stated(
         or (_YES.match(text) and not asked)
     ):
         return None
-    kind = _kind(guessed, text, turn.known) if turn.agent else _told(guessed)
+    kind = _kind(guessed, standing) if turn.agent else _told(guessed)
     if kind == "rule" and turn.known.has("oneoff", plain(text)):
         return None
     asks = text.rstrip().endswith(("?", "？"))
@@ -292,11 +288,11 @@ def _tells_a_secret(text: str, known: Tongue, *, rule: bool) -> bool:
     return (_TOKEN if rule else _SECRET).search(text) is not None and known.has("secret", plain(text))
 
 
-def _kind(guessed: kinds.Guess, text: str, known: Tongue) -> str:
-    """Return the kind of a statement: a rule where that is believed; less will do with a word like "always", "please"."""
-    said = plain(text)
-    least = RULE_STANDING if known.has("standing", said) else RULE_WISH if known.has("wish", said) else RULE
-    return "rule" if guessed.shares["rule"] >= least else _told(guessed)
+def _kind(guessed: kinds.Guess, standing: bool) -> str:
+    """Return the kind of a statement: a rule only where that is believed, or a word like "always" stands in it."""
+    if guessed.shares["rule"] >= (RULE_STANDING if standing else RULE):
+        return "rule"
+    return _told(guessed)
 
 
 def _told(guessed: kinds.Guess) -> str:
@@ -363,7 +359,7 @@ def of_line(stated: Statement) -> Statement:
     if stated.kind:
         return replace(stated, weight=WORTH.get(stated.kind, 0.5) * (1 + 0.15 * min(4, hard(stated.text))))
     guessed = kinds.kind(stated.text, f"{stated.asked}" if stated.asked.endswith(("?", "？")) else "", stated.code)
-    kind = _kind(guessed, stated.text, tongue(stated.code))
+    kind = _kind(guessed, tongue(stated.code).has("standing", plain(stated.text)))
     weight = WORTH[kind] * (0.5 + guessed.kept) * (1 + 0.15 * min(4, hard(stated.text)))
     meant = not stated.quoted or (guessed.kept >= BELIEVED and _REDACTED not in stated.text)
     return replace(stated, kind=kind, weight=weight, meant=meant)

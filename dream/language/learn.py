@@ -24,19 +24,8 @@ DROPPED = 0.4  # of a sentence's features that each look at it leaves out, so th
 RATE = 0.3
 LEAST = 2  # sentences that must have a feature for it to count
 ROWS = 56_000  # features that are stored, those of the largest weights
-CHATS = (
-    "chats1",
-    "chats2",
-    "w",
-    "d",
-    "r",
-    "r2",
-)  # files of whole chats: a line without context goes on with the one before
-TIMES = {
-    "d": 3,
-    "r": 2,
-    "r2": 2,
-}  # how often a round the sentences of a file are looked at: those of whole dialogues are as people type
+CHATS = ("chats1", "chats2", "w", "d")  # files of whole chats: a line without context goes on with the one before
+TIMES = {"d": 3}  # how often a round the sentences of a file are looked at: those of whole dialogues are as people type
 HIGHEST = 24
 
 PAIR_ROUNDS = 8

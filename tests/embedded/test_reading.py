@@ -93,16 +93,3 @@ def test_a_fragment_of_a_rule_stands_with_its_sentence() -> None:
 def test_an_order_for_once_is_no_rule() -> None:
     assert said("write the answer in english please, but just this once") == []
     assert said("schreib die antwort ausnahmsweise auf englisch") == []
-
-
-def test_a_rule_that_points_at_the_sentence_before_it_stands_with_it() -> None:
-    (line,) = said("the log rotates at midnight. it must never be deleted without asking me")
-
-    assert line.startswith('[rule] "the log rotates at midnight. it must never')
-
-
-def test_praise_for_what_was_done_is_no_rule() -> None:
-    (line,) = said("rsync over SSH fixed the hanging deploy. Let's keep it that way.")
-
-    assert "[solution]" in line
-    assert "keep it" not in line
