@@ -23,24 +23,27 @@ PARALLEL = 8
 SYLLABLES = "ba be co da di fo ga ho ka le lo ma me ni no pa ra ro sa se si ta te to vi wa ze".split()  # noqa: SIM905
 # A process of its own, so that the provider's time is not ours.
 SERVER = """
-import json, sys, time
+import json, re, sys, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-ANSWER = json.dumps({
-    "id": "x", "object": "chat.completion", "created": 0, "model": "m",
-    "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "- Likes tea"}}],
-    "usage": {"prompt_tokens": 500, "completion_tokens": 5, "total_tokens": 505},
-}).encode()
+def answered(asked):  # a summary that holds what was said, for one that does not is asked for again
+    said = re.findall(rb"In session [0-9]+ we talk of harbour [0-9]+", asked)
+    return json.dumps({
+        "id": "x", "object": "chat.completion", "created": 0, "model": "m",
+        "choices": [{"index": 0, "finish_reason": "stop", "message": {
+            "role": "assistant", "content": f"- {said[-1].decode()} {{1}}" if said else "- Likes tea"}}],
+        "usage": {"prompt_tokens": 500, "completion_tokens": 5, "total_tokens": 505},
+    }).encode()
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True  # or the answer waits 40 ms for the acknowledgement of its headers
     def do_POST(self):
-        self.rfile.read(int(self.headers["Content-Length"]))
+        answer = answered(self.rfile.read(int(self.headers["Content-Length"])))
         time.sleep(%s)
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(ANSWER)))
+        self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
-        self.wfile.write(ANSWER)
+        self.wfile.write(answer)
     def log_message(self, *words): pass
 server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
 server.daemon_threads = True
@@ -152,5 +155,5 @@ def _talked(folder: Path, sessions: int) -> Workspace:
 def _consolidate(workspace: Workspace, given: Settings) -> None:
     chats = workspace.root.parent / "chats"
     report = pipeline.consolidate(workspace, [chats], settings=given, now=NOW)
-    assert report.sessions == len(list(chats.iterdir()))
+    assert report.sessions == report.usage.calls == len(list(chats.iterdir()))
     assert not report.raw
