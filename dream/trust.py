@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -55,7 +54,7 @@ def note(root: Path, state: Path | None) -> bytes:
     """
     if state is None:
         raise WorkspaceError("There is no home directory to note a trusted workspace in; set XDG_STATE_HOME.")
-    mark = secrets.token_hex(16)
+    mark = os.urandom(16).hex()
     notes = _notes(state)
     try:
         make_folder(notes)

@@ -15,12 +15,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from dream.language import text as texts
-from dream.models import Step, shape
+
+if TYPE_CHECKING:
+    from dream.models import Step
 
 # Lines that are longer than a terminal is wide, folded where a reader would: a terminal itself breaks words in two.
 
@@ -122,6 +124,8 @@ def say(
 
 def emit(value: object) -> None:
     """Print `value`, of ours or of plain types, as the one JSON value of this command."""
+    from dream.models import shape  # with `dream --help` nothing is told, and the values are half of its start
+
     value = shape(value)
     encoded = json.dumps(value, ensure_ascii=False)
     try:
@@ -247,7 +251,7 @@ def _silence(stream: TextIO) -> None:
 # Progress on stderr: a moving line on a terminal, elsewhere a line every half a minute.
 
 
-Progress = Callable[[Step], None]
+Progress = Callable[["Step"], None]
 EVERY = 30.0  # seconds between two lines in a pipe; what takes less says nothing there
 TICK = 0.5  # seconds between two looks of the moving line
 EARLY = 3.0  # seconds before which nobody can say how long it will take
@@ -258,11 +262,15 @@ def progress(what: str, *, quiet: bool = False, lines: bool = True) -> Iterator[
     """Give a function that shows what is being done; None where nobody watches: `quiet`, or no `lines` in a pipe."""
     if quiet or not (lines or sys.stderr.isatty()):
         yield None
-    elif sys.stderr.isatty():
-        with _moving(Pace(Step(what))) as pace:
+        return
+    from dream.models import Step
+
+    pace = Pace(Step(what))
+    if sys.stderr.isatty():
+        with _moving(pace):
             yield pace.see
     else:
-        yield _Lines(Pace(Step(what))).see
+        yield _Lines(pace).see
 
 
 class Pace:

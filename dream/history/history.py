@@ -21,7 +21,7 @@ from typing import TypeVar
 import orjson
 
 from dream.errors import HistoryError
-from dream.history import legacy, repair
+from dream.history import repair
 from dream.history.archive import Archive, Listing, already_moved, opened, size_of
 from dream.history.log import (
     Chain,
@@ -396,6 +396,8 @@ class History:
         What comes when `session` is in history already goes under `later`, where that is given. `day` is that of what
         has no date. Returns what was imported now.
         """
+        from dream.history import legacy  # on most nights nobody has written to them
+
         text = legacy.decoded(read_bytes(path) or b"")
         keys = [re.escape(key) for key in (session, later) if key]
         known = "\n\n".join(entry.content for entry in self.of(re.compile("|".join(keys))))
@@ -404,7 +406,7 @@ class History:
         found = [
             (replace(one, span=(done + place, done + place + 1)), at)
             for place, (one, at) in enumerate(
-                pair for pair in legacy.entries(text, key, zone, day) if not _stands_in(pair[0].content, known)
+                pair for pair in legacy.entries(text, key, zone, day) if not legacy.stands_in(pair[0].content, known)
             )
         ]
         try:
@@ -551,12 +553,6 @@ class History:
             return
         self._reported.add((name, offset))
         self._report(Diagnostic(f"memory/{name}", line_at(descriptor, offset), why))
-
-
-def _stands_in(content: str, known: str) -> bool:
-    """Tell whether all of an entry is known, line by line, as it stands or as an earlier version took it in."""
-    lines = f"\n{known}\n"
-    return any(one and f"\n{one}\n" in lines for one in (content, legacy.bare(content)))
 
 
 __all__ = ["History", "StalePosition"]

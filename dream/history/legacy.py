@@ -114,3 +114,9 @@ def _zone(said: str | None) -> tzinfo | None:
         return ZoneInfo(said)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         return None
+
+
+def stands_in(content: str, known: str) -> bool:
+    """Return whether all of an entry is known, line by line, as it stands or as an earlier version took it in."""
+    lines = f"\n{known}\n"
+    return any(one and f"\n{one}\n" in lines for one in (content, bare(content)))

@@ -385,10 +385,12 @@ class Workspace:
 
     def _noted(self) -> dict[str, Path]:
         """Return the Markdown files in which other programs keep history, by name: HISTORY.md and daily notes."""
-        from dream.history.legacy import NOTES
-
         with explained("read", self.memory):
             found = sorted(path.name for path in self.memory.iterdir()) if self.memory.is_dir() else []
+        if not any(name == HISTORY or name[:1].isdigit() for name in found):
+            return {}
+        from dream.history.legacy import NOTES
+
         names = [name for name in found if name == HISTORY or NOTES.fullmatch(name)]
         return {name: self.memory / name for name in names if (self.memory / name).is_file()}
 
