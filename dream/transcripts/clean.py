@@ -31,6 +31,7 @@ _INJECTED = (
     "user-prompt-submit-hook",
     "session-start-hook",
     "post-tool-use-hook",
+    "hook_context",
     "task-notification",
     "new-diagnostics",
     "ide_selection",
@@ -54,7 +55,7 @@ _INJECTED = (
     "hindsight_memories",
 )
 # Wrappers round what the user did type: the tags go, the words stay.
-_WRAPPERS = ("command-args", "bash-input", "user_query", "user_message")
+_WRAPPERS = ("command-args", "bash-input", "user_query", "user_message", "untrusted_context")
 _TAG = re.compile(rf"<(/?)({'|'.join(map(re.escape, _INJECTED))})(?:\s[^<>]{{0,1000}})?>", re.IGNORECASE)
 _WRAPPER = re.compile(rf"</?(?:{'|'.join(map(re.escape, _WRAPPERS))})>")
 _MARKED = re.compile(r"\[(/?)(Runtime Context)[^\[\]]{0,200}\]")

@@ -1,7 +1,8 @@
 """Letta Code's transcripts: JSON lines of `{kind, text, captured_at}`, a tool's call and result in one row.
 
 Its local backend keeps messages in the shape of pi's, with `metadata` beside them; it counts conversations and
-messages from 1 for each agent, and gives what the user says the number of the message as its time.
+messages from 1 for each agent, and gives what the user says the number of the message as its time: there the time of
+the answer stands.
 Source of the shapes: letta-ai/trajectory, and files of Letta Code 0.25.9.
 """
 
@@ -34,16 +35,26 @@ def recognises(head: Head) -> bool:
 def read(source: Source, options: Options) -> Iterator[Pair]:
     """Yield the messages of the session."""
     turns, default = source.carried.turns_of("", options), source.default_id
+    asked: list[Json] = []  # what waits for the time of its answer
     for record in source.records():
         row = record.value
-        if _is_local(row):
-            agent, session = _owner(row)
-            found = pi.messages(row, turns, _time(row), f"{agent}/{session}/{parts.key(row, 'id')}")
-            session = f"{agent}/{session}"
-        else:
+        if not _is_local(row):
             session = parts.key(row, "conversation_id") or default
-            found = _messages(row, turns)
-        for message in found:
+            for message in _messages(row, turns):
+                yield f"{name}:{session}", message
+            continue
+        asked.append(row)
+        if row["role"] != "user":
+            yield from _local(asked, turns)
+            asked.clear()
+    yield from _local(asked, turns)
+
+
+def _local(rows: list[Json], turns: Turns) -> Iterator[Pair]:
+    """Yield the messages of rows of the local backend; those without a time get that of the last."""
+    for row in rows:
+        session = "/".join(_owner(row))
+        for message in pi.messages(row, turns, _time(row) or _time(rows[-1]), f"{session}/{parts.key(row, 'id')}"):
             yield f"{name}:{session}", message
 
 

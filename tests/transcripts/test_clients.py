@@ -134,7 +134,7 @@ def local(number: int, role: str, content: object, when: int | None = None, **mo
     return {"id": f"ui-msg-{number}", "role": role, "metadata": about, "content": content, "timestamp": when or counted}
 
 
-def test_the_local_backend_of_letta_code_is_read_without_the_times_it_counts(tmp_path: Path) -> None:
+def test_the_local_backend_of_letta_code_dates_what_was_asked_by_the_answer(tmp_path: Path) -> None:
     reminder = {"type": "text", "text": "<system-reminder>(the client's)</system-reminder>"}
     asked = [{"type": "toolCall", "id": "c", "name": "ls", "arguments": {"path": "."}}]
     path = lines(
@@ -145,14 +145,14 @@ def test_the_local_backend_of_letta_code_is_read_without_the_times_it_counts(tmp
         local(4, "assistant", [{"type": "text", "text": "Noted."}], 1_795_310_649_130),
     )
     pairs, diagnostics = read(path)
-    key = "agent-local-1/local-conv-1"
-    assert pairs[0] == (f"letta-code:{key}", Message("user", "My tent is green.", None, None, f"{key}/ui-msg-1"))
+    key, answered = "agent-local-1/local-conv-1", at("2026-11-22T01:24:08.130")
+    assert pairs[0] == (f"letta-code:{key}", Message("user", "My tent is green.", answered, None, f"{key}/ui-msg-1"))
     assert [(message.role, message.content) for _, message in pairs[1:]] == [
         ("assistant", "→ ls(.)"),
         ("tool", "a.txt"),
         ("assistant", "Noted."),
     ]
-    assert pairs[1][1].at == at("2026-11-22T01:24:08.130")
+    assert pairs[1][1].at == answered
     assert diagnostics == []
 
 

@@ -18,6 +18,8 @@ from dream.transcripts import clean, parts
         ("<memory>a<memory>b</memory>c</memory>kept", "kept"),
         ('<dream-memory version="1">I live in Osaka</dream-memory>\nhello', "hello"),
         ("<MEMORY>x</MEMORY>hello", "hello"),
+        ("<hook_context>&lt;dream-memory&gt;\nOsaka\n&lt;/dream-memory&gt;\n</hook_context>\n\nhello", "hello"),
+        ("<untrusted_context>\n<dream-memory>Osaka</dream-memory>\n</untrusted_context>", ""),
         ("<permissions instructions>x</permissions instructions>go", "go"),
         ("<system-reminder>never closed", ""),
         ("I wrote <memory> without an end", "I wrote <memory> without an end"),
@@ -35,7 +37,12 @@ def test_only_what_was_said_is_kept(text: str, kept: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["<memory>" * 200_000, "<memory " * 200_000, "(untrusted " * 100_000, "data:image/" * 200_000 + "base64,"],
+    [
+        "<memory>" * 200_000,
+        "<memory " * 200_000,
+        "(untrusted " * 100_000,
+        "data:image/" * 200_000 + "base64,",
+    ],
 )
 def test_a_hostile_text_takes_no_longer_than_its_length(text: str) -> None:
     start = time.perf_counter()
