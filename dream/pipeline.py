@@ -149,8 +149,8 @@ def open_meter(workspace: Workspace, settings: Settings, now: datetime, progress
         if progress is not None and model != EMBEDDED:
             progress(Step(model, waits=True, bill=most))
 
-    def book(model: str, usage: Usage, at: datetime) -> None:
-        bills.add(model, usage, at)
+    def book(model: str, usage: Usage, at: datetime, job: str) -> None:
+        bills.add(model, usage, at, job)
         if progress is not None and model != EMBEDDED:
             progress(Step(model, bill=usage))
 

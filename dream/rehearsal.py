@@ -74,7 +74,7 @@ class BatchedJob:
     @property
     def model(self) -> Model:
         """The model, with the answers that have come."""
-        return Batched(self._model, _Answers(self._batches), self._meter)
+        return Batched(self._model, _Answers(self._batches), self._meter, self._job)
 
     @property
     def sentence(self) -> str:

@@ -83,8 +83,8 @@ class NoteTaker:
 class Batched:
     """A `Model` that is `model`, but gives the answers that have come back; each of them is billed once."""
 
-    def __init__(self, model: Model, answers: Answers, meter: Meter) -> None:
-        self._model, self._answers, self._meter = model, answers, meter
+    def __init__(self, model: Model, answers: Answers, meter: Meter, job: str) -> None:
+        self._model, self._answers, self._meter, self._job = model, answers, meter, job
         self.name, self.window, self.max_output = model.name, model.window, model.max_output
 
     def count(self, text: str) -> int:
@@ -99,7 +99,7 @@ class Batched:
             return self._model.complete(messages, tools=tools, max_tokens=max_tokens)
         if not self._answers.use(key):
             return replace(answer, usage=Usage())
-        self._meter.record(Reservation(0, 0.0, self.name), answer.usage)
+        self._meter.record(Reservation(0, 0.0, self.name, self._job), answer.usage)
         return answer
 
 

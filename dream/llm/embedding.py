@@ -83,7 +83,7 @@ class LiteLLMEmbedder:
 
         sent = [redacted(text[:CHARS], self._settings.redact_patterns) or "-" for text in texts]
         tokens = sum(map(self._door.count, sent))
-        held = self._meter.reserve(self.name, tokens, 0, card(self.name))
+        held = self._meter.reserve(self.name, tokens, 0, card(self.name), "search")
         try:
             response = self._persist(sent)
         except BaseException:

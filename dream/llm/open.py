@@ -16,7 +16,7 @@ def open_model(settings: Settings, job: Job, meter: Meter, *, schema: Mapping[st
     """
     first = settings.model_for(job)
     names = list(dict.fromkeys((first, *settings.fallbacks)))
-    return MeteredModel([_one(name, first, settings, schema) for name in names], meter)
+    return MeteredModel([_one(name, first, settings, schema) for name in names], meter, job)
 
 
 def prepare(settings: Settings, job: Job) -> None:

@@ -20,7 +20,7 @@ LEAST_ANSWER = 256  # tokens; with less room than this nothing of use could be s
 MESSAGE_TOKENS = 4  # what the chat format adds to each message: role and marks
 _DEFAULTS = Settings()
 
-Book = Callable[[str, Usage, datetime], None]
+Book = Callable[[str, Usage, datetime, str], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,13 +30,14 @@ class Reservation:
     tokens: int
     usd: float
     model: str = ""
+    job: str = ""
 
 
 class Meter:
     """The bill of one run, safe to share between threads.
 
     `spent_today` is what earlier runs of the local day used, without the free `embedded` model; when the day changes
-    during the run it is forgotten. `book` is given each call's model, usage and time as soon as it has been answered,
+    during the run it is forgotten. `book` is given each call's model, usage, time and job as soon as it is answered,
     `asks` the model's name before each call, and the most that it may cost, all tokens as if they went in.
     Before a call `reserve` room for the whole prompt and the longest answer; after it `record` what it used, or
     `release` the room where it came to nothing.
@@ -82,10 +83,10 @@ class Meter:
         with self._lock:
             return tuple(dict.fromkeys(model for model, _ in self._records[mark:]))
 
-    def reserve(self, model: str, input_tokens: int, output_tokens: int, price: Card) -> Reservation:
+    def reserve(self, model: str, input_tokens: int, output_tokens: int, price: Card, job: str = "") -> Reservation:
         """Hold room for a call, or raise SpendingLimit that names the setting whose bound it would pass."""
         asked = Usage(calls=1, input_tokens=input_tokens, output_tokens=output_tokens)
-        held = Reservation(input_tokens + output_tokens, price.cost(asked) or 0.0, model)
+        held = Reservation(input_tokens + output_tokens, price.cost(asked) or 0.0, model, job)
         with self._lock:
             self._turn_day()
             self._check(model, held)
@@ -104,7 +105,7 @@ class Meter:
             self._run[kind] += _known(usage)
             self._of_day[kind] += _known(usage)
         if self._book is not None:  # not under the lock: it waits for the disk, and other calls need not
-            self._book(held.model, usage, self._now())
+            self._book(held.model, usage, self._now(), held.job)
 
     def release(self, held: Reservation) -> None:
         """Give back the room of a call that came to nothing."""
@@ -154,9 +155,10 @@ class MeteredModel:
     to them fits whichever answers.
     """
 
-    def __init__(self, models: Sequence[Model], meter: Meter) -> None:
+    def __init__(self, models: Sequence[Model], meter: Meter, job: str = "") -> None:
         self._models = tuple(models)
         self._meter = meter
+        self._job = job
 
     @property
     def name(self) -> str:
@@ -195,7 +197,7 @@ class MeteredModel:
     ) -> Completion:
         prompt = prompt_tokens(model, messages, tools)
         room = _room(model, prompt, min(max_tokens or model.max_output, model.max_output))
-        held = self._meter.reserve(model.name, prompt, room, card(model.name))
+        held = self._meter.reserve(model.name, prompt, room, card(model.name), self._job)
         try:
             completion = model.complete(messages, tools=tools, max_tokens=room)
         except ModelError as error:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Literal
 
-from dream.models import MEMORY_FILES
+from dream.models import MEMORY_FILES, Usage
 from dream.web.known import Past
 from dream.workspace import runs
 from dream.workspace.runs import Bills, RunRecord
@@ -17,9 +17,12 @@ from dream.workspace.workspace import Workspace
 SHOWN = 60  # nights in one picture
 RECORDS = 2_000  # runs that are looked through
 WIDTH, HEIGHT = 640, 220  # of a picture, in its own units
-LEFT, RIGHT, TOP, BOTTOM = 56, 632, 12, 184  # of its plot
+LEFT, RIGHT, TOP, BOTTOM = 72, 632, 14, 184  # of its plot
 LONGEST = timedelta(hours=24)  # what a run that lasted longer says is no duration: its clock was set
 BAR = 40  # of the same units, and no bar is wider
+COLOURS = 6  # that the style sheet has for the series of one picture
+COMMANDS = {"run": "dreaming", "consolidate": "consolidation"}
+JOBS = {"consolidator": "consolidation", "phase1": "analysis", "phase2": "editing"}
 _STEPS = (1, 2, 2.5, 5, 10)
 
 
@@ -35,14 +38,14 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One picture. `ticks` are (y, label) and `marks` (x, label)."""
+    """One picture. `ticks` are (y, label) and `marks` (x, label, day)."""
 
     title: str
     unit: str
     nights: tuple[str, ...]
     series: tuple[Series, ...]
     ticks: tuple[tuple[float, str], ...]
-    marks: tuple[tuple[float, str], ...]
+    marks: tuple[tuple[float, str, str], ...]
 
 
 Numbers = Mapping[str, Mapping[date, float]]  # by name, then by night
@@ -54,22 +57,20 @@ def all_of(workspace: Workspace, known: Past) -> list[Chart]:
     steps = known.steps(workspace)
     records = runs.last(workspace.private, RECORDS)
     bills = Bills(workspace.private).daily(datetime.now(UTC), zone)
-    money = {(day, model): usage.cost_usd or 0.0 for (day, model), usage in bills.items()}
-    spent = {(day, model): float(usage.tokens) for (day, model), usage in bills.items()}
     drawn = [
         chart("Lines of each file", "lines", _lines(workspace, steps, zone), "line"),
         chart("Lines that were new, changed, or moved out", "lines", _changes(steps, zone), "bars"),
         chart("Entries read, and left to be dreamt", "entries", _entries(records, zone), "line"),
-        chart("Tokens, by job", "tokens", _jobs(records, zone, lambda one: float(one.usage.tokens)), "bars"),
-        chart("Tokens, by model", "tokens", _by_name(spent), "bars"),
-        chart("Money, by model", "US dollars", _by_name(money) if any(money.values()) else {}, "bars"),
-        chart("How long it took", "seconds", _jobs(records, zone, _lasted), "bars"),
+        chart("Tokens, by job and model", "tokens", _bills(bills, lambda one: float(one.tokens)), "bars"),
+        chart("Money, by job and model", "US dollars", _bills(bills, lambda one: one.cost_usd or 0.0), "bars"),
+        chart("How long it took", "seconds", _lasted(records, zone), "bars"),
     ]
     return [one for one in drawn if one.nights]
 
 
 def chart(title: str, unit: str, numbers: Numbers, kind: Literal["line", "bars"]) -> Chart:
     """Lay numbers out: lines over all nights, or bars that stand on each other. Pure."""
+    numbers = {name: values for name, values in numbers.items() if kind == "line" or any(values.values())}
     nights = sorted({night for values in numbers.values() for night in values})[-SHOWN:]
     rows = {name: [values.get(night) for night in nights] for name, values in numbers.items()}
     piled = [sum(row[n] or 0 for row in rows.values()) for n in range(len(nights))]
@@ -99,7 +100,7 @@ def chart(title: str, unit: str, numbers: Numbers, kind: Literal["line", "bars"]
         series.append(Series(name, tuple(row), "", tuple(bars)))
     ticks = tuple((y(step * n), _label(step * n)) for n in range(int(top / step) + 1))
     every = max(1, -(-len(nights) // 6))
-    marks = tuple((x(n), f"{nights[n]:%-d %b}") for n in range(0, len(nights), every))
+    marks = tuple((x(n), f"{nights[n]:%-d %b}", nights[n].isoformat()) for n in range(0, len(nights), every))
     return Chart(title, unit, tuple(night.isoformat() for night in nights), tuple(series), ticks, marks)
 
 
@@ -114,6 +115,9 @@ def _step(highest: float) -> float:
 
 
 def _label(value: float) -> str:
+    """Write a number as short as an axis has room for."""
+    if value >= 10_000:
+        return f"{value / 1e6:,g}M" if value >= 1e6 else f"{value / 1e3:g}k"
     return f"{value:,.0f}" if value == int(value) else f"{value:,.4f}".rstrip("0")
 
 
@@ -165,24 +169,27 @@ def _entries(records: Iterable[RunRecord], zone: tzinfo) -> Numbers:
     return {"read": read, "left to be dreamt": left}
 
 
-def _jobs(records: Iterable[RunRecord], zone: tzinfo, number: Callable[[RunRecord], float]) -> Numbers:
+def _lasted(records: Iterable[RunRecord], zone: tzinfo) -> Numbers:
     found: dict[str, dict[date, float]] = {}
     for record in records:
-        days = found.setdefault(
-            {"run": "dreaming", "consolidate": "consolidation"}.get(record.command, record.command), {}
-        )
-        day = record.ended.astimezone(zone).date()
-        days[day] = days.get(day, 0) + number(record)
+        lasted = record.ended - record.started
+        if timedelta() <= lasted <= LONGEST:
+            days = found.setdefault(COMMANDS.get(record.command, record.command), {})
+            day = record.ended.astimezone(zone).date()
+            days[day] = round(days.get(day, 0) + lasted.total_seconds(), 1)
     return found
 
 
-def _lasted(record: RunRecord) -> float:
-    lasted = record.ended - record.started
-    return round(lasted.total_seconds(), 1) if timedelta() <= lasted <= LONGEST else 0.0
-
-
-def _by_name(sums: Mapping[tuple[date, str], float]) -> Numbers:
+def _bills(bills: Mapping[tuple[date, str, str], Usage], number: Callable[[Usage], float]) -> Numbers:
+    """Sum up by job and model, the largest first; what there are no colours for are "others"."""
     found: dict[str, dict[date, float]] = {}
-    for (day, name), value in sums.items():
-        found.setdefault(name, {})[day] = value
-    return found
+    for (day, model, job), usage in bills.items():
+        found.setdefault(f"{JOBS.get(job, job) or 'other'}: {model}", {})[day] = number(usage)
+    ordered = sorted(found.items(), key=lambda one: -sum(one[1].values()))
+    if len(ordered) <= COLOURS:
+        return dict(ordered)
+    others: dict[date, float] = {}
+    for _, days in ordered[COLOURS - 1 :]:
+        for day, value in days.items():
+            others[day] = others.get(day, 0) + value
+    return dict(ordered[: COLOURS - 1]) | {"others": others}

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import zip_longest
 from typing import Literal
 
 from dream.versions.tracked import is_memory
@@ -97,6 +98,18 @@ def _changed(file: str, gone: Sequence[str], new: Sequence[str]) -> list[DiffRow
         else:
             olds.append(DiffRow("-", ((line, False),)))
     return [*olds, *news]
+
+
+def beside(rows: Sequence[DiffRow]) -> list[tuple[DiffRow | None, DiffRow | None]]:
+    """Pair rows for two columns: what went stands beside what came in its place."""
+    pairs, gone, new = list[tuple[DiffRow | None, DiffRow | None]](), list[DiffRow](), list[DiffRow]()
+    for row in [*rows, DiffRow("@", ())]:
+        if row.sign in "-+":
+            (gone if row.sign == "-" else new).append(row)
+        else:
+            pairs += [*zip_longest(gone, new), (row, row)]
+            gone, new = [], []
+    return pairs[:-1]
 
 
 def words(old: str, new: str) -> tuple[tuple[tuple[str, bool], ...], tuple[tuple[str, bool], ...]]:

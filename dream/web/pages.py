@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -20,6 +21,7 @@ Values = dict[str, object]
 Page = Callable[[Workspace, Past, Query], tuple[str, Values]]
 T = TypeVar("T")
 FOUND = 20  # hits of a search
+LONG = 12_000  # characters shown of one message that is opened in full
 
 
 def night(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values]:
@@ -120,11 +122,17 @@ def compare(workspace: Workspace, known: Past, query: Query) -> tuple[str, Value
     if not query.get("a") and not query.get("b"):
         raise UnknownRevision("Choose two changes in the timeline first.")
     left, right = (workspace.git.resolve(query[name]) if query.get(name) else "" for name in ("a", "b"))
-    return "compare.html", {"left": left, "right": right, "files": views.sides(workspace, left, right)}
+    known_as = {step.change.sha: step.change for step in known.steps(workspace)}
+    names = [(sha, known_as.get(sha)) for sha in (left, right)]
+    return "compare.html", {"names": names, "files": views.sides(workspace, left, right)}
 
 
 def search(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values]:
-    """Show the hits of a search, each opened where it stands."""
+    """Show the hits of a search, each opened where it stands; or one citation in full, with what was said around it."""
+    if cite := query.get("cite", ""):
+        talk = [replace(hit, text=hit.text[:LONG]) for hit in views.opened(workspace, cite, around=3)]
+        there = [(hit, talk, None) for hit in talk if hit.cite == cite]
+        return "search.html", {"q": cite, "kind": "", "kinds": KINDS, "found": there, "whole": True}
     words, kind = query.get("q", "").strip(), query.get("kind", "")
     kinds = [one for one in KINDS if one == kind] or None
     hits = workspace.search(words, limit=FOUND, kinds=kinds) if words else []
@@ -133,8 +141,8 @@ def search(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values
         if hit.cite not in shown:  # else it stands beside one before it
             around = views.opened(workspace, hit.cite, around=1) if hit.kind == "message" else []
             shown |= {one.cite for one in around}
-            found.append((hit, around))
-    return "search.html", {"q": words, "kind": kind, "kinds": KINDS, "found": found}
+            found.append((hit, around, views.line_at(workspace, hit.cite) if hit.kind == "memory" else None))
+    return "search.html", {"q": words, "kind": kind, "kinds": KINDS, "found": found, "whole": False}
 
 
 def nights(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values]:

@@ -191,7 +191,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         finalize=lambda value: clean(value) if type(value) is str else value,
     )
-    made.globals |= {"day": views.day, "well": views.well}
+    made.globals |= {"day": views.day, "well": views.well, "excerpt": views.excerpt}
     return made
 
 

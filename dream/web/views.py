@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -33,7 +34,13 @@ EARLIER = 20  # forms of a line, and changes that wrote it
 PAGE = 40  # changes, or held findings, on one page
 ALIKE = 0.34  # of its words that a standing line shares with a held one, to be shown beside it
 RESTS = 4  # entries shown of what a held finding rests on
-HANDS = {"hand": "written by hand", "init": "stood there when dream began", "restore": "brought back by a restore"}
+HANDS = {
+    "hand": "was written by hand",
+    "init": "stood there when dream began",
+    "restore": "was brought back by a restore",
+}
+NEIGHBOUR, SAID, LEAD = 240, 700, 160  # characters shown of a message beside, of the one meant, and before its sentence
+_SENTENCE = re.compile(r"[^.!?\n。！？]+[.!?。！？]*[”\"»」]?\s*|.", re.DOTALL)
 
 # Why a guard held an edit, in plain words; the reason itself stands beside it.
 GUARDS: Mapping[str, str] = {
@@ -183,6 +190,34 @@ def _story(
 
 def _rows(workspace: Workspace, file: MemoryFile) -> list[str]:
     return workspace.read_file(file).splitlines()
+
+
+def line_at(workspace: Workspace, cite: str) -> tuple[str, str] | None:
+    """Return the memory file and the key of the line that a citation like `USER.md:12` names."""
+    name, _, number = cite.rpartition(":")
+    file = next((one for one in MEMORY_FILES if one.removeprefix("memory/") == name), None)
+    rows = _rows(workspace, file) if file else []
+    return (file, diffs.key(file, rows[int(number) - 1])) if file and 0 < int(number) <= len(rows) else None
+
+
+def excerpt(text: str, about: str, *, meant: bool) -> tuple[tuple[str, bool], ...]:
+    """Cut a message to what a reader needs of it: where it is `meant`, around the sentence that says what `about` does.
+
+    That sentence is marked True.
+    """
+    if not meant:
+        flat = " ".join(text.split())
+        return ((flat[:NEIGHBOUR] + "…" * (len(flat) > NEIGHBOUR), False),)
+    told = without_said_on(about)
+    spans = [found.span() for found in _SENTENCE.finditer(text)]
+    shares = [coverage(told, text[first:last]) for first, last in spans] if told else []
+    if not any(shares):
+        return ((text[:SAID] + "…" * (len(text) > SAID), False),)
+    first, last = spans[max(range(len(spans)), key=lambda n: shares[n])]
+    begin = max(0, first - LEAD) if len(text) > SAID else 0
+    end = max(last, begin + SAID)
+    before, after = "…" * (begin > 0) + text[begin:first], text[last:end] + "…" * (end < len(text))
+    return ((before, False), (text[first:last], True), (after, False))
 
 
 def opened(workspace: Workspace, cite: str, *, around: int = 0) -> list[Hit]:
@@ -366,7 +401,7 @@ def _says(step: Deed, text: str) -> bool:
     return any(text in line.casefold() for _, line in (*step.added, *step.removed))
 
 
-def sides(workspace: Workspace, left: str, right: str) -> list[tuple[str, tuple[DiffRow, ...]]]:
+def sides(workspace: Workspace, left: str, right: str) -> list[tuple[str, list[tuple[DiffRow | None, DiffRow | None]]]]:
     """Compare two states of memory, whole shas, file by file; "" stands for what lies on disk now."""
     now = tracked.read_memory(workspace.root)
     before, after = (workspace.git.read_all(sha) if sha else now for sha in (left, right))
@@ -374,7 +409,7 @@ def sides(workspace: Workspace, left: str, right: str) -> list[tuple[str, tuple[
         path for path in sorted({*before, *after}) if tracked.is_memory(path) and before.get(path) != after.get(path)
     ]
     texts = [(path, *(side.get(path, b"").decode("utf-8", "replace") for side in (before, after))) for path in paths]
-    return [(path, diffs.compared(path, old, new)) for path, old, new in texts]
+    return [(path, diffs.beside(diffs.compared(path, old, new))) for path, old, new in texts]
 
 
 def well(found: Health) -> str:

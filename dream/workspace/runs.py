@@ -130,16 +130,17 @@ class Bills:
     def __init__(self, private: Path) -> None:
         self._folder = private / FOLDER
 
-    def add(self, model: str, usage: Usage, at: datetime) -> None:
+    def add(self, model: str, usage: Usage, at: datetime, job: str = "") -> None:
         """Add one bill, in one write; on disk when this returns if it was not free. Raises WorkspaceError."""
-        row = {"at": at.astimezone(UTC).isoformat(timespec="seconds"), "model": model} | asdict(usage)
+        about = {"at": at.astimezone(UTC).isoformat(timespec="seconds"), "model": model, "job": job}
+        row = about | asdict(usage)
         Records(self._folder / f"{at.astimezone(UTC):%Y-%m}.jsonl").add(row, durable=usage.cost_usd != 0)
 
     def spent(self, now: datetime, zone: tzinfo) -> Spent:
         """Add up the day and the month of `now` in `zone`; raises WorkspaceError."""
         day = now.astimezone(zone).date()
         today, month, paid = Usage(), Usage(), Usage()
-        for (minute, model), usage in self._by_minute(day).items():
+        for (minute, model, _), usage in self._by_minute(day).items():
             on = datetime.fromisoformat(f"{minute}+00:00").astimezone(zone).date()
             if (on.year, on.month) != (day.year, day.month):
                 continue
@@ -149,35 +150,35 @@ class Bills:
                 paid += replace(usage, cost_usd=usage.cost_usd or 0.0) if model != FREE else Usage()
         return Spent(today, month, paid)
 
-    def daily(self, now: datetime, zone: tzinfo) -> dict[tuple[date, str], Usage]:
-        """Add up the bills of each day in `zone` and each model, this month's and the last's; raises WorkspaceError."""
+    def daily(self, now: datetime, zone: tzinfo) -> dict[tuple[date, str, str], Usage]:
+        """Add up the bills of each day in `zone`, model and job, this month's and the last's; raises WorkspaceError."""
         today = now.astimezone(zone).date()
         bills = self._by_minute(today.replace(day=1) - timedelta(days=1)) | self._by_minute(today)
-        sums: dict[tuple[date, str], Usage] = {}
-        for (minute, model), usage in bills.items():
-            key = datetime.fromisoformat(f"{minute}+00:00").astimezone(zone).date(), model
+        sums: dict[tuple[date, str, str], Usage] = {}
+        for (minute, model, job), usage in bills.items():
+            key = datetime.fromisoformat(f"{minute}+00:00").astimezone(zone).date(), model, job
             sums[key] = sums.get(key, Usage()) + usage
         return sums
 
-    def _by_minute(self, day: date) -> dict[tuple[str, str], Usage]:
-        """Add up the bills of each minute and model around `day`'s month.
+    def _by_minute(self, day: date) -> dict[tuple[str, str, str], Usage]:
+        """Add up the bills of each minute, model and job around `day`'s month.
 
         A file's month is UTC's, so the ends of a zone's month may lie in the next ones.
         """
         first = day.replace(day=1)
         last = (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
         around = (first - timedelta(days=1), first, last + timedelta(days=1))
-        sums: dict[tuple[str, str], list[float]] = {}
+        sums: dict[tuple[str, str, str], list[float]] = {}
         for name in dict.fromkeys(f"{one:%Y-%m}.jsonl" for one in around):
             for row in Records(self._folder / name):
                 _add(sums, row)
         return {key: _usage(sum_) for key, sum_ in sums.items()}
 
 
-def _add(sums: dict[tuple[str, str], list[float]], row: dict[str, Any]) -> None:
+def _add(sums: dict[tuple[str, str, str], list[float]], row: dict[str, Any]) -> None:
     """Add one bill, unless it is none of ours. The last figure counts the calls whose price is not known."""
     try:
-        key, cost = (row["at"][:16], str(row["model"])), row["cost_usd"]
+        key, cost = (row["at"][:16], str(row["model"]), str(row.get("job", ""))), row["cost_usd"]
         total = sums.get(key)
         if total is None:
             datetime.fromisoformat(f"{key[0]}+00:00")

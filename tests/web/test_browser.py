@@ -114,7 +114,7 @@ def test_the_keys_decide_and_move(visit: Visit, workspace: Workspace) -> None:
 def test_a_restore_is_shown_and_done_by_clicks(visit: Visit, workspace: Workspace) -> None:
     page = visit("/timeline")
     page.click("text=dream: has a dog called Rex")
-    page.click("text=Memory before it…")
+    page.click("text=Memory as it was before it…")
     page.wait_for_selector("text=This would change:")
     page.click("text=Restore this")
     page.wait_for_selector("text=Memory is as it was just before")

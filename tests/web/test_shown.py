@@ -9,12 +9,16 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
 import httpx
 import pytest
 
+from dream.models import Usage
+from dream.web import views
+from dream.workspace.runs import Bills
 from dream.workspace.workspace import Workspace
 from tests.attacks.cases import CASES
 from tests.cli.commands import ROOT, dream, environment
@@ -79,7 +83,7 @@ def is_plain(page: Page) -> bool:
             assert not name.startswith("on"), (tag, attributes)
             assert name not in ("style", "srcdoc", "srcset", "background", "formaction"), (tag, attributes)
             if name in ("href", "src", "action"):
-                assert re.fullmatch(r"|#main|/[^/\\].*|/", value or ""), (tag, value)
+                assert re.fullmatch(r"|#main|#held|/[^/\\].*|/", value or ""), (tag, value)
         if tag in ("script", "link"):
             assert (attributes.get("src") or attributes.get("href") or "").startswith("/static/")
     scripts = [tag for tag, _ in page.elements if tag == "script"]
@@ -167,6 +171,7 @@ QUERIES = {
 def test_two_states_stand_side_by_side(browser: Browser, workspace: Workspace) -> None:
     first = workspace.git.log()[-1].sha
     page = browser.get(f"/compare?a={first}&b=")
+    assert "Memory now" in page.text
     assert "The harbour opens at nine" in page.text
     assert "Has a dog called Rex" in page.text
 
@@ -177,10 +182,37 @@ def test_search_opens_what_it_finds(browser: Browser) -> None:
     assert "claude-code:s1#" in page.text
 
 
-def test_the_nights_have_a_table_behind_each_picture(browser: Browser) -> None:
+def test_a_line_that_search_finds_leads_to_what_it_rests_on(browser: Browser) -> None:
+    found = browser.get("/search?q=harbour&kind=memory").links("The harbour opens at nine")
+    assert "claude-code:s1#" in browser.get(found[0]).text
+
+
+def test_of_a_long_message_the_sentence_meant_is_shown_with_a_little_around_it() -> None:
+    rain = "It rained all day. " * 400
+    parts = views.excerpt(f"{rain}My cat is called Tom. {rain}", "A cat called Tom (3 May 2026)", meant=True)
+    assert [text.strip() for text, meant in parts if meant] == ["My cat is called Tom."]
+    assert sum(len(text) for text, _ in parts) < 1_000
+    ((beside, _),) = views.excerpt(rain, "A cat called Tom", meant=False)
+    assert len(beside) < 300
+
+
+def test_a_message_opens_in_full_where_its_citation_leads(browser: Browser) -> None:
+    page = browser.get(browser.get("/memory").links("dog called Rex")[0])
+    opened = browser.get(page.links("claude-code:s1#1")[0])
+    assert "Has a dog called Rex." in opened.text
+
+
+def test_the_nights_have_a_table_behind_each_picture(browser: Browser, workspace: Workspace) -> None:
+    bills = Bills(workspace.private)
+    for job, tokens in (("consolidator", 900), ("phase1", 300), ("phase2", 100)):
+        bills.add("openai/m", Usage(1, tokens, 0, tokens / 1e4), datetime.now(UTC), job)
     page = browser.get("/nights")
     tags = [tag for tag, _ in page.elements]
-    assert tags.count("svg") == tags.count("details") == tags.count("table") >= 4
+    assert tags.count("svg") == tags.count("details") == tags.count("table") >= 5
+    for picture in ("Tokens, by job and model", "Money, by job and model"):
+        figure = page.source.partition(picture)[2].partition("</figure>")[0]
+        legend = [name for name in re.findall(r'<span class="s\d">(.*?)</span>', figure) if "openai/m" in name]
+        assert legend == ["consolidation: openai/m", "analysis: openai/m", "editing: openai/m"]
 
 
 def test_every_page_has_landmarks_one_heading_and_a_name_for_each_field(browser: Browser) -> None:

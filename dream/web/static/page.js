@@ -2,10 +2,14 @@
 "use strict";
 
 const times = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const days = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", timeZone: "UTC" });
+const dates = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" });
 const numbers = new Intl.NumberFormat();
 
 function localise(within) {
   for (const one of within.querySelectorAll("time[datetime]")) one.textContent = times.format(new Date(one.dateTime));
+  for (const one of within.querySelectorAll("[data-day]"))
+    one.textContent = ("long" in one.dataset ? dates : days).format(new Date(one.dataset.day));
   for (const one of within.querySelectorAll("data[value]")) one.textContent = numbers.format(Number(one.value));
 }
 
