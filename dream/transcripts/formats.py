@@ -21,6 +21,7 @@ from dream.transcripts import (
     clean,
     codex,
     copilot_cli,
+    cursor,
     gemini_cli,
     hermes,
     letta_code,
@@ -40,7 +41,7 @@ from dream.transcripts.turns import Carried, Options, Tally
 # In the order in which they are tried: from the most particular to the most general.
 _READERS: tuple[Reader, ...] = (
     *(claude_code, codex, pi.pi, pi.openclaw, pi.omp, nanobot, hermes, gemini_cli, letta_code, chatgpt),
-    *(copilot_cli, opencode),
+    *(copilot_cli, opencode, cursor),
     *trajectory.FOREIGN,
     *(openai, chat_text),
 )
@@ -53,7 +54,7 @@ UNHEARD = (
     "that dream does not know yet."
 )
 
-SUFFIXES = frozenset((".jsonl", ".ndjson", ".json", ".md", ".markdown", ".txt", ".zip", ".db", ".sqlite"))
+SUFFIXES = frozenset((".jsonl", ".ndjson", ".json", ".md", ".markdown", ".txt", ".zip", ".db", ".sqlite", ".vscdb"))
 # Directories that hold no conversations of a person: ours, other people's code, sub-agents.
 _PASSED_OVER = frozenset(("node_modules", "__pycache__", "venv"))
 _SUBAGENTS = "subagents"

@@ -152,11 +152,6 @@ def _types(head: Head) -> set[str]:
     return {record["type"] for record in head.records if isinstance(record.get("type"), str)}
 
 
-def _cursor(head: Head) -> bool:
-    rows = (row for row in head.records if "type" not in row and row.get("role") in ("user", "assistant"))
-    return head.shape == "lines" and any("content" in parts.table(row, "message") for row in rows)
-
-
 def _openhands(head: Head) -> bool:
     kinds = [row["kind"] for row in head.records if isinstance(row.get("kind"), str)]
     return any(kind.endswith(("Event", "Observation")) for kind in kinds)
@@ -164,7 +159,6 @@ def _openhands(head: Head) -> bool:
 
 FOREIGN = (
     Foreign("atif", "ATIF", lambda head: str(head.header.get("schema_version")).startswith("ATIF")),
-    Foreign("cursor", "Cursor", _cursor, (Place(".cursor", "projects/*/agent-transcripts/*.jsonl"),)),
     Foreign("droid", "Droid", lambda head: "session_start" in _types(head), (Place(".factory", "sessions/*/*.jsonl"),)),
     Foreign("openhands", "OpenHands", _openhands),
     DeepAgents(

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from dream.errors import TranscriptError
 from dream.models import Message
 from dream.transcripts.formats import FORMATS, UNHEARD
 from tests.transcripts.reading import at, document, lines, read, told
@@ -154,6 +155,75 @@ def test_the_local_backend_of_letta_code_dates_what_was_asked_by_the_answer(tmp_
     ]
     assert pairs[1][1].at == answered
     assert diagnostics == []
+
+
+def cursor(role: str, *blocks: dict[str, Any]) -> dict[str, Any]:
+    return {"role": role, "message": {"content": list(blocks)}}
+
+
+def test_of_cursors_transcripts_what_was_typed_is_kept_with_its_day(tmp_path: Path) -> None:
+    asked = "<timestamp>Sunday, Nov 22, 2026, 3:20 PM (UTC+0)</timestamp>\n<open_files>a.py</open_files>"
+    path = lines(
+        tmp_path / "chat.jsonl",
+        cursor("user", text(f"{asked}\n<user_query>\nMy tent is green.\n</user_query>")),
+        cursor("assistant", text("Noted."), {"type": "tool_use", "name": "Shell", "input": {"command": "ls"}}),
+    )
+    pairs, diagnostics = read(path)
+    assert [(message.role, message.content) for _, message in pairs] == [
+        ("user", "My tent is green."),
+        ("assistant", "Noted.\n→ Shell(ls)"),
+    ]
+    assert {message.at for _, message in pairs} == {at("2026-11-22T00:00:00")}
+    assert diagnostics == []
+    assert told(lines(tmp_path / "b.jsonl", cursor("user", text("plain")))) == [("user", "plain")]
+
+
+def key_value(path: Path, **rows: object) -> Path:
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE cursorDiskKV (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)")
+        written = [(name, None if row is None else json.dumps(row)) for name, row in rows.items()]
+        database.executemany("INSERT INTO cursorDiskKV VALUES (?, ?)", written)
+        database.commit()
+    return path
+
+
+def test_the_database_of_cursor_is_read_conversation_by_conversation(tmp_path: Path) -> None:
+    began = 1_795_309_855_000
+    ran = {"toolCallId": "t", "name": "run_terminal_cmd", "rawArgs": '{"command": "ls"}', "result": "a.txt"}
+    order = [{"bubbleId": one} for one in ("q", "a", "gone", "n")]
+    path = key_value(
+        tmp_path / "state.vscdb",
+        **{
+            "composerData:new": {"composerId": "new", "createdAt": began, "fullConversationHeadersOnly": order}
+            | {"subComposerIds": ["sub"]},
+            "composerData:old": {"composerId": "old", "createdAt": began - 1_000_000}
+            | {"conversation": [{"type": 1, "bubbleId": "1", "text": "Earlier."}]},
+            "composerData:sub": {"composerId": "sub", "conversation": [{"type": 1, "bubbleId": "s", "text": "Go."}]},
+            "composerData:none": None,
+            "bubbleId:new:n": {"type": 2, "bubbleId": "n", "text": "Noted.", "createdAt": "2026-11-22T01:12:00Z"},
+            "bubbleId:new:q": {"type": 1, "bubbleId": "q", "text": "My tent is green.", "images": [{}]},
+            "bubbleId:new:a": {"type": 2, "bubbleId": "a", "text": "", "toolFormerData": ran},
+            "bubbleId:other:x": {"type": 1, "bubbleId": "x", "text": "of no conversation"},
+        },
+    )
+    pairs, diagnostics = read(path)
+    assert [(key, message.role, message.content) for key, message in pairs] == [
+        ("cursor:old", "user", "Earlier."),
+        ("cursor:new", "user", "My tent is green.\n\n[image]"),
+        ("cursor:new", "assistant", "→ run_terminal_cmd(ls)"),
+        ("cursor:new", "tool", "a.txt"),
+        ("cursor:new", "assistant", "Noted."),
+    ]
+    assert [message.at for _, message in pairs][1::3] == [at("2026-11-22T01:10:55"), at("2026-11-22T01:12:00")]
+    assert diagnostics == []
+
+
+def test_the_database_of_cursors_command_line_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript("CREATE TABLE blobs (id, data); CREATE TABLE meta (key, value);")
+    with pytest.raises(TranscriptError, match="of Cursor's command line, which dream can't read yet"):
+        read(path)
 
 
 def test_rows_of_hermes_come_in_the_order_of_their_times(tmp_path: Path) -> None:

@@ -372,7 +372,7 @@ def test_prose_is_not_a_chat(tmp_path: Path) -> None:
         read(path)
 
 
-FOREIGN = ["atif", "cursor", "droid", "openhands"]
+FOREIGN = ["atif", "droid", "openhands"]
 
 
 @pytest.mark.parametrize("name", FOREIGN)
