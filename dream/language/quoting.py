@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from dream.language.tongue import Tongue, plain
 
 _FENCED = re.compile(r"(`{3,}|~{3,})[^\n]*\n.*?(?:\1|\Z)|(`{3,}).*?(?:\2|\Z)", re.DOTALL)
-_TAGGED = re.compile(r"<([A-Za-z][\w-]{0,40})\b[^<>\n]{0,200}>.{0,20000}?(?:</\1>|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL)
+_TAGGED = re.compile(
+    r"(?<![\w=-])<([A-Za-z][\w-]{0,40})\b[^<>\n]{0,200}>.{0,20000}?(?:</\1>|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL
+)
 _MAIL = re.compile(
     r"^\s*(?:<\|\w+\|>.*|-{3,}.*(?:message|nachricht|mensaje|forward|weitergeleitet|transf).*|begin forwarded message.*"
     r"|(?:from|subject|to|von|betreff|an|de|objet|à|asunto|para|发件人|主题|收件人|差出人|件名|宛先)\s*[:：]\s*\S.*)$",

@@ -31,6 +31,13 @@ _MARKED = re.compile(r"^\s*>[\s>]*")  # what only code may write before a line: 
 _NUMBERS = re.compile(r"(\d{1,9})(?:\s*[–-]\s*(\d{1,9}))?")
 _PATHLIKE = re.compile(r"[\w.~-]*/[\w./~-]+|[\w.+-]+@[\w.-]+|\b[\w-]+\.(?:[a-z]{2,5})\b", re.IGNORECASE)
 _QUOTED = re.compile(r"[“„«「\"]([^“”„«»「」\"]{4,})[”“»」\"]")
+# What a line says in brackets of how it was before: the message that changes it need not repeat that.
+_EARLIER = re.compile(
+    r"\s*[(（](?:avant|antes|before|earlier|previously|formerly|was|vorher|bisher|früher|zuvor|以前|之前|原来|变更前|変更前|前の)"
+    r"[^()（）]{1,200}[)）]|[(（][^()（）]{1,60}から(?:変更|[^()（）]{0,8}変え)[^()（）]{0,20}[)）]",
+    re.IGNORECASE,
+)
+_GOES_ON = re.compile(r"\W*(?:(?:and|und|et|y|e|also|auch|aussi|también)\b|それと|あと|还有|另外)", re.IGNORECASE)
 _QUESTION = re.compile(r"([^.!?。！？\n]{4,160}[?？])\s*$")
 
 Who = str  # u: the user themselves; a: the agent; t: a tool; p: text that the user pasted or quoted; ?: nobody known
@@ -97,8 +104,9 @@ def _borne_out(line: str, messages: Sequence[Message]) -> bool:
     """Return whether messages hold some of a line, and its paths, addresses, numbers that are no days, and negation."""
     text = "\n".join(message.content for message in messages)
     said, flat = content_words(text), text.casefold()
-    if _negates(line) and not _negates(text):
-        return False
+    line = _EARLIER.sub("", line)
+    if not cues.says("wish", line) and _negates(line) and not _negates(text):
+        return False  # of a wish, which stands beside the user's own words for it, that is judged with the rule
     wanted = content_words(bare(line))
     if len(wanted & said) < BORNE * len(wanted):
         return False
@@ -142,6 +150,9 @@ def _sentence(line: str, message: Message) -> str:
         return ""
     mine = own(message.content)
     said = own_sentence("\n".join(mine), line) if mine else ""
+    before = mine[mine.index(said) - 1] if said in mine[1:] else ""
+    if before and _GOES_ON.match(said) and len(before) + len(said) < OWN_CHARS:
+        said = f"{before} {said}"  # "And British spelling.": whether it holds for good, the one before tells
     standing = cues.says("standing", line) and cues.says("standing", said) and kind(said).shares["rule"] >= RULE
     wish = cues.says("wish", line) or standing
     return said if wish and any(word in signed(said) for word in signed(bare(line))) else ""

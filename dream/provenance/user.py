@@ -20,11 +20,13 @@ from dream.provenance import cues
 
 PASTED_CHARS = 2_000  # a longer message, code left out, holds pasted material
 _FENCED = re.compile(r"(`{3,}|~{3,}).*?(?:\1|\Z)", re.DOTALL)
-_TAGGED = re.compile(r"<([A-Za-z][\w-]{0,40})\b[^<>\n]{0,200}>.{0,20000}?(?:</\1>|\Z)", re.DOTALL)
+_TAGGED = re.compile(r"(?<![\w=-])<([A-Za-z][\w-]{0,40})\b[^<>\n]{0,200}>.{0,20000}?(?:</\1>|\Z)", re.DOTALL)
 _QUOTED = re.compile(
     r"(?<![\w’'])['‘‚]((?:[^'’‘\n]|(?<=\w)['’](?=\w)){12,400})['’‘](?!\w)|“([^”]{0,4000})”|\"([^\"]{0,4000})\"|«([^»]{0,4000})»|「([^」]{0,4000})」|『([^』]{0,4000})』"
 )
 _SHORT_QUOTE = 24  # characters: a name or a word, not somebody's sentence
+_WORDING = 80  # characters: what is to be written, or never to be, in a wish of the user's own
+_ORDERS = re.compile(r"[:：@\n]|://|\w/\w|\w\.\w|[.!?。！？]\s*\S")  # a speaker, a host, a second sentence
 # From here on a message is another document: a forwarded mail, a pasted chat, a rule across the page.
 _DOCUMENT = re.compile(
     r"^\s*(?:[-=_*]{3,}.*|(?:from|subject|to|date|von|betreff|发件人|主题)\s*[:：].*|begin forwarded message.*"
@@ -66,14 +68,15 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")
 def own(text: str, *, asks: bool = False) -> tuple[str, ...]:
     """Return the sentences of a user message that are the user's own, in order.
 
-    A question is no statement of theirs; with `asks` it counts for what it tells by the way.
+    A question is no statement of theirs; with `asks` it counts for what it tells by the way, and so do a list that a
+    colon announces and what they tell of somebody's words: it is no wish of theirs, but they vouch for having heard it.
     """
     text = _TAGGED.sub("\n", _FENCED.sub("\n", text))
     if len(text) > PASTED_CHARS:
         return ()
     kept: list[str] = []
     text = quoting.own(text, tongue(guess(text) or "en"))
-    for line in _own_lines(_QUOTED.sub(_short, text)):
+    for line in _own_lines(_QUOTED.sub(_short, text), asks=asks):
         sentences = [sentence for sentence in _SENTENCE.split(line) if sentence and sentence.strip()]
         kept += [sentence for sentence in sentences if _is_own(sentence, asks=asks)]
     return tuple(kept)
@@ -103,7 +106,7 @@ def typed(text: str) -> str:
     return "\n".join(kept)
 
 
-def _own_lines(text: str) -> Iterator[str]:
+def _own_lines(text: str, *, asks: bool) -> Iterator[str]:
     skipping = False
     lines = text.split("\n")
     chatting = {line for line in lines if (found := _CHAT.match(line)) and not cues.says("own_rules", found[1])}
@@ -117,7 +120,7 @@ def _own_lines(text: str) -> Iterator[str]:
         if skipping or line.startswith(("    ", "\t")):
             continue
         if _ANNOUNCES.search(line):
-            skipping = cues.says("about_a_text", line) or not cues.says("own_rules", line)
+            skipping = cues.says("about_a_text", line) or not (asks or cues.says("own_rules", line))
             yield from _SENTENCE.split(line)[:-1]  # the last sentence announces, those before it are as any other
             continue
         yield line
@@ -127,19 +130,42 @@ def _short(found: re.Match[str]) -> str:
     inside = next(group for group in found.groups() if group is not None)
     before = found.string[max(0, found.start() - 30) : found.start()]
     named = len(inside) <= _SHORT_QUOTE or _EXAMPLE.search(before) or cues.says("own_report", before)
-    return f" {found[0]} " if named and "\n" not in inside else f" {_CUT_OUT} "
+    return f" {found[0]} " if (named or _is_wording(found, inside)) and "\n" not in inside else f" {_CUT_OUT} "
+
+
+def _is_wording(found: re.Match[str], inside: str) -> bool:
+    """Return whether a quotation is what a wish of the user's own wants written, or never written, and no order."""
+    if len(inside) > _WORDING or _ORDERS.search(inside) or cues.says("risky", inside) or cues.says("leave", inside):
+        return False
+    text, start, end = found.string, found.start(), found.end()
+    before, after = _SENTENCE.split(text[:start])[-1], _SENTENCE.split(text[end:])[0]
+    around = f"{before} {after}"
+    if _ANNOUNCES.search(before) or any(cues.says(cue, around) for cue in _OTHERS) or names_source(around):
+        return False
+    return cues.says("standing", around) and len(content_words(around)) > 1
+
+
+_TOLD = re.compile(r"(?<!\w)(?:sagte?|meinte?|dice|dijo|selon|d'après)(?!\w|\s*:)", re.IGNORECASE)
+_OTHERS: tuple[cues.Cue, ...] = ("reported", "hearsay")
 
 
 def _is_own(sentence: str, *, asks: bool) -> bool:
-    if cues.says("reported", sentence) and not cues.says("own_report", sentence) and not _CONDITION.match(sentence):
+    if _CUT_OUT in sentence or quoting.is_supposed(sentence):
         return False
-    if _CUT_OUT in sentence or quoting.is_supposed(sentence) or cues.says("hearsay", sentence):
+    if cues.says("hearsay", _TOLD.sub(" ", sentence) if asks else sentence):
+        return False
+    if names_source(sentence) if asks else _reports(sentence):
         return False
     lead = re.match(r"(.{0,120}?)[:：]\s+\S.{60}", sentence)
     if lead and cues.says("about_a_text", lead[1]) and not cues.says("own_rules", lead[1]):
         return False
     is_question = sentence.rstrip().endswith(("?", "？"))
     return asks or not is_question or _REQUEST.search(sentence) is not None
+
+
+def _reports(sentence: str) -> bool:
+    """Return whether a sentence tells what somebody else said."""
+    return cues.says("reported", sentence) and not cues.says("own_report", sentence) and not _CONDITION.match(sentence)
 
 
 # A line of an entry without what a summary puts round the words that were said.
