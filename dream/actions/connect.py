@@ -28,6 +28,7 @@ CONTEXT = ("context",)
 AT_PROMPT = ("context", "--hook")
 IN_JSON = ("context", "--hook", "--json")
 AT_END = ("consolidate", "--hook", "--detach")
+_HOOKS = {"SessionStart": CONTEXT, "UserPromptSubmit": AT_PROMPT, "SessionEnd": AT_END}
 _OURS = re.compile(r"\bdream['\"]? (?:context|consolidate --hook)\b.* -w ")
 
 
@@ -35,30 +36,32 @@ _OURS = re.compile(r"\bdream['\"]? (?:context|consolidate --hook)\b.* -w ")
 class Client:
     """A client: its program, its folder, and what it reads. Paths are relative to the folder; `home`: to its parent.
 
-    `server` says where the MCP server's entry belongs: the file and the keys above it. `hooks` are the words of the
-    command for each event.
+    `server` says where the MCP server's entry belongs: the file and the keys above it; `entry` is what stands in it
+    beside the command. `hooks` are the words of the command for each event.
     """
 
     program: str
     folder: str
     variable: str = ""  # that names the folder
     server: tuple[str, ...] = ()
-    style: str = "args"  # of the entry: command and args, or OpenCode's one list
+    entry: Mapping[str, Any] | None = None
+    listed: bool = False  # whether the entry has command and arguments in one list
     hooks_file: str = ""
     hooks: Mapping[str, Sequence[str]] | None = None
     note: str = ""
 
 
-# Seen in the clients themselves, November 2026: Claude Code 2.1, Codex 0.169, Gemini CLI 0.61, OpenCode 1.18, pi 0.73,
-# nanobot 0.2.
+# Seen in the clients themselves, November 2026: Claude Code 2.1, Codex 0.169, Copilot CLI 1.0, Gemini CLI 0.61,
+# OpenCode 1.18, pi 0.73, nanobot 0.2.
 CLIENTS: Mapping[str, Client] = {
     "claude-code": Client(
         "claude",
         ".claude",
         "CLAUDE_CONFIG_DIR",
         ("../.claude.json", "mcpServers"),
+        {"type": "stdio"},
         hooks_file="settings.json",
-        hooks={"SessionStart": CONTEXT, "UserPromptSubmit": AT_PROMPT, "SessionEnd": AT_END},
+        hooks=_HOOKS,
     ),
     "codex": Client(
         "codex",
@@ -66,8 +69,19 @@ CLIENTS: Mapping[str, Client] = {
         "CODEX_HOME",
         ("config.toml", "mcp_servers"),
         hooks_file="hooks.json",
-        hooks={"SessionStart": CONTEXT, "UserPromptSubmit": AT_PROMPT, "SessionEnd": AT_END},
-        note="Codex asks you to trust new hooks: type /hooks in it.",
+        hooks=_HOOKS,
+        note="Codex asks you to trust new hooks: type /hooks in it, then t.",
+    ),
+    "copilot-cli": Client(
+        "copilot",
+        ".copilot",
+        "COPILOT_HOME",
+        ("mcp-config.json", "mcpServers"),
+        {"type": "local", "tools": ["*"]},
+        hooks_file="settings.json",
+        hooks={"SessionStart": IN_JSON, "UserPromptSubmit": IN_JSON},
+        note="Copilot CLI tells no hook where its transcript is; `dream sources add copilot-cli` reads its sessions"
+        " every night.",
     ),
     "gemini-cli": Client(
         "gemini",
@@ -82,7 +96,8 @@ CLIENTS: Mapping[str, Client] = {
         ".config/opencode",
         "OPENCODE_CONFIG_DIR",
         ("opencode.json", "mcp"),
-        style="list",
+        {"type": "local", "enabled": True},
+        listed=True,
         note="OpenCode has no hooks that are commands; `dream sources add opencode` reads its sessions every night.",
     ),
     "nanobot": Client(
@@ -226,10 +241,8 @@ def _read(path: Path) -> str | None:
 
 def _entry(client: Client, program: Sequence[str], workspace: Path) -> dict[str, Any]:
     line = [*program, "mcp", "-w", str(workspace)]
-    if client.style == "list":
-        return {"type": "local", "command": line, "enabled": True}
-    typed = {"type": "stdio"} if client.program == "claude" else {}
-    return {**typed, "command": line[0], "args": line[1:]}
+    started = {"command": line} if client.listed else {"command": line[0], "args": line[1:]}
+    return {**(client.entry or {}), **started}
 
 
 def _with_server(path: Path, text: str, keys: Sequence[str], entry: Mapping[str, Any] | None) -> str:

@@ -35,7 +35,8 @@ def command(
 ) -> int | None:
     """Connect agents' clients with memory: hooks and an MCP server, shown before they are written.
 
-    NAME is claude-code, codex, gemini-cli, opencode or nanobot; without one, the clients on this machine are listed.
+    NAME is claude-code, codex, copilot-cli, gemini-cli, opencode or nanobot; without one, the clients on this machine
+    are listed.
     Hooks give memory to each new session, recall to each prompt, and each finished session to history; over MCP the
     agent searches and notes by itself. Everything else in the clients' files stays as it is, comments too.
 

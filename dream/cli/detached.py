@@ -80,7 +80,7 @@ def prompt_answered(environ: Mapping[str, str]) -> bool:
 
 
 def answer(named: Path | str | None, environ: Mapping[str, str], *, as_json: bool) -> None:
-    """Print what the hook on standard input is to tell; with `as_json` as Gemini CLI reads it."""
+    """Print what the hook on standard input is to tell; with `as_json` as Gemini CLI and Copilot CLI read it."""
     from dream.errors import DreamError
 
     try:
@@ -114,7 +114,8 @@ def _answer(named: Path | str | None, environ: Mapping[str, str], *, as_json: bo
     kept = Kept(root)
     block = recalled(kept, prompt, session=session) if prompt else _all(root) if event == "SessionStart" else ""
     if block and sys.stdout is not None:
-        told = {"hookSpecificOutput": {"hookEventName": event, "additionalContext": block}}
+        context = {"additionalContext": block}  # where Copilot CLI reads it, and Gemini CLI
+        told = {**context, "hookSpecificOutput": {"hookEventName": event, **context}}
         sys.stdout.buffer.write(orjson.dumps(told) + b"\n" if as_json else block.encode("utf-8"))
         sys.stdout.flush()
     indexed = kept.is_indexed()

@@ -39,11 +39,12 @@ FILES = {
     ".claude.json": CLAUDE,
     ".claude/settings.json": SETTINGS,
     ".codex/config.toml": CODEX,
+    ".copilot/settings.json": '{"theme": "dim"}',
     ".gemini/settings.json": GEMINI,
     ".config/opencode/opencode.jsonc": OPENCODE,
     ".nanobot/config.json": '{\n    "agents": {}\n}\n',
 }
-ALL = ("claude-code", "codex", "gemini-cli", "opencode", "nanobot")
+ALL = ("claude-code", "codex", "copilot-cli", "gemini-cli", "opencode", "nanobot")
 
 
 @pytest.fixture
@@ -57,7 +58,14 @@ def home(tmp_path: Path) -> Path:
 
 
 def connect(home: Path, *words: str, **more: str) -> Ended:
-    names = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCODE_CONFIG_DIR", "XDG_CONFIG_HOME", "DREAM_WORKSPACE")
+    names = (
+        "CLAUDE_CONFIG_DIR",
+        "CODEX_HOME",
+        "COPILOT_HOME",
+        "OPENCODE_CONFIG_DIR",
+        "XDG_CONFIG_HOME",
+        "DREAM_WORKSPACE",
+    )
     clear = {name: "" for name in names if name in os.environ}
     environ = {"HOME": str(home), "PATH": "/usr/bin:/bin", **clear, **more}
     return dream("connect", *words, cwd=home / "my memory", **environ)
@@ -96,6 +104,12 @@ def test_each_client_is_told_what_it_reads(home: Path) -> None:
     assert opencode["type"] == "local"
     assert opencode["command"][-3:] == ["mcp", "-w", memory]
     assert nanobot["args"][-1] == memory
+    copilot = json.loads((home / ".copilot/mcp-config.json").read_text())["mcpServers"]["dream"]
+    assert (copilot["type"], copilot["tools"], copilot["args"][-1]) == ("local", ["*"], memory)
+    assert json.loads((home / ".copilot/settings.json").read_text())["hooks"].keys() == {
+        "SessionStart",
+        "UserPromptSubmit",
+    }
     hooks = jsonc.parsed((home / ".claude/settings.json").read_text()).value["hooks"]
     assert [len(hooks[event]) for event in ("SessionStart", "UserPromptSubmit", "SessionEnd")] == [2, 1, 1]
     assert hooks.keys() == json.loads((home / ".codex/hooks.json").read_text())["hooks"].keys()

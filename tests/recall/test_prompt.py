@@ -151,7 +151,7 @@ def test_gemini_reads_json_and_a_session_begins_with_memory(workspace: Workspace
 
     assert told["hookEventName"] == "BeforeAgent"
     assert "7391" in told["additionalContext"]
-    assert "Prefers tea" in began["hookSpecificOutput"]["additionalContext"]
+    assert "Prefers tea" in began["hookSpecificOutput"]["additionalContext"] == began["additionalContext"]
     assert hook(workspace, asked | {"prompt": "fix it"}, "--json").stdout == ""
 
 
