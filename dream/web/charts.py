@@ -17,7 +17,7 @@ from dream.workspace.workspace import Workspace
 SHOWN = 60  # nights in one picture
 RECORDS = 2_000  # runs that are looked through
 WIDTH, HEIGHT = 640, 220  # of a picture, in its own units
-LEFT, RIGHT, TOP, BOTTOM = 72, 632, 14, 184  # of its plot
+LEFT, RIGHT, TOP, BOTTOM = 72, 608, 14, 184  # of its plot
 LONGEST = timedelta(hours=24)  # what a run that lasted longer says is no duration: its clock was set
 BAR = 40  # of the same units, and no bar is wider
 COLOURS = 6  # that the style sheet has for the series of one picture
@@ -184,7 +184,7 @@ def _bills(bills: Mapping[tuple[date, str, str], Usage], number: Callable[[Usage
     """Sum up by job and model, the largest first; what there are no colours for are "others"."""
     found: dict[str, dict[date, float]] = {}
     for (day, model, job), usage in bills.items():
-        found.setdefault(f"{JOBS.get(job, job) or 'other'}: {model}", {})[day] = number(usage)
+        found.setdefault(f"{JOBS.get(job, job)}: {model}" if job else model, {})[day] = number(usage)
     ordered = sorted(found.items(), key=lambda one: -sum(one[1].values()))
     if len(ordered) <= COLOURS:
         return dict(ordered)

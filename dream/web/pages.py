@@ -40,7 +40,7 @@ def memory(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values
         "lines": lines,
         "total": total,
         "first": first,
-        "step": views.LINES,
+        "earlier": max(1, first - views.LINES) if first > 1 else 0,
         "stories": {},
     }
     return "memory.html", values | {"complete": known.complete}
