@@ -15,10 +15,12 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
+from anyio.streams.memory import MemoryObjectSendStream
 from mcp import types
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
 
 import dream
 from dream import prompts
@@ -303,7 +305,27 @@ def serve(open_workspace: Open, *, read_only: bool = False) -> None:
     serving = server(open_workspace, read_only=read_only)
 
     async def run() -> None:
-        async with stdio_server() as (read, write):
-            await serving.run(read, write, serving.create_initialization_options())
+        options = serving.create_initialization_options()
+        async with stdio_server() as (read, write), write, anyio.create_task_group() as group:
+            send: MemoryObjectSendStream[SessionMessage | Exception] | None = None
+            async for said in read:
+                if send is None or _is_handshake(said):
+                    if send is not None:
+                        await send.aclose()
+                    send, receive = anyio.create_memory_object_stream[SessionMessage | Exception]()
+                    group.start_soon(serving.run, receive, write.clone(), options)
+                await send.send(said)
+            if send is not None:
+                await send.aclose()
 
     anyio.run(run)
+
+
+def _is_handshake(said: SessionMessage | Exception) -> bool:
+    """Return whether a client begins, perhaps anew.
+
+    Copilot CLI asks in the newest protocol first, and where the answer takes too long in the older one, which the SDK
+    refuses on a connection that has begun.
+    """
+    asked = said.message if isinstance(said, SessionMessage) else None
+    return isinstance(asked, types.JSONRPCRequest) and asked.method == "initialize"

@@ -314,6 +314,24 @@ def test_the_command_speaks_nothing_but_the_protocol_and_ends_with_its_client(tm
     assert errors == f"dream: {missing['content'][0]['text']}\n"
 
 
+NEWEST = {
+    f"io.modelcontextprotocol/{name}": ASKING[old]
+    for name, old in [("clientInfo", "clientInfo"), ("clientCapabilities", "capabilities")]
+} | {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
+
+
+def test_a_client_that_waited_too_long_may_ask_again_in_the_older_protocol(workspace: Workspace) -> None:
+    server = running(workspace.root)
+
+    newest = answer(server, "server/discover", _meta=NEWEST)
+    older = answer(server, "initialize", **ASKING)
+    found = answer(server, "tools/call", name="memory_search", arguments={"query": "zeppelin"})
+    server.communicate(timeout=60)
+
+    assert (newest["resultType"], older["protocolVersion"]) == ("complete", "2025-06-18")
+    assert "zeppelin in Narvik" in found["content"][0]["text"]
+
+
 def test_without_a_client_it_ends_at_once(workspace: Workspace) -> None:
     done = subprocess.run(
         command("mcp", "-w", workspace.root), input="", capture_output=True, text=True, env=environment(), check=False
