@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, tzinfo
@@ -205,25 +205,34 @@ class History:
         limit, but the first one always comes.
         """
         left = limit_tokens
+        for number, (_, entry) in enumerate(self.placed(cursor)):
+            if left is not None:
+                left -= entry.tokens
+                if left < 0 and number:
+                    return
+            yield entry
+
+    def placed(self, cursor: int) -> Iterator[tuple[int, Entry]]:
+        """Yield the entries above `cursor` as `after` does, each with its place.
+
+        That is where its line begins, in bytes from the oldest archive file on: a move to the archive leaves it so.
+        """
         with explained("read", self.path, HistoryError), self._view() as view:
-            for number, entry in enumerate(self._entries(view, cursor)):
-                if left is not None:
-                    left -= entry.tokens
-                    if left < 0 and number:
-                        return
-                yield entry
+            yield from self._entries(view, cursor)
 
     def between(self, first: int, last: int) -> list[Entry]:
         """Return the entries whose cursors lie from `first` to `last`, both included, archived ones too."""
         with explained("read", self.path, HistoryError), self._view() as view:
-            return [entry for entry in self._entries(view, first - 1, last) if entry.cursor <= last]
+            return [entry for _, entry in self._entries(view, first - 1, last) if entry.cursor <= last]
 
-    def numbered(self, cursors: Sequence[int]) -> list[Entry]:
-        """Return the entries of these cursors that there are, archived ones too, in the order asked for."""
+    def numbered(self, cursors: Mapping[int, int]) -> list[Entry]:
+        """Return the entries of these cursors that there are, archived ones too, in the order asked for.
+
+        Each is looked for at its place, as `placed` told it; one that isn't there any more, everywhere.
+        """
         with explained("read", self.path, HistoryError), self._view() as view:
-            found = (next(self._entries(view, cursor - 1, cursor), None) for cursor in cursors)
-            pairs = zip(cursors, found, strict=True)
-            return [entry for cursor, entry in pairs if entry is not None and entry.cursor == cursor]
+            found = (self._at(view, *one) or self._first(view, one[0]) for one in cursors.items())
+            return [entry for entry in found if entry is not None]
 
     def last(self, count: int) -> list[Entry]:
         """Return the newest `count` entries, oldest first, whether archived or not; reads from the end."""
@@ -238,11 +247,11 @@ class History:
         """Yield the entries from the newest to the oldest; reads only as far as it is asked."""
         with explained("read", self.path, HistoryError), self._view() as view:
             found = lines_backwards(view.descriptor, view.start, view.end)
-            yield from self._decoded("history.jsonl", view.descriptor, found)
+            yield from (entry for _, entry in self._decoded("history.jsonl", view.descriptor, found))
             for file in reversed(view.archive.files):
                 with opened(self.archive_path / file.name) as descriptor:
                     found = lines_backwards(descriptor, 0, size_of(descriptor))
-                    yield from self._decoded(f"archive/{file.name}", descriptor, found)
+                    yield from (entry for _, entry in self._decoded(f"archive/{file.name}", descriptor, found))
 
     def last_cursor(self) -> int:
         """Return the highest cursor ever given out; 0 when there was none."""
@@ -509,19 +518,41 @@ class History:
         if seen < given and self._report is not None and (said := missing(seen + 1, given, self._lost())):
             self._flaw("history.jsonl", view.descriptor, view.end, said)
 
-    def _entries(self, view: View, cursor: int, last: int | None = None) -> Iterator[Entry]:
-        """Yield the entries above `cursor`; beyond `last` only as far as damaged order makes it necessary."""
-        for file in view.archive.files if view.archive.last > cursor else ():
+    def _entries(self, view: View, cursor: int, last: int | None = None) -> Iterator[tuple[int, Entry]]:
+        """Yield the entries above `cursor`, with their places; beyond `last` only as far as damaged order demands."""
+        begins = 0
+        for file in view.archive.files:
             if file.last > cursor and (last is None or file.first <= last):
                 with opened(self.archive_path / file.name) as descriptor:
                     found = self._decoded(f"archive/{file.name}", descriptor, lines(descriptor, 0, size_of(descriptor)))
-                    yield from (entry for entry in found if entry.cursor > cursor)
+                    yield from ((begins + at, entry) for at, entry in found if entry.cursor > cursor)
+            begins += file.size
         offset, ordered = self._offset(view, cursor)
-        for entry in self._decoded("history.jsonl", view.descriptor, lines(view.descriptor, offset, view.end)):
+        for at, entry in self._decoded("history.jsonl", view.descriptor, lines(view.descriptor, offset, view.end)):
             if last is not None and entry.cursor > last and ordered:
                 return
             if entry.cursor > cursor:
-                yield entry
+                yield begins + at - view.start, entry
+
+    def _first(self, view: View, cursor: int) -> Entry | None:
+        _, entry = next(self._entries(view, cursor - 1, cursor), (0, None))
+        return entry if entry is not None and entry.cursor == cursor else None
+
+    def _at(self, view: View, cursor: int, place: int) -> Entry | None:
+        """Return the entry of this cursor if its line begins at this place."""
+        for file in view.archive.files:
+            if place < file.size:
+                with opened(self.archive_path / file.name) as descriptor:
+                    return self._read_at(descriptor, place, file.size, cursor)
+            place -= file.size
+        return self._read_at(view.descriptor, view.start + place, view.end, cursor)
+
+    def _read_at(self, descriptor: int, offset: int, end: int, cursor: int) -> Entry | None:
+        _, line = next(lines(descriptor, offset, end), (0, b""))
+        with suppress(BrokenRow):
+            entry = decode(line, self._zone)
+            return entry if entry.cursor == cursor else None
+        return None
 
     def _offset(self, view: View, cursor: int) -> tuple[int, bool]:
         """Return where the first entry above `cursor` is to be looked for, and whether cursors rise from there.
@@ -537,7 +568,7 @@ class History:
             return view.start, False
         return bisect(view.descriptor, ordered_from, covered, cursor), True
 
-    def _decoded(self, name: str, descriptor: int, found: Iterator[tuple[int, bytes]]) -> Iterator[Entry]:
+    def _decoded(self, name: str, descriptor: int, found: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, Entry]]:
         for offset, line in found:
             try:
                 entry = decode(line, self._zone)
@@ -545,7 +576,7 @@ class History:
                 if line.strip():
                     self._flaw(name, descriptor, offset, str(fault))
                 continue
-            yield entry
+            yield offset, entry
 
     def _flaw(self, name: str, descriptor: int, offset: int, why: str) -> None:
         """Report a line once."""

@@ -79,7 +79,11 @@ _DATES = tuple(
         rf"(?<!\w)(?P<day>\d{{1,2}})(?:\.|er|º)? (?:de )?(?P<local>{'|'.join(_LOCAL_MONTHS)})(?:(?: del?)? (?P<year>\d{{4}}))?(?!\w)",
     )
 )
+# Most texts hold neither a day nor a time, and to look for each form of them takes most of the time.
+_MAYBE_DAY = re.compile(r"\d(?:[-/.]\d| ?月|[\w.]{0,2} [^\W\d])")
+_BEFORE_DAY = re.compile(r" \d")
 _CLOCK = re.compile(r"(?<![\w:])(\d{1,2})(?::(\d\d))? ?([ap])\.?m\b\.?|(?<![\w:])(\d{1,2}):(\d\d)(?![\w:])")
+_MAYBE_CLOCK = re.compile(r"\d(?: ?[ap]\.?m|:\d)")
 _SAID_ON = re.compile(r"\s*[(（][^()（）]{0,24}?\d[^()（）]{0,24}[)）]\s*[.。]?\s*$")
 _LIST_MARK = re.compile(r"^\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?")
 KEPT_CHARS = 500  # a line; its words are kept for the next time, those of a longer text only for a while
@@ -97,7 +101,7 @@ def _pieces(wide: bool) -> re.Pattern[str]:
 
 
 def _holds_cjk(text: str) -> bool:
-    return bool(text) and max(text) >= _FIRST_CJK and any(map(is_cjk, text))
+    return not text.isascii() and max(text) >= _FIRST_CJK and any(map(is_cjk, text))
 
 
 @cache
@@ -189,7 +193,7 @@ def without_said_on(text: str) -> str:
 
 def without_mark(text: str) -> str:
     """Return `text` without the mark that names its source."""
-    return _MARK.sub(" ", text)
+    return _MARK.sub(" ", text) if "(" in text or "（" in text else text
 
 
 def is_hard(word: str) -> bool:
@@ -208,14 +212,20 @@ def is_cjk(word: str) -> bool:
 
 
 def _uniform(text: str) -> str:
-    for pattern in _DATES:
-        text = pattern.sub(_day, text)
-    text = _CLOCK.sub(_time, text)
-    text = re.sub(r"\bcan(?:'t|not)\b|\bwon't\b|(?<=\w)n't\b", " not ", text)
-    text = re.sub(r"(?<=\w)'(?:s|re|ve|ll|d|m)\b|(?<=s)'(?=\s)", " ", text)
-    text = re.sub(r"(?<=\d) ?%|(?<=\d) percent\b", " percent ", text)
-    text = re.sub(r"(?<=\d)[,'](?=\d{3}\b)", "", text)
-    text = re.sub(r"\b(used to|no longer|not any ?more)\b", lambda found: _PHRASES[found[1]], text)
+    if _MAYBE_DAY.search(text) or _BEFORE_DAY.search(text):
+        for pattern in _DATES:
+            text = pattern.sub(_day, text)
+    if _MAYBE_CLOCK.search(text):
+        text = _CLOCK.sub(_time, text)
+    if "'" in text or "cannot" in text:
+        text = re.sub(r"\bcan(?:'t|not)\b|\bwon't\b|(?<=\w)n't\b", " not ", text)
+        text = re.sub(r"(?<=\w)'(?:s|re|ve|ll|d|m)\b|(?<=s)'(?=\s)", " ", text)
+    if "%" in text or "percent" in text:
+        text = re.sub(r"(?<=\d) ?%|(?<=\d) percent\b", " percent ", text)
+    if "," in text or "'" in text:
+        text = re.sub(r"(?<=\d)[,'](?=\d{3}\b)", "", text)
+    if any(phrase in text for phrase in ("used to", "no longer", "not any")):
+        text = re.sub(r"\b(used to|no longer|not any ?more)\b", lambda found: _PHRASES[found[1]], text)
     if _holds_cjk(text):
         for pattern, new in _wide_forms():
             text = pattern.sub(new, text)

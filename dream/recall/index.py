@@ -7,7 +7,6 @@ the tables live in memory for as long as the search.
 
 from __future__ import annotations
 
-import heapq
 import os
 import sqlite3
 from array import array
@@ -18,7 +17,7 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dream.door import open_file
 from dream.errors import WorkspaceError
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 BATCH = 500  # documents taken in at a time, so that nobody waits long for the index
 MESSAGE, ENTRY = 0, 1  # kinds of documents
 FIRST = (0, 1 << 40, 1 << 41)  # the number of the first document of each kind, and the end
-PART = 1 << 13  # documents in a part: a document's place in its part takes two bytes
+PART = 1 << 15  # documents in a part: a document's place in its part takes two bytes
 END = FIRST[-1]
 POSTINGS = 100_000  # looked at for one query; of the terms beyond, the commonest, only the best documents are asked
 SLACK = 8  # times as many documents as are wanted are looked at with their lengths
@@ -63,12 +62,12 @@ _BEGUN = "SELECT id FROM recall_session WHERE key >= ? AND key < ? || char(11141
 Days = tuple[int | None, int | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A document that was found. `score` is BM25's, the higher the better; `held` are the terms asked for in it.
+class Found(NamedTuple):
+    """A document that was found: a tuple, for hundreds are made for a query.
 
-    A message stands at `position` of `session`, in the line of the messages' file `file` that begins at `start`; of an
-    entry `position` is its cursor. `marks` tell what a message is, as `terms.marks` does.
+    `score` is BM25's, the higher the better; `held` are the terms asked for in it. A message stands at `position` of
+    `session`, in the line of the messages' file `file` that begins at `start`; of an entry `position` is its cursor and
+    `start` its place in history. `marks` tell what a message is, as `terms.marks` does.
     """
 
     number: int
@@ -157,17 +156,17 @@ class Index:
             if part.after > part.before:
                 return part
         before = read.get(HISTORY, (0, b""))[0]
-        entries = list(islice(self._history.after(before), BATCH))
+        entries = list(islice(self._history.placed(before), BATCH))
         documents = [
             _Document(
-                *(ENTRY, one.session, one.cursor, 0, 0, one.when.toordinal(), None, 0),
+                *(ENTRY, one.session, one.cursor, 0, place, one.when.toordinal(), None, 0),
                 terms(one.content),
                 _filed(one.session),
             )
-            for one in entries
+            for place, one in entries
             if one.content
         ]
-        return _Part(HISTORY, before, entries[-1].cursor, b"", documents) if entries else None
+        return _Part(HISTORY, before, entries[-1][1].cursor, b"", documents) if entries else None
 
     def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """Return what a query finds; nothing before anything was taken in."""
@@ -183,65 +182,78 @@ class Index:
         return dict(self._rows(query, *some))
 
     def matches(
-        self, weights: Mapping[str, float], kind: int, limit: int, days: Days = (None, None), within: Iterable[str] = ()
+        self, weights: Mapping[str, float], kind: int, limit: int, days: Days = (None, None), within: Sequence[str] = ()
     ) -> list[Found]:
         """Return the documents of a kind that hold any of the terms, the best `limit` by BM25, best first.
 
         How often one holds a term doesn't count, only that it does. They lie between two days and are filed under all
         of `within`.
         """
-        looked: dict[str, dict[int, Sequence[int]]] = {}
-        scores: dict[int, dict[int, float]] = {}
-        late: set[str] = set()  # terms of which only the best documents are asked
+        terms = sorted(weights, key=lambda one: -weights[one])
+        looked = self._places(terms, kind)
+        held: dict[int, dict[int, int]] = {}  # which terms, as bits, the documents of each part hold
+        late: list[str] = []  # terms of which only the best documents are asked
+        narrowed = bool(within) or days != (None, None)
         left = END if within else POSTINGS
-        for term in sorted(weights, key=lambda one: -weights[one]):
-            looked[term] = found = self._places(term, kind)
-            left -= sum(map(len, found.values()))
-            if left < 0 and scores:
-                late.add(term)
+        rest, least = sum(weights.values()), 0.0
+        for at, term in enumerate(terms):
+            left -= sum(map(len, looked[term].values()))
+            if left < 0 and held:
+                late.append(term)
                 continue
-            for part, places in found.items():
-                _add(scores.setdefault(part, {}), places, weights[term])
-        for name in within:
-            filed = self._places(name, kind)
-            scores = {part: _only(some, filed.get(part, ())) for part, some in scores.items()}
-        best = heapq.nlargest(limit, self._normalised(scores, kind, days, _cut(scores, limit, weights)))
-        held = {
-            number: frozenset(
-                term for term, parts in looked.items() if _holds(parts.get(number // PART, ()), number % PART)
+            if rest <= least and not narrowed and sum(map(len, held.values())) >= SLACK * limit:
+                _add_to(held, looked[term], 1 << at)  # who holds no term before this has more than enough above it
+            else:
+                for part, places in looked[term].items():
+                    _add(held.setdefault(part, {}), places, 1 << at)
+            rest, least = rest - weights[term], weights[term]
+        for filed in self._places(within, kind).values():
+            held = {part: _only(some, filed.get(part, ())) for part, some in held.items()}
+        sums = _Sums(terms, weights)
+        best = _largest(self._normalised(held, kind, days, sums, sums.cut(held, limit)), limit)
+        found = [
+            (
+                score + sum(weights[term] for term in more),
+                number,
+                sums.terms(held[number // PART][number % PART]).union(more),
             )
-            for _, number in best
-        }
+            for score, number in best
+            for more in [[term for term in late if _holds(looked[term].get(number // PART, ()), number % PART)]]
+        ]
         if late:
-            best = [(score + sum(weights[term] for term in held[number] & late), number) for score, number in best]
-            best.sort(reverse=True)
-        asked = ", ".join(str(number) for _, number in best)
+            found.sort(key=lambda one: one[:2], reverse=True)
+        asked = ", ".join(str(number) for _, number, _ in found)
         rows = {row[0]: row for row in self._rows(f"SELECT {_DOC} FROM recall_doc WHERE id IN ({asked})")}  # noqa: S608
-        return [Found(*(*rows[number], score, held[number])) for score, number in best if number in rows]
+        return [Found(*(*rows[number], score, own)) for score, number, own in found if number in rows]
 
-    def _places(self, term: str, kind: int) -> dict[int, Sequence[int]]:
-        """Return where in each part the documents stand that hold a term."""
-        query = "SELECT part, docs FROM recall_term WHERE term = ? AND part >= ? AND part < ?"
-        return {part: array("H", docs) for part, docs in self._rows(query, term, *_parts(kind))}
+    def _places(self, terms: Sequence[str], kind: int) -> dict[str, dict[int, Sequence[int]]]:
+        """Return where in each part the documents stand that hold each of the terms."""
+        found: dict[str, dict[int, Sequence[int]]] = {term: {} for term in terms}
+        marks = ", ".join("?" * len(terms))
+        query = f"SELECT term, part, docs FROM recall_term WHERE term IN ({marks}) AND part >= ? AND part < ?"  # noqa: S608
+        for term, part, docs in self._rows(query, *terms, *_parts(kind)) if terms else ():
+            found[term][part] = array("H", docs)
+        return found
 
     def _normalised(
-        self, scores: Mapping[int, Mapping[int, float]], kind: int, days: Days, cut: float
+        self, held: Mapping[int, Mapping[int, int]], kind: int, days: Days, sums: _Sums, cut: float
     ) -> list[tuple[float, int]]:
         """Return each document's score, set right for its length, and its number; only of those between two days."""
         mean = self._mean(kind)
         norms = [(K1 + 1) / (1 + K1 * (1 - B + B * length / mean)) for length in range(LONGEST + 1)]
+        all_days = days == (None, None)
         first, last = (None if day is None else _packed(day) for day in days)
-        all_days = first is None and last is None
+        inside = range(first or 1, (last or LAST_DAY) + 1)
+        enough = {bits: score for bits, score in sums.known.items() if score >= cut or not all_days}
         found: list[tuple[float, int]] = []
-        query = "SELECT part, lengths, days FROM recall_part WHERE part >= ? AND part < ?"
+        told = "NULL" if all_days else "days"
+        query = f"SELECT part, lengths, {told} FROM recall_part WHERE part >= ? AND part < ?"  # noqa: S608 - of our own
         for part, lengths, packed in self._rows(query, *_parts(kind)):
-            base, some = part * PART, scores.get(part, {})
-            if all_days:
-                found += [(one * norms[lengths[at]], base + at) for at, one in some.items() if one >= cut]
-            elif some:
-                told = array("H", packed)
-                inside = range(first or 1, (last or LAST_DAY) + 1)
-                found += [(one * norms[lengths[at]], base + at) for at, one in some.items() if told[at] in inside]
+            base, some = part * PART, held.get(part, {})
+            if packed is not None:
+                day = array("H", packed)
+                some = {at: bits for at, bits in some.items() if day[at] in inside}
+            found += [(enough[bits] * norms[lengths[at]], base + at) for at, bits in some.items() if bits in enough]
         return found
 
     def _documents(self, numbers: Iterable[int]) -> dict[int, Found]:
@@ -249,9 +261,9 @@ class Index:
         return {row[0]: Found(*row) for row in self._rows(f"SELECT {_DOC} FROM recall_doc WHERE id IN ({asked})")}  # noqa: S608
 
     def _mean(self, kind: int) -> float:
-        """Return how many terms a document has on an average, by the oldest parts, for it moves slowly."""
-        query = "SELECT lengths FROM recall_part WHERE part >= ? AND part < ? LIMIT 3"
-        some = b"".join(lengths for (lengths,) in self._rows(query, *_parts(kind)))
+        """Return how many terms a document has on an average, by the oldest part, for it moves slowly."""
+        query = "SELECT lengths FROM recall_part WHERE part >= ? AND part < ? LIMIT 1"
+        some = next((lengths for (lengths,) in self._rows(query, *_parts(kind))), b"")
         return max(1.0, sum(some) / max(1, len(some)))
 
     def said(self, found: Found) -> KeptMessage | None:
@@ -436,29 +448,66 @@ def _packed(day: int) -> int:
     return min(max(day - UNIX_DAY, 1), LAST_DAY)
 
 
-def _cut(scores: Mapping[int, Mapping[int, float]], limit: int, weights: Mapping[str, float]) -> float:
-    """Return the score that a document needs: there are enough above it, and who holds a very rare term has it."""
-    counts = Counter(one for some in scores.values() for one in some.values())
-    left, cut = SLACK * limit, 0.0
-    for cut in sorted(counts, reverse=True):
-        left -= counts[cut]
-        if left <= 0:
-            break
-    return min(cut, max(weights.values(), default=0.0))
+class _Sums:
+    """What each set of terms, as bits, weighs together."""
+
+    def __init__(self, terms: Sequence[str], weights: Mapping[str, float]) -> None:
+        self._names = terms
+        self._weights = weights
+        self._sets: dict[int, frozenset[str]] = {}
+        self.known: dict[int, float] = {}
+
+    def terms(self, bits: int) -> frozenset[str]:
+        """Return the terms of a set."""
+        if bits not in self._sets:
+            self._sets[bits] = frozenset(name for at, name in enumerate(self._names) if bits >> at & 1)
+        return self._sets[bits]
+
+    def cut(self, held: Mapping[int, Mapping[int, int]], limit: int) -> float:
+        """Weigh all that are held, and return what a document needs.
+
+        There are enough above it, and who holds a very rare term has it.
+        """
+        counts = Counter[int]()
+        for some in held.values():
+            counts.update(some.values())
+        for bits in counts:
+            self.known[bits] = sum(self._weights[name] for at, name in enumerate(self._names) if bits >> at & 1)
+        left, cut = SLACK * limit, 0.0
+        for bits in sorted(counts, key=lambda one: -self.known[one]):
+            cut = self.known[bits]
+            left -= counts[bits]
+            if left <= 0:
+                break
+        return min(cut, max(self._weights.values(), default=0.0))
 
 
-def _add(scores: dict[int, float], places: Sequence[int], weight: float) -> None:
-    if not scores:
-        scores.update(dict.fromkeys(places, weight))
-        return
-    known = scores.get
-    for at in places:
-        scores[at] = known(at, 0.0) + weight
+def _largest(found: list[tuple[float, int]], limit: int) -> list[tuple[float, int]]:
+    """Return the first `limit`, the largest first."""
+    if len(found) > limit:
+        least = sorted((score for score, _ in found), reverse=True)[limit - 1]
+        found = [one for one in found if one[0] >= least]
+    return sorted(found, reverse=True)[:limit]
 
 
-def _only(scores: Mapping[int, float], places: Sequence[int]) -> dict[int, float]:
+def _add(held: dict[int, int], places: Sequence[int], bit: int) -> None:
+    """Note that the documents at `places` hold one more term: in C, but for those that hold another too."""
+    new = dict.fromkeys(places, bit)
+    for at in held.keys() & new.keys():
+        new[at] |= held[at]
+    held.update(new)
+
+
+def _add_to(held: Mapping[int, dict[int, int]], places: Mapping[int, Sequence[int]], bit: int) -> None:
+    """Note which of the documents that are held already hold one more term."""
+    for part, some in held.items():
+        for at in some.keys() & places.get(part, ()):
+            some[at] |= bit
+
+
+def _only(held: Mapping[int, int], places: Sequence[int]) -> dict[int, int]:
     wanted = set(places)
-    return {at: score for at, score in scores.items() if at in wanted}
+    return {at: bits for at, bits in held.items() if at in wanted}
 
 
 def _holds(places: Sequence[int], place: int) -> bool:

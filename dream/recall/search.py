@@ -184,7 +184,7 @@ class Search:
         if "history" not in self._wanted.kinds or self._wanted.speaker:
             return
         found = self._index.matches(self.weights, ENTRY, limit + MORE, self._bounds(), self._within())
-        for entry in self._workspace.history.numbered([one.position for one in found]):
+        for entry in self._workspace.history.numbered({one.position: one.start for one in found}):
             yield from self._entry(entry)
 
     def _entry(self, entry: Entry) -> Iterator[Hit]:
@@ -266,9 +266,11 @@ class Search:
 
     def _sessions(self, found: Sequence[Found]) -> dict[int | None, float]:
         """Judge each session by its messages: BM25, where those that hold a term are its frequency."""
-        held: dict[int | None, Counter[str]] = {}
+        held: dict[int | None, dict[str, int]] = {}
         for one in found:
-            held.setdefault(one.session, Counter()).update(one.held)
+            counts = held.setdefault(one.session, {})
+            for term in one.held:
+                counts[term] = counts.get(term, 0) + 1
         return {
             key: sum(self.weights[term] * count * 2.2 / (count + 1.2) for term, count in counts.items())
             for key, counts in held.items()

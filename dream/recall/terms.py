@@ -15,7 +15,7 @@ from itertools import pairwise
 from dream.language.words import NOT, is_cjk, listed, words
 
 _PARTS = re.compile(r"[.,:/@'&+#_%-]+")
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_CAMEL = re.compile(r"[a-z0-9](?=[A-Z])")
 CHARS = 20_000  # of a message that are looked at: the rest is a log that nobody asks for by its words
 
 
@@ -23,8 +23,9 @@ def terms(text: str) -> list[str]:
     """Return the terms of `text` in its order, each as often as it stands there."""
     found: list[str] = []
     run = ""  # of CJK characters
+    wide = not text.isascii()
     for word in words(text[:CHARS]):
-        if is_cjk(word):
+        if wide and is_cjk(word):
             run += word
             continue
         if run:
@@ -34,8 +35,9 @@ def terms(text: str) -> list[str]:
             found += _whole_and_parts(word)
     if run:
         found += _pairs(run)
-    for name in _camel(text[:CHARS]):
-        found += name
+    if _CAMEL.search(text):
+        for name in _camel(text[:CHARS]):
+            found += name
     return found
 
 
@@ -52,7 +54,7 @@ def _whole_and_parts(word: str) -> tuple[str, ...]:
 def _camel(text: str) -> Iterator[list[str]]:
     """Yield the parts of names written like `parseHeader`."""
     for name in re.findall(r"\b[a-z]+[A-Z]\w+|\b(?:[A-Z][a-z0-9]+){2,}\b", text):
-        yield [part.lower() for part in _CAMEL.split(name)]
+        yield _CAMEL.sub(r"\g<0> ", name).lower().split()
 
 
 # What a message is beside its words.

@@ -95,12 +95,14 @@ def _write(db: sqlite3.Connection, rows: list[tuple[bytes, bytes]], digests: dic
     first = db.execute("SELECT coalesce(max(doc), -1) + 1 FROM recall_digest").fetchone()[0]
     if min(digests) != first:  # another process was here
         return True
+    sketches: dict[int, bytes] = {}
     for number, digest in digests.items():
         vector = db.execute("SELECT vector FROM recall_vector WHERE digest = ?", (digest,)).fetchone()[0]
         db.execute("INSERT INTO recall_digest VALUES (?, ?)", (number, digest))
-        db.execute(
-            "INSERT INTO recall_sketch VALUES (?, ?) ON CONFLICT (part)"
-            " DO UPDATE SET data = CAST(data || excluded.data AS BLOB)",
-            (number // PART, sketch(vector)),
-        )
+        sketches[number // PART] = sketches.get(number // PART, b"") + sketch(vector)
+    db.executemany(
+        "INSERT INTO recall_sketch VALUES (?, ?) ON CONFLICT (part)"
+        " DO UPDATE SET data = CAST(data || excluded.data AS BLOB)",
+        sketches.items(),
+    )
     return True

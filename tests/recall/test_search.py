@@ -313,3 +313,16 @@ def test_of_the_commonest_words_only_the_best_are_asked(tmp_path: Path, monkeypa
     talk = [messages.KeptMessage(f"s{n}", 0, "user", line) for n, line in enumerate(lines)]
     made.history.append([NewEntry("nothing", "", one.session, (0, 1)) for one in talk], now=NOW, said=talk)
     assert texts(made, "yew oak")[0] == lines[50]
+
+
+def test_an_entry_is_found_where_it_stands_in_the_archive_too(tmp_path: Path) -> None:
+    workspace = Workspace.create(tmp_path / "ws", now=NOW)
+    for number in range(40):
+        workspace.history.append([NewEntry("note", f"Ticket T-{number} waits for its owner.")], now=NOW)
+    places = {entry.cursor: place for place, entry in workspace.history.placed(0)}
+
+    assert workspace.history.archive(30, 200, now=NOW)
+
+    again = {entry.cursor: place for place, entry in workspace.history.placed(0)}
+    assert again == places
+    assert [one.cursor for one in workspace.history.numbered({40: places[40], 2: places[2], 3: 0})] == [40, 2, 3]
