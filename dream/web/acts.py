@@ -18,6 +18,7 @@ from dream.web import diffs, views
 from dream.web.known import Past
 from dream.web.views import HeldFinding
 from dream.workspace.lock import run_lock
+from dream.workspace.review_files import REJECTED
 from dream.workspace.workspace import Workspace
 
 MODES: Mapping[str, Mode] = {"before": "before", "at": "at", "only": "only"}
@@ -78,8 +79,10 @@ def undo(workspace: Workspace, form: Form) -> Done:
             raise Meanwhile(
                 [f"{one.sha[:10]} was made: {one.subject}" for one in made] or ["another change is the newest"]
             )
+        remembered = REJECTED in workspace.git.show(sha).diff
         done = restoring.restore(workspace, sha, mode="before", now=now, locked=True)
-    return Done(f"Undone: {done.change.subject}", done.sha)
+    stays = "“Never again” stays remembered: no dream writes it, but you can accept it, or write it yourself."
+    return Done(f"Undone: {done.change.subject}", done.sha, (stays,) if remembered else ())
 
 
 def amend(workspace: Workspace, form: Form) -> Done:
@@ -126,7 +129,12 @@ def decide(workspace: Workspace, known: Past, form: Form, chosen: Sequence[str])
         else:
             done = review.reject(workspace, numbers, now=now, locked=True, remember=act == "never")
     count = sum(len(review.findings_of(one)) or 1 for one in done.done)
-    words = {"accept": "accepted", "edit": "edited and accepted", "reject": "rejected", "never": "put away for good"}
+    words = {
+        "accept": "accepted",
+        "edit": "edited and accepted",
+        "reject": "rejected this time",
+        "never": "put away for good",
+    }
     problems = tuple(f"{one.id} no longer fits and stays held: {reason}." for one, reason in done.misfits)
     what = f"1 finding {words[act]}." if count == 1 else f"{count:,} findings {words[act]}."
     return Done(what, done.sha, problems)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -101,7 +103,7 @@ def test_the_keys_decide_and_move(visit: Visit, workspace: Workspace) -> None:
     press(page, "j", "h2 >> text=2. USER.md")
     press(page, "k", "h2 >> text=1. USER.md")
     press(page, "a", "text=1 finding accepted.")
-    press(page, "r", "text=1 finding rejected.")
+    press(page, "r", "text=1 finding rejected this time.")
     page.keyboard.press("e")
     assert page.evaluate("document.activeElement.name") == "text"
     page.keyboard.type("a j n r")  # in a text they are letters
@@ -110,7 +112,30 @@ def test_the_keys_decide_and_move(visit: Visit, workspace: Workspace) -> None:
     press(page, "n", "text=Nothing is held for review.")
     press(page, "u", "text=Undone")
     assert "Likes green tea" in workspace.read_file("USER.md")
+    assert "stays remembered" in page.inner_text("[role=status]")
     assert ([one.id for one in workspace.pending()], len(workspace.rejected())) == ([3], 1)
+
+
+def test_437_findings_are_cleared_in_under_a_minute(visit: Visit, workspace: Workspace) -> None:
+    path = workspace.memory / ".pending.jsonl"
+    tea, oboe, port = path.read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(one.replace("green tea", f"tea {n}")) | {"id": n} for n, one in enumerate([tea] * 435, 1)]
+    rows += [json.loads(oboe) | {"id": 436}, json.loads(port) | {"id": 437}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    began = time.monotonic()
+    page = visit("/review")
+    page.keyboard.press("Control+End")
+    page.fill("input[name=q]", "tea")
+    page.click("button >> text=Filter")
+    page.click("text=Decide on many at once")
+    page.check("text=all 435 that the filter leaves")
+    page.click("fieldset button >> text=Reject this time")
+    page.wait_for_selector("text=435 findings rejected this time.")
+    page.goto("/review")
+    press(page, "a", "text=1 finding accepted.")
+    press(page, "n", "text=1 finding put away for good.")
+    assert time.monotonic() - began < 60
+    assert workspace.pending() == []
 
 
 def test_a_restore_is_shown_and_done_by_clicks(visit: Visit, workspace: Workspace) -> None:

@@ -85,7 +85,7 @@ def is_plain(page: Page) -> bool:
             assert not name.startswith("on"), (tag, attributes)
             assert name not in ("style", "srcdoc", "srcset", "background", "formaction"), (tag, attributes)
             if name in ("href", "src", "action"):
-                assert re.fullmatch(r"|#main|#held|/[^/\\].*|/", value or ""), (tag, value)
+                assert re.fullmatch(r"|#main|#held|#all|/[^/\\].*|/", value or ""), (tag, value)
         if tag in ("script", "link"):
             assert (attributes.get("src") or attributes.get("href") or "").startswith("/static/")
     scripts = [tag for tag, _ in page.elements if tag == "script"]

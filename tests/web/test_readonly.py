@@ -1,0 +1,74 @@
+"""A workspace on a disk that can't be written to: every page shows what there is, says so, and offers no act."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from dream.workspace.workspace import Workspace
+from tests.cli.commands import ROOT, environment
+from tests.web.conftest import Page
+from tests.web.test_shown import PAGES
+
+# Makes a folder read-only for what runs after it, in a mount namespace of its own: permissions don't bind root.
+BOUND = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"'
+
+
+@pytest.fixture
+def readonly(workspace: Workspace, tmp_path: Path) -> Path:
+    """A workspace that `inside` mounts read-only."""
+    workspace.history.close()
+    if not shutil.which("unshare") or subprocess.run(inside(tmp_path, "true"), check=False).returncode:
+        pytest.skip("this user can't make a mount namespace here (`unshare -rm`)")
+    return workspace.root
+
+
+def inside(folder: Path, *command: object) -> list[str]:
+    """Return the command line that runs another where `folder` is mounted read-only."""
+    return ["unshare", "-rm", "sh", "-c", BOUND, str(folder), *map(str, command)]
+
+
+@pytest.fixture
+def client(readonly: Path) -> Iterator[httpx.Client]:
+    """A browser that has come in, at its server."""
+    line = inside(readonly, sys.executable, "-m", "dream", "web", "--port", "0", "--no-open", "-w", readonly)
+    with subprocess.Popen(
+        line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=environment()
+    ) as it:
+        assert it.stdout is not None
+        address = it.stdout.readline().strip()
+        with httpx.Client(base_url=address.partition("/?")[0], trust_env=False, timeout=30) as client:
+            client.get(address, follow_redirects=True)
+            yield client
+        it.send_signal(signal.SIGINT)
+        _, err = it.communicate(timeout=30)
+        assert err == ""
+
+
+def test_a_disk_that_cannot_be_written_to_is_told_of_on_every_page(client: httpx.Client, workspace: Workspace) -> None:
+    sha = workspace.git.log(1)[0].sha
+    paths = [path.replace("HEAD~2", sha[:10]).replace("HEAD~1", sha[:10]) for path in PAGES]
+    for path in (*paths, "/search?q=Rex", "/forget", Page(client.get("/memory").text).links("dog called Rex")[0]):
+        answer = client.get(path)
+        assert answer.status_code == 200, (path, answer.text)
+        page = Page(answer.text)
+        assert "can only be read" in page.text, path
+        assert [form for form in page.forms if form.method == "post"] == [], path
+    assert "Has a dog called Rex" in client.get("/memory").text
+    assert "claude-code:s1#1" in client.get("/search?q=Rex").text
+    assert "Likes green tea" in client.get("/review").text
+
+
+def test_it_is_exported_to_where_there_is_room(readonly: Path, tmp_path: Path) -> None:
+    pages = tmp_path / "pages"
+    line = inside(readonly, sys.executable, "-m", "dream", "web", "--export", pages, "-w", readonly)
+    done = subprocess.run(line, check=False, capture_output=True, text=True, cwd=ROOT, env=environment())
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Has a dog called Rex" in (pages / "memory-USER.html").read_text(encoding="utf-8")
