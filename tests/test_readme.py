@@ -30,6 +30,11 @@ def without_shas(text: str) -> str:
 
 def test_the_output_shown_is_the_real_one(tmp_path: Path) -> None:
     done = dream("demo", tmp_path / "demo")
+    found = readme.block("what is found")
+    asked = [line.removeprefix("$ dream ") for line in found.splitlines() if line.startswith("$ ")]
+
+    told = [f"$ dream {words}\n{dream(*words.split(), cwd=tmp_path / 'demo').out}" for words in asked]
+    assert "".join(told) == found
 
     assert without_shas(readme.block("its output")) == without_shas(readme.excerpt(done.out)), (
         "python tests/readme.py update"

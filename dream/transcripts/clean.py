@@ -11,6 +11,7 @@ _INJECTED = (
     "system-reminder",
     "system_reminder",
     "user_instructions",
+    "user_shell_command",
     "permissions instructions",
     "collaboration_mode",
     "apps_instructions",
@@ -68,6 +69,7 @@ _NOISE = (
     "# AGENTS.md instructions for ",
     "Caveat: The messages below were generated",
     "This is the Gemini CLI. We are setting up the context",
+    "I ran the following shell command:\n```",
 )
 _METADATA = re.compile(r"^[^\n(]{1,80}\(untrusted[^)\n]{0,60}\):\n```(?:json)?\n.*?\n```\n*", re.DOTALL | re.MULTILINE)
 

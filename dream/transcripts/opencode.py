@@ -89,7 +89,8 @@ def _exported(source: Source, options: Options) -> Iterator[Pair]:
 def _messages(about: Json, said: Json, turns: Turns, identity: str | None, at: object) -> Iterator[Message]:
     who, kind = about.get("role"), said.get("type")
     at = parts.first(parts.table(said, "time"), "start") or parts.first(parts.table(about, "time"), "created") or at
-    if who not in ("user", "assistant") or said.get("synthetic") is True or said.get("ignored") is True:
+    made_up = said.get("synthetic") is True or said.get("ignored") is True or about.get("summary") is True
+    if who not in ("user", "assistant") or made_up:
         return
     if kind == "text":
         yield from turns.said(who, said.get("text"), at=at, identity=identity)

@@ -74,7 +74,8 @@ def opencode(path: Path) -> Path:
         database.executemany("INSERT INTO session VALUES (?, ?, ?)", sessions)
         for number, (session, said, parts) in enumerate(TALK):
             when = 1_795_309_855_316 + number * 1_000 - (10_000_000 if session == "old" else 0)
-            about = json.dumps({"role": said, "time": {"created": when}})
+            compacted = said == "assistant" and parts[0].get("text") == "What was said so far."
+            about = json.dumps({"role": said, "time": {"created": when}, "summary": compacted or {"diffs": []}})
             database.execute("INSERT INTO message VALUES (?, ?, ?, ?)", (f"msg_{number}", session, when, about))
             for place, part in enumerate(parts):
                 row = (f"prt_{9 - place}", f"msg_{number}", session, when + place, json.dumps(part))
@@ -99,6 +100,8 @@ TALK: list[tuple[str, str, list[dict[str, Any]]]] = [
             text("Noted."),
         ],
     ),
+    ("new", "user", [{"type": "compaction", "auto": False}]),
+    ("new", "assistant", [text("What was said so far.")]),
     ("sub", "user", [text("You are a sub-agent.")]),
     ("old", "user", [text('"My \\"garden\\" is large."'), {"type": "file", "mime": "image/png", "url": "data:x"}]),
 ]
