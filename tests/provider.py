@@ -7,6 +7,7 @@ one, so that a test can answer by what it was asked. When the script is used up 
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -164,6 +165,7 @@ class Provider:
     def __init__(self, answers: Iterable[Script] = ()) -> None:
         self.answers: list[Script] = list(answers)
         self.requests: list[Request] = []
+        self.answered: list[Reply] = []  # that somebody still waited for
         self._used = 0
         self.batches = Batches(self)
         self._lock = threading.Lock()
@@ -246,7 +248,20 @@ class _Handler(BaseHTTPRequestHandler):
             return
         if reply.seconds:
             self.provider.wait_until_stopped(reply.seconds)
+            if self._is_alone():
+                self.close_connection = True
+                return
+        self.provider.answered.append(reply)
         self._send(reply)
+
+    def _is_alone(self) -> bool:
+        """Return whether the client has gone away while it waited."""
+        try:
+            return self.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+        except BlockingIOError:
+            return False
+        except ConnectionError:
+            return True
 
     def do_GET(self) -> None:
         if (reply := self.provider.batches.get(self.path)) is not None:

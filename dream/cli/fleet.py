@@ -327,9 +327,10 @@ def _told(*, quiet: bool, why: bool) -> Any:
 
 
 def _how(place: Place, how: dict[str, Any], *, why: bool) -> str:
-    from dream.fleet import operate, places
+    from dream.fleet import places
+    from dream.fleet.night import bill
 
-    outcome, spent = how["outcome"], operate.bill(how)
+    outcome, spent = how["outcome"], bill(how)
     seconds = f"{how.get('seconds', 0):.1f} s"
     if outcome in ("failed", "crashed"):
         reason = (known.reason if why and (known := places.read(place.path)) else "") or how.get("reason", "")

@@ -26,7 +26,7 @@ from dream.door import make_folder
 from dream.errors import DreamError
 from dream.fleet import places
 from dream.fleet.limits import Ledger
-from dream.fleet.night import Half, Nursery, Told, note
+from dream.fleet.night import Half, Nursery, Told, bill, note, priced
 from dream.fleet.places import Note, Place, Root, Window
 from dream.workspace.idle import is_free
 from dream.workspace.lock import FileLock
@@ -268,17 +268,18 @@ class Worker:
                 told: Told = {"outcome": "stopped"}
             else:
                 told = self._both(place)
-        if told["outcome"] in ("stopped", "busy"):
+        if told["outcome"] in ("stopped", "busy", "gone"):  # gone: another worker may see it
             self._not_had.append(str(DBOS.workflow_id))
         self._tell(place, told)
         return told
 
     def _both(self, place: Place) -> Told:
+        """Do both steps; `seconds`, calls, tokens and money are the night's."""
         read = DBOS.run_step({"name": "consolidate"}, self._half, place, "consolidate", {})
         if read["outcome"] not in ("read", "failed"):
             return read
         dreamt = DBOS.run_step({"name": "dream"}, self._half, place, "dream", read)
-        return dreamt | {name: read.get(name, 0) + dreamt.get(name, 0) for name in ("calls", "tokens_in", "tokens_out")}
+        return dreamt | priced(bill(read) + bill(dreamt)) | {"seconds": read["seconds"] + dreamt["seconds"]}
 
     def _half(self, place: Place, half: Half, read: Told) -> Told:
         """Be one step: half a night in its own process."""

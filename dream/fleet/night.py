@@ -13,36 +13,38 @@ tells how the night went, in counts and shas. What was said never leaves it.
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
+import sys
+import tempfile
 import threading
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from importlib import import_module
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from dream.errors import Busy, DreamError, NightOver
 from dream.fleet import places
 from dream.models import ConsolidateReport, Step, Usage
+from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 
 Half = Literal["consolidate", "dream"]
+T = TypeVar("T")
 Told = dict[str, Any]  # how half a night went: counts, shas and words of ours
-PRELOADED = (  # what a night loads; the first is what `dream` itself begins with
-    "dream.cli",
-    "dream.fleet.night",
-    "dream.nights.nightly",
+GATEWAY = "dream.llm.gateway"  # where it is loaded before this module, LiteLLM is too: seconds, and 190 MB
+LOADED = (  # what a night needs, beside what the one before the first loads
+    "dream.cli",  # first: it is what `dream` itself begins with
     "dream.consolidate.consolidator",
     "dream.consolidate.feed",
-    "dream.dreaming.dreamer",
-    "dream.embedded",
-    "dream.llm.gateway",
-    "dream.llm.open",
     "dream.rehearsal",
     "dream.workspace.batches",
     "dream.workspace.listing",
@@ -51,7 +53,7 @@ PRELOADED = (  # what a night loads; the first is what `dream` itself begins wit
     "sqlite3",
     "zoneinfo",
 )
-WITH_LITELLM = "dream.fleet.warm"  # its import takes seconds, once for all nights
+TOKENIZERS = ("openai/gpt-5", "anthropic/claude")  # a model for each
 OVERTIME = 2.0  # nights of `max_minutes` after which the process is ended: something in it hangs
 
 
@@ -70,7 +72,8 @@ class Nursery:
 
     def __init__(self, limits: Limits, flags: Mapping[str, object], *, litellm: bool = False) -> None:
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload([*PRELOADED, *([WITH_LITELLM] if litellm else [])])
+        self._context.set_forkserver_preload([*([GATEWAY] if litellm else []), __name__])
+        forkserver.ensure_running()  # it loads while the worker itself does
         self._limits = limits
         self._flags = dict(flags)
         self._running: set[Any] = set()
@@ -169,22 +172,22 @@ def _night(
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (1, 2):  # a library's chatter could hold what was said, and would stay in the worker's log
         os.dup2(nowhere, stream)
-    told: Told
+    how: Told
     try:
-        told = _half(pipe, Path(path), directory, half, read, now, flags)
+        how = _half(pipe, Path(path), directory, half, read, now, flags)
     except Busy as error:
-        told = {"outcome": "busy", "reason": str(error)}
+        how = {"outcome": "busy", "reason": str(error)}
     except DreamError as error:
-        told = {"outcome": "failed"}
+        how = {"outcome": "failed"}
         note(Path(path), "failed", now, str(error))
     except (EOFError, BrokenPipeError):
         os._exit(1)  # the worker is gone
     except BaseException as error:  # noqa: BLE001 - a bug: where, not with what
         where = traceback.extract_tb(error.__traceback__)[-1]
         name = f"{type(error).__name__} in {Path(where.filename).name}, line {where.lineno}"
-        told = {"outcome": "crashed", "reason": name}
+        how = {"outcome": "crashed", "reason": name}
     with suppress(OSError):
-        pipe.send(("done", told))
+        pipe.send(("done", how))
         pipe.close()
     os._exit(0)  # as nothing is left to do: no thread of a library is waited for
 
@@ -205,30 +208,19 @@ def _half(
     signal.signal(signal.SIGTERM, end)
     if settings.max_minutes:
         signal.alarm(int(settings.max_minutes * 60 * OVERTIME) + 60)
+
+    def run(what: Callable[..., T], settings: Settings, **more: object) -> T:
+        stop, watch = (lambda: worker.stopped), worker.watch
+        return what(workspace, settings=settings, now=now, environ=os.environ, stop=stop, progress=watch, **more)
+
     if half == "consolidate":
-        report = nightly.reading(
-            workspace,
-            settings=settings,
-            now=now,
-            environ=os.environ,
-            stop=lambda: worker.stopped,
-            progress=worker.watch,
-        )
-        return _bill(report.usage) | {"outcome": "failed" if report.failed else "read", "messages": report.messages}
+        report = run(nightly.reading, settings)
+        return priced(report.usage) | {"outcome": "failed" if report.failed else "read", "messages": report.messages}
     # What the first half has used of the night's time, tokens and money is not there any more.
     if settings.max_minutes:
         settings = replace(settings, max_minutes=max(0.01, settings.max_minutes - read.get("seconds", 0.0) / 60))
-    usage = Usage(read["calls"], read["tokens_in"], read["tokens_out"], read["usd"]) if read.get("calls") else Usage()
-    before = ConsolidateReport(outcome="failed" if read["outcome"] == "failed" else "nothing", usage=usage)
-    night = nightly.night(
-        workspace,
-        settings=settings,
-        now=now,
-        environ=os.environ,
-        stop=lambda: worker.stopped,
-        progress=worker.watch,
-        read=before,
-    )
+    before = ConsolidateReport(outcome="failed" if read["outcome"] == "failed" else "nothing", usage=bill(read))
+    night = run(nightly.night, settings, read=before)
     outcome: str = "failed" if night.exit_status == 1 else night.run.outcome
     if outcome != "failed" and (worker.stopped or worker.refused):
         outcome = "stopped" if worker.stopped else "bounded"
@@ -236,7 +228,7 @@ def _half(
     known = note(path, outcome, now, why, lambda found: places.settle(workspace, settings, found, now, os.environ))
     commits = [batch.commit for batch in night.run.batches if batch.commit]
     held = len(workspace.pending())
-    return _bill(night.run.usage) | {
+    return priced(night.run.usage) | {
         "outcome": outcome,
         "commits": commits,
         "held": held,
@@ -263,10 +255,50 @@ def note(
     return ended
 
 
-def _bill(usage: Usage) -> Told:
+def priced(usage: Usage) -> Told:
+    """Tell what something cost."""
     return {
         "calls": usage.calls,
         "tokens_in": usage.input_tokens,
         "tokens_out": usage.output_tokens,
         "usd": usage.cost_usd,
     }
+
+
+def bill(how: Told) -> Usage:
+    """Read what a night, or half of one, cost from what it told."""
+    return Usage(how["calls"], how["tokens_in"], how["tokens_out"], how["usd"]) if how.get("calls") else Usage()
+
+
+def _warm() -> None:
+    """Load what a night needs, and have one: in the process that all others are forked from.
+
+    It is the night of a workspace in a temporary directory, with what this package brings along and nothing else. What
+    is made at first use, tables, patterns and tokenizers, is three quarters of a first night's processor time.
+    """
+    litellm = GATEWAY in sys.modules
+    for module in LOADED:
+        import_module(module)
+    if litellm:
+        from dream.llm import gateway, tokens
+
+        gateway._litellm()  # noqa: SLF001 - the door's own way to load it: quiet, and without a look into the network
+        for model in TOKENIZERS:
+            tokens.card(model)
+            tokens.count("a", model)
+    from dream.actions.note import note as say
+    from dream.nights import nightly
+
+    now = datetime.now(UTC)
+    # No room, or no git: each night will tell.
+    with suppress(DreamError, OSError), tempfile.TemporaryDirectory(prefix="dream-fleet-") as folder:
+        workspace = Workspace(Path(folder, "workspace"))
+        workspace.complete(now)
+        say(workspace, "I live in Paris, and I am allergic to peanuts.", settings=Settings(), now=now)
+        nightly.night(workspace, settings=Settings(), now=now, environ={})
+        workspace.history.close()
+    gc.freeze()  # what is there is not looked at, and so not copied, by each night
+
+
+if f"'{__name__}'" in sys.orig_argv[-1]:  # the command line by which Nursery has that process started
+    _warm()

@@ -22,10 +22,11 @@ from dream.errors import UsageError, WorkspaceError
 from dream.fleet import places, telemetry
 from dream.fleet.engine import Looked, Queue, Waiting, Worker, due, find
 from dream.fleet.limits import Ledger
-from dream.fleet.night import Nursery, Told
+from dream.fleet.night import Nursery, Told, bill
 from dream.fleet.places import FOLDER, Note, Place, Root, Window
 from dream.fleet.status import tally
 from dream.models import Usage
+from dream.settings import EMBEDDED
 from dream.workspace.files import replace_file
 from dream.workspace.lock import run_lock
 
@@ -143,14 +144,17 @@ def working(
     flags: Mapping[str, object],
     limits: Bounds,
     tell: Tell,
-    waiting: Sequence[Waiting] = (),
+    waiting: Sequence[Waiting] | None = None,
 ) -> Iterator[None]:
-    """Take nights of these roots from the queue for the block; afterwards those that run end at their next step."""
+    """Take nights of these roots from the queue for the block; afterwards those that run end at their next step.
+
+    Where it is not known what will be `waiting`, LiteLLM is loaded, unless the flags say that no night needs it.
+    """
     limits.set(queue.ledger)
     if queue.ledger.get("bound:day:"):
         know_the_day(roots, queue.ledger, datetime.now(UTC))
-    paid = (flags.get("model") or os.environ.get("DREAM_MODEL") or "embedded") != "embedded"
-    paid = paid or any((places.read(one.place.path) or Note()).paid for one in waiting)
+    model = flags.get("model") or os.environ.get("DREAM_MODEL")
+    paid = model != EMBEDDED if model or waiting is None else any(map(_names_a_model, waiting))
     nursery = Nursery(telemetry.counted(queue.ledger), flags, litellm=paid)
     worker = Worker(queue, roots, nursery, jobs, telemetry.told(tell))
     worker.start()
@@ -158,6 +162,10 @@ def working(
         yield
     finally:
         worker.stop()
+
+
+def _names_a_model(one: Waiting) -> bool:
+    return places.current(one.place, os.environ).paid
 
 
 def know_the_day(roots: Sequence[Root], ledger: Ledger, now: datetime) -> None:
@@ -304,10 +312,3 @@ def _hashes(path: Path) -> dict[str, int | str]:
 
 def _sha(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
-
-
-def bill(how: Told) -> Usage:
-    """Read what a night cost from what it told."""
-    if not how.get("calls"):
-        return Usage()
-    return Usage(how["calls"], how["tokens_in"], how["tokens_out"], how["usd"])

@@ -149,15 +149,26 @@ def _beneath(folder: str, prefix: str, depth: int) -> Iterator[str]:
 
 
 def current(place: Place, environ: Mapping[str, str]) -> Note:
-    """Return the note, with the tenant and the zone as the settings say now."""
-    known = read(place.path) or Note()
-    if known.settings == settings_look(place.path, environ):
+    """Return the note, with what it has of the settings as they are now."""
+    known, seen = read(place.path) or Note(), settings_look(place.path, environ)
+    if known.settings == seen:
         return known
     try:
-        settings = load(place.path, environ=environ, using=())
+        return _set(known, load(place.path, environ=environ, using=()))
     except DreamError:
         return known
-    return replace(known, tenant=settings.tenant or "", zone=settings.timezone or "")
+
+
+def _set(note: Note, settings: Settings) -> Note:
+    return replace(
+        note,
+        tenant=settings.tenant or "",
+        zone=settings.timezone or "",
+        idle_hours=settings.idle_hours,
+        sources=settings.sources,
+        subagents=settings.include_subagents,
+        paid=any(settings.model_for(job) != EMBEDDED for job in ("consolidator", "phase1", "phase2")),
+    )
 
 
 def news(place: Place, note: Note | None, now: datetime, environ: Mapping[str, str]) -> bool:
@@ -221,16 +232,7 @@ def settle(workspace: Workspace, settings: Settings, note: Note, now: datetime, 
     """Return `note` with how the workspace looks now if nothing is left to do in it."""
     from dream.workspace import listing
 
-    note = replace(
-        note,
-        settings=settings_look(workspace.root, environ),
-        tenant=settings.tenant or "",
-        zone=settings.timezone or "",
-        idle_hours=settings.idle_hours,
-        sources=settings.sources,
-        subagents=settings.include_subagents,
-        paid=any(settings.model_for(job) != EMBEDDED for job in ("consolidator", "phase1", "phase2")),
-    )
+    note = replace(_set(note, settings), settings=settings_look(workspace.root, environ))
     seen = look(workspace.root)  # first: what comes while it is looked at is news
     files, written = transcripts(workspace.root, note, environ) if note.sources else ("", [])
     if idle.nothing_to_dream(workspace.root) is None:

@@ -2,80 +2,171 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dream.fleet import places
-from dream.fleet.places import FOLDER, Note, Root
+from dream.fleet.engine import Queue, Waiting
+from dream.fleet.places import FOLDER, Note, Place, Root
 from dream.models import Usage
 from dream.workspace.lock import run_lock
 from dream.workspace.runs import Bills
-from tests.cli.commands import Ended, command, environment
-from tests.fleet.fleets import dreams, workspace
+from dream.workspace.workspace import Workspace
+from tests.cli.commands import Ended, command, dream, environment
+from tests.fleet.fleets import CANARY, NOW, agent, canary, dreams, say, workspace
+from tests.nights.world import answer
 from tests.provider import Provider, text
 
 
 def fleet(*arguments: object, **more: str) -> Ended:
-    """Run `dream fleet` as a process of its own: it has a forkserver, and the tests' server is one itself."""
-    line = command("fleet", *arguments)
-    done = subprocess.run(line, capture_output=True, text=True, env=environment(more), timeout=120, check=False)
-    return Ended(done.returncode, done.stdout, done.stderr)
+    """Run `dream fleet` as a person does."""
+    return dream("fleet", *arguments, **more)
 
 
-def test_every_workspace_with_something_new_has_its_night_and_the_next_run_finds_nothing(tmp_path: Path) -> None:
-    first = workspace(tmp_path, "alice", "I live in Paris.")
-    second = workspace(tmp_path, "bob/work", "I am allergic to peanuts.")
-    workspace(tmp_path, "carol")
+@dataclass(frozen=True, slots=True)
+class Night:
+    """A fleet after its first night, which began with a file that is no database; tests look, and change nothing."""
 
-    ran = fleet("run", tmp_path, "--json")
-    again = fleet("run", tmp_path)
+    root: Path
+    home: dict[str, str]
+    ran: Ended
 
-    assert (ran.status, again.status) == (0, 0), ran.err
-    assert {"workspaces": 3, "nights": 2, "outcomes": {"committed": 2}}.items() <= ran.json.items()
-    assert "Paris" in first.read_file("USER.md")
-    assert "peanuts" in second.read_file("USER.md")
-    assert again.out.startswith("3 workspaces: nothing new;")
+    def workspace(self, name: str) -> Workspace:
+        return Workspace.open(self.root / name)
+
+    def status(self) -> Any:
+        return fleet("status", self.root, "--json", **self.home).json
 
 
-def test_a_workspace_that_fails_is_named_and_the_others_go_on(tmp_path: Path) -> None:
-    good = workspace(tmp_path, "good", "I live in Paris.")
-    bad = workspace(tmp_path, "bad", "I live in Rome.")
-    (bad.root / "dream.toml").write_text("modle = 'x'\n")
+WORKING = {
+    "alice/w0": "My bank is called Canary0000x.",
+    "alice/w1": "My cat is called Canary0001x.",
+    "bob": "I live in Rome.",
+    "dora": "I live in Paris.",
+}
 
-    ran = fleet("run", tmp_path)
-    told = fleet("status", tmp_path, "--json").json
 
-    assert ran.status == 1
-    assert "failed: bad" in ran.err
-    assert "Unknown setting 'modle'" in ran.out
-    assert "Paris" in good.read_file("USER.md")
+@cache
+def _night(folder: Path) -> Night:
+    """Have the night, in the home of the test that asks first."""
+    for name, fact in WORKING.items():
+        workspace(folder, name, fact)
+    (folder / "bob" / "dream.toml").write_text("tenant = 'carol'\n")
+    (folder / "dora" / "said").mkdir()
+    (folder / "dora" / "dream.toml").write_text("sources = ['said']\n")
+    workspace(folder, "idle")
+    for name in ("bad", "aside"):
+        (workspace(folder, name, "I live in Rome.").root / "dream.toml").write_text("modle = 'x'\n")
+    days = ("2026-11-17", "2026-11-18", "2026-11-19")
+    known = Note(outcome="failed", failed=days, settings=places.settings_look(folder / "aside", os.environ))
+    places.write(folder / "aside", known)
+    (folder / FOLDER).mkdir()
+    (folder / FOLDER / "fleet.sqlite").write_bytes(b"no database at all" * 100)
+    home = {name: os.environ[name] for name in ("HOME", "XDG_CONFIG_HOME")}
+    return Night(folder, home, fleet("run", folder, "-j", "4"))
+
+
+@pytest.fixture(scope="module")
+def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("fleet")
+
+
+@pytest.fixture
+def night(_folder: Path) -> Night:
+    return _night(_folder)
+
+
+def test_every_workspace_with_something_new_has_its_night(night: Night) -> None:
+    assert "\n7 workspaces: 4 committed, 1 failed;" in night.ran.out
+    for name, fact in WORKING.items():
+        memory = night.workspace(name).read_file("USER.md") + night.workspace(name).read_file("memory/MEMORY.md")
+        assert fact.split()[-1] in memory
+
+
+def test_a_workspace_that_fails_is_named_and_the_others_go_on(night: Night) -> None:
+    told = night.status()
+
+    assert night.ran.status == 1
+    assert "failed: bad" in night.ran.err
+    assert "Unknown setting 'modle'" in night.ran.out
     assert [(one["workspace"], one["nights"]) for one in told["failed"]] == [("bad", 1)]
     assert "modle" in told["failed"][0]["reason"]
 
 
-def test_a_workspace_that_failed_three_nights_is_set_aside_until_its_settings_change(tmp_path: Path) -> None:
-    bad = workspace(tmp_path, "bad", "I live in Rome.")
-    (bad.root / "dream.toml").write_text("modle = 'x'\n")
+def test_a_workspace_that_failed_three_nights_is_set_aside(night: Night) -> None:
+    assert "set aside: aside" in night.ran.err
+    assert [(one["workspace"], one["nights"]) for one in night.status()["set_aside"]] == [("aside", 3)]
+
+
+def test_a_workspace_is_taken_up_again_when_its_settings_have_changed(tmp_path: Path) -> None:
+    made = workspace(tmp_path, "aside", "I live in Rome.")
     days = ("2026-11-17", "2026-11-18", "2026-11-19")
-    note = Note(outcome="failed", failed=days, settings=places.settings_look(bad.root, os.environ))
-    places.write(bad.root, note)
+    places.write(made.root, Note(failed=days, settings=places.settings_look(made.root, os.environ)))
 
-    ran = fleet("run", tmp_path)
-    (bad.root / "dream.toml").write_text("model = 'embedded'\n")
-    mended = fleet("run", tmp_path)
+    before = fleet("run", tmp_path)
+    (made.root / "dream.toml").write_text("model = 'embedded'\n")
+    ran, again = fleet("run", tmp_path), fleet("run", tmp_path)
 
-    assert ran.status == 0
-    assert "set aside: bad" in ran.err
-    assert mended.status == 0
-    assert len(dreams(bad)) == 1
-    assert (places.read(bad.root) or Note()).failed == ()
+    assert (before.out.partition(";")[0], before.status) == ("1 workspace: nothing new", 0)
+    assert (ran.status, len(dreams(made)), places.read(made.root).failed) == (0, 1, ())  # type: ignore[union-attr]
+    assert again.out.startswith("1 workspace: nothing new;")
+
+
+def test_what_a_tenant_spent_is_the_sum_of_its_workspaces_own_bills(night: Night) -> None:
+    told = {one["tenant"]: one for one in night.status()["tenants"]}
+
+    now = datetime.now(UTC)
+    bills = [Bills(night.workspace(f"alice/w{number}").private).spent(now, UTC).today for number in range(2)]
+    assert set(told) == {"alice", "carol", "dora", "idle", "bad", "aside"}
+    assert told["alice"]["today"]["input_tokens"] == sum(bill.input_tokens for bill in bills) > 0
+    assert told["alice"]["month"]["output_tokens"] == sum(bill.output_tokens for bill in bills) > 0
+    assert told["alice"]["nights_today"] == 2
+
+
+def test_nothing_that_was_said_is_in_the_database_in_another_workspace_or_on_the_screen(night: Night) -> None:
+    database = (night.root / FOLDER / "fleet.sqlite").read_bytes()
+
+    assert b'"alice/w0"' in database  # it is readable: paths, shas, counts
+    assert "Canary" not in night.ran.out + night.ran.err
+    assert b"Canary" not in database
+    for number in range(2):
+        files = [path for path in (night.root / f"alice/w{number}").rglob("*") if path.is_file()]
+        found = {word for path in files for word in CANARY.findall(path.read_bytes())}
+        assert found == {b"Canary%04dx" % number}
+
+
+def test_a_tenant_is_erased_with_every_trace_and_a_receipt_stays(night: Night, tmp_path: Path) -> None:
+    root = tmp_path / "fleet"
+    shutil.copytree(night.root, root)
+    (root / "alice").rename(root / "zebrafish")  # a word that no other file holds
+    queue = Queue(f"sqlite:///{root / FOLDER / 'fleet.sqlite'}")
+    assert queue.waiting() == {"success": 5}
+    held = Waiting(Place(Root(str(root), root), "zebrafish/w0"), "zebrafish", "", "x")
+    queue.put([held], NOW)
+    queue.close()
+
+    with run_lock(root / "zebrafish/w1/.dream"):
+        assert fleet("erase", "zebrafish", root).status == 4
+    dry = fleet("erase", "zebrafish", root, "--dry-run", "--json")
+    assert (root / "zebrafish/w1").is_dir()
+    done, again = fleet("erase", "zebrafish", root, "--json"), fleet("erase", "zebrafish", root)
+
+    assert (done.status, again.status) == (0, 2)
+    assert dry.json["files"] == done.json["files"] > 0
+    for word in ("zebrafish", "Canary0001x"):
+        assert not any(word in path.name or word.encode() in _bytes(path) for path in root.rglob("*"))
+    assert len(list((root / FOLDER / "receipts").iterdir())) >= 1
 
 
 def test_a_run_that_is_killed_loses_nothing_and_doubles_nothing(tmp_path: Path) -> None:
@@ -110,68 +201,6 @@ def test_a_run_that_is_stopped_ends_between_steps_and_the_next_goes_on(tmp_path:
     assert [len(dreams(one)) for one in made] == [1] * 4
 
 
-def test_a_damaged_database_is_made_anew(tmp_path: Path) -> None:
-    made = workspace(tmp_path, "alice", "I live in Paris.")
-    (tmp_path / FOLDER).mkdir()
-    (tmp_path / FOLDER / "fleet.sqlite").write_bytes(b"no database at all" * 100)
-
-    assert fleet("run", tmp_path).status == 0
-    assert len(dreams(made)) == 1
-
-
-def test_what_a_tenant_spent_is_the_sum_of_its_workspaces_own_bills(tmp_path: Path) -> None:
-    made = [workspace(tmp_path, f"alice/w{number}", "I live in Paris.") for number in range(2)]
-    other = workspace(tmp_path, "bob", "I live in Rome.")
-    (other.root / "dream.toml").write_text("tenant = 'carol'\n")
-    fleet("run", tmp_path)
-
-    told = {one["tenant"]: one for one in fleet("status", tmp_path, "--json").json["tenants"]}
-
-    now = datetime.now(UTC)
-    bills = [Bills(one.private).spent(now, UTC).today for one in made]
-    assert set(told) == {"alice", "carol"}
-    assert told["alice"]["today"]["input_tokens"] == sum(bill.input_tokens for bill in bills) > 0
-    assert told["alice"]["month"]["output_tokens"] == sum(bill.output_tokens for bill in bills) > 0
-    assert told["alice"]["nights_today"] == 2
-
-
-def test_nothing_that_was_said_is_in_the_database_in_another_workspace_or_on_the_screen(tmp_path: Path) -> None:
-    made = [workspace(tmp_path, f"w{number}", f"My bank is called Canary{number}x.") for number in range(4)]
-
-    ran = fleet("run", tmp_path, "-j", "4")
-
-    database = (tmp_path / FOLDER / "fleet.sqlite").read_bytes()
-    assert b'"w0"' in database  # it is readable: paths, shas, counts
-    assert "Canary" not in ran.out + ran.err
-    assert b"Canary" not in database
-    for number, one in enumerate(made):
-        held = {word for word in ("Canary0x", "Canary1x", "Canary2x", "Canary3x") if _holds(one.root, word)}
-        assert held == {f"Canary{number}x"}
-
-
-def test_a_tenant_is_erased_with_every_trace_and_a_receipt_stays(tmp_path: Path) -> None:
-    gone = workspace(tmp_path, "zebrafish/work", "My bank is called Canary.")
-    workspace(tmp_path, "bob", "I live in Rome.")
-    fleet("run", tmp_path)
-
-    with run_lock(gone.private):
-        assert fleet("erase", "zebrafish", tmp_path).status == 4
-    dry = fleet("erase", "zebrafish", tmp_path, "--dry-run", "--json")
-    assert gone.root.is_dir()
-    done = fleet("erase", "zebrafish", tmp_path, "--json")
-    again = fleet("erase", "zebrafish", tmp_path)
-
-    assert dry.json["files"] == done.json["files"] > 0
-    assert (done.status, again.status) == (0, 2)
-    assert not (tmp_path / "zebrafish").exists()
-    assert not _holds(tmp_path, "zebrafish")
-    assert not _holds(tmp_path, "Canary")
-    assert len(list((tmp_path / FOLDER / "receipts").iterdir())) == 1
-    with sqlite3.connect(tmp_path / FOLDER / "fleet.sqlite") as database:
-        assert database.execute("SELECT count(*) FROM workflow_status").fetchone() == (1,)
-    database.close()
-
-
 def test_without_its_extra_the_fleet_says_how_to_install_it(tmp_path: Path) -> None:
     code = "import sys; sys.modules['dbos'] = None; from dream.cli import main; main()"
     line = [sys.executable, "-c", code, "fleet", "run", str(tmp_path)]
@@ -188,7 +217,9 @@ def test_a_schedule_puts_each_night_once_and_a_worker_has_it(tmp_path: Path) -> 
     shared = ("--root", f"all={tmp_path / 'agents'}", "--database", f"sqlite:///{tmp_path / 'fleet.sqlite'}")
 
     put = [fleet("schedule", *shared, "--once").out for _ in range(2)]
-    worker = subprocess.Popen(command("fleet", "worker", *shared), env=environment(), stdout=subprocess.PIPE)
+    worker = subprocess.Popen(
+        command("fleet", "worker", *shared, "-m", "embedded"), env=environment(), stdout=subprocess.PIPE
+    )
     assert worker.stdout is not None
     lines = [worker.stdout.readline().decode() for _ in range(3)]
     worker.terminate()
@@ -246,28 +277,80 @@ def test_two_runs_at_once_share_the_nights(tmp_path: Path) -> None:
     assert [len(dreams(one)) for one in made] == [1] * 4
 
 
-def test_what_says_that_there_is_something_new(tmp_path: Path) -> None:
-    made = workspace(tmp_path, "alice", "I live in Paris.")
-    sources = made.root / "said"
-    sources.mkdir()
-    (made.root / "dream.toml").write_text("sources = ['said']\n")
-    fleet("run", tmp_path)
-    place = next(places.beneath(Root("r", tmp_path)))
+def test_what_says_that_there_is_something_new(night: Night) -> None:
+    place = Place(Root("r", night.root), "dora")
+    talk, memory = place.path / "said" / "talk.txt", place.path / "USER.md"
 
     def is_new() -> bool:
         return places.news(place, places.read(place.path), datetime.now(UTC), os.environ)
 
     assert not is_new()
-    (sources / "talk.txt").write_text("User: hello\n")
+    talk.write_text("User: hello\n")
     assert is_new()
-    (sources / "talk.txt").unlink()
+    talk.unlink()
     assert not is_new()
-    before = (made.root / "USER.md").read_text()
-    (made.root / "USER.md").write_text(before + "- edited\n")
+    memory.write_text(memory.read_text() + "- edited\n")
     assert is_new()
 
 
-def _holds(folder: Path, word: str) -> bool:
-    """Return whether any file holds the word, or is called so; git's objects are looked into too."""
-    files = list(folder.rglob("*"))
-    return any(word in path.name or (path.is_file() and word.encode() in path.read_bytes()) for path in files)
+def _bytes(path: Path) -> bytes:
+    return path.read_bytes() if path.is_file() else b""
+
+
+WATCHED = """
+import json, sys
+from opentelemetry import metrics, trace
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+reader, spans = InMemoryMetricReader(), InMemorySpanExporter()
+metrics.set_meter_provider(MeterProvider([reader]))
+trace.set_tracer_provider(TracerProvider())
+trace.get_tracer_provider().add_span_processor(SimpleSpanProcessor(spans))
+from dream.cli import main
+try:
+    main()
+finally:
+    told = [json.loads(span.to_json()) for span in spans.get_finished_spans()]
+    print(json.dumps({"spans": told, "metrics": json.loads(reader.get_metrics_data().to_json())}))
+"""
+
+
+@pytest.mark.long
+def test_open_telemetry_is_told_of_calls_and_nights_and_of_nothing_that_was_said(
+    tmp_path: Path, provider: Provider
+) -> None:
+    made = agent(tmp_path, "lena/work")
+    say(made, canary(1))
+    provider.script(answer)  # two calls: one for the chat, one for the dream
+    more = (f"api_base={provider.base}", "api_key=x", "phase2_model=embedded")
+    options = [word for pair in more for word in ("--set", pair)]
+    line = [sys.executable, "-c", WATCHED, "fleet", "run", str(tmp_path), "-q", "-m", "openai/scripted", *options]
+
+    done = subprocess.run(line, capture_output=True, text=True, env=environment(), check=True, timeout=120)
+
+    told = json.loads(done.stdout)
+    calls, night = told["spans"][:-1], told["spans"][-1]
+    measured = {
+        one["name"]: one["data"]["data_points"]
+        for scope in told["metrics"]["resource_metrics"][0]["scope_metrics"]
+        for one in scope["metrics"]
+    }
+    assert len(dreams(made)) == 1
+    assert [one["name"] for one in told["spans"]] == ["chat scripted", "chat scripted", "dream.night"]
+    assert calls[0]["attributes"] == {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.request.model": "scripted",
+        "gen_ai.provider.name": "openai",
+        "gen_ai.usage.input_tokens": 10,
+        "gen_ai.usage.output_tokens": 5,
+    }
+    assert night["attributes"]["dream.outcome"] == "committed"
+    assert night["attributes"]["gen_ai.operation.name"] == "invoke_agent"
+    assert night["attributes"]["gen_ai.usage.input_tokens"] > 20  # with those of `embedded`, which edits
+    assert set(measured) == {"gen_ai.client.token.usage", "gen_ai.client.operation.duration", "dream.nights"}
+    assert sorted(one["sum"] for one in measured["gen_ai.client.token.usage"]) == [10, 20]
+    assert not any(word in done.stdout + done.stderr for word in ("Canary", "lena", "Project", str(tmp_path)))
