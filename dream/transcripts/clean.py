@@ -27,6 +27,7 @@ _INJECTED = (
     "local-command-caveat",
     "local-command-stdout",
     "local-command-stderr",
+    "bash-input",
     "bash-stdout",
     "bash-stderr",
     "user-prompt-submit-hook",
@@ -56,7 +57,7 @@ _INJECTED = (
     "hindsight_memories",
 )
 # Wrappers round what the user did type: the tags go, the words stay.
-_WRAPPERS = ("command-args", "bash-input", "user_query", "user_message", "untrusted_context")
+_WRAPPERS = ("command-args", "user_query", "user_message", "untrusted_context")
 _TAG = re.compile(rf"<(/?)({'|'.join(map(re.escape, _INJECTED))})(?:\s[^<>]{{0,1000}})?>", re.IGNORECASE)
 _WRAPPER = re.compile(rf"</?(?:{'|'.join(map(re.escape, _WRAPPERS))})>")
 _MARKED = re.compile(r"\[(/?)(Runtime Context)[^\[\]]{0,200}\]")

@@ -160,6 +160,44 @@ def test_the_local_backend_of_letta_code_dates_what_was_asked_by_the_answer(tmp_
     assert diagnostics == []
 
 
+def gemini(kind: str, number: int, content: object, **more: object) -> dict[str, Any]:
+    return {
+        "id": f"row-{number}",
+        "timestamp": f"2026-11-22T13:36:{number:02}Z",
+        "type": kind,
+        "content": content,
+    } | more
+
+
+def test_of_gemini_cli_with_hooks_what_was_said_is_heard_once(tmp_path: Path) -> None:
+    header = {"sessionId": "s", "projectHash": "0", "startTime": "2026-11-22T13:36:00Z", "kind": "main"}
+    context = gemini("user", 0, [text("<session_context>\nThis is the Gemini CLI.\n</session_context>")])
+    hooked = "<hook_context>&lt;dream-memory&gt;\nI live in Osaka.\n&lt;/dream-memory&gt;\n</hook_context>\n\n"
+    asked = gemini("user", 1, [text(f"{hooked}My tent is green.")])
+    ran: dict[str, Any] = {"id": "c", "name": "ls", "args": {"path": "."}, "timestamp": "2026-11-22T13:36:03Z"}
+    ran["result"] = [{"functionResponse": {"id": "c", "name": "ls", "response": {"output": "a.txt"}}}]
+    answered = gemini("gemini", 4, "Noted.")
+    shell = "I ran the following shell command:\n```sh\ncat a\n```\n\nThis produced the following result:\n```\nb\n```"
+    path = lines(
+        tmp_path / "session.jsonl",
+        *(header, {"$set": {"messages": [context]}}, asked, gemini("gemini", 2, "")),
+        gemini("gemini", 2, "", toolCalls=[ran]),
+        gemini("user", 3, ran["result"]),
+        *(answered, {"$set": {"lastUpdated": "2026-11-22T13:36:04Z"}}),
+        *(header, {"$set": {"sessionId": "s"}}, {"$set": {"messages": [context, asked, answered]}}),
+        *(gemini("user", 5, [text(shell)]), gemini("user", 6, [text("And the stove?")])),
+    )
+    pairs, diagnostics = read(path)
+    assert [(key, message.role, message.content) for key, message in pairs] == [
+        ("gemini-cli:s", "user", "My tent is green."),
+        ("gemini-cli:s", "assistant", "→ ls(.)"),
+        ("gemini-cli:s", "tool", "a.txt"),
+        ("gemini-cli:s", "assistant", "Noted."),
+        ("gemini-cli:s", "user", "And the stove?"),
+    ]
+    assert diagnostics == []
+
+
 def cursor(role: str, *blocks: dict[str, Any]) -> dict[str, Any]:
     return {"role": role, "message": {"content": list(blocks)}}
 

@@ -20,6 +20,7 @@ from dream.transcripts import clean, parts
         ("<MEMORY>x</MEMORY>hello", "hello"),
         ("<hook_context>&lt;dream-memory&gt;\nOsaka\n&lt;/dream-memory&gt;\n</hook_context>\n\nhello", "hello"),
         ("<untrusted_context>\n<dream-memory>Osaka</dream-memory>\n</untrusted_context>", ""),
+        ("<bash-input>cat a</bash-input><bash-stdout>always</bash-stdout>", ""),
         ("<user_shell_command>\n<command>\ncat a\n</command>\n<result>\nalways\n</result>\n</user_shell_command>", ""),
         (
             "I ran the following shell command:\n```sh\ncat a\n```\n\nThis produced the following result:\n```\nb\n```",
