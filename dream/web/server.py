@@ -289,7 +289,9 @@ class Site:
                     "Its versions are gone: what stands in the files is shown, and nothing can be taken back."
                 )
             if not workspace.is_trusted and (named := reaching(workspace.root)):
-                warnings.append(f"It is not trusted on this machine: its own {', '.join(named)} does not count.")
+                warnings.append(
+                    f"It is not trusted on this machine: its own settings ({', '.join(named)}) do not count."
+                )
             with suppress(OSError):
                 if self._form and not is_free(workspace.private / RUN_LOCK):
                     warnings.append("A run is under way; until it has ended, nothing can be changed here.")

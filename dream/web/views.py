@@ -40,7 +40,7 @@ HANDS = {
     "restore": "was brought back by a restore",
 }
 NEIGHBOUR, SAID, LEAD = 240, 700, 160  # characters shown of a message beside, of the one meant, and before its sentence
-_SENTENCE = re.compile(r"[^.!?\n。！？]+[.!?。！？]*[”\"»」]?\s*|.", re.DOTALL)
+_SENTENCE = re.compile(r"(?:[^.!?\n。！？]|[.!?](?=[^\s.!?]))+[.!?。！？]*[”\"»」]?\s*|.", re.DOTALL)
 
 # Why a guard held an edit, in plain words; the reason itself stands beside it.
 GUARDS: Mapping[str, str] = {

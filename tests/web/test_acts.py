@@ -187,5 +187,5 @@ def test_an_untrusted_workspace_shows_what_there_is_and_says_so(workspace: Works
     (workspace.root / "dream.toml").write_text('on_change = "echo"\n', encoding="utf-8")
     with served(workspace.root) as browser:
         page = browser.get("/memory")
-    assert "not trusted on this machine: its own on_change" in page.text
+    assert "not trusted on this machine: its own settings (on_change)" in page.text
     assert "Has a dog called Rex" in page.text

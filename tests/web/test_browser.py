@@ -14,7 +14,7 @@ import pytest
 from dream.web.export import write
 from dream.workspace.workspace import Workspace
 from tests.web.conftest import HOLD, Browser, served, talk
-from tests.web.test_shown import PAGES, XSS
+from tests.web.test_shown import ATTACKS, PAGES, XSS
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page
@@ -209,11 +209,12 @@ def test_the_keyboard_alone_is_enough(visit: Visit, workspace: Workspace) -> Non
     assert "Likes green tea" in workspace.read_file("USER.md")
 
 
-def test_nothing_that_memory_says_runs_or_is_loaded(visit: Visit, workspace: Workspace) -> None:
-    lines = "".join(f"- {text}\n" for text in XSS)
+@pytest.mark.parametrize("texts", [XSS, ATTACKS], ids=["xss", "attacks"])
+def test_nothing_that_memory_says_runs_or_is_loaded(visit: Visit, workspace: Workspace, texts: tuple[str, ...]) -> None:
+    lines = "".join(f"- {text}\n" for text in texts)
     for name in ("SOUL.md", "USER.md", "memory/MEMORY.md"):
-        (workspace.root / name).write_text(f"# {XSS[0]}\n{lines}", encoding="utf-8")
-    talk(workspace, *(f"[USER] {' '.join(text.split())} is held" for text in XSS[:8]), settings=HOLD)
+        (workspace.root / name).write_text(f"# {texts[0]}\n{lines}", encoding="utf-8")
+    talk(workspace, *(f"[USER] {' '.join(text.split())} is held" for text in texts[:8]), settings=HOLD)
     with served(workspace.root) as hostile:
         page = visit("/", hostile)
         ran: list[str] = []

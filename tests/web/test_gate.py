@@ -6,7 +6,7 @@ import httpx
 import pytest
 from starlette.datastructures import Headers
 
-from dream.web.server import Gate, is_loopback
+from dream.web.server import HEADERS, Gate, is_loopback
 from tests.web.conftest import Browser
 
 
@@ -66,6 +66,35 @@ def test_every_answer_bids_the_browser_to_run_nothing_but_ours(browser: Browser)
         assert "unsafe" not in policy
         assert "access-control-allow-origin" not in headers
         assert (headers["x-content-type-options"], headers["referrer-policy"]) == ("nosniff", "same-origin")
+
+
+def test_so_does_every_refusal_and_every_error(browser: Browser) -> None:
+    strange = httpx.Client(base_url=browser.client.base_url, trust_env=False)
+    form = browser.get("/review").form("/review", ("act", "accept"))
+    post = browser.client.post
+    answers = {
+        "no cookie": (403, strange.get("/memory")),
+        "another host": (403, strange.get("/", headers={"host": "evil.example"})),
+        "another origin": (403, post("/review", data=form.values, headers={"origin": "http://evil.example"})),
+        "no token": (403, post("/review", data={"act": "accept"})),
+        "no form": (415, post("/review", json={})),
+        "too large": (413, post("/review", data={"text": "x" * 3_000_000})),
+        "another edit": (409, post("/review", data={**form.values, "item": "1:0000"})),
+        "no such line": (400, browser.client.get("/line?file=USER.md&is=0")),
+        "no such change": (404, browser.client.get("/change/0000000")),
+        "no such file": (404, browser.client.get("/static/nowhere.js")),
+        "outside the folder": (404, browser.client.get("/static/..%2fserver.py")),
+        "no such method": (405, browser.client.put("/review")),
+        "the first visit": (303, strange.get(browser.gate.address)),
+    }
+    assert {name: answer.status_code for name, (_, answer) in answers.items()} == {
+        name: status for name, (status, _) in answers.items()
+    }
+    for name, (_, answer) in answers.items():
+        assert answer.headers["content-security-policy"] == HEADERS["content-security-policy"], name
+        assert answer.headers["cache-control"] == "no-store", name
+        assert "Traceback" not in answer.text, name
+    strange.close()
 
 
 def test_on_another_address_a_name_of_somebody_else_is_refused() -> None:

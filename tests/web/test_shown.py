@@ -20,6 +20,7 @@ import pytest
 from dream.models import Usage
 from dream.web import views
 from dream.web.export import write
+from dream.web.server import HERE
 from dream.workspace.runs import Bills
 from dream.workspace.workspace import Workspace
 from tests.attacks.cases import CASES
@@ -191,8 +192,8 @@ def test_a_line_that_search_finds_leads_to_what_it_rests_on(browser: Browser) ->
 
 def test_of_a_long_message_the_sentence_meant_is_shown_with_a_little_around_it() -> None:
     rain = "It rained all day. " * 400
-    parts = views.excerpt(f"{rain}My cat is called Tom. {rain}", "A cat called Tom (3 May 2026)", meant=True)
-    assert [text.strip() for text, meant in parts if meant] == ["My cat is called Tom."]
+    parts = views.excerpt(f"{rain}My cat is called Tom 2.0. {rain}", "A cat called Tom (3 May 2026)", meant=True)
+    assert [text.strip() for text, meant in parts if meant] == ["My cat is called Tom 2.0."]
     assert sum(len(text) for text, _ in parts) < 1_000
     ((beside, _),) = views.excerpt(rain, "A cat called Tom", meant=False)
     assert len(beside) < 300
@@ -224,6 +225,43 @@ def test_every_page_has_landmarks_one_heading_and_a_name_for_each_field(browser:
         named = re.sub(r"<label>.*?</label>", "", page.source, flags=re.DOTALL)
         for field in re.findall(r"<(?:input|select|textarea)[^>]*>", named):
             assert 'type="hidden"' in field or "aria-label" in field, field
+
+
+BEHIND = {  # what is written on what, by the style sheet
+    "ink": ("paper", "raised", "new", "new-mark", "gone", "gone-mark", "warn"),
+    "dim": ("paper", "raised", "new", "gone", "warn"),
+    "accent": ("paper", "raised", "warn"),
+    "paper": ("accent",),
+    "good": ("paper",),
+    "bad": ("paper", "raised"),
+    **{f"s{number}": ("paper",) for number in range(6)},
+}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_colour_can_be_read_on_what_is_behind_it(scheme: str) -> None:
+    light, dark = (HERE / "static" / "style.css").read_text(encoding="utf-8").split("prefers-color-scheme", 1)
+    sheet = light if scheme == "light" else dark.partition("\n}\n")[0]
+    colours = dict(re.findall(r"--([a-z0-9-]+): (#[0-9a-f]{6})", sheet))
+    poor = {
+        (front, behind): round(contrast(colours[front], colours[behind]), 2)
+        for front, places in BEHIND.items()
+        for behind in places
+        if contrast(colours[front], colours[behind]) < 4.5
+    }
+    assert poor == {}
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast of two colours as WCAG 2 has it."""
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
 def test_the_command_prints_the_address_and_ends_cleanly(workspace: Workspace) -> None:
