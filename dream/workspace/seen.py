@@ -21,7 +21,7 @@ from dream.history.history import History
 LOOKS, ENDS = "sources", "sources: positions"  # documents in the index
 WITNESS = 64  # bytes of history before its end
 TICK = 2_000_000_000  # ns: the coarsest clock of a file system (FAT); a file this new may change and not look so
-DATABASES = (".db", ".sqlite")  # what their writers add stands in a second file at first
+DATABASES = (".db", ".sqlite", ".vscdb")  # what their writers add stands in a second file at first
 
 Look = tuple[int, ...]
 
@@ -41,13 +41,16 @@ F = TypeVar("F", bound=SeenFile)
 
 
 def look(path: str) -> Look:
-    """Return what changes with the file: size, time, inode, and those of a database's log; raises OSError."""
+    """Return what changes with the file: size, time, inode, and those of a database's log; raises OSError.
+
+    An empty log says nothing: reading a database makes one.
+    """
     status = os.stat(path)  # noqa: PTH116  # of thousands of files: half the time of Path.stat
     found: Look = (status.st_size, status.st_mtime_ns, status.st_ino)
     if path.endswith(DATABASES):
         with suppress(OSError):
             log = os.stat(f"{path}-wal")  # noqa: PTH116  # as above
-            found += (log.st_size, log.st_mtime_ns)
+            found += (log.st_size, log.st_mtime_ns) if log.st_size else ()
     return found
 
 

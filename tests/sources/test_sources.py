@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sqlite3
 import tomllib
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -18,6 +21,7 @@ from dream.workspace import listing
 from dream.workspace.workspace import Workspace
 from tests.cli.commands import dream
 from tests.sources.test_incremental import write
+from tests.transcripts.test_clients import opencode
 from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
@@ -148,3 +152,15 @@ def test_a_path_named_from_where_one_stands_is_found_every_night(workspace: Work
     assert dream("sources", "add", "codex", "-w", workspace.root, cwd=here).status == 0
     assert sources.sources(workspace.root)[-1] == "codex"
     assert "1 new" in dream("sources", "-w", workspace.root, cwd=here).out
+
+
+def test_a_database_with_a_log_is_settled_by_one_reading(workspace: Workspace, tmp_path: Path) -> None:
+    path = tmp_path / ".local/share/opencode/opencode.db"
+    path.parent.mkdir(parents=True)
+    with closing(sqlite3.connect(opencode(path))) as database:
+        database.execute("PRAGMA journal_mode=WAL")
+    os.utime(path, (NOW.timestamp(), NOW.timestamp()))
+    dream("consolidate", "opencode", "-w", workspace.root, HOME=str(tmp_path), XDG_DATA_HOME="")
+
+    (row,) = dream("sources", "--json", "-w", workspace.root, HOME=str(tmp_path), XDG_DATA_HOME="").json
+    assert (row["source"], row["sessions"], row["new"]) == ("opencode", 2, 0)
