@@ -72,9 +72,9 @@ _TAKES_BACK = re.compile(
 # "Forget that code": what its speaker said last is not to be kept.
 _FORGET = re.compile(
     r"\b(?:forget|ignore|disregard|delete) (?:that|this|it|what i)\b(?!'s)|\b(?:don't|do not) (?:keep|save|remember|store) (?:that|this|it)\b"
-    r"|\bvergiss (?:das|den|die|es|diese\w*)\b|\b(?:das|den|die) (?:bitte )?(?:nicht|nirgends) (?:merken|speichern)"
+    r"|\b(?:bitte|danach|gleich) (?:wieder )?vergessen\b|\bvergiss (?:das|den|die|es|diese\w*)\b|\b(?:das|den|die) (?:bitte )?(?:nicht|nirgends) (?:merken|speichern)"
     r"|\boublie[sz]? (?:ça|ca|cela|ce|cet|cette|le|la)\b|\bolvid[aáe]\w* (?:eso|esto|ese|esa|lo)\b|\bolvídalo\b"
-    r"|(?:忘掉|忘了|忘记|别记|不要记)(?:这|那|它|吧|$)|(?:それ|これ|今の)は?忘れて",
+    r"|(?:忘掉|忘了|忘记|别记|不要记)(?:这|那|它|吧|$)|忘れて(?:くだ|ね|な|や|$|[。！!])",
     re.IGNORECASE,
 )
 _PART = re.compile(r"(?<=[.!?…。！？])\s*|\n|\.\.\.|…|,\s")
@@ -123,10 +123,13 @@ def claims(messages: Mapping[int, Message]) -> list[Claim]:
         next_of_theirs = (one for _, one in said[at + 1 :] if one.role == "user" and one.name == message.name)
         if _FORGET.search(next((one.content[:FORGET_CHARS] for one in next_of_theirs), "")):
             continue
+        text = message.content
+        if forgotten := list(_FORGET.finditer(text)):
+            text = text[forgotten[-1].end() :]
         code = guess(message.content, talk)
         before = said[at - 1][1].content[-CONTEXT:] if at else ""
         after = next((one.content for _, one in said[at + 1 :] if one.role == "user"), "")
-        for one in _claimed(message.content, tongue(code or talk), after):
+        for one in _claimed(text, tongue(code or talk), after):
             if (claim := _claim(place, one.text, code, before, names)) is not None:
                 found.append(claim)
             before = ""

@@ -15,6 +15,7 @@ from dream.dreaming.guards import Case, Protected, Verdict, check, in_own_words
 from dream.language.similar import content_words, contradicts, coverage, differs, nearest, states
 from dream.language.text import clean, problems
 from dream.models import Finding, MemoryFile, Outcome, State
+from dream.provenance.rule import judge
 from dream.redact import redact
 from dream.settings import Settings
 
@@ -242,13 +243,22 @@ class Editing:
             self._decided[number] = ("refused" if score >= 0.75 else "present", reason)
         elif line is not None and (states(line, finding.text) or self._like(number, score, line, reason)):
             self._decided[number] = ("present", f"stands as {line.strip()[:120]!r}")
-        elif _claims_present(reason):
+        elif _claims_present(reason) and not self._stands_in(finding):
             self._doubted.add(number)
             near = f"; the nearest line is {line.strip()[:120]!r}" if line else ""
             raise EditError(f"finding {number} does not stand in {finding.file}{near}")
         else:
             self._decided[number] = ("refused", reason)
         return f"ok: finding {number} skipped"
+
+    def _stands_in(self, finding: Finding) -> bool:
+        """Return whether a rule's own words, as the user said them, stand in its file: an edit would add nothing."""
+        if finding.file != "SOUL.md":
+            return False
+        sources = [one for cursor in finding.entries for one in self._protected.wishes.get(cursor, ())]
+        own = judge(finding.text, sources, self._protected.known).own
+        here = [line.lstrip("-*+ ") for line in lines(self.draft.texts[finding.file])]
+        return bool(own) and any(own in line or (len(line) > 8 and line in own) for line in here)
 
     def _like(self, number: int, score: float, line: str, reason: str) -> bool:
         """Tell whether a claim that `line` says it already is believed: other words, only when it is claimed again."""

@@ -38,7 +38,7 @@ _EARLIER = re.compile(
     re.IGNORECASE,
 )
 _GOES_ON = re.compile(r"\W*(?:(?:and|und|et|y|e|also|auch|aussi|también)\b|それと|あと|还有|另外)", re.IGNORECASE)
-_QUESTION = re.compile(r"([^.!?。！？\n]{4,160}[?？])\s*$")
+_QUESTION = re.compile(r"((?:[^.!?。！？\n]|\.(?=\S)){4,160}[?？])\s*$")
 
 Who = str  # u: the user themselves; a: the agent; t: a tool; p: text that the user pasted or quoted; ?: nobody known
 

@@ -223,7 +223,8 @@ def own_sentence(text: str, line: str, *, whole: bool = True) -> str:
         more = [
             place
             for place in near
-            if says[place] - told and spans[max(last, place)][1] - spans[min(first, place)][0] <= OWN_CHARS
+            if len(says[place] - told) >= (2 if is_cjk(parts[place].strip()[:1]) else 1)  # one sign tells little
+            and spans[max(last, place)][1] - spans[min(first, place)][0] <= OWN_CHARS
         ]
         if not more:
             break

@@ -1,5 +1,6 @@
 """Who said it: what a message's writer vouches for, and what others said first."""
 
+# ruff: noqa: E501 - a row of words in a pattern stands on one line
 from __future__ import annotations
 
 import re
@@ -58,10 +59,15 @@ _EXAMPLE = re.compile(
 _CONDITION = re.compile(r"^\W*(?:(?:and|so|but) )?(?:if|when|whenever|once|as soon as)\b", re.IGNORECASE)
 _CUT_OUT = "\ufffc"  # where somebody else's sentence stood
 _REQUEST = re.compile(  # "can you …?", and "I want …, can you …?"
-    r"^(?:(?:\w+[, ]+){0,2}?|(?:I|we)['’ ][^?]*, )(?:can|could|would|will) you\b|请|麻烦|能不能|可以.{0,12}吗",
+    r"^(?:(?:\w+[, ]+){0,2}?|(?:I|we)['’ ][^?]*, )(?:can|could|would|will) you\b"
+    r"|\b(?:peux-tu|tu peux|tu pourrais|pourrais-tu|pouvez-vous|vous pouvez|on peut se|(?:kannst|könntest|würdest|magst) du|(?:können|könnten) sie"
+    r"|(?:puedes|podrías|podéis|puede usted))\b|请|麻烦|能不能|可以.{0,12}吗|(?:ません|もらえ(?:る|ます|ません)?|くれ(?:る|ます|ない|ません)?|いただけ\w*)か?[?？]$",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")
+_SENTENCE = re.compile(  # not behind what is cut short before a name
+    r"(?<=[.!?])(?<!\bMag\.)(?<!\bDr\.)(?<!\bProf\.)(?<!\bMr\.)(?<!\bMrs\.)(?<!\bMs\.)(?<!\bSr\.)(?<!\bNr\.)(?<!\bSt\.)\s+"
+    r"|(?<=[。！？；])|\n+"
+)
 
 
 @lru_cache(maxsize=4096)
@@ -130,7 +136,9 @@ def _short(found: re.Match[str]) -> str:
     inside = next(group for group in found.groups() if group is not None)
     before = found.string[max(0, found.start() - 30) : found.start()]
     named = len(inside) <= _SHORT_QUOTE or _EXAMPLE.search(before) or cues.says("own_report", before)
-    return f" {found[0]} " if (named or _is_wording(found, inside)) and "\n" not in inside else f" {_CUT_OUT} "
+    if (named or _is_wording(found, inside)) and "\n" not in inside:
+        return f" {found[0]} "
+    return f" {_CUT_OUT}. " if inside.rstrip()[-1:] in tuple(".!?…") else f" {_CUT_OUT} "
 
 
 def _is_wording(found: re.Match[str], inside: str) -> bool:

@@ -96,6 +96,7 @@ _PLAIN: tuple[Finder, ...] = (
     forms.numbers,
     forms.seeds,
     forms.places,
+    forms.slips,
     named.words,
 )
 _FINDERS: tuple[Finder, ...] = (

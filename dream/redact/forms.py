@@ -374,6 +374,29 @@ def seeds(text: str) -> Iterator[tuple[str, Span]]:
                 yield "seed-phrase", (start, end)
 
 
+_SLIP = (
+    r"(?i)\b(?:o+ps|whoops|upsi?|forget (?:it|that|this)|don't keep|vergiss (?:das|es)|bitte vergessen"
+    r"|oublie[sz]? (?:ça|le)|olvídal[oa])\b|忘れて|貼っちゃ|忘掉|别记|贴错"
+)
+_TOLD_OF = (
+    r"(?i)pass(?:word|wor[dt]|code|phrase)|kennwort|mot de passe|contraseña|senha|パスワード|パスコード|密码|密碼|口令"
+    r"|비밀번호|парол"
+)
+
+
+def slips(text: str) -> Iterator[tuple[str, Span]]:
+    """Find the password in a line that names one and says that it should not stand there: "oops, pasted X"."""
+    if not regex(_SLIP).search(text) or not regex(_TOLD_OF).search(text):
+        return
+    for line in re.finditer(r"[^\n]{1,2000}", text):
+        if regex(_SLIP).search(line[0]) and (word := regex(_TOLD_OF).search(line[0])):
+            for found in re.finditer(r"[!-~]{7,64}", line[0][word.end() :]):
+                value = found[0].strip("\"'`.,;:!?()")
+                if stark(value) and value != value.upper():
+                    start = line.start() + word.end() + found.start() + found[0].index(value)
+                    yield "password", (start, start + len(value))
+
+
 def _checks(digits: Sequence[int]) -> bool:
     """Return whether the last digit is the one that ISO/IEC 7812 (Luhn) asks for."""
     doubled = [2 * digit - 9 * (digit > 4) for digit in digits[-2::-2]]

@@ -196,6 +196,8 @@ def test_a_quotation_holds_its_own_correction() -> None:
         "The wifi password is blue-heron-4471 at my place.",
         "s3 key: AKIAFAKE00FROST / geheim-fake-Eiszapfen.",
         "ちなみに銀行口座の暗証、スマホに 8841-sugi って貼っちゃって…",
+        "The card for Tuesday is Ottoline Perk, 7 Fern Road 12. Please forget that",
+        "Hier die Adresse für den Brief: Fasanengasse 7, 1030 Wien, danach bitte vergessen",
     ],
 )
 def test_a_secret_that_a_summary_left_out_does_not_come_back(said: str) -> None:

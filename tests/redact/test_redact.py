@@ -366,3 +366,22 @@ def test_no_megabyte_takes_longer_than_a_few_times_the_usual(text: str) -> None:
 def test_a_key_right_behind_its_word_goes_where_it_looks_drawn_by_chance(text: str, left: str | None) -> None:
     found = redact(text)[0]
     assert found == (text if left == "" else left) if left is not None else "uhuFAKE-1888" not in found
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "DBのパスワード変わったので…あ、貼っちゃった «harbor-Kitsune-42q» 。これは忘れて",
+        "oops, pasted the password by mistake, «Zx9-kite-77», forget it",
+    ],
+)
+def test_a_password_that_slipped_out_goes(said: str) -> None:
+    before, secret, after = re.split("[«»]", said)
+    assert redact(f"{before}{secret}{after}")[0] == f"{before}[REDACTED:password]{after}"
+
+
+@pytest.mark.parametrize(
+    "said", ["oops, which password policy, ISO-27001?", "oops, the password reset is in v2.3.1-rc1"]
+)
+def test_a_slip_that_gives_no_password_away_stays(said: str) -> None:
+    assert redact(said) == (said, ())
