@@ -198,10 +198,9 @@ def split(source: str) -> tuple[str, tzinfo | None]:
 def _files(source: str, settings: Settings, root: Path, home: Path, environ: Mapping[str, str]) -> list[File]:
     name, zone = split(source)
     if name in FORMATS:
-        found = _of_agent(name, home, environ, subagents=settings.include_subagents)
-    else:
-        found = _of_path(name, root, subagents=settings.include_subagents)
-    return list(listed(found, zone=zone))
+        agents = listed(_of_agent(name, home, environ, subagents=settings.include_subagents), zone=zone)
+        return [file for file in agents if file.look[0]]  # Letta Code begins each agent with an empty one
+    return list(listed(_of_path(name, root, subagents=settings.include_subagents), zone=zone))
 
 
 def _of_agent(name: str, home: Path, environ: Mapping[str, str], *, subagents: bool) -> list[str]:

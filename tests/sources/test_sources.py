@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import tomllib
@@ -21,10 +22,11 @@ from dream.workspace import listing
 from dream.workspace.workspace import Workspace
 from tests.cli.commands import dream
 from tests.sources.test_incremental import write
-from tests.transcripts.test_clients import opencode
+from tests.transcripts.test_clients import local, opencode
 from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
+LOCAL = json.dumps(local(1, "user", [{"type": "text", "text": "My tent is green."}])) + "\n"
 
 
 @pytest.fixture
@@ -164,3 +166,15 @@ def test_a_database_with_a_log_is_settled_by_one_reading(workspace: Workspace, t
 
     (row,) = dream("sources", "--json", "-w", workspace.root, HOME=str(tmp_path), XDG_DATA_HOME="").json
     assert (row["source"], row["sessions"], row["new"]) == ("opencode", 2, 0)
+
+
+def test_an_agents_empty_file_is_none(workspace: Workspace, tmp_path: Path) -> None:
+    for name, text in (("begun", ""), ("used", LOCAL)):
+        path = tmp_path / f".letta/lc-local-backend/conversations/{name}/messages.jsonl"
+        path.parent.mkdir(parents=True)
+        path.write_text(text, encoding="utf-8")
+
+    done = dream("consolidate", "letta-code", "-w", workspace.root, HOME=str(tmp_path))
+    (row,) = dream("sources", "--json", "-w", workspace.root, HOME=str(tmp_path)).json
+    assert (done.status, row["files"]) == (0, 1)
+    assert "empty" not in done.err
