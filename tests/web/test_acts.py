@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 
 import pytest
@@ -10,6 +11,7 @@ from dream.actions import review
 from dream.actions.restore import restore
 from dream.workspace.lock import run_lock
 from dream.workspace.workspace import Workspace
+from tests.cli.commands import dream
 from tests.web.conftest import HOLD, NOW, Browser, served, talk
 
 
@@ -115,6 +117,36 @@ def test_a_restore_of_what_changed_meanwhile_does_nothing_and_says_what_changed(
     assert "SOUL.md changed" in said
     assert "Rex" in user(workspace)
     assert workspace.read_file("SOUL.md") == saved
+
+
+def test_a_restore_in_a_terminal_meanwhile_is_told_of_and_not_written_over(
+    browser: Browser, workspace: Workspace
+) -> None:
+    page = browser.get(line(browser, "dog called Rex"))
+    sha = next(one.sha for one in workspace.git.log() if "USER.md" in one.files)
+    assert dream("restore", sha, "--yes", "-w", workspace.root).status == 0
+    restored = user(workspace)
+    refused = browser.send(page.form("/line", ("act", "edit")), 409, text="- Has two dogs")
+    assert "restore" in refused.text or "is another now" in refused.text
+    assert "- Has two dogs" in refused.text
+    assert (user(workspace), "Rex" in restored) == (restored, False)
+
+
+def test_of_several_findings_in_one_edit_each_is_decided_for_itself(browser: Browser, workspace: Workspace) -> None:
+    path = workspace.memory / ".pending.jsonl"
+    row = json.loads(path.read_text(encoding="utf-8").splitlines()[0])
+    row["new_text"] = f"{row['old_text']}\n- Likes green tea\n- Likes black coffee"
+    row["findings"] = ["[USER] Likes green tea {3}", "[USER] Likes black coffee {3}"]
+    path.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    page = browser.get("/review")
+    assert "2 of 2 findings" in page.text
+    browser.send(page.form("/review", ("act", "accept")))
+    assert "- Likes green tea\n" in user(workspace)
+    left = browser.get("/review")
+    assert "Likes black coffee" in left.text
+    browser.send(left.form("/review", ("act", "never")))
+    assert ("coffee" in user(workspace), workspace.pending()) == (False, [])
+    assert [one.text for one in workspace.rejected()] == ["Likes black coffee"]
 
 
 def line(browser: Browser, text: str) -> str:
