@@ -157,4 +157,6 @@ def _source(line: str, secondhand: Sequence[tuple[str, Foreign]], firsthand: Seq
 
 
 def _mark(line: str) -> Foreign | None:
-    return next((source for source in _SOURCES.values() if any(mark in line for mark in MARKS[source])), None)
+    return next(
+        (source for source in _SOURCES.values() if any(mark.strip() in line for mark in MARKS[source].values())), None
+    )

@@ -36,7 +36,12 @@ _EARLIER = re.compile(
     rf"[(（](?:{_THEN})[,，、:：].*[)）]\s*$|[(（][^()（）]*?(?:{_THEN})[^()（）]*[)）]", re.IGNORECASE
 )
 _MARKS = re.compile(
-    "|".join(re.escape(unicodedata.normalize("NFKC", mark)) for pair in MARKS.values() for mark in pair), re.IGNORECASE
+    "|".join(
+        re.escape(unicodedata.normalize("NFKC", mark))
+        for marks in MARKS.values()
+        for mark in map(str.strip, marks.values())
+    ),
+    re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"(?<=[.!?。！？…])\s+|(?<=[。！？])|\n+")
 _RULE = re.compile(

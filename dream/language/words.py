@@ -39,12 +39,35 @@ LABELS = frozenset(
 
 NOT = "¬"
 # What stands in a line of memory that nobody in the conversation vouches for; it says nothing of the fact itself.
-MARKS = {
-    "tool": ("(according to tool output)", "（据工具输出）"),
-    "paste": ("(according to pasted text)", "（据粘贴的文本）"),
-    "agent": ("(noted by an agent)", "（助手所记）"),
+MARKS: dict[str, dict[str, str]] = {  # what a line ends with whose source is nobody of the talk, by language
+    "tool": {
+        "en": " (according to tool output)",
+        "de": " (laut Ausgabe eines Werkzeugs)",
+        "fr": " (d'après la sortie d'un outil)",
+        "es": " (según la salida de una herramienta)",
+        "zh": "（据工具输出）",
+        "ja": "（ツールの出力による）",
+    },
+    "paste": {
+        "en": " (according to pasted text)",
+        "de": " (laut eingefügtem Text)",
+        "fr": " (d'après un texte collé)",
+        "es": " (según un texto pegado)",
+        "zh": "（据粘贴的文本）",
+        "ja": "（貼られた文による）",
+    },
+    "agent": {
+        "en": " (noted by an agent)",
+        "de": " (von einem Agenten notiert)",
+        "fr": " (noté par un agent)",
+        "es": " (anotado por un agente)",
+        "zh": "（助手所记）",
+        "ja": "（エージェントのメモ）",
+    },
 }
-_MARK = re.compile("|".join(re.escape(mark) for pair in MARKS.values() for mark in pair), re.IGNORECASE)
+_MARK = re.compile(
+    "|".join(re.escape(mark) for marks in MARKS.values() for mark in map(str.strip, marks.values())), re.IGNORECASE
+)
 
 _LOCAL_MONTHS = {  # of other languages that write a month by its name
     name: number

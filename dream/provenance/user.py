@@ -12,7 +12,7 @@ from dream.language import quoting
 from dream.language.kinds import LABELS
 from dream.language.sentences import quoted_share, sentences, trimmed
 from dream.language.tongue import guess, tongue
-from dream.language.words import MARKS, NOT, content_words, is_cjk, without_said_on, words
+from dream.language.words import MARKS, NOT, content_words, without_said_on, words
 from dream.models import Message
 from dream.provenance import cues
 
@@ -475,15 +475,18 @@ def sources(content: str, messages: Sequence[Message]) -> tuple[tuple[int, ...],
 
 def names_source(line: str) -> bool:
     """Return whether a line says itself where it comes from."""
-    return any(mark in line for pair in MARKS.values() for mark in pair) or _NAMED.search(line) is not None
+    return (
+        any(mark.strip() in line for marks in MARKS.values() for mark in marks.values())
+        or _NAMED.search(line) is not None
+    )
 
 
 def marked(line: str, source: Foreign) -> str:
     """Return `line` with its source named at its end, before the day on which it was said."""
     plain = without_said_on(line)
     day = line[len(plain) :].strip()
-    english, chinese = MARKS[source]
-    mark = chinese if sum(map(is_cjk, plain)) * 4 > len(plain) else f" {english}"
+    known = MARKS[source]
+    mark = known.get(guess(plain), known["en"])
     return f"{plain.rstrip(' .。')}{mark}{' ' + day if day else ''}"
 
 

@@ -95,7 +95,8 @@ def test_the_mark_says_nothing_of_the_fact_and_stands_before_the_day() -> None:
     assert dated == "- The port is 80 (according to tool output) (2 November 2026)"
     assert marked("- 备份已经停用。", "paste") == "- 备份已经停用（据粘贴的文本）"
     assert same_fact("The port is 80", dated)
-    assert all(names_source(f"- x {mark}") for pair in MARKS.values() for mark in pair)
+    assert all(names_source(f"- x {mark}") for marks in MARKS.values() for mark in marks.values())
+    assert marked("- Der Port ist seit gestern nicht mehr 80.", "tool").endswith("(laut Ausgabe eines Werkzeugs)")
 
 
 def test_a_conversation_without_tools_and_pastes_has_nothing_second_hand() -> None:
