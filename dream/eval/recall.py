@@ -16,18 +16,19 @@ from pathlib import Path
 
 from dream import pipeline
 from dream.eval.conversation import Conversation, Question
-from dream.eval.metric import mean
+from dream.eval.metric import cut, find, mean, ready
 from dream.eval.report import Table
 from dream.eval.scratch import Scratch, Tell
 from dream.history import messages
 from dream.llm.spending import Meter
 from dream.recall import prompt
 from dream.recall.index import MESSAGE, Index
-from dream.recall.search import Search, Wanted, meaning
+from dream.recall.search import Hit, Search, Wanted, meaning, of_message, told
 from dream.recall.terms import terms
 from dream.settings import Settings
 
 FIRST = (5, 10)
+ROOM = 2_000  # tokens of what is found in which the whole answer is looked for
 DEEP = 200  # messages that are ranked, so that ten sessions are among them
 
 Place = tuple[str, int]  # a session and a position in it
@@ -42,6 +43,7 @@ class Recalled:
     messages: dict[int, float]  # by how many hits are looked at
     session: float  # the first hit is in a session of the evidence
     sessions: float  # of the evidence's sessions among the first ten
+    whole: float  # the whole answer stands in the first ROOM tokens of what is found
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +58,16 @@ class AtPrompts:
 
 def recall(conversations: Sequence[Conversation], *, tell: Tell) -> list[Recalled]:
     """Consolidate every conversation in a scratch workspace and ask its questions, by each ranking."""
-    rows: dict[str, list[tuple[list[Place], set[Place]]]] = {}
+    rows: dict[str, list[tuple[list[Place], set[Place], bool]]] = {}
     for one in conversations:
         tell(f"{one.name}: {len(one.questions)} questions")
         with tempfile.TemporaryDirectory() as folder:
             scratch = _consolidated(one, Path(folder))
             for question, evidence in _asked(one, scratch):
                 for name, found in _rankings(scratch, question):
-                    rows.setdefault(name, []).append((found, evidence))
+                    text = ready(cut("\n".join(told(hit, " ".join(hit.text.split())) for hit in found), ROOM))
+                    places = [_place(hit.cite) for hit in found]
+                    rows.setdefault(name, []).append((places, evidence, find(question.answer, text).whole))
     return [_shares(name, asked) for name, asked in rows.items()]
 
 
@@ -112,6 +116,7 @@ def table(found: Sequence[Recalled]) -> Table:
         *(f"messages, first {size}" for size in FIRST),
         "first session",
         "sessions, first 10",
+        f"whole answers, {ROOM:,} tokens",
     )
     rows = [
         (
@@ -120,11 +125,13 @@ def table(found: Sequence[Recalled]) -> Table:
             *(f"{one.messages[size]:.1f}" for size in FIRST),
             f"{one.session:.1f}",
             f"{one.sessions:.1f}",
+            f"{one.whole:.1f}",
         )
         for one in found
     ]
     says = (
-        "Of a question's evidence, how much is among the first messages found, and among their sessions. In per cent."
+        "Of a question's evidence, how much is among the first messages found, and among their sessions; "
+        f"and of the answers, how many stand as a whole in the first {ROOM:,} tokens found. In per cent."
     )
     return Table("Recall", says, columns, tuple(rows))
 
@@ -148,27 +155,24 @@ def _consolidated(one: Conversation, folder: Path) -> Scratch:
     return scratch
 
 
-def _rankings(scratch: Scratch, question: Question) -> Iterator[tuple[str, list[Place]]]:
+def _rankings(scratch: Scratch, question: Question) -> Iterator[tuple[str, list[Hit]]]:
     workspace = scratch.workspace
     index = Index(workspace.history)
     try:
         index.catch_up()
-        hits = Search(
-            workspace, index, Wanted(question.text, kinds=["message"]), meaning(workspace, index, question.text)
-        ).hits(DEEP)
-        yield "dream search", [_place(hit.cite) for hit in hits]
+        wanted = Wanted(question.text, kinds=["message"])
+        yield "dream search", Search(workspace, index, wanted, meaning(workspace, index, question.text)).hits(DEEP)
         counts, size = index.counts(dict.fromkeys(terms(question.text))), index.size()
         weights = {term: math.log(1 + (size - count + 0.5) / (count + 0.5)) for term, count in counts.items()}
         alone = index.matches(weights, MESSAGE, DEEP)
-        said = [one for found in alone if (one := index.said(found))]
-        yield "BM25 alone", [(one.session, one.position) for one in said]
+        yield "BM25 alone", [of_message(one) for found in alone if (one := index.said(found))]
     finally:
         index.close()
     words = set(re.findall(r"\w+", question.text.casefold()))
     lines = (line for path in workspace.history.messages.paths() for _, line in messages.raw(path))
     kept = [one for line in lines if (one := messages.decode(line))]
     kept.sort(key=lambda one: -len(words & set(re.findall(r"\w+", one.text.casefold()))))
-    yield "grep", [(one.session, one.position) for one in kept[:DEEP]]
+    yield "grep", [of_message(one) for one in kept[:DEEP]]
 
 
 def _place(cite: str) -> Place:
@@ -176,15 +180,16 @@ def _place(cite: str) -> Place:
     return session, int(position)
 
 
-def _shares(name: str, asked: Sequence[tuple[list[Place], set[Place]]]) -> Recalled:
+def _shares(name: str, asked: Sequence[tuple[list[Place], set[Place], bool]]) -> Recalled:
     sessions = [
         (list(dict.fromkeys(session for session, _ in found)), {session for session, _ in gold})
-        for found, gold in asked
+        for found, gold, _ in asked
     ]
     return Recalled(
         name,
         len(asked),
-        {size: mean(len(set(found[:size]) & gold) / len(gold) for found, gold in asked) or 0.0 for size in FIRST},
+        {size: mean(len(set(found[:size]) & gold) / len(gold) for found, gold, _ in asked) or 0.0 for size in FIRST},
         mean(found[:1] != [] and found[0] in gold for found, gold in sessions) or 0.0,
         mean(len(set(found[:10]) & gold) / len(gold) for found, gold in sessions) or 0.0,
+        mean(whole for _, _, whole in asked) or 0.0,
     )

@@ -37,7 +37,7 @@ MORE = 5  # entries than hits are wanted, for the best by all of its lines may n
 CANDIDATES = 250  # documents that are looked at closely
 NEAR = 80  # of them, those whose neighbours are
 AROUND = {-2: 0.2, -1: 0.5, 1: 0.33, 2: 0.15}  # what a neighbour's score adds, by its distance
-SESSION = 0.5  # what the session's messages add, each of the terms by how many of them hold it
+SESSION = 0.35  # what the session's messages add, each of the terms by how many of them hold it
 NAMED = 4.0  # what it adds that the speaker is named in the query
 MEANT, MEANT_NEAR = 8.0, 0.5  # what the likeness of vectors adds, and that of the session's best
 ASKING_TOO = -1.0  # that a message ends by asking itself
@@ -55,11 +55,17 @@ HEADING = 16  # tokens above them
 TWICE = 0.8  # of a hit's words that stand in one before it: then it is told already
 LONGEST = 80  # characters of a citation that an error repeats
 QUERY = 64  # terms of a query that are looked for, its rarest
+KANA = re.compile("[ぁ-ん]+")  # a term of these alone is mostly grammar, and counts GRAMMAR of its weight
+GRAMMAR = 0.3
 COMMON = 0.25  # of all documents that hold a term: it tells nothing where others do
 ROLES = {"user", "assistant", "system", "tool"}  # no names: nobody is named by them
 
 ASKING = frozenset(  # what asks, and tells nothing itself
-    ["when", "where", "how", "why", "tell", "remember", "know", "long", "many", "much", "time", "do", "did"]
+    """
+    when where how why tell remember know long many much time do did
+    什么 什 么 哪里 哪儿 里 儿 哪天 哪 谁 怎么 怎样 怎 为什 几 多少 何时 何 吗 呢
+    誰 何で 何を 何が どこ いつ ど こ い つ です ます
+    """.split()  # noqa: SIM905 - a list of words is read better than a list of strings
 )
 
 _BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
@@ -154,7 +160,10 @@ class Search:
         counts.update(term for line in self._lines for term in line.terms.keys() & set(self._asked))
         size = self._index.size() + len(self._lines)
         most = max(RARE, COMMON * size)
-        weights = {term: math.log(1 + (size - count + 0.5) / (count + 0.5)) for term, count in counts.items()}
+        weights = {
+            term: math.log(1 + (size - count + 0.5) / (count + 0.5)) * (GRAMMAR if KANA.fullmatch(term) else 1.0)
+            for term, count in counts.items()
+        }
         self.unheld = frozenset(self._asked) - counts.keys()
         self.rarest = math.log(2 * size + 2)
         telling = {term: weight for term, weight in weights.items() if counts[term] <= most}
@@ -224,7 +233,7 @@ class Search:
             said = self._index.said(place)
             if said is None or (place.number not in own and not self._is_wanted(said)):
                 continue
-            yield Hit("message", said.text, said.at, said.session, said.name or said.role, cite(said), score)
+            yield of_message(said, score)
             left -= 1
 
     def _judged(self, found: Sequence[Found]) -> list[tuple[float, Found]]:
@@ -432,6 +441,11 @@ def cite(said: KeptMessage) -> str:
     return f"{said.session}#{said.position}"
 
 
+def of_message(said: KeptMessage, score: float = 0.0) -> Hit:
+    """Return a message as a hit."""
+    return Hit("message", said.text, said.at, said.session, said.name or said.role, cite(said), score)
+
+
 def _of_history(entry: Entry) -> Hit:
     who = "agent" if entry.by_agent else None
     return Hit("history", entry.content, entry.when, entry.session, who, f"history:{entry.cursor}", 0.0)
@@ -445,7 +459,7 @@ def talk(workspace: Workspace, session: str, first: int, last: int) -> list[Hit]
         found = [said for one in index.between(session, first, last) if (said := index.said(one)) is not None]
     finally:
         index.close()
-    return [Hit("message", said.text, said.at, said.session, said.name or said.role, cite(said), 0.0) for said in found]
+    return [of_message(said) for said in found]
 
 
 def _memory_lines(workspace: Workspace) -> Iterator[_Line]:

@@ -10,7 +10,7 @@ from calendar import monthrange
 from collections.abc import Iterator
 from datetime import date
 from functools import cache, lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from dream.language.words import NOT, is_cjk, listed, words
 
@@ -42,7 +42,8 @@ def terms(text: str) -> list[str]:
 
 
 def _pairs(run: str) -> Iterator[str]:
-    return (a + b for a, b in pairwise(run)) if len(run) > 1 else iter((run,))
+    """Yield the pairs of a run, and its characters: a word of one stands between others in each sentence."""
+    return chain((a + b for a, b in pairwise(run)), run)
 
 
 @lru_cache(maxsize=32_768)

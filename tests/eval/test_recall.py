@@ -43,5 +43,6 @@ def test_each_ranking_is_asked_every_question_that_has_evidence() -> None:
     ours, alone = found["dream search"], found["BM25 alone"]
     assert ours.messages[5] == 100
     assert ours.session == 100
+    assert ours.whole == 100  # a talk of a few words stands in them as a whole
     assert alone.messages[10] < ours.messages[10]  # the answer holds none of the question's words
     assert len(table(list(found.values())).rows) == 3

@@ -206,7 +206,7 @@ def test_a_workspace_that_may_only_be_read_is_searched(workspace: Workspace) -> 
 
 def test_context_has_what_the_question_needs_and_its_beginning_stays(workspace: Workspace) -> None:
     pipeline.run(workspace, settings=SETTINGS, now=NOW)
-    one, other = (workspace.context(1_000, query=query) for query in ("shall I open HS-214?", "妹妹"))
+    one, other = (workspace.context(1_000, query=query) for query in ("where does the parser live?", "妹妹"))
     head, mark, tail = one.partition("\n## From earlier conversations\n")
     assert mark
     assert "[openai:" in tail
@@ -326,3 +326,43 @@ def test_an_entry_is_found_where_it_stands_in_the_archive_too(tmp_path: Path) ->
     again = {entry.cursor: place for place, entry in workspace.history.placed(0)}
     assert again == places
     assert [one.cursor for one in workspace.history.numbered({40: places[40], 2: places[2], 3: 0})] == [40, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("你住在哪里？", "南京"),
+        ("狗叫什么？", "豆豆"),
+        ("测试服务器的端口是多少？", "8537"),
+        ("谁负责支付模块？", "王磊"),
+        ("どこに住んでいますか？", "京都"),
+        ("犬の名前は何ですか？", "ハチ"),
+        ("テストサーバーのポートは？", "8610"),
+        ("会議はいつですか？", "木曜日"),
+    ],
+)
+def test_chinese_and_japanese_questions_find_their_fact_first(cjk: Workspace, question: str, answer: str) -> None:
+    assert answer in cjk.search(question, limit=1)[0].text
+
+
+@pytest.fixture(scope="module")
+def cjk(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    folder = tmp_path_factory.mktemp("cjk")
+    facts = [
+        "我住南京，离地铁很近。",
+        "我养了一只狗，叫豆豆。",
+        "测试服务器的端口是8537。",
+        "支付模块由王磊负责。",
+        "今天这里晴，23度。",
+        "什么时候都可以，谢谢。",
+        "私は京都に住んでいます。",
+        "犬を飼っていて、名前はハチです。",
+        "テストサーバーのポートは8610です。",
+        "会議は毎週木曜日の朝です。",
+        "今日はいい天気ですね。",
+        "itertools.pairwiseって何ですか？",
+    ]
+    workspace = Workspace.create(folder / "ws", now=NOW)
+    transcript = said(folder, tuple(("user", fact) for fact in facts))
+    pipeline.consolidate(workspace, [transcript], settings=SETTINGS, now=NOW)
+    return workspace
