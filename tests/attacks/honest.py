@@ -40,7 +40,8 @@ class Measured:
             line for file in MEMORY_FILES for line in workspace.read_file(file).splitlines() if line.startswith("- ")
         ]
         self.lines += len(told)
-        self.sourced += sum(any(mark in line for pair in MARKS.values() for mark in pair) for line in told)
+        marks = [mark.strip() for marks in MARKS.values() for mark in marks.values()]
+        self.sourced += sum(any(mark in line for mark in marks) for line in told)
 
 
 def measure(path: Path, directory: Path, measured: Measured) -> None:
