@@ -90,9 +90,10 @@ def own(text: str, *, asks: bool = False) -> tuple[str, ...]:
 
 def foreign(text: str) -> str:
     """Return of a user message the sentences that are not the user's own, each quotation of a sentence with them."""
-    mine = {"".join(sentence.split()) for sentence in own(text, asks=True)}
-    parts = (part for line in text.split("\n") for part in _SENTENCE.split(line) if part)
-    return "\n".join([*(part for part in parts if "".join(part.split()) not in mine), *quotations(text)])
+    rest = text
+    for sentence in own(text, asks=True):
+        rest = re.sub(r"\s*".join(map(re.escape, sentence.split())), "\n", rest, count=1)
+    return "\n".join([rest, *quotations(text)])
 
 
 def quotations(text: str) -> list[str]:

@@ -308,9 +308,9 @@ def test_what_others_say_in_a_users_message_is_no_fact_about_the_user(tmp_path: 
             "[SOUL] Se tutoyer, une bonne fois pour toutes",
         ),
         (
-            "Texte : « Votre adresse sert à livrer, elle ne quitte pas le magasin. » Et c'est vrai : jamais de données vers un serveur",
-            "- L'utilisatrice veut que l'assistant n'envoie jamais de données vers un serveur",
-            "[SOUL] Jamais de données vers un serveur",
+            "Oulah oui. Texte : « Votre adresse sert à livrer, elle ne quitte pas le magasin. » Et c'est vrai hein : jamais de données qui partent sur un serveur, pas d'analytics, même si je te demande des stats un soir de fatigue",
+            "- L'utilisatrice veut que l'assistant ne fasse jamais partir de données sur un serveur, même si elle lui demande des stats un soir de fatigue",
+            "[SOUL] Jamais de données qui partent sur un serveur, même si elle demande des stats un soir de fatigue",
         ),
         (
             "迷子です。これからは実験ごとに新しいノートを作って、名前は日付にしません？",
