@@ -13,13 +13,14 @@ from dream.language.sentences import Sentence, quoted_share, sentences, trimmed,
 from dream.language.tongue import Tongue, guess, is_wide, main, plain, tongue
 from dream.language.words import LABELS as NO_NAMES
 
-KEEP = 0.35  # of belief that a sentence is worth a line
-UNMEANT = 0.25  # of belief that it is a joke, supposed, quoted, somebody else's view or a mood, above which it is out
+KEEP = 0.3  # of belief that a sentence is worth a line
+UNMEANT = 0.35  # of belief that it is a joke, supposed, quoted, somebody else's view or a mood, above which it is out
 BELIEVED = 0.45  # of belief that it is worth a line, from which the last doesn't count
-KEEP_OF_MANY = 0.4  # of the same where several people chat
+KEEP_OF_MANY = 0.35  # of the same where several people chat
 LEAST = 12  # characters of a sentence, if it answers nothing and names nothing
-HARD_KEEP = 0.2  # of the same where numbers, names or codes stand in it
-RULE, RULE_STANDING = 0.65, 0.45  # of belief that it is a rule; where a word says that it holds from now on
+HARD_KEEP = 0.15  # of the same where numbers, names or codes stand in it
+RULE_KEPT = 0.25  # of the belief that it is a rule: what of it counts where it is taken for none
+RULE, RULE_STANDING = 0.6, 0.35  # of belief that it is a rule; where a word says that it holds from now on
 ASKS = 2  # exact things that a question must hold to state something in passing
 READ = 40_000  # characters of one message: nobody types more
 WIDTH = 240  # characters of a line of two sentences
@@ -27,6 +28,7 @@ BOTH = 140  # of the same where friends tell each other what they did, and neith
 ASKED = 140  # characters of a question that an answer is shown with
 OF_RULE = 0.1  # of belief that it is a rule, from which a fragment behind one belongs to it
 FRAGMENT = 18  # characters of a rule that says nothing without the sentence before it: "any hour", "ohne Ausnahme"
+POINTING = 80  # of one that begins with a word for it: "that goes for every screen"
 BRIEF = 32  # characters of a rule that is told in one line with the one beside it: "Never delete it. Move it, always"
 SHORT = 44  # characters of an answer that may need its question
 WORTH = {
@@ -45,7 +47,7 @@ _PREFIX = re.compile(r"(?P<name>[A-ZÀ-Þ][\w’'-]{1,24}(?: [A-ZÀ-Þ][\w’'.-
 _HARD = re.compile(
     r"\d|[`/\\_@]|\w\.\w|[a-z][A-Z]|\b[A-Z]{2,}\b|(?<=[a-zà-ÿ,;:] )[A-ZÀ-Þ][\wà-ÿ]+|[A-Za-z]{3,}(?=[㐀-鿿])"
 )
-_SECRET = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z])[\w!@#$%^&*+=./-]{5,}|\d{4,}|[a-z]+-[A-Z]\w+-|\w+_\w+_\w+")
+_SECRET = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z])[\w!@#$%^&*+=./-]{5,}|\d{4,}|\d(?: \d){3,}|[a-z]+-[A-Z]\w+-|\w+_\w+_\w+")
 _TOKEN = re.compile(r"\b(?=[\w:-]*\d)(?=[\w:-]*[A-Za-z])[\w:-]{16,}")  # which no rule needs
 _LETTERS = re.compile(r"[^\W\d_]")
 _CORRECTS = re.compile(
@@ -143,8 +145,10 @@ def _turn(turn: _Turn, found: list[Statement]) -> None:
             last = one
             continue
         stated = _stated(turn, one, text, place, guessed, jokes=any(laughs[max(0, place - 1) : place + 2]))
-        if stated is not None and _is_fragment(stated, turn):
-            stated = _whole(turn, last, one, stated, found)
+        if stated is not None and stated.kind == "rule" and not stated.asked:
+            size = len(stated.text) * (2 if turn.known.wide else 1)
+            if size < FRAGMENT or (size < POINTING and _leans(one, turn)):
+                stated = _whole(turn, last, one, stated, found, alone=size >= FRAGMENT)
         if stated is not None and not _joined(turn, one, stated, found):
             found.append(stated)
         last = one
@@ -192,21 +196,18 @@ def hard(text: str) -> int:
     return len(_HARD.findall(text))
 
 
-def _is_fragment(stated: Statement, turn: _Turn) -> bool:
-    """Return whether a statement is a rule only of what stands before it."""
-    size = len(stated.text) * (2 if turn.known.wide else 1)
-    return stated.kind == "rule" and size < FRAGMENT and not stated.asked
-
-
 def _whole(
-    turn: _Turn, last: Sentence | None, one: Sentence, stated: Statement, found: list[Statement]
+    turn: _Turn, last: Sentence | None, one: Sentence, stated: Statement, found: list[Statement], *, alone: bool
 ) -> Statement | None:
-    """Return a fragment with the sentence before it, as they were said; None where that is none it can belong to."""
+    """Return a rule that leans on the sentence before it with that, as they were said.
+
+    None where that is none it can belong to, and it says nothing `alone`.
+    """
     if last is None or last.paragraph != one.paragraph or one.item or last.text.rstrip().endswith(("?", "？")):
         return None if len(stated.text.split()) < 3 and not turn.known.wide else stated
     whole = " ".join(turn.said.text[last.start : one.end].split())
     if len(whole) > WIDTH:
-        return None
+        return stated if alone else None
     if found and found[-1].source == turn.number and found[-1].span[1] == last.end:
         begun = found.pop()
         whole = " ".join(turn.said.text[begun.span[0] : one.end].split())
@@ -239,9 +240,8 @@ def _stated(
     exact = hard(text)
     size = len(text) * (2 if turn.known.wide else 1)
     asked = _asked(turn, one, text, place, size)
-    kept = guessed.kept
-    if not turn.sure:
-        kept = 0.0 if one.text.rstrip().endswith(("?", "？", "؟")) or size < 24 else 0.6
+    kind = _kind(guessed, standing) if turn.agent else _told(guessed)
+    kept = _worth(turn, one, guessed, kind, size)
     if kept < _least(turn, guessed, exact=exact, jokes=jokes) or (turn.sure and _is_unmeant(turn, guessed)):
         return None
     if (
@@ -250,7 +250,6 @@ def _stated(
         or (_YES.match(text) and not asked)
     ):
         return None
-    kind = _kind(guessed, standing) if turn.agent else _told(guessed)
     if kind == "rule" and turn.known.has("oneoff", plain(text)):
         return None
     asks = text.rstrip().endswith(("?", "？"))
@@ -268,6 +267,15 @@ def _stated(
 def _is_claimed(turn: _Turn, one: Sentence) -> bool:
     """Return whether a sentence is its speaker's claim: nobody else's words, and nothing only dreamt or played."""
     return quoted_share(one.text) <= 0.55 and (bool(turn.speaker) or not quoting.is_supposed(one.text))
+
+
+def _worth(turn: _Turn, one: Sentence, guessed: kinds.Guess, kind: str, size: int) -> float:
+    """Return the belief that a sentence is worth a line; a rule that is half believed is likely an order for once."""
+    if not turn.sure:
+        return 0.0 if one.text.rstrip().endswith(("?", "？", "؟")) or size < 24 else 0.6
+    if kind == "rule" or not turn.agent:
+        return guessed.kept
+    return guessed.kept - (1 - RULE_KEPT) * guessed.shares["rule"]
 
 
 def _least(turn: _Turn, guessed: kinds.Guess, *, exact: int, jokes: bool) -> float:

@@ -76,6 +76,8 @@ def _resolved(said: Statement) -> str:
         return text
     for day in reversed(days.found(text, said.day, said.code)):
         first, last = day.first, day.last
+        if said.kind == "rule" and first != last:
+            continue  # "on Sundays give me next week's plan" holds every week
         if day.unsure:
             if said.kind not in ("plan", "event") or _every(text[day.end :]):
                 continue

@@ -22,11 +22,12 @@ SHIPPED = Path(__file__).with_name("sentences")
 ROUNDS = 8
 DROPPED = 0.4  # of a sentence's features that each look at it leaves out, so that none is relied on alone
 RATE = 0.3
-LEAST = 2  # sentences that must have a feature for it to count
-ROWS = 56_000  # features that are stored, those of the largest weights
-CHATS = ("chats1", "chats2", "w", "d")  # files of whole chats: a line without context goes on with the one before
-TIMES = {"d": 3}  # how often a round the sentences of a file are looked at: those of whole dialogues are as people type
-HIGHEST = 24
+LEAST = 3  # sentences that must have a feature for it to count
+ROWS = 84_000  # features that are stored, those of the largest weights
+# Files of whole chats: a line without context goes on with the one before. How often a round each is looked at: more
+# often than single sentences, for they are as people type, and those of whole dialogues most.
+CHATS = {"chats1": 2, "chats2": 2, "w": 2, "d": 3, "r": 2, "r2": 2, "v": 2}
+HIGHEST = 9
 
 PAIR_ROUNDS = 8
 PAIR_LEAST = 4  # pairs that must have a sign for it to count
@@ -71,7 +72,7 @@ def read(folder: Path) -> list[Example]:
             if label in LABELS and text:
                 goes_on, ends = part in CHATS and not context, part not in CHATS or after[1]
                 numbers = features(text, context, code, before[2] if goes_on else "", "" if ends else after[2])
-                found[label, context, text] = (LABELS.index(label), numbers, code, TIMES.get(part, 1))
+                found[label, context, text] = (LABELS.index(label), numbers, code, CHATS.get(part, 1))
     return list(found.values())
 
 

@@ -16,7 +16,7 @@ _ABBREVIATED = (
     r"|art|tel|max|min|incl|inkl|vol|fig|jan|feb|sept|okt|oct|nov|dez|dec|janv|févr|avr|juil|déc|ene|abr|ago|dic))$"
 )
 _ABBREVIATION = re.compile(_ABBREVIATED, re.IGNORECASE)
-_END = re.compile(rf"[.!?…]+[)\"”’»\]]*(?=\s|$|[{WIDE}])|[。！？!?；]+[」』”）)]*|(?<=\S)\s+(?=\d{{1,2}}\)\s)|;\s|\n")
+_END = re.compile(rf"[.!?…]+[)\"”’»\]]*(?=\s|$|[{WIDE}])|[。！？；]+[」』”）)]*|(?<=\S)\s+(?=\d{{1,2}}\)\s)|;\s|\n")
 _QUOTED = re.compile(r"“[^”\n]{0,600}”|\"[^\"\n]{0,600}\"|«[^»\n]{0,600}»|„[^“”\n]{0,600}[“”]|「[^」\n]{0,600}」|『[^』\n]{0,600}』|`[^`\n]{1,200}`")  # fmt: skip
 _MARK = re.compile(
     r"\s*(?:[-*•+–]\s+|(?:\d{1,2}|[a-z])[.)、]\s+|\d{1,2}[、.](?=\D)|[(（]\d{1,2}[)）]\s*|#{1,6}\s+|>\s*)"
@@ -197,7 +197,7 @@ def _without_filler(text: str, known: Tongue) -> str:
             return text
         if rest[0] in ",.!?:;…–，。！：；、":
             return rest[1:].lstrip()
-        loose = len(filler) <= 3 or " " in filler or filler in _LOOSE
+        loose = (len(filler) <= 3 and filler != "si") or " " in filler or filler in _LOOSE  # "si" is "if"
         if rest[0].isspace() and loose:
             rest = rest.lstrip()
             name = _NAME.match(rest)

@@ -31,7 +31,7 @@ def test_an_empty_file_gets_a_title_and_a_heading() -> None:
 def test_a_heading_is_in_the_language_of_memory() -> None:
     french = "Le serveur de préproduction est sous Debian 12 depuis hier"
     assert "## Faits\n" in edited({}, [f"[MEMORY] {french} {{1}}"]).files["memory/MEMORY.md"]
-    spanish = "El servidor de pruebas corre con Debian 12 desde ayer"
+    spanish = "El servidor de pruebas corre con Debian 12"
     assert "## Datos\n" in edited({}, [f"[MEMORY] {spanish} {{1}}"]).files["memory/MEMORY.md"]
 
 

@@ -93,3 +93,32 @@ def test_a_fragment_of_a_rule_stands_with_its_sentence() -> None:
 def test_an_order_for_once_is_no_rule() -> None:
     assert said("write the answer in english please, but just this once") == []
     assert said("schreib die antwort ausnahmsweise auf englisch") == []
+
+
+def test_a_rule_that_points_at_the_sentence_before_it_stands_with_it() -> None:
+    (line,) = said("the audit log rotates at midnight. it must never be deleted without asking me first")
+
+    assert line.startswith('[rule] "the audit log rotates at midnight. it must never')
+
+
+def test_praise_for_what_was_done_is_no_rule() -> None:
+    (line,) = said("rsync over SSH fixed the hanging deploy. Let's keep it that way.")
+
+    assert "[solution]" in line
+
+
+def test_a_condition_is_no_filler_at_the_beginning() -> None:
+    (line,) = said("si no te lo pido, nunca toques la rama main")
+
+    assert "si no te lo pido" in line
+
+
+def test_a_password_is_not_cut_at_its_sign() -> None:
+    assert said("mot de passe du wifi : Velours!FAUX22, pour toi") == []
+
+
+def test_a_week_in_a_rule_is_every_week() -> None:
+    (line,) = said("from now on, every sunday you give me a list for next week")
+
+    assert line.startswith("[rule]")
+    assert "May" not in line.partition("(")[0]

@@ -76,3 +76,15 @@ def test_each_kind_of_fact_has_its_file(text: str, file: str) -> None:
     files = dreamt({}, "\n".join(f"- {line}" for line in said(text, day=MONDAY)))
 
     assert [path for path, text in files.items() if facts(text)] == [file]
+
+
+def test_what_was_told_as_the_earlier_stays_so_when_its_line_goes() -> None:
+    line = '"The staging server listens on port 8443" (2 March 2026) (earlier, "it was 7001")'
+    files = dreamt(
+        {"memory/MEMORY.md": f"# Memory\n\n- {line}\n"},
+        '- [fact] "The staging server listens on port 9443 now" (9 March 2026)',
+    )
+
+    (line,) = facts(files["memory/MEMORY.md"])
+    assert "9443" in line
+    assert "7001" in line.partition("(earlier")[2]
