@@ -10,6 +10,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from math import inf
 from typing import Any
 
 import sqlalchemy as sa
@@ -20,6 +21,7 @@ BURST = 1.0  # seconds of a rate that may be saved up while nobody calls
 LEARNT = 0.1  # how much one bill counts in what is expected of the next
 NAP = 0.5  # seconds after which whoever waits looks again: another's refund may have come
 MINUTE = 60.0
+FRESH = 1.0  # seconds for which what an operator has set is taken to be so
 
 _TABLE = sa.Table(
     "dream_fleet",
@@ -48,6 +50,7 @@ class Ledger:
         self._sqlite = self.engine.dialect.name == "sqlite"
         self._turns: dict[str, threading.Lock] = {}
         self._guard = threading.Lock()
+        self._known: tuple[float, dict[str, float]] = (-inf, {})
         self._share: dict[str, float] = {}  # of the most that a call may use, what calls of a model did lately
         if self._sqlite:  # SQLAlchemy's own way begins a transaction only with its first write
             sa.event.listen(self.engine, "connect", _plain)
@@ -66,6 +69,7 @@ class Ledger:
         with self.engine.begin() as connection:
             for name, value in sorted(values.items()):
                 connection.execute(_SET, {"name": name, "value": value, "at": self._now(connection)})
+        self._known = (-inf, {})
 
     def reach(self, name: str, least: float, more: float) -> float:
         """Raise a number to `least` where it is less, then by `more`; return what it was in between."""
@@ -83,6 +87,7 @@ class Ledger:
         """Take numbers away."""
         with self.engine.begin() as connection:
             connection.execute(sa.delete(_TABLE).where(_TABLE.c.name.in_(list(names))))
+        self._known = (-inf, {})
 
     def take(self, tenant: str, day: str, model: str, most: Usage, stop: Callable[[], bool]) -> float | str:
         """Wait until a call that costs at `most` this may be made; return the tokens that it took, or why it may not.
@@ -111,16 +116,23 @@ class Ledger:
         bounds = [*(f"bound:{rate}" for rate in rates), "bound:day:tokens", "bound:day:usd"]
         levels = [*(f"level:{rate}" for rate in rates), *(f"spent:{spend}" for spend in spends)]
         costs = (1.0, tokens, float(most.tokens), most.cost_usd or 0.0)
+        bound = self._bounds()
+        mine = {
+            level: (setting, cost)
+            for setting, level, cost in zip(bounds, levels, costs, strict=True)
+            if setting in bound
+        }
+        if not mine:
+            return 0.0
         with self.engine.begin() as connection:
-            bound = {row.name: float(row.value) for row in connection.execute(_rows(bounds))}
-            if not bound:
-                return 0.0
             now = self._now(connection)
-            mine = {level: (setting, cost) for setting, level, cost in zip(bounds, levels, costs) if setting in bound}  # noqa: B905
-            for level, (setting, _) in sorted(mine.items()):  # so that there is a row to lock
-                begins = bound[setting] / MINUTE * BURST if level.startswith("level:") else 0.0
-                connection.execute(_BEGIN, {"name": level, "value": begins, "at": now})
-            found = {row.name: row for row in connection.execute(_rows(mine).with_for_update())}
+            asked = _rows(mine).with_for_update()
+            found = {row.name: row for row in connection.execute(asked)}
+            if len(found) < len(mine):  # so that there is a row to lock
+                for level, (setting, _) in sorted(mine.items()):
+                    begins = bound[setting] / MINUTE * BURST if level.startswith("level:") else 0.0
+                    connection.execute(_BEGIN, {"name": level, "value": begins, "at": now})
+                found = {row.name: row for row in connection.execute(asked)}
             wait, values = 0.0, {}
             for level, (setting, cost) in mine.items():
                 value, limit = found[level].value, bound[setting]
@@ -135,9 +147,15 @@ class Ledger:
                 values[level] = filled - cost
             if wait > 0:
                 return wait
-            for level, value in sorted(values.items()):
-                connection.execute(_SET, {"name": level, "value": value, "at": now})
+            connection.execute(_SET, [{"name": level, "value": value, "at": now} for level, value in values.items()])
         return 0.0
+
+    def _bounds(self) -> dict[str, float]:
+        """Read what operators have set, once a second."""
+        read, known = self._known
+        if time.monotonic() - read > FRESH:
+            self._known = read, known = time.monotonic(), self.get("bound:")
+        return known
 
     def paid(self, tenant: str, day: str, model: str, most: Usage, took: float, bill: Usage) -> None:
         """Book what a call did cost in place of what it `took`."""
@@ -150,9 +168,9 @@ class Ledger:
             f"spent:usd:{day}:{tenant}": (bill.cost_usd or 0.0) - (most.cost_usd or 0.0),
         }
         with self.engine.begin() as connection:
-            for name, change in changes.items():
-                if change:
-                    connection.execute(_CHANGE, {"name": name, "change": change})
+            rows = [{"name": name, "change": change} for name, change in sorted(changes.items()) if change]
+            if rows:
+                connection.execute(_CHANGE, rows)
 
     def _now(self, connection: sa.Connection) -> float:
         """Read the database's clock: those of the machines may differ."""
@@ -169,3 +187,4 @@ def _plain(connection: Any, record: object) -> None:
     connection.isolation_level = None
     connection.execute("PRAGMA busy_timeout=30000")
     connection.execute("PRAGMA secure_delete=ON")
+    connection.execute("PRAGMA synchronous=OFF")  # a loss of power may cost the file, which is made anew

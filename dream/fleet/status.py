@@ -13,6 +13,7 @@ from dream.errors import DreamError
 from dream.fleet import places
 from dream.fleet.engine import Queue
 from dream.fleet.places import Note, Place, Root
+from dream.history.history import History
 from dream.models import Usage
 from dream.workspace.runs import Bills
 from dream.workspace.workspace import Workspace
@@ -98,8 +99,9 @@ def _of(place: Place, known: Note, now: datetime) -> Tenant:
 
 def _oldest(workspace: Workspace) -> datetime | None:
     with suppress(DreamError):
-        entry = next(workspace.history.after(workspace.dream_cursor()), None)
-        workspace.history.close()
+        history = History(workspace.memory, private=workspace.private)  # also where the settings can't be read
+        entry = next(history.after(workspace.dream_cursor()), None)
+        history.close()
         return entry.at.astimezone(UTC) if entry else None
     return None
 

@@ -1,4 +1,4 @@
-"""The fleet: nights a minute against the same commands from xargs, what the queue costs, and the look at idle ones."""
+"""The fleet: nights a minute against xargs, small tenants beside a large one, the share of a limit used, idle ones."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from datetime import UTC, datetime
+from multiprocessing import get_context
 from pathlib import Path
 
 from dream.actions.note import note
 from dream.fleet import places
 from dream.fleet.engine import Looked, Queue, Waiting, find
+from dream.fleet.limits import BURST, Ledger
 from dream.fleet.places import Note, Place, Root
+from dream.models import Usage
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 from tests.benchmarks.measure import Row, peak
@@ -45,6 +49,9 @@ def rows(folder: Path, nights: int, idle: int) -> Iterator[Row]:
         at_least=True,
     )
     yield _queue(folder / "queue", 2_000)
+    yield _beside(folder / "beside", pattern)
+    yield _share(folder / "calls", "calls", 10_000)
+    yield _share(folder / "tokens", "tokens", 10_000)
     yield _idle(folder / "idle", pattern, idle)
 
 
@@ -96,3 +103,71 @@ def _idle(folder: Path, pattern: Path, count: int) -> Row:
     assert looked.workspaces == count
     name = f"{count:,} idle workspaces looked through (+{peak() - before:.0f} MiB), against 0.6 ms each"
     return Row(name, took, count * 0.0006, "s", took / (count * 0.0006), 1.0)
+
+
+SMALL, LARGE = 20, 100  # tenants with one workspace, and the workspaces of one tenant
+
+
+def _beside(folder: Path, pattern: Path) -> Row:
+    """Time the last night of small tenants beside one with a hundred times the work of each, and without it."""
+    took = {}
+    for large in (0, LARGE):
+        root = folder / str(large)
+        for number in range(large):
+            shutil.copytree(pattern, root / "large" / f"w{number:03}")
+        for number in range(SMALL):
+            shutil.copytree(pattern, root / f"small{number:02}")
+        line = [sys.executable, "-m", "dream", "fleet", "run", str(root), "-j", str(JOBS)]
+        at, begun = [], 0.0
+        with subprocess.Popen(line, env=_environ(), stdout=subprocess.PIPE, text=True) as running:
+            assert running.stdout is not None
+            for told in running.stdout:
+                begun = begun or time.perf_counter()
+                at += [time.perf_counter() - begun] if told.startswith("small") else []
+        took[large] = at[-1]
+    name = f"the last night of {SMALL} tenants beside one with {LARGE} times the work, against without"
+    return Row(name, took[LARGE], took[0], "s", took[LARGE] / took[0], 1.1)
+
+
+RATE = 100  # calls a second that the simulated provider allows
+ANSWER = 0.2  # seconds it takes
+CALLERS = (4, 12)  # workers, and nights of each at a time
+MOST, USED = Usage(1, 4_000, 0, 0.004), Usage(1, 900, 100, 0.001)  # what is asked for, and what it comes to
+
+
+def _share(folder: Path, bound: str, workspaces: int) -> Row:
+    """Let workers make a call for each workspace under one limit; what they use of it between the first and the last.
+
+    The limiter is the real one, on SQLite; the provider's answer is a wait.
+    """
+    folder.mkdir()
+    url = f"sqlite:///{folder / 'fleet.sqlite'}"
+    ledger = Ledger(url)
+    amount = {"calls": RATE, "tokens": RATE * USED.tokens}
+    ledger.set({f"bound:{bound}:m": 60 * amount[bound], "bound:day:tokens": 1e9})
+    ledger.close()
+    workers, jobs = CALLERS
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+        parts = [range(part, workspaces, workers) for part in range(workers)]
+        at = sorted(one for called in pool.map(_call, [url] * workers, parts, [jobs] * workers) for one in called)
+    saved = BURST * RATE  # what may be saved up is no share of the time
+    used = (len(at) - saved) / (at[-1] - at[0])
+    name = f"calls a second for {workspaces:,} workspaces, {workers} workers, against a limit of {bound}"
+    return Row(name, used, RATE, "a second", used / RATE, 0.95, at_least=True)
+
+
+def _call(url: str, workspaces: range, jobs: int) -> list[float]:
+    ledger = Ledger(url)
+    at: list[float] = []
+
+    def call(number: int) -> None:
+        took = ledger.take(f"t{number % 500}", "day", "m", MOST, lambda: False)
+        assert isinstance(took, float)
+        at.append(time.time())
+        time.sleep(ANSWER)
+        ledger.paid(f"t{number % 500}", "day", "m", MOST, took, USED)
+
+    with ThreadPoolExecutor(jobs) as threads:
+        list(threads.map(call, workspaces))
+    ledger.close()
+    return at
