@@ -21,7 +21,6 @@ from typing import TypeVar
 import orjson
 
 from dream.errors import HistoryError
-from dream.history import repair
 from dream.history.archive import Archive, Listing, already_moved, opened, size_of
 from dream.history.log import (
     Chain,
@@ -326,6 +325,8 @@ class History:
         Gone is what a cursor was given out for (`.cursor`, `.dream_cursor` and the names of archive files say so too)
         and no line has any more. At most MOST_REPORTS are told.
         """
+        from dream.history import repair  # only `doctor` reads every byte
+
         found: list[Diagnostic] = []
 
         def tell(name: str, descriptor: int, start: int, end: int) -> None:

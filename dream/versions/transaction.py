@@ -25,7 +25,7 @@ from dream.versions.diff import Diff, merge
 from dream.versions.git import DREAM, PERSON
 from dream.versions.store import GitStore
 from dream.versions.swap import ASIDE, swap
-from dream.versions.tracked import ARCHIVE, applied, changed, is_memory, read_all, read_memory
+from dream.versions.tracked import ARCHIVE, STATE, applied, changed, is_memory, read_all, read_memory
 from dream.workspace import files
 
 INTENT = "apply.json"  # in .dream/, there only while a commit is being made
@@ -444,3 +444,37 @@ def _has_state(root: Path, old: Mapping[str, bytes], ready: Mapping[str, bytes |
     """Return whether a commit's own state, which comes to disk last, is there: a person's save came after it all."""
     state = [path for path, data in ready.items() if not is_memory(path) and data != old.get(path)]
     return bool(state) and all(files.read_bytes(root / path) == ready[path] for path in state)
+
+
+# The first commits of a workspace, made or adopted: dream's state and templates, then what a person had there.
+
+
+def begin(workspace: Versioned, templates: Mapping[str, bytes], now: datetime) -> str:
+    """Give a workspace its repository and its first commit, and return HEAD.
+
+    First a commit of kind `init`: dream's own state as it lies there, the cursor of an adopted workspace too, so that
+    a restore knows it, and `templates` for the files that are missing. Then what is found there is the person's, a
+    commit of kind `hand`.
+    """
+    workspace.git.ensure()
+    recover(workspace)
+    for _ in range(ATTEMPTS):
+        head, present = workspace.git.snapshot()
+        there = read_all(workspace.root)
+        wanted = {path: data for path, data in templates.items() if path not in present and path not in there}
+        wanted |= {path: data for path, data in there.items() if path in STATE and present.get(path) != data}
+        if head is None or wanted:
+            _init(workspace, head, present, wanted, now)
+        elif commit_hand_edits(workspace, now, by_person=True) is None:
+            return head
+    raise GitError(BUSY)
+
+
+def _init(
+    workspace: Versioned, head: str | None, present: Mapping[str, bytes], wanted: Mapping[str, bytes], now: datetime
+) -> None:
+    """Commit `wanted`, which may be nothing, as kind `init`; does nothing where HEAD has moved."""
+    diff = workspace.git.compare({path: present[path] for path in wanted if path in present}, wanted)
+    new = write(workspace, wanted, log.build("init", diff.files), head, now)
+    old = {path: data if path in STATE else None for path, data in wanted.items()}
+    publish(workspace, head, new, old, wanted)

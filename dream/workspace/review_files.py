@@ -10,14 +10,16 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
 from dream.errors import GitError
 from dream.models import MEMORY_FILES, Diagnostic, MemoryFile, Proposal, Rejected, Report
-from dream.versions.store import GitStore
 from dream.workspace.files import read_bytes, replace_file
+
+if TYPE_CHECKING:
+    from dream.versions.store import GitStore
 
 PENDING = "memory/.pending.jsonl"
 REJECTED = "memory/.rejected.jsonl"

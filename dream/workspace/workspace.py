@@ -15,9 +15,6 @@ from dream.door import check_folder, contents, make_folder
 from dream.errors import GitError, SettingsError, WorkspaceError
 from dream.models import MEMORY_FILES, Diagnostic, Entry, MemoryFile, Proposal, Rejected, Report
 from dream.settings import PROMPTS, REACHING, Settings, is_trusted, load, reaching
-from dream.versions import log, tracked, transaction
-from dream.versions.tracked import STATE
-from dream.versions.transaction import Versioned
 from dream.workspace import places, review_files
 from dream.workspace.files import check_plain, explained, read_bytes, read_note, read_text, replace_file, write_note
 
@@ -26,40 +23,6 @@ if TYPE_CHECKING:
     from dream.recall.search import Hit
     from dream.versions.store import GitStore
     from dream.workspace.context import Count
-
-# The first commits of a workspace, made or adopted: dream's state and templates, then what a person had there.
-
-
-def begin(workspace: Versioned, templates: Mapping[str, bytes], now: datetime) -> str:
-    """Give a workspace its repository and its first commit, and return HEAD.
-
-    First a commit of kind `init`: dream's own state as it lies there, the cursor of an adopted workspace too, so that
-    a restore knows it, and `templates` for the files that are missing. Then what is found there is the person's, a
-    commit of kind `hand`.
-    """
-    workspace.git.ensure()
-    transaction.recover(workspace)
-    for _ in range(transaction.ATTEMPTS):
-        head, present = workspace.git.snapshot()
-        there = tracked.read_all(workspace.root)
-        wanted = {path: data for path, data in templates.items() if path not in present and path not in there}
-        wanted |= {path: data for path, data in there.items() if path in STATE and present.get(path) != data}
-        if head is None or wanted:
-            _init(workspace, head, present, wanted, now)
-        elif transaction.commit_hand_edits(workspace, now, by_person=True) is None:
-            return head
-    raise GitError(transaction.BUSY)
-
-
-def _init(
-    workspace: Versioned, head: str | None, present: Mapping[str, bytes], wanted: Mapping[str, bytes], now: datetime
-) -> None:
-    """Commit `wanted`, which may be nothing, as kind `init`; does nothing where HEAD has moved."""
-    diff = workspace.git.compare({path: present[path] for path in wanted if path in present}, wanted)
-    new = transaction.write(workspace, wanted, log.build("init", diff.files), head, now)
-    old = {path: data if path in STATE else None for path, data in wanted.items()}
-    transaction.publish(workspace, head, new, old, wanted)
-
 
 DREAM_CURSOR = "memory/.dream_cursor"
 HISTORY = "HISTORY.md"  # nanobot's older log, in memory/
@@ -123,7 +86,9 @@ class Workspace:
             self._take_over_memory()
             self._tell_what_is_left()
         self.take_in_notes(now)
-        begin(self, TEMPLATES, now)
+        from dream.versions import transaction  # a search, a hook and the help have no use for it
+
+        transaction.begin(self, TEMPLATES, now)
 
     @classmethod
     def open(cls, directory: Path | str, *, report: Report | None = None) -> Workspace:
