@@ -14,8 +14,8 @@ from dream.language.tongue import Tongue, guess, is_wide, main, plain, tongue
 from dream.language.words import LABELS as NO_NAMES
 
 KEEP = 0.3  # of belief that a sentence is worth a line
-UNMEANT = 0.35  # of belief that it is a joke, supposed, quoted, somebody else's view or a mood, above which it is out
-BELIEVED = 0.45  # of belief that it is worth a line, from which the last doesn't count
+UNMEANT = 0.5  # of belief that it is a joke, supposed, quoted, somebody else's view or a mood, above which it is out
+BELIEVED = 0.4  # of belief that it is worth a line, from which the last doesn't count
 KEEP_OF_MANY = 0.35  # of the same where several people chat
 LEAST = 12  # characters of a sentence, if it answers nothing and names nothing
 HARD_KEEP = 0.15  # of the same where numbers, names or codes stand in it

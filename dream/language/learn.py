@@ -28,6 +28,12 @@ ROWS = 84_000  # features that are stored, those of the largest weights
 # often than single sentences, for they are as people type, and those of whole dialogues most.
 CHATS = {"chats1": 2, "chats2": 2, "w": 2, "d": 3, "r": 2, "r2": 2, "v": 2}
 HIGHEST = 9
+RICH = (
+    "r",
+    "r2",
+    "u",
+    "v",
+)  # files that are richer in rules than people's talk is: they don't tell which words are common
 
 PAIR_ROUNDS = 8
 PAIR_LEAST = 4  # pairs that must have a sign for it to count
@@ -52,7 +58,8 @@ def main(arguments: Sequence[str]) -> int:
     path.write_bytes(packed(rows))
     sys.stdout.write(f"{len(examples)} sentences → {path} ({path.stat().st_size:,} bytes)\n")
     path = path.with_name(likeness.WEIGHTS)
-    words = common([(path.name[:2], text) for path in _files(folder) for _, _, text in _lines(path)])
+    counted = [path for path in _files(folder) if path.stem[3:] not in RICH]
+    words = common([(path.name[:2], text) for path in counted for _, _, text in _lines(path)])
     path.write_text("\n".join(words) + "\n", encoding="utf-8")  # which the signs of the pairs look at
     likeness.common.cache_clear()
     if pairs := read_pairs(folder):
