@@ -86,6 +86,10 @@ class Settings:
     history_tokens: int = 200_000  # above this the oldest dreamt entries move to memory/archive/
     durable: bool = True  # fsync each append; off for throughput where a power cut may cost a line
 
+    # Search.
+    search_half_life_days: float = 0.0  # after which an entry or a message counts half; 0: age does not count
+    search_mmr: float = 1.0  # below 1, hits unlike those before them come sooner: lambda of maximal marginal relevance
+
     # Dream.
     batch_tokens: int = 16_000  # of entries in one dream, where the window allows
     phase2: Literal["auto", "always"] = "auto"  # auto: code applies what is plain; always: a model edits all of it
@@ -302,7 +306,7 @@ def _check_together(settings: Settings) -> None:
             zoneinfo.ZoneInfo(settings.timezone)
         except (zoneinfo.ZoneInfoNotFoundError, ValueError) as error:
             raise SettingsError(f"Setting 'timezone': {settings.timezone!r} is not a known time zone.") from error
-    for name in ("session_target_ratio", "max_loss_ratio"):
+    for name in ("session_target_ratio", "max_loss_ratio", "search_mmr"):
         if not 0 < getattr(settings, name) <= 1:
             raise SettingsError(f"Setting {name!r} must be above 0 and at most 1.")
     for name in ("timeout", "max_output_tokens", "batch_tokens", "max_steps", "max_attempts", "parallel"):

@@ -60,7 +60,7 @@ def test_every_setting_stands_in_the_docs_with_its_default() -> None:
     assert [name for name, _ in stated] == list(settings.NAMES)
     for name, shown in stated:
         default = getattr(settings.Settings(), name)
-        expected = {None: "", (): "`[]`", True: "`true`"}.get(default, f"`{default}`")
+        expected = "`true`" if default is True else {None: "", (): "`[]`"}.get(default, f"`{default}`")
         assert shown.replace('"', "") == expected
 
 

@@ -54,6 +54,7 @@ RECALLED = 30  # hits that are looked at for a context
 HEADING = 16  # tokens above them
 TWICE = 0.8  # of a hit's words that stand in one before it: then it is told already
 LONGEST = 80  # characters of a citation that an error repeats
+MARGIN = 4  # times as many hits as are wanted, among which unlike ones are looked for
 QUERY = 64  # terms of a query that are looked for, its rarest
 KANA = re.compile("[ぁ-ん]+")  # a term of these alone is mostly grammar, and counts GRAMMAR of its weight
 GRAMMAR = 0.3
@@ -125,10 +126,10 @@ class _Line:
 class Search:
     """One search of a workspace: the index, what the query's terms weigh, and the lines of memory as they stand."""
 
-    def __init__(
-        self, workspace: Workspace, index: Index, wanted: Wanted, meaning: tuple[bytes, list[int]] | None = None
-    ) -> None:
-        self._meaning = meaning
+    def __init__(self, workspace: Workspace, index: Index, wanted: Wanted, settings: Settings | None = None) -> None:
+        self._meaning = meaning(workspace, index, wanted.query, settings) if settings else None
+        self._half_life = settings.search_half_life_days if settings else 0.0
+        self._mmr = settings.search_mmr if settings else 1.0
         self._workspace = workspace
         self._index = index
         self._wanted = wanted
@@ -147,9 +148,18 @@ class Search:
 
     def hits(self, limit: int) -> list[Hit]:
         """Return the best hits, each thing once, those with an exact rare word among the first."""
-        found = [*self._memory(), *self._history(limit), *self._messages(limit)]
+        found = [*self._memory(), *map(self._aged, self._history(limit)), *map(self._aged, self._messages(limit))]
         found.sort(key=lambda hit: -hit.score)
+        if self._mmr < 1:
+            found = _unlike(found, self._mmr, limit)
         return _once(self._promoted(found), limit, self.rare)
+
+    def _aged(self, hit: Hit) -> Hit:
+        """Return a hit with its score halved for each half-life that has gone by; the three files don't age."""
+        if not self._half_life or hit.when is None:
+            return hit
+        age = (datetime.now(UTC) - hit.when).total_seconds() / 86_400
+        return replace(hit, score=hit.score * 0.5 ** (max(0.0, age) / self._half_life))
 
     def _weighed(self) -> tuple[dict[str, float], list[str]]:
         """Weigh the query's terms by how few documents hold them, and name those that next to none does, rarest first.
@@ -324,7 +334,7 @@ class Search:
                 chosen.append(best)
         others = [hit for hit in found if hit not in chosen]
         first = chosen + others[: FIRST - len(chosen)]
-        first.sort(key=lambda hit: -hit.score)
+        first.sort(key=found.index)
         return [*first, *others[FIRST - len(chosen) :]]
 
 
@@ -333,20 +343,26 @@ def search(workspace: Workspace, wanted: Wanted, limit: int = 10) -> list[Hit]:
     index = Index(workspace.history)
     try:
         index.catch_up()
-        return Search(workspace, index, wanted, meaning(workspace, index, wanted.query)).hits(limit)
+        return Search(workspace, index, wanted, ranking(workspace)).hits(limit)
     finally:
         index.close()
 
 
-def meaning(workspace: Workspace, index: Index, query: str) -> tuple[bytes, list[int]] | None:
+def ranking(workspace: Workspace) -> Settings | None:
+    """Return the settings that a search goes by; None where they can't be read: then it goes by the words alone."""
+    with suppress(SettingsError):
+        return workspace.settings(using=())
+    return None
+
+
+def meaning(workspace: Workspace, index: Index, query: str, settings: Settings) -> tuple[bytes, list[int]] | None:
     """Return the vector of a query and the messages that are near it; None without a model, or where it is down.
 
     That is told in one sentence, and the words alone are searched for.
     """
+    if not settings.embedding_model or not query.strip():
+        return None
     with suppress(SettingsError):
-        settings = workspace.settings(using=())
-        if not settings.embedding_model or not query.strip():
-            return None
         return _meant(workspace, index, mend_surrogates(query[:CHARS]), settings)
     return None
 
@@ -488,6 +504,27 @@ def _file_lines(workspace: Workspace, name: str) -> list[str]:
     if name not in _archived(workspace):
         return []
     return (read_bytes(path) or b"").decode("utf-8", "replace").splitlines()
+
+
+def _unlike(found: Sequence[Hit], share: float, limit: int) -> list[Hit]:
+    """Return hits so that each is good and unlike those before it: maximal marginal relevance.
+
+    `share` is what its score counts beside the likeness, in words, to the likest hit before it (Carbonell & Goldstein
+    1998). Hits behind the first `MARGIN` × `limit` stay where they are.
+    """
+    rest, behind = list(found[: MARGIN * limit]), found[MARGIN * limit :]
+    best = max((hit.score for hit in rest), default=0.0) or 1.0
+    held = {hit: content_words(hit.text) for hit in rest}
+    alike = dict.fromkeys(held, 0.0)
+    chosen: list[Hit] = []
+    while rest:
+        one = max(rest, key=lambda hit: share * hit.score / best - (1 - share) * alike[hit])
+        rest.remove(one)
+        chosen.append(one)
+        for hit in rest:
+            both, either = held[hit] & held[one], held[hit] | held[one]
+            alike[hit] = max(alike[hit], len(both) / max(1, len(either)))
+    return [*chosen, *behind]
 
 
 def _once(found: Iterable[Hit], limit: int, rare: Collection[str]) -> list[Hit]:

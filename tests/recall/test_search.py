@@ -17,7 +17,7 @@ import pytest
 from dream import pipeline
 from dream.actions import note
 from dream.actions.forget import forget
-from dream.errors import UsageError
+from dream.errors import SettingsError, UsageError
 from dream.history import messages
 from dream.models import NewEntry
 from dream.recall import index as recall_index
@@ -366,3 +366,44 @@ def cjk(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     transcript = said(folder, tuple(("user", fact) for fact in facts))
     pipeline.consolidate(workspace, [transcript], settings=SETTINGS, now=NOW)
     return workspace
+
+
+def _set(workspace: Workspace, line: str) -> None:
+    (workspace.root / "dream.toml").write_text(line + "\n", encoding="utf-8")
+
+
+def test_with_a_half_life_the_newer_of_two_is_found_first(workspace: Workspace, tmp_path: Path) -> None:
+    old = said(
+        tmp_path, (("user", "The harbour crane is painted red, and the harbour is deep."),), "old", NOW - timedelta(400)
+    )
+    new = said(tmp_path, (("user", "The crane is painted green."),), "new")
+    pipeline.consolidate(workspace, [old, new], settings=SETTINGS, now=NOW)
+    assert "red" in texts(workspace, "harbour crane painted")[0]
+
+    _set(workspace, "search_half_life_days = 30")
+    assert "green" in texts(workspace, "harbour crane painted")[0]
+
+
+def test_with_mmr_what_is_unlike_the_first_hit_comes_sooner(workspace: Workspace, tmp_path: Path) -> None:
+    rows = (
+        ("user", "The regatta starts at nine in Kiel harbour on Sunday, bring the spare sail."),
+        ("assistant", "The regatta starts at nine in Kiel harbour on Sunday, noted with the sail bag."),
+        ("assistant", "So the regatta starts at nine in Kiel harbour on Sunday, with tide tables."),
+        ("user", "Who won the regatta? Ottoline did."),
+    )
+    pipeline.consolidate(workspace, [said(tmp_path, rows, "sail")], settings=SETTINGS, now=NOW)
+    query = "when does the regatta start in Kiel harbour"
+    before = [hit.text for hit in workspace.search(query, kinds=["message"])]
+    _set(workspace, "search_mmr = 0.3")
+    after = [hit.text for hit in workspace.search(query, kinds=["message"])]
+    won = rows[3][1]
+    assert after.index(won) < before.index(won)
+    assert set(after) == set(before)
+
+
+@pytest.mark.parametrize("line", ["search_mmr = 0", "search_mmr = 1.5", "search_half_life_days = -1"])
+def test_a_share_or_an_age_that_is_none_is_refused(workspace: Workspace, line: str) -> None:
+    _set(workspace, line)
+    with pytest.raises(SettingsError):
+        workspace.settings(using=())
+    assert texts(workspace, "port")  # a search goes by the defaults then
