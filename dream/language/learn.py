@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import lzma
 import math
+import os
 import random
 import struct
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from dream.language import likeness
@@ -22,6 +24,7 @@ from dream.language.kinds import KEPT, LABELS, WEIGHTS, features, kind
 
 SHIPPED = Path(__file__).with_name("sentences")
 ROUNDS = 8
+RUNS = 4  # whose weights are averaged: one run's chance moves a language's rules by ten points
 DROPPED = 0.4  # of a sentence's features that each look at it leaves out, so that none is relied on alone
 RATE = 0.3
 LEAST = 3  # sentences that must have a feature for it to count
@@ -29,6 +32,7 @@ ROWS = 84_000  # features that are stored, those of the largest weights
 # Files of whole chats: a line without context goes on with the one before. How often a round each is looked at: more
 # often than single sentences, for they are as people type, and those of whole dialogues most.
 CHATS = {"chats1": 2, "chats2": 2, "w": 2, "d": 3, "r": 2, "r2": 2, "v": 2}
+PLAIN = {"p": 4}  # as often the plainest statements: "I have a cat." is a rare line of a chat, and worth a memory
 HIGHEST = 9
 RICH = (
     "r",
@@ -82,7 +86,7 @@ def read(folder: Path) -> list[Example]:
             if label in LABELS and text:
                 goes_on, ends = part in CHATS and not context, part not in CHATS or after[1]
                 numbers = features(text, context, code, before[2] if goes_on else "", "" if ends else after[2])
-                found[label, context, text] = (LABELS.index(label), numbers, code, CHATS.get(part, 1))
+                found[label, context, text] = (LABELS.index(label), numbers, code, (CHATS | PLAIN).get(part, 1))
     return list(found.values())
 
 
@@ -100,11 +104,8 @@ def _lines(path: Path) -> Iterator[tuple[str, str, str]]:
         yield label, context, text.strip()
 
 
-def learn(examples: Sequence[Example], rounds: int = ROUNDS) -> Rows:
-    """Return the weights of the features that count: softmax regression, averaged over the last half of the rounds.
-
-    Its steps go down the gradient, and are the shorter the further a row has come (AdaGrad: Duchi et al., 2011).
-    """
+def learn(examples: Sequence[Example], runs: int = RUNS) -> Rows:
+    """Return the weights of the features that count, averaged over runs that look at the sentences in another order."""
     counted = Counter(number for _, numbers, _, _ in examples for number in numbers)
     known = {number for number, n in counted.items() if n >= LEAST}
     order = [
@@ -112,22 +113,36 @@ def learn(examples: Sequence[Example], rounds: int = ROUNDS) -> Rows:
         for label, numbers, _, times in examples
         for _ in range(times)
     ]
-    chance = random.Random(20261122)  # noqa: S311 - the same order every time, not a secret
+    with ProcessPoolExecutor(min(runs, os.cpu_count() or 1)) as pool:
+        found = list(pool.map(_run, [order] * runs, range(runs)))
+    mean = {
+        number: [sum(lane) / runs for lane in zip(*(rows[number] for rows in found), strict=True)] for number in known
+    }
+    telling = sorted(mean, key=lambda number: (-math.hypot(*mean[number]) * math.sqrt(counted[number]), number))[:ROWS]
+    return {number: mean[number] for number in sorted(telling)}
+
+
+def _run(order: Sequence[tuple[int, list[int]]], seed: int) -> Rows:
+    """Return the weights of one run: softmax regression, averaged over the last half of its rounds.
+
+    Its steps go down the gradient, and are the shorter the further a row has come (AdaGrad: Duchi et al., 2011).
+    """
+    order = list(order)
+    chance = random.Random(20261122 + seed)  # noqa: S311 - the same order every time, not a secret
     draw = chance.random
-    rows: Rows = {number: [0.0] * len(LABELS) for number in sorted(known)}
+    rows: Rows = {number: [0.0] * len(LABELS) for number in sorted({one for _, numbers in order for one in numbers})}
     total: Rows = {number: [0.0] * len(LABELS) for number in rows}
     gone = dict.fromkeys(rows, 1e-6)
     summed = 0
-    for number in range(rounds):
+    for number in range(ROUNDS):
         chance.shuffle(order)
         for label, found in order:
             _step(rows, gone, label, [one for one in found if draw() >= DROPPED], len(found))
-        if number >= rounds // 2:
+        if number >= ROUNDS // 2:
             summed += 1
             for row, whole in zip(rows.values(), total.values(), strict=True):
                 whole[:] = map(float.__add__, whole, row)
-    telling = sorted(total, key=lambda number: -math.hypot(*total[number]) * math.sqrt(counted[number]))[:ROWS]
-    return {number: [weight / summed for weight in total[number]] for number in sorted(telling)}
+    return {number: [weight / summed for weight in whole] for number, whole in total.items()}
 
 
 def _step(rows: Rows, gone: dict[int, float], label: int, found: list[int], whole: int) -> None:
@@ -266,7 +281,7 @@ def check(examples: Sequence[Example], parts: int = 5) -> None:
     kept = range(8)
     by_language: dict[str, list[tuple[int, int]]] = {}
     for part in range(parts):
-        rows = learn([one for n, one in enumerate(examples) if n // 4 % parts != part])
+        rows = learn([one for n, one in enumerate(examples) if n // 4 % parts != part], runs=1)
         for label, found, code, _ in (one for n, one in enumerate(examples) if n // 4 % parts == part):
             scores = [sum(column) for column in zip(*(rows[number] for number in found if number in rows), strict=True)]
             by_language.setdefault(code, []).append((label, scores.index(max(scores))))

@@ -122,3 +122,19 @@ def test_a_week_in_a_rule_is_every_week() -> None:
 
     assert line.startswith("[rule]")
     assert "May" not in line.partition("(")[0]
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        ("I have a dog.", "I drink oat milk.", "I'm allergic to nuts.", "I play the cello."),
+        ("Ich habe einen Hund.", "Ich spreche Polnisch.", "Meine Frau ist Ärztin."),
+        ("J'ai un chien.", "Je parle polonais.", "Ma femme est médecin."),
+        ("Tengo un perro.", "Soy vegano.", "Mi mujer es médica."),
+        ("我有一只狗。", "我会说波兰语。", "我太太是医生。"),
+        ("犬を飼っています。", "ポーランド語を話します。", "妻は医者です。"),
+    ],
+)
+def test_the_plainest_statements_are_kept(plain: tuple[str, ...]) -> None:
+    told = " ".join(said(*plain))
+    assert [text for text in plain if text.rstrip(".。") not in told] == []

@@ -128,6 +128,15 @@ def openai(number: int, session: str) -> list[Row]:
     ]
 
 
+def cursor(number: int, session: str) -> list[Row]:
+    called = {"type": "tool_use", "name": "Shell", "input": {"command": "ls"}}
+    asked = f"<user_query>\n{told(number)}\n</user_query>"
+    return [
+        {"role": "user", "message": {"content": [{"type": "text", "text": asked}]}},
+        {"role": "assistant", "message": {"content": [{"type": "text", "text": f"Noted {number}."}, called]}},
+    ]
+
+
 def told(number: int) -> str:
     return f"I moved to {TOWNS[number % len(TOWNS)]} in house {number}."
 
@@ -141,6 +150,7 @@ ROWS: dict[str, Callable[[int, str], list[Row]]] = {
     "gemini-cli": gemini_cli,
     "hermes": hermes,
     "copilot-cli": copilot_cli,
+    "cursor": cursor,
     "openai": openai,
 }
 
