@@ -21,7 +21,7 @@ from dream.llm.model import ChatMessage, Completion, Model, Tool
 from dream.llm.spending import Meter, Reservation
 from dream.llm.tokens import card
 from dream.models import Usage
-from dream.settings import Settings
+from dream.settings import EMBEDDED, Settings
 
 SHARE = 0.5  # of the ordinary price: what every provider with batches asks, and LiteLLM's list says of each
 # Those whose files and batches LiteLLM speaks in one form. Its create_batch knows no Anthropic (1.105, November 2026).
@@ -77,7 +77,7 @@ class NoteTaker:
     ) -> Completion:
         room = min(max_tokens or self.max_output, self.max_output)
         self.requests.append(Request(request_key(self.name, messages), tuple(messages), room))
-        return Completion(self._answer, model=self.name)
+        return Completion(self._answer, model=EMBEDDED)  # which is taken at its word: nothing is asked for again
 
 
 class Batched:
