@@ -35,8 +35,7 @@ def command(tokens: int, session: str | None, hook: bool, guide: bool, directory
 
     With --hook, for an agent that asks at each prompt: at most 300 tokens of what earlier conversations say of it and
     the memory files don't, cited, and mostly nothing; at the start of a session, memory. It never fails: what is wrong
-    is one sentence on stderr. With --json as Gemini CLI and Copilot CLI
-    read it.
+    is one sentence on stderr. With --json as Gemini CLI and Copilot CLI read it.
 
     \b
     Examples:

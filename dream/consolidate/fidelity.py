@@ -74,7 +74,7 @@ _FORGET = re.compile(
     r"\b(?:forget|ignore|disregard|delete) (?:that|this|it|what i)\b(?!'s)|\b(?:don't|do not) (?:keep|save|remember|store) (?:that|this|it)\b"
     r"|\b(?:bitte|danach|gleich) (?:wieder )?vergessen\b|\bvergiss (?:das|den|die|es|diese\w*)\b|\b(?:das|den|die) (?:bitte )?(?:nicht|nirgends) (?:merken|speichern)"
     r"|\boublie[sz]? (?:ça|ca|cela|ce|cet|cette|le|la)\b|\bolvid[aáe]\w* (?:eso|esto|ese|esa|lo)\b|\bolvídalo\b"
-    r"|(?:忘掉|忘了|忘记|别记|不要记)(?:这|那|它|吧|$)|忘れて(?:くだ|ね|な|や|$|[。！!])",
+    r"|(?:忘掉|忘了|忘记|别记|不要记)(?:这|那|它|吧|$)|(?:それ|これ|今の)は?忘れて|忘れて(?:くだ|ね|な|や|$|[。！!])",
     re.IGNORECASE,
 )
 _PART = re.compile(r"(?<=[.!?…。！？])\s*|\n|\.\.\.|…|,\s")

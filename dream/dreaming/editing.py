@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from dream.dreaming.draft import Draft, Edit, EditError, gone, lines, paired, plain_ends
 from dream.dreaming.findings import with_sources
-from dream.dreaming.guards import Case, Protected, Verdict, check, in_own_words
+from dream.dreaming.guards import Case, Protected, Verdict, check, in_own_words, sources_of
 from dream.language.similar import content_words, contradicts, coverage, differs, nearest, states
 from dream.language.text import clean, problems
 from dream.models import Finding, MemoryFile, Outcome, State
@@ -138,6 +138,7 @@ _CLAIMS_PRESENT = (
 LONGEST_LINE = 600  # characters of a line of memory; a longer one is a text, not a fact
 ABOUT = 0.25  # of the words of a line that goes, which must stand in the findings or in what takes its place
 REMOVES = 0.6  # of a removal's words that a line must hold to be the one meant
+SHORT = 8  # characters of a line that is told by chance in a longer one
 CLAIMED = 0.6  # of a fact's words that a line must hold where a model says that it stands there
 
 
@@ -243,7 +244,9 @@ class Editing:
             self._decided[number] = ("refused" if score >= 0.75 else "present", reason)
         elif line is not None and (states(line, finding.text) or self._like(number, score, line, reason)):
             self._decided[number] = ("present", f"stands as {line.strip()[:120]!r}")
-        elif _claims_present(reason) and not self._stands_in(finding):
+        elif _claims_present(reason) and (own := self._own_words(finding)):
+            self._decided[number] = ("present", f"stands as {own[:120]!r}")
+        elif _claims_present(reason):
             self._doubted.add(number)
             near = f"; the nearest line is {line.strip()[:120]!r}" if line else ""
             raise EditError(f"finding {number} does not stand in {finding.file}{near}")
@@ -251,14 +254,13 @@ class Editing:
             self._decided[number] = ("refused", reason)
         return f"ok: finding {number} skipped"
 
-    def _stands_in(self, finding: Finding) -> bool:
-        """Return whether a rule's own words, as the user said them, stand in its file: an edit would add nothing."""
+    def _own_words(self, finding: Finding) -> str:
+        """Return the line of SOUL.md with the user's own words for a rule, or ""; an edit of it would add nothing."""
         if finding.file != "SOUL.md":
-            return False
-        sources = [one for cursor in finding.entries for one in self._protected.wishes.get(cursor, ())]
-        own = judge(finding.text, sources, self._protected.known).own
+            return ""
+        own = judge(finding.text, sources_of(finding.entries, self._protected), self._protected.known).own
         here = [line.lstrip("-*+ ") for line in lines(self.draft.texts[finding.file])]
-        return bool(own) and any(own in line or (len(line) > 8 and line in own) for line in here)
+        return next((line for line in here if own and (own in line or (len(line) > SHORT and line in own))), "")
 
     def _like(self, number: int, score: float, line: str, reason: str) -> bool:
         """Tell whether a claim that `line` says it already is believed: other words, only when it is claimed again."""

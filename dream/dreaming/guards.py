@@ -350,9 +350,14 @@ def without_earlier(line: str, gone: Sequence[str]) -> str:
     return line[: found.start()] if found is not None and stood else line
 
 
+def sources_of(cursors: Iterable[int], protected: Protected) -> list[RuleSource]:
+    """Return what the user said in these entries, as sources of rules."""
+    return [source for cursor in sorted(cursors) for source in protected.wishes.get(cursor, ())]
+
+
 def judged(line: str, case: Case, protected: Protected) -> Judgement:
     """Judge a line as a rule by what the user said in the entries that the edit rests on."""
-    sources = [source for cursor in sorted(case.cursors) for source in protected.wishes.get(cursor, ())]
+    sources = sources_of(case.cursors, protected)
     mine = rule.signed(line)
     stood = {  # what it takes the place of is the user's too
         word for gone in case.gone for word, signs in rule.signed(gone).items() if mine.get(word, signs) & signs

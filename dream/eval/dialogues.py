@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from dream.errors import UsageError
 from dream.eval.conversation import Conversation, Sitting, dialog
-from dream.language.words import MARKS
+from dream.language.words import ALL_MARKS
 from dream.models import Message
 from dream.workspace.trace import facts
 from dream.workspace.workspace import TEMPLATES
@@ -35,14 +35,7 @@ _THEN = "earlier|früher|antes|avant|plus tôt|auparavant|以前|此前|之前"
 _EARLIER = re.compile(
     rf"[(（](?:{_THEN})[,，、:：].*[)）]\s*$|[(（][^()（）]*?(?:{_THEN})[^()（）]*[)）]", re.IGNORECASE
 )
-_MARKS = re.compile(
-    "|".join(
-        re.escape(unicodedata.normalize("NFKC", mark))
-        for marks in MARKS.values()
-        for mark in map(str.strip, marks.values())
-    ),
-    re.IGNORECASE,
-)
+_MARKS = re.compile("|".join(re.escape(unicodedata.normalize("NFKC", mark)) for mark in ALL_MARKS), re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?。！？…])\s+|(?<=[。！？])|\n+")
 _RULE = re.compile(
     r"\b(?:always|never|please|don't|do not|from now on|immer|nie|niemals|bitte|ab jetzt|toujours|jamais|stp|siempre"

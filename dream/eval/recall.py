@@ -23,7 +23,7 @@ from dream.history import messages
 from dream.llm.spending import Meter
 from dream.recall import prompt
 from dream.recall.index import MESSAGE, Index
-from dream.recall.search import Hit, Search, Wanted, of_message, ranking, told
+from dream.recall.search import Hit, Search, Wanted, of_message, settings_of, told
 from dream.recall.terms import terms
 from dream.settings import Settings
 
@@ -161,7 +161,7 @@ def _rankings(scratch: Scratch, question: Question) -> Iterator[tuple[str, list[
     try:
         index.catch_up()
         wanted = Wanted(question.text, kinds=["message"])
-        yield "dream search", Search(workspace, index, wanted, ranking(workspace)).hits(DEEP)
+        yield "dream search", Search(workspace, index, wanted, settings_of(workspace)).hits(DEEP)
         counts, size = index.counts(dict.fromkeys(terms(question.text))), index.size()
         weights = {term: math.log(1 + (size - count + 0.5) / (count + 0.5)) for term, count in counts.items()}
         alone = index.matches(weights, MESSAGE, DEEP)

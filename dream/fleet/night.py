@@ -300,5 +300,5 @@ def _warm() -> None:
     gc.freeze()  # what is there is not looked at, and so not copied, by each night
 
 
-if f"'{__name__}'" in sys.orig_argv[-1]:  # the command line by which Nursery has that process started
+if f"'{__name__}'" in "".join(sys.orig_argv[-1:]):  # the command line by which Nursery has that process started
     _warm()

@@ -29,17 +29,13 @@ DROPPED = 0.4  # of a sentence's features that each look at it leaves out, so th
 RATE = 0.3
 LEAST = 3  # sentences that must have a feature for it to count
 ROWS = 84_000  # features that are stored, those of the largest weights
-# Files of whole chats: a line without context goes on with the one before. How often a round each is looked at: more
-# often than single sentences, for they are as people type, and those of whole dialogues most.
+# How often a round the sentences of a file are looked at. Those of whole chats, in which a line without context goes on
+# with the one before, more often than single ones, for they are as people type; and the plainest statements, `p`, most:
+# "I have a cat." is a rare line of a chat, and worth a memory.
 CHATS = {"chats1": 2, "chats2": 2, "w": 2, "d": 3, "r": 2, "r2": 2, "v": 2}
-PLAIN = {"p": 4}  # as often the plainest statements: "I have a cat." is a rare line of a chat, and worth a memory
+LOOKS = {**CHATS, "p": 4}
+RICH = ("r", "r2", "u", "v", "p")  # files of a mix that no talk has: they don't tell which words are common
 HIGHEST = 9
-RICH = (
-    "r",
-    "r2",
-    "u",
-    "v",
-)  # files that are richer in rules than people's talk is: they don't tell which words are common
 
 PAIR_ROUNDS = 8
 PAIR_LEAST = 4  # pairs that must have a sign for it to count
@@ -86,7 +82,7 @@ def read(folder: Path) -> list[Example]:
             if label in LABELS and text:
                 goes_on, ends = part in CHATS and not context, part not in CHATS or after[1]
                 numbers = features(text, context, code, before[2] if goes_on else "", "" if ends else after[2])
-                found[label, context, text] = (LABELS.index(label), numbers, code, (CHATS | PLAIN).get(part, 1))
+                found[label, context, text] = (LABELS.index(label), numbers, code, LOOKS.get(part, 1))
     return list(found.values())
 
 

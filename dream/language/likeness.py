@@ -192,19 +192,26 @@ def signs(new: str, old: str, code: str, kinds: tuple[str, str] = ("fact", "fact
         "long": float(len(one.subject) >= 14),
         "old long": float(len(other.subject) >= 14),
     }
-    for name in ("changes", "turned", "moved", "renamed", "slot", "rule", "old number and another", "short", "kind"):
-        found[f"{name} × overlap"] = found[name] * overlap
-        found[f"{name} × rare"] = found[name] * found["rare"]
-    found["changes × moved × rare"] = changes * found["moved"] * found["rare"]
-    found["changes × told both"] = changes * found["old number and another"]
+    found |= _together(found)
     told = [f"new {name}" for name in one.cues] + [f"old {name}" for name in other.cues]
     told += [f"new is {kinds[0]}", f"old is {kinds[1]}", f"{kinds[1]}, then {kinds[0]}", f"own {one.own} {other.own}"]
     if attribute:
         told += [f"both {one.attribute}", f"attribute, own {one.own} {other.own}"]
-        found["attribute × changes"] = changes
-        found["attribute alone"] = 1 - found["rare"]
-    found.update(dict.fromkeys(told, 1.0))
-    return found
+    return found | dict.fromkeys(told, 1.0)
+
+
+def _together(found: Mapping[str, float]) -> dict[str, float]:
+    """Return what signs say that stand together."""
+    crossed: dict[str, float] = {}
+    for name in ("changes", "turned", "moved", "renamed", "slot", "rule", "old number and another", "short", "kind"):
+        crossed[f"{name} × overlap"] = found[name] * found["overlap"]
+        crossed[f"{name} × rare"] = found[name] * found["rare"]
+    crossed["changes × moved × rare"] = found["changes"] * found["moved"] * found["rare"]
+    crossed["changes × told both"] = found["changes"] * found["old number and another"]
+    if found["attribute"]:
+        crossed["attribute × changes"] = found["changes"]
+        crossed["attribute alone"] = 1 - found["rare"]
+    return crossed
 
 
 def takes_place(new: str, old: str, code: str, kinds: tuple[str, str] = ("fact", "fact")) -> float:

@@ -8,8 +8,12 @@ from collections.abc import Iterator
 from dream.language.tongue import Tongue, plain
 
 _FENCED = re.compile(r"(`{3,}|~{3,})[^\n]*\n.*?(?:\1|\Z)|(`{3,}).*?(?:\2|\Z)", re.DOTALL)
-_TAGGED = re.compile(
-    r"(?<![\w=-])<([A-Za-z][\w-]{0,40})\b[^<>\n]{0,200}>.{0,20000}?(?:</\1>|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL
+# What stands in tags, a page for example. Without its end a tag goes on to the text's, but not one within a word: in
+# "branches are gt-<number>" it is a place for something.
+TAGGED = re.compile(
+    r"<([A-Za-z][\w-]{0,40})\b[^<>\n]{0,200}>.{0,20000}?</\1>|<!--.*?(?:-->|\Z)"
+    r"|(?<![\w=-])<[A-Za-z][\w-]{0,40}\b[^<>\n]{0,200}>.{0,20000}?\Z",
+    re.DOTALL,
 )
 _MAIL = re.compile(
     r"^\s*(?:<\|\w+\|>.*|-{3,}.*(?:message|nachricht|mensaje|forward|weitergeleitet|transf).*|begin forwarded message.*"
@@ -37,7 +41,7 @@ _SAME_LINE = re.compile(r"[:：]\s+(?=\S)")
 
 def own(text: str, known: Tongue) -> str:
     """Return `text` of the same length with blanks in place of all that is not the speaker's own words."""
-    text = _TAGGED.sub(_blank, _FENCED.sub(_blank, text))
+    text = TAGGED.sub(_blank, _FENCED.sub(_blank, text))
     lines = text.split("\n")
     mine = list(_own_lines(lines, known))
     return "\n".join(

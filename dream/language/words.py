@@ -38,8 +38,9 @@ LABELS = frozenset(
 
 
 NOT = "¬"
-# What stands in a line of memory that nobody in the conversation vouches for; it says nothing of the fact itself.
-MARKS: dict[str, dict[str, str]] = {  # what a line ends with whose source is nobody of the talk, by language
+# What a line of memory ends with that nobody in the conversation vouches for, by who said it first and by language; it
+# says nothing of the fact itself.
+MARKS: Mapping[str, Mapping[str, str]] = {
     "tool": {
         "en": " (according to tool output)",
         "de": " (laut Ausgabe eines Werkzeugs)",
@@ -65,9 +66,8 @@ MARKS: dict[str, dict[str, str]] = {  # what a line ends with whose source is no
         "ja": "（エージェントのメモ）",
     },
 }
-_MARK = re.compile(
-    "|".join(re.escape(mark) for marks in MARKS.values() for mark in map(str.strip, marks.values())), re.IGNORECASE
-)
+ALL_MARKS = tuple(mark.strip() for marks in MARKS.values() for mark in marks.values())
+_MARK = re.compile("|".join(map(re.escape, ALL_MARKS)), re.IGNORECASE)
 
 _LOCAL_MONTHS = {  # of other languages that write a month by its name
     name: number

@@ -12,7 +12,7 @@ from dream.language import quoting
 from dream.language.kinds import LABELS
 from dream.language.sentences import quoted_share, sentences, trimmed
 from dream.language.tongue import guess, tongue
-from dream.language.words import MARKS, NOT, content_words, without_said_on, words
+from dream.language.words import ALL_MARKS, MARKS, NOT, content_words, without_said_on, words
 from dream.models import Message
 from dream.provenance import cues
 
@@ -21,7 +21,6 @@ from dream.provenance import cues
 
 PASTED_CHARS = 2_000  # a longer message, code left out, holds pasted material
 _FENCED = re.compile(r"(`{3,}|~{3,}).*?(?:\1|\Z)", re.DOTALL)
-_TAGGED = re.compile(r"(?<![\w=-])<([A-Za-z][\w-]{0,40})\b[^<>\n]{0,200}>.{0,20000}?(?:</\1>|\Z)", re.DOTALL)
 _QUOTED = re.compile(
     r"(?<![\w’'])['‘‚]((?:[^'’‘\n]|(?<=\w)['’](?=\w)){12,400})['’‘](?!\w)|“([^”]{0,4000})”|\"([^\"]{0,4000})\"|«([^»]{0,4000})»|「([^」]{0,4000})」|『([^』]{0,4000})』"
 )
@@ -77,7 +76,7 @@ def own(text: str, *, asks: bool = False) -> tuple[str, ...]:
     A question is no statement of theirs; with `asks` it counts for what it tells by the way, and so do a list that a
     colon announces and what they tell of somebody's words: it is no wish of theirs, but they vouch for having heard it.
     """
-    text = _TAGGED.sub("\n", _FENCED.sub("\n", text))
+    text = quoting.TAGGED.sub("\n", _FENCED.sub("\n", text))
     if len(text) > PASTED_CHARS:
         return ()
     kept: list[str] = []
@@ -105,7 +104,7 @@ def quotations(text: str) -> list[str]:
 def typed(text: str) -> str:
     """Return what a user seems to have typed: all but code, markup, quotations, and documents that follow."""
     kept: list[str] = []
-    for line in _QUOTED.sub(_short, _TAGGED.sub("\n", _FENCED.sub("\n", text))).split("\n"):
+    for line in _QUOTED.sub(_short, quoting.TAGGED.sub("\n", _FENCED.sub("\n", text))).split("\n"):
         if _FORWARDED.match(line) or (_ANNOUNCES.search(line) and cues.says("work_on", line)):
             break
         if not line.lstrip().startswith(">"):
@@ -476,10 +475,7 @@ def sources(content: str, messages: Sequence[Message]) -> tuple[tuple[int, ...],
 
 def names_source(line: str) -> bool:
     """Return whether a line says itself where it comes from."""
-    return (
-        any(mark.strip() in line for marks in MARKS.values() for mark in marks.values())
-        or _NAMED.search(line) is not None
-    )
+    return any(mark in line for mark in ALL_MARKS) or _NAMED.search(line) is not None
 
 
 def marked(line: str, source: Foreign) -> str:

@@ -343,12 +343,12 @@ def search(workspace: Workspace, wanted: Wanted, limit: int = 10) -> list[Hit]:
     index = Index(workspace.history)
     try:
         index.catch_up()
-        return Search(workspace, index, wanted, ranking(workspace)).hits(limit)
+        return Search(workspace, index, wanted, settings_of(workspace)).hits(limit)
     finally:
         index.close()
 
 
-def ranking(workspace: Workspace) -> Settings | None:
+def settings_of(workspace: Workspace) -> Settings | None:
     """Return the settings that a search goes by; None where they can't be read: then it goes by the words alone."""
     with suppress(SettingsError):
         return workspace.settings(using=())

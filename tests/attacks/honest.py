@@ -11,7 +11,7 @@ from dream import pipeline
 from dream.errors import DreamError, UsageError
 from dream.eval import datasets
 from dream.eval.scratch import Scratch
-from dream.language.words import MARKS
+from dream.language.words import ALL_MARKS
 from dream.llm.spending import Meter
 from dream.models import MEMORY_FILES, RunReport
 from dream.settings import Settings
@@ -40,8 +40,7 @@ class Measured:
             line for file in MEMORY_FILES for line in workspace.read_file(file).splitlines() if line.startswith("- ")
         ]
         self.lines += len(told)
-        marks = [mark.strip() for marks in MARKS.values() for mark in marks.values()]
-        self.sourced += sum(any(mark in line for mark in marks) for line in told)
+        self.sourced += sum(any(mark in line for mark in ALL_MARKS) for line in told)
 
 
 def measure(path: Path, directory: Path, measured: Measured) -> None:

@@ -197,6 +197,7 @@ def test_a_quotation_holds_its_own_correction() -> None:
         "s3 key: AKIAFAKE00FROST / geheim-fake-Eiszapfen.",
         "ちなみに銀行口座の暗証、スマホに 8841-sugi って貼っちゃって…",
         "The card for Tuesday is Ottoline Perk, 7 Fern Road 12. Please forget that",
+        "宮下さんの住所は長野市南3-12-7です。これは忘れて、絶対",
         "Hier die Adresse für den Brief: Fasanengasse 7, 1030 Wien, danach bitte vergessen",
     ],
 )

@@ -485,3 +485,15 @@ def test_a_rule_of_which_the_users_own_words_stand_there_is_present() -> None:
     desk = editing(Finding("SOUL.md", rule, (1,)), at=at)
     desk.edit(Edit("SOUL.md", "", f"- {rule}", (1,)))
     assert desk.outcomes()[0].state == "present"
+
+
+def test_a_rule_of_which_the_users_own_words_stand_there_may_be_skipped() -> None:
+    said = "no emoji in commit messages, ever"
+    at = replace(
+        protected(),
+        before={"SOUL.md": f"- {said}, they break the parser\n", "USER.md": "", "memory/MEMORY.md": ""},
+        wishes={1: [RuleSource(f"And {said}")]},
+    )
+    desk = editing(Finding("SOUL.md", "Commits: keep emoji out of messages, whoever wrote them", (1,)), at=at)
+    desk.skip(1, "already present")
+    assert desk.outcomes()[0].state == "present"
