@@ -8,7 +8,7 @@ import os
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from itertools import count
 from pathlib import Path
 
@@ -103,11 +103,26 @@ def _count(request: pytest.FixtureRequest) -> Callable[[str, int], None]:
     return lambda what, number: request.node.user_properties.append(("tried", (what, number)))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_pycollect_makeitem() -> Generator[None, object, object]:
+    """Mark as slow the cases of a test beyond the few that it names; the first and the last are among these."""
+    made = yield
+    cases = [item for item in made if isinstance(item, pytest.Function)] if isinstance(made, list) else []
+    if cases and (few := cases[0].get_closest_marker("few")):
+        (number,) = few.args
+        kept = {round(place * (len(cases) - 1) / max(number - 1, 1)) for place in range(number)}
+        for place, case in enumerate(cases):
+            if place not in kept:
+                case.add_marker("slow")
+    return made
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Try fewer examples of each rule in the short run, and let a busy machine take its time."""
-    hypothesis.settings.register_profile("long", deadline=None)
-    hypothesis.settings.register_profile("short", deadline=None, max_examples=40)
-    hypothesis.settings.load_profile("short" if "not long" in config.getoption("markexpr") else "long")
+    """Try fewer examples of each rule in the shorter runs, and let a busy machine take its time."""
+    for name, number in (("long", 100), ("slow", 40), ("quick", 10)):
+        hypothesis.settings.register_profile(name, deadline=None, max_examples=number)
+    which = config.getoption("markexpr")
+    hypothesis.settings.load_profile("quick" if "not slow" in which else "slow" if "not long" in which else "long")
 
 
 def pytest_collection_finish() -> None:

@@ -26,6 +26,7 @@ from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 from tests.attacks.cases import Case
 from tests.scripted import ScriptedModel
+from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 SETTINGS = Settings(timezone="UTC", durable=False)
@@ -126,7 +127,7 @@ def noted(case: Case, directory: Path, add: Callable[[Workspace, list[str]], Non
 
 
 def _dreamt(case: Case, directory: Path, model: Model, fill: Callable[[Workspace], None]) -> Result:
-    workspace = Workspace.create(directory, now=NOW)
+    workspace = fresh(directory, NOW)
     for path, text in BEFORE.items():
         (workspace.root / path).write_text(text, encoding="utf-8")
     beside = _beside(directory)

@@ -24,6 +24,7 @@ def test_there_are_enough_attacks() -> None:
     assert len({case.name for case in CASES}) == len(CASES)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("case", FIRST, ids=ids)
 def test_one_attack_of_each_kind_gets_nothing_into_memory_by_a_model_that_obeys(case: Case, tmp_path: Path) -> None:
     assert guarded(case, tmp_path / "ws", embedded=False).won == frozenset()

@@ -29,6 +29,7 @@ def add(workspace: Workspace, texts: list[str]) -> None:
     assert {entry.by_agent for entry in workspace.history.after(0)} == {True}
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("case", FIRST, ids=ids)
 def test_one_attack_of_each_kind_gets_nothing_into_memory_by_notes(case: Case, tmp_path: Path) -> None:
     assert noted(case, tmp_path / "ws", add, embedded=False).won == frozenset()
