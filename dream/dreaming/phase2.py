@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dream import prompts
-from dream.dreaming import excerpt, fallback
+from dream.dreaming import excerpt, planner
 from dream.dreaming.draft import Draft, Edit, EditError, memory_file
 from dream.dreaming.editing import Editing, HeldEdit
 from dream.dreaming.excerpt import Brief
@@ -15,7 +15,6 @@ from dream.dreaming.guards import Protected
 from dream.errors import AnswerUnusable, PromptTooLong, ToolsUnsupported
 from dream.llm.model import ChatMessage, Completion, Json, Model, Tool, ToolCall
 from dream.models import Finding, MemoryFile, Outcome
-from dream.settings import EMBEDDED
 
 # The three tools of phase 2, and how a model's calls of them are read.
 
@@ -121,14 +120,14 @@ def edit(findings: Sequence[Finding], protected: Protected, model: Model, brief:
     Raises ModelUnavailable, ModelRejected or SpendingLimit; the workspace is not touched either way.
     """
     editing = Editing(findings, protected, brief.settings)
-    if brief.settings.phase2 == "auto" and model.name != EMBEDDED:  # which is free, and finds a place without headings
-        fallback.settle_plain(editing, brief.settings)
+    if brief.settings.phase2 == "auto":
+        planner.settle_plain(editing, brief.settings)
     try:
         if editing.unsettled():
             _loop(editing, model, brief)
     except (ToolsUnsupported, AnswerUnusable, PromptTooLong) as error:
         log.info("phase 2 goes on without the model: %s", error)
-    fallback.settle(editing)
+    planner.settle(editing)
     return Edited(editing.draft, editing.outcomes(), tuple(editing.held), tuple(editing.notes))
 
 
@@ -138,7 +137,7 @@ def tidied(desk: Editing, doubled: int, model: Model, brief: Brief) -> Edited:
     What the model leaves alone stays as it is. Raises as `edit` does.
     """
     for number in range(1, doubled + 1):
-        fallback.remove_plainly(desk, number)
+        planner.remove_plainly(desk, number)
     if len(desk.findings) > doubled:
         try:
             _loop(desk, model, brief, "tidy")
@@ -183,8 +182,6 @@ def _opening(editing: Editing, model: Model, brief: Brief, prompt: str) -> list[
 
 def _shown(texts: Mapping[MemoryFile, str], findings: Sequence[Finding], model: Model) -> Mapping[MemoryFile, str]:
     """Show of large files what the findings are about: everything else is paid for in every round."""
-    if model.name == EMBEDDED:  # it puts a line where the whole file has its like
-        return texts
     topics: dict[MemoryFile, list[str]] = {}
     for finding in findings:
         topics.setdefault(finding.file, []).append(finding.text)

@@ -12,6 +12,8 @@ from dream.embedded.statement import CERTAIN, LIKELY, SURE, New, Pool, Statement
 from dream.embedded.write import earlier, line, parsed
 from dream.language.kinds import KEPT
 from dream.language.likeness import common, fact, words
+from dream.language.tongue import main
+from dream.language.words import heading, standing
 from dream.models import MemoryFile
 
 CAREFUL = 0.5  # of belief that a statement takes the place of another, where nothing would be left of that one
@@ -64,17 +66,20 @@ def analyse(files: Mapping[MemoryFile, str], entries: Sequence[Dreamt]) -> str:
         told.old[told.pool.add(said)] = _Old(file, text, said)
     for cursor, said in _statements(entries):
         _settle(told, said, cursor)
-    out: list[str] = []
-    for old, cursors in told.gone:
-        out.append(_finding(old.file, old.text, cursors, remove=True))
-    for new in choose.fitting(files, list(told.new.values())):
+    out = [_finding(old.file, old.text, cursors, remove=True) for old, cursors in told.gone]
+    added = choose.fitting(files, list(told.new.values()))
+    code = main([text for _, text in bullets_of(files)] + [new.statement.text for new in added], "en")
+    for new in added:
+        name = choose.section(new.file, new.statement)
+        title = standing(files.get(new.file, "").split("\n"), name) or heading(name, code)
+        out.append(_finding(new.file, line(new.statement), new.cursors, title.lstrip("# ")))
         out += [_finding(file, text, new.cursors, remove=True) for file, text in new.replaces]
-        out.append(_finding(new.file, line(new.statement), new.cursors))
     return "\n".join(out) or "[SKIP]"
 
 
-def _finding(file: MemoryFile, text: str, cursors: Sequence[int], *, remove: bool = False) -> str:
-    return f"[{LABELS[file]}{'-REMOVE' if remove else ''}] {text} {{{','.join(map(str, cursors))}}}"
+def _finding(file: MemoryFile, text: str, cursors: Sequence[int], section: str = "", *, remove: bool = False) -> str:
+    tag = f"{LABELS[file]}-REMOVE" if remove else f"{LABELS[file]}/{section}"
+    return f"[{tag}] {text} {{{','.join(map(str, cursors))}}}"
 
 
 def _statements(entries: Sequence[Dreamt]) -> Iterator[tuple[int, Statement]]:

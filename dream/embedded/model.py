@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dream.embedded import choose, read
 from dream.embedded.analyse import analyse
-from dream.embedded.edit import edit
 from dream.embedded.sections import Utterance, conversation, files, history, section
 from dream.embedded.write import history_line
+from dream.errors import ToolsUnsupported
 from dream.language.tongue import is_wide
 from dream.llm.model import ChatMessage, Completion, Tool
 from dream.llm.tokens import estimate
 from dream.models import Usage
 
 UNKNOWN = (
-    "I am the embedded model: I only consolidate conversations, find facts in history and edit memory files. "
+    "I am the embedded model: I only consolidate conversations and find facts in history. "
     "Name a language model in the settings for anything else."
 )
 
@@ -34,32 +35,35 @@ class EmbeddedModel:
     def complete(
         self, messages: Sequence[ChatMessage], *, tools: Sequence[Tool] = (), max_tokens: int | None = None
     ) -> Completion:
-        """Answer the job that the last user message holds; never raises, whatever the messages are."""
+        """Answer the job that the last user message holds, whatever it is.
+
+        Raises ToolsUnsupported where it is given tools: what it would edit, code does without a model.
+        """
+        if tools:
+            raise ToolsUnsupported("The embedded model calls no tools.")
         limit = min(max_tokens or self.max_output, self.max_output)
         data = next((m.content for m in reversed(messages) if m.role == "user"), "")
-        answer = self._answer(data, messages, tools, limit)
-        text = answer if isinstance(answer, Completion) else Completion(answer, model=self.name)
+        answer = _answer(data, limit)
         spent = Usage(
             calls=1,
             input_tokens=sum(self.count(m.content) for m in messages),
-            output_tokens=self.count(text.text) + sum(self.count(str(c.arguments)) for c in text.tool_calls),
+            output_tokens=self.count(answer.text),
             cost_usd=0.0,
         )
-        return Completion(text.text, text.tool_calls, text.finish, spent, self.name)
+        return replace(answer, usage=spent, model=self.name)
 
-    def _answer(
-        self, data: str, messages: Sequence[ChatMessage], tools: Sequence[Tool], limit: int
-    ) -> str | Completion:
-        findings = section(data, "findings")
-        if findings is not None:
-            return edit(data, findings, messages) if tools else UNKNOWN
-        talk = section(data, "conversation")
-        if talk is not None and not data.lstrip().startswith("<file"):
-            return consolidate(conversation(talk), limit)
-        log = _last_section(data, "history")
-        if log is not None:
-            return _whole(analyse(files(data), history(log)), _characters(limit, log))
-        return UNKNOWN
+
+def _answer(data: str, limit: int) -> Completion:
+    talk = section(data, "conversation")
+    if talk is not None and not data.lstrip().startswith("<file"):
+        return Completion(consolidate(conversation(talk), limit))
+    log = _last_section(data, "history")
+    if log is None:
+        return Completion(UNKNOWN)
+    findings, most = analyse(files(data), history(log)), _characters(limit, log)
+    if len(findings) > most:  # every line counts, so it says that some are cut off
+        return Completion(findings[:most], finish="length")
+    return Completion(findings)
 
 
 def consolidate(messages: Sequence[Utterance], limit: int) -> str:
@@ -71,11 +75,6 @@ def consolidate(messages: Sequence[Utterance], limit: int) -> str:
 def _last_section(data: str, tag: str) -> str | None:
     start = data.find(f"\n<{tag}>")
     return section(data[max(start, 0) :], tag)
-
-
-def _whole(answer: str, limit: int) -> Completion:
-    """Return an answer of which every line counts: cut where it is too long, and it says so."""
-    return Completion(answer) if len(answer) <= limit else Completion(answer[:limit], finish="length")
 
 
 def _characters(tokens: int, sample: str) -> int:

@@ -1,4 +1,4 @@
-"""Read the data sections of a prompt: conversation, files, history, findings."""
+"""Read the data sections of a prompt: conversation, files, history."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 
-from dream.models import Finding, MemoryFile
+from dream.models import MemoryFile
 
 FILES: dict[str, MemoryFile] = {"SOUL": "SOUL.md", "USER": "USER.md", "MEMORY": "memory/MEMORY.md"}
 LABELS = {path: label for label, path in FILES.items()}
@@ -17,7 +17,6 @@ _HEADER = re.compile(
     r"(system|user|assistant|tool)(?: ([^:\n]{1,80}))?: ?"
 )
 _ENTRY = re.compile(r"\[(\d{1,12})\] (?:(\d{4}-\d\d-\d\d)\S*(?: \S{4,14})? )?(summary|raw|note|nothing)\b")
-_FINDING = re.compile(r"(\d{1,6})\. \[(SOUL|USER|MEMORY)(-REMOVE)?(?:/[^\]]*)?\] (.*?)(?: ?\{([\d, ]*)\})?$")
 _FILE = re.compile(r'^<file path="([^"\n]*)">\n?', re.M)
 
 
@@ -95,18 +94,6 @@ def history(body: str) -> list[Dreamt]:
         Dreamt(int(header.group(1)), header.group(3), day(header.group(2)), undefused("\n".join(lines)))
         for header, lines in entries
     ]
-
-
-def findings(body: str) -> dict[int, Finding]:
-    """Read the numbered findings of phase 2."""
-    found = {}
-    for line in body.split("\n"):
-        match = _FINDING.match(line)
-        if match:
-            number, label, remove, text, cursors = match.groups()
-            entries = tuple(int(c) for c in (cursors or "").split(",") if c.strip())
-            found[int(number)] = Finding(FILES[label], undefused(text.strip()), entries, remove=remove is not None)
-    return found
 
 
 def day(text: str | None) -> date | None:

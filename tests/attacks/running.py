@@ -10,7 +10,7 @@ from pathlib import Path
 from dream import pipeline, prompts
 from dream.actions.note import LONGEST
 from dream.consolidate.consolidator import Consolidator
-from dream.dreaming import fallback, phase1, phase2
+from dream.dreaming import phase1, phase2, planner
 from dream.dreaming.draft import Draft, Edit, gone, lines
 from dream.dreaming.dreamer import Models
 from dream.dreaming.editing import Editing
@@ -191,8 +191,11 @@ def unguarded(case: Case, *, embedded: bool) -> Result:
         findings = phase1.parse(_findings(case), [1]).findings
     editing = _Unguarded(findings, Protected(BEFORE, {}, ()), SETTINGS)
     if findings:
-        phase2._loop(editing, model, brief)
-        fallback.settle(editing)
+        if embedded:
+            planner.settle_plain(editing, SETTINGS)
+        else:
+            phase2._loop(editing, model, brief)
+        planner.settle(editing)
     return _result(case, editing.draft.texts)
 
 

@@ -8,6 +8,7 @@ GPT-5's tokenizer over the whole prompt: messages, tool calls and the tools' des
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -18,7 +19,6 @@ from typing import Any
 from dream import pipeline, prompts
 from dream.dreaming.dreamer import Models
 from dream.embedded import EmbeddedModel
-from dream.embedded.sections import findings
 from dream.eval import datasets, planted
 from dream.eval.conversation import Conversation
 from dream.llm import tokens
@@ -38,6 +38,7 @@ AIM = 0.6
 LOCOMO = Path(__file__).parents[3] / "shared" / "data" / "locomo" / "locomo-dev.json"
 SETTINGS = Settings(timezone="UTC", durable=False, model=NAME)
 SMALL_TALK = "- The user said good night."
+_HEADING = re.compile(r"^(\[[A-Z]+)/[^\]]*\]", re.M)  # left out, so that every finding is one for the edit agent
 RESULT_TOKENS = 12  # of a tool's answer such as "ok: memory/MEMORY.md edited", with its frame
 
 
@@ -91,7 +92,10 @@ class Script:
     def _answer(self, messages: Sequence[ChatMessage]) -> Completion:
         if self.skip:
             return Completion("[SKIP]")
-        return editor.answer(messages) if self.edits else EmbeddedModel().complete(messages)
+        if self.edits:
+            return editor.answer(messages)
+        told = EmbeddedModel().complete(messages)
+        return replace(told, text=_HEADING.sub(r"\1]", told.text))
 
 
 def received(answer: Completion) -> int:
@@ -290,4 +294,4 @@ def _common(one: str, other: str) -> int:
 
 def _found(analysis: str) -> dict[int, Finding]:
     lines = [line for line in analysis.splitlines() if line.startswith("[") and line != "[SKIP]"]
-    return findings("\n".join(f"{number}. {line}" for number, line in enumerate(lines, 1)))
+    return editor.findings("\n".join(f"{number}. {line}" for number, line in enumerate(lines, 1)))

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
-from dream.embedded.sections import files, findings
+from dream.dreaming.findings import parse
+from dream.embedded.sections import files
 from dream.language.similar import nearest, states
 from dream.llm.model import ChatMessage, Completion, Json, ToolCall
 from dream.models import Finding, MemoryFile
 
 Asked = tuple[MemoryFile, str, str, int]  # file, old_text, new_text, the finding that it settles
+
+
+_NUMBERED = re.compile(r"^(\d+)\. (\[.+)$", re.M)
+
+
+def findings(text: str) -> dict[int, Finding]:
+    """Read the numbered findings of a phase-2 prompt."""
+    return {int(number): parse(line, [0]).findings[0] for number, line in _NUMBERED.findall(text)}
 
 
 def edits(wanted: Mapping[int, Finding], texts: Mapping[MemoryFile, str]) -> list[Asked]:

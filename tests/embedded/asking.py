@@ -1,24 +1,29 @@
-"""Put the embedded model's three jobs to it as the prompts render them, and apply what it answers."""
+"""Put the embedded model's two jobs to it as the prompts render them, and apply what it finds."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import date
+from datetime import UTC, date
 
+from dream.dreaming import phase2
+from dream.dreaming.excerpt import Brief
+from dream.dreaming.findings import parse
+from dream.dreaming.guards import Protected
+from dream.dreaming.phase2 import Edited
 from dream.embedded import EmbeddedModel
-from dream.llm.model import ChatMessage, Completion, Tool, ToolCall
+from dream.llm.model import ChatMessage, Completion
 from dream.models import MEMORY_FILES
+from dream.provenance.rule import RuleSource
+from dream.settings import Settings
 
-TOOLS = tuple(Tool(name, "", {}) for name in ("read_file", "edit_file", "skip_finding"))
 MONDAY = date(2023, 5, 8)
 
 Talk = Sequence[tuple[str, str]]  # "user", "user Ann" or "assistant", and the text
 
 
-def ask(data: str, tools: Sequence[Tool] = (), after: Sequence[ChatMessage] = ()) -> Completion:
+def ask(data: str) -> Completion:
     """Ask the model as the pipeline does."""
-    return EmbeddedModel().complete([ChatMessage("system", "…"), ChatMessage("user", data), *after], tools=tools)
+    return EmbeddedModel().complete([ChatMessage("system", "…"), ChatMessage("user", data)])
 
 
 def summary(talk: Talk, day: date | None = MONDAY) -> list[str]:
@@ -50,50 +55,19 @@ def findings(files: dict[str, str], *entries: str, kind: str = "summary") -> lis
     return [] if text == "[SKIP]" else text.split("\n")
 
 
-@dataclass
-class Edited:
-    """What phase 2 made of the findings: the files, its calls, and its last words."""
-
-    files: dict[str, str]
-    calls: list[ToolCall] = field(default_factory=list)
-    text: str = ""
-
-
-def edited(files: dict[str, str], found: Sequence[str], *, refuse: int = 0) -> Edited:
-    """Run phase 2's loop on text; the first `refuse` edits are answered with an error."""
-    data = sections(files) + "<findings>\n" + "\n".join(f"{i}. {f}" for i, f in enumerate(found, 1)) + "\n</findings>"
-    done = Edited({path: files.get(path, "") for path in MEMORY_FILES})
-    after: list[ChatMessage] = []
-    for _ in range(6):
-        answer = ask(data, TOOLS, after)
-        done.text = answer.text
-        if not answer.tool_calls:
-            return done
-        after.append(ChatMessage("assistant", answer.text, answer.tool_calls))
-        for call in answer.tool_calls:
-            done.calls.append(call)
-            result = "ok"
-            if call.name == "edit_file":
-                refuse, result = (refuse - 1, "error: refused") if refuse > 0 else (0, _apply(done.files, call))
-            after.append(ChatMessage("tool", result, tool_call_id=call.id))
-    raise AssertionError("phase 2 did not end")
-
-
-def _apply(files: dict[str, str], call: ToolCall) -> str:
-    path, old, new = (str(call.arguments[key]) for key in ("path", "old_text", "new_text"))
-    if not old:
-        files[path] += ("" if not files[path] or files[path].endswith("\n") else "\n") + new
-    elif files[path].count(old) != 1:
-        return f"error: old_text occurs {files[path].count(old)} times"
-    else:
-        files[path] = files[path].replace(old, new)
-    return "ok"
+def edited(files: dict[str, str], found: Sequence[str]) -> Edited:
+    """Edit the files by findings of entry 1 that the user said themselves; the model is the embedded one."""
+    before = {path: files.get(path, "") for path in MEMORY_FILES}
+    wanted = parse("\n".join(found), [1]).findings
+    own = [RuleSource(one.text, stands=True) for one in wanted]
+    protected = Protected(before, {}, (), wishes={1: own})
+    return phase2.edit(wanted, protected, EmbeddedModel(), Brief(Settings(), MONDAY, UTC))
 
 
 def dreamt(files: dict[str, str], *entries: str) -> dict[str, str]:
     """Return the files after one dream over entries."""
     found = findings(files, *entries)
-    return edited(files, found).files if found else files
+    return dict(edited(files, found).draft.texts) if found else files
 
 
 def facts(text: str) -> list[str]:

@@ -6,7 +6,7 @@ import pytest
 
 from dream.embedded import EmbeddedModel
 from dream.llm.model import ChatMessage
-from tests.embedded.asking import TOOLS, ask, dreamt, sections, summary
+from tests.embedded.asking import ask, dreamt, sections, summary
 
 # A conversation written for this test; each answer should stand in memory after the nights.
 NIGHTS = [
@@ -78,11 +78,8 @@ def test_no_input_raises(text: str) -> None:
     batch = (
         sections({"USER.md": text}) + f"<today>{text}</today>\n<history>\n[1] 2023 summary x\n    {text}\n</history>"
     )
-    edits = (
-        sections({"USER.md": text}) + f"<findings>\n1. [USER] {text} {{1}}\n2. [USER-REMOVE] {text} {{1}}\n</findings>"
-    )
-    for data, tools in ((text, ()), (talk, ()), (batch, ()), (edits, TOOLS), (edits, ())):
-        assert EmbeddedModel().complete([ChatMessage("user", data)], tools=tools).finish in {"stop", "tool_calls"}
+    for data in (text, talk, batch):
+        assert EmbeddedModel().complete([ChatMessage("user", data)]).finish == "stop"
     assert EmbeddedModel().complete([]).text
 
 

@@ -78,6 +78,17 @@ def test_each_kind_of_fact_has_its_file(text: str, file: str) -> None:
     assert [path for path, text in files.items() if facts(text)] == [file]
 
 
+@pytest.mark.parametrize(
+    ("line", "title"),
+    [
+        ("[fact] « Le serveur de préproduction est sous Debian 12 depuis hier » (2 mars 2026)", "## Faits"),
+        ("[fact] «El servidor de pruebas corre con Debian 12» (2 de marzo de 2026)", "## Datos"),
+    ],
+)
+def test_a_new_heading_is_in_the_language_of_memory(line: str, title: str) -> None:
+    assert title in dreamt({}, f"- {line}")["memory/MEMORY.md"].split("\n")
+
+
 def test_what_was_told_as_the_earlier_stays_so_when_its_line_goes() -> None:
     line = '"The staging server listens on port 8443" (2 March 2026) (earlier, "it was 7001")'
     files = dreamt(

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from dream.dreaming import fallback
+from dream.dreaming import planner
 from dream.dreaming.draft import Edit, EditError
 from dream.dreaming.editing import Editing
 from dream.dreaming.guards import Protected
@@ -201,7 +201,7 @@ def test_a_fact_that_a_person_took_back_stays_out() -> None:
 
 def test_review_hold_holds_everything() -> None:
     desk = editing(finding("Has a dog"), settings=Settings(review="hold"))
-    fallback.settle(desk)
+    planner.settle(desk)
     assert states(desk) == ["held"]
     assert desk.draft.texts["USER.md"] == USER
 
@@ -217,20 +217,20 @@ def test_invisible_characters_and_secrets_do_not_reach_the_draft() -> None:
 
 def test_without_a_model_a_correction_replaces_the_old_line() -> None:
     desk = editing(finding("Lives in Tokyo since November"), finding("Lives in Osaka", remove=True))
-    fallback.settle(desk)
+    planner.settle(desk)
     assert states(desk) == ["applied", "applied"]
     assert desk.draft.texts["USER.md"] == USER.replace("- Lives in Osaka", "- Lives in Tokyo since November")
 
 
 def test_without_a_model_what_stands_already_is_not_written_again() -> None:
     desk = editing(finding("The user has two cats"))
-    fallback.settle(desk)
+    planner.settle(desk)
     assert states(desk) == ["present"]
 
 
 def test_without_a_model_a_removal_of_nothing_says_so() -> None:
     desk = editing(finding("Owns a helicopter", remove=True))
-    fallback.settle(desk)
+    planner.settle(desk)
     assert desk.outcomes()[0].state == "present"
 
 
@@ -238,7 +238,7 @@ def test_without_a_model_a_correction_of_a_person_s_line_is_held_as_one() -> Non
     desk = editing(
         finding("Lives in Tokyo"), finding("Lives in Osaka", remove=True), at=protected(person=("- Lives in Osaka",))
     )
-    fallback.settle(desk)
+    planner.settle(desk)
     assert states(desk) == ["held", "held"]
     assert len(desk.held) == 1
 
@@ -259,6 +259,6 @@ def test_many_findings_are_settled_without_comparing_each_with_all_at_length() -
     ]
     desk = editing(*facts)
     begun = time.process_time()
-    fallback.settle(desk)
+    planner.settle(desk)
     assert states(desk).count("applied") == 400
     assert time.process_time() - begun < 4

@@ -76,7 +76,7 @@ def test_facts_under_a_named_heading_and_exact_pairs_cost_no_call() -> None:
     assert model.calls == []
     assert edited.draft.texts["USER.md"].endswith("## Plans\n- Travels to Nara in May\n")
     assert edited.draft.texts["memory/MEMORY.md"] == (
-        "# Memory\n\n## Facts\n\n- The API listens on 9090\n\n## People\n\n- Kenji leads the team\n"
+        "# Memory\n\n## Facts\n\n- The API listens on 9090\n\n## People\n- Kenji leads the team\n"
     )
 
 

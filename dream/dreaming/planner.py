@@ -12,6 +12,7 @@ from dream.language.similar import coverage, near_fact, nearest, states
 from dream.language.words import standing, without_said_on
 from dream.models import Finding, MemoryFile
 from dream.settings import Settings
+from dream.workspace.workspace import TEMPLATES
 
 REMOVE_AT = 0.6  # share of a removal's content words that a line must hold to be the one meant
 REPLACE_AT = 0.3  # share of the old line's content words that a new fact must hold to take its place
@@ -79,25 +80,13 @@ def _replaces(editing: Editing, number: int, removal: Finding, section: str) -> 
 
 def _add_plainly(editing: Editing, number: int) -> None:
     finding = editing.findings[number - 1]
-    text = plain_ends(editing.draft.texts[finding.file])
-    near, line = nearest(finding.text, lines(text))
+    near, line = nearest(finding.text, lines(editing.draft.texts[finding.file]))
     if line is not None and states(line, finding.text):
-        editing.decide(number, "present", f"stands as {line.strip()[:120]!r}")
-        return
-    if not finding.heading or (line is not None and (near >= ALIKE or near_fact(line, finding.text))):
-        return
-    rows = text.split("\n")
-    title = standing(rows, finding.heading)
-    if title is not None and rows.count(title) == 1:
-        first = rows.index(title)
-        last = next((n for n in range(first + 1, len(rows)) if rows[n].startswith("#")), len(rows)) - 1
-        while not rows[last].strip():
-            last -= 1
-        anchor = rows[last] if rows.count(rows[last]) == 1 else "\n".join(rows[first : last + 1])
-        _try(editing, Edit(finding.file, anchor, f"{anchor}\n{_bullet(finding.text)}", (number,)))
-    elif title is None and finding.file != "SOUL.md" and len(finding.heading) <= LONGEST_TITLE:
-        gap = "\n" if text.strip() else ""
-        _try(editing, Edit(finding.file, "", f"{gap}## {finding.heading}\n\n{_bullet(finding.text)}", (number,)))
+        _decide_present(editing, number, line)
+    elif line is None or not (near >= ALIKE or near_fact(line, finding.text)):
+        edit = _below(editing, number, finding.heading)
+        if edit is not None:
+            _try(editing, edit)
 
 
 def _is_full(editing: Editing, number: int, settings: Settings) -> bool:
@@ -121,7 +110,8 @@ def settle(editing: Editing) -> None:
         if editing.findings[number - 1].remove:
             _remove(editing, number, [other for other in open_numbers if not editing.findings[other - 1].remove])
     for number in editing.unsettled():
-        _add(editing, number)
+        if not editing.findings[number - 1].remove:
+            _add(editing, number)
 
 
 def _remove(editing: Editing, number: int, additions: list[int]) -> None:
@@ -152,26 +142,47 @@ def _successor(editing: Editing, removal: Finding, line: str, additions: list[in
 
 
 def _add(editing: Editing, number: int) -> None:
+    """Add a fact under its heading, else beside the line most like it, else in the section of its kind, else last."""
     finding = editing.findings[number - 1]
     here = lines(editing.draft.texts[finding.file])
-    if finding.remove:
+    stated = next((line for line in here if states(line, finding.text)), None)
+    if stated is not None:
+        _decide_present(editing, number, stated)
         return
-    for line in here:
-        if states(line, finding.text):
-            editing.decide(number, "present", f"stands as {line.strip()[:120]!r}")
-            return
     fact = _bullet(finding.text)
-    score, line_near = nearest(finding.text, [line for line in here if line.lstrip().startswith("- ")])
-    if line_near is not None and score >= REPLACE_AT and here.count(line_near) == 1:
-        beside = Edit(finding.file, line_near, f"{line_near}\n{fact}", (number,))
-        if _attempt(editing, beside, number):
+    score, near = nearest(finding.text, [line for line in here if line.lstrip().startswith("- ")])
+    beside = None
+    if near is not None and score >= REPLACE_AT and here.count(near) == 1:
+        beside = Edit(finding.file, near, f"{near}\n{fact}", (number,))
+    named = _below(editing, number, finding.heading)
+    section = _below(editing, number, _section(finding.file, finding.text), begin=False)
+    for edit in (named, beside, section, Edit(finding.file, "", fact, (number,))):
+        if edit is not None and _attempt(editing, edit, number):
             return
-    title = standing(here, _section(finding.file, finding.text))
-    if title is not None and here.count(title) == 1:
-        below = Edit(finding.file, title, f"{title}\n{fact}", (number,))
-        if _attempt(editing, below, number):
-            return
-    _attempt(editing, Edit(finding.file, "", fact, (number,)), number)
+
+
+def _below(editing: Editing, number: int, heading: str, *, begin: bool = True) -> Edit | None:
+    """Return the edit that adds a fact at the end of a section, or with `begin` as the first of a new one, or None.
+
+    No new section stands among the rules but that of the rules.
+    """
+    finding = editing.findings[number - 1]
+    text = plain_ends(editing.draft.texts[finding.file])
+    rows = text.split("\n")
+    title = standing(rows, heading) if heading else None
+    if title is not None and rows.count(title) == 1:
+        first = rows.index(title)
+        last = next((n for n in range(first + 1, len(rows)) if rows[n].startswith("#")), len(rows)) - 1
+        while not rows[last].strip():
+            last -= 1
+        anchor = rows[last] if rows.count(rows[last]) == 1 else "\n".join(rows[first : last + 1])
+        return Edit(finding.file, anchor, f"{anchor}\n{_bullet(finding.text)}", (number,))
+    new = f"## {heading}"
+    allowed = finding.file != "SOUL.md" or standing([new], "Rules") is not None
+    if title is not None or not (begin and heading and allowed and len(heading) <= LONGEST_TITLE):
+        return None
+    above = "" if text.strip() else TEMPLATES[finding.file].decode().partition("\n")[0] + "\n"
+    return Edit(finding.file, "", f"{above}\n{new}\n{_bullet(finding.text)}", (number,))
 
 
 def _section(file: MemoryFile, text: str) -> str:
@@ -192,6 +203,10 @@ def _attempt(editing: Editing, edit: Edit, number: int) -> bool:
         editing.decide(number, "refused", str(error))
         return False
     return True
+
+
+def _decide_present(editing: Editing, number: int, line: str) -> None:
+    editing.decide(number, "present", f"stands as {line.strip()[:120]!r}")
 
 
 def _bullet(text: str, like: str = "- ") -> str:
