@@ -3,13 +3,16 @@
 Each is a process and a session of its own, as from a shell, and can be killed with all that it starts. Where the
 server was started with the shim before libc, a fault can be put into any of them.
 
-    client                     server (dream loaded)         handler (one for each client)        the `dream` process
-    connect, request   ───▶    accept, fork           ───▶   fork                          ───▶   runs the command
-    pid, then status   ◀──────────────────────────────────   waits for it                         out and err in files
+    client                     server (dream loaded)        the `dream` process
+    connect, request   ───▶    accept, fork          ───▶   runs the command
+    pid, then status   ◀───    waits for it                 out and err in files
+
+The server has done every usual thing once, so that tables are read and patterns compiled before it forks.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 import json
@@ -33,6 +36,11 @@ from typing import ClassVar
 HEAVY = ("dream.llm.gateway", "dream.mcp", "dream.__main__")
 LIBRARIES = ("git", "tomlkit", "rich.console", "rich.table")  # which `dream` itself loads where it needs them
 MODEL = "with LiteLLM"
+SAID = str(Path(__file__).parent.parent / "dream/demo/1-monday.jsonl")
+PRACTICE = (
+    *(("init",), ("note", "I live in Porto"), ("consolidate", SAID), ("run",), ("run",), ("log",), ("status",)),
+    *(("search", "Porto"), ("context",), ("review",), ("doctor",), ("restore",), ("forget", "Porto", "--yes")),
+)
 
 
 class Server:
@@ -137,7 +145,7 @@ class Forked:
 
 
 def serve(path: str, *, model: bool) -> None:
-    """Load dream, and LiteLLM for a `model`; listen, and fork a handler for each client, until stdin ends."""
+    """Load dream, and LiteLLM for a `model`; listen, and fork a `dream` for each client, until stdin ends."""
     import dream
 
     for module in pkgutil.walk_packages(dream.__path__, "dream."):
@@ -149,36 +157,69 @@ def serve(path: str, *, model: bool) -> None:
         from dream.llm import gateway
 
         gateway._litellm()
+    _practise()
     gc.freeze()  # what is loaded is not looked at, and so not copied, by each child
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(path)
     listening.listen(64)
+    ended, wakes = socket.socketpair()
+    wakes.setblocking(False)
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    signal.set_wakeup_fd(wakes.fileno())
     print("ready", flush=True)
-    handlers: set[int] = set()
-    while True:
-        ready = select.select([listening, sys.stdin], [], [])[0]
-        handlers -= {pid for pid in handlers if os.waitpid(pid, 0 if sys.stdin in ready else os.WNOHANG)[0]}
-        if sys.stdin in ready:
-            return
-        client, _ = listening.accept()
-        if (pid := os.fork()) == 0:
-            listening.close()
-            _handle(client)
-            os._exit(0)
-        handlers.add(pid)
-        client.close()
+    clients: dict[int, socket.socket] = {}
+    stopping = False
+    while clients or not stopping:
+        ready = select.select([listening, ended, *([] if stopping else [sys.stdin])], [], [])[0]
+        stopping = stopping or sys.stdin in ready
+        if ended in ready:
+            ended.recv(4096)
+            _tell_the_ends(clients)
+        if listening in ready:
+            client, _ = listening.accept()
+            pid = _forked(client, [listening, ended, wakes, *clients.values()])
+            clients[pid] = client
 
 
-def _handle(client: socket.socket) -> None:
+def _practise() -> None:
+    """Do in this process what most commands do, in a workspace that is thrown away."""
+    from dream.cli.entry import dream_group
+
+    outside = dict(os.environ)
+    with tempfile.TemporaryDirectory() as folder, Path(os.devnull).open("w") as nowhere:
+        os.environ |= {"HOME": folder, "XDG_CONFIG_HOME": folder, "XDG_STATE_HOME": folder}
+        with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+            for words in PRACTICE:
+                dream_group.main([*words, "-w", f"{folder}/w"], "dream", standalone_mode=False)
+        os.environ.clear()
+        os.environ.update(outside)
+    gc.collect()  # closes what it opened
+
+
+def _tell_the_ends(clients: dict[int, socket.socket]) -> None:
+    """Give the status of each process that has ended to its client."""
+    for pid in list(clients):
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            with clients.pop(pid) as client, contextlib.suppress(OSError):  # a client that has gone
+                client.sendall(b"%d\n" % os.waitstatus_to_exitcode(status))
+
+
+def _forked(client: socket.socket, others: Sequence[socket.socket]) -> int:
+    """Fork the process that a client asks for; tell the client its number, and return it."""
     _, descriptors, _, _ = socket.recv_fds(client, 1, 3)
-    request = json.loads(client.makefile("rb").readline())
-    pid = os.fork()
-    if pid == 0:
-        client.close()
+    with client.makefile("rb") as asked:
+        request = json.loads(asked.readline())
+    if (pid := os.fork()) == 0:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for one in (client, *others):
+            one.close()
         _be_dream(request, descriptors)
+    for descriptor in descriptors:
+        os.close(descriptor)
     client.sendall(b"%d\n" % pid)
-    status = os.waitpid(pid, 0)[1]
-    client.sendall(b"%d\n" % os.waitstatus_to_exitcode(status))
+    return pid
 
 
 def _be_dream(request: dict[str, object], descriptors: Sequence[int]) -> None:
