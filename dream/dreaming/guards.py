@@ -262,9 +262,10 @@ def person_line(case: Case, protected: Protected, settings: Settings) -> Verdict
 
 THEIRS = 0.6  # of a line's words that a line of others must hold
 RULE_SUCCEEDS = 0.6  # of belief that one rule takes the place of another
-CHANGES = 0.04  # of a SOUL line's words that a line which changes it must hold: any one
 TAKES_PLACE = 0.5  # of a SOUL line's words that a rule in the user's words must hold to take its place
-_EARLIER = re.compile(r" [(（](?:earlier|früher|antes|avant|以前): (.*)[)）]$")
+STILL = 0.4  # of a SOUL line's words that a line which changes it repeats: then the rule stands, and is bounded
+_EARLIER = re.compile(r" \((?:earlier|früher|antes|avant|以前): (.*)\)$")
+_LATER = re.compile(r"^(.*) \((?:later|später|después|depuis|后来|その後): (.*)\)$")
 # Words of which an ordinary heading in SOUL.md is made; another one could be a rule itself.
 _HEADING_WORDS = frozenset(
     """
@@ -281,7 +282,7 @@ def rule_source(case: Case, protected: Protected, settings: Settings) -> Verdict
     if case.edit.file != "SOUL.md":
         return None
     for line in case.added:
-        said = without_earlier(line, case.gone)
+        said = without_changed(line, case.gone)
         if not _is_plain_heading(line) and (found := judged(said, case, protected)).verdict != "said":
             return Verdict("held", "rule-source", f"{found.reason}: {shown(line)}")
     new = " ".join(case.added)
@@ -331,23 +332,38 @@ def _nobody_vouches(cursors: Sequence[int], protected: Protected) -> bool:
     return any(one.secondhand for one in told) and not any(one.firsthand for one in told)
 
 
-def with_earlier(line: str, own: str, gone: Sequence[str]) -> str:
+def with_changed(line: str, own: str, gone: Sequence[str]) -> str:
     """Return the user's own words for a `line` that changes a rule, with the rule where they don't repeat it.
 
-    "Make that 10:15" says nothing to who doesn't know of what.
+    "Make that 10:15" says nothing to who doesn't know of what. A rule that the line mostly repeats stands still, and
+    the words bound it: "Never touch prod (later: you may restart the cache)".
     """
     old = [line.strip().lstrip("-*+ ") for line in gone if line.strip()]
-    if len(old) != 1 or coverage(old[0], own) >= TAKES_PLACE or coverage(old[0], line) < CHANGES:
+    if len(old) != 1 or coverage(old[0], own) >= TAKES_PLACE or not rule.common(old[0], line):
         return own
-    kept = _EARLIER.sub("", old[0])
-    return f"{own.rstrip(' .。')} ({tongue(guess(own) or 'en').earlier}: {kept})"
+    words = tongue(guess(own) or "en")
+    kept, said = _EARLIER.sub("", old[0]), own.rstrip(" .。")
+    numbers = {word for word in content_words(kept) if word.isdecimal()}
+    stands = coverage(kept, own) < STILL <= coverage(kept, line) and numbers <= content_words(line)
+    if not stands or len(kept) + len(said) > 2 * rule.OWN_CHARS:
+        return f"{said} ({words.earlier}: {kept})"
+    return f"{kept[:-1]}; {said})" if _LATER.match(kept) else f"{kept.rstrip(' .。')} ({words.later}: {said})"
 
 
-def without_earlier(line: str, gone: Sequence[str]) -> str:
-    """Return a line without the rule in brackets at its end that it changes, where that is among the lines `gone`."""
-    found = _EARLIER.search(line)
-    stood = found is not None and any(found[1] in old for old in gone)
-    return line[: found.start()] if found is not None and stood else line
+def without_changed(line: str, gone: Sequence[str]) -> str:
+    """Return what a line says anew, without the rule that it changes, where that is among the lines `gone`."""
+    stood = [_flat(text) for old in gone if old.strip() for text in (old, _EARLIER.sub("", old))]
+    if (found := _EARLIER.search(line)) and any(_flat(found[1]) in old for old in stood):
+        return line[: found.start()]
+    for old in stood:
+        flat = _flat(line)
+        if (found := _LATER.match(flat)) and (found[1] == old or flat.startswith(f"{old[:-1]}; ")):
+            return found[2] if found[1] == old else flat[len(old) + 1 : -1]
+    return line
+
+
+def _flat(line: str) -> str:
+    return line.strip().lstrip("-*+ ").rstrip(" .。")
 
 
 def sources_of(cursors: Iterable[int], protected: Protected) -> list[RuleSource]:
@@ -362,7 +378,11 @@ def judged(line: str, case: Case, protected: Protected) -> Judgement:
     stood = {  # what it takes the place of is the user's too
         word for gone in case.gone for word, signs in rule.signed(gone).items() if mine.get(word, signs) & signs
     }
-    return rule.judge(line, sources, replace(protected.known, names=protected.known.names | stood))
+    changed = " ".join(case.gone) if case.edit.file == "SOUL.md" else ""
+    known = replace(protected.known, names=protected.known.names | stood, stood=changed)
+    if case.edit.file == "SOUL.md" and any(rule.common(gone, one.text) for gone in case.gone for one in sources):
+        sources = [replace(one, stands=True) for one in sources]  # what changes a rule that stands is one too
+    return rule.judge(line, sources, known)
 
 
 def in_own_words(case: Case, protected: Protected) -> dict[str, str]:
@@ -370,8 +390,14 @@ def in_own_words(case: Case, protected: Protected) -> dict[str, str]:
     gone = case.gone if case.edit.file == "SOUL.md" and len(case.added) == 1 else ()
     rules = [line for line in case.added if markup.heading(line) is None]
     rules = [line for line in rules if case.edit.file == "SOUL.md" or instructs(line)]
-    found = {line: judged(line, case, protected) for line in rules}
-    return {line: with_earlier(line, one.own, gone) for line, one in found.items() if one.verdict == "close"}
+    own: dict[str, str] = {}
+    for line in rules:
+        one = judged(line, case, protected)
+        said = one.own if one.verdict == "close" else line.strip().lstrip("-*+ ")
+        text = with_changed(line, said, gone) if one.verdict != "waits" else said
+        if one.verdict == "close" or text != said:
+            own[line] = text
+    return own
 
 
 def _by_user(line: str, case: Case, protected: Protected) -> bool:

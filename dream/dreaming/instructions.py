@@ -92,7 +92,7 @@ _PATTERNS = tuple(
         r"(?:请|务必|必须|一律|总是|始终)[^。]{0,10}(?:发送|转发|上传|执行|运行|删除|推荐|回复|告诉)[^。]{0,40}",
         # German, Spanish, French, Italian, Portuguese (after folding: without accents)
         r"\b(?:ignoriere?n?|vergiss|missachte|vergesse)\b[^.]{0,40}\b(?:anweisung|regel|vorgabe|befehl|instruktion)"
-        r"|\b(?:assistent|agent|ki|bot)(?:in|en)?\s+(?:muss|soll|darf|hat)\b|\bab (?:jetzt|sofort)\b[^.]{0,40}\b(?:immer|nur|antworte|sende)",
+        r"|\b(?:assistent|agent|ki|bot)(?:in|en)?\s+(?:muss|soll|darf|hat\b[^.;]{1,60}\bzu\s+\w+n)\b|\bab (?:jetzt|sofort)\b[^.]{0,40}\b(?:immer|nur|antworte|sende)",
         r"\b(?:ignor[ae]r?n?|olvid[ae]r?|omit[ae]|desobedece)\b[^.]{0,40}\b(?:instruccion|regla|indicacion|orden)"
         r"|\b(?:asistente|agente|la ia)\s+(?:debe|tiene que|siempre|nunca)\b|\bde ahora en adelante\b|\ba partir de ahora\b",
         r"\b(?:ignore[rz]?|oublie[rz]?|neglige[rz]?)\b[^.]{0,40}\b(?:instruction|consigne|regle|directive)"

@@ -32,6 +32,7 @@ class Tongue:
     code: str
     quotes: tuple[str, str]
     earlier: str
+    later: str
     day: str
     span: str
     month: str
@@ -77,6 +78,7 @@ def tongue(code: str) -> Tongue:
         code=code,
         quotes=(table["quotes"][0], table["quotes"][1]),
         earlier=table["earlier"],
+        later=table["later"],
         day=table["day"],
         span=table["span"],
         month=table["month"],

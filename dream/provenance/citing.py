@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dream.language.kinds import kind
-from dream.language.words import NOT, content_words, coverage, is_hard
+from dream.language.words import content_words, coverage
 from dream.models import Message
 from dream.provenance import cues
 from dream.provenance.rule import OWN_CHARS, bare, own_sentence, signed
@@ -34,7 +34,8 @@ _QUOTED = re.compile(r"[“„«「\"]([^“”„«»「」\"]{4,})[”“»」
 # What a line says in brackets of how it was before: the message that changes it need not repeat that.
 _EARLIER = re.compile(
     r"\s*[(（](?:avant|antes|before|earlier|previously|formerly|was|vorher|bisher|früher|zuvor|以前|之前|原来|变更前|変更前|前の)"
-    r"[^()（）]{1,200}[)）]|[(（][^()（）]{1,60}から(?:変更|[^()（）]{0,8}変え)[^()（）]{0,20}[)）]",
+    r"[^()（）]{1,200}[)）]|[,(（]?\s*(?:instead of|rather than|statt|anstatt|au lieu d[eu]|en vez de|en lugar de"
+    r"|而不是|代わりに)[^,;()（），；]{1,60}[)）]?|[(（][^()（）]{1,60}から(?:変更|[^()（）]{0,8}変え)[^()（）]{0,20}[)）]",
     re.IGNORECASE,
 )
 _GOES_ON = re.compile(r"\W*(?:(?:and|und|et|y|e|also|auch|aussi|también)\b|それと|あと|还有|另外)", re.IGNORECASE)
@@ -112,8 +113,7 @@ def _borne_out(line: str, messages: Sequence[Message]) -> bool:
         return False
     if any(found[0].casefold() not in flat for found in _PATHLIKE.finditer(line)):
         return False
-    numbers = {word for word in wanted if is_hard(word) and word != NOT and word.isdecimal() and len(word) != 4}
-    return numbers <= said
+    return {word for word in wanted if word.isdecimal() and len(word) != 4 and word != "1"} <= said
 
 
 def _negates(text: str) -> bool:

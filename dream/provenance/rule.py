@@ -27,6 +27,8 @@ KEPT = 0.5  # of belief that a sentence states something that is meant
 LINKED = 0.6  # or of the words of the summary's line that rests on that message
 ANSWER = 40  # characters of what a user said that is no more than an answer: there the question is shown too
 SAYS = 0.5  # of a rule's words: what an answer holds of them without the question that it answers
+MORE = 3  # words that another wish of the user's says of a rule for it to be written beside the first; or a number
+WHOLE = 7  # letters of a word that begins another to be a form of it: "refactor", "refactorizar"
 OWN_CHARS = 240  # of the user's own sentences as they are shown beside a line, or written
 
 _LIST_MARK = re.compile(r"^\s*(?:[-*•+>]\s+|\d{1,3}[.)]\s+)+")
@@ -109,10 +111,14 @@ class RuleSource:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a rule may name without the message naming it: the user and their projects, and words of the same talk."""
+    """What a rule may name without the message naming it: the user and their projects, and words of the same talk.
+
+    `stood` is the rule that it takes the place of, which the user said too.
+    """
 
     names: frozenset[str] = frozenset()
     words: frozenset[str] = frozenset()
+    stood: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,12 +156,13 @@ def judge(line: str, sources: Sequence[RuleSource], known: Known | None = None) 
         return Judgement("waits", "", "no message of the user's says it")
     clause, sentence = (own_sentence(best.source.text, rule, whole=whole) for whole in (False, True))
     mine = clause if _share(rule, clause, known) >= SAYS and not is_cjk(clause[:1]) else sentence
+    mine = _and_the_rest(mine, rule, best.source, sources)
     answers = best.source.asked and len(best.source.text) <= ANSWER and _share(rule, mine, known) < SAYS
     own = best.source.shown if answers else mine
     if why := passing(best.source.text, mine):
         return Judgement("waits", own, why)
     verbatim = _verbatim(line, sources) or _is_clause(line, best.source.text)
-    if not verbatim and (brought := [*_hard(rule, sources), *_leave(rule, best.source)]):
+    if not verbatim and (brought := [*_hard(rule, sources, known.stood), *_leave(rule, best.source, known)]):
         return Judgement("waits", own, f"the user did not say {', '.join(repr(one) for one in brought[:3])}")
     if not _stands(best.source):
         return Judgement("waits", own, "the user asked for it once, and did not say that it holds for good")
@@ -164,6 +171,19 @@ def judge(line: str, sources: Sequence[RuleSource], known: Known | None = None) 
     if _share(rule, f"{own} {best.source.asked}", known) < LITTLE:
         return Judgement("waits", own, "the user said only a little of it")
     return Judgement("close", own, "the user said it in other words")
+
+
+def _and_the_rest(mine: str, rule: str, best: RuleSource, sources: Sequence[RuleSource]) -> str:
+    """Return the user's words, of the `best` source, with those of others beside them where a rule tells both."""
+    wanted = {word for word in signed(rule) if word not in _neutral() and (len(word) > 1 or is_cjk(word))}
+    for other in sources:
+        left = {word for word in wanted if not _in(word, signed(mine))}
+        more = own_sentence(other.text, rule) if left else ""
+        told = [word for word in left if _in(word, signed(more))]
+        enough = len(told) >= MORE or any(word.isdecimal() for word in told)
+        if enough and more not in mine and len(mine) + len(more) <= 2 * OWN_CHARS and not passing(other.text, more):
+            mine = f"{more}; {mine}" if sources.index(other) < sources.index(best) else f"{mine}; {more}"
+    return mine
 
 
 def _verbatim(line: str, sources: Sequence[RuleSource]) -> bool:
@@ -219,7 +239,7 @@ def own_sentence(text: str, line: str, *, whole: bool = True) -> str:
     first = last = best
     while True:
         told = set().union(*says[first : last + 1])
-        near = [place for place in (first - 2, first - 1, last + 1, last + 2) if 0 <= place < len(parts)]
+        near = _within_reach(parts, first, last)
         more = [
             place
             for place in near
@@ -239,6 +259,15 @@ def own_sentence(text: str, line: str, *, whole: bool = True) -> str:
     if whole:
         return found[: 2 * OWN_CHARS]
     return _AT_END.sub("", _AT_START.sub("", found)) or found
+
+
+def _within_reach(parts: Sequence[str], first: int, last: int) -> list[int]:
+    """Return the parts beside these: of their sentences all, of the others two."""
+    begins, ends = _begins(parts, first), last
+    while ends + 1 < len(parts) and not _ended(parts[ends]):
+        ends += 1
+    before = range(max(0, min(first - 2, begins)), first)
+    return [*before, *range(last + 1, min(len(parts), max(last + 3, ends + 1)))]
 
 
 def _begins(parts: Sequence[str], place: int) -> int:
@@ -355,9 +384,9 @@ def _negations(text: str) -> int:
     return found + len(cues.wide("negating").findall(plain))
 
 
-def _hard(rule: str, sources: Sequence[RuleSource]) -> list[str]:
+def _hard(rule: str, sources: Sequence[RuleSource], stood: str = "") -> list[str]:
     """Return the addresses, paths, numbers and the like in a rule that stand in nothing that the user said."""
-    said = " ".join(_flat(source.agreed) for source in sources)
+    said = " ".join([*(_flat(source.agreed) for source in sources), _flat(stood)])
     heard = {word for source in sources for word in signed(source.agreed)}
     found = []
     for match in _HARD.finditer(DAY_NOTE.sub(" ", rule)):
@@ -375,7 +404,7 @@ def names(rule: str) -> list[str]:
     return capital if len(capital) <= _CAPITALS * len(plain.split()) else []
 
 
-def _leave(rule: str, source: RuleSource) -> list[str]:
+def _leave(rule: str, source: RuleSource, known: Known) -> list[str]:
     """Return what takes away a question or a check in a rule, where nothing in the message does."""
     if cues.says("leave", source.agreed):
         return []
@@ -383,7 +412,7 @@ def _leave(rule: str, source: RuleSource) -> list[str]:
     found = []
     for one in cues.found("leave", rule):
         telling = [word for word in signed(one) if word not in cues.words("neutral") or word == "ask"]
-        if not (telling and all(_in(word, theirs) for word in telling)):
+        if not (telling and all(_in(word, theirs) or word in known.names for word in telling)):
             found.append(one)
     return found
 
@@ -394,6 +423,12 @@ def _stands(source: RuleSource) -> bool:
         return True
     guessed = kind(source.text, source.asked)
     return guessed.label not in ("task", "question", "joke", "hypothesis", "chat", "quotation") and guessed.kept > KEPT
+
+
+def common(one: str, other: str) -> bool:
+    """Return whether two rules have a telling word in common, in whatever form."""
+    theirs = [word for word in signed(other) if word not in _neutral() and (len(word) > 1 or is_cjk(word))]
+    return any(_in(word, theirs) for word in signed(one) if word not in _neutral())
 
 
 def _signs(word: str, there: dict[str, frozenset[bool]]) -> frozenset[bool]:
@@ -412,7 +447,7 @@ def _alike(one: str, other: str) -> bool:
     if min(len(one), len(other)) < 4 or any(ch.isdigit() for ch in one + other):
         return False
     shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
-    return shared >= max(4, 0.7 * max(len(one), len(other)))
+    return shared >= max(4, 0.7 * max(len(one), len(other))) or shared == min(len(one), len(other)) >= WHOLE
 
 
 @lru_cache(maxsize=1)

@@ -63,6 +63,11 @@ _REQUEST = re.compile(  # "can you …?", and "I want …, can you …?"
     r"|(?:puedes|podrías|podéis|puede usted))\b|请|麻烦|能不能|可以.{0,12}吗|(?:ません|もらえ(?:る|ます|ません)?|くれ(?:る|ます|ない|ません)?|いただけ\w*)か?[?？]$",
     re.IGNORECASE,
 )
+_TAG = re.compile(  # an order with a question mark: "only when we call you, ok?"
+    r"[,.;，、]\s*¿?(?:ok(?:ay|ey|e)?|vale|de acuerdo|sí|d['’]accord|hein|ça marche|ja|gell|klar|in ordnung|passt|alright|please|pls|yeah"
+    r"|好吗|好嗎|好不好|行吗|行不行|可以吗|いい(?:です)?か?|ね)\s*[?？]+$",
+    re.IGNORECASE,
+)
 _SENTENCE = re.compile(  # not behind what is cut short before a name
     r"(?<=[.!?])(?<!\bMag\.)(?<!\bDr\.)(?<!\bProf\.)(?<!\bMr\.)(?<!\bMrs\.)(?<!\bMs\.)(?<!\bSr\.)(?<!\bNr\.)(?<!\bSt\.)\s+"
     r"|(?<=[。！？；])|\n+"
@@ -153,7 +158,7 @@ def _is_wording(found: re.Match[str], inside: str) -> bool:
     return cues.says("standing", around) and len(content_words(around)) > 1
 
 
-_TOLD = re.compile(r"(?<!\w)(?:sagte?|meinte?|dice|dijo|selon|d'après)(?!\w|\s*:)", re.IGNORECASE)
+_TOLD = re.compile(r"(?<!\w)(?:sagte?|sagt|meinte?|dice|dicen|dijo|dit|disait|selon|d'après)(?!\w|\s*:)", re.IGNORECASE)
 _OTHERS: tuple[cues.Cue, ...] = ("reported", "hearsay")
 
 
@@ -168,7 +173,7 @@ def _is_own(sentence: str, *, asks: bool) -> bool:
     if lead and cues.says("about_a_text", lead[1]) and not cues.says("own_rules", lead[1]):
         return False
     is_question = sentence.rstrip().endswith(("?", "？"))
-    return asks or not is_question or _REQUEST.search(sentence) is not None
+    return asks or not is_question or any(one.search(sentence.rstrip()) for one in (_REQUEST, _TAG))
 
 
 def _reports(sentence: str) -> bool:

@@ -13,10 +13,13 @@ from dream import pipeline
 from dream.consolidate.consolidator import Consolidator
 from dream.dreaming.draft import Edit
 from dream.dreaming.dreamer import Models
+from dream.dreaming.guards import with_changed, without_changed
 from dream.llm.model import ChatMessage
 from dream.llm.spending import Meter
 from dream.models import Finding, Message, NewEntry
+from dream.provenance.citing import cited
 from dream.provenance.rule import Known, RuleSource, judge, own_sentence
+from dream.provenance.user import own
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 from tests.cli.commands import dream
@@ -447,31 +450,90 @@ def test_of_a_message_only_what_says_the_rule_is_written_with_what_bounds_it(
         assert bound in found or bound not in said
 
 
-def test_a_change_of_a_rule_that_does_not_repeat_it_keeps_what_it_changes(tmp_path: Path) -> None:
-    workspace = Workspace.create(tmp_path / "ws", now=NOW)
-    rule = "每天早上 9:30 在群里发一个待办清单,按人分"
-    old = Message("user", f"以后{rule}", NOW), Message("assistant", "好的。", NOW)
-    new = Message("user", "早上那个改成 10:15 吧,以后都这样", NOW), Message("assistant", "好的。", NOW)
-    answers = {
-        "conversation-a": f"- 用户希望助手{rule} {{0}}",
-        "conversation-b": "- 用户希望助手早上那个改成 10:15 {0}",
-        "dream-a": f"[SOUL/Rules] {rule} {{1}}",
-        "dream-b": f"[SOUL/Rules] 早上的任务列表改成 10:15 {{2}}\n[SOUL-REMOVE] {rule} {{2}}",
-    }
-    for name, said in (("a", old), ("b", new)):
+CHANGES = {
+    "a value": (
+        ("以后每天早上 9:30 在群里发一个待办清单,按人分", "以后每天早上 9:30 在群里发一个待办清单,按人分"),
+        ("早上那个改成 10:15 吧,以后都这样", "早上的任务列表改成 10:15"),
+        "早上那个改成 10:15 吧,以后都这样 (以前: 以后每天早上 9:30 在群里发一个待办清单,按人分)",
+    ),
+    "an exception": (
+        ("never restart a server without asking me first", "Never restart a server without asking me first"),
+        (
+            "on staging you may, it is rebuilt every night anyway",
+            "Never restart a server without asking me first, except on staging, which is rebuilt every night",
+        ),
+        "Never restart a server without asking me first (later: on staging you may, it is rebuilt every night anyway)",
+    ),
+    "in the user's own words": (
+        ("nodos y scripts siempre en castellano: gestor_marea.gd y así", "Nodos y scripts siempre en castellano: gestor_marea.gd"),
+        (
+            "con los scripts: como el Nacho viene con código en inglés, los nuevos siempre en inglés nomás",
+            "con los scripts: como el Nacho viene con código en inglés, los nuevos siempre en inglés nomás",
+        ),
+        "con los scripts: como el Nacho viene con código en inglés, los nuevos siempre en inglés nomás (antes: ",
+    ),
+}  # fmt: skip
 
-        def answer(sent: list[ChatMessage], name: str = name) -> str:
+
+@pytest.mark.parametrize("which", CHANGES)
+def test_a_change_of_a_rule_that_does_not_repeat_it_keeps_what_it_changes(tmp_path: Path, which: str) -> None:
+    workspace = Workspace.create(tmp_path / "ws", now=NOW)
+    old, new, stands = CHANGES[which]
+    soul = ""
+    for name, (said, rule) in (("a", old), ("b", new)):
+        gone = next((line[2:] for line in soul.splitlines() if line.startswith("- ")), "")
+
+        def answer(sent: list[ChatMessage], rule: str = rule, gone: str = gone) -> str:
             data = next(message.content for message in reversed(sent) if message.role == "user")
-            return answers[("conversation-" if data.startswith("<conversation") else "dream-") + name]
+            if data.startswith("<conversation"):
+                return f"- User wants the agent to {rule[:1].lower()}{rule[1:]} {{0}}"
+            return f"[SOUL/Rules] {rule} {{{2 if gone else 1}}}" + (f"\n[SOUL-REMOVE] {gone} {{2}}" if gone else "")
 
         model = ScriptedModel(answer)
-        Consolidator(workspace.history, model, SETTINGS).consolidate(f"test:{name}", said, now=NOW)
+        messages = Message("user", said, NOW), Message("assistant", "ok", NOW)
+        Consolidator(workspace.history, model, SETTINGS).consolidate(f"test:{name}", messages, now=NOW)
         pipeline.run(workspace, settings=SETTINGS, now=NOW, models=Models(model, model, Meter(SETTINGS)))
+        soul = workspace.read_file("SOUL.md")
 
-    soul = workspace.read_file("SOUL.md")
-    assert f"10:15 吧,以后都这样 (以前: {rule})" in soul
-    assert soul.count("9:30") == 1
+    assert f"- {stands}" in soul, workspace.pending()
+    assert soul.count("\n- ") == 1
     assert workspace.pending() == []
+
+
+def test_a_rule_that_is_bounded_twice_keeps_both_bounds() -> None:
+    old = "- Never restart a server without asking (later: on staging you may)"
+    line = "- Never restart a server without asking, except on staging and on the lab machines"
+    changed = with_changed(line, "the lab machines too.", [old])
+    assert changed == "Never restart a server without asking (later: on staging you may; the lab machines too)"
+    assert without_changed(f"- {changed}", [old]) == "the lab machines too"
+
+
+def test_two_wishes_that_a_rule_tells_at_once_are_both_written() -> None:
+    said = RuleSource("we trained, you can count on 55 a day"), RuleSource("the rest every 4 days always stays")
+    found = judge("Always rest every 4 days, and plan 55 km a day", said, Known(frozenset({"km", "plan"})))
+    assert (found.verdict, found.own) == (
+        "close",
+        "we trained, you can count on 55 a day; the rest every 4 days always stays",
+    )
+
+
+def test_of_one_sentence_all_that_a_rule_says_is_quoted_however_far_apart() -> None:
+    said = "never any data to a server, no analytics, no firebase, even if i beg you for stats one tired evening"
+    own = own_sentence(
+        said, "Never send data to a server, even if the user begs for stats one tired evening", whole=False
+    )
+    assert own == said
+
+
+def test_an_order_with_a_question_mark_is_the_users_own() -> None:
+    assert own("Contesta solo cuando te nombremos, ¿vale?") == ("Contesta solo cuando te nombremos, ¿vale?",)
+    assert own("Is it port 80?") == ()
+
+
+def test_what_a_line_says_of_before_need_not_stand_in_the_message_that_changes_it() -> None:
+    said = {0: Message("user", "we trained, from now on 55 a day is fine", NOW)}
+    line = cited("- User wants the agent to plan 55 km a day from now on (instead of 45) {0}", said)[0]
+    assert line.rests == "u0"
 
 
 def test_a_rule_of_which_the_users_own_words_stand_there_is_present() -> None:
