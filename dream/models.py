@@ -146,6 +146,12 @@ class Entry(NewEntry):
         return self.said or self.at
 
 
+def span(entries: tuple[int, int]) -> str:
+    """Name a range of entries by its first and last cursor: `entry 4`, `entries 4–9`."""
+    first, last = entries
+    return f"entry {first}" if first == last else f"entries {first}–{last}"
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One `[FILE] fact` line of phase 1.

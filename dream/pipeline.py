@@ -31,6 +31,7 @@ from dream.models import (
     Step,
     Unheard,
     Usage,
+    span,
 )
 from dream.settings import EMBEDDED, Settings
 from dream.versions import transaction
@@ -304,8 +305,7 @@ def _dreams(workspace: Workspace, dreamer: Dreamer, most: int | None, progress: 
     first, last = workspace.dream_cursor(), workspace.history.last_cursor()
     while (most is None or most > 0) and (batch := dreamer.next_batch()):
         share = (batch[0].cursor - 1 - first) / max(last - first, 1)
-        begin, end = batch[0].cursor, batch[-1].cursor
-        which = f"entry {end}" if begin == end else f"entries {begin}–{end}"
+        which = span((batch[0].cursor, batch[-1].cursor))
         progress(Step(f"dreaming {which} of {last}", None if most else share))
         if (report := dreamer.dream(batch)) is not None:
             most = None if most is None else most - 1

@@ -21,6 +21,7 @@ import orjson
 
 from dream.errors import UnknownRevision, UsageError
 from dream.history.repair import Sealing
+from dream.models import span
 from dream.versions import rewrite, transaction
 from dream.versions.diff import strays
 from dream.versions.rewrite import SHORTEST, Names, Needle, is_long_enough, renamed
@@ -305,7 +306,7 @@ def _remains(workspace: Workspace, needle: Needle, sources: tuple[int, int] | No
     if git.git_dir != workspace.root / ".git":
         yield "the git repository around the workspace is not dream's: what was committed there stays there"
     if sources:
-        yield f"the entries {sources[0]}–{sources[1]} that it was dreamt from may say it in other words: read them"
+        yield f"{span(sources)} may say it in other words: the line was dreamt from there"
     for path in _others(workspace):
         if needle.count(_read(path)):
             yield f"{path} is not dream's and holds it; take it out there"

@@ -10,6 +10,7 @@ import click
 from dream.cli import group, output, show
 from dream.cli.group import DreamCommand, DreamGroup
 from dream.errors import UsageError
+from dream.models import span
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -125,7 +126,7 @@ def _chosen(workspace: Workspace, numbers: tuple[Number | str, ...], *, everythi
 def _show(one: Proposal) -> None:
     from dream.actions import review
 
-    entries = f", from {show.span((one.entries[0], one.entries[-1]))}" if one.entries else ""
+    entries = f", from {span((one.entries[0], one.entries[-1]))}" if one.entries else ""
     output.say(f"{one.id}. {one.file or 'an entry that could not be dreamt'}{entries}", bold=True)
     output.say(f"   {one.guard}: {one.reason}", fold=True)
     parts = review.findings_of(one)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dream.cli import output
+from dream.models import span
 
 if TYPE_CHECKING:
     from dream.actions.why import Evidence
@@ -40,11 +41,6 @@ def counted(number: int, what: str) -> str:
 def short(sha: str) -> str:
     """Return as much of a sha as is unique far beyond 10,000 changes."""
     return sha[:10]
-
-
-def span(entries: tuple[int, int]) -> str:
-    """Write a range of cursors: `entry 4`, `entries 4–9`."""
-    return f"entry {entries[0]}" if entries[0] == entries[1] else f"entries {entries[0]}–{entries[1]}"
 
 
 def changed(files: Mapping[str, LineCount]) -> str:

@@ -9,6 +9,7 @@ import click
 
 from dream.cli import group, output, show
 from dream.cli.group import DreamCommand
+from dream.models import span
 
 if TYPE_CHECKING:
     from dream.actions.status import Health
@@ -92,8 +93,8 @@ def _history(found: Health, settings: Settings) -> str:
 def _backlog(found: Health) -> str:
     if not found.backlog.entries:
         return f"nothing: dreamt up to entry {found.dream_cursor}"
-    span = show.span((found.dream_cursor + 1, found.history.last_cursor))
-    return f"{show.counted(found.backlog.entries, 'entry')} ({span}), {found.backlog.tokens:,} tokens: dream run"
+    waiting = span((found.dream_cursor + 1, found.history.last_cursor))
+    return f"{show.counted(found.backlog.entries, 'entry')} ({waiting}), {found.backlog.tokens:,} tokens: dream run"
 
 
 def _next(found: Health) -> str:
@@ -104,7 +105,7 @@ def _next(found: Health) -> str:
 
 def _run(record: RunRecord) -> None:
     reason = f": {record.reason}" if record.reason else ""
-    span = f" {show.span(record.entries)}" if record.entries else ""
+    which = f" {span(record.entries)}" if record.entries else ""
     cost = f"  [{show.price(record.usage)}]" if record.usage.calls else ""
-    line = f"{record.ended.astimezone():%Y-%m-%d %H:%M}  {record.command}: {record.outcome}{span}{reason}{cost}"
+    line = f"{record.ended.astimezone():%Y-%m-%d %H:%M}  {record.command}: {record.outcome}{which}{reason}{cost}"
     output.say(line, colour="red" if record.outcome == "failed" else None, fold=True)

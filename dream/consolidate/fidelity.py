@@ -19,7 +19,7 @@ from dream.language.days import spelled
 from dream.language.kinds import kind
 from dream.language.sentences import Sentence, quoted_share, sentences, trimmed, without_names
 from dream.language.tongue import Tongue, guess, main, plain, tongue
-from dream.language.words import NOT, content_words, coverage, is_hard
+from dream.language.words import NOT, content_words, coverage, forget, is_hard
 from dream.models import Kept, Message
 
 # ruff: noqa: E501 - a row of words in a pattern stands on one line
@@ -69,14 +69,6 @@ _TAKES_BACK = re.compile(
     r"|nein|doch\b|quatsch|ich mein\w*|perdón|digo\b|mejor dicho|non\b|pardon|je veux dire)|^\W*(?:不对|不是|错了|更正|いや|違う|訂正)",
     re.IGNORECASE,
 )
-# "Forget that code": what its speaker said last is not to be kept.
-_FORGET = re.compile(
-    r"\b(?:forget|ignore|disregard|delete) (?:that|this|it|what i)\b(?!'s)|\b(?:don't|do not) (?:keep|save|remember|store) (?:that|this|it)\b"
-    r"|\b(?:bitte|danach|gleich) (?:wieder )?vergessen\b|\bvergiss (?:das|den|die|es|diese\w*)\b|\b(?:das|den|die) (?:bitte )?(?:nicht|nirgends) (?:merken|speichern)"
-    r"|\boublie[sz]? (?:ça|ca|cela|ce|cet|cette|le|la)\b|\bolvid[aáe]\w* (?:eso|esto|ese|esa|lo)\b|\bolvídalo\b"
-    r"|(?:忘掉|忘了|忘记|别记|不要记)(?:这|那|它|吧|$)|(?:それ|これ|今の)は?忘れて|忘れて(?:くだ|ね|な|や|$|[。！!])",
-    re.IGNORECASE,
-)
 _PART = re.compile(r"(?<=[.!?…。！？])\s*|\n|\.\.\.|…|,\s")
 
 
@@ -121,10 +113,10 @@ def claims(messages: Mapping[int, Message]) -> list[Claim]:
         if message.role != "user" or len(message.content) > PASTED_CHARS:
             continue
         next_of_theirs = (one for _, one in said[at + 1 :] if one.role == "user" and one.name == message.name)
-        if _FORGET.search(next((one.content[:FORGET_CHARS] for one in next_of_theirs), "")):
+        if re.search(forget(), next((one.content[:FORGET_CHARS] for one in next_of_theirs), "")):
             continue
         text = message.content
-        if forgotten := list(_FORGET.finditer(text)):
+        if forgotten := list(re.finditer(forget(), text)):
             text = text[forgotten[-1].end() :]
         code = guess(message.content, talk)
         before = said[at - 1][1].content[-CONTEXT:] if at else ""

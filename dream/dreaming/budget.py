@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from dream.dreaming.draft import added
-from dream.language.similar import ranked
+from dream.language.likeness import ranked
 from dream.language.words import MONTH, without_said_on
 from dream.models import MemoryFile
 from dream.settings import Settings

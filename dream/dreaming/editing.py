@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from dream.dreaming.draft import Draft, Edit, EditError, gone, lines, paired, plain_ends
 from dream.dreaming.findings import with_sources
 from dream.dreaming.guards import Case, Protected, Verdict, check, in_own_words, sources_of
-from dream.language.similar import content_words, contradicts, coverage, differs, nearest, states
-from dream.language.text import clean, problems
+from dream.language.likeness import contradicts, differs, nearest, states
+from dream.language.text import clean, problems, quoted
+from dream.language.words import content_words, coverage
 from dream.models import Finding, MemoryFile, Outcome, State
 from dream.provenance.rule import judge
 from dream.redact import redact
@@ -240,15 +241,15 @@ class Editing:
         if finding.remove:
             if line is not None and score >= 0.75 and number not in self._doubted:
                 self._doubted.add(number)
-                raise EditError(f"the line to remove may be {line.strip()[:120]!r}; remove it, or skip it again")
+                raise EditError(f"the line to remove may be {quoted(line)}; remove it, or skip it again")
             self._decided[number] = ("refused" if score >= 0.75 else "present", reason)
         elif line is not None and (states(line, finding.text) or self._like(number, score, line, reason)):
-            self._decided[number] = ("present", f"stands as {line.strip()[:120]!r}")
+            self._decided[number] = ("present", f"stands as {quoted(line)}")
         elif _claims_present(reason) and (own := self._own_words(finding)):
-            self._decided[number] = ("present", f"stands as {own[:120]!r}")
+            self._decided[number] = ("present", f"stands as {quoted(own)}")
         elif _claims_present(reason):
             self._doubted.add(number)
-            near = f"; the nearest line is {line.strip()[:120]!r}" if line else ""
+            near = f"; the nearest line is {quoted(line)}" if line else ""
             raise EditError(f"finding {number} does not stand in {finding.file}{near}")
         else:
             self._decided[number] = ("refused", reason)
@@ -338,7 +339,7 @@ class Editing:
         basis = " ".join([*(one.text for one in found), edit.new_text])
         for line in gone(self.draft.texts[edit.file], self.draft.edited(edit).texts[edit.file]):
             if not line.startswith("#") and content_words(line) and coverage(line, basis) < ABOUT:
-                raise EditError(f"no finding named is about {line.strip()[:120]!r}; give it back in new_text")
+                raise EditError(f"no finding named is about {quoted(line)}; give it back in new_text")
 
     def _finding(self, number: int) -> Finding:
         if not 1 <= number <= len(self.findings):
@@ -379,7 +380,7 @@ class Editing:
             edit = replace(edit, new_text=_instead(edit.new_text, line, mark + own.rstrip(".。")))
             number = max(edit.findings, key=lambda one: coverage(self._finding(one).text, line))
             self.findings = _reworded(self.findings, number, own)
-            self._note(f"written in the user's own words: {line.strip()[:120]!r}")
+            self._note(f"written in the user's own words: {quoted(line)}")
         return edit
 
     def _stands_already(self, edit: Edit) -> bool:

@@ -11,7 +11,7 @@ from datetime import date, tzinfo
 from itertools import pairwise
 from pathlib import Path
 
-from dream.language.similar import content_words
+from dream.language.words import content_words
 from dream.llm.model import Model
 from dream.models import MemoryFile
 from dream.settings import Settings

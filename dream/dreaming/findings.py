@@ -9,9 +9,8 @@ from itertools import islice
 
 from dream.dreaming.draft import Edit, lines
 from dream.errors import AnswerCut, AnswerUnusable
-from dream.language.similar import coverage
-from dream.language.text import clean
-from dream.language.words import MARKS, content_words
+from dream.language.text import clean, quoted
+from dream.language.words import MARKS, content_words, coverage
 from dream.models import Entry, Finding, MemoryFile
 from dream.provenance.user import Foreign, marked, names_source
 
@@ -59,7 +58,7 @@ def parse(answer: str, cursors: Sequence[int]) -> Analysis:
         elif len(unreadable) < MAX_UNREADABLE:
             unreadable.append(line.strip()[:200])
     if not findings and not skipped:
-        shown = f"; it begins {unreadable[0][:80]!r}" if unreadable else ""
+        shown = f"; it begins {quoted(unreadable[0])}" if unreadable else ""
         raise AnswerUnusable(f"the answer holds neither a [FILE] line nor [SKIP]{shown}")
     return Analysis(tuple(findings.values()), tuple(unreadable))
 

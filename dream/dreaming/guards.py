@@ -17,10 +17,10 @@ from dream.dreaming.draft import Draft, Edit, added, gone
 from dream.dreaming.findings import Told
 from dream.dreaming.instructions import instructs, normative
 from dream.dreaming.markup import FlawName
-from dream.language.likeness import takes_place
-from dream.language.similar import content_words, coverage, near_fact, same_fact
+from dream.language.likeness import near_fact, same_fact, takes_place
+from dream.language.text import quoted
 from dream.language.tongue import guess, tongue
-from dream.language.words import without_mark, without_said_on, words
+from dream.language.words import content_words, coverage, without_mark, without_said_on, words
 from dream.models import Entry, Finding, MemoryFile, Rejected
 from dream.provenance import rule, user
 from dream.provenance.rule import Judgement, Known, RuleSource, source
@@ -192,7 +192,7 @@ def rejected_fact(case: Case, protected: Protected, settings: Settings) -> Verdi
             if near_fact(fact.text, line):
                 when = f"{fact.at:%Y-%m-%d}"
                 return Verdict(
-                    "held", "rejected-fact", f"much like what a person took back on {when}: {fact.text[:80]!r}"
+                    "held", "rejected-fact", f"much like what a person took back on {when}: {quoted(fact.text)}"
                 )
     return None
 
@@ -205,7 +205,7 @@ def kept_line(case: Case, protected: Protected, settings: Settings) -> Verdict |
         for fact in kept:
             if same_fact(fact.text, line) and coverage(line, new) < SUCCEEDS:
                 when = f"{fact.at:%Y-%m-%d}"
-                return Verdict("refused", "kept-line", f"a person decided on {when} to keep the line {shown(line)}")
+                return Verdict("refused", "kept-line", f"a person decided on {when} to keep the line {quoted(line)}")
     return None
 
 
@@ -218,7 +218,7 @@ def older(case: Case, protected: Protected, settings: Settings) -> Verdict | Non
     for file, line in [*touched, *_speaking_of(case.added, protected)]:
         later = protected.learnt(file, line)
         if later is not None and later > said:
-            reason = f"it was said on {said:%Y-%m-%d}, and on {later:%Y-%m-%d} what stands there: {shown(line)}"
+            reason = f"it was said on {said:%Y-%m-%d}, and on {later:%Y-%m-%d} what stands there: {quoted(line)}"
             return Verdict("refused", "older", reason)
     return None
 
@@ -253,7 +253,7 @@ def person_line(case: Case, protected: Protected, settings: Settings) -> Verdict
     theirs = protected.person_lines.get(case.edit.file, frozenset())
     for line in case.gone:
         if line.strip() and line in theirs:
-            return Verdict("held", "person-line", f"a person wrote the line {shown(line)}")
+            return Verdict("held", "person-line", f"a person wrote the line {quoted(line)}")
     return None
 
 
@@ -284,12 +284,12 @@ def rule_source(case: Case, protected: Protected, settings: Settings) -> Verdict
     for line in case.added:
         said = without_changed(line, case.gone)
         if not _is_plain_heading(line) and (found := judged(said, case, protected)).verdict != "said":
-            return Verdict("held", "rule-source", f"{found.reason}: {shown(line)}")
+            return Verdict("held", "rule-source", f"{found.reason}: {quoted(line)}")
     new = " ".join(case.added)
     for line in case.gone:
         replaced = bool(case.added) and (coverage(line, new) >= TAKES_PLACE or _succeeds(case.added, line))
         if not replaced and not _taken_back(line, case, protected):
-            return Verdict("held", "rule-source", f"no message of the user's takes back {shown(line)}")
+            return Verdict("held", "rule-source", f"no message of the user's takes back {quoted(line)}")
     return None
 
 
@@ -299,7 +299,9 @@ def instruction(case: Case, protected: Protected, settings: Settings) -> Verdict
         return None
     for line in case.added:
         if instructs(line) and not _by_user(line, case, protected):
-            return Verdict("held", "instruction", f"it instructs the agent, and the user did not say it: {shown(line)}")
+            return Verdict(
+                "held", "instruction", f"it instructs the agent, and the user did not say it: {quoted(line)}"
+            )
     return None
 
 
@@ -310,7 +312,7 @@ def third_party(case: Case, protected: Protected, settings: Settings) -> Verdict
     cursors = sorted(case.cursors)
     if case.edit.file == "USER.md" and _nobody_vouches(cursors, protected):
         for line in (line for line in case.gone if not case.added and line.strip()):
-            return Verdict("held", "third-party", f"not the user but a tool, a text or the agent ends {shown(line)}")
+            return Verdict("held", "third-party", f"not the user but a tool, a text or the agent ends {quoted(line)}")
     theirs = [line for cursor in cursors for line in protected.others.get(cursor, ())]
     if case.edit.file == "USER.md":  # there it does not help that the agent repeats it
         theirs += [
@@ -322,7 +324,7 @@ def third_party(case: Case, protected: Protected, settings: Settings) -> Verdict
         if not (case.edit.file == "USER.md" or normative(fact)) or markup.heading(line) is not None:
             continue
         if any(coverage(fact, other) >= THEIRS for other in theirs) and not _by_user(line, case, protected):
-            return Verdict("held", "third-party", f"not the user but a tool, a text or the agent says {shown(line)}")
+            return Verdict("held", "third-party", f"not the user but a tool, a text or the agent says {quoted(line)}")
     return None
 
 
@@ -436,7 +438,7 @@ def unfounded(case: Case, protected: Protected, settings: Settings) -> Verdict |
     basis = " ".join([*(finding.text for finding in case.findings), *case.gone, *said_for(case, protected)])
     for line in case.added:
         if markup.heading(line) is None and content_words(line) and coverage(line, basis) < FOUNDED:
-            return Verdict("refused", "unfounded", f"none of the findings named says {shown(line)}")
+            return Verdict("refused", "unfounded", f"none of the findings named says {quoted(line)}")
     return None
 
 
@@ -482,11 +484,6 @@ def said_for(case: Case, protected: Protected) -> list[str]:
 def _fact(line: str) -> str:
     """Return a line without what was put behind it: its source and its day."""
     return without_mark(without_said_on(line)).rstrip()
-
-
-def shown(line: str) -> str:
-    """Return a line as a reason quotes it: at most 80 characters."""
-    return repr(line.strip()[:80])
 
 
 GUARDS: tuple[Guard, ...] = (

@@ -6,6 +6,8 @@ import re
 import unicodedata
 from typing import Literal, NamedTuple
 
+from dream.language.text import quoted
+
 # ruff: noqa: E501 - a pattern is not cut in two
 
 
@@ -106,10 +108,10 @@ def flaw(line: str, urls_said: frozenset[str] = frozenset()) -> Flaw | None:
 
 def _disguise(line: str) -> Flaw | None:
     if sign := _LETTER_SIGNS.search(line):
-        return Flaw("look-alike", f"{sign[0]!r} is written in signs that look like letters")
+        return Flaw("look-alike", f"{quoted(sign[0])} is written in signs that look like letters")
     for word in _FOREIGN_WORD.findall(line):
         if _LATIN.search(word) and any(ch in _LOOKS_LATIN for ch in word):
-            return Flaw("look-alike", f"the word {word[:40]!r} mixes alphabets whose letters look alike")
+            return Flaw("look-alike", f"the word {quoted(word)} mixes alphabets whose letters look alike")
     if _ENCODED.search(line):
         return Flaw("encoded", "part of it is encoded, so that nobody can read it")
     if any(_is_encoded(found[0]) for found in _BASE64.finditer(URL.sub(" ", line))):
@@ -157,7 +159,7 @@ def _host(url: str) -> str:
 
 def _forgery(shown: str, whole: str) -> Flaw | None:
     if found := _SECTION.search(shown) or _SECTION.match(whole):
-        return Flaw("section", f"{found[0].strip()[:40]!r} would look like a part of a prompt")
+        return Flaw("section", f"{quoted(found[0])} would look like a part of a prompt")
     return None
 
 
@@ -166,7 +168,7 @@ def _heading(line: str) -> Flaw | None:
     if found is None:
         return None
     if _AUTHORITY.fullmatch(folded(found[1]).strip(" *_:!.")):
-        return Flaw("heading", f"the heading {found[1][:60]!r} claims an authority that memory does not have")
+        return Flaw("heading", f"the heading {quoted(found[1])} claims an authority that memory does not have")
     if len(found[1]) > LONGEST_HEADING:
         return Flaw("heading", f"a heading of {len(found[1])} characters is no heading")
     return None

@@ -14,10 +14,9 @@ from dream.dreaming.excerpt import Brief
 from dream.dreaming.findings import Analysis, parse
 from dream.errors import AnswerCut, AnswerUnusable
 from dream.history import legacy
-from dream.language.similar import coverage
-from dream.language.words import MONTH
+from dream.language.words import MONTH, coverage
 from dream.llm.model import ChatMessage, Completion, Json, Model
-from dream.models import Entry, Finding, MemoryFile
+from dream.models import Entry, Finding, MemoryFile, span
 from dream.redact import redact
 
 # What in an answer only repeats the prompt: small models copy its examples and our own lines. Pure.
@@ -193,9 +192,8 @@ def _ask(
     try:
         return _heeded(read(model.complete(again)), first)
     except AnswerUnusable as error:
-        which = f"entries {cursors[0]}–{cursors[-1]}" if len(cursors) > 1 else f"entry {cursors[0]}"
         raise type(error)(
-            f"{model.name} gave no usable analysis of {which}, twice: {error}; "
+            f"{model.name} gave no usable analysis of {span((cursors[0], cursors[-1]))}, twice: {error}; "
             "run again later or name another phase1_model."
         ) from error
 

@@ -8,8 +8,9 @@ from contextlib import suppress
 from dream.dreaming.budget import limits
 from dream.dreaming.draft import Edit, EditError, lines, plain_ends
 from dream.dreaming.editing import Editing
-from dream.language.similar import coverage, near_fact, nearest, states
-from dream.language.words import standing, without_said_on
+from dream.language.likeness import near_fact, nearest, states
+from dream.language.text import quoted
+from dream.language.words import coverage, standing, without_said_on
 from dream.models import Finding, MemoryFile
 from dream.settings import Settings
 from dream.workspace.workspace import TEMPLATES
@@ -206,7 +207,7 @@ def _attempt(editing: Editing, edit: Edit, number: int) -> bool:
 
 
 def _decide_present(editing: Editing, number: int, line: str) -> None:
-    editing.decide(number, "present", f"stands as {line.strip()[:120]!r}")
+    editing.decide(number, "present", f"stands as {quoted(line)}")
 
 
 def _bullet(text: str, like: str = "- ") -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from dream.dreaming.budget import limits
 from dream.dreaming.draft import lines
 from dream.language import days
-from dream.language.similar import near_fact, same_fact
+from dream.language.likeness import near_fact, same_fact
 from dream.language.tongue import guess, plain, tongue
 from dream.models import MEMORY_FILES, Finding, MemoryFile
 from dream.settings import Settings

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 
 from dream.embedded import choose, read
 from dream.embedded.sections import LABELS, Dreamt, bullets_of, conversation
-from dream.embedded.statement import CERTAIN, LIKELY, SURE, New, Pool, Statement, covers, replaces, same
+from dream.embedded.statement import CERTAIN, LIKELY, SURE, New, Pool, Statement, covers, replaces
 from dream.embedded.write import earlier, line, parsed
 from dream.language.kinds import KEPT
-from dream.language.likeness import common, fact, words
+from dream.language.likeness import common, fact, same_fact, telling
 from dream.language.tongue import main
 from dream.language.words import heading, standing
 from dream.models import MemoryFile
@@ -100,7 +100,7 @@ def _settle(told: _Told, said: Statement, cursor: int) -> None:
     if said.kind == "retract":
         _take_back(told, said, near, cursor)
         return
-    again = [number for number in near if same(said, told.pool.held[number])]
+    again = [number for number in near if _same(said, told.pool.held[number])]
     for number in again:
         if number in told.new:
             held = told.new[number]
@@ -119,6 +119,11 @@ def _settle(told: _Told, said: Statement, cursor: int) -> None:
             cursors |= set(new.cursors)
             places += [_Old(path, text, other) for path, text in new.replaces]
     told.learn(file, said, tuple(sorted(cursors)), places)
+
+
+def _same(one: Statement, other: Statement) -> bool:
+    """Return whether two statements say the same, and of the same numbers and names: "MariaDB instead of Postgres"."""
+    return fact(one.text, one.code).value == fact(other.text, other.code).value and same_fact(one.text, other.text)
 
 
 def _outdated(said: Statement, near: Sequence[int], told: _Told) -> list[int]:
@@ -149,7 +154,7 @@ def _belief(said: Statement, other: Statement) -> float:
 
 def _of_one_thing(said: Statement, other: Statement) -> bool:
     """Return whether two statements share two telling words, or what they are about."""
-    shared = words(said.text, said.code) & words(other.text, other.code)
+    shared = telling(said.text, said.code) & telling(other.text, other.code)
     about = fact(said.text, said.code).attribute
     return len(shared - common()) >= 2 or (bool(about) and about == fact(other.text, other.code).attribute)
 
@@ -170,10 +175,10 @@ def _later(one: Statement, other: Statement) -> bool:
 
 def _take_back(told: _Told, said: Statement, near: Sequence[int], cursor: int) -> None:
     """Take out the line that a retraction names."""
-    wanted = words(said.text, said.code)
+    wanted = telling(said.text, said.code)
     for number in near:
         other = told.pool.held[number]
-        held = words(other.text, other.code)
+        held = telling(other.text, other.code)
         shared = wanted & held
         if len(shared) >= 2 and len(shared) >= TAKEN_BACK * min(len(wanted), len(held)):
             old, _ = told.take_out(number)

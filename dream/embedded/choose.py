@@ -8,7 +8,7 @@ from dataclasses import replace
 from dream.embedded import read
 from dream.embedded.statement import New, Statement
 from dream.embedded.write import history_line, line, parsed
-from dream.language.similar import ranked
+from dream.language.likeness import ranked
 from dream.llm.tokens import estimate
 from dream.models import MemoryFile
 

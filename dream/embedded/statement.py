@@ -99,15 +99,10 @@ class Pool:
             yield f"@{told.attribute}"
 
 
-def same(new: Statement, old: Statement) -> bool:
-    """Return whether two statements say one thing."""
-    return likeness.same(new.text, old.text, new.code, old.code)
-
-
 def covers(new: Statement, old: Statement) -> bool:
     """Return whether little of `old` is lost with it: it is short, or `new` tells of most that it tells of."""
-    held = likeness.words(old.text, old.code)
-    rest = held - likeness.words(new.text, new.code)
+    held = likeness.telling(old.text, old.code)
+    rest = held - likeness.telling(new.text, new.code)
     return len(rest) <= max(FEW, LEFT * len(held))
 
 

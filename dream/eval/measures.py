@@ -12,7 +12,7 @@ from dream.eval.conversation import ChangedFact, Conversation, Plant, Planted, P
 from dream.eval.metric import content, find, mean, ready
 from dream.eval.planted import PLANTING
 from dream.eval.scratch import Night, Remembered
-from dream.language.similar import same_fact
+from dream.language.likeness import same_fact
 from dream.models import Kept, MemoryFile, Usage
 from dream.workspace.trace import Origin, facts
 

@@ -179,8 +179,8 @@ def _paired(path: Path, code: str) -> Iterator[tuple[str, str]]:
         if not label:
             told = []
         elif label in KEPT:
-            rare = likeness.words(text, code) - likeness.common()
-            yield from ((old, text) for old in told if rare & likeness.words(old, code))
+            rare = likeness.telling(text, code) - likeness.common()
+            yield from ((old, text) for old in told if rare & likeness.telling(old, code))
             told.append(text)
 
 
@@ -231,7 +231,7 @@ def common(examples: Sequence[tuple[str, str]]) -> list[str]:
     counted: dict[str, Counter[str]] = {}
     sizes: Counter[str] = Counter(code for code, _ in examples)
     for code, text in examples:
-        counted.setdefault(code, Counter()).update(likeness.words(text, code))
+        counted.setdefault(code, Counter()).update(likeness.telling(text, code))
     return sorted(
         {word for code, words in counted.items() for word, n in words.items() if n > max(2, COMMON * sizes[code])}
     )

@@ -36,6 +36,7 @@ _KINDS = (
     ("zero-width joiner", _JOINERS),
     ("invisible character", _INVISIBLE),
 )
+QUOTED = 100  # characters of a line that a reason quotes
 # The flags of England, Scotland and Wales: a black flag, tag characters, and the end tag. No others are in use.
 _FLAG = re.compile(
     "\U0001f3f4\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074"
@@ -55,6 +56,11 @@ def clean(text: str) -> str:
         pieces.append(text[done:start])
         done = end
     return "".join(pieces) + text[done:]
+
+
+def quoted(line: str) -> str:
+    """Return the beginning of a line as a reason quotes it."""
+    return f"“{line.strip()[:QUOTED]}”"
 
 
 def problems(text: str) -> list[str]:

@@ -140,6 +140,12 @@ def listed(name: str) -> frozenset[str]:
 
 
 @cache
+def forget() -> str:
+    """Return the pattern of what takes back what its speaker has just said: "forget that"."""
+    return f"(?i:{'|'.join(table()['forget'])})"
+
+
+@cache
 def _heads() -> Mapping[str, str]:
     """Return the word that stands for each that has another form or meaning the same."""
     heads = {word: str(number) for number, word in enumerate(table()["numbers"].split())}

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from dream.language.words import forget
+
 # Whether a value that stands where a secret stands is one: people talk of passwords more often than they tell one.
 
 
@@ -374,10 +376,7 @@ def seeds(text: str) -> Iterator[tuple[str, Span]]:
                 yield "seed-phrase", (start, end)
 
 
-_SLIP = (
-    r"(?i)\b(?:o+ps|whoops|upsi?|forget (?:it|that|this)|don't keep|vergiss (?:das|es)|bitte vergessen"
-    r"|oublie[sz]? (?:ça|le)|olvídal[oa])\b|忘れて|貼っちゃ|忘掉|别记|贴错"
-)
+_SLIP = r"\b(?:o+ps|whoops|upsi?)\b|貼っちゃ|贴错"  # beside what takes it back
 _TOLD_OF = (
     r"(?i)pass(?:word|wor[dt]|code|phrase)|kennwort|mot de passe|contraseña|senha|パスワード|パスコード|密码|密碼|口令"
     r"|비밀번호|парол"
@@ -386,10 +385,11 @@ _TOLD_OF = (
 
 def slips(text: str) -> Iterator[tuple[str, Span]]:
     """Find the password in a line that names one and says that it should not stand there: "oops, pasted X"."""
-    if not regex(_SLIP).search(text) or not regex(_TOLD_OF).search(text):
+    slip = regex(f"(?i:{_SLIP})|{forget()}")
+    if not slip.search(text) or not regex(_TOLD_OF).search(text):
         return
     for line in re.finditer(r"[^\n]{1,2000}", text):
-        if regex(_SLIP).search(line[0]) and (word := regex(_TOLD_OF).search(line[0])):
+        if slip.search(line[0]) and (word := regex(_TOLD_OF).search(line[0])):
             for found in re.finditer(r"[!-~]{7,64}", line[0][word.end() :]):
                 value = found[0].strip("\"'`.,;:!?()")
                 if stark(value) and value != value.upper():

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from dream.errors import UnknownRevision
-from dream.models import FLAT, LineCount, Outcome, Usage
+from dream.models import FLAT, LineCount, Outcome, Usage, span
 from dream.versions.diff import PLAIN, parse_numstat, split
 from dream.versions.git import Git
 from dream.versions.tracked import is_memory
@@ -43,7 +43,9 @@ _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u20
 _SPAN = re.compile(r"([0-9]+)-([0-9]+)")
 _BRACKETS = re.compile(r"\[[^\[\]]*\]")
 _USER = re.compile(r"(?:the )?user (?=\w)", re.IGNORECASE)
-_SHORT_OF_FINDING = re.compile(r"\A(dream: ).*?((?:; \+\d+ more)?(?: \(entries \d+–\d+\).*)?)$", re.MULTILINE)
+_SHORT_OF_FINDING = re.compile(
+    r"\A(dream: ).*?((?:; \+\d+ more)?(?: \((?:entries \d+–|entry )\d+\).*)?)$", re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +215,8 @@ def subject(
     """
     if note == TIDY:
         return f"{kind}: {TIDY}: {_applied(outcomes) or _figures(files)}"
-    span = f" (entries {entries[0]}–{entries[1]})" if entries else ""
-    return f"{kind}: {_applied(outcomes) or _figures(files)}{span}{' ' + clean_line(note) if note else ''}"
+    which = f" ({span(entries)})" if entries else ""
+    return f"{kind}: {_applied(outcomes) or _figures(files)}{which}{' ' + clean_line(note) if note else ''}"
 
 
 def _applied(outcomes: Sequence[Outcome]) -> str:

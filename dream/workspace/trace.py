@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import takewhile
 
-from dream.language.similar import coverage
+from dream.language.words import coverage
 from dream.models import HIDDEN, MEMORY_FILES, MemoryFile
 from dream.versions.log import Change, Shown
 from dream.workspace.workspace import Workspace

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from dream.dreaming.findings import parse
 from dream.embedded.sections import files
-from dream.language.similar import nearest, states
+from dream.language.likeness import nearest, states
 from dream.llm.model import ChatMessage, Completion, Json, ToolCall
 from dream.models import Finding, MemoryFile
 

@@ -24,7 +24,7 @@ from tests.git.support import NOW, VERSIONED, add, dream, git, make, read, type_
 def test_a_commit_leaves_a_clean_status_and_a_whole_repository(workspace: Workspace) -> None:
     add(workspace, "- likes tea", 1)
     assert git(workspace.root, "status", "--porcelain") == ""
-    assert "dream: 1 file, +1 −0 (entries 1–1)" in git(workspace.root, "log", "--format=%s", "-1")
+    assert "dream: 1 file, +1 −0 (entry 1)" in git(workspace.root, "log", "--format=%s", "-1")
     assert git(workspace.root, "fsck", "--full", "--strict") == ""
     workspace.git.fsck()
 
@@ -65,7 +65,7 @@ def test_a_shown_change_has_its_message_and_the_diff_that_git_has(workspace: Wor
     sha = add(workspace, "- caffè", 1)
     shown = workspace.git.show(sha)
     assert shown.change == workspace.git.log(1)[0]
-    assert shown.body == "dream: 1 file, +1 −0 (entries 1–1)"
+    assert shown.body == "dream: 1 file, +1 −0 (entry 1)"
     assert "+- caffè\n" in shown.diff
     assert shown.diff == git(workspace.root, "show", "--format=", "--no-color", sha)
 

@@ -13,7 +13,7 @@ def test_the_subject_counts_the_files_that_a_person_reads() -> None:
     assert log.subject("dream", FILES, (41, 60)) == "dream: 2 files, +5 −1 (entries 41–60)"
     assert log.subject("hand", {"USER.md": LineCount(1, 0)}) == "hand: 1 file, +1 −0"
     assert log.subject("dream", {"memory/.pending.jsonl": LineCount(1, 0)}, (1, 1)) == (
-        "dream: no file changed (entries 1–1)"
+        "dream: no file changed (entry 1)"
     )
 
 

@@ -14,7 +14,7 @@ from dream.dreaming import phase2
 from dream.dreaming.dreamer import Models
 from dream.dreaming.excerpt import Brief
 from dream.dreaming.guards import Protected
-from dream.language.similar import nearest, same_fact, states
+from dream.language.likeness import nearest, same_fact, states
 from dream.llm.model import Completion
 from dream.llm.spending import Meter
 from dream.models import Entry, Finding, MemoryFile

@@ -234,7 +234,7 @@ def test_a_hand_edit_gets_its_own_commit_before_the_dream(workspace: Workspace) 
     add(workspace, "- likes tea")
     run(workspace, "[USER] Likes tea {1}")
     assert git(workspace, "log", "-3", "--format=%s").splitlines() == [
-        "dream: Likes tea (entries 1–1)",
+        "dream: Likes tea (entry 1)",
         "hand: 1 file, +1 −7",
         "init: 3 files, +27 −0",
     ]
@@ -277,7 +277,7 @@ def test_a_save_while_the_model_thinks_is_merged(workspace: Workspace) -> None:
     assert text.startswith("- Mine\n")
     assert "- Likes tea\n" in text
     assert git(workspace, "log", "-2", "--format=%an %s").splitlines() == [
-        "dream dream: Likes tea (entries 1–1)",
+        "dream dream: Likes tea (entry 1)",
         "person hand: 1 file, +1 −0",
     ]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dream.language.similar import coverage, near_fact, nearest, same_fact, states
-from dream.language.words import words
+from dream.language.likeness import near_fact, nearest, same_fact, states
+from dream.language.words import coverage, words
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,7 @@ def test_light_paraphrases_are_the_same_fact(one: str, other: str) -> None:
         ("Release is on 5 May", "Release is on 6 May"),
         ("Prefers tea", "Prefers tea ceremonies in old Kyoto houses"),
         ("喜欢喝绿茶", "不喜欢喝绿茶"),
+        ("Marta leads Julia", "Julia leads Marta"),  # who begin like months
     ],
 )
 def test_other_values_negations_and_numbers_are_other_facts(one: str, other: str) -> None:
