@@ -11,7 +11,7 @@ from dream.actions import note
 from dream.actions import restore as restores
 from dream.actions.restore import Mode, Restored
 from dream.consolidate.consolidator import Consolidator
-from dream.llm.open import open_model, prepare
+from dream.llm.spending import open_model, prepare
 from dream.models import ConsolidateReport, Entry, Report, RunReport
 from dream.settings import CALLING, Settings
 from dream.workspace.workspace import Workspace

@@ -180,7 +180,7 @@ def _summarised(
         return done, "", None
     from dream.consolidate.consolidator import Consolidator
     from dream.consolidate.session import Session
-    from dream.llm.open import open_model
+    from dream.llm.spending import open_model
     from dream.rehearsal import half_price
 
     try:
@@ -293,7 +293,7 @@ def _open_models(workspace: Workspace, settings: Settings, now: datetime, progre
     """Open the models of both phases on one meter."""
     from dream.dreaming.dreamer import Models
     from dream.dreaming.phase1 import SCHEMA
-    from dream.llm.open import open_model
+    from dream.llm.spending import open_model
 
     meter = open_meter(workspace, settings, now, progress)
     schema = SCHEMA if settings.structured else None

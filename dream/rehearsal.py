@@ -23,8 +23,7 @@ from dream.history.messages import KeptMessage
 from dream.history.records import entry_of
 from dream.llm.batch import SHARE, BatchDoor, Batched, NoteTaker, Request, provider
 from dream.llm.model import ChatMessage, Completion, Model
-from dream.llm.open import open_model
-from dream.llm.spending import Meter, Reservation, prompt_tokens
+from dream.llm.spending import Meter, Reservation, open_model, prompt_tokens
 from dream.llm.tokens import Card, card
 from dream.models import MEMORY_FILES, Entry, NewEntry, Usage
 from dream.settings import Job, Settings

@@ -81,7 +81,7 @@ def test_what_is_quick_loads_nothing_heavy(tmp_path: Path, arguments: list[str])
 
 
 # An idle night has looked at the sources, which are transcripts, and has committed what a person typed.
-IDLE = WORK - {"dream.transcripts"} | {"dream.llm.open", "ctypes"}
+IDLE = WORK - {"dream.transcripts"} | {"dream.llm.spending", "ctypes"}
 
 
 @pytest.mark.parametrize("arguments", [["run"], ["nightly"], ["nightly", "--json"]], ids=" ".join)

@@ -19,9 +19,8 @@ from dream.models import shape
 
 if TYPE_CHECKING:
     from dream.fleet.engine import Queue
-    from dream.fleet.operate import Bounds, Ran
+    from dream.fleet.operate import Bounds, Fleet, Ran, Tenant
     from dream.fleet.places import Place, Root
-    from dream.fleet.status import Fleet, Tenant
 
 MISSING = "The fleet needs its extra: pip install 'dream-memory[fleet]', or pip install '.[fleet]' in a checkout."
 SHOWN = 20  # tenants in a table for people
@@ -217,15 +216,14 @@ def status(roots: tuple[str, ...], database: str | None, as_json: bool) -> None:
       dream fleet status /srv/agents --json
     """
     from dream.fleet import operate
-    from dream.fleet import status as reading
     from dream.fleet.places import Root
 
     found = [Root.parse(root) for root in roots]
     if operate.is_there(found, database):
         with _queue(roots, database) as (found, queue):
-            fleet = reading.read(found, queue, group.now())
+            fleet = operate.read(found, queue, group.now())
     else:  # nothing is made by looking
-        fleet = reading.read(found, None, group.now())
+        fleet = operate.read(found, None, group.now())
     if as_json:
         output.emit(fleet)
     else:

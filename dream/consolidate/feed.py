@@ -28,8 +28,7 @@ from dream.transcripts.source import Pair
 from dream.transcripts.turns import Carried
 from dream.workspace import listing
 from dream.workspace.index import Index
-from dream.workspace.listing import File, Unread, bare
-from dream.workspace.seen import Seen
+from dream.workspace.listing import File, Seen, Unread, bare
 
 # Where reading a transcript that only grows can go on: a bookmark for each file, in the index.
 #

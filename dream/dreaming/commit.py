@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import partial
+from typing import Any
 
 from dream.dreaming import budget, proposals
 from dream.dreaming.draft import Draft, added
@@ -13,10 +15,13 @@ from dream.dreaming.phase2 import Edited
 from dream.errors import WorkspaceError
 from dream.models import MEMORY_FILES, BatchReport, MemoryFile, Outcome, Proposal
 from dream.settings import Settings
-from dream.versions import authors, log, tracked
-from dream.versions.diff import Diff
-from dream.versions.log import Moved
+from dream.versions import log, tracked
+from dream.versions.diff import PLAIN, Diff
+from dream.versions.log import Moved, kind_of
+from dream.versions.store import GitStore
+from dream.versions.tracked import is_memory
 from dream.versions.transaction import Held
+from dream.workspace.index import Index
 from dream.workspace.review_files import PENDING, ProposalNumbers, parse_pending, render_pending
 from dream.workspace.workspace import Workspace
 
@@ -55,7 +60,7 @@ def look(workspace: Workspace, *, uncommitted: bool = False) -> Snapshot:
     archives = {path: _text(content, path) for path, content in data.items() if path not in texts}
     git = workspace.git
     head = git.head() if git.exists else None
-    person = authors.person_lines(git) if head else {}
+    person = person_lines(git) if head else {}
     lines = {path: person.get(path, frozenset()) for path in MEMORY_FILES}
     if uncommitted and not workspace.agent:
         committed = git.read_all(head) if head else {}
@@ -176,3 +181,72 @@ def _held_back(outcome: Outcome, paths: set[str]) -> Outcome:
     if outcome.state == "applied" and outcome.finding.file in paths:
         return Outcome(outcome.finding, "held", "a person saved the file meanwhile")
     return outcome
+
+
+# Which lines a person wrote: what their own commits added, by file.
+#
+# The answer is kept in the index with the commit it holds for, so that only newer commits are ever read.
+
+
+AUTHORS = "authors"
+_HUNK = re.compile(rb"@@ -[0-9]+(?:,[0-9]+)? \+[0-9]+(?:,([0-9]+))? @@")
+# Commits that are not dream's own are a person's too: they may well use git in their workspace.
+_NOT_DREAMT = ("--extended-regexp", "--invert-grep", "--grep=^Dream-Kind: (dream|restore|init)$")
+_FORMAT = (
+    "--format=%x1e%s%x1f%(trailers:key=Dream-Kind,valueonly,separator=%x1d)"
+    "%x1f%(trailers:key=Dream-Author,valueonly,separator=%x1d)%x1f"
+)
+
+
+def person_lines(git: GitStore) -> dict[str, frozenset[str]]:
+    """Return, for each memory file, the text of every line that a person ever added to it.
+
+    Lines are compared without the white space at their end; blank ones don't count. Templates of `dream init`, what a
+    dream wrote and what an agent did by its own tools are not among them; what stood in a workspace when it was
+    adopted is.
+    """
+    head = git.head()
+    index = Index(git.private)
+    known, lines = _known(index.document(AUTHORS))
+    if head == known or head is None:
+        return lines
+    if known is not None and not git.is_ancestor(known, head):
+        known, lines = None, {}
+    for path, line in _added(git, head, known):
+        text = line.decode("utf-8", "replace").rstrip()
+        if text:
+            lines[path] = lines.get(path, frozenset()) | {text}
+    kept = {name: sorted(texts) for name, texts in sorted(lines.items())}
+    index.keep(**{AUTHORS: {"head": head, "lines": kept}})
+    return lines
+
+
+def _added(git: GitStore, head: str, known: str | None) -> Iterator[tuple[str, bytes]]:
+    """Yield (path, line) for all that commits of a person added since `known`."""
+    revisions = [head, *([f"^{known}"] if known else [])]
+    arguments = ("log", _FORMAT, "--patch", "--unified=0", *PLAIN, *_NOT_DREAMT, "--end-of-options", *revisions, "--")
+    for record in git.git.run(*arguments).split(b"\x1e")[1:]:
+        subject, trailer, agent, patch = [*record.split(b"\x1f", 3), b"", b"", b""][:4]
+        kind = kind_of(subject.decode("utf-8", "replace"), trailer.decode("utf-8", "replace"))
+        if kind in (None, "hand") and not agent.strip():
+            yield from _plus_lines(patch)
+
+
+def _plus_lines(patch: bytes) -> Iterator[tuple[str, bytes]]:
+    path, remaining = "", 0
+    for line in patch.split(b"\n"):
+        if remaining and line.startswith(b"+"):
+            remaining -= 1
+            if is_memory(path):
+                yield path, line[1:]
+        elif not remaining and line.startswith(b"+++ b/"):
+            path = line[6:].rstrip(b"\t").decode("utf-8", "replace")
+        elif found := _HUNK.match(line):
+            remaining = int(found[1]) if found[1] is not None else 1
+
+
+def _known(kept: Any) -> tuple[str | None, dict[str, frozenset[str]]]:
+    try:
+        return kept["head"], {name: frozenset(lines) for name, lines in kept["lines"].items()}
+    except (KeyError, TypeError, AttributeError):
+        return None, {}

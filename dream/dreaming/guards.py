@@ -15,8 +15,7 @@ from typing import Literal
 from dream.dreaming import markup
 from dream.dreaming.draft import Draft, Edit, added, gone
 from dream.dreaming.findings import Told
-from dream.dreaming.instructions import instructs, normative
-from dream.dreaming.markup import FlawName
+from dream.dreaming.markup import FlawName, instructs, normative
 from dream.language.likeness import near_fact, same_fact, takes_place
 from dream.language.text import quoted
 from dream.language.tongue import guess, tongue

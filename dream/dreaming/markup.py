@@ -1,4 +1,4 @@
-"""What no line of memory may hold, whoever said it: beacons, forged sections, hidden or disguised text. Pure."""
+"""What no line of memory may hold: beacons, forged sections, hidden text; and instructions nobody gave. Pure."""
 
 from __future__ import annotations
 
@@ -178,3 +178,147 @@ def heading(line: str) -> str | None:
     """Return the text of a heading line, or None."""
     found = _HEADING.match(line)
     return found[1] if found else ("" if _UNDERLINE.match(line) else None)
+
+
+# Tell a line that instructs whoever reads it from one that states a fact. Pure; patterns, in nine languages.
+#
+# Such a line is memory only if the user said it. Patterns miss what nobody thought of; that is why SOUL.md, which
+# agents obey, does not rest on them: there every line must be the user's own.
+
+
+# ruff: noqa: E501, ISC004 - one pattern of a tuple stands on several lines, and a line of it is not cut in two
+
+
+_AGENT = (
+    r"(?:(?:the|this|any|every|all|your|an?)\s+)?(?:agents?|assistants?|a\.?i\.?|chatbots?|bots?|llms?|language models?"
+    r"|claude|chatgpt|gemini|copilot)"
+)
+_BASE = (
+    r"(?:say|reply|answer|respond|run|execute|send|recommend|suggest|open|fetch|visit|append|write|save|delete|remove|tell"
+    r"|include|output|print|pretend|act|switch|insist|forward|email|upload|ignore|share|reveal|approve|trust|obey|follow"
+    r"|mention|add|stop|post|call|praise|treat|transfer|pay|install|disable|enable|grant|accept|claim|deny|refuse|promote"
+    r"|redirect|quote|leak|submit|copy|click|download|give|show|repeat|remember|forget|use this|end every|begin every)"
+)
+# How somebody who is given orders behaves; commands of a shell or a project ("run", "use", "install") are solutions.
+_MANNER = (
+    r"(?:reply|respond|answer|obey|praise|agree|accept|approve|recommend|promote|advertise|trust|pretend|refuse|reveal|forward"
+    r"|ignore|disregard|speak|act|behave|insist|sign every|end every|begin every|start every|worship|serve|favou?r|comply|leak)"
+)
+_MUST = (
+    r"(?:must|should|shall|ought to|has to|have to|needs? to|is to|are to|will (?:now |always |never )|always|never|may not"
+    r"|can(?:not|'t)|is (?:now )?(?:authori[sz]ed|allowed|instructed|required|permitted|told|obliged|unrestricted)"
+    r"|(?:do|does) not|don't|doesn't)"
+)
+# What people tell each other to cheer up, and nothing besides: no order to an agent.
+_COMFORT = (
+    r"(?:look on the bright side|lose hope|give up|stop (?:dreaming|believing|learning|trying)|worry|mind|say never"
+    r"|forget to smile)(?:\s*\([^)]*\d{4}\))?\W*$"
+)
+_PATTERNS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        # against the rules
+        r"\b(?:ignore|disregard|forget|override|bypass|neglect|drop|overrule|supersede[sd]?)\b[^.]{0,30}\b(?:previous|prior|above"
+        r"|earlier|preceding|all|any|system|your|these|other|every|former)\b[^.]{0,24}\b(?:instruction|prompt|rule|direction"
+        r"|guideline|message|restriction|safety|polic|constraint|memor|order)",
+        r"\byou are now\b|\b(?:act|behave|respond) as (?:if|though|an? (?:unrestricted|different|evil|jailbroken|new))\b"
+        r"|\bpretend (?:to be|you|that you)\b|\bdeveloper mode\b|\bjailbr[eo]a?k|\bdo anything now\b|\bdan mode\b"
+        r"|\bnew (?:system )?instructions?\b|\bsystem prompts?\b|\bprompt injection\b|\bfrom now on\b|\bunrestricted mode\b",
+        # to the agent
+        rf"\b{_AGENT}(?:'s)?,?\s+{_MUST}\b",
+        rf"\b(?:wants?|expects?|asks?|asked|told|tells|would like|prefers?|requires?|instructs?|instructed|requests?|needs"
+        rf"|authori[sz]e[sd]?|allows?|permits?|orders?|wished)\s+(?:that\s+)?(?:{_AGENT}|you|dream)\b",
+        rf"\b(?:instructions?|note|message|reminder|rule|policy|task)s?\s+(?:for|to)\s+{_AGENT}\b",
+        r"\byou (?:must|should|shall|have to|need to|are (?:to|required|authori[sz]ed|obliged|permitted))\b"
+        r"|\byour (?:new )?(?:instructions?|rules?|task|system|memory|guidelines|safety)\b",
+        rf"^\W*(?:please\s+|now\s+|first\s+)*(?:always|never|please|do not|don't|make sure to|be sure to|remember to|you)\s+{_BASE}\b",
+        # without a subject, as orders are given; "always eats", "never had" tell of somebody
+        rf"^\W*(?:please\s+|only\s+)*(?:always|never|do not|don't)\s+(?!{_COMFORT})(?!been\b|had\b|was\b|got\b|went\b|(?:\w+ly\s+)?\w+(?:[^s\W]s|ed|ing|en)\b)[a-z]+\b",
+        rf"^\W*(?:please\s+)?(?:only\s+)?{_MANNER}\b(?!\s+(?:is|was|are|were|of|from|from the)\b|\s*:)",
+        rf"^\W*(?:{_BASE}|push|merge|deploy|commit|proceed|continue)\b[^.]{{0,60}}\bwithout\s+(?:an?\s+|any\s+|the\s+)?(?:review|asking|confirm|permission|approval|consent|check|question|warning)",
+        rf"\b(?:says?|said|states|reads|writes|wrote|tells?)\b[^.]{{0,24}}?[\s:,\"“'](?:(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\bwere )(?:always|never)|must|{_MANNER}|ignore|delete|send|run)\s+\w+",
+        rf"^\W*{_AGENT}\s*[:,]\s*(?:please\s+)?(?:always\s+|never\s+)?{_BASE}\b",
+        r"\bif you(?:'re| are)\b[^.]{0,30}\b(?:ai|llm|agent|assistant|model|bot|reading)\b|\bwhen(?:ever)? you (?:read|see|load|process)\b",
+        # later, when something happens
+        r"\b(?:when(?:ever)?|if|once|next time|every time|each time|as soon as|after|before|until|on the day)\s+"
+        r"(?:the |a |this |any )?(?:user|owner|you|they|someone|anyone|agent|assistant|he|she|memory|file|session|conversation)\b"
+        rf"[^.;:]{{0,80}}[,;:]\s*(?:please |always |then |immediately |first |silently |just |also )*{_BASE}\b",
+        rf"\b(?:whenever|every time|each time|next time)\b[^.;]{{0,60}}?(?:\basked\b|\basks\b|\bmentions?\b|\bsays?\b)[^.;]{{0,60}}[,;:]?\s+"
+        rf"(?:always |then |please )*{_BASE}\b",
+        # behind the user's back, or out of the house
+        r"\b(?:without|don't|do not|never)\s+(?:telling|tell|informing|inform|asking|ask|notifying|notify|alerting|mentioning|mention"
+        r"|revealing|reveal|disclosing|disclose|showing|show|warning|warn)\b[^.]{0,24}\b(?:the )?(?:user|owner|human|anyone|anybody|them|him|her|this)\b",
+        r"\b(?:secretly|silently|covertly|quietly)\b[^.]{0,20}\b(?:send|copy|forward|upload|add|include|run|post|delete|log|insert|approve)",
+        rf"(?:^\W*|[,;:]\s*|\b(?:always|must|please|should|and then|then|shall)\s+){_BASE}\b[^.]{{0,80}}?(?:https?://|www\.|\S+@\S+\.\w"
+        r"|\b[\w-]+\.(?:com|net|org|io|ru|cn|xyz|example|test|evil|top|info)\b)",
+        # into memory
+        r"\b(?:add|append|write|save|store|put|record|insert|copy)\b[^.]{0,60}\b(?:to|into|in)\b\s*(?:your |the |its |this |long-term )*"
+        r"(?:soul|(?:long-term )?memory|memories|user file|(?:soul|user|memory)\.md)\b",
+        r"\b(?:soul|user|memory)\.md\b[^.]{0,40}\b(?:must|should|rule|says|shall|delete|remove|replace|overwrite)",
+        # commands that run what is fetched or wipe what is there
+        r"(?:curl|wget|iwr|irm|invoke-webrequest|fetch)\b[^|\n]{0,200}\|\s*(?:sudo\s+)?(?:ba|z|da|fi|pwsh|power)?(?:sh|shell|iex|python3?|node|perl)\b"
+        r"|\brm\s+-(?:rf|fr)\b\s+(?:/|~|\$|\*)|\bbase64\s+(?:-d|-D|--decode)\b|\bpowershell\b[^\n]{0,40}\s-e(?:nc)?\w*\s|\b(?:nc|ncat)\b[^\n]{0,40}\s-e\s"
+        r"|\bos\.system\(|\bsubprocess\.|\beval\(|\bexec\(",
+        # Chinese
+        r"(?:忽略|无视|無視|忘记|忘掉|不要理会|绕过)[^。]{0,14}(?:指令|指示|规则|規則|提示|要求|限制|设定)|系统提示|系統提示|你现在是|从现在(?:起|开始)",
+        r"(?:助手|助理|代理|智能体|机器人|AI|Claude|你)(?:都|就|也)?(?:必须|应该|应当|务必|需要|总是|永远|一律|不得|不要|可以|要|得|请)",
+        r"(?:希望|要求|想让|让|请|需要)(?:助手|助理|代理|智能体|AI|你)",
+        r"(?:当|如果|每当|一旦|下次)(?:用户|有人|你|他|她)[^。]{0,30}(?:时|时候|的话|，|,)[^。]{0,8}(?:就|请|必须|回复|回答|推荐|发送|执行|告诉|说|运行|删除|提到)",
+        r"(?:请|务必|必须|一律|总是|始终)[^。]{0,10}(?:发送|转发|上传|执行|运行|删除|推荐|回复|告诉)[^。]{0,40}",
+        # German, Spanish, French, Italian, Portuguese (after folding: without accents)
+        r"\b(?:ignoriere?n?|vergiss|missachte|vergesse)\b[^.]{0,40}\b(?:anweisung|regel|vorgabe|befehl|instruktion)"
+        r"|\b(?:assistent|agent|ki|bot)(?:in|en)?\s+(?:muss|soll|darf|hat\b[^.;]{1,60}\bzu\s+\w+n)\b|\bab (?:jetzt|sofort)\b[^.]{0,40}\b(?:immer|nur|antworte|sende)",
+        r"\b(?:ignor[ae]r?n?|olvid[ae]r?|omit[ae]|desobedece)\b[^.]{0,40}\b(?:instruccion|regla|indicacion|orden)"
+        r"|\b(?:asistente|agente|la ia)\s+(?:debe|tiene que|siempre|nunca)\b|\bde ahora en adelante\b|\ba partir de ahora\b",
+        r"\b(?:ignore[rz]?|oublie[rz]?|neglige[rz]?)\b[^.]{0,40}\b(?:instruction|consigne|regle|directive)"
+        r"|\b(?:assistant|agent|ia)\s+(?:doit|devra|dois)\b|\bdesormais\b|\ba partir de maintenant\b",
+        r"\b(?:ignora|dimentica|ignore|esqueca|desconsidere)\b[^.]{0,40}\b(?:istruzion|regol|instruc|regra|ordens)"
+        r"|\b(?:assistente|agente|l'ia|a ia)\s+(?:deve|dovra|devera)\b|\bd'ora in poi\b|\ba partir de agora\b|\bda ora in poi\b",
+    )
+)  # fmt: skip
+# These are looked for in the text as it stands: folding would make Latin letters of Cyrillic ones.
+_AS_IT_STANDS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"(?:игнориру|забудь|не обращай|отбрось)\w*[^.]{0,40}(?:инструкц|правил|указан|команд)"
+        r"|(?:ассистент|агент|помощник|бот|ии)\s+(?:долж|обязан|всегда|никогда)|(?:отныне|с этого момента|теперь ты)",
+        r"(?:以前|これまで|上記|前|すべて)の(?:指示|命令|ルール|プロンプト)[^。]{0,8}(?:無視|忘れ)|今後は"
+        r"|(?:アシスタント|エージェント|AI|あなた)は[^。]{0,40}(?:なければ|べき|すること|してください|しろ|せよ)",
+        r"(?:이전|위의|기존|모든)\s?[^.]{0,6}(?:지시|명령|규칙|프롬프트)[^.]{0,10}(?:무시|잊)|이제부터"
+        r"|(?:어시스턴트|에이전트|비서|AI|당신)[는은]\s?[^.]{0,40}(?:야 한다|야 합니다|해야|하라|하세요|하십시오|보내)",
+        r"(?:تجاهل|انس)[^.]{0,40}(?:التعليمات|الأوامر|القواعد)|(?:يجب على|على) (?:المساعد|الوكيل)",
+    )
+)
+
+
+_SPEAKER = re.compile(r"^\s*(?:[-*•+]\s+)?(?:\d{4}-\d\d-\d\d:?\s+)?[\w .'-]{1,40}[:：]\s+")
+
+
+def instructs(line: str) -> bool:
+    """Tell whether a line tells an agent what to do, or hides something from the user."""
+    plain = folded(line).replace("’", "'")
+    told = _SPEAKER.sub("", plain)
+    if any(pattern.search(text) for text in {plain, told} for pattern in _PATTERNS):
+        return True
+    return any(pattern.search(unicodedata.normalize("NFKC", line)) for pattern in _AS_IT_STANDS)
+
+
+# What a statement that only a third party made may not hold: a wish, a rule, an address to send something to. Far more
+# words than above, for here a false alarm costs a person a look and no more.
+_NORMATIVE = re.compile(
+    r"\b(?:must|should|shall|ought|needs?(?: to)?|ha(?:s|ve) to|always|never|essential|mandatory|required?|necessary|unnecessary"
+    r"|rules?|polic(?:y|ies)|guidelines?|instructions?|orders?|best practice|recommend\w*|suggest\w*|remember|reminder|todo|task"
+    r"|next (?:time|session|run)|future|tomorrow|from now|please|kindly|only|every|all|skip|ignore|disable|enable|purge|delete"
+    r"|remove|send|upload|forward|transfer|pay|invoices?|account|bank|iban|wallet|repl(?:y|ies)|answers?|responses?|questions?"
+    r"|confirm\w*|approv\w*|trust\w*|favou?r|side with|obey|comply|prais\w*|agents?|assistants?|ai|llm|bots?|claude|chatgpt|memory"
+    r"|prompts?|exfil\w*|secret|password|token|credentials?|curl|wget|nc|ssh|sudo|eval|hxxps?|doubt|instead of asking|without)\b"
+    r"|@|://|\bwww\.|\[\.\]|[⟦⟧【】<>|]|\{\{|\}\}|\$\{|必须|应该|务必|总是|永远|请|每次|不要|禁止|规则|指令|助手|回答|回复|发送|账户|广告|推荐"
+    r"|\b(?:vergiss|immer|niemals?|muss|soll|bitte|debe|siempre|nunca|toujours|jamais|doit|deve|sempre|mai)\b"
+    r"|долж|всегда|никогда|нужно|べき|必ず|ください|すること|해야|하라|항상|절대",
+    re.IGNORECASE,
+)
+
+
+def normative(line: str) -> bool:
+    """Tell whether a line says what ought to be, or where to send something, rather than only what is."""
+    return _NORMATIVE.search(folded(line)) is not None or _NORMATIVE.search(line) is not None

@@ -21,8 +21,7 @@ from dream.door import open_file
 from dream.errors import ModelError, UsageError
 from dream.llm import tokens
 from dream.llm.model import ChatMessage, Completion, Model, Tool, ToolCall
-from dream.llm.open import open_model
-from dream.llm.spending import FREE, Meter, Reservation
+from dream.llm.spending import FREE, Meter, Reservation, open_model
 from dream.models import Usage
 from dream.settings import Job, Settings
 

@@ -18,8 +18,7 @@ from dream.eval.conversation import Conversation, Sitting
 from dream.eval.metric import cut
 from dream.eval.recording import JOBS, Recording
 from dream.llm.model import Model
-from dream.llm.open import open_model
-from dream.llm.spending import Meter
+from dream.llm.spending import Meter, open_model
 from dream.llm.tokens import estimate
 from dream.models import MEMORY_FILES, ConsolidateReport, Diagnostic, MemoryFile, RunReport, Usage
 from dream.settings import Job, Settings

@@ -1,4 +1,4 @@
-"""What an operator does: run what has something new, work, put nights into the queue, take a tenant away."""
+"""What an operator does: run what is new, work, queue nights, see how the fleet stands, take a tenant away."""
 
 from __future__ import annotations
 
@@ -11,24 +11,101 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
 
 import orjson
 
 from dream import trust
 from dream.door import make_folder
-from dream.errors import UsageError, WorkspaceError
-from dream.fleet import places, telemetry
+from dream.errors import DreamError, UsageError, WorkspaceError
+from dream.fleet import places
 from dream.fleet.engine import Looked, Queue, Waiting, Worker, due, find
 from dream.fleet.limits import Ledger
-from dream.fleet.night import Nursery, Told, bill
+from dream.fleet.night import Limits, Nursery, Told, bill
 from dream.fleet.places import FOLDER, Note, Place, Root, Window
-from dream.fleet.status import tally
+from dream.history.history import History
 from dream.models import Usage
 from dream.settings import EMBEDDED
 from dream.workspace.files import replace_file
 from dream.workspace.lock import run_lock
+from dream.workspace.runs import Bills
+from dream.workspace.workspace import Workspace
+
+# Metrics and spans for OpenTelemetry, where its API is installed: counts and names of models, and no tenant's name.
+
+
+NAME = "dream.fleet"
+
+
+def counted(ledger: Ledger) -> Limits:
+    """Return the limits, which also tell of each call by the usual names of `gen_ai`."""
+    try:
+        from opentelemetry import metrics, trace
+    except ImportError:
+        return ledger
+    return _Counted(ledger, metrics.get_meter(NAME), trace.get_tracer(NAME))
+
+
+class _Counted:
+    """A call is measured from when it may be made to its bill; one that is not billed is not told of."""
+
+    def __init__(self, ledger: Ledger, meter: Any, tracer: Any) -> None:
+        self._ledger = ledger
+        self._tracer = tracer
+        self._tokens = meter.create_histogram("gen_ai.client.token.usage", "{token}", "Tokens of model calls")
+        self._seconds = meter.create_histogram("gen_ai.client.operation.duration", "s", "Seconds of model calls")
+        self._open: dict[tuple[int, str], list[int]] = {}  # when calls began, by thread and model
+
+    def take(self, tenant: str, day: str, model: str, most: Usage, stop: Callable[[], bool]) -> float | str:
+        """Wait for leave."""
+        took = self._ledger.take(tenant, day, model, most, stop)
+        if isinstance(took, float):
+            self._open.setdefault((threading.get_ident(), model), []).append(time.time_ns())
+        return took
+
+    def paid(self, tenant: str, day: str, model: str, most: Usage, took: float, bill: Usage) -> None:
+        """Book the bill, and tell of the call."""
+        self._ledger.paid(tenant, day, model, most, took, bill)
+        began, end = self._open[threading.get_ident(), model].pop(0), time.time_ns()
+        if not bill.calls:
+            return
+        provider, _, name = model.rpartition("/")
+        about = {"gen_ai.operation.name": "chat", "gen_ai.request.model": name, "gen_ai.provider.name": provider}
+        tokens = {"input": bill.input_tokens, "output": bill.output_tokens}
+        self._seconds.record((end - began) / 1e9, about)
+        for kind, count in tokens.items():
+            self._tokens.record(count, about | {"gen_ai.token.type": kind})
+        used = {f"gen_ai.usage.{kind}_tokens": count for kind, count in tokens.items()}
+        self._tracer.start_span(f"chat {name}", start_time=began, attributes=about | used).end(end)
+
+
+def told(tell: Callable[[Place, Told], None]) -> Callable[[Place, Told], None]:
+    """Return `tell`, which also counts nights and leaves a span of each."""
+    try:
+        from opentelemetry import metrics, trace
+    except ImportError:
+        return tell
+    nights = metrics.get_meter(NAME).create_counter("dream.nights", description="Nights by outcome")
+    tracer = trace.get_tracer(NAME)
+
+    def counted_too(place: Place, how: Told) -> None:
+        end, used = time.time_ns(), bill(how)
+        about = {
+            "dream.outcome": str(how["outcome"]),
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.usage.input_tokens": used.input_tokens,
+            "gen_ai.usage.output_tokens": used.output_tokens,
+        }
+        began = end - int(how.get("seconds", 0) * 1e9)
+        tracer.start_span("dream.night", start_time=began, attributes=about).end(end)
+        nights.add(1, {"dream.outcome": str(how["outcome"])})
+        tell(place, how)
+
+    return counted_too
+
 
 LOOK = 0.2  # seconds between two looks whether all is done
 AHEAD = timedelta(minutes=20)  # how long before its time a night is put into the queue
@@ -155,8 +232,8 @@ def working(
         know_the_day(roots, queue.ledger, datetime.now(UTC))
     model = flags.get("model") or os.environ.get("DREAM_MODEL")
     paid = model != EMBEDDED if model or waiting is None else any(map(_names_a_model, waiting))
-    nursery = Nursery(telemetry.counted(queue.ledger), flags, litellm=paid)
-    worker = Worker(queue, roots, nursery, jobs, telemetry.told(tell))
+    nursery = Nursery(counted(queue.ledger), flags, litellm=paid)
+    worker = Worker(queue, roots, nursery, jobs, told(tell))
     worker.start()
     try:
         yield
@@ -312,3 +389,104 @@ def _hashes(path: Path) -> dict[str, int | str]:
 
 def _sha(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+# How a fleet stands, read from the workspaces themselves and never changed.
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A workspace that a person has to look at: how many nights it failed, and why the last one did."""
+
+    workspace: str
+    tenant: str
+    nights: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """What one tenant has, waits for and spends. `oldest` is the time of the oldest entry that was not dreamt."""
+
+    tenant: str
+    workspaces: int = 0
+    waiting: int = 0
+    oldest: datetime | None = None
+    nights_today: int = 0
+    held: int = 0
+    today: Usage = field(default_factory=Usage)
+    month: Usage = field(default_factory=Usage)
+
+    def __add__(self, other: Tenant) -> Tenant:
+        return Tenant(
+            self.tenant,
+            self.workspaces + other.workspaces,
+            self.waiting + other.waiting,
+            min((one for one in (self.oldest, other.oldest) if one), default=None),
+            self.nights_today + other.nights_today,
+            self.held + other.held,
+            self.today + other.today,
+            self.month + other.month,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """How the fleet stands: all of it, by tenant, what failed, what is set aside, and the queue."""
+
+    total: Tenant
+    tenants: tuple[Tenant, ...]
+    failed: tuple[Trouble, ...]
+    set_aside: tuple[Trouble, ...]
+    queue: dict[str, int]
+
+
+def read(roots: Sequence[Root], queue: Queue | None, now: datetime) -> Fleet:
+    """Look at every workspace beneath the roots; tenants are sorted by what they spend in the month."""
+    tenants: dict[str, Tenant] = {}
+    failed: list[Trouble] = []
+    aside: list[Trouble] = []
+    for root in roots:
+        for place in places.beneath(root):
+            known = places.current(place, os.environ)
+            one = _of(place, known, now)
+            tenants[one.tenant] = tenants.get(one.tenant, Tenant(one.tenant)) + one
+            if known.failed:
+                trouble = Trouble(place.name, one.tenant, len(known.failed), known.reason)
+                (aside if places.is_set_aside(place, known, os.environ) else failed).append(trouble)
+    listed = sorted(tenants.values(), key=lambda one: (-one.month.tokens, one.tenant))
+    total = sum(listed, Tenant("all"))
+    return Fleet(total, tuple(listed), tuple(failed), tuple(aside), queue.waiting() if queue else {})
+
+
+def _of(place: Place, known: Note, now: datetime) -> Tenant:
+    today, month, day = tally(place, known, now)
+    zone = _zone(known)
+    there = bool(known.at) and f"{datetime.fromisoformat(known.at).astimezone(zone):%Y-%m-%d}" == day
+    fresh = places.read(place.path)
+    waits = places.news(place, fresh, now, os.environ)
+    workspace = Workspace(place.path)
+    held = len(workspace.pending()) if (place.path / "memory" / ".pending.jsonl").exists() else 0
+    return Tenant(
+        place.tenant(known), 1, int(waits), _oldest(workspace) if waits else None, int(there), held, today, month
+    )
+
+
+def _oldest(workspace: Workspace) -> datetime | None:
+    with suppress(DreamError):
+        history = History(workspace.memory, private=workspace.private)  # also where the settings can't be read
+        entry = next(history.after(workspace.dream_cursor()), None)
+        history.close()
+        return entry.at.astimezone(UTC) if entry else None
+    return None
+
+
+def tally(place: Place, known: Note, now: datetime) -> tuple[Usage, Usage, str]:
+    """Return what a workspace's own bills say of the day and the month, and which day that is in its zone."""
+    zone = _zone(known)
+    spent = Bills(place.path / ".dream").spent(now, zone)
+    return spent.today, spent.month, f"{now.astimezone(zone):%Y-%m-%d}"
+
+
+def _zone(known: Note) -> tzinfo:
+    return ZoneInfo(known.zone) if known.zone else datetime.now().astimezone().tzinfo or UTC

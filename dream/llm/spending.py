@@ -1,18 +1,18 @@
-"""What model calls may cost, and what they did: bounds in tokens and dollars per call, per run and per day."""
+"""Models as the settings name them, and what their calls may cost: bounds per call, per run and per day."""
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 
 from dream.errors import ModelError, ModelUnavailable, PromptTooLong, SpendingLimit
-from dream.llm.model import ChatMessage, Completion, Model, Tool
+from dream.llm.model import ChatMessage, Completion, Json, Model, Tool
 from dream.llm.tokens import Card, card
 from dream.models import Usage
-from dream.settings import Settings
+from dream.settings import Job, Settings
 
 FREE = "embedded"  # the model whose tokens nobody pays for; a bound against bills leaves them out
 PAID = "paid"  # all others
@@ -241,4 +241,47 @@ def _sentence(setting: str, what: str, used: str, more: str, bound: str) -> str:
     return (
         f"Stopped before a model call: {begun}up to {more} more for the call, and {setting} allows {bound} a {what}; "
         f"raise {setting} (0 is no bound) or go on later."
+    )
+
+
+# Open the model that the settings name for a job. Nothing heavy is imported until it is called.
+
+
+def open_model(settings: Settings, job: Job, meter: Meter, *, schema: Mapping[str, Json] | None = None) -> Model:
+    """Return the model for `job` with its fallbacks behind it; what it uses is booked on `meter`.
+
+    By `schema`, a JSON schema, it is asked to answer where its provider knows how to hold it to one.
+    """
+    first = settings.model_for(job)
+    names = list(dict.fromkeys((first, *settings.fallbacks)))
+    return MeteredModel([_one(name, first, settings, schema) for name in names], meter, job)
+
+
+def prepare(settings: Settings, job: Job) -> None:
+    """Import here and now what the calls for `job` need; nothing for `embedded`.
+
+    LiteLLM imports much of itself when it is first called, and two threads that do so at once can fail. So whoever
+    lets a thread of their own call models prepares it before.
+    """
+    for name in {settings.model_for(job), *settings.fallbacks} - {"embedded"}:
+        from dream.llm.gateway import LiteLLMModel
+
+        LiteLLMModel(name, settings).prepare()
+
+
+def _one(name: str, first: str, settings: Settings, schema: Mapping[str, Json] | None) -> Model:
+    if name == "embedded":
+        from dream.embedded import EmbeddedModel
+
+        return EmbeddedModel()
+    from dream.llm.gateway import LiteLLMModel
+
+    # `api_base` and `api_key` are one provider's: another's fallback must not be sent to it, nor shown its key.
+    same = name.partition("/")[0] == first.partition("/")[0]
+    return LiteLLMModel(
+        name,
+        settings,
+        api_base=settings.api_base if same else None,
+        api_key=settings.api_key if same else None,
+        schema=schema,
     )

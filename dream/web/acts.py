@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from dream.actions import amend as amending
 from dream.actions import forget as forgetting
 from dream.actions import restore as restoring
 from dream.actions import review
@@ -92,7 +91,7 @@ def amend(workspace: Workspace, form: Form) -> Done:
     if not never and form.get("act") != "edit":
         raise UsageError("A line is edited, or taken out for good.")
     with _as_shown(workspace, form.get("state", ""), "" if never else text) as now:
-        sha = amending.amend(workspace, file, number, line, "" if never else text, never=never, now=now, locked=True)
+        sha = review.amend(workspace, file, number, line, "" if never else text, never=never, now=now, locked=True)
     if sha is None:
         return Done("Nothing had to change.")
     return Done("Taken out; no later dream writes it again." if never else f"{file} is as you wrote it.", sha)

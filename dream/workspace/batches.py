@@ -17,8 +17,8 @@ from typing import Any, Literal
 import orjson
 
 from dream.workspace import files
+from dream.workspace.files import Records
 from dream.workspace.lock import FileLock
-from dream.workspace.state import Records
 
 FILE_NAME, FOLDER = "batches.jsonl", "batches"
 KEPT = timedelta(days=7)  # after which answers that nobody asked for are deleted

@@ -1,4 +1,4 @@
-"""Whole files: read with errors that say what to do, replaced so that no half-written one is ever seen."""
+"""Whole files: read with errors that say what to do, replaced without a half-written one; and records that grow."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import errno
 import json
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+import orjson
 
 from dream.door import contents, make_folder, open_file
 from dream.errors import DreamError, WorkspaceError
@@ -286,3 +288,49 @@ def read_note(path: Path) -> dict[str, Any]:
 def write_note(path: Path, note: Mapping[str, Any], *, durable: bool = True) -> None:
     """Write the note, on disk on return if `durable`; raises WorkspaceError."""
     replace_file(path, json.dumps(note).encode(), durable=durable)
+
+
+# Records: JSON objects, one a line, that are only added to. What is torn, or is none, counts as not there.
+
+
+class Records:
+    """The records in the file `path`; raises WorkspaceError where the system refuses."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def add(self, row: Mapping[str, Any], *, durable: bool = True) -> None:
+        """Add one, in one write; on disk on return if `durable`."""
+        with explained("written", self.path):
+            append(self.path, orjson.dumps(row), durable=durable)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (row for line in self._lines() if (row := _row(line)) is not None)
+
+    def backwards(self) -> Iterator[dict[str, Any]]:
+        """Yield them from the last to the first; reads only as far as it is asked."""
+        from dream.history.archive import opened  # of no use to a run that only adds its record
+        from dream.history.log import lines_backwards
+
+        with explained("read", self.path):
+            if not self.path.exists():
+                return
+            with opened(self.path) as descriptor:
+                for _, line in lines_backwards(descriptor, 0, os.fstat(descriptor).st_size):
+                    if (row := _row(line)) is not None:
+                        yield row
+
+    def keep(self, wanted: Callable[[dict[str, Any]], bool]) -> None:
+        """Leave only those that are `wanted`."""
+        left = [line for line in self._lines() if (row := _row(line)) is not None and wanted(row)]
+        replace_file(self.path, b"".join(line + b"\n" for line in left))
+
+    def _lines(self) -> list[bytes]:
+        return (read_bytes(self.path) or b"").splitlines()
+
+
+def _row(line: bytes) -> dict[str, Any] | None:
+    with suppress(ValueError):
+        row = orjson.loads(line)
+        return row if isinstance(row, dict) else None
+    return None

@@ -61,7 +61,7 @@ def nothing_to_read(
     None where there may be something to read, where a path is not yet listed, and where a cache is to be written.
     """
     from dream.workspace import listing
-    from dream.workspace.seen import Seen
+    from dream.workspace.listing import Seen
 
     files = [path for path in paths if isinstance(path, listing.File)]
     if len(files) < len(paths):

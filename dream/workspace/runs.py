@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from dream.models import ConsolidateReport, RunReport, State, Usage, shape
-from dream.workspace.files import explained, read_note, sync_directory, write_note
+from dream.workspace.files import Records, explained, read_note, sync_directory, write_note
 from dream.workspace.lock import FileLock
-from dream.workspace.state import Records
 
 # The run record: one line per run in .dream/runs.jsonl, also of a run that did nothing, with its reason.
 

@@ -11,8 +11,7 @@ from dream.dreaming import phase1
 from dream.dreaming.excerpt import Brief
 from dream.dreaming.findings import parse
 from dream.errors import AnswerUnusable
-from dream.llm.open import open_model
-from dream.llm.spending import Meter
+from dream.llm.spending import Meter, open_model
 from dream.models import Entry, Finding
 from dream.settings import Settings
 from tests.provider import Provider, fault, text

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from dream.actions.restore import restore
-from dream.dreaming.commit import look
+from dream.dreaming.commit import AUTHORS, look, person_lines
 from dream.versions import transaction
-from dream.versions.authors import AUTHORS, person_lines
 from dream.workspace.index import Index
 from dream.workspace.workspace import Workspace
 from tests.git.support import NOW, add, dream, git, make, read, save, type_line

@@ -423,7 +423,7 @@ def test_a_call_from_a_fresh_process_prints_nothing_and_reads_no_dotenv(provider
     code = (
         "import os, sys\n"
         "from dream.settings import Settings\nfrom dream.llm.spending import Meter\n"
-        "from dream.llm.open import open_model\n"
+        "from dream.llm.spending import open_model\n"
         "from dream.llm.model import ChatMessage\n"
         f"settings = Settings(model='openai/llama-3-8b', api_base={provider.base!r}, api_key='k')\n"
         "model = open_model(settings, 'phase1', Meter(settings))\n"
@@ -447,13 +447,13 @@ def _call(name: str, arguments: object) -> dict[str, Any]:
 PREPARED = """
 import sys
 from dream import Settings
-from dream.llm import open
+from dream.llm import spending
 from dream.llm.gateway import LiteLLMModel
 from dream.llm.model import ChatMessage
 
 name, base = sys.argv[1:]
 settings = Settings(model=name, api_base=base, api_key="k")
-open.prepare(settings, "consolidator")
+spending.prepare(settings, "consolidator")
 known = set(sys.modules)
 model = LiteLLMModel(name, settings, api_base=base, api_key="k")
 print(model.complete([ChatMessage("user", "Hello")]).text)

@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 
 from dream.llm.model import ChatMessage
-from dream.llm.open import open_model
-from dream.llm.spending import Meter
+from dream.llm.spending import Meter, open_model
 from dream.settings import Settings
 
 TALK = """<conversation session="demo" messages="0-1">
@@ -31,7 +30,7 @@ def test_the_embedded_model_is_metered_like_any_other() -> None:
 def test_opening_and_using_it_imports_neither_litellm_nor_a_tokenizer() -> None:
     code = (
         "import sys\nfrom dream.settings import Settings\nfrom dream.llm.spending import Meter\n"
-        "from dream.llm.open import open_model\nfrom dream.llm.model import ChatMessage\n"
+        "from dream.llm.spending import open_model\nfrom dream.llm.model import ChatMessage\n"
         "model = open_model(Settings(), 'phase1', Meter(Settings()))\n"
         "model.complete([ChatMessage('user', 'hello')]), model.window, model.count('hello')\n"
         "heavy = {'litellm', 'tiktoken', 'httpx', 'openai', 'dream.llm.gateway'} & set(sys.modules)\n"

@@ -22,8 +22,8 @@ from dream.nights.nightly import NightReport
 from dream.settings import Settings
 from dream.workspace import listing, runs
 from dream.workspace.index import Index
+from dream.workspace.listing import ENDS
 from dream.workspace.lock import run_lock
-from dream.workspace.seen import ENDS
 from dream.workspace.workspace import Workspace
 from tests.sources.test_incremental import row
 from tests.workspaces import fresh

@@ -11,7 +11,7 @@ from dream.dreaming import markup
 from dream.dreaming.draft import Draft, Edit, EditError
 from dream.dreaming.editing import LONGEST_LINE, Editing
 from dream.dreaming.guards import Case, Protected, late, loss, said, wishes
-from dream.dreaming.instructions import instructs
+from dream.dreaming.markup import instructs
 from dream.models import Entry, Finding, MemoryFile
 from dream.settings import Settings
 

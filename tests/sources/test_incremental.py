@@ -17,7 +17,7 @@ from dream import pipeline
 from dream.models import ConsolidateReport, Step
 from dream.settings import Settings
 from dream.workspace import listing
-from dream.workspace.seen import ENDS, LOOKS
+from dream.workspace.listing import ENDS, LOOKS
 from dream.workspace.workspace import Workspace
 from tests.workspaces import fresh
 
