@@ -77,6 +77,21 @@ def test_the_wheel_holds_prompts_cron_files_and_demo_and_no_tests(wheel: Path) -
 
 
 @pytest.mark.long
+def test_the_source_holds_the_labelled_sentences_and_the_wheel_only_what_is_learnt_of_them(
+    built: Path, wheel: Path
+) -> None:
+    (source,) = built.glob("*.tar.gz")
+    with tarfile.open(source) as archive:
+        held = {name.partition("/")[2] for name in archive.getnames()}
+    names = set(zipfile.ZipFile(wheel).namelist())
+    sentences = {path.relative_to(ROOT).as_posix() for path in (ROOT / "dream").rglob("*.tsv")}
+
+    assert sentences and sentences - held == set()  # noqa: PT018 - one without the other says nothing
+    assert sentences & names == set()
+    assert {"dream/language/kinds.weights", "dream/language/pairs.weights"} - names == set()
+
+
+@pytest.mark.long
 def test_the_wheel_works_without_the_checkout(wheel: Path, tmp_path: Path) -> None:
     # The libraries are those of this environment; only dream itself comes from the wheel.
     site = tmp_path / "site"

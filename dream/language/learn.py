@@ -50,6 +50,11 @@ Pair = tuple[bool, dict[str, float], str]  # whether it takes the place, the sig
 def main(arguments: Sequence[str]) -> int:
     """Learn from a folder and write the weights beside kinds.py, or check; the exit status."""
     folder = Path(next((one for one in arguments if not one.startswith("-")), SHIPPED))
+    if not _files(folder):
+        sys.stderr.write(
+            f"no labelled sentences in {folder}: they are in the repository, in dream/language/sentences/\n"
+        )
+        return 1
     examples = read(folder)
     if "--check" in arguments:
         check(examples)

@@ -6,6 +6,7 @@ import lzma
 import subprocess
 import sys
 from importlib import resources
+from pathlib import Path
 
 import pytest
 
@@ -27,6 +28,15 @@ def test_the_same_sentences_give_the_same_weights() -> None:
 
     stored = (resources.files("dream.language") / kinds.WEIGHTS).read_bytes()
     assert lzma.decompress(learn.packed(rows)) == lzma.decompress(stored)
+
+
+def test_where_no_sentences_are_learning_says_where_they_can_be_had(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert learn.main([str(tmp_path)]) == 1
+    assert capsys.readouterr().err == (
+        f"no labelled sentences in {tmp_path}: they are in the repository, in dream/language/sentences/\n"
+    )
 
 
 @pytest.mark.parametrize(
