@@ -119,7 +119,7 @@ def pytest_pycollect_makeitem() -> Generator[None, object, object]:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Try fewer examples of each rule in the shorter runs, and let a busy machine take its time."""
-    for name, number in (("long", 100), ("slow", 40), ("quick", 10)):
+    for name, number in (("long", 100), ("slow", 60), ("quick", 10)):
         hypothesis.settings.register_profile(name, deadline=None, max_examples=number)
     which = config.getoption("markexpr")
     hypothesis.settings.load_profile("quick" if "not slow" in which else "slow" if "not long" in which else "long")

@@ -147,6 +147,7 @@ def test_a_session_that_moved_on_asks_anew_and_loses_nothing(
     assert history(workspace) == ["- I moved to Tokyo\n- I have a cat"]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("status", ["failed", "expired"])
 def test_a_batch_that_came_to_nothing_falls_back_to_calls(
     workspace: Workspace, provider: Provider, tmp_path: Path, status: str

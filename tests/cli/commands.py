@@ -64,8 +64,14 @@ def dream(*arguments: object, program: str = "main", stdin: str = "", cwd: Path 
 
 
 def server(arguments: Sequence[object], more: Mapping[str, str]) -> Server:
-    """Return the server to fork from: one that has LiteLLM loaded where a model is named."""
-    return Server.running(model="--model" in arguments or "DREAM_MODEL" in more)
+    """Return the server to fork from: one that has LiteLLM loaded where a provider's model is named."""
+    return Server.running(
+        model=any("/" in name for name in (*_after("--model", arguments), more.get("DREAM_MODEL", "")))
+    )
+
+
+def _after(option: str, arguments: Sequence[object]) -> list[str]:
+    return [str(arguments[place + 1]) for place, one in enumerate(arguments[:-1]) if one == option]
 
 
 def command(*arguments: object, program: str = "main") -> list[str]:

@@ -32,6 +32,7 @@ def test_head_is_the_newest_change_and_those_before_it_are_counted_from_there(dr
     assert shown == [changes[0], changes[0], changes[2]]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("line", ["log --nonsense", "log zzzz", "runn", "review accept x", "review accept 9"])
 def test_wrong_usage_is_one_sentence_and_exits_with_2(fresh: Path, line: str) -> None:
     done = dream(*line.split(" "), cwd=fresh)

@@ -7,7 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from dream.cli.entry import dream_group
 from dream.cli.group import COMMANDS
 from dream.workspace.workspace import Workspace
 from tests.cli.commands import command, dream, environment
@@ -26,12 +28,12 @@ def chat(directory: Path) -> Path:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help_with_its_own_first_sentence_and_an_example(name: str) -> None:
-    done = dream(name, "--help")
+    done = CliRunner().invoke(dream_group, [name, "--help"], prog_name="dream")
 
-    assert (done.status, done.err) == (0, "")
-    assert COMMANDS[name] in " ".join(done.out.split())
-    assert f"dream {name}" in done.out
-    assert "Example" in done.out
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert COMMANDS[name] in " ".join(done.stdout.split())
+    assert f"dream {name}" in done.stdout
+    assert "Example" in done.stdout
 
 
 def test_the_help_lists_every_command() -> None:

@@ -56,6 +56,7 @@ def test_what_a_full_disk_takes_of_the_output_is_told_and_no_success(fresh: Path
     assert "Kyoto" in (fresh / "USER.md").read_text()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&- <&-"])
 def test_a_command_works_with_its_output_closed(fresh: Path, closed: str) -> None:
     line = shlex.join(command("note", "I live in Kyoto", "-w", fresh))
@@ -149,6 +150,7 @@ def test_a_file_that_only_stands_in_a_named_directory_is_told_and_no_failure(fre
     assert done.status == 0, done.err
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["openai", "claude-code", "nanobot"])
 def test_a_file_with_nothing_of_the_named_format_is_an_error(fresh: Path, tmp_path: Path, name: str) -> None:
     (tmp_path / "plain.txt").write_text("hello, plain words\n", encoding="utf-8")

@@ -12,7 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dream.consolidate.consolidator import Consolidator
@@ -211,7 +211,6 @@ ACTS = ("append", "append", "append", "cut", "restart", "rewrite", "rewind", "dr
 steps = st.tuples(st.sampled_from(ACTS), st.integers(0, 3), st.integers(0, 12), st.integers(0, 4), st.booleans())
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(steps, max_size=14))
 def test_each_message_is_archived_exactly_once(acts: list[tuple[str, int, int, int, bool]]) -> None:
     world = World()

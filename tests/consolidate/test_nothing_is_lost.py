@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dream.consolidate.consolidator import Consolidator
@@ -77,7 +77,6 @@ def check(entries: list[Entry], messages: list[Message]) -> None:
     assert all(raw.count(f"«{at}»") <= 1 for at in range(len(messages)))
 
 
-@settings(max_examples=60, deadline=None)
 @given(talks(), st.lists(st.sampled_from(ANSWERS), min_size=1, max_size=8), st.lists(st.integers(0, 3), max_size=6))
 def test_every_message_is_in_exactly_one_entry(
     messages: list[Message], answers: list[Answer], restarts: list[int]
@@ -137,6 +136,7 @@ def run_and_kill(root: Path, steps: int) -> None:
         process.send_signal(signal.SIGKILL)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("steps", [1, 2])
 def test_a_process_that_is_killed_between_two_chunks_loses_and_doubles_nothing(tmp_path: Path, steps: int) -> None:
     run_and_kill(tmp_path, steps)

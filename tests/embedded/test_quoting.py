@@ -7,7 +7,7 @@ import unicodedata
 from datetime import date
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dream.embedded.choose import fitting
@@ -44,7 +44,6 @@ def test_every_line_stands_in_one_message(language: str) -> None:
             assert any(in_order(line, message) for message in messages), line
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "Zs")), max_size=120), max_size=4))
 def test_whatever_is_said_no_line_has_other_words(texts: list[str]) -> None:
     whole = " ".join(texts)

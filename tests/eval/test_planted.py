@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from dream.eval import metric, planted
@@ -14,7 +14,6 @@ def test_a_seed_gives_the_same_conversation_and_another_seed_another() -> None:
     assert planted.read("en", seed=4).questions != planted.read("en", seed=5).questions
 
 
-@settings(max_examples=30, deadline=None)
 @given(language=some.sampled_from(planted.LANGUAGES), seed=some.integers(1, 10_000), sittings=some.integers(4, 40))
 def test_what_is_planted_was_said(language: str, seed: int, sittings: int) -> None:
     conversation = planted.read(language, seed=seed, sittings=sittings)
@@ -35,7 +34,6 @@ def test_what_is_planted_was_said(language: str, seed: int, sittings: int) -> No
         assert held(fact, {"USER.md": "\n".join(said.values())}), fact
 
 
-@settings(max_examples=30, deadline=None)
 @given(language=some.sampled_from(planted.LANGUAGES), seed=some.integers(1, 10_000))
 def test_no_fact_is_said_where_a_mark_stands(language: str, seed: int) -> None:
     conversation = planted.read(language, seed=seed)

@@ -19,6 +19,7 @@ from tests.faults.support import SESSIONS, Checker, Fault, copy, dream, kill_aft
 
 CONSOLIDATE = ("consolidate", *SESSIONS)
 RUN = ("run",)
+NO_MORE = 10_000  # a stride beyond the last call
 Command = tuple[object, ...]
 Count = Callable[[str, int], None]
 
@@ -80,6 +81,12 @@ def kill_at_random(pattern: Path, root: Path, command: Command, shim: Path, time
     return struck
 
 
+@pytest.mark.parametrize(("command", "at"), [(CONSOLIDATE, 10), (RUN, 151)])
+def test_killed_at_one_call(pattern: Path, tmp_path: Path, shim: Path, command: Command, at: int) -> None:
+    assert kill_at_calls(pattern, tmp_path / "w", command, shim, at, NO_MORE) == 1
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "first", "stride"), [(CONSOLIDATE, 3, 7), (RUN, 41, 110)])
 def test_killed_at_some_calls(
     pattern: Path, tmp_path: Path, shim: Path, command: Command, first: int, stride: int
@@ -124,7 +131,8 @@ def test_killed_at_each_call_while_git_packs(pattern: Path, tmp_path: Path, shim
     assert tried > 20
 
 
-@pytest.mark.parametrize(("command", "times"), [(CONSOLIDATE, 1), (RUN, 2)])
+@pytest.mark.few(1)
+@pytest.mark.parametrize(("command", "times"), [(RUN, 1), (RUN, 2), (CONSOLIDATE, 1)])
 def test_killed_at_random(pattern: Path, tmp_path: Path, shim: Path, command: Command, times: int) -> None:
     assert kill_at_random(pattern, tmp_path / "w", command, shim, times) == times
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.support import Checker, Ended, Fault, copy, dream, memory, ran, rows
-from tests.faults.test_crash import CONSOLIDATE, RUN, Command, Count, finish, undisturbed
+from tests.faults.test_crash import CONSOLIDATE, NO_MORE, RUN, Command, Count, finish, undisturbed
 
 Kind = tuple[int, bool]  # the errno, and whether every call from that one on fails
 NOTE = ("note", "I play the oboe")
@@ -46,6 +46,15 @@ def refuse_at_calls(
     return tried
 
 
+@pytest.mark.parametrize(("command", "kind", "stays", "at"), [(CONSOLIDATE, FULL, True, 10), (RUN, BROKEN, False, 254)])
+def test_one_call_fails(
+    pattern: Path, tmp_path: Path, shim: Path, command: Command, kind: int, stays: bool, at: int
+) -> None:
+    root = tmp_path / "w"
+    assert refuse_at_calls(pattern, root, shim, command, kind, stays=stays, first=at, stride=NO_MORE) == 1
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "kind", "stays", "first", "stride"),
     [
@@ -74,6 +83,7 @@ def test_every_call_fails(
     count(f"{errno.errorcode[kind]}{' from then on' if stays else ''} at each call of dream {command[0]}", tried)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", [FULL, READ_ONLY, DENIED, BROKEN])
 def test_a_note_that_cannot_be_kept_is_said(pattern: Path, tmp_path: Path, shim: Path, kind: int) -> None:
     root = copy(pattern, tmp_path / "w")

@@ -141,6 +141,7 @@ def test_a_dry_run_changes_nothing_and_nothing_is_forgotten_unasked(told: Path) 
     assert {path: path.read_bytes() for path in before if path.exists()} == before
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("what", "status", "says"),
     [
@@ -280,6 +281,7 @@ def test_a_forgetting_that_was_cut_short_is_given_up_by_its_number(pattern: Path
     assert dream(root, "doctor", "--json").json == []
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("note", [b"{}", b'{"since": "2026-11-21T03:00:00+00:00", "salt": "00", "of": "00"}', b"\xff"])
 def test_what_an_older_version_noted_can_be_given_up(pattern: Path, tmp_path: Path, note: bytes) -> None:
     root = copy(pattern, tmp_path / "w")

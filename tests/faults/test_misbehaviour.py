@@ -90,6 +90,7 @@ UNUSABLE = [
 ]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("case", UNUSABLE, ids=lambda case: case.name.replace(" ", "-"))
 def test_an_unusable_analysis_fails_the_run_and_changes_nothing(root: Path, provider: Provider, case: Case) -> None:
     called(root, "status")
@@ -114,6 +115,7 @@ READ_THROUGH = [
 ]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("case", READ_THROUGH, ids=lambda case: case.name.replace(" ", "-"))
 def test_a_usable_analysis_is_read_through_its_wrapping(root: Path, provider: Provider, case: Case) -> None:
     provider.script(phases(case.reply, tools(("edit_file", EDIT))))
@@ -157,6 +159,7 @@ SECOND = [
 ]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("name", "reply"), SECOND, ids=[name.replace(" ", "-") for name, _ in SECOND])
 def test_whatever_phase_2_does_a_finding_is_settled_in_bounded_calls(
     root: Path, provider: Provider, name: str, reply: Reply
@@ -175,6 +178,7 @@ def test_whatever_phase_2_does_a_finding_is_settled_in_bounded_calls(
     }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("reply", [fault(500), hang(), fault(401, "Incorrect API key")])
 def test_a_provider_that_fails_in_phase_2_fails_the_dream_and_changes_nothing(
     root: Path, provider: Provider, reply: Reply
@@ -234,6 +238,7 @@ SUMMARIES = [
 ]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("name", "reply"), SUMMARIES, ids=[name.replace(" ", "-") for name, _ in SUMMARIES])
 def test_without_a_summary_the_messages_themselves_are_kept(
     root: Path, provider: Provider, tmp_path: Path, name: str, reply: Reply

@@ -154,7 +154,7 @@ def play(begun: Path, steps: list[tuple[str, int]]) -> None:
         model.check()
 
 
-@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=settings.default.max_examples // 10, suppress_health_check=list(HealthCheck))
 @given(steps=STEPS)
 @example(steps=[("before", 0), ("hand", 0), ("dream", 1)])
 @example(steps=[("before", 0), ("only", 2), ("hand", 0)])

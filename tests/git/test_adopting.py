@@ -28,6 +28,7 @@ def nanobot(root: Path, *committed: str) -> Path:
 REPOSITORIES = [(), tuple(FOUND), (*FOUND, CURSOR), ("USER.md",)]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("committed", REPOSITORIES)
 def test_restoring_the_first_dream_brings_back_the_cursor_that_was_found(
     tmp_path: Path, committed: tuple[str, ...]

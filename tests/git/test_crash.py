@@ -148,30 +148,51 @@ def fresh(pattern: Path, root: Path) -> Workspace:
     return Workspace.open(root)
 
 
+def kill_at(pattern: Path, root: Path, deed: Deed, step: int) -> bool:
+    """Kill at one step; return whether the deed got that far."""
+    workspace = fresh(pattern, root)
+    status = os.waitpid(in_a_process(deed, workspace, lambda: die_at(step)), 0)[1]
+    check_and_finish(Workspace.open(workspace.root), deed)
+    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0
+    return os.WIFSIGNALED(status)
+
+
 def kill_at_steps(pattern: Path, root: Path, deed: Deed, first: int, stride: int) -> int:
     """Kill at every `stride`-th step from `first` until the deed comes to its end; return how often."""
     for count, step in enumerate(range(first, 1000, stride)):
-        workspace = fresh(pattern, root)
-        status = os.waitpid(in_a_process(deed, workspace, lambda at=step: die_at(at)), 0)[1]  # type: ignore[misc]
-        check_and_finish(Workspace.open(workspace.root), deed)
-        if os.WIFEXITED(status):
-            assert os.WEXITSTATUS(status) == 0
+        if not kill_at(pattern, root, deed, step):
             return count
     pytest.fail("the deed never came to its end")
+
+
+def kill_while_recovering_at(pattern: Path, root: Path, deed: Deed, step: int) -> bool:
+    """Kill the repair of a crash at one step; return whether it got that far."""
+    workspace = fresh(pattern, root)
+    faults_until_head_moved(deed, workspace)
+    status = os.waitpid(in_a_process(transaction.recover, workspace, lambda: die_at(step)), 0)[1]  # type: ignore[arg-type]
+    check_and_finish(Workspace.open(workspace.root), deed)
+    return os.WIFSIGNALED(status)
 
 
 def kill_while_recovering(pattern: Path, root: Path, deed: Deed, stride: int) -> int:
     """Kill the repair of a crash at every `stride`-th step; return how often."""
     for count, step in enumerate(range(1, 1000, stride)):
-        workspace = fresh(pattern, root)
-        faults_until_head_moved(deed, workspace)
-        status = os.waitpid(in_a_process(transaction.recover, workspace, lambda at=step: die_at(at)), 0)[1]  # type: ignore[misc]
-        check_and_finish(Workspace.open(workspace.root), deed)
-        if os.WIFEXITED(status):
+        if not kill_while_recovering_at(pattern, root, deed, step):
             return count
     pytest.fail("recovery never came to its end")
 
 
+@pytest.mark.parametrize(("deed", "step"), [(a_dream, 12), (a_dream, 31), (a_restore, 23)])
+def test_killed_at_one_step(pattern: Path, tmp_path: Path, deed: Deed, step: int) -> None:
+    assert kill_at(pattern, tmp_path / "w", deed, step)
+
+
+def test_killed_at_one_step_of_recovering(pattern: Path, tmp_path: Path) -> None:
+    """A second crash during the repair of the first."""
+    assert kill_while_recovering_at(pattern, tmp_path / "w", a_dream, 8)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("deed", "first"), [(a_dream, 1), (a_dream, 4), (a_restore, 3)])
 def test_killed_at_some_steps(pattern: Path, tmp_path: Path, deed: Deed, first: int) -> None:
     assert kill_at_steps(pattern, tmp_path / "w", deed, first, 11) >= 4
@@ -185,9 +206,9 @@ def test_killed_at_every_step(pattern: Path, tmp_path: Path, deed: Deed, count: 
     count("SIGKILL at each step of a transaction", tried)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deed", [a_dream, a_restore])
 def test_killed_while_recovering(pattern: Path, tmp_path: Path, deed: Deed) -> None:
-    """A second crash during the repair of the first."""
     assert kill_while_recovering(pattern, tmp_path / "w", deed, 7) >= 2
 
 
@@ -233,8 +254,9 @@ def kill_at_random(pattern: Path, tmp_path: Path, times: int, seed: int = 0) -> 
             check_and_finish(Workspace.open(workspace.root), deed)
 
 
-def test_killed_with_all_it_started_at_random_instants(pattern: Path, tmp_path: Path) -> None:
-    kill_at_random(pattern, tmp_path, 4)
+@pytest.mark.parametrize("times", [1, pytest.param(4, marks=pytest.mark.slow)])
+def test_killed_with_all_it_started_at_random_instants(pattern: Path, tmp_path: Path, times: int) -> None:
+    kill_at_random(pattern, tmp_path, times)
 
 
 @pytest.mark.long

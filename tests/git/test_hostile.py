@@ -132,6 +132,7 @@ def at_the_root(root: Path) -> Path:
     return root / ".git"
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("at_root", [False, True])
 def test_no_command_starts_what_a_repository_that_was_sent_names(
@@ -146,6 +147,7 @@ def test_no_command_starts_what_a_repository_that_was_sent_names(
     assert not canary.with_name("ran").exists(), canary.with_name("ran").read_text()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("way", WAYS)
 def test_no_repository_that_reaches_out_is_adopted(sent: Path, canary: Path, way: Way) -> None:
     git_dir = at_the_root(sent)

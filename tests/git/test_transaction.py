@@ -134,6 +134,7 @@ def test_where_both_changed_a_line_the_persons_stays_and_ours_is_held(workspace:
 INSTANTS = ["before intent", "after intent", "before update-ref", "after update-ref", "before swap of USER.md"]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("instant", INSTANTS)
 def test_a_save_at_any_instant_of_applying_is_merged(
     workspace: Workspace, instant: str, monkeypatch: pytest.MonkeyPatch
@@ -150,6 +151,7 @@ def test_a_save_at_any_instant_of_applying_is_merged(
     assert "typed" not in workspace.git.show(done.sha or "").diff
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("instant", INSTANTS)
 def test_a_save_of_the_same_line_at_any_instant_wins_and_ours_is_held(
     workspace: Workspace, instant: str, monkeypatch: pytest.MonkeyPatch

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dream.llm.answers import RawAnswer, RawCall, calls_in_text, read_answer, read_arguments, without_thinking
@@ -162,7 +162,6 @@ def test_no_arguments_at_all_are_an_error_of_ours(raw: object) -> None:
     assert problem is None or arguments == {}
 
 
-@settings(max_examples=50)
 @given(
     st.dictionaries(st.text(), st.none() | st.booleans() | st.integers() | st.text() | st.lists(st.text()), max_size=4)
 )

@@ -113,6 +113,7 @@ HABITS: dict[str, tuple[list[Script], int]] = {
 }
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("habit", HABITS)
 def test_whatever_the_habit_every_finding_is_applied_and_nothing_else_lost(provider: Provider, habit: str) -> None:
     script, paid = HABITS[habit]
@@ -269,6 +270,7 @@ def test_a_server_that_streams_unasked_is_read(provider: Provider) -> None:
     assert ask(provider).text == "Hello"
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "reply",
     [
@@ -296,6 +298,7 @@ def test_no_summary_that_was_not_finished_as_text_counts(provider: Provider, rep
     assert "I moved to Tokyo on 18 November." in workspace.history.last(1)[0].content
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("status", [401, 402, 403, 404])
 def test_a_wrong_key_or_name_leaves_transcripts_for_the_next_time(
     provider: Provider, tmp_path: Path, status: int

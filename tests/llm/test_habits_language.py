@@ -155,6 +155,7 @@ def test_a_false_claim_that_it_stands_there_loses_nothing(tongue: Tongue) -> Non
     assert f"- {tongue.near}" in done.draft.texts["USER.md"]
 
 
+@pytest.mark.few(1)
 def test_a_night_in_the_users_language_ends_in_memory_in_it(tongue: Tongue, tmp_path: Path) -> None:
     workspace = Workspace.create(tmp_path / "ws", now=NOW)
     path = tmp_path / "talk.jsonl"

@@ -91,6 +91,7 @@ def test_of_the_work_it_says_who_noted_it(workspace: Workspace) -> None:
     assert "skip the tests" not in workspace.read_file("memory/MEMORY.md")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("line", "guard"),
     [

@@ -86,6 +86,7 @@ TOOLS = {
 }
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS.keys())
 @pytest.mark.parametrize("form", FORMATS.values(), ids=FORMATS.keys())
 def test_what_a_tool_recalled_is_not_learnt_again(form: Any, tool: tuple[str, Json, bool], tmp_path: Path) -> None:

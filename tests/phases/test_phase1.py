@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dream.dreaming import phase1
@@ -85,7 +85,6 @@ def test_a_long_entry_is_read_in_pages_and_no_byte_is_left_out() -> None:
         assert sum(model.count(message.content) for message in call.messages) + 1_024 <= 8_192
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.lists(st.integers(min_value=0, max_value=9_000), max_size=12))
 def test_batches_keep_every_entry_in_order(sizes: list[int]) -> None:
     entries = [entry(n + 1, "fact " * size) for n, size in enumerate(sizes)]
@@ -95,7 +94,6 @@ def test_batches_keep_every_entry_in_order(sizes: list[int]) -> None:
     assert all(batch for batch in cut)
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.text(min_size=1, max_size=4_000), st.integers(min_value=40, max_value=400))
 def test_pages_put_together_are_the_entry(text: str, room: int) -> None:
     model = ScriptedModel("[SKIP]")

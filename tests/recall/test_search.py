@@ -228,7 +228,6 @@ COMMON_WORDS = ("server", "room", "job", "team", "runs", "port", "deploy", "frid
 a_line = st.lists(st.sampled_from(COMMON_WORDS), min_size=1, max_size=8).map(" ".join)
 
 
-@hypothesis.settings(deadline=None, max_examples=15)
 @hypothesis.given(
     lines=st.lists(a_line, min_size=12, max_size=60),
     rare=st.sampled_from(["quokka7", "HS-214", "src/app/parseHeader.ts", "7391", "10.0.0.7", "Ødegård", "里斯本"]),

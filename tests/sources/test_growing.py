@@ -172,7 +172,7 @@ def read(path: Path, at: Carried | None = None) -> tuple[list[tuple[str, Message
 
 
 @pytest.mark.parametrize("name", ROWS)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_reading_on_gives_what_a_whole_reading_gives(name: str, data: st.DataObject) -> None:
     raw = transcript(name, data.draw(st.integers(3, 20)), mixed=data.draw(st.booleans()))

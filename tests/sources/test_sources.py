@@ -12,7 +12,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dream.cli import sources
@@ -83,7 +83,6 @@ def test_what_cannot_be_changed_safely_is_refused_and_stays(tmp_path: Path, text
 words = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1, max_size=8)
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(words, max_size=4, unique=True), words)
 def test_any_list_of_sources_can_be_added_to_and_taken_from(
     tmp_path_factory: pytest.TempPathFactory, named: list[str], more: str

@@ -7,7 +7,7 @@ from pathlib import Path
 from shutil import rmtree
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dream.history.history import History
@@ -140,7 +140,6 @@ def spoken(session: str, start: int, count: int) -> NewEntry:
     )
 
 
-@settings(max_examples=30, deadline=None)  # each waits for the disk
 @given(STEPS)
 def test_what_is_known_after_moves_is_what_a_new_reading_finds(steps: list[tuple[str, int, int | None]]) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -45,7 +45,7 @@ def together(directory: Path, processes: int, count: int) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("processes", "count"), [(4, 60), pytest.param(8, 500, marks=pytest.mark.long)], ids=["short", "long"]
+    ("processes", "count"), [(4, 60), pytest.param(8, 500, marks=pytest.mark.slow)], ids=["short", "slow"]
 )
 def test_many_processes_share_gap_free_cursors_and_whole_lines(tmp_path: Path, processes: int, count: int) -> None:
     given = together(tmp_path, processes, count)

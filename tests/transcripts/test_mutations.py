@@ -143,7 +143,7 @@ def sound(key: str, message: Message) -> None:
 
 
 @pytest.mark.parametrize("name", SEEDS)
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_a_field_of_any_other_value_never_raises(name: str, data: st.DataObject) -> None:
     value = json.loads(json.dumps(SEEDS[name]))
@@ -173,7 +173,7 @@ def taken_out(raw: bytes, draw: Callable[..., Any]) -> bytes:
 
 
 @pytest.mark.parametrize("name", SEEDS)
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_bytes_cut_off_put_in_or_taken_out_never_raise(name: str, data: st.DataObject) -> None:
     raw = written(name, SEEDS[name])
