@@ -131,7 +131,7 @@ def test_a_line_that_no_finding_is_about_is_not_taken_out(provider: Provider) ->
     wrong = {"path": "USER.md", "old_text": "- Has two cats", "new_text": "- Lives in Tokyo", "findings": [1, 2]}
     edited = settled(provider, tools(("edit_file", wrong)))
 
-    assert "no finding named is about '- Has two cats'" in provider.bodies()[1]["messages"][-1]["content"]
+    assert "no finding named is about “- Has two cats”" in provider.bodies()[1]["messages"][-1]["content"]
     assert "- Has two cats\n" in edited.draft.texts["USER.md"]
     assert "- Lives in Osaka\n" not in edited.draft.texts["USER.md"]
     assert [outcome.state for outcome in edited.outcomes] == ["applied"] * 3
