@@ -35,7 +35,8 @@ from typing import ClassVar
 # LiteLLM and the MCP SDK take seconds, and hardly any of them needs one.
 HEAVY = ("dream.llm.gateway", "dream.mcp", "dream.__main__")
 LIBRARIES = ("git", "tomlkit", "rich.console", "rich.table")  # which `dream` itself loads where it needs them
-MODEL = "with LiteLLM"
+MODEL, MCP = "with LiteLLM", "with the MCP SDK"
+PYTHON = "python"
 SAID = str(Path(__file__).parent.parent / "dream/demo/1-monday.jsonl")
 PRACTICE = (
     *(("init",), ("note", "I live in Porto"), ("consolidate", SAID), ("run",), ("run",), ("log",), ("status",)),
@@ -46,16 +47,16 @@ PRACTICE = (
 class Server:
     """The client's side: one server process for each kind, started when it is first needed."""
 
-    _running: ClassVar[dict[tuple[Path | None, bool], Server]] = {}
+    _running: ClassVar[dict[tuple[Path | None, str], Server]] = {}
     _starting = threading.Lock()
 
-    def __init__(self, shim: Path | None, model: bool) -> None:
+    def __init__(self, shim: Path | None, kind: str) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="dream-fork-")
         self.path = f"{self._folder.name}/socket"
         env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
         env |= {"LD_PRELOAD": str(shim)} if shim else {}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.forking", self.path, *([MODEL] if model else [])],
+            [sys.executable, "-m", "tests.forking", self.path, kind],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=env,
@@ -64,12 +65,12 @@ class Server:
         assert self._process.stdout.readline() == b"ready\n"
 
     @classmethod
-    def running(cls, *, shim: Path | None = None, model: bool = False) -> Server:
-        """Return the server with this shim, and with LiteLLM loaded for those that call a `model`."""
+    def running(cls, *, shim: Path | None = None, kind: str = "") -> Server:
+        """Return the server with this shim; of the `kind` MODEL or MCP it has that library loaded too."""
         with cls._starting:
-            if (shim, model) not in cls._running:
-                cls._running[shim, model] = cls(shim, model)
-            return cls._running[shim, model]
+            if (shim, kind) not in cls._running:
+                cls._running[shim, kind] = cls(shim, kind)
+            return cls._running[shim, kind]
 
     @classmethod
     def stop_all(cls) -> None:
@@ -88,19 +89,20 @@ class Server:
         cwd: Path | None = None,
         streams: tuple[int, int, int] | None = None,
     ) -> Forked:
-        """Start `dream` with `arguments`; `program` is main, main_log or main_restore.
+        """Start `dream` with `arguments`; `program` is main, main_log or main_restore, or PYTHON to run a text.
 
         `streams` are descriptors for its standard ones; else it reads nothing and `wait` returns what it wrote.
         """
         request = {"program": program, "arguments": [*arguments], "env": dict(env), "cwd": str(cwd or Path.cwd())}
         return Forked(self.path, request, streams)
 
-
-def install(folder: Path) -> None:
-    """Put a `dream` for shells into `folder`: it asks the server for a process with its own three streams."""
-    client = CLIENT.format(python=sys.executable, path=Server.running().path)
-    (folder / "dream").write_text(client, encoding="utf-8")
-    (folder / "dream").chmod(0o755)
+    def install(self, folder: Path) -> Path:
+        """Put a `dream` for shells into `folder`: it asks this server for a process with its own three streams."""
+        program = folder / "dream"
+        if not program.exists():
+            program.write_text(CLIENT.format(python=sys.executable, path=self.path), encoding="utf-8")
+            program.chmod(0o755)
+        return program
 
 
 # What comes before anything is loaded, `--detach`, has to be a process from its start.
@@ -144,8 +146,8 @@ class Forked:
         return status, *(texts[1:] if texts else ("", ""))  # type: ignore[return-value]
 
 
-def serve(path: str, *, model: bool) -> None:
-    """Load dream, and LiteLLM for a `model`; listen, and fork a `dream` for each client, until stdin ends."""
+def serve(path: str, kind: str) -> None:
+    """Load dream, and the library of its kind; listen, and fork a `dream` for each client, until stdin ends."""
     import dream
 
     for module in pkgutil.walk_packages(dream.__path__, "dream."):
@@ -153,10 +155,12 @@ def serve(path: str, *, model: bool) -> None:
             import_module(module.name)
     for library in LIBRARIES:
         import_module(library)
-    if model:
+    if kind == MODEL:
         from dream.llm import gateway
 
         gateway._litellm()
+    if kind == MCP:
+        import_module("dream.mcp")
     _practise()
     gc.freeze()  # what is loaded is not looked at, and so not copied, by each child
     listening = socket.socket(socket.AF_UNIX)
@@ -243,7 +247,11 @@ def _be_dream(request: dict[str, object], descriptors: Sequence[int]) -> None:
         time.tzset()
         os.chdir(request["cwd"])  # type: ignore[arg-type]
         sys.argv = ["dream", *request["arguments"]]  # type: ignore[misc]
-        getattr(dream.cli, str(request["program"]))()
+        if request["program"] == PYTHON:
+            exec(str(sys.argv[1]), {"__name__": "__main__"})
+        else:
+            getattr(dream.cli, str(request["program"]))()
+        status = 0
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException:  # noqa: BLE001 - as the interpreter itself does at the end of a process
@@ -255,4 +263,4 @@ def _be_dream(request: dict[str, object], descriptors: Sequence[int]) -> None:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1], model=MODEL in sys.argv)
+    serve(*sys.argv[1:])

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from dream.workspace.workspace import Workspace
+from tests.faults.support import called
 from tests.sources.test_incremental import write
 
 ROOT = Path(__file__).parent.parent
@@ -47,6 +48,7 @@ def test_help_loads_no_command_and_nothing_heavy() -> None:
     assert modules_after(call("--help")).isdisjoint(HEAVY | {"orjson"})
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "command", ["run", "consolidate", "nightly", "status", "log", "restore", "note", "demo", "mcp"]
 )
@@ -67,6 +69,7 @@ AT_ONCE = [
 ]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("arguments", AT_ONCE, ids=" ".join)
 def test_what_is_quick_loads_nothing_heavy(tmp_path: Path, arguments: list[str]) -> None:
     workspace = Workspace.create(tmp_path, now=datetime(2026, 11, 21, tzinfo=UTC))
@@ -84,7 +87,8 @@ def test_what_is_quick_loads_nothing_heavy(tmp_path: Path, arguments: list[str])
 IDLE = WORK - {"dream.transcripts"} | {"dream.llm.spending", "ctypes"}
 
 
-@pytest.mark.parametrize("arguments", [["run"], ["nightly"], ["nightly", "--json"]], ids=" ".join)
+@pytest.mark.few(2)
+@pytest.mark.parametrize("arguments", [["run"], ["nightly", "--json"], ["nightly"]], ids=" ".join)
 @pytest.mark.parametrize("sources", [False, True])
 def test_a_run_with_nothing_to_do_loads_no_stage(tmp_path: Path, arguments: list[str], sources: bool) -> None:
     root = tmp_path / "ws"
@@ -93,8 +97,8 @@ def test_a_run_with_nothing_to_do_loads_no_stage(tmp_path: Path, arguments: list
         (tmp_path / "chats").mkdir()
         write(tmp_path / "chats" / "a.jsonl", 1)
         (root / "dream.toml").write_text(f'sources = ["{tmp_path}/chats"]\n', encoding="utf-8")
-        subprocess.run([sys.executable, "-m", "dream", "nightly", "-w", str(root)], cwd=ROOT, check=True)
-        subprocess.run([sys.executable, "-m", "dream", "run", "-w", str(root)], cwd=ROOT, check=True)
+        called(root, "nightly")
+        called(root, "run")
 
     loaded = modules_after(call(*arguments, "-w", str(root)), whole=True)
 

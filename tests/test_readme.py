@@ -18,7 +18,7 @@ from dream.cli.group import COMMANDS
 from dream.transcripts import FORMATS
 from tests import readme
 from tests.cli.commands import dream, environment
-from tests.forking import install
+from tests.forking import MODEL, PYTHON, Server
 
 OWN_PAGES = [readme.ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
 SHA = re.compile(r"\b[0-9a-f]{7,40}\b")
@@ -157,22 +157,16 @@ def test_the_settings_shown_can_be_used(tmp_path: Path) -> None:
 
 def test_the_library_block_runs(tmp_path: Path) -> None:
     for block in readme.blocks("python"):
-        done = subprocess.run(
-            [sys.executable, "-c", block],
-            cwd=tmp_path,
-            env=environment({"LITELLM_LOCAL_MODEL_COST_MAP": "True"}),  # else its import asks the network for prices
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert (done.returncode, done.stderr) == (0, "")
+        # LiteLLM is there already: its import would ask the network for prices.
+        program = Server.running(kind=MODEL).start([block], environment(), program=PYTHON, cwd=tmp_path)
+        status, _, errors = program.wait()
+        assert (status, errors) == (0, "")
 
 
 def test_the_shell_blocks_run(tmp_path: Path) -> None:
     binaries, home = tmp_path / "bin", tmp_path / "home"
     binaries.mkdir()
-    install(binaries)
+    Server.running().install(binaries)
     sessions = home / ".claude" / "projects" / "-home-lena-crumb"
     sessions.mkdir(parents=True)
     for session in (readme.ROOT / "dream" / "demo").glob("*.jsonl"):

@@ -18,7 +18,7 @@ from dream.workspace import runs
 from dream.workspace.workspace import Workspace
 from tests import readme
 from tests.cli.commands import environment
-from tests.forking import install
+from tests.forking import Server
 from tests.provider import Body, Provider, Reply, fault, text
 from tests.sources.test_incremental import row
 
@@ -30,7 +30,7 @@ def programs(tmp_path: Path) -> Path:
     """A directory with a `dream` that is this checkout's."""
     folder = tmp_path / "bin"
     folder.mkdir()
-    install(folder)
+    Server.running().install(folder)
     return folder
 
 

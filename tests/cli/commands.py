@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.forking import Server
+from tests.forking import MODEL, Server
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -65,9 +65,8 @@ def dream(*arguments: object, program: str = "main", stdin: str = "", cwd: Path 
 
 def server(arguments: Sequence[object], more: Mapping[str, str]) -> Server:
     """Return the server to fork from: one that has LiteLLM loaded where a provider's model is named."""
-    return Server.running(
-        model=any("/" in name for name in (*_after("--model", arguments), more.get("DREAM_MODEL", "")))
-    )
+    named = [*_after("--model", arguments), more.get("DREAM_MODEL", "")]
+    return Server.running(kind=MODEL if any("/" in name for name in named) else "")
 
 
 def _after(option: str, arguments: Sequence[object]) -> list[str]:

@@ -22,6 +22,7 @@ from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 from tests import readme
 from tests.cli.commands import command, dream, environment
+from tests.forking import MCP, Server
 from tests.recall.test_search import TALK, said
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
@@ -237,16 +238,20 @@ def test_a_workspace_without_history_says_nothing_yet(tmp_path: Path) -> None:
 # The real command, as a client starts it.
 
 
-def started(*arguments: object) -> StdioServerParameters:
-    line = command("mcp", *arguments)
-    return StdioServerParameters(command=line[0], args=line[1:], env=environment())
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    return Server.running(kind=MCP).install(tmp_path)
 
 
-def test_several_clients_at_once_note_and_search(workspace: Workspace) -> None:
+def started(program: Path, root: Path) -> StdioServerParameters:
+    return StdioServerParameters(command=str(program), args=["mcp", "-w", str(root)], env=environment())
+
+
+def test_several_clients_at_once_note_and_search(workspace: Workspace, program: Path) -> None:
     cursors: list[str] = []
 
     async def agent(name: str) -> None:
-        async with Client(started("-w", workspace.root)) as client:
+        async with Client(started(program, workspace.root)) as client:
             for number in range(5):
                 told = await client.call_tool("memory_add", {"text": f"Agent {name} counted to {number}"})
                 found = await client.call_tool("memory_search", {"query": f"agent {name} counted {number}", "limit": 3})
@@ -268,8 +273,9 @@ def test_several_clients_at_once_note_and_search(workspace: Workspace) -> None:
 ASKING = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
 
 
-def running(root: Path) -> subprocess.Popen[str]:
-    line, pipe = command("mcp", "-w", root), subprocess.PIPE
+def running(root: Path, program: Path | None = None) -> subprocess.Popen[str]:
+    """Start the command, by a `program` in half the time."""
+    line, pipe = [str(program), "mcp", "-w", str(root)] if program else command("mcp", "-w", root), subprocess.PIPE
     return subprocess.Popen(line, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment())
 
 
@@ -292,9 +298,9 @@ def test_a_client_may_interrupt_it(workspace: Workspace) -> None:
     assert server.communicate() == ("", "")
 
 
-def test_the_command_speaks_nothing_but_the_protocol_and_ends_with_its_client(tmp_path: Path) -> None:
+def test_the_command_speaks_nothing_but_the_protocol_and_ends_with_its_client(tmp_path: Path, program: Path) -> None:
     root = tmp_path / "later"
-    server = running(root)
+    server = running(root, program)
     assert server.stdin is not None
 
     begun = answer(server, "initialize", **ASKING)
@@ -321,8 +327,8 @@ NEWEST = {
 } | {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
 
 
-def test_a_client_that_waited_too_long_may_ask_again_in_the_older_protocol(workspace: Workspace) -> None:
-    server = running(workspace.root)
+def test_a_client_that_waited_too_long_may_ask_again_in_the_older_protocol(workspace: Workspace, program: Path) -> None:
+    server = running(workspace.root, program)
 
     newest = answer(server, "server/discover", _meta=NEWEST)
     older = answer(server, "initialize", **ASKING)
@@ -333,9 +339,9 @@ def test_a_client_that_waited_too_long_may_ask_again_in_the_older_protocol(works
     assert "zeppelin in Narvik" in found["content"][0]["text"]
 
 
-def test_without_a_client_it_ends_at_once(workspace: Workspace) -> None:
+def test_without_a_client_it_ends_at_once(workspace: Workspace, program: Path) -> None:
     done = subprocess.run(
-        command("mcp", "-w", workspace.root), input="", capture_output=True, text=True, env=environment(), check=False
+        [program, "mcp", "-w", workspace.root], input="", capture_output=True, text=True, env=environment(), check=False
     )
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -206,6 +206,7 @@ def test_whoever_wants_to_know_is_told_of_changes_and_of_failures(workspace: Wor
     assert "nowhere.json" in str(failed["reason"])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("command", ["/no/such/program", "'unclosed", "false"])
 def test_a_notification_that_fails_is_a_problem_of_the_night_and_nothing_else(
     workspace: Workspace, tmp_path: Path, command: str

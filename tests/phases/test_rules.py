@@ -233,6 +233,7 @@ def test_what_quotes_the_user_word_for_word_is_what_they_said(said: str) -> None
     assert judge(f"- {said.replace('yesterday', 'yesterday [8 March 2026]')}", [source]).verdict == "said"
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("said", "line"),
     [
@@ -252,6 +253,7 @@ def test_what_others_say_in_a_users_message_is_no_fact_about_the_user(tmp_path: 
     assert line not in workspace.read_file("USER.md")
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("said", "summary", "finding"),
     [
@@ -340,6 +342,7 @@ def test_what_the_user_says_in_a_way_of_their_own_needs_no_review(
     assert workspace.pending() == []
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "said",
     [

@@ -372,6 +372,7 @@ def test_what_is_over_the_budget_moves_to_the_archive(workspace: Workspace) -> N
     assert report.batches[0].notes
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("mark", "words"), [("- ", 4), ("", 4), ("- ", 40)])
 def test_a_dream_that_alone_writes_more_than_the_budget_keeps_to_it(
     workspace: Workspace, mark: str, words: int

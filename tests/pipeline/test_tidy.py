@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -24,11 +25,6 @@ QUIET = Settings(timezone="UTC", durable=False)
 MEMORY = "memory/MEMORY.md"
 
 
-@pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
-    return fresh(tmp_path / "ws", NOW)
-
-
 def night(workspace: Workspace, phase1: str, *phase2: Answer) -> RunReport:
     workspace.history.append([NewEntry("summary", "- something was said")], now=NOW)
     last = workspace.history.last_cursor()
@@ -40,8 +36,9 @@ def night(workspace: Workspace, phase1: str, *phase2: Answer) -> RunReport:
     return pipeline.run(workspace, settings=QUIET, now=NOW, models=models)
 
 
-def nine_nights(workspace: Workspace) -> None:
-    """Dream nine times; then an agent's own tool adds what was said before, and a heading."""
+@pytest.fixture(scope="module")
+def _dreamt(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    workspace = fresh(tmp_path_factory.mktemp("dreamt") / "ws", NOW)
     for name in ("Alder", "Birch", "Cedar", "Dogwood", "Elm", "Fir", "Gorse"):
         night(workspace, f"[MEMORY/Facts] Project {name} is written in Rust {{}}")
     night(workspace, "[MEMORY/Facts] The mirror service listens on port 7392 {}")
@@ -49,6 +46,13 @@ def nine_nights(workspace: Workspace) -> None:
     text = workspace.read_file(MEMORY)
     more = "- The mirror service is listening on port 7392\n\n## Oddments\n\n\n\n## Decisions"
     (workspace.root / MEMORY).write_text(text.replace("## Decisions", more), encoding="utf-8")
+    return workspace.root
+
+
+@pytest.fixture
+def workspace(_dreamt: Path, tmp_path: Path) -> Workspace:
+    """A workspace that dreamt nine times; then an agent's own tool added what was said before, and a heading."""
+    return Workspace.open(shutil.copytree(_dreamt, tmp_path / "ws"))
 
 
 def settle(old: str, new: str) -> Completion:
@@ -64,7 +68,6 @@ def test_after_ten_dreams_what_is_said_twice_goes_in_a_commit_of_its_own(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DREAM_AUTHOR", "claude-code")
-    nine_nights(workspace)
     assert not any("tidy" in subject for subject in subjects(workspace))
     was = "was planned for 3 May 2026"
     plan = settle("- The release is planned for 3 May 2026", f"- The release {was}")
@@ -81,7 +84,6 @@ def test_after_ten_dreams_what_is_said_twice_goes_in_a_commit_of_its_own(
 
 
 def test_what_the_model_leaves_alone_is_not_asked_about_again_before_ten_more_dreams(workspace: Workspace) -> None:
-    nine_nights(workspace)
     night(workspace, "[MEMORY/Facts] Tromso hosts the archive {}")
     asked = ScriptedModel("done")
     models = Models(ScriptedModel("[MEMORY/Facts] The choir meets on Tuesdays {11}"), asked, Meter(QUIET))
@@ -91,7 +93,6 @@ def test_what_the_model_leaves_alone_is_not_asked_about_again_before_ten_more_dr
 
 
 def test_a_person_s_lines_stay_whatever_they_repeat(workspace: Workspace) -> None:
-    nine_nights(workspace)
     night(workspace, "[MEMORY/Facts] Tromso hosts the archive {}")
     text = workspace.read_file(MEMORY)
     assert "- The mirror service is listening on port 7392" in text
@@ -100,7 +101,6 @@ def test_a_person_s_lines_stay_whatever_they_repeat(workspace: Workspace) -> Non
 
 def test_a_model_that_fails_at_tidying_ends_no_run(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DREAM_AUTHOR", "claude-code")
-    nine_nights(workspace)
     report = night(workspace, "[MEMORY/Facts] Tromso hosts the archive {}", ModelUnavailable("it is down"))
     assert report.outcome == "committed"
     assert "Tromso" in workspace.read_file(MEMORY)

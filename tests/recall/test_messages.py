@@ -210,6 +210,7 @@ HARMS: dict[str, tuple[Harm, str, bool]] = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("harm", HARMS)
 def test_damage_to_the_messages_is_named_mended_without_loss_and_no_search_fails(
     workspace: Workspace, harm: str

@@ -88,6 +88,7 @@ def test_its_citations_open(workspace: Workspace) -> None:
     assert "7391" in workspace.get(f"{session}#0")[0].text
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "prompt",
     [
@@ -155,6 +156,7 @@ def test_gemini_reads_json_and_a_session_begins_with_memory(workspace: Workspace
     assert hook(workspace, asked | {"prompt": "fix it"}, "--json").stdout == ""
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("said", "why"),
     [

@@ -59,6 +59,7 @@ def texts(workspace: Workspace, query: str, **filters: object) -> list[str]:
     return [hit.text for hit in workspace.search(query, **filters)]  # type: ignore[arg-type]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("query", "found"),
     [
@@ -75,6 +76,7 @@ def test_any_of_the_words_finds_it(workspace: Workspace, query: str, found: str)
     assert found in texts(workspace, query)[0]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     "query", ['"', "a OR", "NEAR(", "*", "col:x", "'; DROP TABLE doc", "(", "-", "\0", "x" * 100_000]
 )
@@ -101,6 +103,7 @@ def test_each_citation_opens_what_it_names(workspace: Workspace) -> None:
     assert [hit.text for hit in near] == [TALK[1][1], TALK[2][1], TALK[3][1]]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("citation", ["nonsense", "history:999", "USER.md:999", "archive/x.md:1", "talk#999", "#", ""])
 def test_a_citation_of_nothing_is_told_in_a_sentence(workspace: Workspace, citation: str) -> None:
     with pytest.raises(UsageError):
@@ -180,6 +183,7 @@ def test_what_is_forgotten_is_in_no_file_and_found_no_more(workspace: Workspace)
     assert not any("HS-214" in text for text in texts(workspace, "HS-214"))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("harm", ["gone", "garbage", "empty", "older", "of another log"])
 def test_an_index_that_is_damaged_is_built_anew(workspace: Workspace, harm: str) -> None:
     before = texts(workspace, "HS-214")

@@ -171,6 +171,7 @@ def read(path: Path, at: Carried | None = None) -> tuple[list[tuple[str, Message
     return list(transcripts.read(path, zone=UTC, report=said.append, carried=at)), said
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", ROWS)
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
@@ -246,6 +247,7 @@ def put_before(raw: bytes, end: int, data: st.DataObject) -> bytes:
 MUTATIONS = [grown, grown, cut_short, changed, row_gone, put_before]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ROWS)
 @settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=[Phase.generate])
 @given(data=st.data())
@@ -254,7 +256,7 @@ def test_history_is_the_same_with_and_without_a_bookmark(name: str, data: st.Dat
     end = data.draw(st.integers(LEAST, len(raw)))
     later = data.draw(st.sampled_from(MUTATIONS))(raw, end, data)
     with tempfile.TemporaryDirectory() as folder:
-        workspace = Workspace.create(Path(folder, "ws"), now=NOW)
+        workspace = fresh(Path(folder, "ws"), NOW)
         path = Path(folder, "chats", "a.jsonl")
         path.parent.mkdir()
         kept(path, raw[:end], 7200)

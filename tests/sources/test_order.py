@@ -71,6 +71,7 @@ def test_sessions_of_one_reading_are_appended_in_the_order_of_their_talks(worksp
     assert [entry.session for entry in workspace.history.after(0)] == [f"claude-code:{name}" for name in "dbca"]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("earlier", "later", "word"), FACTS)
 @pytest.mark.parametrize("batch_tokens", [16_000, 60])
 def test_one_reading_ends_with_what_was_said_last(
@@ -84,6 +85,7 @@ def test_one_reading_ends_with_what_was_said_last(
     assert EARLIER not in memory(workspace)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("earlier", "later", "word"), FACTS)
 @pytest.mark.parametrize("batch", [True, False])
 def test_what_is_read_later_but_was_said_earlier_takes_nothing_away(

@@ -185,6 +185,7 @@ def test_no_command_writes_into_a_linked_directory(root: Path, tmp_path: Path, n
     assert seen(elsewhere) == before
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["memory", ".dream"])
 def test_neither_a_short_night_nor_a_hook_writes_into_a_linked_directory(tmp_path: Path, name: str) -> None:
     root = make(tmp_path / "w").root

@@ -121,6 +121,7 @@ def test_a_list_made_within_a_tick_of_the_clock_is_not_kept(tmp_path: Path) -> N
     assert cursors(log.last(2)) == cursors(history(tmp_path).last(2)) == [2]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "rubbish",
     [

@@ -44,6 +44,7 @@ def test_all_dreamt_is_said_as_the_pipeline_says_it(workspace: Workspace) -> Non
     assert idle.nothing_to_dream(workspace.root) == dream(workspace) == idle.why_nothing(1, 1)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("file", "content"),
     [

@@ -84,6 +84,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_an_index_that_is_no_good_is_built_anew(root: Path, damage: Callable[[Path], object]) -> None:
     damage(root)

@@ -168,6 +168,7 @@ print(number)
 """
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("how", ["rename", "in place"])
 @pytest.mark.parametrize("seconds", [0.7, pytest.param(30, marks=pytest.mark.long)])
 def test_in_a_race_with_an_editor_nothing_but_what_was_expected_is_replaced(

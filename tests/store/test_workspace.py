@@ -161,6 +161,7 @@ def test_an_empty_dream_cursor_as_nanobot_makes_it_is_no_damage(tmp_path: Path) 
     assert reports == []
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "rubbish", [b"", b"\n", b"-3", b"3.5", b"null", b"\xff", b"9" * 40, b"1 2", "３".encode(), None]
 )

@@ -6,7 +6,7 @@ import io
 import json
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dream.transcripts import records
@@ -34,7 +34,6 @@ def found(raw: bytes) -> list[records.Piece]:
     return list(records.pieces(Dripping(raw)))
 
 
-@settings(max_examples=80, deadline=None)
 @given(elements, st.sampled_from([None, 1]))
 def test_the_elements_of_an_array_are_found(array: list[Any], indent: int | None) -> None:
     pieces = found(json.dumps(array, indent=indent, ensure_ascii=False).encode())
@@ -42,7 +41,6 @@ def test_the_elements_of_an_array_are_found(array: list[Any], indent: int | None
     assert all(piece.whole and piece.name == "" for piece in pieces)
 
 
-@settings(max_examples=80, deadline=None)
 @given(elements, st.dictionaries(odd_text.filter(lambda name: name not in records.LISTS), values, max_size=3))
 def test_the_fields_of_an_object_and_the_elements_of_its_list_are_found(array: list[Any], header: Any) -> None:
     pieces = found(json.dumps({"a b": 1} | header | {"messages": array, "last": "x"}).encode())
@@ -51,7 +49,6 @@ def test_the_fields_of_an_object_and_the_elements_of_its_list_are_found(array: l
     assert dict(fields) == {"a b": 1} | header | {"last": "x"}
 
 
-@settings(max_examples=80, deadline=None)
 @given(elements, st.data())
 def test_a_cut_file_gives_its_whole_elements_and_one_that_is_not(array: list[Any], data: st.DataObject) -> None:
     raw = json.dumps(array).encode()

@@ -38,6 +38,7 @@ def test_what_is_accepted_as_edited_is_the_person_s_own(browser: Browser, worksp
     assert (newest.kind, "edited and accepted in review: 1" in newest.subject) == ("hand", True)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("act", "remembered"), [("reject", []), ("never", ["Likes green tea"])])
 def test_reject_puts_away_and_never_again_remembers(
     browser: Browser, workspace: Workspace, act: str, remembered: list[str]
@@ -84,6 +85,7 @@ def test_an_edit_that_is_another_meanwhile_is_not_accepted(browser: Browser, wor
     assert "tea" not in user(workspace)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("mode", ["before", "at", "only"])
 def test_a_restore_is_previewed_then_done_as_the_command_does_it(
     browser: Browser, workspace: Workspace, mode: str

@@ -25,12 +25,14 @@ def test_the_first_visit_leaves_a_strict_cookie_and_takes_the_token_out_of_the_a
     assert browser.gate.token.lower() not in cookie
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1.evil.example:{port}"])
 def test_another_host_is_refused(browser: Browser, host: str) -> None:
     answer = browser.client.get("/", headers={"host": host.format(port=browser.gate.port)})
     assert answer.status_code == 403
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("origin", ["null", "http://evil.example", "https://127.0.0.1:{port}", "http://127.0.0.1:1"])
 def test_another_origin_is_refused(browser: Browser, origin: str) -> None:
     form = browser.get("/review").form("/review", ("act", "accept"))

@@ -106,6 +106,7 @@ def every_page(browser: Browser) -> Iterator[Page]:
                 yield browser.get(where)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("texts", [XSS, ATTACKS], ids=["xss", "attacks"])
 def test_nothing_that_memory_says_is_markup(workspace: Workspace, texts: tuple[str, ...]) -> None:
     lines = "".join(f"- {text}\n" for text in texts)
