@@ -11,9 +11,10 @@ from dream.actions import note
 from dream.actions import restore as restores
 from dream.actions.restore import Mode, Restored
 from dream.consolidate.consolidator import Consolidator
-from dream.llm.spending import open_model, prepare
+from dream.llm.spending import open_meter, open_model, prepare
 from dream.models import ConsolidateReport, Entry, Report, RunReport
 from dream.settings import CALLING, Settings
+from dream.workspace.runs import Bills
 from dream.workspace.workspace import Workspace
 
 
@@ -35,7 +36,7 @@ class Dream:
         `embedded` LiteLLM is imported before this returns, some seconds: it is called from another thread later.
         """
         prepare(self.settings, "consolidator")
-        meter = pipeline.open_meter(self.workspace, self.settings, _now())
+        meter = open_meter(Bills(self.workspace.private), self.settings, _now())
         model = open_model(self.settings, "consolidator", meter)
         folder = self.workspace.prompts
         return Consolidator(self.workspace.history, model, self.settings, prompts_folder=folder, report=report)

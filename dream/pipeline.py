@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from dream.consolidate.flight import Consolidated, Talk
     from dream.dreaming.dreamer import Dreamer, Models
     from dream.llm.model import Model
-    from dream.llm.spending import Meter
     from dream.workspace.listing import File
 
 Clock = Callable[[], datetime]
@@ -137,27 +136,6 @@ def run(
         return report if dry_run else _recorded(workspace, report, now)
 
 
-def open_meter(workspace: Workspace, settings: Settings, now: datetime, progress: Progress | None = None) -> Meter:
-    """Open a meter that knows what the day has cost so far, and notes each call's bill as soon as it is answered.
-
-    `progress` is told of each call of a model that is not on this machine, before it and after it.
-    """
-    from dream.llm.spending import Meter
-
-    bills = runs.Bills(workspace.private)
-
-    def asks(model: str, most: Usage) -> None:
-        if progress is not None and model != EMBEDDED:
-            progress(Step(model, waits=True, bill=most))
-
-    def book(model: str, usage: Usage, at: datetime, job: str) -> None:
-        bills.add(model, usage, at, job)
-        if progress is not None and model != EMBEDDED:
-            progress(Step(model, bill=usage))
-
-    return Meter(settings, spent_today=bills.spent(now, settings.zone()).paid_today, book=book, asks=asks)
-
-
 # The first half: sessions become entries.
 
 
@@ -180,11 +158,11 @@ def _summarised(
         return done, "", None
     from dream.consolidate.consolidator import Consolidator
     from dream.consolidate.session import Session
-    from dream.llm.spending import open_model
+    from dream.llm.spending import open_meter, open_model
     from dream.rehearsal import half_price
 
     try:
-        meter = open_meter(workspace, settings, now, feed.progress)
+        meter = open_meter(runs.Bills(workspace.private), settings, now, feed.progress)
         asked = model or open_model(settings, "consolidator", meter)
         with half_price(workspace, settings, "consolidator", meter, asked, now) as calls:
             folder = workspace.prompts
@@ -293,9 +271,9 @@ def _open_models(workspace: Workspace, settings: Settings, now: datetime, progre
     """Open the models of both phases on one meter."""
     from dream.dreaming.dreamer import Models
     from dream.dreaming.phase1 import SCHEMA
-    from dream.llm.spending import open_model
+    from dream.llm.spending import open_meter, open_model
 
-    meter = open_meter(workspace, settings, now, progress)
+    meter = open_meter(runs.Bills(workspace.private), settings, now, progress)
     schema = SCHEMA if settings.structured else None
     return Models(open_model(settings, "phase1", meter, schema=schema), open_model(settings, "phase2", meter), meter)
 

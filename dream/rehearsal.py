@@ -22,9 +22,8 @@ from dream.errors import ModelError, ModelUnavailable, SpendingLimit
 from dream.history.messages import KeptMessage
 from dream.history.records import entry_of
 from dream.llm.batch import SHARE, BatchDoor, Batched, NoteTaker, Request, provider
-from dream.llm.model import ChatMessage, Completion, Model
+from dream.llm.model import Card, ChatMessage, Completion, Model, card
 from dream.llm.spending import Meter, Reservation, open_model, prompt_tokens
-from dream.llm.tokens import Card, card
 from dream.models import MEMORY_FILES, Entry, NewEntry, Usage
 from dream.settings import Job, Settings
 from dream.workspace.batches import Batches, ProviderBatch, Unit

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dream.llm import tokens
+from dream.language import tokens
 from dream.llm.model import ChatMessage, Completion, Json, Tool, ToolCall
 from dream.models import Usage
 

@@ -6,9 +6,9 @@ import re
 from datetime import datetime
 
 from dream.errors import UsageError
+from dream.language import tokens
 from dream.language.text import clean
 from dream.language.words import content_words
-from dream.llm import tokens
 from dream.models import Entry, NewEntry
 from dream.redact import redact
 from dream.settings import Settings

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from dream.crontime import Cron, parse
 from dream.errors import GitError, WorkspaceError
-from dream.llm import tokens
+from dream.language import tokens
 from dream.models import HIDDEN, MEMORY_FILES, Diagnostic, MemoryFile, Usage
 from dream.settings import Settings, reaching
 from dream.workspace import runs

@@ -15,11 +15,11 @@ from dream.cli.group import DreamCommand
 if TYPE_CHECKING:
     from dream.workspace.workspace import Workspace
 
-TOKENS = 4_000  # a twentieth of a small window of today, and all of the three files for most people
-
 
 @click.command("context", cls=DreamCommand)
-@click.option("--tokens", type=click.IntRange(min=1), default=TOKENS, show_default=True, metavar="N", help="At most.")
+@click.option(
+    "--tokens", type=click.IntRange(min=1), default=detached.TOKENS, show_default=True, metavar="N", help="At most."
+)
 @click.option("--session", metavar="KEY", help="Of what was not dreamt yet, only this session's.")
 @click.option("--hook", is_flag=True, help="Read a hook's JSON on stdin; print what its prompt brings to mind, if any.")
 @click.option(

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 LOG = "hook.log"  # in .dream/: what such processes print
+TOKENS = 4_000  # of context; a twentieth of a small window of today, and all of the three files for most people
 LOG_BYTES = 1 << 18  # of the log; a larger one is begun anew
 
 
@@ -125,7 +126,6 @@ def _answer(named: Path | str | None, environ: Mapping[str, str], *, as_json: bo
 
 
 def _all(root: Path) -> str:
-    from dream.cli.context import TOKENS
     from dream.workspace.workspace import Workspace
 
     return Workspace.open(root).context(TOKENS)

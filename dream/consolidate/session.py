@@ -10,8 +10,8 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from dream.consolidate.cut import Item
+from dream.language import tokens
 from dream.language.text import mend_surrogates
-from dream.llm import tokens
 from dream.models import Message
 from dream.transcripts import clean, parts
 from dream.transcripts.turns import role as known_role

@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 
 from dream import pipeline, transcripts
-from dream.llm import tokens
+from dream.language import tokens
 from dream.models import MEMORY_FILES, ConsolidateReport, Diagnostic, MemoryFile, Progress, RunReport, named
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace

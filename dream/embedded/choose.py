@@ -9,7 +9,7 @@ from dream.embedded import read
 from dream.embedded.statement import New, Statement
 from dream.embedded.write import history_line, line, parsed
 from dream.language.likeness import ranked
-from dream.llm.tokens import estimate
+from dream.language.tokens import estimate
 from dream.models import MemoryFile
 
 PROFILE_LINES, PROFILE_BYTES = 70, 5_000  # of USER.md, so that it stands whole before MEMORY.md in any prompt

@@ -10,9 +10,9 @@ from dream.embedded.analyse import analyse
 from dream.embedded.sections import Utterance, conversation, files, history, section
 from dream.embedded.write import history_line
 from dream.errors import ToolsUnsupported
+from dream.language.tokens import estimate
 from dream.language.tongue import is_wide
 from dream.llm.model import ChatMessage, Completion, Tool
-from dream.llm.tokens import estimate
 from dream.models import Usage
 
 UNKNOWN = (

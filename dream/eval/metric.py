@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from dream.llm.tokens import estimate
+from dream.language.tokens import estimate
 
 _ARTICLES = frozenset(("a", "an", "the", "and"))
 _STOP = frozenset(

@@ -19,7 +19,7 @@ from typing import Any
 from dream import errors
 from dream.door import open_file
 from dream.errors import ModelError, UsageError
-from dream.llm import tokens
+from dream.language import tokens
 from dream.llm.model import ChatMessage, Completion, Model, Tool, ToolCall
 from dream.llm.spending import FREE, Meter, Reservation, open_model
 from dream.models import Usage

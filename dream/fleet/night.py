@@ -280,12 +280,14 @@ def _warm() -> None:
     for module in LOADED:
         import_module(module)
     if litellm:
-        from dream.llm import gateway, tokens
+        from dream.language import tokens
+        from dream.llm import gateway
+        from dream.llm import model as models
 
         gateway._litellm()  # noqa: SLF001 - the door's own way to load it: quiet, and without a look into the network
-        for model in TOKENIZERS:
-            tokens.card(model)
-            tokens.count("a", model)
+        for name in TOKENIZERS:
+            models.card(name)
+            tokens.count("a", name)
     from dream.actions.note import note as say
     from dream.nights import nightly
 

@@ -12,7 +12,7 @@ from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from dream.history.records import NO_TIME
-from dream.llm.tokens import estimate
+from dream.language.tokens import estimate
 from dream.models import NewEntry
 
 SESSION = "nanobot:HISTORY.md"  # what HISTORY.md held when the workspace was adopted: nanobot has dreamt it

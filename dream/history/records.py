@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, get_args
 import orjson
 
 from dream.language.text import mend_surrogates
-from dream.llm.tokens import estimate
+from dream.language.tokens import estimate
 from dream.models import VOICES, Entry, Kind, NewEntry, voices
 
 HIGHEST = 1 << 62  # cursors stay below; a larger number in a foreign line is no cursor

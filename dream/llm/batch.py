@@ -17,9 +17,8 @@ from dream.errors import ModelError
 from dream.language.text import mend_surrogates
 from dream.llm.answers import RawAnswer, read_answer
 from dream.llm.gateway import LiteLLMModel, shielded
-from dream.llm.model import ChatMessage, Completion, Model, Tool
+from dream.llm.model import ChatMessage, Completion, Model, Tool, card
 from dream.llm.spending import Meter, Reservation
-from dream.llm.tokens import card
 from dream.models import Usage
 from dream.settings import EMBEDDED, Settings
 

@@ -18,8 +18,8 @@ from typing import Any, Protocol
 
 from dream.errors import AnswerUnusable, ModelInaccessible
 from dream.llm.faults import Overloaded, wait_before
+from dream.llm.model import card
 from dream.llm.spending import Meter
-from dream.llm.tokens import card
 from dream.models import Usage
 from dream.settings import EMBEDDED, Settings
 

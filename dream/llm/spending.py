@@ -6,12 +6,12 @@ import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, tzinfo
+from typing import Protocol
 
 from dream.errors import ModelError, ModelUnavailable, PromptTooLong, SpendingLimit
-from dream.llm.model import ChatMessage, Completion, Json, Model, Tool
-from dream.llm.tokens import Card, card
-from dream.models import Usage
+from dream.llm.model import Card, ChatMessage, Completion, Json, Model, Tool, card
+from dream.models import Progress, Step, Usage
 from dream.settings import Job, Settings
 
 FREE = "embedded"  # the model whose tokens nobody pays for; a bound against bills leaves them out
@@ -245,6 +245,31 @@ def _sentence(setting: str, what: str, used: str, more: str, bound: str) -> str:
 
 
 # Open the model that the settings name for a job. Nothing heavy is imported until it is called.
+
+
+class Bills(Protocol):
+    """Where the bills of calls are kept: a workspace's."""
+
+    def add(self, model: str, usage: Usage, at: datetime, job: str = "") -> None: ...
+    def paid_today(self, now: datetime, zone: tzinfo) -> Usage: ...
+
+
+def open_meter(bills: Bills, settings: Settings, now: datetime, progress: Progress | None = None) -> Meter:
+    """Open a meter that knows what the day has cost so far, and notes each call's bill as soon as it is answered.
+
+    `progress` is told of each call of a model that is not on this machine, before it and after it.
+    """
+
+    def asks(model: str, most: Usage) -> None:
+        if progress is not None and model != FREE:
+            progress(Step(model, waits=True, bill=most))
+
+    def book(model: str, usage: Usage, at: datetime, job: str) -> None:
+        bills.add(model, usage, at, job)
+        if progress is not None and model != FREE:
+            progress(Step(model, bill=usage))
+
+    return Meter(settings, spent_today=bills.paid_today(now, settings.zone()), book=book, asks=asks)
 
 
 def open_model(settings: Settings, job: Job, meter: Meter, *, schema: Mapping[str, Json] | None = None) -> Model:

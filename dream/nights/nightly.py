@@ -180,10 +180,11 @@ def _embed(
     if not settings.embedding_model:
         return Usage(), []
     from dream.llm.embedding import open_embedder
+    from dream.llm.spending import open_meter
     from dream.recall.index import Index
     from dream.recall.vectors import take_in
 
-    meter = pipeline.open_meter(workspace, settings, clock(), step)
+    meter = open_meter(runs.Bills(workspace.private), settings, clock(), step)
     index = Index(workspace.history)
     try:
         index.catch_up()

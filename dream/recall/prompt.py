@@ -18,8 +18,8 @@ import orjson
 
 from dream.door import contents
 from dream.history import messages
+from dream.language.tokens import estimate
 from dream.language.words import content_words
-from dream.llm.tokens import estimate
 from dream.recall.index import ENTRY, Index
 from dream.recall.search import TWICE, Hit, Search, Wanted
 from dream.recall.terms import terms

@@ -369,12 +369,13 @@ def meaning(workspace: Workspace, index: Index, query: str, settings: Settings) 
 
 def _meant(workspace: Workspace, index: Index, query: str, settings: Settings) -> tuple[bytes, list[int]] | None:
     from dream.llm.embedding import STATIC, open_embedder
-    from dream.pipeline import open_meter
+    from dream.llm.spending import open_meter
     from dream.recall.vectors import meant, take_in
+    from dream.workspace.runs import Bills
 
     quick = replace(settings, timeout=min(settings.timeout, PATIENCE))
     try:
-        embedder = open_embedder(quick, open_meter(workspace, settings, datetime.now(UTC)), retries=0)
+        embedder = open_embedder(quick, open_meter(Bills(workspace.private), settings, datetime.now(UTC)), retries=0)
         if embedder is None:
             return None
         if embedder.name == STATIC:  # on this machine: nobody waits for the night

@@ -21,8 +21,8 @@ import orjson
 
 from dream.errors import GitError
 from dream.language.text import map_strings
+from dream.language.tokens import estimate
 from dream.language.words import is_cjk
-from dream.llm.tokens import estimate
 from dream.versions import log
 from dream.versions.diff import PLAIN
 from dream.versions.git import Git

@@ -149,6 +149,10 @@ class Bills:
                 paid += replace(usage, cost_usd=usage.cost_usd or 0.0) if model != FREE else Usage()
         return Spent(today, month, paid)
 
+    def paid_today(self, now: datetime, zone: tzinfo) -> Usage:
+        """Add up what the day of `now` has cost, without the free model; raises WorkspaceError."""
+        return self.spent(now, zone).paid_today
+
     def daily(self, now: datetime, zone: tzinfo) -> dict[tuple[date, str, str], Usage]:
         """Add up the bills of each day in `zone`, model and job, this month's and the last's; raises WorkspaceError."""
         today = now.astimezone(zone).date()

@@ -255,7 +255,7 @@ class Workspace:
         With a `query`, a fifth of the room is for what earlier conversations say of it and memory doesn't, cited; what
         stands before that is the same for every query.
         """
-        from dream.llm.tokens import estimate
+        from dream.language.tokens import estimate
         from dream.workspace import context
 
         if query is not None:

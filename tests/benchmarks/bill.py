@@ -21,7 +21,7 @@ from dream.dreaming.dreamer import Models
 from dream.embedded import EmbeddedModel
 from dream.eval import datasets, planted
 from dream.eval.conversation import Conversation
-from dream.llm import tokens
+from dream.language import tokens
 from dream.llm.model import ChatMessage, Completion, Tool
 from dream.llm.spending import MESSAGE_TOKENS, Meter, prompt_tokens
 from dream.models import MEMORY_FILES, Finding, MemoryFile, NewEntry

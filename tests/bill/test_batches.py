@@ -102,7 +102,7 @@ def test_an_answer_costs_half_and_is_billed_once(workspace: Workspace, provider:
 
     done = consolidate(workspace, provider, path)
 
-    from dream.llm.tokens import card
+    from dream.llm.model import card
 
     assert done.usage.cost_usd == pytest.approx((card(NAME).cost(done.usage) or 0) / 2)
     assert Bills(workspace.private).spent(datetime.now(UTC), UTC).month == done.usage

@@ -13,10 +13,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from dream import pipeline
 from dream.errors import SpendingLimit
-from dream.llm.spending import Meter
-from dream.llm.tokens import Card
+from dream.llm.model import Card
+from dream.llm.spending import Meter, open_meter
 from dream.models import Usage
 from dream.settings import Settings
 from dream.workspace.runs import Bills, Spent
@@ -52,12 +51,12 @@ def test_free_tokens_do_not_use_up_the_bound_of_a_paid_model(tmp_path: Path) -> 
     now = datetime.now(UTC)
     Bills(workspace.private).add("embedded", Usage(1, 10**6, 10), now)
 
-    pipeline.open_meter(workspace, settings, now).reserve("openai/m", 800, 100, PRICE)
+    open_meter(Bills(workspace.private), settings, now).reserve("openai/m", 800, 100, PRICE)
     Bills(workspace.private).add("openai/m", Usage(1, 900, 50), now)
 
     assert Bills(workspace.private).spent(now, UTC).today.input_tokens == 10**6 + 900
     with pytest.raises(SpendingLimit, match="max_day_tokens"):
-        pipeline.open_meter(workspace, settings, now).reserve("openai/m", 100, 1, PRICE)
+        open_meter(Bills(workspace.private), settings, now).reserve("openai/m", 100, 1, PRICE)
 
 
 def test_nor_do_they_within_one_run() -> None:
@@ -118,13 +117,13 @@ def test_what_a_killed_run_spent_is_counted(tmp_path: Path) -> None:
 import os, signal
 from datetime import UTC, datetime
 from pathlib import Path
-from dream import pipeline
-from dream.llm.tokens import Card
-from dream.llm.spending import Meter
+from dream.llm.model import Card
+from dream.llm.spending import Meter, open_meter
 from dream.models import Usage
 from dream.settings import Settings
+from dream.workspace.runs import Bills
 from dream.workspace.workspace import Workspace
-meter = pipeline.open_meter(Workspace.open(Path({str(workspace.root)!r})), Settings(), datetime.now(UTC))
+meter = open_meter(Bills(Workspace.open(Path({str(workspace.root)!r})).private), Settings(), datetime.now(UTC))
 meter.record(meter.reserve("openai/m", 900, 50, Card()), Usage(1, 900, 50, 0.25))
 os.kill(os.getpid(), signal.SIGKILL)
 """

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dream.dreaming import excerpt, phase2
 from dream.dreaming.excerpt import Brief
 from dream.dreaming.guards import Protected
-from dream.llm import tokens
+from dream.language import tokens
 from dream.llm.model import Json
 from dream.models import Finding, MemoryFile
 from dream.settings import Settings

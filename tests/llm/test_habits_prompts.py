@@ -12,7 +12,7 @@ import pytest
 from dream import pipeline, prompts
 from dream.dreaming.dreamer import Models
 from dream.dreaming.phase2 import TOOLS
-from dream.llm import tokens
+from dream.language import tokens
 from dream.llm.model import ChatMessage, Completion
 from dream.llm.spending import Meter
 from dream.settings import Settings

@@ -10,9 +10,8 @@ import pytest
 
 from dream.errors import AnswerUnusable, ModelRejected, ModelUnavailable, PromptTooLong, SpendingLimit
 from dream.llm.faults import retry_after, wait_before
-from dream.llm.model import ChatMessage, Completion, Tool, ToolCall
+from dream.llm.model import Card, ChatMessage, Completion, Tool, ToolCall
 from dream.llm.spending import Meter, MeteredModel, open_model
-from dream.llm.tokens import Card
 from dream.models import Usage
 from dream.settings import Settings
 from tests.scripted import ScriptedModel

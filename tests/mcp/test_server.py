@@ -17,7 +17,7 @@ from mcp.client.stdio import StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
 from dream import mcp, pipeline
-from dream.llm import tokens
+from dream.language import tokens
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 from tests import readme

@@ -15,7 +15,7 @@ import pytest
 from dream import pipeline
 from dream.actions import note
 from dream.actions.forget import forget
-from dream.llm.tokens import estimate
+from dream.language.tokens import estimate
 from dream.recall.prompt import TOKENS, Kept, recalled
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace

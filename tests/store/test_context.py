@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dream.llm.tokens import estimate
+from dream.language.tokens import estimate
 from dream.models import Entry, MemoryFile
 from dream.workspace.context import block, undreamt, unsaid
 from tests.store.helpers_history import NOW

@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dream.llm import tokens
-from dream.llm.tokens import card
+from dream.language import tokens
+from dream.llm.model import card
 from dream.models import Usage
 from dream.workspace.workspace import Workspace
 
@@ -135,7 +135,7 @@ def test_the_estimate_of_ten_megabytes_takes_little_memory() -> None:
 
 def test_no_model_and_the_embedded_one_load_no_tokenizer() -> None:
     code = (
-        "import sys\nfrom dream.llm import tokens\n"
+        "import sys\nfrom dream.language import tokens\n"
         "tokens.count('hello'), tokens.count('hello', 'embedded'), tokens.estimate('hello')\n"
         "assert not {'tiktoken', 'litellm'} & set(sys.modules)\n"
         "tokens.count('hello', 'gpt-4o')\n"

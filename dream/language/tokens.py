@@ -1,4 +1,4 @@
-"""How many tokens a text is, off-line and without surprises; and what a model's window and price are.
+"""How many tokens a text is, off-line and without surprises.
 
 Two counts, because loading a tokenizer costs about 0.3 s and 90 MB once a process:
 
@@ -13,9 +13,6 @@ Both are never 0 for text that is not empty, never an error, and treat `<|endoft
 The tokenizer files are those that LiteLLM ships; they are found without importing LiteLLM and parsed here, because
 tiktoken's own loader would download them. OpenAI's newer models use o200k; for all others the older cl100k stands
 in: it is within a tenth of Claude's on every script measured, where o200k is up to four times too low.
-
-`card(model)` is read straight from the list that LiteLLM ships, too: importing LiteLLM for it would cost seconds, and
-a command that only plans a call must not. A model that is not in the list is simply not known.
 """
 
 from __future__ import annotations
@@ -24,18 +21,12 @@ import base64
 import binascii
 import functools
 import importlib.util
-import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
-
-if TYPE_CHECKING:
-    from dream.models import Usage
+from typing import Protocol
 
 # Longer pieces overflow the stack of tiktoken's regular expressions (a million blanks do); shorter ones cost time.
 PIECE_CHARS = 20_000
-UNKNOWN_WINDOW = 32_768  # tokens; what nearly every model of the last years has at least
 # File names (the SHA-1 of the address they come from) and split patterns as in tiktoken_ext/openai_public.py, MIT.
 _FILES = {
     "o200k": "fb374d419588a4632f3f557e76b4b70aebbca790",
@@ -112,38 +103,6 @@ def count(text: str, model: str | None = None) -> int:
     return max(1, sum(_count_piece(encoder, piece) for piece in _pieces(text)))
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
-    """One model's figures: tokens, and US dollars a token. None is not known."""
-
-    window: int | None = None
-    max_output: int | None = None
-    input_usd: float | None = None
-    output_usd: float | None = None
-    cached_usd: float | None = None
-
-    def cost(self, usage: Usage) -> float | None:
-        """Price `usage` in dollars, or None where the price is not known."""
-        if self.input_usd is None or self.output_usd is None:
-            return None
-        cached = min(usage.cached_tokens, usage.input_tokens)
-        fresh = usage.input_tokens - cached
-        cached_usd = self.input_usd if self.cached_usd is None else self.cached_usd
-        return fresh * self.input_usd + cached * cached_usd + usage.output_tokens * self.output_usd
-
-
-def card(model: str) -> Card:
-    """Look `model` up by its whole name, then without its provider; an empty card where it is not listed."""
-    if model == "embedded":
-        return Card(input_usd=0.0, output_usd=0.0)
-    listed = _list()
-    for name in (model, model.partition("/")[2], model.rpartition("/")[2]):
-        found = listed.get(name)
-        if name and isinstance(found, Mapping):
-            return _card(found)
-    return Card()
-
-
 def tokenizer_of(model: str) -> str:
     """Name the tokenizer that stands for `model`: `o200k` or `cl100k`."""
     return "o200k" if model.rsplit("/", 1)[-1].lower().startswith(_O200K_MODELS) else "cl100k"
@@ -189,32 +148,3 @@ def _pieces(text: str) -> Iterator[str]:
     for start in range(0, len(text), PIECE_CHARS):
         # A lone surrogate can't be encoded; the mark in its place costs about as much.
         yield text[start : start + PIECE_CHARS].encode("utf-8", "replace").decode("utf-8")
-
-
-def _card(row: Mapping[str, Any]) -> Card:
-    return Card(
-        window=_whole(row.get("max_input_tokens")) or _whole(row.get("max_tokens")),
-        max_output=_whole(row.get("max_output_tokens")),
-        input_usd=_number(row.get("input_cost_per_token")),
-        output_usd=_number(row.get("output_cost_per_token")),
-        cached_usd=_number(row.get("cache_read_input_token_cost")),
-    )
-
-
-def _whole(value: object) -> int | None:
-    number = _number(value)
-    return int(number) if number else None
-
-
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-@functools.cache
-def _list() -> Mapping[str, Any]:
-    try:
-        data = (litellm_folder() / "model_prices_and_context_window_backup.json").read_bytes()
-        listed = json.loads(data)
-    except (OSError, ValueError):
-        return {}
-    return listed if isinstance(listed, dict) else {}
