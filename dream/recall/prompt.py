@@ -21,7 +21,7 @@ from dream.history import messages
 from dream.language.tokens import estimate
 from dream.language.words import content_words
 from dream.recall.index import ENTRY, Index
-from dream.recall.search import TWICE, Hit, Search, Wanted
+from dream.recall.search import Hit, Search, Wanted, is_told
 from dream.recall.terms import terms
 from dream.workspace import index
 from dream.workspace.context import with_recalled
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 TOKENS = 300
 # Of what the terms of a prompt weigh, the share that the best hit's score must reach; a name that nothing holds counts
-# NAME times more. Chosen on LoCoMo's conversations 26 and 30.
-ABOUT = 0.55
+# NAME times more. Chosen on the five development conversations of LoCoMo.
+ABOUT = 0.6
 NAME = 3.0
-LEAST = 1.4  # of what a term weighs that nothing holds: the score of a hit that says more than a word or two of it
+LEAST = 1.3  # of what a term weighs that nothing holds: the score of a hit that says more than a word or two of it
 # What stands in prompts of every kind, and says nothing of what they are about.
 PLAIN = """
 add ahead all also any better best big can change check come continue could create decide different do done easy
@@ -156,8 +156,7 @@ def _entries(kept: Kept, found: Index, search: Search) -> Iterator[Hit]:
 
 
 def _is_known(hit: Hit, known: frozenset[str]) -> bool:
-    words = content_words(hit.text)
-    return len(words & known) >= TWICE * len(words)
+    return is_told(content_words(hit.text), known)
 
 
 def _is_about(hits: Sequence[Hit], search: Search, found: Index, prompt: str) -> bool:

@@ -12,7 +12,7 @@ from datetime import date
 from functools import cache, lru_cache
 from itertools import chain, pairwise
 
-from dream.language.words import NOT, is_cjk, listed, words
+from dream.language.words import NOT, is_cjk, listed, table, words
 
 _PARTS = re.compile(r"[.,:/@'&+#_%-]+")
 _CAMEL = re.compile(r"[a-z0-9](?=[A-Z])")
@@ -58,9 +58,9 @@ def _camel(text: str) -> Iterator[list[str]]:
         yield _CAMEL.sub(r"\g<0> ", name).lower().split()
 
 
-# What a message is beside its words.
+# What a message is beside its words, as bits.
 
-ASKS, TELLS_WHEN = 1, 2
+ENDS_ASKING, ASKS, TELLS_WHEN, TELLS_CHANGE = 1, 2, 4, 8
 _WORD = re.compile(r"\w+(?:'\w+)?")
 _YEARS = 10  # back, in which a month without a year may be
 _VERBS = ("may", "march")  # months only after a word that stands before one
@@ -68,14 +68,28 @@ _TONGUES = ("en", "de", "fr", "es")
 
 
 def marks(text: str) -> int:
-    """Return whether a message only asks, and whether it tells a time, as bits."""
-    asks = ASKS if text[-3:].rstrip().endswith(("?", "？")) else 0
-    return asks | (TELLS_WHEN if _holds_any("tells_when", text[:CHARS]) else 0)
+    """Return whether a message asks, at its end or anywhere, and whether it tells a time or a change, as bits."""
+    some = text[:CHARS]
+    asks = ASKS if "?" in some or "？" in some else 0
+    asks |= ENDS_ASKING if asks and text[-3:].rstrip().endswith(("?", "？")) else 0
+    tells = TELLS_WHEN if _holds_any("tells_when", some) else 0
+    return asks | tells | (TELLS_CHANGE if _holds_any("tells_change", some) else 0)
 
 
 def asks_when(query: str) -> bool:
     """Return whether a query asks for a time."""
     return _holds_any("asks_when", query)
+
+
+@cache
+def akin(term: str) -> frozenset[str]:
+    """Return the terms that are spoken of together with one."""
+    return frozenset(chain.from_iterable(row for row in _akin() if term in row)) - {term}
+
+
+@cache
+def _akin() -> list[frozenset[str]]:
+    return [frozenset(terms(row)) for row in table()["akin"].strip().split("\n")]
 
 
 def periods(query: str, today: date) -> list[tuple[date, date]]:

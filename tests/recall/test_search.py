@@ -410,3 +410,68 @@ def test_a_share_or_an_age_that_is_none_is_refused(workspace: Workspace, line: s
     with pytest.raises(SettingsError):
         workspace.settings(using=())
     assert texts(workspace, "port")  # a search goes by the defaults then
+
+
+def _talks(folder: Path, *talks: tuple[tuple[str, str], ...]) -> Workspace:
+    made = Workspace.create(folder / "talks", now=NOW)
+    paths = [
+        said(folder, rows, f"talk-{n}", NOW - timedelta(days=2 * (len(talks) - n))) for n, rows in enumerate(talks)
+    ]
+    pipeline.consolidate(made, paths, settings=SETTINGS, now=NOW)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "query"),
+    [
+        (
+            "The API timeout of Heron is 450 ms.",
+            "We raised the API timeout of Heron to 1200 ms.",
+            "What is the API timeout of Heron?",
+        ),
+        (
+            "We deploy Heron every Thursday.",
+            "We no longer deploy Heron on Thursday; it is every Friday now.",
+            "When does Heron deploy?",
+        ),
+        ("苍鹭的接口超时是439毫秒。", "更正一下：苍鹭的接口超时现在是1371毫秒。", "苍鹭的接口超时是多少？"),
+    ],
+)
+def test_of_two_values_the_newer_is_found_first(tmp_path: Path, old: str, new: str, query: str) -> None:
+    rest = tuple(("user", f"Number {n}: we talked of ferns and of the weather.") for n in range(8))
+    made = _talks(tmp_path, (("user", old), *rest), rest, (*rest, ("user", new)))
+
+    found = texts(made, query, kinds=["message"])
+    assert found[0] == new
+    assert old in found or "Thursday" in old  # all of which the newer tells; another number is another thing
+
+
+def test_what_is_said_after_a_question_counts_as_its_answer(tmp_path: Path) -> None:
+    talk = (
+        ("user", "The ferry to Kiel was late."),
+        ("assistant", "Which ferry did you take to Kiel in the end?"),
+        ("user", "Mostly the Hesperia."),
+        ("assistant", "Kiel is lovely."),
+    )
+    rest = tuple(("user", f"Number {n}: we talked of ferns and of the weather.") for n in range(8))
+    found = texts(_talks(tmp_path, talk, rest, rest), "which ferry did I take to Kiel", kinds=["message"])
+
+    assert found.index(talk[2][1]) < found.index(talk[3][1])
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("which sport do I do?", "climbing"),
+        ("do I have an allergy?", "allergic"),
+        ("which language have I learnt?", "Welsh"),
+    ],
+)
+def test_what_is_spoken_of_together_is_found(tmp_path: Path, query: str, found: str) -> None:
+    talk = (
+        ("user", "On Tuesdays I go climbing."),
+        ("user", "I am allergic to hazelnuts."),
+        ("user", "I've started to learn Welsh."),
+        *(("user", f"Number {n}: the weather was fine and we went on.") for n in range(8)),
+    )
+    assert found in texts(_talks(tmp_path, talk), query, kinds=["message"])[0]
