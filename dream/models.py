@@ -388,7 +388,7 @@ class LeftOut:
     hours: float = 0.0
 
     def sentence(self, *, appended: bool) -> str:
-        """Say why a consolidation ended without more: what waits, and where nothing was appended, what never will."""
+        """Return why a consolidation did no more: what waits, and where nothing was appended, what never will be."""
         parts = []
         if self.busy:
             what = "1 transcript waits, it was" if self.busy == 1 else f"{self.busy:,} transcripts wait, they were"

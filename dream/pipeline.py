@@ -331,7 +331,7 @@ def _settled(batches: Sequence[BatchReport]) -> tuple[BatchReport, ...]:
 
 
 def _as_ended(outcome: Outcome, true: Sequence[Proposal]) -> Outcome:
-    from dream.dreaming.proposals import is_about
+    from dream.dreaming.commit import is_about
 
     if any(is_about(proposal, outcome) for proposal in true):
         return replace(outcome, state="present", reason="held at first; a later dream of this run wrote it")
@@ -339,7 +339,7 @@ def _as_ended(outcome: Outcome, true: Sequence[Proposal]) -> Outcome:
 
 
 def nothing_new(batches: Sequence[BatchReport]) -> str:
-    """Say why dreams changed nothing: there was nothing new, or all that was found was refused."""
+    """Return why dreams changed nothing: there was nothing new, or all that was found was refused."""
     outcomes = [outcome for batch in batches for outcome in batch.outcomes]
     if not outcomes or any(outcome.state != "refused" for outcome in outcomes):
         return f"the entries up to {batches[-1].entries[1]} held nothing new for memory"

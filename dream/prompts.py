@@ -74,7 +74,7 @@ def filled(prompt: str, data: str) -> tuple[str, str]:
 
 
 def language(setting: str | None) -> str:
-    """Say in which language memory is written, for the `$language` of the prompts."""
+    """Return in which language memory is written, for the `$language` of the prompts."""
     return setting or "the language that the user speaks"
 
 

@@ -76,7 +76,7 @@ class BatchedJob:
 
     @property
     def sentence(self) -> str:
-        """Say what waits, and what went wrong; empty where nothing did."""
+        """Return what waits, and what went wrong; empty where nothing did."""
         what = "sessions" if self._job == "consolidator" else "batches of entries"
         waits = [f"{self._waiting} {what} wait for an answer {TOLD}"] if self._waiting else []
         return "; ".join([*self.notes, *waits])
@@ -227,7 +227,7 @@ class BatchedJob:
 
 
 def why_not(settings: Settings, job: Job) -> str:
-    """Say why `job` has no batches, where the settings ask for them; empty where it has, or nobody asked."""
+    """Return why `job` has no batches, where the settings ask for them; empty where it has, or nobody asked."""
     model = settings.model_for(job)
     if not settings.batch or model == "embedded" or provider(model):
         return ""

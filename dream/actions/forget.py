@@ -171,7 +171,7 @@ def _numbered(workspace: Workspace, number: int) -> Unfinished:
 
 
 def _begun(needle: Needle, number: int, now: datetime) -> Unfinished:
-    """Tell what is under way, and of what: only so can it be finished when nobody knows the text any more."""
+    """Return what is under way, and of what: only so can it be finished when nobody knows the text any more."""
     row = {"number": number, "since": now.isoformat(), "texts": needle.given}
     return Unfinished(number, now, needle.given, orjson.dumps(row))
 

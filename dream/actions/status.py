@@ -152,7 +152,7 @@ def _files(workspace: Workspace, settings: Settings, problems: list[str]) -> dic
 
 
 def _versions(workspace: Workspace) -> list[str]:
-    """Tell of versions that are not there, or that git is not let near; starts no process."""
+    """Report versions that are missing, or that git may not read; start no process."""
     if not workspace.git.exists:
         return ["there are no versions of this workspace, or no longer: `dream doctor --repair` makes them"]
     try:
@@ -165,7 +165,7 @@ def _versions(workspace: Workspace) -> list[str]:
 
 
 def _untrusted(workspace: Workspace) -> list[str]:
-    """Tell which settings do not count because the workspace came from elsewhere."""
+    """Return which settings do not count because the workspace came from elsewhere."""
     named = reaching(workspace.root)
     if not named or workspace.is_trusted:
         return []
@@ -173,14 +173,14 @@ def _untrusted(workspace: Workspace) -> list[str]:
 
 
 def _damaged(flaws: Sequence[Diagnostic]) -> list[str]:
-    """Tell what is gone from the log, or damaged in it: the first of it, and how much more."""
+    """Return what is gone from the log, or damaged in it: the first of it, and how much more."""
     told = [str(flaw).removesuffix(".") for flaw in flaws[:DAMAGE]]
     more = len(flaws) - len(told)
     return [*told, *([f"{more} more places of history are damaged: `dream doctor` names them"] if more else [])]
 
 
 def _failed(recorded: Sequence[RunRecord]) -> list[str]:
-    """Tell of each command whose last run failed; `recorded` is newest first."""
+    """Report each command whose last run failed; `recorded` is newest first."""
     latest = {record.command: record for record in reversed(recorded) if record.outcome != "refused"}
     failed = [record for record in latest.values() if record.outcome == "failed"]
     return [f"the last {WORDS.get(one.command, one.command)} failed: {one.reason}" for one in failed]
@@ -194,14 +194,14 @@ def _idle(recorded: Sequence[RunRecord], now: datetime, zone: tzinfo | None) -> 
 
 
 def _doubled(kinds: Sequence[str]) -> list[str]:
-    """Tell of two clocks that both start the nights."""
+    """Report two clocks that both start the nights."""
     if len(kinds) < 2:
         return []
     return [f"{' and '.join(kinds)} both start the nights: `dream cron remove {kinds[-1]}` takes one away"]
 
 
 def _missed(workspace: Workspace, clocks: Sequence[Clock], now: datetime, zone: tzinfo | None) -> list[str]:
-    """Tell of a night that was due long ago and not had: what is scheduled does not start, or is stopped."""
+    """Report a night that was due long ago and did not happen: the scheduled command does not start, or is stopped."""
     last = runs.last_night(workspace.private)
     due = max(cron.before(now - LATE_NIGHT, within) for cron, within in clocks)
     if last is None or last >= due:

@@ -75,7 +75,7 @@ def _finish(command: click.Command, program: str) -> None:
 
 
 def _sentence(error: click.ClickException) -> str:
-    """Say what was wrong on the command line, as our own errors do, and where it is told how it is right."""
+    """Return what was wrong on the command line, as our own errors do, and where it is told how it is right."""
     said = output.sentence(error.format_message())
     path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else None
     return f"{said} `{path} --help` tells more." if path and "--help" not in said else said

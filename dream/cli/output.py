@@ -299,7 +299,7 @@ class Pace:
         self._step, self._asked = step, None
 
     def text(self) -> str:
-        """Say what is being done, how long the rest will take, and for which model it waits."""
+        """Return what is being done, how long the rest will take, and for which model it waits."""
         parts, left = [self._step.what], self._left()
         if left is not None:
             parts.append(f"about {_lasting(left)} left")

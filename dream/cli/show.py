@@ -72,7 +72,7 @@ def models(settings: Settings) -> str:
 
 
 def model_line(settings: Settings) -> str:
-    """Say which model works, and of the small default that it is one and how to name a better."""
+    """Return which model works, and of the small default that it is one and how to name a better."""
     names = models(settings)
     return SMALL if names == "embedded" else names
 

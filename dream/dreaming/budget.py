@@ -70,7 +70,7 @@ _BEGINS = re.compile(r"^\s*[-*+] (?:[^:“„«「\"]{1,40}: ?(?=[“„«「\"]
 
 
 def lasting(line: str) -> bool:
-    """Say whether a line of memory states who the user is, what was decided or found out, or how a thing is set."""
+    """Return whether a line of memory states who the user is, what was decided or found out, or how a thing is set."""
     text = without_said_on(_BEGINS.sub("", line)).strip(' "“”„«»「」')
     if len(text) > LONGEST:
         text = _CLAUSE.split(text, maxsplit=1)[0][:LONGEST]
@@ -229,7 +229,7 @@ def _best_first(here: Sequence[str], items: Sequence[range]) -> list[range]:
 
 
 def _may_go(line: str, stay: Set[str], *, item: bool | None = None) -> bool:
-    """Tell whether `line` may leave; with `item`, only a list item, or only what is none."""
+    """Return whether `line` may leave; with `item`, only a list item, or only what is none."""
     fixed = not line.strip() or line.startswith("#") or line.rstrip() in stay or _MOVED.match(line)
     return not fixed and item in {None, line.lstrip().startswith(("- ", "* "))}
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import partial
 from typing import Any
 
-from dream.dreaming import budget, proposals
-from dream.dreaming.draft import Draft, added
+from dream import prompts
+from dream.dreaming import budget
+from dream.dreaming.draft import Draft, added, gone, lines
+from dream.dreaming.editing import HeldEdit
+from dream.dreaming.guards import Verdict
 from dream.dreaming.phase2 import Edited
 from dream.errors import WorkspaceError
-from dream.models import MEMORY_FILES, BatchReport, MemoryFile, Outcome, Proposal
+from dream.language.words import without_said_on
+from dream.models import MEMORY_FILES, BatchReport, Finding, MemoryFile, Outcome, Proposal
 from dream.settings import Settings
 from dream.versions import log, tracked
 from dream.versions.diff import PLAIN, Diff
@@ -24,6 +28,81 @@ from dream.versions.transaction import Held
 from dream.workspace.index import Index
 from dream.workspace.review_files import PENDING, ProposalNumbers, parse_pending, render_pending
 from dream.workspace.workspace import Workspace
+
+# What waits for a person: held edits become numbered proposals, and what has come true leaves the queue. Pure.
+
+
+def queued(
+    held: Sequence[HeldEdit], findings: Sequence[Finding], pending: Sequence[Proposal], last: int, now: datetime
+) -> list[Proposal]:
+    """Turn held edits into proposals, numbered from after `last`; one that waits already is not queued again."""
+    waiting = {(item.file, item.old_text, item.new_text) for item in pending}
+    new: list[Proposal] = []
+    for item in held:
+        key = (item.edit.file, item.edit.old_text, item.edit.new_text)
+        if key in waiting:
+            continue
+        waiting.add(key)
+        about = [findings[place - 1] for place in item.edit.findings]
+        new.append(
+            Proposal(
+                id=last + len(new) + 1,
+                at=now,
+                file=item.edit.file,
+                old_text=item.edit.old_text,
+                new_text=item.edit.new_text,
+                guard=item.verdict.guard,
+                reason=item.verdict.reason,
+                findings=tuple(prompts.finding(finding) for finding in about),
+                entries=tuple(sorted({cursor for finding in about for cursor in finding.entries})),
+            )
+        )
+    return new
+
+
+def held_back(
+    draft: Draft, outcomes: Sequence[Outcome], paths: Set[str], pending: Sequence[Proposal], last: int, now: datetime
+) -> list[Proposal]:
+    """Queue the draft's edits of files that a person saved while the dream ran, where theirs had to stay."""
+    verdict = Verdict("held", "person-edit", "a person saved the file while the dream ran")
+    held = [HeldEdit(edit, verdict) for edit in draft.edits if edit.file in paths]
+    return queued(held, [outcome.finding for outcome in outcomes], pending, last, now)
+
+
+def set_aside(cursor: int, reason: str, last: int, now: datetime) -> Proposal:
+    """Queue an entry that could not be dreamt, so that a person sees it."""
+    return Proposal(last + 1, now, None, "", "", "entry", reason, (), (cursor,))
+
+
+def come_true(pending: Sequence[Proposal], texts: Mapping[MemoryFile, str]) -> list[Proposal]:
+    """List the proposals that nothing is left of to do: what they add stands in `texts`, what they remove is gone."""
+    return [item for item in pending if item.file is not None and _is_true(item, texts[item.file])]
+
+
+def told(pending: Sequence[Proposal]) -> list[str]:
+    """Return the findings that wait, as phase 1 is told of them: without the entries that they rest on."""
+    return list(dict.fromkeys(_uncited(one)[:300] for item in pending for one in item.findings))
+
+
+def is_about(proposal: Proposal, outcome: Outcome) -> bool:
+    """Return whether a held finding is what `proposal` would have done."""
+    told = prompts.finding(outcome.finding)
+    return outcome.state == "held" and any(_uncited(told) == _uncited(other) for other in proposal.findings)
+
+
+def _is_true(proposal: Proposal, text: str) -> bool:
+    new, old = added(proposal.old_text, proposal.new_text), gone(proposal.old_text, proposal.new_text)
+    here = {_undated(line) for line in lines(text)}
+    return bool(new or old) and here.issuperset(map(_undated, new)) and here.isdisjoint(map(_undated, old))
+
+
+def _undated(line: str) -> str:
+    return without_said_on(line).strip()
+
+
+def _uncited(finding: str) -> str:
+    return finding.rpartition(" {")[0]
+
 
 # From an edited draft to the bytes that one commit puts on disk: files, archive, pending and cursor.
 
@@ -113,7 +192,7 @@ def compose(
             moved.append(Moved(path, fitted.archive, fitted.moved))
             notes.append(f"{path} was over its budget: {len(fitted.moved)} older lines moved to {fitted.archive}")
         files[path] = text.encode("utf-8")
-    true = proposals.come_true(found.pending, draft.texts)
+    true = come_true(found.pending, draft.texts)
     if new or true:
         files[PENDING] = render_pending([*(item for item in found.pending if item not in true), *new])
     content = bool(files)
@@ -157,7 +236,7 @@ class Landing:
         true = tuple(item for item in self.report.true if item.file not in paths)
         queue = [*(item for item in self.found.pending if item not in true), *self.waiting]
         last = self.numbers.last(queue)
-        late = proposals.held_back(self.edited.draft, self.edited.outcomes, paths, queue, last, self.now)
+        late = held_back(self.edited.draft, self.edited.outcomes, paths, queue, last, self.now)
         self.numbers.given(late)
         outcomes = tuple(_held_back(outcome, paths) for outcome in self.report.outcomes)
         self.report = replace(self.report, outcomes=outcomes, true=true)

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from dream.dreaming import commit, phase1, phase2, proposals, tidy
+from dream.dreaming import commit, phase1, phase2, tidy
 from dream.dreaming.commit import Landing, Snapshot
 from dream.dreaming.draft import Draft
 from dream.dreaming.editing import Editing
@@ -98,7 +98,7 @@ Cut = Callable[[list[Entry], Brief], list[Entry]]
 
 
 def brief(workspace: Workspace, settings: Settings, now: datetime) -> Brief:
-    """Say what both phases must know of a dream at `now`."""
+    """Return what both phases must know of a dream at `now`."""
     zone = settings.zone()
     return Brief(settings, now.astimezone(zone).date(), zone, workspace.prompts)
 
@@ -159,7 +159,7 @@ class Dreamer:
         edited = self._edit(batch, findings, found)
         # 4. Files, archive, review queue and cursor land in one commit, or not at all.
         last = self._numbers.last(found.pending) if edited.held else 0
-        waiting = proposals.queued(edited.held, findings, found.pending, last, self._clock())
+        waiting = commit.queued(edited.held, findings, found.pending, last, self._clock())
         report = self._commit(batch, found, edited, waiting, mark)
         self._cursor = batch[-1].cursor
         unknown = (
@@ -190,7 +190,7 @@ class Dreamer:
         swept = tidy.swept({path: edited.draft.texts[path] for path in files}, found.person_lines)
         edited = replace(edited, draft=Draft({**edited.draft.texts, **swept}, edited.draft.edits))
         last = self._numbers.last(found.pending) if edited.held else 0
-        waiting = proposals.queued(edited.held, desk.findings, found.pending, last, self._clock())
+        waiting = commit.queued(edited.held, desk.findings, found.pending, last, self._clock())
         report = self._commit((), found, edited, waiting, mark, log.TIDY)
         tidy.write_looks(self._workspace.private, files, report.commit or changes[0].sha)
         return report if report.commit else None
@@ -213,7 +213,7 @@ class Dreamer:
             return ()
         leave_out = left_out.append if left_out is not None else None
         findings = phase1.analyse(
-            told, found.texts, self._models.phase1, self._brief, leave_out, waiting=proposals.told(found.pending)
+            told, found.texts, self._models.phase1, self._brief, leave_out, waiting=commit.told(found.pending)
         )
         self._answered = True
         return findings
@@ -301,7 +301,7 @@ class Dreamer:
         if not lone:
             raise error
         last = self._numbers.last(found.pending)
-        waiting = proposals.set_aside(batch[0].cursor, str(error), last, self._clock())
+        waiting = commit.set_aside(batch[0].cursor, str(error), last, self._clock())
         report = self._commit(batch, found, Edited(Draft(found.texts), (), ()), [waiting], mark, "entry set aside")
         self._cursor = batch[-1].cursor
         return replace(report, set_aside=True)
@@ -316,6 +316,6 @@ class Dreamer:
 
 
 def _noting_what_left(report: BatchReport) -> BatchReport:
-    """Note what left the review queue, because it is so by now."""
-    left = (f"what waited for review as {item.id} is so by now: {item.file}" for item in report.true)
+    """Note which proposals left the review queue, because memory is already as they propose."""
+    left = (f"proposal {item.id} left the review queue: {item.file} is already as it proposes" for item in report.true)
     return replace(report, notes=(*report.notes, *left))

@@ -264,7 +264,7 @@ class Editing:
         return next((line for line in here if own and (own in line or (len(line) > SHORT and line in own))), "")
 
     def _like(self, number: int, score: float, line: str, reason: str) -> bool:
-        """Tell whether a claim that `line` says it already is believed: other words, only when it is claimed again."""
+        """Return whether to believe that `line` says it already: in other words, only when it is claimed again."""
         if score < CLAIMED or not _claims_present(reason):
             return False
         fact = self._finding(number).text
@@ -300,7 +300,7 @@ class Editing:
         ]
 
     def _stands(self, finding: Finding, edit: Edit) -> bool:
-        """Tell whether `edit`'s effect is in the draft and has to do with `finding`."""
+        """Return whether `edit`'s effect is in the draft and has to do with `finding`."""
         text = self.draft.texts[edit.file]
         if finding.remove:
             return edit.old_text != "" and bool(gone(self._protected.before[edit.file], text))

@@ -295,7 +295,7 @@ _SPEAKER = re.compile(r"^\s*(?:[-*•+]\s+)?(?:\d{4}-\d\d-\d\d:?\s+)?[\w .'-]{1,
 
 
 def instructs(line: str) -> bool:
-    """Tell whether a line tells an agent what to do, or hides something from the user."""
+    """Return whether a line tells an agent what to do, or hides something from the user."""
     plain = folded(line).replace("’", "'")
     told = _SPEAKER.sub("", plain)
     if any(pattern.search(text) for text in {plain, told} for pattern in _PATTERNS):
@@ -320,5 +320,5 @@ _NORMATIVE = re.compile(
 
 
 def normative(line: str) -> bool:
-    """Tell whether a line says what ought to be, or where to send something, rather than only what is."""
+    """Return whether a line says what ought to be, or where to send something, rather than only what is."""
     return _NORMATIVE.search(folded(line)) is not None or _NORMATIVE.search(line) is not None

@@ -30,7 +30,7 @@ SAID = 0.5  # of an example's words that the data must hold for it to be a fact 
 
 
 def echoes(facts: Sequence[str], prompt: str, headers: Sequence[str], data: str) -> list[bool]:
-    """Tell of each fact whether it is an example or a placeholder of `prompt`, or one of our `headers` over the data.
+    """Return for each fact whether it is an example or a placeholder of `prompt`, or one of our `headers`.
 
     An example with other numbers or dates in it is one too. What the data bears out is a fact: some user is a
     vegetarian.

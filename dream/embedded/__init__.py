@@ -9,6 +9,83 @@ choose    statements → those that there is room for
 write     `Statement` → a line: the speaker's own words, the day, and in brackets what a reader needs
 """
 
-from dream.embedded.model import EmbeddedModel
+from __future__ import annotations
 
-__all__ = ["EmbeddedModel"]
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dream.embedded import choose, read
+from dream.embedded.analyse import analyse
+from dream.embedded.sections import Utterance, conversation, files, history, section
+from dream.embedded.write import history_line
+from dream.errors import ToolsUnsupported
+from dream.language.tokens import estimate
+from dream.language.tongue import is_wide
+from dream.llm.model import ChatMessage, Completion, Tool
+from dream.models import Usage
+
+UNKNOWN = (
+    "I am the embedded model: I only consolidate conversations and find facts in history. "
+    "Name a language model in the settings for anything else."
+)
+
+
+class EmbeddedModel:
+    """The model that works with nothing configured: no network, no key, the same answer every time."""
+
+    name = "embedded"
+    window = 32_768
+    max_output = 16_384  # as much as a batch is long: each statement of it may be a finding
+
+    def count(self, text: str) -> int:
+        """Estimate the tokens of a text."""
+        return estimate(text)
+
+    def complete(
+        self, messages: Sequence[ChatMessage], *, tools: Sequence[Tool] = (), max_tokens: int | None = None
+    ) -> Completion:
+        """Answer the job that the last user message holds, whatever it is.
+
+        Raises ToolsUnsupported where it is given tools: what it would edit, code does without a model.
+        """
+        if tools:
+            raise ToolsUnsupported("The embedded model calls no tools.")
+        limit = min(max_tokens or self.max_output, self.max_output)
+        data = next((m.content for m in reversed(messages) if m.role == "user"), "")
+        answer = _answer(data, limit)
+        spent = Usage(
+            calls=1,
+            input_tokens=sum(self.count(m.content) for m in messages),
+            output_tokens=self.count(answer.text),
+            cost_usd=0.0,
+        )
+        return replace(answer, usage=spent, model=self.name)
+
+
+def _answer(data: str, limit: int) -> Completion:
+    talk = section(data, "conversation")
+    if talk is not None and not data.lstrip().startswith("<file"):
+        return Completion(consolidate(conversation(talk), limit))
+    log = _last_section(data, "history")
+    if log is None:
+        return Completion(UNKNOWN)
+    findings, most = analyse(files(data), history(log)), _characters(limit, log)
+    if len(findings) > most:  # every line counts, so it says that some are cut off
+        return Completion(findings[:most], finish="length")
+    return Completion(findings)
+
+
+def consolidate(messages: Sequence[Utterance], limit: int) -> str:
+    """Return the bullets of a conversation, at most `limit` tokens, or `(nothing)`."""
+    said = choose.spoken(read.statements(messages), limit)
+    return "\n".join(f"- {history_line(one)}" for one in said) or "(nothing)"
+
+
+def _last_section(data: str, tag: str) -> str | None:
+    start = data.find(f"\n<{tag}>")
+    return section(data[max(start, 0) :], tag)
+
+
+def _characters(tokens: int, sample: str) -> int:
+    """Turn a bound in tokens into characters, for the script that `sample` is written in."""
+    return int(tokens * (0.85 if is_wide(sample[:20_000]) else 3.2))

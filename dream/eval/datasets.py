@@ -27,7 +27,7 @@ _TURN = re.compile(r"D:?(\d+):(\d+)")
 
 
 def is_locomo(data: Any) -> bool:
-    """Tell whether `data` is a LoCoMo file: a list of samples with a conversation and questions."""
+    """Return whether `data` is a LoCoMo file: a list of samples with a conversation and questions."""
     return isinstance(data, list) and bool(data) and all("conversation" in one and "qa" in one for one in data)
 
 
@@ -108,7 +108,7 @@ _STATE = "LLM response should state: "
 
 
 def is_beam(chat: Any) -> bool:
-    """Tell whether `chat` is a chat.json of BEAM: batches of turns of messages."""
+    """Return whether `chat` is a chat.json of BEAM: batches of turns of messages."""
     return isinstance(chat, list) and bool(chat) and all(isinstance(one, dict) and "turns" in one for one in chat)
 
 

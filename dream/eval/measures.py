@@ -346,7 +346,7 @@ def _of(kind: Plant, remembered: Sequence[Remembered]) -> Restraint:
 
 
 def stands(mark: str, text: str) -> bool:
-    """Tell whether a mark stands in a text, not within a longer word or number."""
+    """Return whether a mark stands in a text, not within a longer word or number."""
     return re.search(rf"(?<![A-Za-z0-9_]){re.escape(mark)}(?![A-Za-z0-9_])", text) is not None
 
 

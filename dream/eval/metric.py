@@ -122,7 +122,7 @@ _HALF = re.compile(r"\b[ap]m\b", re.IGNORECASE)
 
 
 def stands(value: str, text: str) -> bool:
-    """Tell whether `value` stands in `text` as a whole, whatever the punctuation."""
+    """Return whether `value` stands in `text` as a whole, whatever the punctuation."""
     return f" {' '.join(words(value))} " in f" {' '.join(words(text))} "
 
 
@@ -154,7 +154,7 @@ def like(value: str, text: str) -> list[str]:
 
 
 def near(value: str, line: str, about: str) -> bool:
-    """Tell whether `line` says `value` about something: two content words of the question `about` stand there too,
+    """Return whether `line` says `value` about something: two content words of the question `about` stand there too,
     and `ABOUT` of them all; always, where `about` is empty.
     """
     if not says(value, line):
@@ -165,7 +165,7 @@ def near(value: str, line: str, about: str) -> bool:
 
 
 def says(value: str, line: str) -> bool:
-    """Tell whether `value` stands in `line`: whole, or its first number with what it counts near it."""
+    """Return whether `value` stands in `line`: whole, or its first number with what it counts near it."""
     if stands(value, line):
         return True
     unit = _unit(value)

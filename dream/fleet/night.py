@@ -256,7 +256,7 @@ def note(
 
 
 def priced(usage: Usage) -> Told:
-    """Tell what something cost."""
+    """Return what something cost."""
     return {
         "calls": usage.calls,
         "tokens_in": usage.input_tokens,

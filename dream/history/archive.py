@@ -179,7 +179,7 @@ def _first_cursor(descriptor: int, start: int, size: int) -> int:
 
 
 def _stands_at(descriptor: int, start: int, size: int, path: Path, file: Archived) -> bool:
-    """Tell whether history holds, from `start` on, exactly the bytes of an archive file."""
+    """Return whether history holds, from `start` on, exactly the bytes of an archive file."""
     if not 0 < file.size <= size - start:
         return False
     position = 0

@@ -284,7 +284,7 @@ class History:
             return beginning_with(view.lines(self.archive_path), first)
 
     def has_branches(self, session: str) -> bool:
-        """Tell whether there are keys derived from this one, `<session>~<digest>`."""
+        """Return whether there are keys derived from this one, `<session>~<digest>`."""
         return self.beginning_with(f"{session}~") is not None
 
     def of(self, sessions: re.Pattern[str]) -> Iterator[Entry]:
@@ -347,7 +347,7 @@ class History:
         return found[:MOST_REPORTS]
 
     def cut_short(self) -> Diagnostic | None:
-        """Tell of an append that ended before its last byte and that nobody is writing; the next one sets it aside."""
+        """Report an append that ended before its last byte and that nobody is writing; the next one sets it aside."""
         for _ in range(2):  # what is half there at the first look may be whole before the second
             torn = self._torn()
             try:

@@ -277,7 +277,7 @@ class Sums:
         self.before, self.ordered_from = (self.before, self.ordered_from - end) if self.ordered_from > end else (0, 0)
 
     def matches(self, descriptor: int, inode: int, start: int, end: int) -> bool:
-        """Tell whether these sums are a beginning of the open file as it stands."""
+        """Return whether these sums are a beginning of the open file as it stands."""
         if (self.inode, self.start) != (inode, start) or self.covered > end:
             return False
         return (

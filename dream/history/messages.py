@@ -270,7 +270,7 @@ def _beyond(path: Path, position: Callable[[str], int]) -> set[tuple[str, int]]:
 
 
 def _flaws(path: Path, known: set[tuple[str, int]], position: Callable[[str], int]) -> Iterator[MessageFlaw]:
-    """Say what is wrong with the lines of a file; `known` are the messages before it, and with it; raises OSError."""
+    """Yield what is wrong with the lines of a file; `known` are the messages before it, and with it; raises OSError."""
     from dream.history.archive import opened, size_of
     from dream.history.log import lines
 

@@ -128,7 +128,7 @@ def marked(line: bytes, found: re.Match[bytes] | None) -> bytes:
 
 
 def is_as_written(line: bytes, found: re.Match[bytes]) -> bool:
-    """Tell whether a line still has the bytes that its checksum, `found` in it, is of."""
+    """Return whether a line still has the bytes that its checksum, `found` in it, is of."""
     return int(found[2], 16) == zlib.crc32(line[: found.start()])
 
 
@@ -180,7 +180,7 @@ def outline(line: bytes) -> Outline:
 
 
 def is_ours(line: bytes) -> bool:
-    """Tell whether a line begins as `dream` writes it; nanobot writes a space behind each colon."""
+    """Return whether a line begins as `dream` writes it; nanobot writes a space behind each colon."""
     return _BEGINNING.match(line) is not None
 
 
@@ -191,7 +191,7 @@ def legible_cursor(line: bytes) -> int:
 
 
 def is_whole(line: bytes) -> bool:
-    """Tell whether a line is a valid entry."""
+    """Return whether a line is a valid entry."""
     try:
         _row(line)
     except BrokenRow:

@@ -109,7 +109,7 @@ def tokenizer_of(model: str) -> str:
 
 
 def litellm_folder() -> Path:
-    """Say where LiteLLM is installed, without importing it; a folder that isn't there if it is not."""
+    """Return where LiteLLM is installed, without importing it; a folder that isn't there if it is not."""
     spec = importlib.util.find_spec("litellm")
     return Path(spec.origin).parent if spec is not None and spec.origin else Path("/nonexistent")
 

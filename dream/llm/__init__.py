@@ -1,1 +1,1 @@
-"""The one door to models: LiteLLM behind a gateway, the embedded model, tokens, spending, batches."""
+"""The one door to models: LiteLLM behind a gateway, the embedded model, spending, batches."""

@@ -200,7 +200,7 @@ def _embed(
 
 
 def _reason(report: NightReport) -> str:
-    """Say why a night ended as it did: first of all what failed."""
+    """Return why a night ended as it did: first of all what failed."""
     read = report.consolidated
     if read is not None and read.failed and report.run.outcome != "failed":
         return read.reason

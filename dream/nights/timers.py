@@ -140,7 +140,7 @@ def schedule_of(kind: Kind, text: str, job: Job) -> tuple[str, str] | None:
 
 
 def zone_note(kind: Kind, job: Job) -> str:
-    """Say which zone the times of the schedule are in."""
+    """Return which zone the times of the schedule are in."""
     if not job.zone:
         return "The times are in this machine's time zone."
     if kind == "systemd":
@@ -240,9 +240,9 @@ def _shipped(name: str) -> str:
 # Put a job into crontab, systemd or launchd, and take it away: whoever else has lines there keeps them.
 
 
-def usual_kind(platform: str = sys.platform) -> Kind:
+def usual_kind() -> Kind:
     """Choose the clock of this machine: launchd on macOS, systemd where a user's own instance runs, else cron."""
-    if platform == "darwin":
+    if sys.platform == "darwin":
         return "launchd"
     if shutil.which("systemctl") and _run(["systemctl", "--user", "is-system-running"]).stdout.strip() in _RUNNING:
         return "systemd"
@@ -301,7 +301,7 @@ def remove(kind: Kind, wanted: Job) -> list[str]:
 
 
 def installed(wanted: Job) -> dict[Kind, Job]:
-    """Tell where the job is installed, and with which schedule: that of `wanted` where what is there does not say."""
+    """Return where the job is installed, and with which schedule: that of `wanted` where what is there does not say."""
     texts: dict[Kind, str] = {}
     for kind in ("systemd", "launchd"):
         there = [path for path in timer_paths(kind, wanted) if path.exists()]

@@ -52,7 +52,7 @@ class Foreign:
                 yield f"{self.name}:{session}", message
 
     def needs(self) -> str:
-        """Say what has to be installed before it can be read, and how; "" where all is there."""
+        """Return what has to be installed before it can be read, and how; "" where all is there."""
         missing = [] if shutil.which("node") else ["Node.js 20"]
         if find_spec("trajectory") is None:
             missing.append(f"`{_installer()} {self.extra}`")

@@ -115,7 +115,7 @@ def check_reach(root: Path, git_dir: Path) -> None:
 
 
 def lost_head(git_dir: Path) -> str:
-    """Say what is damaged of HEAD and the branch it names, "" where nothing is; starts no process.
+    """Return what is damaged of HEAD and the branch it names, "" where nothing is; starts no process.
 
     A branch without a commit is no damage, unless its log tells of more commits than a first one, cut short.
     """

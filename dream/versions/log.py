@@ -208,7 +208,7 @@ def subject(
     note: str = "",
     outcomes: Sequence[Outcome] = (),
 ) -> str:
-    """Say what a commit does: `dream: moved to Lisbon; +3 more (entries 41–60)`.
+    """Return what a commit does: `dream: moved to Lisbon; +3 more (entries 41–60)`.
 
     The words are those of the first finding that was applied, rules of SOUL.md before all else. A commit without one
     tells the figures of its diff, `hand: 2 files, +5 −1`; of these only text that a person reads is counted.

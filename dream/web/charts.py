@@ -153,7 +153,7 @@ def _moved(body: str) -> int:
 
 
 def _entries(records: Iterable[RunRecord], zone: tzinfo) -> Numbers:
-    """Tell how far history and dreams were at the end of each day, as the runs say."""
+    """Return how far history and dreams were at the end of each day, as the runs say."""
     read, left = dict[date, float](), dict[date, float]()
     newest = dreamt = 0
     for record in sorted(records, key=lambda one: one.ended):

@@ -103,7 +103,7 @@ class Past:
             self.steps(Workspace.open(self.root))
 
     def health(self, patience: float = PATIENCE) -> Health | None:
-        """Tell how the workspace stands, or stood a moment ago; None where that is not known yet."""
+        """Return how the workspace stands, or stood a moment ago; None where that is not known yet."""
         now = pulse(self.root)
         with self._lock:
             if self._standing is None or (self._standing[0] != now and self._standing[1].done()):

@@ -105,7 +105,7 @@ class Gate:
         return f"http://{host}:{self.port}/?token={self.token}"
 
     def refuses(self, headers: Headers) -> str:
-        """Say why a request is refused whatever it asks for; "" where it is not."""
+        """Return why a request is refused whatever it asks for; "" where it is not."""
         host = headers.get("host", "")
         if not self._is_ours(host):
             return "This address is not the one that `dream web` printed."

@@ -69,7 +69,7 @@ def state(workspace: Workspace) -> str:
 
 
 def changed_since(workspace: Workspace, shown: str) -> list[str]:
-    """Say what is another now than in the state `shown`: commits made since, and files saved."""
+    """Return what is another now than in the state `shown`: commits made since, and files saved."""
     before, now = shown.split(";"), state(workspace).split(";")
     told = []
     if before[0] != now[0] and workspace.git.exists:
@@ -166,7 +166,7 @@ def told(workspace: Workspace, known: Past, file: str, key: str, sha: str = "") 
 
 
 def stories(workspace: Workspace, steps: Sequence[Deed], file: MemoryFile) -> dict[str, LineStory]:
-    """Tell of every line of a memory file where it comes from, by its key."""
+    """Return where each line of a memory file comes from, by its key."""
     wanted = [(file, row) for row in facts("\n".join(_rows(workspace, file)))]
     changes = {step.change.sha: step.change for step in steps}
     told = (_story(workspace, origin, changes, 0, complete=True) for origin in trace(workspace, wanted, steps))
@@ -253,7 +253,7 @@ class LastNight:
 
 
 def night(workspace: Workspace, known: Past) -> LastNight:
-    """Tell of the last night; where nothing has run, of the newest change."""
+    """Return the last night; where nothing has run, the newest change."""
     recent = [one for one in runs.last(workspace.private, PAGE) if one.outcome != "refused"]
     records = [one for one in recent if one.ended >= recent[0].ended - NIGHT]
     steps = known.steps(workspace)

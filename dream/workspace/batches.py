@@ -74,7 +74,7 @@ class Batches:
         return [batch for batch in self._batches.values() if batch.state in ("planned", "submitted")]
 
     def known(self, request: str) -> Known | None:
-        """Say how a request stands; None where it was never sent, or its batch came back without an answer."""
+        """Return how a request stands; None where it was never sent, or its batch came back without an answer."""
         if self.answer(request) is not None:
             return "answered"
         states = [batch.state for batch in self._with(request)]

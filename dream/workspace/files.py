@@ -223,7 +223,7 @@ def alive(process: int, *, since: str = "") -> bool:
 
 
 def since_when(process: int) -> str:
-    """Tell when a process began, in the system's own ticks since which start; "" where the system doesn't tell."""
+    """Return when a process began, in the system's own ticks since which start; "" where the system doesn't tell."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
         fields = Path(f"/proc/{process}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()

@@ -30,12 +30,12 @@ UNDER_WAY = ("apply.json", "batches.jsonl", "attempts.json")
 
 
 def why_nothing(last: int, dreamt: int) -> str:
-    """Say why no entry is to be dreamt, by the cursors of the newest entry and of the last one dreamt."""
+    """Return why no entry is to be dreamt, by the cursors of the newest entry and of the last one dreamt."""
     return f"no entry after {dreamt}: all of history has been dreamt" if last else EMPTY
 
 
 def nothing_to_dream(root: Path) -> str | None:
-    """Say why there is nothing to dream; None where there may be something to do. The caller holds the run lock."""
+    """Return why there is nothing to dream; None where there may be something to do. The caller holds the run lock."""
     memory, private = root / "memory", root / ".dream"
     try:
         for folder in (memory, private):
@@ -56,7 +56,7 @@ def nothing_to_dream(root: Path) -> str | None:
 def nothing_to_read(
     workspace: Workspace, paths: Sequence[Path | File], settings: Settings, now: datetime
 ) -> str | None:
-    """Say why none of the files at `paths` is to be read: history holds those that are quiet, as they stand.
+    """Return why none of the files at `paths` is to be read: history holds those that are quiet, as they stand.
 
     None where there may be something to read, where a path is not yet listed, and where a cache is to be written.
     """
@@ -76,7 +76,7 @@ def nothing_to_read(
 
 
 def _notes_are_known(memory: Path, private: Path) -> bool:
-    """Tell whether HISTORY.md and the daily notes are as they were when they were taken into history."""
+    """Return whether HISTORY.md and the daily notes are as they were when they were taken into history."""
     found = [entry for entry in os.scandir(memory) if entry.name.endswith(".md") and entry.name != "MEMORY.md"]
     if not found:
         return True
@@ -112,7 +112,7 @@ def _cursor(path: Path) -> int:
 
 
 def is_free(path: Path) -> bool:
-    """Tell whether nobody holds the run lock at this moment."""
+    """Return whether nobody holds the run lock at this moment."""
     try:
         descriptor = open_file(path, os.O_RDWR)
     except FileNotFoundError:

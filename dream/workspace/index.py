@@ -124,7 +124,7 @@ class Index:
                 self._remove()
 
     def fault(self) -> str:
-        """Say why the index that was begun can't be used; "" where it can, or there is none."""
+        """Return why the index that was begun can't be used; "" where it can, or there is none."""
         with self._guard:
             self.close()
             if os.path.lexists(self._path):

@@ -51,7 +51,7 @@ def look(path: str) -> Look:
 
 
 def is_utf8(path: str) -> bool:
-    """Tell whether a path can stand in JSON."""
+    """Return whether a path can stand in JSON."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -78,7 +78,7 @@ class Seen:
                     self._check()
 
     def holds(self, path: str, now: Look) -> bool:
-        """Tell whether all of the file, which looks as `now`, was in history, and still is."""
+        """Return whether all of the file, which looks as `now`, was in history, and still is."""
         return self._looks[self._terms].get(path) == now
 
     def unread(self, files: Iterable[File]) -> list[File]:
@@ -87,7 +87,7 @@ class Seen:
         return [file for file in files if held(file.name) != file.look or file.named]
 
     def is_settled(self, listed: Set[str]) -> bool:
-        """Tell whether the cache stays as it is where the files `listed` are those that there are."""
+        """Return whether the cache stays as it is where the files `listed` are those that there are."""
         return not self._changed and all(files.keys() <= listed for files in self._looks.values())
 
     def sessions(self, path: str) -> int:
@@ -178,7 +178,7 @@ def _mark(path: Path) -> list[int | str]:
 
 
 def _still(path: Path, mark: Sequence[int | str]) -> bool:
-    """Tell whether history still begins with what it held at `mark`."""
+    """Return whether history still begins with what it held at `mark`."""
     with suppress(OSError, ValueError, TypeError, LookupError):
         inode, size, witness = int(mark[0]), int(mark[1]), bytes.fromhex(str(mark[2]))
         with opened(path) as file:
@@ -347,7 +347,7 @@ def check(source: str, settings: Settings, root: Path, *, home: Path, environ: M
 
 
 def needs(source: str) -> str:
-    """Say what has to be installed before `source` can be read, and how; "" where all is there."""
+    """Return what has to be installed before `source` can be read, and how; "" where all is there."""
     reader = FORMATS.get(split(source)[0])
     return reader.needs() if isinstance(reader, Foreign) else ""
 

@@ -168,7 +168,7 @@ def _signature(descriptor: int) -> dict[str, Any]:
 
 
 def _holder(descriptor: int) -> str:
-    """Say who signed the lock file; "Another run" where that can't be read."""
+    """Return who signed the lock file; "Another run" where that can't be read."""
     who = _signature(descriptor)
     try:
         since = datetime.fromisoformat(who["since"]).astimezone(UTC)
@@ -178,7 +178,7 @@ def _holder(descriptor: int) -> str:
 
 
 def _is_dead(descriptor: int) -> bool:
-    """Tell whether the process that signed the lock file, on this host, has died."""
+    """Return whether the process that signed the lock file, on this host, has died."""
     who = _signature(descriptor)
     pid = who.get("pid")
     if who.get("host") != os.uname().nodename or not isinstance(pid, int) or pid <= 0:

@@ -13,7 +13,7 @@ SIGNS = ("SOUL.md", "USER.md", "memory/MEMORY.md", "memory/history.jsonl", "memo
 
 
 def is_workspace(directory: Path) -> bool:
-    """Tell whether `directory` is a workspace, of ours or nanobot's."""
+    """Return whether `directory` is a workspace, of ours or nanobot's."""
     return (directory / "memory").is_dir() and any((directory / sign).exists() for sign in SIGNS)
 
 

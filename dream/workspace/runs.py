@@ -212,7 +212,7 @@ def stamp(private: Path, now: datetime) -> None:
 
 
 def last_night(private: Path) -> datetime | None:
-    """Tell when the last night was; None when there was none, or its stamp is damaged."""
+    """Return when the last night was; None when there was none, or its stamp is damaged."""
     try:
         at = datetime.fromisoformat(read_note(private / NIGHTLY / STAMP)["at"])
     except (ValueError, TypeError, KeyError):
@@ -232,7 +232,7 @@ def not_serving(private: Path) -> None:
 
 
 def served(private: Path) -> datetime | None:
-    """Tell when the process that serves the workspace has its next night; None where none does."""
+    """Return when the process that serves the workspace has its next night; None where none does."""
     try:
         note = read_note(private / NIGHTLY / SERVING)
         os.kill(int(note["pid"]), 0)

@@ -95,7 +95,7 @@ def trace(
 
 
 def said(workspace: Workspace, file: MemoryFile, line: str) -> datetime | None:
-    """Tell when the last of what a line of memory rests on was said; None for a line that no dream wrote."""
+    """Return when the last of what a line of memory rests on was said; None for a line that no dream wrote."""
     cursors = _trace([(file, line)], steps(workspace))[file, line].entries
     entries = workspace.history.between(min(cursors), max(cursors)) if cursors else []
     return max((entry.when for entry in entries if entry.cursor in cursors), default=None)

@@ -372,7 +372,7 @@ class Workspace:
             replace_file(self.root / DREAM_CURSOR, b"%d\n" % cursor)
 
     def _is_entry(self, cursor: int) -> bool:
-        """Tell whether history has this entry, or has none at all: what is appended then comes behind it."""
+        """Return whether history has this entry, or has none at all: what is appended then comes behind it."""
         newest = next(self.history.backwards(), None)
         return newest is None or newest.cursor == cursor or bool(self.history.between(cursor, cursor))
 
@@ -392,7 +392,7 @@ class Workspace:
 
 
 def _only_began(file: MemoryFile, text: str) -> bool:
-    """Tell whether a file says no more than it did when the workspace was made."""
+    """Return whether a file says no more than it did when the workspace was made."""
     began = TEMPLATES[file].decode("utf-8").splitlines()
     return all(line in began for line in text.splitlines() if line.strip())
 
@@ -407,7 +407,7 @@ def _cursor(data: bytes) -> int | None:
 
 
 def absent(root: Path) -> list[str]:
-    """Say of each memory file at `root` that is missing or empty that it is, and what to do; reads and never writes."""
+    """Report each memory file at `root` that is missing or empty, and what to do; read only."""
     told = []
     for name in MEMORY_FILES:
         try:

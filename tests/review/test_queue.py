@@ -124,7 +124,7 @@ def test_what_came_true_by_a_person_s_hand_leaves_the_queue_with_the_next_dream(
     write(workspace, workspace.read_file("USER.md") + "- Likes green tea (2026-11-20)\n")
     report = dream(workspace, "[MEMORY] The API runs on port 8080 {n}", GUARDS)
     assert ids(workspace) == [2]
-    assert report.batches[0].notes == ("what waited for review as 1 is so by now: USER.md",)
+    assert report.batches[0].notes == ("proposal 1 left the review queue: USER.md is already as it proposes",)
     assert workspace.read_file("USER.md").count("green tea") == 1
 
 
