@@ -166,7 +166,7 @@ def served(root: Path) -> Iterator[Browser]:
     thread = threading.Thread(target=lambda: running.run(sockets=[listening]), daemon=True)
     thread.start()
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{gate.port}", trust_env=False) as client:
+        with httpx.Client(base_url=f"http://127.0.0.1:{gate.port}", trust_env=False, verify=False) as client:
             client.get(gate.address, follow_redirects=True)
             yield Browser(client, gate)
     finally:

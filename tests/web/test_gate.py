@@ -12,12 +12,12 @@ from tests.web.conftest import Browser
 
 def test_without_the_token_nothing_is_shown(browser: Browser) -> None:
     for path in ("/", "/memory", "/pulse", "/nowhere", "/?token=wrong", "/memory?token=" + browser.gate.token):
-        answer = httpx.get(f"http://127.0.0.1:{browser.gate.port}{path}", trust_env=False)
+        answer = httpx.get(f"http://127.0.0.1:{browser.gate.port}{path}", trust_env=False, verify=False)
         assert (answer.status_code, "Rex" in answer.text) == (403, False), path
 
 
 def test_the_first_visit_leaves_a_strict_cookie_and_takes_the_token_out_of_the_address(browser: Browser) -> None:
-    answer = httpx.get(browser.gate.address, trust_env=False)
+    answer = httpx.get(browser.gate.address, trust_env=False, verify=False)
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
     cookie = answer.headers["set-cookie"].lower()
     assert "httponly" in cookie
@@ -71,7 +71,7 @@ def test_every_answer_bids_the_browser_to_run_nothing_but_ours(browser: Browser)
 
 
 def test_so_does_every_refusal_and_every_error(browser: Browser) -> None:
-    strange = httpx.Client(base_url=browser.client.base_url, trust_env=False)
+    strange = httpx.Client(base_url=browser.client.base_url, trust_env=False, verify=False)
     form = browser.get("/review").form("/review", ("act", "accept"))
     post = browser.client.post
     answers = {

@@ -272,7 +272,7 @@ def test_the_command_prints_the_address_and_ends_cleanly(workspace: Workspace) -
     ) as it:
         assert it.stdout is not None
         address = it.stdout.readline().strip()
-        with httpx.Client(trust_env=False) as client:
+        with httpx.Client(trust_env=False, verify=False) as client:
             assert "Last night" in client.get(address, follow_redirects=True).text
         os.kill(it.pid, signal.SIGINT)
         out, err = it.communicate(timeout=30)
