@@ -25,8 +25,7 @@ from dream.models import MEMORY_FILES, Diagnostic
 from dream.nights import timers
 from dream.redact import redact
 from dream.settings import Settings
-from dream.versions import gitdir, log, tracked, transaction
-from dream.versions import repair as gitrepair
+from dream.versions import gitdir, log, store, tracked, transaction
 from dream.versions.diff import Diff, strays
 from dream.versions.tracked import FILES
 from dream.versions.write import OLD, is_deserted
@@ -236,7 +235,7 @@ def check_versions(workspace: Workspace, now: datetime, *, repair: bool) -> Iter
         return
     yield from locks
     if workspace.git.has_damaged_index:
-        mended = repair and gitrepair.rewrite_index(workspace.git, workspace.root / ".git")
+        mended = repair and store.rewrite_index(workspace.git, workspace.root / ".git")
         yield Ailment(".git/index", INDEX, f"{REPAIR} makes it anew from the newest commit", mended)
         if not mended:
             return  # git would complain of nothing else
@@ -256,7 +255,7 @@ def _head(workspace: Workspace, now: datetime, *, repair: bool) -> Iterator[Ailm
         if not said or directory is None:
             return
         where = _name(workspace, directory)
-        if repair and gitrepair.rewrite_head(workspace.git, directory):
+        if repair and store.rewrite_head(workspace.git, directory):
             yield Ailment(where, said, mended=True)
         elif repair:
             yield _begin_anew(workspace, directory, said, now)
@@ -269,7 +268,7 @@ def _head(workspace: Workspace, now: datetime, *, repair: bool) -> Iterator[Ailm
 def _reach(workspace: Workspace, said: str, *, repair: bool) -> Ailment:
     """Write the configuration of our own hidden repository anew, beside what stood there; a person's is theirs."""
     own = workspace.private / "git"
-    if repair and gitrepair.rewrite_configuration(workspace.git, own):
+    if repair and store.rewrite_configuration(workspace.git, own):
         return Ailment(_name(workspace, own), said, mended=True)
     cure = f"{REPAIR}, where only its configuration is strange; else mend it by hand, if you know where it comes from"
     return Ailment(_name(workspace, own if own.exists() else workspace.root / ".git"), said, cure)
@@ -314,9 +313,9 @@ def _damage(workspace: Workspace, said: str, now: datetime, *, repair: bool) -> 
     where = _name(workspace, directory) if directory else ".git"
     if not repair or directory is None:
         return Ailment(where, said, f"copy the workspace, then {REPAIR}")
-    if gitrepair.rewrite_objects(workspace.git):
+    if store.rewrite_objects(workspace.git):
         return Ailment(where, said, mended=True)
-    if gitrepair.is_readable(workspace.git):
+    if store.is_readable(workspace.git):
         return Ailment(
             where, f"an older version is damaged: {said}", "the newest is whole; a backup may have the object"
         )
@@ -325,7 +324,7 @@ def _damage(workspace: Workspace, said: str, now: datetime, *, repair: bool) -> 
 
 def _begin_anew(workspace: Workspace, directory: Path, said: str, now: datetime) -> Ailment:
     where = _name(workspace, directory)
-    kept = gitrepair.put_away(directory, workspace.private, now)
+    kept = store.put_away(directory, workspace.private, now)
     workspace.complete(now)
     return Ailment(
         where, f"{said}; versions begin anew, the damaged ones are kept in {_name(workspace, kept)}", mended=True
