@@ -362,9 +362,10 @@ def _messages(kept: Messages, path: Path, before: int) -> _Part:
             day = said.at.toordinal() if said.at else None
             speaker = (said.name or said.role).casefold()
             filed = (*_filed(said.session), BY_SPEAKER + said.role, BY_SPEAKER + speaker)
+            by = said.role if said.role == "tool" else speaker  # who says "bash" or "read" names no tool
             documents.append(
                 _Document(
-                    *(MESSAGE, said.session, said.position, file, start, day, speaker, marks(said.text)),
+                    *(MESSAGE, said.session, said.position, file, start, day, by, marks(said.text)),
                     terms(said.text),
                     filed,
                 )

@@ -21,7 +21,7 @@ from dream.history import messages
 from dream.language.tokens import estimate
 from dream.language.words import content_words
 from dream.recall.index import ENTRY, Index
-from dream.recall.search import Hit, Search, Wanted, is_told
+from dream.recall.search import CALL, Hit, Search, Wanted, is_told, spoken
 from dream.recall.terms import terms
 from dream.workspace import index
 from dream.workspace.context import with_recalled
@@ -48,7 +48,9 @@ thanks then there thing think time today try two undo update use want way well w
 CHARS = 1_000  # of a prompt that are looked at
 HITS = 20
 LOOKED = 3  # of them, in which a word must stand that is not plain
-EXCERPT = 90  # characters of a message, as long as the sentence that says it best is no longer
+EXCERPT = 90  # characters of a message, as long as the sentence that says it best is no longer,
+FULLER = 3  # and times as many of the best hit
+SAYING = 3  # words that a message needs which holds none of the prompt's, beside those of PLAIN
 ID_CHARS = 8  # of a session's id, at least: a citation opens by its beginning
 
 ENTRIES = 8  # entries of history that are looked at: notes, and what is older than the messages
@@ -132,12 +134,12 @@ def recalled(kept: Kept, prompt: str, *, session: str = "", tokens: int = TOKENS
     search = Search(cast("Workspace", kept), found, Wanted(asked, kinds=["message"]))
     hits = sorted((*search.hits(HITS), *_entries(kept, found, search)), key=lambda hit: -hit.score)
     heard = [hit for hit in hits if not (session and session in (hit.session or ""))]
-    fresh = [hit for hit in heard if not _is_known(hit, kept.known)]
+    fresh = [hit for hit in heard if _says_something(hit, search) and not _is_known(hit, kept.known)]
     if not fresh or fresh[0] is not heard[0] or not _is_about(fresh, search, found, asked):
         return ""
     block, shown = "", dict[Hit, str]()
     for hit in fresh:
-        longer = shown | {hit: _excerpt(hit.text, search.weights)}
+        longer = shown | {hit: _excerpt(hit.text, search.weights, EXCERPT if shown else FULLER * EXCERPT)}
         text = with_recalled("", _laid_out(longer, found))
         if estimate(text) <= tokens:
             block, shown = text, longer
@@ -153,6 +155,12 @@ def _entries(kept: Kept, found: Index, search: Search) -> Iterator[Hit]:
         if content:
             text, score = search.best_line(content)
             yield Hit("history", text, when, session, None, f"history:{one.position}", score)
+
+
+def _says_something(hit: Hit, search: Search) -> bool:
+    """Return whether a hit holds a word of the prompt, or says more than thanks: beside an answer stands many a one."""
+    held = set(terms(spoken(hit.text)))
+    return bool(held & search.weights.keys()) or len(held - _plain()) >= SAYING
 
 
 def _is_known(hit: Hit, known: frozenset[str]) -> bool:
@@ -192,19 +200,23 @@ def _laid_out(shown: Mapping[Hit, str], found: Index) -> list[str]:
     return lines
 
 
-def _excerpt(text: str, wanted: Collection[str]) -> str:
-    """Return a text in one line; of a long one the sentence that says most of what is wanted, and what fits beside."""
-    pieces = [" ".join(piece.split()) for piece in _SENTENCE.split(text) if piece.strip()]
-    if sum(map(len, pieces)) <= EXCERPT:
+def _excerpt(text: str, wanted: Collection[str], room: int) -> str:
+    """Return a text in one line; of one longer than `room` the sentence that says most of what is wanted, and what fits
+    beside.
+    """
+    pieces = [
+        " ".join(piece.split()) for piece in _SENTENCE.split(text) if piece.strip() and not piece.startswith(CALL)
+    ]
+    if sum(map(len, pieces)) <= room:
         return " ".join(pieces)
     best = max(range(len(pieces)), key=lambda n: len(set(terms(pieces[n])) & set(wanted)))
     first = last = best
-    while last + 1 < len(pieces) and sum(map(len, pieces[first : last + 2])) <= EXCERPT:
+    while last + 1 < len(pieces) and sum(map(len, pieces[first : last + 2])) <= room:
         last += 1
-    while first and sum(map(len, pieces[first - 1 : last + 1])) <= EXCERPT:
+    while first and sum(map(len, pieces[first - 1 : last + 1])) <= room:
         first -= 1
     shown = " ".join(pieces[first : last + 1])
-    cut = shown[: 2 * EXCERPT]
+    cut = shown[: 2 * room]
     return ("… " if first else "") + cut + (" …" if last + 1 < len(pieces) or len(cut) < len(shown) else "")
 
 

@@ -52,6 +52,8 @@ ANSWERED = 0.4  # what that of the message before adds, where that asks somethin
 SESSION = 1.0  # what the session's messages add, each of the terms by how many of them, and how few sessions, hold it
 NAMED = 6.5  # what it adds that the speaker is named in the query
 MEANT, MEANT_NEAR = 8.0, 0.5  # what the likeness of vectors adds, and that of the session's best
+BY = {"assistant": 0.7, "tool": 0.5}  # what counts of the words of an agent, and of its tools
+CALL = "→ "  # how the line begins in which an agent calls a tool
 ASKING_TOO = -1.5  # that a message ends by asking itself
 TELLING = 3.0  # that it tells a time where the query asks for one
 DATED = ((45, 13.0), (400, 5.0))  # that it was said on a day that is named: of a time of so many days, so much
@@ -314,7 +316,12 @@ class Search:
         sessions = self._sessions(found)
         named = set(re.findall(r"\w+", self._wanted.query[:CHARS].casefold())) - ROLES
         return [
-            (scores[number] + SESSION * sessions.get(place.session, 0.0) + self._beside(place, named), place)
+            (
+                BY.get(place.speaker or "", 1.0) * scores[number]
+                + SESSION * sessions.get(place.session, 0.0)
+                + self._beside(place, named),
+                place,
+            )
             for number, place in places.items()
         ]
 
@@ -481,7 +488,7 @@ def recalled(workspace: Workspace, query: str, known: str, room: int, count: Cal
     shown: list[str] = []
     held = content_words(known)
     for hit in search(workspace, Wanted(query, ("history", "message")), RECALLED):
-        text = " ".join(hit.text.split())
+        text = spoken(hit.text)
         words = content_words(text)
         if not words or is_told(words, held):
             continue
@@ -489,6 +496,11 @@ def recalled(workspace: Workspace, query: str, known: str, room: int, count: Cal
         if sum(count(f"{one}\n") for one in (*shown, line)) + HEADING <= room:
             shown.append(line)
     return shown
+
+
+def spoken(text: str) -> str:
+    """Return what a message says in one line, without the lines in which an agent calls its tools."""
+    return " ".join(" ".join(line for line in text.splitlines() if not line.startswith(CALL)).split())
 
 
 def is_told(words: frozenset[str], known: frozenset[str]) -> bool:

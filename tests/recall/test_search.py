@@ -475,3 +475,25 @@ def test_what_is_spoken_of_together_is_found(tmp_path: Path, query: str, found: 
         *(("user", f"Number {n}: the weather was fine and we went on.") for n in range(8)),
     )
     assert found in texts(_talks(tmp_path, talk), query, kinds=["message"])[0]
+
+
+def test_what_a_person_says_comes_before_a_tools_output_and_an_agents_echo(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    path = tmp_path / "tools.jsonl"
+    call = {"id": "c", "type": "function", "function": {"name": "Read", "arguments": '{"path": "walrus.txt"}'}}
+    rows = (
+        {"role": "user", "content": "Look at the walrus notes, please."},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "name": "Read", "content": "walrus notes: the walrus pool"},
+        {"role": "assistant", "content": "The walrus notes name the walrus pool."},
+        {"role": "user", "content": "I read the walrus notes at the pool in Ghent."},
+    )
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    pipeline.consolidate(workspace, [path], settings=SETTINGS, now=NOW)
+
+    first = workspace.search("where did I read the walrus notes?", kinds=["message"])[0]
+    assert first.text == rows[-1]["content"]
+    recalled = workspace.context(1_000, query="walrus notes")
+    assert "Ghent" in recalled
+    assert "→" not in recalled
