@@ -245,6 +245,7 @@ def _be_dream(request: dict[str, object], descriptors: Sequence[int]) -> None:
         if "FAULT_AT" in os.environ:
             ctypes.CDLL(None).fault_prepare()
         time.tzset()
+        tempfile.tempdir = None  # TMPDIR is asked anew
         os.chdir(request["cwd"])  # type: ignore[arg-type]
         sys.argv = ["dream", *request["arguments"]]  # type: ignore[misc]
         if request["program"] == PYTHON:

@@ -378,9 +378,7 @@ class Workspace:
 
     def _committed_cursor(self) -> int:
         try:
-            if not self.git.exists or self.git.head() is None:
-                return 0
-            data = self.git.read("HEAD", DREAM_CURSOR)
+            data = self.git.read("HEAD", DREAM_CURSOR) if self.git.exists else None
         except GitError as fault:
             self._tell(DREAM_CURSOR, f"could not be read from the last commit: {fault}")
             return 0

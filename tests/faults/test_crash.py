@@ -81,7 +81,8 @@ def kill_at_random(pattern: Path, root: Path, command: Command, shim: Path, time
     return struck
 
 
-@pytest.mark.parametrize(("command", "at"), [(CONSOLIDATE, 10), (RUN, 151)])
+@pytest.mark.few(1)
+@pytest.mark.parametrize(("command", "at"), [(RUN, 151), (CONSOLIDATE, 10)])
 def test_killed_at_one_call(pattern: Path, tmp_path: Path, shim: Path, command: Command, at: int) -> None:
     assert kill_at_calls(pattern, tmp_path / "w", command, shim, at, NO_MORE) == 1
 

@@ -38,15 +38,17 @@ def strike_and_lag(pattern: Path, root: Path, shim: Path, at: int, lag: str) -> 
     return highest, given
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("lag", LAGGING)
+@pytest.mark.parametrize(
+    ("lag", "stride"),
+    [("one behind", 4), *(pytest.param(lag, 1, marks=pytest.mark.slow) for lag in LAGGING)],
+)
 def test_a_cursor_is_given_once_though_the_kill_left_its_file_behind(
-    pattern: Path, tmp_path: Path, shim: Path, lag: str
+    pattern: Path, tmp_path: Path, shim: Path, lag: str, stride: int
 ) -> None:
     root = copy(pattern, tmp_path / "w")
     calls = dream(root, "note", "I keep bees", fault=Fault(shim, 0)).calls
     assert calls > 2
-    for at in range(1, calls + 1):
+    for at in range(1, calls + 1, stride):
         highest, given = strike_and_lag(pattern, root, shim, at, lag)
         assert given == highest + 1, f"killed at call {at} of {calls}"
         assert seen(root) == sorted(set(seen(root)))

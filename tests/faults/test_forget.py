@@ -14,7 +14,7 @@ import pytest
 from dream.cli.entry import dream_group
 from dream.versions.rewrite import MARK, Needle
 from tests.faults.support import Checker, Fault, copy, dream, git, memory, ran, rows
-from tests.faults.test_crash import Count
+from tests.faults.test_crash import NO_MORE, Count
 
 SECRET = 'hunter2 "prod" päss'
 FACT = "Jonas does the front end and Marta owns the product"
@@ -213,6 +213,11 @@ def kill_at_calls(pattern: Path, root: Path, shim: Path, first: int, stride: int
     return tried
 
 
+def test_killed_at_one_call_and_run_again_it_is_forgotten(pattern: Path, tmp_path: Path, shim: Path) -> None:
+    assert kill_at_calls(pattern, tmp_path / "w", shim, 97, NO_MORE) == 1
+
+
+@pytest.mark.slow
 def test_killed_at_some_calls_and_run_again_it_is_forgotten(pattern: Path, tmp_path: Path, shim: Path) -> None:
     assert kill_at_calls(pattern, tmp_path / "w", shim, 17, 80) >= 2
 

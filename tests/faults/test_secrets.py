@@ -6,6 +6,8 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.faults.support import called, git, memory
 from tests.faults.test_misbehaviour import phases, root
 from tests.provider import Body, Provider, Reply, fault, text, tools
@@ -111,8 +113,9 @@ def test_of_what_a_model_answers(root: Path, provider: Provider, tmp_path: Path)
     assert (sent(provider), kept(root)) == ([], {})
 
 
-def test_of_what_a_provider_s_error_says(root: Path, provider: Provider) -> None:
-    for said in SAID:
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
+def test_of_what_a_provider_s_error_says(root: Path, provider: Provider, every: int) -> None:
+    for said in SAID[::every]:
         provider.script(fault(400, f"bad request: {said}"))
         done = called(root, "run", "--json")
         assert done.status == 1

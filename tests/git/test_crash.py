@@ -182,7 +182,7 @@ def kill_while_recovering(pattern: Path, root: Path, deed: Deed, stride: int) ->
     pytest.fail("recovery never came to its end")
 
 
-@pytest.mark.parametrize(("deed", "step"), [(a_dream, 12), (a_dream, 31), (a_restore, 23)])
+@pytest.mark.parametrize(("deed", "step"), [(a_dream, 31), (a_restore, 23)])
 def test_killed_at_one_step(pattern: Path, tmp_path: Path, deed: Deed, step: int) -> None:
     assert kill_at(pattern, tmp_path / "w", deed, step)
 
@@ -254,9 +254,9 @@ def kill_at_random(pattern: Path, tmp_path: Path, times: int, seed: int = 0) -> 
             check_and_finish(Workspace.open(workspace.root), deed)
 
 
-@pytest.mark.parametrize("times", [1, pytest.param(4, marks=pytest.mark.slow)])
-def test_killed_with_all_it_started_at_random_instants(pattern: Path, tmp_path: Path, times: int) -> None:
-    kill_at_random(pattern, tmp_path, times)
+@pytest.mark.slow
+def test_killed_with_all_it_started_at_random_instants(pattern: Path, tmp_path: Path) -> None:
+    kill_at_random(pattern, tmp_path, 4)
 
 
 @pytest.mark.long

@@ -247,7 +247,7 @@ def put_before(raw: bytes, end: int, data: st.DataObject) -> bytes:
 MUTATIONS = [grown, grown, cut_short, changed, row_gone, put_before]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ROWS)
 @settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=[Phase.generate])
 @given(data=st.data())

@@ -90,6 +90,7 @@ NOT_OF_A_WORKSPACE = {
     "language/kinds.py": "the weights that are shipped",
     "language/learn.py": "labelled sentences, and the weights made of them",
     "language/likeness.py": "the weights that are shipped",
+    "language/tokens.py": "the ranks of a tokenizer that is installed",
     "language/tongue.py": "the tables that are shipped",
     "language/words.py": "the table that is shipped",
     "provenance/cues.py": "the table that is shipped",
@@ -140,8 +141,12 @@ def every_command(root: Path) -> list[Result]:
 
 
 def of_all(names: tuple[str, ...], key: tuple[str, ...]) -> list[object]:
-    """The names as parameters of a test; all but `key` only where there is time."""
-    return [pytest.param(name, marks=() if name in key else pytest.mark.long) for name in names]
+    """The names as parameters of a test: the last of `key` is quick, the rest of it slow, and all others long."""
+
+    def marks(name: str) -> object:
+        return () if name == key[-1] else pytest.mark.slow if name in key else pytest.mark.long
+
+    return [pytest.param(name, marks=marks(name)) for name in names]
 
 
 def seen(folder: Path) -> dict[str, tuple[int, bytes]]:
