@@ -35,6 +35,7 @@ from tests.benchmarks.peer import TwoPhase
 
 NAME = "openai/gpt-5-mini"
 AIM = 0.6
+ASKED_AIM = 0.35  # where phase 1 names headings, as its prompt asks, and code applies what is plain
 LOCOMO = Path(__file__).parents[3] / "shared" / "data" / "locomo" / "locomo-dev.json"
 SETTINGS = Settings(timezone="UTC", durable=False, model=NAME)
 SMALL_TALK = "- The user said good night."
@@ -74,6 +75,7 @@ class Script:
 
     edits: bool
     skip: bool = False
+    headings: bool = False
     sent: list[Sent] = field(default_factory=list)
     name: str = NAME
     window: int = 272_000
@@ -95,7 +97,7 @@ class Script:
         if self.edits:
             return editor.answer(messages)
         told = EmbeddedModel().complete(messages)
-        return replace(told, text=_HEADING.sub(r"\1]", told.text))
+        return told if self.headings else replace(told, text=_HEADING.sub(r"\1]", told.text))
 
 
 def received(answer: Completion) -> int:
@@ -162,7 +164,7 @@ def _used(call: Mapping[str, Any]) -> int:
     return sum(map(count, [*parts, *said, answer])) + MESSAGE_TOKENS * (len(parts) + 1)
 
 
-def dreamt(conversation: Conversation, folder: Path, real: Nanobot | None = None) -> Bill:
+def dreamt(conversation: Conversation, folder: Path, real: Nanobot | None = None, *, headings: bool = False) -> Bill:
     """Dream `conversation` night by night, on both sides, and with the real peer where it can."""
     workspace = Workspace.create(folder, now=conversation.sessions[0].at)
     files = {path: workspace.read_file(path) for path in MEMORY_FILES}
@@ -179,7 +181,7 @@ def dreamt(conversation: Conversation, folder: Path, real: Nanobot | None = None
         workspace.history.append([NewEntry("summary", summary, sitting.key)], now=now)
         likely = estimate(workspace, SETTINGS, now).likely
         estimated += likely.input_tokens + likely.output_tokens
-        nights.append(_night(workspace, Script(edits=False), now))
+        nights.append(_night(workspace, Script(edits=False, headings=headings), now))
         analysis = "\n".join(sent.answer.text for sent in nights[-1].phase1)
         for peer in peers:
             peer.dream(now.date(), [summary], analysis, _found(analysis))
@@ -229,6 +231,9 @@ def rows(folder: Path, *, quick: bool, real: Nanobot | None) -> Iterator[Row]:
             real=itself_idle,
         )
         yield Row(f"{name}: said by --estimate, against used", *_each(bill), "tokens", bill.estimated / bill.ours, 1.5)
+        if not quick:
+            asked = dreamt(conversation, folder / f"{number}-headings", headings=True)
+            yield _row(f"{name}: where phase 1 names headings, as it is asked to", asked, asked.peer, ASKED_AIM)
         for saving, more in savings(bill).items():
             yield _row(f"{name}: against not {saving}", bill, bill.ours + more, 1.0)
         ours, other = cached(bill)
