@@ -340,13 +340,16 @@ def with_changed(line: str, own: str, gone: Sequence[str]) -> str:
     the words bound it: "Never touch prod (later: you may restart the cache)".
     """
     old = [line.strip().lstrip("-*+ ") for line in gone if line.strip()]
-    if len(old) != 1 or coverage(old[0], own) >= TAKES_PLACE or not rule.common(old[0], line):
+    if len(old) != 1 or coverage(old[0], own) >= TAKES_PLACE:
+        return own
+    excepts = rule.excepts(line) and not rule.excepts(old[0])
+    if not excepts and not rule.common(old[0], line):
         return own
     words = tongue(guess(own) or "en")
     kept, said = _EARLIER.sub("", old[0]), own.rstrip(" .。")
     numbers = {word for word in content_words(kept) if word.isdecimal()}
     stands = coverage(kept, own) < STILL <= coverage(kept, line) and numbers <= content_words(line)
-    if not stands or len(kept) + len(said) > 2 * rule.OWN_CHARS:
+    if not (stands or excepts) or len(kept) + len(said) > 2 * rule.OWN_CHARS:
         return f"{said} ({words.earlier}: {kept})"
     return f"{kept[:-1]}; {said})" if _LATER.match(kept) else f"{kept.rstrip(' .。')} ({words.later}: {said})"
 
@@ -383,7 +386,7 @@ def judged(line: str, case: Case, protected: Protected) -> Judgement:
     known = replace(protected.known, names=protected.known.names | stood, stood=changed)
     if case.edit.file == "SOUL.md" and any(rule.common(gone, one.text) for gone in case.gone for one in sources):
         sources = [replace(one, stands=True) for one in sources]  # what changes a rule that stands is one too
-    return rule.judge(line, sources, known)
+    return rule.judge(line, sources, known, lasting=case.edit.file == "SOUL.md")
 
 
 def in_own_words(case: Case, protected: Protected) -> dict[str, str]:
@@ -393,10 +396,11 @@ def in_own_words(case: Case, protected: Protected) -> dict[str, str]:
     rules = [line for line in rules if case.edit.file == "SOUL.md" or instructs(line)]
     own: dict[str, str] = {}
     for line in rules:
-        one = judged(line, case, protected)
-        said = one.own if one.verdict == "close" else line.strip().lstrip("-*+ ")
+        new = without_changed(line, gone)
+        one = judged(new, case, protected)
+        said = one.own if one.verdict == "close" else new.strip().lstrip("-*+ ")
         text = with_changed(line, said, gone) if one.verdict != "waits" else said
-        if one.verdict == "close" or text != said:
+        if one.verdict != "waits" and text != line.strip().lstrip("-*+ "):
             own[line] = text
     return own
 

@@ -12,7 +12,7 @@ _FENCED = re.compile(r"(`{3,}|~{3,})[^\n]*\n.*?(?:\1|\Z)|(`{3,}).*?(?:\2|\Z)", r
 # "branches are gt-<number>" it is a place for something.
 TAGGED = re.compile(
     r"<([A-Za-z][\w-]{0,40})\b[^<>\n]{0,200}>.{0,20000}?</\1>|<!--.*?(?:-->|\Z)"
-    r"|(?<![\w=-])<[A-Za-z][\w-]{0,40}\b[^<>\n]{0,200}>.{0,20000}?\Z",
+    r"|(?<![\w=/.-])<[A-Za-z][\w-]{0,40}\b[^<>\n]{0,200}>.{0,20000}?\Z",
     re.DOTALL,
 )
 _MAIL = re.compile(
@@ -27,7 +27,7 @@ _MACHINE = re.compile(
 )
 # What somebody only imagines, dreams or plays is nothing they claim; "if I ask, I'd like you to …" is a wish.
 _SUPPOSED = re.compile(
-    r"\b(?:i dream(?:t|ed)|dream(?:t|ed) (?:last night|that)|imagine|suppos(?:e|ing)|hypothetically|let'?s (?:say|pretend|play)|pretend"
+    r"\b(?:i dream(?:t|ed)|dream(?:t|ed) (?:last night|that)|imagine|suppos(?:e|ing)|hypothetically|let'?s (?:say (?:(?:i|we|you|he|she|they|it|there|that|my|our|the)\b|,)|pretend|play)|pretend"
     r"|if i (?:were|was)"
     r"|wish i (?:was|were|had)|geträumt|stell dir vor|angenommen|ach wär|wenn ich .{0,30}wäre|imag[ií]na\w*|supongamos|si (?:yo )?fuera|supposons"
     r"|si j'étais|j'ai rêvé|soñé)\b|假如|假设|要是我|如果我是|梦见|梦到|もし私|夢を見|夢で",

@@ -16,7 +16,7 @@ from dream.language.kinds import kind
 from dream.language.words import content_words, coverage
 from dream.models import Message
 from dream.provenance import cues
-from dream.provenance.rule import OWN_CHARS, bare, own_sentence, signed
+from dream.provenance.rule import OWN_CHARS, bare, own_sentence, signed, told_by
 from dream.provenance.user import QUOTE, foreign, own, quotation
 
 PLAIN = 0.5  # of a line's words that a message must hold for it to be plain that the line rests on it
@@ -155,7 +155,8 @@ def _sentence(line: str, message: Message) -> str:
         said = f"{before} {said}"  # "And British spelling.": whether it holds for good, the one before tells
     standing = cues.says("standing", line) and cues.says("standing", said) and kind(said).shares["rule"] >= RULE
     wish = cues.says("wish", line) or standing
-    return said if wish and any(word in signed(said) for word in signed(bare(line))) else ""
+    wanted, telling = told_by(bare(line))
+    return said if wish and not wanted.isdisjoint(telling(said)) else ""
 
 
 def _same(line: str, sentence: str) -> bool:

@@ -13,7 +13,7 @@ from importlib import resources
 from typing import Literal
 
 Cue = Literal[
-    "standing", "once", "jest", "in_earnest", "supposed", "conditional", "leave", "risky", "wish", "hearsay",
+    "standing", "once", "jest", "laughs", "in_earnest", "supposed", "conditional", "leave", "risky", "wish", "hearsay",
     "negating", "pivotal", "neutral", "soft", "own_rules", "work_on", "about_a_text", "reported", "own_report",
 ]  # fmt: skip
 

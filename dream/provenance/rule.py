@@ -10,20 +10,21 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise, takewhile
 from typing import Literal
 
 from dream.language.kinds import kind
-from dream.language.words import NOT, is_cjk, words
+from dream.language.words import NOT, content_words, is_cjk, words
 from dream.provenance import cues
 from dream.provenance.user import DAY_NOTE
 
 LITTLE = 0.2  # of a rule's telling words: a clause that has fewer is about something else
 NEAR = 0.34  # of a rule's words that must stand in the message for the user's own sentence to be written in its place
-KEPT = 0.5  # of belief that a sentence states something that is meant
+PASSING = 0.75  # of belief that a sentence is an order for now, a question or not meant
+_PASSING = ("task", "question", "joke", "hypothesis", "chat", "quotation")
 LINKED = 0.6  # or of the words of the summary's line that rests on that message
 ANSWER = 40  # characters of what a user said that is no more than an answer: there the question is shown too
 SAYS = 0.5  # of a rule's words: what an answer holds of them without the question that it answers
@@ -48,6 +49,7 @@ _DAY = re.compile(
 )
 # The reader's note of a day, `[8 March 2026]`, `[7–8 November 2026]`, and nothing else that stands in brackets.
 _ABOVE = re.compile(r"^\[([^\[\]]{1,200})\] ")  # what a quoted line answers or stands under
+_HIRAGANA = re.compile(r"[ぁ-ゟー]+")
 _QUOTES = re.compile('[“”„«»‹›「」『』"]')
 _SENTENCE = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？；])|;\s+")
 _CLAUSE = re.compile(
@@ -72,6 +74,9 @@ _AT_START = re.compile(
     re.IGNORECASE,
 )
 _AT_END = re.compile(r"[\s,;:，、；：–—-]+$")
+_NOTE = re.compile(r"\s*\[([^\[\]]{1,40})\]")
+_BLANK = re.compile(r"[\s，。、；,;（(]+")
+_JOINT = re.compile(r"\s*(?:…|\.\.\.|;|；)\s*")  # between two of the user's phrases in one line
 _TOKEN = re.compile(r"[^\W_]+(?:['’.,:/@&+#_-]+[^\W_]+)*[+#%]*")
 _ELIDED = re.compile(r"(?<!\w)(n|l|d|j|qu|c|s|m|t)['’](?=\w)", re.IGNORECASE)
 # What must be met exactly: an address, a host, a path, something in backticks, a number.
@@ -145,8 +150,8 @@ def source(row: str, about: str = "") -> RuleSource:
     return RuleSource(row[asked.end() :], about, asked[1]) if asked else RuleSource(row, about)
 
 
-def judge(line: str, sources: Sequence[RuleSource], known: Known | None = None) -> Judgement:
-    """Judge a rule by what the user said."""
+def judge(line: str, sources: Sequence[RuleSource], known: Known | None = None, *, lasting: bool = True) -> Judgement:
+    """Judge a rule by what the user said; where it need not be `lasting`, a wish for a time is one too."""
     known = known or Known()
     rule = bare(line)
     if not signed(rule):
@@ -159,12 +164,12 @@ def judge(line: str, sources: Sequence[RuleSource], known: Known | None = None) 
     mine = _and_the_rest(mine, rule, best.source, sources)
     answers = best.source.asked and len(best.source.text) <= ANSWER and _share(rule, mine, known) < SAYS
     own = best.source.shown if answers else mine
-    if why := passing(best.source.text, mine):
+    if why := passing(best.source.text, mine, lasting=lasting):
         return Judgement("waits", own, why)
-    verbatim = _verbatim(line, sources) or _is_clause(line, best.source.text)
+    verbatim = _verbatim(line, sources) or _is_clause(line, best.source.text) or _is_spans(line, sources, known)
     if not verbatim and (brought := [*_hard(rule, sources, known.stood), *_leave(rule, best.source, known)]):
         return Judgement("waits", own, f"the user did not say {', '.join(repr(one) for one in brought[:3])}")
-    if not _stands(best.source):
+    if lasting and not _stands(best.source):
         return Judgement("waits", own, "the user asked for it once, and did not say that it holds for good")
     if verbatim or (not best.unknown and best.turned == 0 and not _strays(rule, best, known)):
         return Judgement("said", own)
@@ -175,11 +180,12 @@ def judge(line: str, sources: Sequence[RuleSource], known: Known | None = None) 
 
 def _and_the_rest(mine: str, rule: str, best: RuleSource, sources: Sequence[RuleSource]) -> str:
     """Return the user's words, of the `best` source, with those of others beside them where a rule tells both."""
-    wanted = {word for word in signed(rule) if word not in _neutral() and (len(word) > 1 or is_cjk(word))}
+    wanted, telling = told_by(rule)
+    wanted = frozenset(word for word in wanted if word not in _neutral() and len(word) > 1)
     for other in sources:
-        left = {word for word in wanted if not _in(word, signed(mine))}
+        left = [word for word in wanted if not _in(word, telling(mine))]
         more = own_sentence(other.text, rule) if left else ""
-        told = [word for word in left if _in(word, signed(more))]
+        told = [word for word in left if _in(word, telling(more))]
         enough = len(told) >= MORE or any(word.isdecimal() for word in told)
         if enough and more not in mine and len(mine) + len(more) <= 2 * OWN_CHARS and not passing(other.text, more):
             mine = f"{more}; {mine}" if sources.index(other) < sources.index(best) else f"{mine}; {more}"
@@ -203,23 +209,56 @@ def _verbatim(line: str, sources: Sequence[RuleSource]) -> bool:
     return any(whole.search(_flat(_QUOTES.sub("", text))) for text in texts)
 
 
+def _is_spans(line: str, sources: Sequence[RuleSource], known: Known) -> bool:
+    """Return whether a line is made of what the user said: whole parts of sentences, with all that bounds them there.
+
+    A note in square brackets may tell what their "here" or "it" means, in words of the same talk.
+    """
+    plain = _DAY.sub("", _LIST_MARK.sub("", line))
+    heard = known.words | known.names
+    for note in _NOTE.findall(plain):
+        risky = any(cues.says(cue, note) for cue in ("leave", "risky", "negating")) or _HARD.search(note)
+        if risky or not all(_in(word, heard) for word in signed(note)):
+            return False
+    spans = [span for span in _JOINT.split(_NOTE.sub("", plain)) if span.strip()]
+    return bool(spans) and all(any(_is_span(span, source.text) for source in sources) for span in spans)
+
+
+def _is_span(span: str, text: str) -> bool:
+    wanted, words_of = _trimmed(span), signed(span)
+    if not words_of or wanted not in _flat(text):
+        return False
+    ends = [0, *(match.end() for match in _PART.finditer(text)), len(text)]
+    parts = [text[start:end] for start, end in pairwise(ends) if text[start:end].strip()]
+    for first in range(len(parts)):
+        for last in range(first, len(parts)):
+            if _trimmed("".join(parts[first : last + 1])) == wanted:
+                bounded = last + 1 < len(parts) and _bounds(parts[last + 1], ended=_ended(parts[last]))
+                return not bounded and _bounded_from(parts, first, words_of) == first
+    return False
+
+
+def _trimmed(text: str) -> str:
+    return _AT_END.sub("", _AT_START.sub("", _flat(text))).strip(" .。!！")
+
+
 def bare(line: str) -> str:
     """Return a rule without list mark, the day at its end, and who wants it of whom."""
     return _FRAME.sub("", _DAY.sub("", _LIST_MARK.sub("", line)).strip())
 
 
-def passing(text: str, own: str) -> str:
+def passing(text: str, own: str, *, lasting: bool = True) -> str:
     """Return why what a user said is no standing wish of theirs: a joke, a supposition, an order for now; else "".
 
     `own` is the part of the `text` that says it. A joke may be owned up to at its end.
     """
-    if cues.says("jest", text) and not cues.says("in_earnest", text):
+    laughs = cues.pattern("laughs").search(own)
+    joking = cues.says("jest", text) or (laughs and (not own[: laughs.start()].strip() or kind(own).label == "joke"))
+    if joking and not cues.says("in_earnest", text):
         return "the user seems to have said it in jest"
     if cues.says("supposed", own):
         return "the user only supposed it"
-    if cues.says("once", own):
-        return "the user asked for it once, and not for good"
-    return ""
+    return "the user asked for it once, and not for good" if lasting and cues.says("once", own) else ""
 
 
 def own_sentence(text: str, line: str, *, whole: bool = True) -> str:
@@ -228,12 +267,12 @@ def own_sentence(text: str, line: str, *, whole: bool = True) -> str:
     That is the clause which says most of it, its neighbours that say more, and what bounds these or takes them back;
     where `whole`, to the ends of their sentences, else without the other matter that stands beside them there.
     """
-    wanted = set(signed(bare(line)))
+    wanted, telling = told_by(bare(line))
     ends = [0, *(match.end() for match in _PART.finditer(text)), len(text)]
     spans = [(start, end) for start, end in pairwise(ends) if text[start:end].strip()]
     parts = [text[start:end] for start, end in spans]
-    says = [{word for word in wanted if _in(word, signed(part))} for part in parts]
-    best = max(range(len(parts)), key=lambda place: (len(says[place]), -place), default=0)
+    says = [{word for word in wanted if _in(word, telling(part))} for part in parts]
+    best = max(range(len(parts)), key=lambda place: (_told_about(parts, says, place), -place), default=0)
     if not parts or not says[best]:
         return " ".join(text.split())[:OWN_CHARS]
     first = last = best
@@ -259,6 +298,22 @@ def own_sentence(text: str, line: str, *, whole: bool = True) -> str:
     if whole:
         return found[: 2 * OWN_CHARS]
     return _AT_END.sub("", _AT_START.sub("", found)) or found
+
+
+def told_by(line: str) -> tuple[frozenset[str], Callable[[str], Iterable[str]]]:
+    """Return the words of a line that tell what it says, and what finds those of another: of signs, pairs of them."""
+    if is_cjk(line[:1]) or sum(map(is_cjk, line)) > len(line) // 3:
+        pairs = frozenset(word for word in content_words(line) if not _HIRAGANA.fullmatch(word))
+        return pairs, content_words
+    return frozenset(signed(line)), signed
+
+
+def _told_about(parts: Sequence[str], says: Sequence[set[str]], place: int) -> float:
+    """Return how much of a line a part says; what the others of its sentence say besides counts half."""
+    begins, ends = _begins(parts, place), place
+    while ends + 1 < len(parts) and not _ended(parts[ends]):
+        ends += 1
+    return len(says[place]) + 0.5 * len(set().union(*says[begins : ends + 1]) - says[place])
 
 
 def _within_reach(parts: Sequence[str], first: int, last: int) -> list[int]:
@@ -422,7 +477,12 @@ def _stands(source: RuleSource) -> bool:
     if source.stands or cues.says("standing", source.text) or source.asked:
         return True
     guessed = kind(source.text, source.asked)
-    return guessed.label not in ("task", "question", "joke", "hypothesis", "chat", "quotation") and guessed.kept > KEPT
+    return sum(guessed.shares[one] for one in _PASSING) < PASSING
+
+
+def excepts(line: str) -> bool:
+    """Return whether a rule has an exception in it."""
+    return any(_EXCEPT.match(line[match.start() :]) for match in _BLANK.finditer(line))
 
 
 def common(one: str, other: str) -> bool:
@@ -442,12 +502,20 @@ def _in(word: str, there: Iterable[str]) -> bool:
 @lru_cache(maxsize=65536)
 def _alike(one: str, other: str) -> bool:
     """Return whether two words are forms of one."""
+    one, other = _plain(one), _plain(other)
     if one == other:
         return True
     if min(len(one), len(other)) < 4 or any(ch.isdigit() for ch in one + other):
         return False
     shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
     return shared >= max(4, 0.7 * max(len(one), len(other))) or shared == min(len(one), len(other)) >= WHOLE
+
+
+def _plain(word: str) -> str:
+    """Return a word without accents: "ahorra", "ahórratela"."""
+    if word.isascii() or is_cjk(word[:1]):
+        return word
+    return "".join(one for one in unicodedata.normalize("NFD", word) if not unicodedata.combining(one))
 
 
 @lru_cache(maxsize=1)
