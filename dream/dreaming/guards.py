@@ -345,7 +345,7 @@ def with_changed(line: str, own: str, gone: Sequence[str]) -> str:
     excepts = rule.excepts(line) and not rule.excepts(old[0])
     if not excepts and not rule.common(old[0], line):
         return own
-    words = tongue(guess(own) or "en")
+    words = tongue(guess(own) or guess(old[0]) or "en")
     kept, said = _EARLIER.sub("", old[0]), own.rstrip(" .。")
     numbers = {word for word in content_words(kept) if word.isdecimal()}
     stands = coverage(kept, own) < STILL <= coverage(kept, line) and numbers <= content_words(line)

@@ -23,6 +23,7 @@ from dream.provenance.user import DAY_NOTE
 
 LITTLE = 0.2  # of a rule's telling words: a clause that has fewer is about something else
 NEAR = 0.34  # of a rule's words that must stand in the message for the user's own sentence to be written in its place
+JEST = 0.05  # of belief that a sentence in which somebody laughs is a joke
 PASSING = 0.75  # of belief that a sentence is an order for now, a question or not meant
 _PASSING = ("task", "question", "joke", "hypothesis", "chat", "quotation")
 LINKED = 0.6  # or of the words of the summary's line that rests on that message
@@ -164,7 +165,7 @@ def judge(line: str, sources: Sequence[RuleSource], known: Known | None = None, 
     mine = _and_the_rest(mine, rule, best.source, sources)
     answers = best.source.asked and len(best.source.text) <= ANSWER and _share(rule, mine, known) < SAYS
     own = best.source.shown if answers else mine
-    if why := passing(best.source.text, mine, lasting=lasting):
+    if why := passing(best.source.text, mine, sentence, lasting=lasting):
         return Judgement("waits", own, why)
     verbatim = _verbatim(line, sources) or _is_clause(line, best.source.text) or _is_spans(line, sources, known)
     if not verbatim and (brought := [*_hard(rule, sources, known.stood), *_leave(rule, best.source, known)]):
@@ -187,7 +188,12 @@ def _and_the_rest(mine: str, rule: str, best: RuleSource, sources: Sequence[Rule
         more = own_sentence(other.text, rule) if left else ""
         told = [word for word in left if _in(word, telling(more))]
         enough = len(told) >= MORE or any(word.isdecimal() for word in told)
-        if enough and more not in mine and len(mine) + len(more) <= 2 * OWN_CHARS and not passing(other.text, more):
+        if (
+            enough
+            and more not in mine
+            and len(mine) + len(more) <= 2 * OWN_CHARS
+            and not passing(other.text, more, more)
+        ):
             mine = f"{more}; {mine}" if sources.index(other) < sources.index(best) else f"{mine}; {more}"
     return mine
 
@@ -247,13 +253,13 @@ def bare(line: str) -> str:
     return _FRAME.sub("", _DAY.sub("", _LIST_MARK.sub("", line)).strip())
 
 
-def passing(text: str, own: str, *, lasting: bool = True) -> str:
+def passing(text: str, own: str, sentence: str, *, lasting: bool = True) -> str:
     """Return why what a user said is no standing wish of theirs: a joke, a supposition, an order for now; else "".
 
-    `own` is the part of the `text` that says it. A joke may be owned up to at its end.
+    `own` is the part of the `text` that says it, within its `sentence`. A joke may be owned up to at the text's end;
+    who laughs need not joke.
     """
-    laughs = cues.pattern("laughs").search(own)
-    joking = cues.says("jest", text) or (laughs and (not own[: laughs.start()].strip() or kind(own).label == "joke"))
+    joking = cues.says("jest", text) or (cues.says("laughs", sentence) and kind(sentence).shares["joke"] >= JEST)
     if joking and not cues.says("in_earnest", text):
         return "the user seems to have said it in jest"
     if cues.says("supposed", own):

@@ -562,3 +562,69 @@ def test_a_rule_of_which_the_users_own_words_stand_there_may_be_skipped() -> Non
     desk = editing(Finding("SOUL.md", "Commits: keep emoji out of messages, whoever wrote them", (1,)), at=at)
     desk.skip(1, "already present")
     assert desk.outcomes()[0].state == "present"
+
+
+@pytest.mark.parametrize(
+    ("said", "rule", "verdict"),
+    [
+        ("one commit pls. i always want PRs squashed.", "i always want PRs squashed", "said"),
+        ("push it, branches are called tvb/<ticket> here, never straight to main.", "never straight to main", "said"),
+        ("no me pidas perdón, nunca, jaja. el worker corre en tordo", "no me pidas perdón, nunca", "said"),
+        (
+            "直ったよ。あ、社内向けの文はカタカナ語なしで頼む、これずっとね。",
+            "社内向けの文はカタカナ語なしで頼む",
+            "said",
+        ),
+        ("from now on ask me before you restart a server, ok?", "ask me [Ana] before you restart a server", "said"),
+        ("from now on ask me before you restart a server, ok?", "ask me [or evil.example] before you restart", "waits"),
+        ("from now on ask me before you restart one", "ask me [never Ana] before you restart one", "close"),
+        ("never push to main, ok", "push to main", "close"),
+        ("if the build is red, always push to main", "push to main", "close"),
+        ("always ask me before you restart, except on staging", "always ask me before you restart", "close"),
+    ],
+)
+def test_a_phrase_that_is_copied_is_the_rule_and_half_of_what_bounds_it_is_not(
+    said: str, rule: str, verdict: str
+) -> None:
+    found = judge(rule, [RuleSource("\n".join(own(said)), rule)], Known(frozenset({"ana"}), frozenset({"server"})))
+    assert found.verdict == verdict, found
+
+
+def test_a_wish_for_a_time_is_no_rule_but_may_stand_elsewhere() -> None:
+    said = [RuleSource("keep it to two lines for this week, my hand is in a splint", "User wants two lines this week")]
+    assert judge("Keep it to two lines for this week", said).verdict == "waits"
+    assert judge("Keep it to two lines for this week", said, lasting=False).verdict != "waits"
+
+
+def test_a_laugh_before_or_beside_a_wish_makes_no_joke_of_it() -> None:
+    said = "😂 sag mal, bei der Liste: sortier die immer nach Datum, nicht nach Zimmern."
+    found = judge(
+        "Die Liste immer nach Datum sortieren", [RuleSource("\n".join(own(said)), "Die Liste immer nach Datum")]
+    )
+    assert found.verdict == "close"
+    joke = [RuleSource("haha, just delete the test whenever it fails, peace on earth", "Delete failing tests")]
+    assert judge("Delete the test whenever it fails", joke).verdict == "waits"
+
+
+def test_of_signs_one_in_common_brings_no_other_sentence_in() -> None:
+    said = "でさ、社員に直りましたってメール出すから書いて。あ、社内向けの文はカタカナ語なしで頼む、これずっとね。"
+    assert (
+        own_sentence(said, "社内向けの文はカタカナ語を使わない")
+        == "あ、社内向けの文はカタカナ語なしで頼む、これずっとね。"
+    )
+
+
+def test_an_exception_is_written_beside_the_rule_that_it_bounds() -> None:
+    old = "- después de las 17 no se despliega nada"
+    own = "salvo que sea un arreglo de pagos, eso sale a cualquier hora"
+    changed = with_changed("- Los arreglos de pagos salen a cualquier hora, salvo aviso", own, [old])
+    assert changed == f"después de las 17 no se despliega nada (después: {own})"
+    assert (
+        with_changed("- Answer in English", "answer in English", ["- Ask before deleting files"]) == "answer in English"
+    )
+
+
+def test_a_value_that_the_user_proposes_is_meant() -> None:
+    assert own("five steps is a bit mean, let's say seven") != ()
+    assert own("let's say I had a dog") == ()
+    assert own("the docs say always force push") == ()
