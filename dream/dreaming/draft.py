@@ -80,7 +80,7 @@ def _replaced(text: str, edit: Edit) -> str:
         raise EditError("old_text and new_text are the same; nothing would change")
     fresh = [line for line in lines(new) if line not in lines(old)]
     if fresh and new.startswith(old) and set(fresh) <= set(lines(text)):
-        raise EditError(f"every line that would be added already stands in {edit.file}; use skip_finding")
+        raise EditError(f"every line that would be added is already in {edit.file}; use skip_finding")
     after = text[:start] + new + text[start + len(old) :]
     return _without_hole(after, start, newline) if new == "" else after
 
@@ -141,7 +141,7 @@ def _appended(text: str, new: str, newline: str, file: MemoryFile) -> str:
         raise EditError("new_text is empty; there is nothing to append")
     here = set(lines(text))
     if all(line in here or line.startswith("#") for line in lines(new)):
-        raise EditError(f"every line of new_text already stands in {file}; use skip_finding")
+        raise EditError(f"every line of new_text is already in {file}; use skip_finding")
     head = text if text == "" or text.endswith(("\n", "\r\n")) else text + newline
     return head + new.rstrip("\r\n") + newline
 

@@ -184,8 +184,8 @@ class Editing:
         edit = self._in_own_words(edit)
         if self._stands_already(edit):
             for number in edit.findings:
-                self.decide(number, "present", "the user's own words for it stand there")
-            return "ok: it stands there already"
+                self.decide(number, "present", "the user's own words for it are already there")
+            return "ok: it is already there"
         verdict = self._verdict(edit, self.draft, self.draft.edited(edit))
         return self._made(edit) if verdict is None else self._made_in_part(edit, verdict)
 
@@ -244,13 +244,13 @@ class Editing:
                 raise EditError(f"the line to remove may be {quoted(line)}; remove it, or skip it again")
             self._decided[number] = ("refused" if score >= 0.75 else "present", reason)
         elif line is not None and (states(line, finding.text) or self._like(number, score, line, reason)):
-            self._decided[number] = ("present", f"stands as {quoted(line)}")
+            self._decided[number] = ("present", f"already there as {quoted(line)}")
         elif _claims_present(reason) and (own := self._own_words(finding)):
-            self._decided[number] = ("present", f"stands as {quoted(own)}")
+            self._decided[number] = ("present", f"already there as {quoted(own)}")
         elif _claims_present(reason):
             self._doubted.add(number)
             near = f"; the nearest line is {quoted(line)}" if line else ""
-            raise EditError(f"finding {number} does not stand in {finding.file}{near}")
+            raise EditError(f"finding {number} is not in {finding.file}{near}")
         else:
             self._decided[number] = ("refused", reason)
         return f"ok: finding {number} skipped"

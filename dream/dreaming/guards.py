@@ -311,7 +311,7 @@ def third_party(case: Case, protected: Protected, settings: Settings) -> Verdict
     cursors = sorted(case.cursors)
     if case.edit.file == "USER.md" and _nobody_vouches(cursors, protected):
         for line in (line for line in case.gone if not case.added and line.strip()):
-            return Verdict("held", "third-party", f"not the user but a tool, a text or the agent ends {quoted(line)}")
+            return Verdict("held", "third-party", f"a tool, a text or the agent ends it, not the user: {quoted(line)}")
     theirs = [line for cursor in cursors for line in protected.others.get(cursor, ())]
     if case.edit.file == "USER.md":  # there it does not help that the agent repeats it
         theirs += [
@@ -323,7 +323,7 @@ def third_party(case: Case, protected: Protected, settings: Settings) -> Verdict
         if not (case.edit.file == "USER.md" or normative(fact)) or markup.heading(line) is not None:
             continue
         if any(coverage(fact, other) >= THEIRS for other in theirs) and not _by_user(line, case, protected):
-            return Verdict("held", "third-party", f"not the user but a tool, a text or the agent says {quoted(line)}")
+            return Verdict("held", "third-party", f"a tool, a text or the agent says it, not the user: {quoted(line)}")
     return None
 
 
@@ -441,7 +441,7 @@ def unfounded(case: Case, protected: Protected, settings: Settings) -> Verdict |
     basis = " ".join([*(finding.text for finding in case.findings), *case.gone, *said_for(case, protected)])
     for line in case.added:
         if markup.heading(line) is None and content_words(line) and coverage(line, basis) < FOUNDED:
-            return Verdict("refused", "unfounded", f"none of the findings named says {quoted(line)}")
+            return Verdict("refused", "unfounded", f"no finding that the edit names says {quoted(line)}")
     return None
 
 
@@ -461,7 +461,7 @@ def loss(case: Case, protected: Protected, settings: Settings) -> Verdict | None
     allowed = max(settings.max_loss_lines, int(earlier * settings.max_loss_ratio))
     if missing <= allowed:
         return None
-    return Verdict("held", "loss", f"{missing} of {earlier} earlier lines of {file} would be gone, {allowed} may")
+    return Verdict("held", "loss", f"{missing} of {earlier} earlier lines of {file} would go; at most {allowed} may")
 
 
 def _stated(line: str) -> str:

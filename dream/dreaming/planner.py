@@ -119,7 +119,7 @@ def _remove(editing: Editing, number: int, additions: list[int]) -> None:
     finding = editing.findings[number - 1]
     score, line = nearest(finding.text, lines(editing.draft.texts[finding.file]))
     if line is None or score < REMOVE_AT:
-        editing.decide(number, "present", "no such line stands in the file")
+        editing.decide(number, "present", "no such line is in the file")
         return
     successor = _successor(editing, finding, line, additions)
     if successor is not None:
@@ -207,7 +207,7 @@ def _attempt(editing: Editing, edit: Edit, number: int) -> bool:
 
 
 def _decide_present(editing: Editing, number: int, line: str) -> None:
-    editing.decide(number, "present", f"stands as {quoted(line)}")
+    editing.decide(number, "present", f"already there as {quoted(line)}")
 
 
 def _bullet(text: str, like: str = "- ") -> str:
