@@ -62,6 +62,7 @@ def _camel(text: str) -> Iterator[list[str]]:
 
 ENDS_ASKING, ASKS, TELLS_WHEN, TELLS_CHANGE = 1, 2, 4, 8
 _WORD = re.compile(r"\w+(?:'\w+)?")
+_DIGIT = re.compile(r"\d|[年月]")
 _YEARS = 10  # back, in which a month without a year may be
 _VERBS = ("may", "march")  # months only after a word that stands before one
 _TONGUES = ("en", "de", "fr", "es")
@@ -94,6 +95,8 @@ def _akin() -> list[frozenset[str]]:
 
 def periods(query: str, today: date) -> list[tuple[date, date]]:
     """Return the times that a query names, as their first and last days; a month without a year, of many years."""
+    if not (_DIGIT.search(query) or _holds_any("tells_when", query) or _holds_any("names_day", query)):
+        return []
     from dream.language import days  # a hook at a prompt that finds nothing has no time for them
 
     found: list[tuple[date, date]] = []

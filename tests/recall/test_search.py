@@ -282,6 +282,8 @@ def test_days_that_a_question_names_favour_what_was_said_then(tmp_path: Path) ->
     [
         ("what did I say last week", date(2026, 11, 9), date(2026, 11, 15)),
         ("yesterday", date(2026, 11, 20), date(2026, 11, 20)),
+        ("what did I eat this morning", date(2026, 11, 21), date(2026, 11, 21)),
+        ("was aß ich vor drei Tagen", date(2026, 11, 18), date(2026, 11, 18)),
         ("in May 2023", date(2023, 5, 1), date(2023, 5, 31)),
         ("im März 2024", date(2024, 3, 1), date(2024, 3, 31)),
         ("2023年5月", date(2023, 5, 1), date(2023, 5, 31)),
