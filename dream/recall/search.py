@@ -26,12 +26,12 @@ from dream.recall.terms import (
     ASKS,
     CHARS,
     ENDS_ASKING,
-    TELLS_CHANGE,
     TELLS_WHEN,
     akin,
     asks_when,
     marks,
     periods,
+    tells_change,
     terms,
 )
 
@@ -188,9 +188,8 @@ class Search:
             if not (new.when and old.when and new.when > old.when) or about[new] < SAME * about[old]:
                 return False
             sizes, shared = sorted((len(said[new]), len(said[old]))), len(said[new] & said[old])
-            told = marks(new.text)
-            alike = 2 * shared >= sizes[1] or (told & TELLS_CHANGE and 3 * shared >= sizes[0])
-            return bool(alike) and shared > 1 and not told & ENDS_ASKING
+            alike = 2 * shared >= sizes[1] or (3 * shared >= sizes[0] and tells_change(new.text))
+            return alike and shared > 1 and not marks(new.text) & ENDS_ASKING
 
         for place in range(len(best)):
             new = next((hit for hit in best[place + 1 :] if replaces(hit, best[place])), None)

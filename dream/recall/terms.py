@@ -60,7 +60,7 @@ def _camel(text: str) -> Iterator[list[str]]:
 
 # What a message is beside its words, as bits.
 
-ENDS_ASKING, ASKS, TELLS_WHEN, TELLS_CHANGE = 1, 2, 4, 8
+ENDS_ASKING, ASKS, TELLS_WHEN = 1, 2, 4
 _WORD = re.compile(r"\w+(?:'\w+)?")
 _DIGIT = re.compile(r"\d|[年月]")
 _YEARS = 10  # back, in which a month without a year may be
@@ -69,12 +69,16 @@ _TONGUES = ("en", "de", "fr", "es")
 
 
 def marks(text: str) -> int:
-    """Return whether a message asks, at its end or anywhere, and whether it tells a time or a change, as bits."""
+    """Return whether a message asks, at its end or anywhere, and whether it tells a time, as bits."""
     some = text[:CHARS]
     asks = ASKS if "?" in some or "？" in some else 0
     asks |= ENDS_ASKING if asks and text[-3:].rstrip().endswith(("?", "？")) else 0
-    tells = TELLS_WHEN if _holds_any("tells_when", some) else 0
-    return asks | tells | (TELLS_CHANGE if _holds_any("tells_change", some) else 0)
+    return asks | (TELLS_WHEN if _holds_any("tells_when", some) else 0)
+
+
+def tells_change(text: str) -> bool:
+    """Return whether a text tells that something is no longer as it was."""
+    return _holds_any("tells_change", text)
 
 
 def asks_when(query: str) -> bool:
