@@ -89,12 +89,13 @@ def asks_when(query: str) -> bool:
 @cache
 def akin(term: str) -> frozenset[str]:
     """Return the terms that are spoken of together with one."""
-    return frozenset(chain.from_iterable(row for row in _akin() if term in row)) - {term}
+    return frozenset(chain.from_iterable(row for row in _akin(term.isascii()) if term in row)) - {term}
 
 
 @cache
-def _akin() -> list[frozenset[str]]:
-    return [frozenset(terms(row)) for row in table()["akin"].strip().split("\n")]
+def _akin(plain: bool) -> list[frozenset[str]]:
+    """Return the rows of terms, without CJK where `plain`: the pattern of its words takes long to make."""
+    return [frozenset(terms(row)) for row in table()["akin"].strip().split("\n") if row.isascii() == plain]
 
 
 def periods(query: str, today: date) -> list[tuple[date, date]]:
