@@ -197,4 +197,4 @@ def test_a_claim_in_other_words_is_believed_when_it_is_made_again() -> None:
 
     assert states_of(done) == ["present"]
     assert len(model.calls) == 2
-    assert "the nearest line is '- Drinks black tea at home'" in model.calls[1].messages[-1].content
+    assert "the nearest line is “- Drinks black tea at home”" in model.calls[1].messages[-1].content
