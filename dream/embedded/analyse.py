@@ -11,7 +11,7 @@ from dream.embedded.sections import LABELS, Dreamt, bullets_of, conversation
 from dream.embedded.statement import CERTAIN, LIKELY, SURE, New, Pool, Statement, covers, replaces
 from dream.embedded.write import earlier, line, parsed
 from dream.language.kinds import KEPT
-from dream.language.likeness import common, fact, same_fact, telling
+from dream.language.likeness import common, fact, telling, told_already
 from dream.language.tongue import main
 from dream.language.words import heading, standing
 from dream.models import MemoryFile
@@ -100,7 +100,7 @@ def _settle(told: _Told, said: Statement, cursor: int) -> None:
     if said.kind == "retract":
         _take_back(told, said, near, cursor)
         return
-    again = [number for number in near if _same(said, told.pool.held[number])]
+    again = [number for number in near if _is_told(said, told.pool.held[number])]
     for number in again:
         if number in told.new:
             held = told.new[number]
@@ -121,9 +121,8 @@ def _settle(told: _Told, said: Statement, cursor: int) -> None:
     told.learn(file, said, tuple(sorted(cursors)), places)
 
 
-def _same(one: Statement, other: Statement) -> bool:
-    """Return whether two statements say the same, and of the same numbers and names: "MariaDB instead of Postgres"."""
-    return fact(one.text, one.code).value == fact(other.text, other.code).value and same_fact(one.text, other.text)
+def _is_told(new: Statement, old: Statement) -> bool:
+    return told_already(new.text, old.text, new.code, old.code)
 
 
 def _outdated(said: Statement, near: Sequence[int], told: _Told) -> list[int]:
