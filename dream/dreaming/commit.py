@@ -16,6 +16,7 @@ from dream.dreaming.editing import HeldEdit
 from dream.dreaming.guards import Verdict
 from dream.dreaming.phase2 import Edited
 from dream.errors import WorkspaceError
+from dream.language.likeness import same_fact
 from dream.language.words import without_said_on
 from dream.models import MEMORY_FILES, BatchReport, Finding, MemoryFile, Outcome, Proposal
 from dream.settings import Settings
@@ -77,6 +78,31 @@ def set_aside(cursor: int, reason: str, last: int, now: datetime) -> Proposal:
 def come_true(pending: Sequence[Proposal], texts: Mapping[MemoryFile, str]) -> list[Proposal]:
     """List the proposals that nothing is left of to do: what they add stands in `texts`, what they remove is gone."""
     return [item for item in pending if item.file is not None and _is_true(item, texts[item.file])]
+
+
+def withdrawn(
+    findings: Sequence[Finding], pending: Sequence[Proposal], texts: Mapping[MemoryFile, str], vouched: Set[int]
+) -> tuple[tuple[Finding, ...], tuple[Proposal, ...]]:
+    """Part findings from those that take back what only waits, and return these proposals: a person need not decide.
+
+    Such a removal names no line of the file, and rests on an entry in which the user spoke, of the `vouched` ones.
+    """
+    left: list[Finding] = []
+    taken: dict[int, Proposal] = {}
+    for finding in findings:
+        back = [item for item in pending if finding.remove and item.file == finding.file and _says(item, finding.text)]
+        stands = any(same_fact(finding.text, line) for line in lines(texts[finding.file]))
+        if not back or stands:
+            left.append(finding)
+        elif not vouched.isdisjoint(finding.entries):
+            taken.update((item.id, item) for item in back)
+    return tuple(left), tuple(taken.values())
+
+
+def _says(proposal: Proposal, text: str) -> bool:
+    """Return whether what waits adds what a removal takes back."""
+    waiting = [_uncited(one).partition("] ") for one in proposal.findings]
+    return any(not tag.endswith("-REMOVE") and same_fact(fact, text) for tag, _, fact in waiting)
 
 
 def told(pending: Sequence[Proposal]) -> list[str]:
@@ -170,10 +196,11 @@ def compose(
     settings: Settings,
     day: date,
     recent: Callable[[MemoryFile], frozenset[str]],
+    withdrawn: Sequence[Proposal] = (),
 ) -> Composed:
     """Compose the change of one dream: the draft within its budgets, new proposals, and the cursor.
 
-    `recent` tells which lines of a file the dreams of the last days wrote.
+    `recent` tells which lines of a file the dreams of the last days wrote; `withdrawn` proposals leave the queue.
     """
     files: dict[str, bytes | None] = {}
     notes: list[str] = []
@@ -192,9 +219,13 @@ def compose(
             moved.append(Moved(path, fitted.archive, fitted.moved))
             notes.append(f"{path} was over its budget: {len(fitted.moved)} older lines moved to {fitted.archive}")
         files[path] = text.encode("utf-8")
-    true = come_true(found.pending, draft.texts)
-    if new or true:
-        files[PENDING] = render_pending([*(item for item in found.pending if item not in true), *new])
+    true = [item for item in come_true(found.pending, draft.texts) if item not in withdrawn]
+    notes += [
+        f"what waited as {item.id} no longer does: the user changed or took back what it says" for item in withdrawn
+    ]
+    if new or true or withdrawn:
+        left = [item for item in found.pending if item not in true and item not in withdrawn]
+        files[PENDING] = render_pending([*left, *new])
     content = bool(files)
     files[CURSOR] = b"%d\n" % cursor
     return Composed(files, content, tuple(notes), tuple(true), tuple(moved))

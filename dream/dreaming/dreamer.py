@@ -156,11 +156,13 @@ class Dreamer:
         except (AnswerUnusable, PromptTooLong) as error:
             return self._split_or_set_aside(batch, found, error, mark)
         # 3. Phase 2 edits the draft; guards check every edit. An error up to here leaves the workspace as it was.
+        vouched = {cursor for cursor, spoken in said(batch).items() if spoken}
+        findings, withdrawn = commit.withdrawn(findings, found.pending, found.texts, vouched)
         edited = self._edit(batch, findings, found)
         # 4. Files, archive, review queue and cursor land in one commit, or not at all.
         last = self._numbers.last(found.pending) if edited.held else 0
         waiting = commit.queued(edited.held, findings, found.pending, last, self._clock())
-        report = self._commit(batch, found, edited, waiting, mark)
+        report = self._commit(batch, found, edited, waiting, mark, withdrawn=withdrawn)
         self._cursor = batch[-1].cursor
         unknown = (
             f"left out of phase 1's answer, it names no file of memory or repeats the prompt: {line}"
@@ -244,11 +246,13 @@ class Dreamer:
         waiting: Sequence[Proposal],
         mark: int,
         note: str = "",
+        withdrawn: Sequence[Proposal] = (),
     ) -> BatchReport:
         entries = (batch[0].cursor, batch[-1].cursor) if batch else (self._cursor, self._cursor)
         usage = self._models.meter.since(mark)
         recent = partial(trace.written_since, self._workspace, self._clock() - RECENT)
-        change = commit.compose(found, edited.draft, waiting, entries[1], self._settings, self._brief.day, recent)
+        day = self._brief.day
+        change = commit.compose(found, edited.draft, waiting, entries[1], self._settings, day, recent, withdrawn)
         notes = (*edited.notes, *change.notes)
         report = BatchReport(entries, edited.outcomes, {}, usage, notes=notes, true=change.true)
         if self._dry_run:

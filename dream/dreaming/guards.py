@@ -386,7 +386,12 @@ def judged(line: str, case: Case, protected: Protected) -> Judgement:
     known = replace(protected.known, names=protected.known.names | stood, stood=changed)
     if case.edit.file == "SOUL.md" and any(rule.common(gone, one.text) for gone in case.gone for one in sources):
         sources = [replace(one, stands=True) for one in sources]  # what changes a rule that stands is one too
-    return rule.judge(line, sources, known, lasting=case.edit.file == "SOUL.md")
+    found = rule.judge(line, sources, known, lasting=case.edit.file == "SOUL.md")
+    new, telling = rule.told_by(line)
+    new = new.difference(telling(changed))
+    if changed and found.verdict == "close" and new and new.isdisjoint(telling(found.own)):
+        return Judgement("waits", found.own, "no message of the user's says what changes")
+    return found
 
 
 def in_own_words(case: Case, protected: Protected) -> dict[str, str]:
