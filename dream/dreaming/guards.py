@@ -340,16 +340,20 @@ def with_changed(line: str, own: str, gone: Sequence[str]) -> str:
     the words bound it: "Never touch prod (later: you may restart the cache)".
     """
     old = [line.strip().lstrip("-*+ ") for line in gone if line.strip()]
-    if len(old) != 1 or coverage(old[0], own) >= TAKES_PLACE:
+    if len(old) != 1:
         return own
-    excepts = rule.excepts(line) and not rule.excepts(old[0])
+    told = _LATER.match(_flat(line)) is not None and without_changed(line, gone) != line
+    allows = rule.forbids(old[0]) and rule.allows(own)
+    excepts = told or (rule.excepts(line) and not rule.excepts(old[0]))
+    if coverage(old[0], own) >= TAKES_PLACE and not told and not allows:
+        return own
     if not excepts and not rule.common(old[0], line):
         return own
     words = tongue(guess(own) or guess(old[0]) or "en")
     kept, said = _EARLIER.sub("", old[0]), own.rstrip(" .。")
     numbers = {word for word in content_words(kept) if word.isdecimal()}
     stands = coverage(kept, own) < STILL <= coverage(kept, line) and numbers <= content_words(line)
-    if not (stands or excepts) or len(kept) + len(said) > 2 * rule.OWN_CHARS:
+    if not (stands or excepts or allows) or len(kept) + len(said) > 2 * rule.OWN_CHARS:
         return f"{said} ({words.earlier}: {kept})"
     return f"{kept[:-1]}; {said})" if _LATER.match(kept) else f"{kept.rstrip(' .。')} ({words.later}: {said})"
 

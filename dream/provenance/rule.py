@@ -486,6 +486,16 @@ def _stands(source: RuleSource) -> bool:
     return sum(guessed.shares[one] for one in _PASSING) < PASSING
 
 
+def forbids(line: str) -> bool:
+    """Return whether a rule forbids something, or bounds it by a negation."""
+    return _negations(line) > 0
+
+
+def allows(line: str) -> bool:
+    """Return whether a rule forbids nothing, or takes a question away."""
+    return not forbids(line) or cues.says("leave", line)
+
+
 def excepts(line: str) -> bool:
     """Return whether a rule has an exception in it."""
     return any(_EXCEPT.match(line[match.start() :]) for match in _BLANK.finditer(line))

@@ -642,6 +642,14 @@ def test_an_exception_is_written_beside_the_rule_that_it_bounds() -> None:
     )
 
 
+def test_a_permission_stands_beside_the_ban_that_it_bounds() -> None:
+    ban, leave = "tu flashes jamais rien sans me demander", "le banc B au labo tu peux le flasher sans demander"
+    both = f"{ban} (depuis: {leave})"
+    assert with_changed(f"- {leave}", leave, [f"- {ban}"]) == both
+    assert with_changed(f"- {ban} (later: {leave})", leave, [f"- {ban}"]) == both
+    assert with_changed("- Answer in German", "answer in German from now on", ["- Answer in English"]).endswith("on")
+
+
 def test_what_the_user_said_of_something_else_changes_no_rule() -> None:
     old = "- on the days of my night shift, tuesday and friday, never call me"
     at = replace(
