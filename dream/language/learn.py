@@ -3,7 +3,7 @@
 FOLDER holds `<language>-*.tsv` files of `label<TAB>context<TAB>sentence`; the project's own are in `sentences/`. The
 same sentences give the same weights. `--pairs` makes those of the pairs instead, with the kinds as they are now; the
 stored ones are of an earlier day, with half of the sentences, for made anew they lost a point of LoCoMo and a change
-of BEAM. `--check` says how well each fifth of the sentences is told by the others.
+of BEAM. `--check` says how well each fifth of the chats is told by the others; with `--quick` each half.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ import random
 import struct
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 from dream.language import likeness
-from dream.language.kinds import KEPT, LABELS, WEIGHTS, features, kind
+from dream.language.kinds import KEPT, LABELS, UNMEANT, WEIGHTS, features, kind
 
 SHIPPED = Path(__file__).with_name("sentences")
 ROUNDS = 8
@@ -34,17 +35,30 @@ ROWS = 84_000  # features that are stored, those of the largest weights
 # "I have a cat." is a rare line of a chat, and worth a memory.
 CHATS = {"chats1": 2, "chats2": 2, "w": 2, "d": 3, "r": 2, "r2": 2, "v": 2}
 LOOKS = {**CHATS, "p": 4}
+NATURAL = ("chats1", "chats2", "w", "d", "v")  # files of whole chats, in which things are as frequent as said
+BLOCK = 15  # lines that are held back together where a file has no chats
 RICH = ("r", "r2", "u", "v", "p")  # files of a mix that no talk has: they don't tell which words are common
 HIGHEST = 9
+KEEP, RULE, RULE_KEPT = 0.3, 0.6, 0.25  # as the small model reads; --check counts by them
 
 PAIR_ROUNDS = 8
 PAIR_LEAST = 4  # pairs that must have a sign for it to count
 PAIR_KEEP = 1.0
 COMMON = 0.006  # of the sentences of a language that hold a word: then it is a common one
 
-Example = tuple[int, list[int], str, int]  # label, features, language, how often it is looked at
 Rows = dict[int, list[float]]  # of each feature a weight for each label
 Pair = tuple[bool, dict[str, float], str]  # whether it takes the place, the signs, language
+
+
+class Example(NamedTuple):
+    """A labelled sentence: its label, features and language, how often a round looks at it, and the chat it is of."""
+
+    label: int
+    numbers: list[int]
+    code: str
+    looks: int
+    chat: int  # or the block of lines, where a file has no chats
+    natural: bool  # of a chat in which one thing is as frequent as people say it
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -57,7 +71,7 @@ def main(arguments: Sequence[str]) -> int:
         return 1
     examples = read(folder)
     if "--check" in arguments:
-        check(examples)
+        check(examples, 2 if "--quick" in arguments else 5)
         check_pairs(read_pairs(folder))
         return 0
     path = Path(__file__).with_name(WEIGHTS)
@@ -80,18 +94,32 @@ def main(arguments: Sequence[str]) -> int:
 def read(folder: Path) -> list[Example]:
     """Read the labelled sentences of a folder, in the order of names and lines; lines of other labels are left out."""
     found: dict[tuple[str, str, str], Example] = {}
+    chat = 0
     for path in _files(folder):
         code, _, part = path.stem.partition("-")
         lines = list(_lines(path))
-        for (label, context, text), before, after in zip(lines, [_NONE, *lines], [*lines[1:], _NONE], strict=False):
+        of_chats = any(label == "" for label, _, _ in lines[:-1])
+        for at, ((label, context, text), before, after) in enumerate(
+            zip(lines, [_NONE, *lines], [*lines[1:], _NONE], strict=False)
+        ):
+            chat += label == "" if of_chats else at % BLOCK == 0
             if label in LABELS and text:
                 goes_on, ends = part in CHATS and not context, part not in CHATS or after[1]
                 numbers = features(text, context, code, before[2] if goes_on else "", "" if ends else after[2])
-                found[label, context, text] = (LABELS.index(label), numbers, code, LOOKS.get(part, 1))
+                found[label, context, text] = Example(
+                    LABELS.index(label), numbers, code, LOOKS.get(part, 1), chat, natural=part in NATURAL
+                )
+        chat += 1
     return list(found.values())
 
 
 _NONE = ("", "", "")
+_GROUPS = {
+    "kept": KEPT[1:],
+    "unmeant in": UNMEANT,
+    "tasks in": ("task",),
+    "questions and talk in": ("question", "chat"),
+}
 
 
 def _files(folder: Path) -> list[Path]:
@@ -105,19 +133,30 @@ def _lines(path: Path) -> Iterator[tuple[str, str, str]]:
         yield label, context, text.strip()
 
 
-def learn(examples: Sequence[Example], runs: int = RUNS) -> Rows:
+def learn(examples: Sequence[Example]) -> Rows:
     """Return the weights of the features that count, averaged over runs that look at the sentences in another order."""
-    counted = Counter(number for _, numbers, _, _ in examples for number in numbers)
-    known = {number for number, n in counted.items() if n >= LEAST}
-    order = [
-        (label, [number for number in numbers if number in known])
-        for label, numbers, _, times in examples
-        for _ in range(times)
+    (rows,) = _learnt([examples], RUNS)
+    return rows
+
+
+def _learnt(lots: Sequence[Sequence[Example]], runs: int) -> list[Rows]:
+    """Return the weights that each lot of examples teaches, averaged over runs."""
+    counted = [Counter(number for one in lot for number in one.numbers) for lot in lots]
+    jobs = [
+        ([(one.label, [n for n in one.numbers if known[n] >= LEAST]) for one in lot for _ in range(one.looks)], seed)
+        for lot, known in zip(lots, counted, strict=True)
+        for seed in range(runs)
     ]
-    with ProcessPoolExecutor(min(runs, os.cpu_count() or 1)) as pool:
-        found = list(pool.map(_run, [order] * runs, range(runs)))
+    with ProcessPoolExecutor(min(len(jobs), os.cpu_count() or 1)) as pool:
+        found = list(pool.map(_run, *zip(*jobs, strict=True)))
+    return [_mean(found[at * runs : (at + 1) * runs], known) for at, known in enumerate(counted)]
+
+
+def _mean(found: Sequence[Rows], counted: Mapping[int, int]) -> Rows:
+    """Return the mean of the weights of some runs, of the features that tell most."""
     mean = {
-        number: [sum(lane) / runs for lane in zip(*(rows[number] for rows in found), strict=True)] for number in known
+        number: [sum(lane) / len(found) for lane in zip(*(rows[number] for rows in found), strict=True)]
+        for number in found[0]
     }
     telling = sorted(mean, key=lambda number: (-math.hypot(*mean[number]) * math.sqrt(counted[number]), number))[:ROWS]
     return {number: mean[number] for number in sorted(telling)}
@@ -277,30 +316,46 @@ def packed(rows: Rows) -> bytes:
     return lzma.compress(head.encode("ascii") + steps + data, preset=9 | lzma.PRESET_EXTREME)
 
 
-def check(examples: Sequence[Example], parts: int = 5) -> None:
-    """Print how many of the sentences held back are told right: their label, and whether they are to be kept."""
-    kept = range(8)
-    by_language: dict[str, list[tuple[int, int]]] = {}
-    for part in range(parts):
-        rows = learn([one for n, one in enumerate(examples) if n // 4 % parts != part], runs=1)
-        for label, found, code, _ in (one for n, one in enumerate(examples) if n // 4 % parts == part):
-            scores = [sum(column) for column in zip(*(rows[number] for number in found if number in rows), strict=True)]
-            by_language.setdefault(code, []).append((label, scores.index(max(scores))))
-    every = [pair for pairs in by_language.values() for pair in pairs]
-    for code, pairs in sorted({**by_language, "all": every}.items()):
-        right = sum(gold == told for gold, told in pairs) / len(pairs)
-        keeps = sum((gold in kept) == (told in kept) for gold, told in pairs) / len(pairs)
-        rules = [(gold == 0, told == 0) for gold, told in pairs]
-        hit = sum(gold and told for gold, told in rules)
-        sys.stdout.write(
-            f"{code}: {len(pairs)} sentences, label {right:.1%}, kept or not {keeps:.1%}, "
-            f"rules found {hit / max(1, sum(g for g, _ in rules)):.1%}, "
-            f"right {hit / max(1, sum(t for _, t in rules)):.1%}\n"
-        )
+def check(examples: Sequence[Example], parts: int) -> None:
+    """Print how well the sentences of whole chats are told by one run on other chats, by language and by label.
+
+    First what is to be kept and is kept, then what gets in that is not: not meant, an order for once, and talk. A chat
+    is held back as a whole, for its lines tell of each other.
+    """
+    taught = _learnt([[one for one in examples if one.chat % parts != part] for part in range(parts)], 1)
+    by_language: dict[str, list[tuple[int, list[float]]]] = {}
+    for one in (one for one in examples if one.natural):
+        shares = _shares(taught[one.chat % parts], one.numbers)
+        by_language.setdefault(one.code, []).append((one.label, shares))
+    every = [one for ones in by_language.values() for one in ones]
+    for code, ones in sorted({**by_language, "all": every}.items()):
+        sys.stdout.write(f"{code}: {len(ones)} sentences, {', '.join(_figures(ones))}\n")
+    best = [(label, shares.index(max(shares))) for label, shares in every]
     for number, name in enumerate(LABELS):
-        of = [told for gold, told in every if gold == number]
+        of = [other for label, other in best if label == number]
+        taken = sum(other == number for _, other in best)
         wrong = sorted(((of.count(other), LABELS[other]) for other in set(of) if other != number), reverse=True)[:4]
-        sys.stdout.write(f"  {name}: {of.count(number)} of {len(of)}; taken for {wrong}\n")
+        right = of.count(number)
+        sys.stdout.write(
+            f"  {name}: {right} of {len(of)} found, {right / max(1, taken):.0%} of {taken} right; taken for {wrong}\n"
+        )
+
+
+def _shares(rows: Rows, numbers: Sequence[int]) -> list[float]:
+    found = [rows[number] for number in numbers if number in rows] or [[0.0] * len(LABELS)]
+    return softmax([sum(column) / math.sqrt(len(found)) for column in zip(*found, strict=True)])
+
+
+def _figures(ones: Sequence[tuple[int, Sequence[float]]]) -> Iterator[str]:
+    yield f"label {sum(shares[label] == max(shares) for label, shares in ones) / len(ones):.1%}"
+    kept = [(label, sum(shares[: len(KEPT)]) - (1 - RULE_KEPT) * shares[0] >= KEEP) for label, shares in ones]
+    for name, labels in _GROUPS.items():
+        of = [gets_in for label, gets_in in kept if LABELS[label] in labels]
+        yield f"{name} {sum(of) / max(1, len(of)):.1%}"
+    rules = [(label == 0, shares[0] >= RULE) for label, shares in ones]
+    hit = sum(gold and taken for gold, taken in rules)
+    yield f"rules found {hit / max(1, sum(gold for gold, _ in rules)):.1%}"
+    yield f"right {hit / max(1, sum(taken for _, taken in rules)):.1%}"
 
 
 if __name__ == "__main__":

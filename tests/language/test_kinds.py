@@ -5,6 +5,7 @@ from __future__ import annotations
 import lzma
 import subprocess
 import sys
+from collections import Counter
 from importlib import resources
 from pathlib import Path
 
@@ -28,6 +29,41 @@ def test_the_same_sentences_give_the_same_weights() -> None:
 
     stored = (resources.files("dream.language") / kinds.WEIGHTS).read_bytes()
     assert lzma.decompress(learn.packed(rows)) == lzma.decompress(stored)
+
+
+CHAT = """rule\t\tnever push to main
+fact\tDone.\tthe shop runs on port 8080
+chat\t\tthanks!
+
+person\t\tmy sister Ines is a nurse
+task\tNoted.\trename the branch
+"""
+
+
+def test_the_lines_of_a_chat_are_held_back_together(tmp_path: Path) -> None:
+    (tmp_path / "en-w.tsv").write_text(CHAT, encoding="utf-8")
+    (tmp_path / "en-a.tsv").write_text("".join(f"fact\t\tbox {n} is full\n" for n in range(30)), encoding="utf-8")
+
+    found = learn.read(tmp_path)
+
+    sizes = Counter(one.chat for one in found if one.natural)
+    assert list(sizes.values()) == [3, 2]
+    assert list(Counter(one.chat for one in found if not one.natural).values()) == [15, 15]
+    assert sizes.keys().isdisjoint(one.chat for one in found if not one.natural)
+
+
+def test_checking_says_what_is_kept_and_what_gets_in_by_language(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "en-w.tsv").write_text(CHAT, encoding="utf-8")
+    weights = (resources.files("dream.language") / kinds.WEIGHTS).read_bytes()
+
+    assert learn.main([str(tmp_path), "--check", "--quick"]) == 0
+
+    told = capsys.readouterr().out
+    assert told.startswith("all: 5 sentences, label ")
+    assert [name for name in ("kept", "unmeant in", "tasks in", "rules found", "  rule: ") if name not in told] == []
+    assert (resources.files("dream.language") / kinds.WEIGHTS).read_bytes() == weights
 
 
 def test_where_no_sentences_are_learning_says_where_they_can_be_had(
