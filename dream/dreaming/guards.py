@@ -264,6 +264,9 @@ RULE_SUCCEEDS = 0.6  # of belief that one rule takes the place of another
 TAKES_PLACE = 0.5  # of a SOUL line's words that a rule in the user's words must hold to take its place
 STILL = 0.4  # of a SOUL line's words that a line which changes it repeats: then the rule stands, and is bounded
 _EARLIER = re.compile(r" \((?:earlier|früher|antes|avant|以前): (.*)\)$")
+_SPELLED = re.compile(
+    r"\d{1,2}\.? (?:de )?[^\W\d_]{3,10} (?:de )?(?:19|20)\d\d|(?:19|20)\d\d年\d{1,2}月\d{1,2}日|(?:19|20)\d\d-\d\d-\d\d"
+)
 _LATER = re.compile(r"^(.*) \((?:later|später|después|depuis|后来|その後): (.*)\)$")
 # Words of which an ordinary heading in SOUL.md is made; another one could be a rule itself.
 _HEADING_WORDS = frozenset(
@@ -358,6 +361,12 @@ def with_changed(line: str, own: str, gone: Sequence[str]) -> str:
     return f"{kept[:-1]}; {said})" if _LATER.match(kept) else f"{kept.rstrip(' .。')} ({words.later}: {said})"
 
 
+def with_days(own: str, line: str) -> str:
+    """Return the user's own words with the days that a line spells and they don't: "till Easter [5 April 2026]"."""
+    days = [day[0] for day in _SPELLED.finditer(line) if day[0] not in own]
+    return f"{own.rstrip(' .。')} [{', '.join(days)}]" if days else own
+
+
 def without_changed(line: str, gone: Sequence[str]) -> str:
     """Return what a line says anew, without the rule that it changes, where that is among the lines `gone`."""
     stood = [_flat(text) for old in gone if old.strip() for text in (old, _EARLIER.sub("", old))]
@@ -408,6 +417,10 @@ def in_own_words(case: Case, protected: Protected) -> dict[str, str]:
         new = without_changed(line, gone)
         one = judged(new, case, protected)
         said = one.own if one.verdict == "close" else new.strip().lstrip("-*+ ")
+        if one.verdict == "close" and case.edit.file != "SOUL.md":
+            if coverage(rule.bare(line), said) < rule.SAYS:
+                continue  # too little of it to stand for a fact: then it waits as it is
+            said = with_days(said, line)
         text = with_changed(line, said, gone) if one.verdict != "waits" else said
         if one.verdict != "waits" and text != line.strip().lstrip("-*+ "):
             own[line] = text

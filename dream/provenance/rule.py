@@ -50,7 +50,8 @@ _DAY = re.compile(
 )
 # The reader's note of a day, `[8 March 2026]`, `[7–8 November 2026]`, and nothing else that stands in brackets.
 _ABOVE = re.compile(r"^\[([^\[\]]{1,200})\] ")  # what a quoted line answers or stands under
-_HIRAGANA = re.compile(r"[ぁ-ゟー]+")
+_KANA = re.compile(r"[ぁ-ゟー]+|[ァ-ヺー]+")
+_KATAKANA = re.compile(r"[ァ-ヺ][ァ-ヺー]+")
 _QUOTES = re.compile('[“”„«»‹›「」『』"]')
 _SENTENCE = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？；])|;\s+")
 _CLAUSE = re.compile(
@@ -71,7 +72,15 @@ _EXCEPT = re.compile(
     re.IGNORECASE,
 )
 _AT_START = re.compile(
-    r"^(?:[\s,;:.!?…–—-]+|(?:and|und|et|y|also|ok|okay|hey|nice|yes|yep|yeah|thx|ja|oui|sí)(?:[\s,.!:]+))+",
+    r"^(?:[\s,;:.!?…–—-]+|(?:and|but|und|aber|et|mais|y|pero|also|ok|okay|hey|oh|ah|nice|yes|yep|yeah|thx|ja|oui|sí"
+    r"|o sea que|achja|ach ja|übrigens|btw|by the way|au fait|por cierto)(?:[\s,.!:]+)"
+    r"|(?:不过|对了|还有|然后|哦|哎|那个|それと|あと|でさ|あ)(?:[，、,\s]+|(?=以后|以後|你|今後|これから)))+",
+    re.IGNORECASE,
+)
+# What begins a correction of the words before it: "in English… no wait, in Spanish".
+_CORRECTS = re.compile(
+    r"\W*(?:no,? (?:wait|sorry|rather)|actually|scratch that|or rather|bah no|mejor|digo|no,? perdón|ach nein|nein,? doch|halt nein|quatsch"
+    r"|non,? (?:en fait|plutôt|attends)|enfin|いや|やっぱ|じゃなくて|不对|呃算了|算了|不不|哦不|还是)(?!\w)|\W*(?:いや|やっぱ|不对|呃|算了)",
     re.IGNORECASE,
 )
 _AT_END = re.compile(r"[\s,;:，、；：–—-]+$")
@@ -161,7 +170,7 @@ def judge(line: str, sources: Sequence[RuleSource], known: Known | None = None, 
     if best is None or (best.share < NEAR and not (best.linked >= LINKED and best.share > 0)):
         return Judgement("waits", "", "no message of the user's says it")
     clause, sentence = (own_sentence(best.source.text, rule, whole=whole) for whole in (False, True))
-    mine = clause if _share(rule, clause, known) >= SAYS and not is_cjk(clause[:1]) else sentence
+    mine = clause if _share(rule, clause, known) >= SAYS else sentence
     mine = _and_the_rest(mine, rule, best.source, sources)
     answers = best.source.asked and len(best.source.text) <= ANSWER and _share(rule, mine, known) < SAYS
     own = best.source.shown if answers else mine
@@ -296,7 +305,9 @@ def own_sentence(text: str, line: str, *, whole: bool = True) -> str:
         place = max(more, key=lambda one: (len(says[one] - told), one in (first - 1, last + 1)))
         first, last = min(first, place), max(last, place)
     first = _begins(parts, first) if whole else _bounded_from(parts, first, wanted)
-    while last + 1 < len(parts) and _bounds(parts[last + 1], ended=_ended(parts[last])):
+    while last + 1 < len(parts) and (
+        _bounds(parts[last + 1], ended=_ended(parts[last])) or (last > best and _only_corrects(parts[last]))
+    ):
         last += 1
     while whole and last + 1 < len(parts) and not _ended(parts[last]):
         last += 1
@@ -309,9 +320,14 @@ def own_sentence(text: str, line: str, *, whole: bool = True) -> str:
 def told_by(line: str) -> tuple[frozenset[str], Callable[[str], Iterable[str]]]:
     """Return the words of a line that tell what it says, and what finds those of another: of signs, pairs of them."""
     if is_cjk(line[:1]) or sum(map(is_cjk, line)) > len(line) // 3:
-        pairs = frozenset(word for word in content_words(line) if not _HIRAGANA.fullmatch(word))
-        return pairs, content_words
+        return _signs_of(line), _signs_of
     return frozenset(signed(line)), signed
+
+
+def _signs_of(text: str) -> frozenset[str]:
+    """Return the pairs of signs that tell what a text says: none of hiragana alone, and katakana as whole words."""
+    pairs = (word for word in content_words(text) if not _KANA.fullmatch(word))
+    return frozenset([*pairs, *_KATAKANA.findall(text)])
 
 
 def _told_about(parts: Sequence[str], says: Sequence[set[str]], place: int) -> float:
@@ -348,9 +364,19 @@ def _bounded_from(parts: Sequence[str], first: int, wanted: Collection[str]) -> 
 
 def _bounds(part: str, *, ended: bool) -> bool:
     """Return whether a part bounds what stands before it, or takes it back; `ended`: a sentence ends between them."""
-    if cues.says("jest", part) or cues.says("once", part) or (_negations(part) and len(signed(part)) <= 2):
+    if (
+        cues.says("jest", part)
+        or cues.says("once", part)
+        or _CORRECTS.match(part)
+        or (_negations(part) and len(signed(part)) <= 2)
+    ):
         return True
     return bool(_EXCEPT.match(part)) or (not ended and cues.says("conditional", part))
+
+
+def _only_corrects(part: str) -> bool:
+    """Return whether a part takes back what stands before it, and what it is instead follows: "no wait, "."""
+    return _CORRECTS.match(part) is not None and len(signed(part)) <= 2
 
 
 def _ended(part: str) -> bool:

@@ -632,6 +632,22 @@ def test_of_signs_one_in_common_brings_no_other_sentence_in() -> None:
     )
 
 
+def test_a_correction_in_the_same_breath_belongs_to_the_wish() -> None:
+    said = "スクリプト書いて。変数名はローマ字で…いや、やっぱ英語のほうがいいか"
+    found = own_sentence(said, "スクリプトの変数名は英語にする", whole=False)
+    assert "変数名" in found
+    assert "英語" in found
+    said = "push it. commits in english… no wait, in spanish, ana reads them too"
+    assert own_sentence(said, "Commits in English", whole=False) == "commits in english… no wait, in spanish"
+
+
+def test_outside_of_rules_the_users_words_keep_the_day_and_stand_for_what_they_say_only() -> None:
+    at = replace(protected(), wishes={1: [RuleSource("till easter never send me more than a couple of lines, please")]})
+    desk = editing(Finding("USER.md", "Never send the user more than two lines till 5 April 2026", (1,)), at=at)
+    desk.edit(Edit("USER.md", "", "- Never send the user more than a couple of lines till Easter, 5 April 2026", (1,)))
+    assert "a couple of lines [5 April 2026]" in desk.draft.texts["USER.md"]
+
+
 def test_an_exception_is_written_beside_the_rule_that_it_bounds() -> None:
     old = "- después de las 17 no se despliega nada"
     own = "salvo que sea un arreglo de pagos, eso sale a cualquier hora"
