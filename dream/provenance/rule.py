@@ -236,10 +236,10 @@ def _is_spans(line: str, sources: Sequence[RuleSource], known: Known) -> bool:
         if risky or not all(_in(word, heard) for word in signed(note)):
             return False
     spans = [span for span in _JOINT.split(_NOTE.sub("", plain)) if span.strip()]
-    return bool(spans) and all(any(_is_span(span, source.text) for source in sources) for span in spans)
+    return bool(spans) and all(any(_is_span(span, source.text, plain) for source in sources) for span in spans)
 
 
-def _is_span(span: str, text: str) -> bool:
+def _is_span(span: str, text: str, line: str) -> bool:
     wanted, words_of = _trimmed(span), signed(span)
     if not words_of or wanted not in _flat(text):
         return False
@@ -248,7 +248,8 @@ def _is_span(span: str, text: str) -> bool:
     for first in range(len(parts)):
         for last in range(first, len(parts)):
             if _trimmed("".join(parts[first : last + 1])) == wanted:
-                bounded = last + 1 < len(parts) and _bounds(parts[last + 1], ended=_ended(parts[last]))
+                after = parts[last + 1] if last + 1 < len(parts) else ""
+                bounded = after and _bounds(after, ended=_ended(parts[last])) and _trimmed(after) not in _flat(line)
                 return not bounded and _bounded_from(parts, first, words_of) == first
     return False
 

@@ -587,6 +587,11 @@ def test_a_rule_of_which_the_users_own_words_stand_there_may_be_skipped() -> Non
     [
         ("one commit pls. i always want PRs squashed.", "i always want PRs squashed", "said"),
         ("push it, branches are called tvb/<ticket> here, never straight to main.", "never straight to main", "said"),
+        (
+            "push it, branches are tvb/<ticket> here, ok? never straight to main.",
+            "branches are tvb/<ticket> here … never straight to main",
+            "said",
+        ),
         ("no me pidas perdón, nunca, jaja. el worker corre en tordo", "no me pidas perdón, nunca", "said"),
         (
             "直ったよ。あ、社内向けの文はカタカナ語なしで頼む、これずっとね。",
