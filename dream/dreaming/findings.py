@@ -150,8 +150,13 @@ def _source(line: str, secondhand: Sequence[tuple[str, Foreign]], firsthand: Seq
     """Name the source of `line`, or None where it names one, or what it says was said first-hand as well."""
     if not content_words(line) or names_source(line):
         return None
-    best, source = max(((coverage(line, other), kind) for other, kind in secondhand), key=lambda pair: pair[0])
+    best, other, source = max(
+        ((coverage(line, other), other, kind) for other, kind in secondhand), key=lambda one: one[0]
+    )
     rests = best >= RESTS_ON or not firsthand
+    new = {word for word in content_words(line) - content_words(other) if word.isdecimal()}
+    if any(new & content_words(one) for one in firsthand):
+        return None  # what it says of a number somebody in the conversation said
     return source if rests and best > max((coverage(line, other) for other in firsthand), default=-1.0) else None
 
 

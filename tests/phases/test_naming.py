@@ -72,6 +72,17 @@ def test_another_line_of_the_same_talk_is_not_touched() -> None:
     assert written(heard, f"- {CLAIM}\n- We chose Postgres", "We chose Postgres") == "- We chose Postgres\n"
 
 
+def test_a_number_that_the_user_says_is_theirs_whatever_else_a_pasted_text_told() -> None:
+    heard = talk(
+        ("user", "look at this:\n> The Galaxia sound offer is 18000 pesos for the whole night"),
+        ("assistant", "Expensive."),
+        ("user", "they came down to 15500 pesos, done"),
+    )
+    summary = "- The Galaxia sound offer is 18000 pesos for the whole night\n- The user accepted 15500 pesos"
+    line = "The Galaxia sound offer for the whole night is 15500 pesos"
+    assert written(heard, summary, line) == f"- {line}\n"
+
+
 def test_the_mark_stays_when_the_line_is_put_otherwise_and_goes_when_the_user_says_so() -> None:
     before = f"- {TOOL}\n"
     later = talk(("user", "What about staging?"), ("assistant", "Nothing new."))
