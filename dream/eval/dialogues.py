@@ -35,6 +35,7 @@ _THEN = "earlier|früher|antes|avant|plus tôt|auparavant|以前|此前|之前"
 _EARLIER = re.compile(
     rf"[(（](?:{_THEN})[,，、:：].*[)）]\s*$|[(（][^()（）]*?(?:{_THEN})[^()（）]*[)）]", re.IGNORECASE
 )
+_JOINED = re.compile(r" [(（](?:later|später|después|depuis|后来|その後)[:：] |[;；] ")
 _MARKS = re.compile("|".join(re.escape(unicodedata.normalize("NFKC", mark)) for mark in ALL_MARKS), re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?。！？…])\s+|(?<=[。！？])|\n+")
 _RULE = re.compile(
@@ -237,7 +238,14 @@ class _Said:
         self._texts = [_words(f"{b}\n{m.content}") for b, m in zip(before, messages, strict=True)]
 
     def holds(self, line: str) -> bool:
-        """Return whether the words of a line, without its brackets, day and speaker, stand so in one message."""
+        """Return whether the words of a line, without its brackets, day and speaker, stand so in one message.
+
+        Of a rule with what bounds it, `never push (later: on fridays you may)`, each part stands in one.
+        """
+        parts = [part for part in _JOINED.split(line.rstrip(")）")) if part.strip()]
+        return self._has(line) or (len(parts) > 1 and all(map(self._has, parts)))
+
+    def _has(self, line: str) -> bool:
         bare = _NOTE.sub(" ", _DAY.sub("", _MARKS.sub(" ", line)))
         wanted = [_words(bare), _words(_LABEL.sub("", bare, count=1))]
         return any(_in_order(words, text) for words in wanted for text in self._texts)

@@ -120,6 +120,12 @@ def test_marks_and_what_is_told_as_earlier_are_not_words_that_nobody_said(file: 
     assert _judged(file, "", lines).untold == ()
 
 
+def test_of_a_rule_with_what_bounds_it_each_part_was_said_and_nothing_else_counts(file: Path) -> None:
+    said = "- the API runs on port 8080 (later: We use Postgres 16)\n"
+    assert _judged(file, said, "").untold == ()
+    assert len(_judged(file, "- the API runs on port 8080 (later: Deploys go to Mars)\n", "").untold) == 1
+
+
 def test_a_folder_of_dialogues_is_a_dataset_and_a_broken_one_is_named(file: Path) -> None:
     assert [one.name for one in datasets.load(str(file.parent))] == ["en-00"]
     assert dialogues.load(file.parent, "seen") == []
