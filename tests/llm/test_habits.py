@@ -324,7 +324,7 @@ def test_a_wrong_key_or_name_leaves_transcripts_for_the_next_time(
         "[USER] The user moved to Porto on 19 November 2026 {1}",
         "[MEMORY] The ledger service listens on port 7391 {41,43}",
         "[MEMORY] The ledger service listens on port 8080 {1}",
-        "[SOUL] Use no emoji",
+        "[SOUL] no emoji",
         '[USER] "Is a vegetarian"',
         "[MEMORY] Ines draws the maps {1}",
         "[USER] 2026-11-20 03:00 summary",
@@ -340,7 +340,7 @@ def test_what_only_repeats_the_prompt_is_no_finding(provider: Provider, echo: st
 
 def test_a_skip_after_a_copied_example_passes_nothing_over(provider: Provider) -> None:
     """Qwen2.5-Coder-1.5B copied the examples, was told so, and answered [SKIP] of six facts."""
-    provider.script(text("[SOUL] Use no emoji {41}"), text("[SKIP]"))
+    provider.script(text("[SOUL] no emoji {41}"), text("[SKIP]"))
     model = LiteLLMModel("openai/scripted", Settings(retries=0), api_base=provider.base, api_key="k")
     with pytest.raises(AnswerUnusable, match="then it finds nothing"):
         phase1.analyse([entry(1, "- Moved to Tokyo")], FILES, model, BRIEF)

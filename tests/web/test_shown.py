@@ -183,7 +183,7 @@ def test_two_states_stand_side_by_side(browser: Browser, workspace: Workspace) -
 def test_search_opens_what_it_finds(browser: Browser) -> None:
     page = browser.get("/search?q=harbour")
     assert "The harbour opens at nine" in page.text
-    assert "claude-code:s1#" in page.text
+    assert "claude-code:s1#" in browser.get(page.links("The harbour opens at nine")[0]).text
 
 
 def test_a_line_that_search_finds_leads_to_what_it_rests_on(browser: Browser) -> None:
