@@ -23,7 +23,7 @@ from dream.door import open_file
 from dream.errors import WorkspaceError
 from dream.history import messages
 from dream.history.messages import KeptMessage, Messages
-from dream.recall.terms import marks, terms
+from dream.recall.terms import marks, own_facts, terms
 from dream.workspace import index
 
 if TYPE_CHECKING:
@@ -41,8 +41,9 @@ LAST_DAY = (1 << 16) - 1  # the last day that can be told
 UNIX_DAY = date(1970, 1, 1).toordinal() - 1
 HISTORY = "history"  # the name of the source that entries come from
 K1, B = 1.0, 0.5  # BM25
+AGENTS = ("assistant", "tool", "system")  # who tells nothing of himself
 # What a document can be asked for beside its words; no word begins with these.
-IN_SESSION, OF_SOURCE, BY_SPEAKER = "\1", "\2", "\3"
+IN_SESSION, OF_SOURCE, BY_SPEAKER, OF_ONESELF = "\1", "\2", "\3", "\4"
 
 _SCHEMA = (
     "CREATE TABLE recall_source (name TEXT PRIMARY KEY, read INTEGER NOT NULL, last BLOB NOT NULL) WITHOUT ROWID",
@@ -361,7 +362,8 @@ def _messages(kept: Messages, path: Path, before: int) -> _Part:
         if said is not None and said.text:
             day = said.at.toordinal() if said.at else None
             speaker = (said.name or said.role).casefold()
-            filed = (*_filed(said.session), BY_SPEAKER + said.role, BY_SPEAKER + speaker)
+            own = [OF_ONESELF + fact for fact in own_facts(said.text)] if speaker not in AGENTS else []
+            filed = (*_filed(said.session), BY_SPEAKER + said.role, BY_SPEAKER + speaker, *own)
             by = said.role if said.role == "tool" else speaker  # who says "bash" or "read" names no tool
             documents.append(
                 _Document(

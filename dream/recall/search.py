@@ -21,14 +21,16 @@ from typing import TYPE_CHECKING, Literal
 from dream.errors import ModelError, SettingsError, SpendingLimit, UsageError
 from dream.language.text import mend_surrogates
 from dream.language.words import content_words, is_cjk, is_hard, without_said_on, words
-from dream.recall.index import BY_SPEAKER, ENTRY, IN_SESSION, K1, MESSAGE, OF_SOURCE, B, Found, Index
+from dream.recall.index import BY_SPEAKER, ENTRY, IN_SESSION, K1, MESSAGE, OF_ONESELF, OF_SOURCE, B, Found, Index
 from dream.recall.terms import (
     ASKS,
     CHARS,
     ENDS_ASKING,
     TELLS_WHEN,
     akin,
+    asked_fact,
     asks_when,
+    leaves,
     marks,
     periods,
     tells_change,
@@ -57,9 +59,12 @@ CALL = "→ "  # how the line begins in which an agent calls a tool
 ASKING_TOO = -1.5  # that a message ends by asking itself
 TELLING = 3.0  # that it tells a time where the query asks for one
 DATED = ((45, 13.0), (400, 5.0))  # that it was said on a day that is named: of a time of so many days, so much
+FOR_FACT = 12.0  # that somebody tells of himself what is asked of him
+NAMES = 20  # documents in which a word may stand that names something
 NEWEST = 6  # of the hits, among which a newer one that says the same of other values comes first:
 STRONG = 0.8  # of the older's score, that it has, and
 SAME = 0.8  # of what the older holds of the query's terms, that it holds itself
+CHANGED = 0.55  # of both, where it tells that something is no longer so
 SLACK = timedelta(days=3)  # after such a time, in which one still speaks of it
 BESIDE = 0.4  # of the best score, that a message needs which holds none of the words itself
 MEMORY = 2.0  # what a line of memory counts beside a message: somebody thought it worth keeping
@@ -157,6 +162,8 @@ class Search:
         self.unheld: frozenset[str] = frozenset()  # terms of the query that stand nowhere
         self.rarest = 0.0  # what one of them would weigh
         self.weights, self.rare = self._weighed()
+        self._fact = self._asked_fact()
+        self._telling: set[str] = set()  # citations of messages that tell it of whoever says them
         self._all = self._with_akin()
         self._when = asks_when(wanted.query[:CHARS])
 
@@ -169,7 +176,7 @@ class Search:
         """Return the best hits, each thing once, those with an exact rare word among the first."""
         found = [*self._memory(), *map(self._aged, self._history(limit)), *map(self._aged, self._messages(limit))]
         found.sort(key=lambda hit: -hit.score)
-        found = self._newest_first(found)
+        found = self._newest_first(self._with_leaving(found))
         if self._mmr < 1:
             found = _unlike(found, self._mmr, limit)
         return _once(self._promoted(found), limit, self.rare)
@@ -183,20 +190,47 @@ class Search:
         def replaces(new: Hit, old: Hit) -> bool:
             if (new.kind, new.speaker) != (old.kind, old.speaker) or new.session == old.session:
                 return False
-            if new.score < STRONG * old.score:
+            if not (new.when and old.when and new.when > old.when):
                 return False
-            if not (new.when and old.when and new.when > old.when) or about[new] < SAME * about[old]:
+            if self._telling.issuperset((new.cite, old.cite)):
+                return True
+            changed = tells_change(new.text)
+            strong, same = (CHANGED, CHANGED) if changed else (STRONG, SAME)
+            if new.score < strong * old.score or about[new] < same * about[old]:
                 return False
             sizes, shared = sorted((len(said[new]), len(said[old]))), len(said[new] & said[old])
-            alike = 2 * shared >= sizes[1] or (3 * shared >= sizes[0] and tells_change(new.text))
+            alike = 2 * shared >= sizes[1] or (3 * shared >= sizes[0] and changed)
             return alike and shared > 1 and not marks(new.text) & ENDS_ASKING
 
         for place in range(len(best)):
-            new = next((hit for hit in best[place + 1 :] if replaces(hit, best[place])), None)
-            if new is not None:
+            if newer := [hit for hit in best[place + 1 :] if replaces(hit, best[place])]:
+                new = max(newer, key=lambda hit: hit.cite in self._telling and _when(hit).timestamp())
                 best.remove(new)
                 best.insert(place, new)
         return [*best, *found[NEWEST:]]
+
+    def _with_leaving(self, found: list[Hit]) -> list[Hit]:
+        """Put before what somebody told of himself where he tells that it is no longer so, if he doesn't say what."""
+        told = max((hit for hit in found if hit.cite in self._telling and hit.when), key=_when, default=None)
+        if told is None:
+            return found
+        counts = self._index.counts({*terms(told.text)} - self._all.keys())
+        names = {term: 1.0 for term, count in counts.items() if count <= NAMES}
+        places = self._index.matches(names, MESSAGE, NAMES, (_when(told).toordinal(), None), self._within())
+        said = [of_message(one, told.score) for place in places if (one := self._index.said(place)) is not None]
+        left = [
+            hit
+            for hit in said
+            if hit.speaker == told.speaker
+            and _when(hit) > _when(told)
+            and any(leaves(hit.text, name) for name in names)
+        ]
+        if not left:
+            return found
+        new = max(left, key=_when)
+        rest = [hit for hit in found if hit.cite != new.cite]
+        rest.insert(rest.index(told), new)
+        return rest
 
     def _aged(self, hit: Hit) -> Hit:
         """Return a hit with its score halved for each half-life that has gone by; the three files don't age."""
@@ -230,7 +264,13 @@ class Search:
         asked = self.weights.keys() | self.unheld
         counts = self._index.counts({other for term in asked for other in akin(term)} - asked)
         size = self._index.size()
-        return {other: AKIN * _idf(count, size) for other, count in counts.items()} | self.weights
+        found = {other: AKIN * _idf(count, size) for other, count in counts.items()} | self.weights
+        return found | ({OF_ONESELF + self._fact: FOR_FACT} if self._fact else {})
+
+    def _asked_fact(self) -> str:
+        """Return what the query asks of the user, or of a speaker that it names; "" where it asks anything else."""
+        fact, who = asked_fact(self._wanted.query[:CHARS]) or ("", frozenset())
+        return fact if len(self._index.counts(BY_SPEAKER + one for one in who)) == len(who) else ""
 
     def _memory(self) -> Iterator[Hit]:
         if self._wanted.session or self._wanted.speaker or self._wanted.source:
@@ -295,7 +335,10 @@ class Search:
             said = self._index.said(place)
             if said is None or (place.number not in own and not self._is_wanted(said)):
                 continue
-            yield of_message(said, score)
+            hit = of_message(said, score)
+            if OF_ONESELF + self._fact in place.held:
+                self._telling.add(hit.cite)
+            yield hit
             left -= 1
 
     def _judged(self, found: Sequence[Found]) -> list[tuple[float, Found]]:
@@ -638,6 +681,10 @@ def _day_of(line: str) -> date | None:
         return date.fromisoformat(f"{year}-{day}") if year and day else None
     except ValueError:
         return None
+
+
+def _when(hit: Hit) -> datetime:
+    return hit.when or datetime.min.replace(tzinfo=UTC)
 
 
 def _midnight(day: date | None) -> datetime | None:

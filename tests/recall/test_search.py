@@ -462,6 +462,43 @@ def test_what_is_said_after_a_question_counts_as_its_answer(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
+    ("query", "old", "new"),
+    [
+        ("What is the user's job?", "I'm a beekeeper at Tolland.", "I left Tolland, it was time for something else."),
+        ("Where do I live?", "Our house is in Ghent.", "We've just moved to Porto, what a week."),
+        ("Which editor do I use?", "I use Sublime as my editor.", "I've switched from Sublime to Nano."),
+        ("Wo wohne ich?", "Ich wohne jetzt in Jena.", "Wir sind letzte Woche nach Celle umgezogen."),
+        ("Quel est mon métier ?", "Je suis menuisier chez Delorme.", "Je travaille comme fleuriste maintenant."),
+        ("¿Dónde vive el usuario?", "Vivo en Cuenca con mi hermana.", "Nos hemos mudado a Lugo."),
+        ("用户做什么工作？", "我在青山小学当老师。", "我上个月入职了白鹭银行。"),
+        ("用户住在哪里？", "我家在苏州。", "我们刚搬到无锡。"),
+        ("ユーザーの仕事は何ですか？", "私は青葉病院で働いています。", "先月、みどり商事に転職しました。"),
+    ],
+)
+def test_what_somebody_tells_of_himself_is_found_without_a_word_of_the_question(
+    tmp_path: Path, query: str, old: str, new: str
+) -> None:
+    rest = tuple(("user", f"Number {n}: we talked of ferns, 天气, and of the weather.") for n in range(8))
+    decoys = (
+        ("user", "If I lived in Turin, my editor would work at night."),
+        ("user", "如果我住在昆明，我就在船上工作。"),
+        ("assistant", "I'm a language model at work, and I live in the cloud."),
+    )
+    first = _talks(tmp_path, (("user", old), *rest), (*rest, *decoys))
+    assert texts(first, query, kinds=["message"])[0] == old
+
+    (tmp_path / "later").mkdir()
+    both = _talks(tmp_path / "later", (("user", old), *rest), (*rest, *decoys), (*rest, ("user", new)))
+    assert texts(both, query, kinds=["message"])[:2] == [new, old]
+
+
+def test_a_question_about_another_is_not_answered_by_what_the_user_does(tmp_path: Path) -> None:
+    rest = tuple(("user", f"Number {n}: we talked of ferns and of the weather.") for n in range(8))
+    made = _talks(tmp_path, (("user", "I work as a beekeeper."), ("user", "My sister's job is at the harbour."), *rest))
+    assert "harbour" in texts(made, "What is my sister's job?", kinds=["message"])[0]
+
+
+@pytest.mark.parametrize(
     ("query", "found"),
     [
         ("which sport do I do?", "climbing"),
