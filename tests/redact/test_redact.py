@@ -83,6 +83,8 @@ ASSIGNED = [
 ]
 
 ORDINARY = [
+    "玄関と風呂場に手すり(2026年8月22日)",
+    "key points: GPT-4-Turbo is fine, see PROJ-1234-Abc",
     "password: z.string().min(8)",
     "the token bucket for uploads: 8f14e45fceea167a5a36",
     "DB_PASSWORD=op://Engineering/postgres/password",
@@ -225,6 +227,9 @@ PASTED = [  # text with «what has to go», as people paste it
     "the api key for openweather: «{x32}»",
     'variable "db_password" {{\n  type = string\n  default = "«gr4velPit»"\n}}',
     "«rib sun oak tea fox ink gym jar kit lab map nut»\n^ my metamask seed",
+    "te paso la clave de producción para que pruebes el reembolso: «cbl_live_9fQx{a7}». usala y olvidala",
+    "管理者パス変わってたから一応 → nas admin / «Tsubame#4471kk» 。で、残り容量見て",
+    "企微机器人 key 给你：«wxbot-5e7c-Kq20ZzPf91» 你塞环境变量里",
 ]
 
 
