@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -102,7 +102,9 @@ _DATES = tuple(
         rf"(?<!\w)(?P<day>\d{{1,2}})(?:\.|er|º)? (?:de )?(?P<local>{'|'.join(_LOCAL_MONTHS)})(?:(?: del?)? (?P<year>\d{{4}}))?(?!\w)",
     )
 )
+_MONTH_STARTS = (*MONTHS, *dict.fromkeys(name[:3] for name in _LOCAL_MONTHS if name[:3] not in MONTHS))
 # Most texts hold neither a day nor a time, and to look for each form of them takes most of the time.
+_NUMERIC_DAY = re.compile(r"\d[-/.]\d")
 _MAYBE_DAY = re.compile(r"\d(?:[-/.]\d| ?月|[\w.]{0,2} [^\W\d])")
 _BEFORE_DAY = re.compile(r" \d")
 _CLOCK = re.compile(r"(?<![\w:])(\d{1,2})(?::(\d\d))? ?([ap])\.?m\b\.?|(?<![\w:])(\d{1,2}):(\d\d)(?![\w:])")
@@ -242,7 +244,7 @@ def is_cjk(word: str) -> bool:
 
 def _uniform(text: str) -> str:
     if _MAYBE_DAY.search(text) or _BEFORE_DAY.search(text):
-        for pattern in _DATES:
+        for pattern in _day_forms(text):
             text = pattern.sub(_day, text)
     if _MAYBE_CLOCK.search(text):
         text = _CLOCK.sub(_time, text)
@@ -260,6 +262,16 @@ def _uniform(text: str) -> str:
             text = pattern.sub(new, text)
         text = text.replace(NOT, " not ")
     return text
+
+
+def _day_forms(text: str) -> Iterator[re.Pattern[str]]:
+    """Yield the patterns of days that may stand in a text."""
+    if _NUMERIC_DAY.search(text):
+        yield from _DATES[:2]
+    if "月" in text:
+        yield _DATES[2]
+    if any(map(text.__contains__, _MONTH_STARTS)):
+        yield from _DATES[3:]
 
 
 _PHRASES = {"used to": "former", "no longer": "not", "not any more": "not", "not anymore": "not"}

@@ -396,10 +396,11 @@ def _file(db: sqlite3.Connection, documents: Sequence[_Document]) -> None:
     rows: list[tuple[object, ...]] = []
     postings: dict[tuple[str, int], array[int]] = {}
     parts: dict[int, tuple[bytearray, array[int]]] = {}
+    sessions = {key: _session(db, key) for key in dict.fromkeys(one.key for one in documents)}
     for number, one in enumerate(documents, first):
         part, place = divmod(number, PART)
         where = (one.position, one.file, one.start)
-        rows.append((number, _session(db, one.key), *where, one.day, one.speaker, one.marks))
+        rows.append((number, sessions[one.key], *where, one.day, one.speaker, one.marks))
         for term in {*one.terms, *one.filed}:
             postings.setdefault((term, part), array("H")).append(place)
         lengths, days = parts.setdefault(part, (bytearray(), array("H")))
