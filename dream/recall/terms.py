@@ -156,13 +156,12 @@ def _of(row: str) -> tuple[frozenset[str], re.Pattern[str]]:
 # What somebody says of themselves, and what a question asks of one.
 
 OWN = 600  # characters of a message in which it is looked for
-_WIDE = re.compile("[ぁ-ヿ㐀-鿿]")
 
 
 @cache
 def _own(plain: bool) -> dict[str, re.Pattern[str]]:
     """Return the patterns, without those of CJK where `plain`: it takes long to make them."""
-    rows = {name: [one for one in some if plain != bool(_WIDE.search(one))] for name, some in table()["own"].items()}
+    rows = {name: [one for one in some if plain is not any(map(is_cjk, one))] for name, some in table()["own"].items()}
     return {name: re.compile("|".join(some)) for name, some in rows.items() if some}
 
 
@@ -173,7 +172,7 @@ def own_facts(text: str) -> list[str]:
         return []
     some = _rest()[0].sub(" ", some)
     found = [name for name, pattern in _own(True).items() if pattern.search(some)]
-    if not some.isascii() and _WIDE.search(some):
+    if not some.isascii() and any(map(is_cjk, some)):
         found += [name for name, pattern in _own(False).items() if pattern.search(some)]
     return found
 
