@@ -23,7 +23,8 @@ from dream.door import open_file
 from dream.errors import WorkspaceError
 from dream.history import messages
 from dream.history.messages import KeptMessage, Messages
-from dream.recall.terms import marks, own_facts, terms
+from dream.language.words import own_facts
+from dream.recall.terms import marks, terms
 from dream.workspace import index
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal
 
 from dream.errors import ModelError, SettingsError, SpendingLimit, UsageError
 from dream.language.text import mend_surrogates
-from dream.language.words import content_words, is_cjk, is_hard, without_said_on, words
+from dream.language.words import asked_fact, content_words, is_cjk, is_hard, leaves, without_said_on, words
 from dream.recall.index import BY_SPEAKER, ENTRY, IN_SESSION, K1, MESSAGE, OF_ONESELF, OF_SOURCE, B, Found, Index
 from dream.recall.terms import (
     ASKS,
@@ -28,9 +28,7 @@ from dream.recall.terms import (
     ENDS_ASKING,
     TELLS_WHEN,
     akin,
-    asked_fact,
     asks_when,
-    leaves,
     marks,
     periods,
     tells_change,
@@ -216,7 +214,9 @@ class Search:
             return found
         counts = self._index.counts({*terms(told.text)} - self._all.keys())
         names = {term: 1.0 for term, count in counts.items() if count <= NAMES}
-        places = self._index.matches(names, MESSAGE, NAMES, (_when(told).toordinal(), None), self._within())
+        places = self._index.matches(
+            names, MESSAGE, NAMES, (_when(told).toordinal(), self._bounds()[1]), self._within()
+        )
         said = [of_message(one, told.score) for place in places if (one := self._index.said(place)) is not None]
         left = [
             hit
@@ -269,7 +269,7 @@ class Search:
 
     def _asked_fact(self) -> str:
         """Return what the query asks of the user, or of a speaker that it names; "" where it asks anything else."""
-        fact, who = asked_fact(self._wanted.query[:CHARS]) or ("", frozenset())
+        fact, who = asked_fact(self._wanted.query) or ("", frozenset())
         return fact if len(self._index.counts(BY_SPEAKER + one for one in who)) == len(who) else ""
 
     def _memory(self) -> Iterator[Hit]:

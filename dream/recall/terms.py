@@ -12,7 +12,7 @@ from datetime import date
 from functools import cache, lru_cache
 from itertools import chain, pairwise
 
-from dream.language.words import NOT, is_cjk, listed, table, words
+from dream.language.words import NOT, WORD, holds_any, is_cjk, table, words
 
 _PARTS = re.compile(r"[.,:/@'&+#_%-]+")
 _CAMEL = re.compile(r"[a-z0-9](?=[A-Z])")
@@ -61,7 +61,6 @@ def _camel(text: str) -> Iterator[list[str]]:
 # What a message is beside its words, as bits.
 
 ENDS_ASKING, ASKS, TELLS_WHEN = 1, 2, 4
-_WORD = re.compile(r"\w+(?:'\w+)?")
 _DIGIT = re.compile(r"\d|[年月]")
 _YEARS = 10  # back, in which a month without a year may be
 _VERBS = ("may", "march")  # months only after a word that stands before one
@@ -74,17 +73,17 @@ def marks(text: str) -> int:
     some = text[:CHARS]
     asks = ASKS if "?" in some or "？" in some else 0
     asks |= ENDS_ASKING if asks and text[-3:].rstrip().endswith(("?", "？")) else 0
-    return asks | (TELLS_WHEN if _holds_any("tells_when", some) else 0)
+    return asks | (TELLS_WHEN if holds_any("tells_when", some) else 0)
 
 
 def tells_change(text: str) -> bool:
     """Return whether a text tells that something is no longer as it was."""
-    return _holds_any("tells_change", text)
+    return holds_any("tells_change", text)
 
 
 def asks_when(query: str) -> bool:
     """Return whether a query asks for a time."""
-    return _holds_any("asks_when", query)
+    return holds_any("asks_when", query)
 
 
 @cache
@@ -101,12 +100,12 @@ def _akin(plain: bool) -> list[frozenset[str]]:
 
 def periods(query: str, today: date) -> list[tuple[date, date]]:
     """Return the times that a query names, as their first and last days; a month without a year, of many years."""
-    if not (_DIGIT.search(query) or _holds_any("tells_when", query) or _holds_any("names_day", query)):
+    if not (_DIGIT.search(query) or holds_any("tells_when", query) or holds_any("names_day", query)):
         return []
     from dream.language import days  # a hook at a prompt that finds nothing has no time for them
 
     found: list[tuple[date, date]] = []
-    tongues = _TONGUES if _ENGLISH.isdisjoint(_WORD.findall(query.lower())) else _TONGUES[:1]  # each takes 15 ms
+    tongues = _TONGUES if _ENGLISH.isdisjoint(WORD.findall(query.lower())) else _TONGUES[:1]  # each takes 15 ms
     for code in tongues:
         found += [(day.first, day.last) for day in days.found(query, today, code) if not day.unsure]
     if found:
@@ -141,63 +140,3 @@ def _month(tongues: tuple[str, ...]) -> re.Pattern[str]:
     before = r"(?P<before>\b(?:in|last|of|since|during|by|early|late|mid|until|till|from|before|after|this|next) )?"
     named = rf"{before}\b(?P<m>{names})\b,?(?: (?:of |de )?(?P<year>(?:19|20)\d\d))?"
     return re.compile(rf"{named}|(?:(?P<y>(?:19|20)\d\d) ?年 ?)?(?<!\d)(?P<n>\d{{1,2}}) ?月", re.IGNORECASE)
-
-
-def _holds_any(row: str, text: str) -> bool:
-    """Return whether a text holds one of the words of a row of the table of words."""
-    plain, wide = _of(row)
-    return not plain.isdisjoint(_WORD.findall(text.lower())) or (not text.isascii() and wide.search(text) is not None)
-
-
-@cache
-def _of(row: str) -> tuple[frozenset[str], re.Pattern[str]]:
-    wide = [word for word in listed(row) if is_cjk(word[0])]
-    return listed(row).difference(wide), re.compile("|".join(wide))
-
-
-# What somebody says of themselves, and what a question asks of one.
-
-OWN = 600  # characters of a message in which it is looked for
-
-
-@cache
-def _own(plain: bool) -> dict[str, re.Pattern[str]]:
-    """Return the patterns, without those of CJK where `plain`: it takes long to make them."""
-    rows = {name: [one for one in some if plain is not any(map(is_cjk, one))] for name, some in table()["own"].items()}
-    return {name: re.compile("|".join(some)) for name, some in rows.items() if some}
-
-
-def own_facts(text: str) -> list[str]:
-    """Return what a message tells of who says it: home, job, name."""
-    some = text[:OWN]
-    if some.rstrip().endswith(("?", "？")) or not _holds_any("speaks", some):
-        return []
-    some = _rest()[0].sub(" ", some)
-    found = [name for name, pattern in _own(True).items() if pattern.search(some)]
-    if not some.isascii() and any(map(is_cjk, some)):
-        found += [name for name, pattern in _own(False).items() if pattern.search(some)]
-    return found
-
-
-def leaves(text: str, term: str) -> bool:
-    """Return whether a text tells that somebody has left what a term names: "switched from Zed to Helix"."""
-    return any(text[one.end() :].lower().startswith(term) for one in _rest()[1].finditer(text))
-
-
-@cache
-def _rest() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    return re.compile(table()["supposes"]), re.compile(table()["leaves"], re.IGNORECASE)
-
-
-def asked_fact(query: str) -> tuple[str, frozenset[str]] | None:
-    """Return the one thing that a question asks of somebody, and the words that are left: who that is."""
-    for name, row in table()["asked"].items():
-        some, found = query[:CHARS].casefold(), False
-        for word in sorted((*row.split(), *table()["beside"].split()), key=len, reverse=True):
-            if is_cjk(word) and word in some:
-                found |= word in row.split()
-                some = some.replace(word, " ")
-        said = {word.removesuffix("'s").removesuffix("’s") for word in re.findall(r"[\w'’]+", some)}
-        if found or said & {*row.split()}:
-            return name, frozenset(said - {*row.split()} - {*table()["beside"].split()})
-    return None
