@@ -62,7 +62,7 @@ _CLAUSE = re.compile(
 # Where a part of what somebody typed ends: people use commas, a new line and "and" for full stops.
 _PART = re.compile(
     r"[.!?…]+[)\"”’]*(?:\s+|$)|[。！？；，、：…]+|[,;:](?:\s+|$)|\n+|\s[-–—]+\s|(?<=[⺀-鿿])\s+(?=[⺀-鿿])"
-    r"|\s(?=(?:but|aber|sondern|mais|pero)\s)",
+    r"|\s(?=(?:but|so(?! (?:that|much|many|far|long))|aber|sondern|drum|mais|donc|pero|así que)\s)",
 )
 _BEFORE: tuple[cues.Cue, ...] = ("conditional", "supposed")  # what holds for all that follows in its sentence
 _SENTENCE_END = re.compile(r"(?:[.!?…][)\"”’]*\s*|[。！？；…]\s*|\n\s*)$")
@@ -86,6 +86,15 @@ _CORRECTS = re.compile(
 _AT_END = re.compile(r"[\s,;:，、；：–—-]+$")
 _NOTE = re.compile(r"\s*\[([^\[\]]{1,40})\]")
 _BLANK = re.compile(r"[\s，。、；,;（(]+")
+_POINTS = (  # what points at somebody or something that a note names in its place
+    r"(?<!\w)(?:me|my|i|it|its|this|that|here|there|we|us|our|he|she|they|them|their|him|her|his|mir|mich|meine?[rmns]?|ich|uns|unsere?[rmns]?"
+    r"|es|das|dies|hier|dort|da|sie|er|ihm|ihr|moi|mon|ma|mes|je|nous|notre|nos|ici|ça|ce|lui|elle|mi|mí|mis|yo|nuestr[oa]s?|aquí|acá|esto"
+    r"|eso|lo|le)(?!\w)|我们?|这[里儿个]?|那[里儿个]?|它|他|她|俺|私|僕|うち|これ|ここ|それ|そこ"
+)
+_OF_ONESELF = re.compile(  # a reason that somebody gives: "I hate it when they add it after"
+    r"\W*(?:i['’]?m|i am|i hate|i love|i can['’]?t stand|ich bin|ich hass|ich mag|je suis|je déteste|j['’]aime|soy|odio|me gusta|我是|我讨厌|私は)",
+    re.IGNORECASE,
+)
 _JOINT = re.compile(r"\s*(?:…|\.\.\.|;|；)\s*")  # between two of the user's phrases in one line
 _TOKEN = re.compile(r"[^\W_]+(?:['’.,:/@&+#_-]+[^\W_]+)*[+#%]*")
 _ELIDED = re.compile(r"(?<!\w)(n|l|d|j|qu|c|s|m|t)['’](?=\w)", re.IGNORECASE)
@@ -227,7 +236,7 @@ def _verbatim(line: str, sources: Sequence[RuleSource]) -> bool:
 def _is_spans(line: str, sources: Sequence[RuleSource], known: Known) -> bool:
     """Return whether a line is made of what the user said: whole parts of sentences, with all that bounds them there.
 
-    A note in square brackets may tell what their "here" or "it" means, in words of the same talk.
+    A note in square brackets may tell what their "here" or "it" means, in words of the same talk, or stand for it.
     """
     plain = _DAY.sub("", _LIST_MARK.sub("", line))
     heard = known.words | known.names
@@ -235,19 +244,21 @@ def _is_spans(line: str, sources: Sequence[RuleSource], known: Known) -> bool:
         risky = any(cues.says(cue, note) for cue in ("leave", "risky", "negating")) or _HARD.search(note)
         if risky or not all(_in(word, heard) for word in signed(note)):
             return False
-    spans = [span for span in _JOINT.split(_NOTE.sub("", plain)) if span.strip()]
+    spans = [span for span in _JOINT.split(plain) if _NOTE.sub("", span).strip()]
     return bool(spans) and all(any(_is_span(span, source.text, plain) for source in sources) for span in spans)
 
 
 def _is_span(span: str, text: str, line: str) -> bool:
-    wanted, words_of = _trimmed(span), signed(span)
-    if not words_of or wanted not in _flat(text):
+    words_of = signed(_NOTE.sub("", span))
+    pieces = re.split(r"\s*\[[^\[\]]*\]\s*", _trimmed(span))
+    wanted = re.compile(rf"[\s,]*(?:{_POINTS})?[\s,]*".join(map(re.escape, pieces)))
+    if not words_of or wanted.search(_flat(text)) is None:
         return False
     ends = [0, *(match.end() for match in _PART.finditer(text)), len(text)]
     parts = [text[start:end] for start, end in pairwise(ends) if text[start:end].strip()]
     for first in range(len(parts)):
         for last in range(first, len(parts)):
-            if _trimmed("".join(parts[first : last + 1])) == wanted:
+            if wanted.fullmatch(_trimmed("".join(parts[first : last + 1]))):
                 after = parts[last + 1] if last + 1 < len(parts) else ""
                 bounded = after and _bounds(after, ended=_ended(parts[last])) and _trimmed(after) not in _flat(line)
                 return not bounded and _bounded_from(parts, first, words_of) == first
@@ -369,10 +380,11 @@ def _bounds(part: str, *, ended: bool) -> bool:
         cues.says("jest", part)
         or cues.says("once", part)
         or _CORRECTS.match(part)
-        or (_negations(part) and len(signed(part)) <= 2)
+        or (_negations(part) and len(signed(part)) <= 2 and not _OF_ONESELF.match(part))
     ):
         return True
-    return bool(_EXCEPT.match(part)) or (not ended and cues.says("conditional", part))
+    reason = _OF_ONESELF.match(part) and not excepts(part)
+    return bool(_EXCEPT.match(part)) or (not ended and cues.says("conditional", part) and not reason)
 
 
 def _only_corrects(part: str) -> bool:
