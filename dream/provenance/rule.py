@@ -73,7 +73,7 @@ _EXCEPT = re.compile(
 )
 _AT_START = re.compile(
     r"^(?:[\s,;:.!?…–—-]+|(?:and|but|und|aber|et|mais|y|pero|also|ok|okay|hey|oh|ah|nice|yes|yep|yeah|thx|ja|oui|sí"
-    r"|o sea que|achja|ach ja|übrigens|btw|by the way|au fait|por cierto)(?:[\s,.!:]+)"
+    r"|o sea que|so|drum|donc|así que|achja|ach ja|übrigens|btw|by the way|au fait|por cierto)(?:[\s,.!:]+)"
     r"|(?:不过|对了|还有|然后|哦|哎|那个|それと|あと|でさ|あ)(?:[，、,\s]+|(?=以后|以後|你|今後|これから)))+",
     re.IGNORECASE,
 )

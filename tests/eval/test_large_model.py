@@ -35,8 +35,11 @@ def test_of_a_large_models_answers_our_own_code_loses_no_more_than_it_is_known_t
     assert lost == {
         "lost": ["导师储老师"],
         "unchanged": ["卡 0 不能用 → 三张都能用"],
-        "unruled": ["Only water-based paint"],
-        "no_rule": ["- wandb key ... 不要写代码里"],
+        "unruled": ["Don't mention Mair's gift in letters", "Only water-based paint"],
+        "no_rule": [
+            "- She wants it kept quiet from the rest of the family so don't mention that in any letters",
+            "- wandb key ... 不要写代码里",
+        ],
     }
     assert [row["got_into_soul"] for row in rows] == [[], []]
     assert sum(row["kept"] + row["changed"] + row["rules"] for row in rows) == 51

@@ -447,7 +447,7 @@ def test_review_shows_what_the_user_said_where_and_when(tmp_path: Path) -> None:
         (
             "hey. two updates. 1) marit moved to payments. 2) tickets moved to linear, so commits end with [DATA-nnn]",
             "Commits must end with [DATA-nnn] in this repo",
-            "so commits end with [DATA-nnn]",
+            "commits end with [DATA-nnn]",
         ),
         (
             "nice. state is riverpod, kein bloc bitte, nie. hatte ich",
