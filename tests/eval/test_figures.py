@@ -22,7 +22,7 @@ FIGURES = {
         "memory, 4,500": (76.1, 31.1),
         "memory, 6,100": (82.2, 34.9),
     },
-    "beam": {"memory, 2,000": (68.8, 23.2), "memory, 4,500": (83.1, 31.7)},
+    "beam": {"memory, 2,000": (68.0, 28.0), "memory, 4,500": (79.3, 34.1)},
 }
 DATA = Path(__file__).parents[3] / "shared" / "data"
 
