@@ -6,7 +6,6 @@ is counted over the whole dream and not edit by edit.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -18,10 +17,10 @@ from dream.dreaming.findings import Told
 from dream.dreaming.markup import FlawName, instructs, normative
 from dream.language.likeness import near_fact, same_fact, takes_place
 from dream.language.text import quoted
-from dream.language.tongue import guess, tongue
+from dream.language.tongue import guess
 from dream.language.words import content_words, coverage, without_mark, without_said_on, words
 from dream.models import Entry, Finding, MemoryFile, Rejected
-from dream.provenance import rule, user
+from dream.provenance import phrases, rule, user
 from dream.provenance.rule import Judgement, Known, RuleSource, source
 from dream.provenance.user import QUOTE, bare, names_source, quotation
 from dream.settings import EMBEDDED, Settings
@@ -261,13 +260,6 @@ def person_line(case: Case, protected: Protected, settings: Settings) -> Verdict
 
 THEIRS = 0.6  # of a line's words that a line of others must hold
 RULE_SUCCEEDS = 0.6  # of belief that one rule takes the place of another
-TAKES_PLACE = 0.5  # of a SOUL line's words that a rule in the user's words must hold to take its place
-STILL = 0.4  # of a SOUL line's words that a line which changes it repeats: then the rule stands, and is bounded
-_EARLIER = re.compile(r" \((?:earlier|früher|antes|avant|以前): (.*)\)$")
-_SPELLED = re.compile(
-    r"\d{1,2}\.? (?:de )?[^\W\d_]{3,10} (?:de )?(?:19|20)\d\d|(?:19|20)\d\d年\d{1,2}月\d{1,2}日|(?:19|20)\d\d-\d\d-\d\d"
-)
-_LATER = re.compile(r"^(.*) \((?:later|später|después|depuis|后来|その後): (.*)\)$")
 # Words of which an ordinary heading in SOUL.md is made; another one could be a rule itself.
 _HEADING_WORDS = frozenset(
     """
@@ -284,12 +276,12 @@ def rule_source(case: Case, protected: Protected, settings: Settings) -> Verdict
     if case.edit.file != "SOUL.md":
         return None
     for line in case.added:
-        said = without_changed(line, case.gone)
+        said = rule.without_changed(line, case.gone)
         if not _is_plain_heading(line) and (found := judged(said, case, protected)).verdict != "said":
             return Verdict("held", "rule-source", f"{found.reason}: {quoted(line)}")
     new = " ".join(case.added)
     for line in case.gone:
-        replaced = bool(case.added) and (coverage(line, new) >= TAKES_PLACE or _succeeds(case.added, line))
+        replaced = bool(case.added) and (coverage(line, new) >= rule.TAKES_PLACE or _succeeds(case.added, line))
         if not replaced and not _taken_back(line, case, protected):
             return Verdict("held", "rule-source", f"no message of the user's takes back {quoted(line)}")
     return None
@@ -336,53 +328,6 @@ def _nobody_vouches(cursors: Sequence[int], protected: Protected) -> bool:
     return any(one.secondhand for one in told) and not any(one.firsthand for one in told)
 
 
-def with_changed(line: str, own: str, gone: Sequence[str]) -> str:
-    """Return the user's own words for a `line` that changes a rule, with the rule where they don't repeat it.
-
-    "Make that 10:15" says nothing to who doesn't know of what. A rule that the line mostly repeats stands still, and
-    the words bound it: "Never touch prod (later: you may restart the cache)".
-    """
-    old = [line.strip().lstrip("-*+ ") for line in gone if line.strip()]
-    if len(old) != 1:
-        return own
-    told = _LATER.match(_flat(line)) is not None and without_changed(line, gone) != line
-    allows = rule.forbids(old[0]) and rule.allows(own)
-    excepts = told or (rule.excepts(line) and not rule.excepts(old[0]))
-    if coverage(old[0], own) >= TAKES_PLACE and not told and not allows:
-        return own
-    if not excepts and not rule.common(old[0], line):
-        return own
-    words = tongue(guess(own) or guess(old[0]) or "en")
-    kept, said = _EARLIER.sub("", old[0]), own.rstrip(" .。")
-    numbers = {word for word in content_words(kept) if word.isdecimal()}
-    stands = coverage(kept, own) < STILL <= coverage(kept, line) and numbers <= content_words(line)
-    if not (stands or excepts or allows) or len(kept) + len(said) > 2 * rule.OWN_CHARS:
-        return f"{said} ({words.earlier}: {kept})"
-    return f"{kept[:-1]}; {said})" if _LATER.match(kept) else f"{kept.rstrip(' .。')} ({words.later}: {said})"
-
-
-def with_days(own: str, line: str) -> str:
-    """Return the user's own words with the days that a line spells and they don't: "till Easter [5 April 2026]"."""
-    days = [day[0] for day in _SPELLED.finditer(line) if day[0] not in own]
-    return f"{own.rstrip(' .。')} [{', '.join(days)}]" if days else own
-
-
-def without_changed(line: str, gone: Sequence[str]) -> str:
-    """Return what a line says anew, without the rule that it changes, where that is among the lines `gone`."""
-    stood = [_flat(text) for old in gone if old.strip() for text in (old, _EARLIER.sub("", old))]
-    if (found := _EARLIER.search(line)) and any(_flat(found[1]) in old for old in stood):
-        return line[: found.start()]
-    for old in stood:
-        flat = _flat(line)
-        if (found := _LATER.match(flat)) and (found[1] == old or flat.startswith(f"{old[:-1]}; ")):
-            return found[2] if found[1] == old else flat[len(old) + 1 : -1]
-    return line
-
-
-def _flat(line: str) -> str:
-    return line.strip().lstrip("-*+ ").rstrip(" .。")
-
-
 def sources_of(cursors: Iterable[int], protected: Protected) -> list[RuleSource]:
     """Return what the user said in these entries, as sources of rules."""
     return [source for cursor in sorted(cursors) for source in protected.wishes.get(cursor, ())]
@@ -391,16 +336,16 @@ def sources_of(cursors: Iterable[int], protected: Protected) -> list[RuleSource]
 def judged(line: str, case: Case, protected: Protected) -> Judgement:
     """Judge a line as a rule by what the user said in the entries that the edit rests on."""
     sources = sources_of(case.cursors, protected)
-    mine = rule.signed(line)
+    mine = phrases.signed(line)
     stood = {  # what it takes the place of is the user's too
-        word for gone in case.gone for word, signs in rule.signed(gone).items() if mine.get(word, signs) & signs
+        word for gone in case.gone for word, signs in phrases.signed(gone).items() if mine.get(word, signs) & signs
     }
     changed = " ".join(case.gone) if case.edit.file == "SOUL.md" else ""
     known = replace(protected.known, names=protected.known.names | stood, stood=changed)
     if case.edit.file == "SOUL.md" and any(rule.common(gone, one.text) for gone in case.gone for one in sources):
         sources = [replace(one, stands=True) for one in sources]  # what changes a rule that stands is one too
     found = rule.judge(line, sources, known, lasting=case.edit.file == "SOUL.md")
-    new, telling = rule.told_by(line)
+    new, telling = phrases.told_by(line)
     new = new.difference(telling(changed))
     if changed and found.verdict == "close" and new and new.isdisjoint(telling(found.own)):
         return Judgement("waits", found.own, "no message of the user's says what changes")
@@ -414,15 +359,15 @@ def in_own_words(case: Case, protected: Protected) -> dict[str, str]:
     rules = [line for line in rules if case.edit.file == "SOUL.md" or instructs(line)]
     own: dict[str, str] = {}
     for line in rules:
-        new = without_changed(line, gone)
+        new = rule.without_changed(line, gone)
         one = judged(new, case, protected)
-        said = one.own if one.verdict == "close" else new.strip().lstrip("-*+ ")
+        said = one.own if one.verdict == "close" else phrases.plain(new)
         if one.verdict == "close" and case.edit.file != "SOUL.md":
-            if coverage(rule.bare(line), said) < rule.SAYS:
+            if coverage(phrases.bare(line), said) < rule.SAYS:
                 continue  # too little of it to stand for a fact: then it waits as it is
-            said = with_days(said, line)
-        text = with_changed(line, said, gone) if one.verdict != "waits" else said
-        if one.verdict != "waits" and text != line.strip().lstrip("-*+ "):
+            said = rule.with_days(said, line)
+        text = rule.with_changed(line, said, gone) if one.verdict != "waits" else said
+        if one.verdict != "waits" and text != phrases.plain(line):
             own[line] = text
     return own
 

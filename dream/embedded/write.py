@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 from datetime import date, timedelta
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from dream.embedded.statement import Statement
 from dream.language import days
 from dream.language.kinds import LABELS
-from dream.language.tongue import NAMES, guess, tongue
+from dream.language.tongue import NAMES, either, guess, tongue
 
 _OPENS = '“„«「"'
 _CLOSES = '”“»」"'
 _KIND = re.compile(rf"\[({'|'.join(LABELS)})\] ")
 _ASKED = re.compile(r"\[([^\[\]]{1,200})\] (?=\S)")
 _SPEAKER = re.compile(rf"([^:：“„«「\"\[\]()]{{1,40}})[:：] ?(?=[{_OPENS}])")
-_EARLIER = re.compile(r" ?[(（](?:earlier|früher|avant|antes|以前)[,，、] ?(.*)[)）]$")
 _SAID_ON = re.compile(r" ?[(（]([^()（）]{4,40})[)）]$")
 _ISO_FIRST = re.compile(r"(\d{4}-\d\d-\d\d):? ")
 _NOTE = re.compile(
@@ -127,7 +126,7 @@ def _parsed(text: str, day: date | None) -> Statement:
         kind, text = _KINDS.get(match[1].lower(), match[1].lower()), text[match.end() :]
     if match := _ISO_FIRST.match(text):  # the tail of a summary: 2026-03-02 user: “…”
         day, text = date.fromisoformat(match[1]), text[match.end() :]
-    if match := _EARLIER.search(text):
+    if match := _earlier().search(text):
         before, text = match[1], text[: match.start()]
     if (match := _SAID_ON.search(text)) and (said := _day(match[1])):
         day, text = said, text[: match.start()]
@@ -150,6 +149,11 @@ def _parsed(text: str, day: date | None) -> Statement:
         earlier=before,
         quoted=quoted,
     )
+
+
+@cache
+def _earlier() -> re.Pattern[str]:
+    return re.compile(rf" ?[(（](?:{either('earlier')})[,，、] ?(.*)[)）]$")
 
 
 def _day(text: str) -> date | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 NAMES = ("en", "de", "fr", "es", "zh", "ja")
 SURELY = 2  # small words more than those of the talk's language that a text in another one has
@@ -97,6 +97,13 @@ def tongue(code: str) -> Tongue:
         request=tuple(_phrase(one, wide) for one in trim["request"]),
         wide=wide,
     )
+
+
+@cache
+def either(name: Literal["earlier", "later"]) -> str:
+    """Return the pattern of the word for what was before, or for what came after, in any of the languages."""
+    known = map(tongue, NAMES)
+    return "|".join(dict.fromkeys(one.earlier if name == "earlier" else one.later for one in known))
 
 
 def _phrase(phrase: str, wide: bool) -> str:

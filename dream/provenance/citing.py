@@ -16,7 +16,7 @@ from dream.language.kinds import kind
 from dream.language.words import content_words, coverage
 from dream.models import Message
 from dream.provenance import cues
-from dream.provenance.rule import OWN_CHARS, bare, own_sentence, signed, told_by
+from dream.provenance.phrases import OWN_CHARS, bare, own_sentence, signed, told_by
 from dream.provenance.user import QUOTE, foreign, own, quotation
 
 PLAIN = 0.5  # of a line's words that a message must hold for it to be plain that the line rests on it

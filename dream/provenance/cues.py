@@ -15,14 +15,21 @@ from typing import Literal
 Cue = Literal[
     "standing", "once", "jest", "laughs", "in_earnest", "supposed", "conditional", "leave", "risky", "wish", "hearsay",
     "negating", "pivotal", "neutral", "soft", "own_rules", "work_on", "about_a_text", "reported", "own_report",
+    "excepts", "corrects", "of_oneself", "pointing", "filler",
 ]  # fmt: skip
 
+_SIGNS = re.compile(r"\W*")
 _WIDE = ("zh", "ja", "ko", "signs")  # written without blanks, so that a cue is found inside of a longer word too
 
 
 def says(cue: Cue, text: str) -> bool:
     """Return whether a cue of that kind stands in `text`."""
     return pattern(cue).search(text) is not None
+
+
+def begins(cue: Cue, text: str) -> bool:
+    """Return whether a text begins with a cue of that kind, signs apart."""
+    return pattern(cue).match(text, _SIGNS.match(text).end()) is not None  # type: ignore[union-attr]
 
 
 def found(cue: Cue, text: str) -> list[str]:

@@ -13,12 +13,12 @@ from dream import pipeline
 from dream.consolidate.consolidator import Consolidator
 from dream.dreaming.draft import Edit
 from dream.dreaming.dreamer import Models
-from dream.dreaming.guards import with_changed, without_changed
 from dream.llm.model import ChatMessage
 from dream.llm.spending import Meter
 from dream.models import Finding, Message, NewEntry
 from dream.provenance.citing import cited
-from dream.provenance.rule import Known, RuleSource, judge, own_sentence
+from dream.provenance.phrases import own_sentence
+from dream.provenance.rule import Known, RuleSource, judge, with_changed, without_changed
 from dream.provenance.user import own
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
@@ -615,6 +615,12 @@ def test_a_rule_of_which_the_users_own_words_stand_there_may_be_skipped() -> Non
         ("whenever you deploy to main, tell me", "[Ana] deploy to main, tell me", "close"),
         ("in pounds with VAT, always, I hate it when they add it after", "in pounds with VAT, always", "said"),
         ("always push to main, I'm fine unless it is red", "always push to main", "close"),
+        ("always ask me first, ok? push to main when i say so", "always … push to main", "close"),
+        (
+            "keep commits small. never, without a review, deploy on fridays",
+            "keep commits small … deploy on fridays",
+            "close",
+        ),
         ("never push to main, ok", "push to main", "close"),
         ("if the build is red, always push to main", "push to main", "close"),
         ("always ask me before you restart, except on staging", "always ask me before you restart", "close"),
