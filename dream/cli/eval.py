@@ -85,7 +85,7 @@ def command(
     sizes = _sizes(tokens) or report.SIZES
     conversations = datasets.load(dataset, limit=limit, sittings=sittings)
     if recall:
-        _recall(conversations, as_json=as_json)
+        _recall(conversations, settings, as_json=as_json)
         return
     other = datasets.another(dataset, conversations[0], sittings=sittings) if len(conversations) == 1 else None
     with progress("reading", quiet=as_json) as shown:
@@ -109,12 +109,12 @@ def command(
         _show(table)
 
 
-def _recall(conversations: Sequence[Conversation], *, as_json: bool) -> None:
+def _recall(conversations: Sequence[Conversation], settings: Settings, *, as_json: bool) -> None:
     from dream.eval.recall import at_prompts, prompt_table, recall, table
 
     with progress("reading", quiet=as_json) as shown:
         tell = (lambda what: shown(Step(what))) if shown else (lambda what: None)
-        found = recall(conversations, tell=tell)
+        found = recall(conversations, settings, tell=tell)
         prompts = at_prompts(conversations, tell=tell)
     if as_json:
         output.emit({"recall": found, "prompts": prompts})

@@ -15,17 +15,21 @@ from datetime import timedelta
 from pathlib import Path
 
 from dream import pipeline
+from dream.errors import ModelError
 from dream.eval.conversation import Conversation, Question
 from dream.eval.metric import cut, find, mean, ready
 from dream.eval.report import Table
 from dream.eval.scratch import Scratch, Tell
 from dream.history import messages
 from dream.llm.spending import Meter
+from dream.models import Diagnostic
 from dream.recall import prompt
 from dream.recall.index import MESSAGE, Index
-from dream.recall.search import Hit, Search, Wanted, of_message, settings_of, told
+from dream.recall.search import Hit, Search, Wanted, of_message, told
 from dream.recall.terms import terms
+from dream.recall.vectors import embed
 from dream.settings import Settings
+from dream.workspace.workspace import Workspace
 
 FIRST = (5, 10)
 ROOM = 2_000  # tokens of what is found in which the whole answer is looked for
@@ -56,15 +60,22 @@ class AtPrompts:
     shown: float
 
 
-def recall(conversations: Sequence[Conversation], *, tell: Tell) -> list[Recalled]:
-    """Consolidate every conversation in a scratch workspace and ask its questions, by each ranking."""
+def recall(conversations: Sequence[Conversation], settings: Settings, *, tell: Tell) -> list[Recalled]:
+    """Consolidate every conversation in a scratch workspace and ask its questions, by each ranking.
+
+    Where the settings name an embedding model the messages are embedded as in a night; raises ModelError where it
+    can't be asked, and SpendingLimit at a bound, for figures by words alone would be told as its own.
+    """
     rows: dict[str, list[tuple[list[Place], set[Place], bool]]] = {}
+    meter = Meter(settings)
     for one in conversations:
         tell(f"{one.name}: {len(one.questions)} questions")
         with tempfile.TemporaryDirectory() as folder:
             scratch = _consolidated(one, Path(folder))
+            if settings.embedding_model:
+                embed(scratch.workspace.history, settings, meter)
             for question, evidence in _asked(one, scratch):
-                for name, found in _rankings(scratch, question):
+                for name, found in _rankings(scratch, question, settings):
                     text = ready(cut("\n".join(told(hit, " ".join(hit.text.split())) for hit in found), ROOM))
                     places = [_place(hit.cite) for hit in found]
                     rows.setdefault(name, []).append((places, evidence, find(question.answer, text).whole))
@@ -155,13 +166,13 @@ def _consolidated(one: Conversation, folder: Path) -> Scratch:
     return scratch
 
 
-def _rankings(scratch: Scratch, question: Question) -> Iterator[tuple[str, list[Hit]]]:
-    workspace = scratch.workspace
+def _rankings(scratch: Scratch, question: Question, settings: Settings) -> Iterator[tuple[str, list[Hit]]]:
+    workspace = Workspace(scratch.workspace.root, report=_fail)
     index = Index(workspace.history)
     try:
         index.catch_up()
         wanted = Wanted(question.text, kinds=["message"])
-        yield "dream search", Search(workspace, index, wanted, settings_of(workspace)).hits(DEEP)
+        yield "dream search", Search(workspace, index, wanted, settings).hits(DEEP)
         counts, size = index.counts(dict.fromkeys(terms(question.text))), index.size()
         weights = {term: math.log(1 + (size - count + 0.5) / (count + 0.5)) for term, count in counts.items()}
         alone = index.matches(weights, MESSAGE, DEEP)
@@ -173,6 +184,12 @@ def _rankings(scratch: Scratch, question: Question) -> Iterator[tuple[str, list[
     kept = [one for line in lines if (one := messages.decode(line))]
     kept.sort(key=lambda one: -len(words & set(re.findall(r"\w+", one.text.casefold()))))
     yield "grep", [of_message(one) for one in kept[:DEEP]]
+
+
+def _fail(diagnostic: Diagnostic) -> None:
+    """Raise what a search tells of its embedding model, where it would go by the words alone."""
+    if diagnostic.file == "search":
+        raise ModelError(f"Search went {diagnostic.text}")
 
 
 def _place(cite: str) -> Place:

@@ -179,23 +179,16 @@ def _embed(
     """Make the vectors that are missing; return what they cost, and what went wrong: memory does without them."""
     if not settings.embedding_model:
         return Usage(), []
-    from dream.llm.embedding import open_embedder
     from dream.llm.spending import open_meter
-    from dream.recall.index import Index
-    from dream.recall.vectors import take_in
+    from dream.recall.vectors import embed
 
     meter = open_meter(runs.Bills(workspace.private), settings, clock(), step)
-    index = Index(workspace.history)
     try:
-        index.catch_up()
-        if embedder := open_embedder(settings, meter):
-            take_in(index, embedder, lambda: step(Step("search by meaning")))
+        embed(workspace.history, settings, meter, lambda: step(Step("search by meaning")))
     except NightOver:
         return meter.usage, []
     except DreamError as error:
         return meter.usage, [f"Search goes by words alone where vectors are missing: {error}"]
-    finally:
-        index.close()
     return meter.usage, []
 
 

@@ -11,9 +11,15 @@ import heapq
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
-from dream.llm.embedding import CHARS, Embedder, likeness
+from dream.llm.embedding import CHARS, Embedder, likeness, open_embedder
 from dream.recall.index import PART, Index
+
+if TYPE_CHECKING:
+    from dream.history.history import History
+    from dream.llm.spending import Meter
+    from dream.settings import Settings
 
 TEXTS, LONGEST = 64, 100_000  # texts and characters of one call
 NEAREST = 100  # messages whose sketches are most like the query's
@@ -21,6 +27,20 @@ _TABLES = (
     "CREATE TABLE recall_model (name TEXT NOT NULL)",
     "CREATE TABLE recall_vector (digest BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID",
 )
+
+
+def embed(history: History, settings: Settings, meter: Meter, between: Callable[[], None] = lambda: None) -> None:
+    """Make the vectors that a history lacks, by the model that the settings name: what a night does for search.
+
+    `between` is called before each call of the model. Raises what the embedder does; what is made by then stays.
+    """
+    index = Index(history)
+    try:
+        index.catch_up()
+        if embedder := open_embedder(settings, meter):
+            take_in(index, embedder, between)
+    finally:
+        index.close()
 
 
 def take_in(index: Index, embedder: Embedder, between: Callable[[], None] = lambda: None) -> int:
