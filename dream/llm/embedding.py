@@ -10,7 +10,7 @@ import time
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cache
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
@@ -132,21 +132,25 @@ class StaticEmbedder:
 
     name = STATIC
 
-    @cached_property
-    def _table(self) -> tuple[Any, Any]:
-        """The vectors by token, and the tokenizer; wordllama's own `load` would ask a hub for what its wheel holds."""
-        found = find_spec("wordllama")
-        if found is None or found.origin is None:
-            raise ModelInaccessible(
-                "embedding_model = \"static\" needs a package: pip install 'dream-memory[static]', or name another."
-            )
-        weights, tokenizer = (Path(found.origin).parent / name for name in _FILES)
-        tables = importlib.import_module("safetensors.numpy").load_file(str(weights))
-        made = importlib.import_module("tokenizers").Tokenizer.from_str(json.dumps(json.loads(tokenizer.read_bytes())))
-        return tables["embedding.weight"].astype("float32"), made
-
     def embed(self, texts: Sequence[str]) -> list[bytes]:
         """Return the means of the vectors of each text's tokens; raises ModelInaccessible without the package."""
-        table, tokenizer = self._table
+        table, tokenizer = _static_table()
         rows = [tokenizer.encode(text[:CHARS], add_special_tokens=False).ids for text in texts]
         return [packed(table[ids].mean(axis=0).tolist() if ids else [0.0] * table.shape[1]) for ids in rows]
+
+
+@cache
+def _static_table() -> tuple[Any, Any]:
+    """Read the vectors by token, and the tokenizer, once: each search opens an embedder, and reading takes 0.3 s.
+
+    wordllama's own `load` would ask a hub for what its wheel holds.
+    """
+    found = find_spec("wordllama")
+    if found is None or found.origin is None:
+        raise ModelInaccessible(
+            "embedding_model = \"static\" needs a package: pip install 'dream-memory[static]', or name another."
+        )
+    weights, tokenizer = (Path(found.origin).parent / name for name in _FILES)
+    tables = importlib.import_module("safetensors.numpy").load_file(str(weights))
+    made = importlib.import_module("tokenizers").Tokenizer.from_str(json.dumps(json.loads(tokenizer.read_bytes())))
+    return tables["embedding.weight"].astype("float32"), made

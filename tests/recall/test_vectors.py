@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -170,6 +171,15 @@ def test_static_without_its_package_is_told_with_what_to_install(workspace: Work
 def test_static_finds_what_is_meant_without_a_night(workspace: Workspace) -> None:
     (workspace.root / "dream.toml").write_text('embedding_model = "static"\n', encoding="utf-8")
     assert texts(workspace, "what is her dog's name")[0] == SENTENCES[0]
+
+
+@pytest.mark.skipif(not find_spec("wordllama"), reason="the extra `static` is not installed")
+def test_a_second_search_does_not_read_the_static_table_again(workspace: Workspace) -> None:
+    (workspace.root / "dream.toml").write_text('embedding_model = "static"\n', encoding="utf-8")
+    texts(workspace, "bakery")
+    begun = time.process_time()
+    texts(workspace, "what is her dog's name")
+    assert time.process_time() - begun < 0.15
 
 
 def test_a_sketch_is_the_signs_of_a_vector() -> None:
