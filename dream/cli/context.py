@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 @click.option(
     "--tokens", type=click.IntRange(min=1), default=detached.TOKENS, show_default=True, metavar="N", help="At most."
 )
+@click.option(
+    "--for", "query", metavar="TEXT", help="At the end, in a fifth of the room, also what earlier talks say of TEXT."
+)
 @click.option("--session", metavar="KEY", help="Of what was not dreamt yet, only this session's.")
 @click.option("--hook", is_flag=True, help="Read a hook's JSON on stdin; print what its prompt brings to mind, if any.")
 @click.option(
@@ -27,11 +30,22 @@ if TYPE_CHECKING:
 )
 @group.workspace
 @group.as_json
-def command(tokens: int, session: str | None, hook: bool, guide: bool, directory: Path | None, as_json: bool) -> None:
+def command(
+    tokens: int,
+    query: str | None,
+    session: str | None,
+    hook: bool,
+    guide: bool,
+    directory: Path | None,
+    as_json: bool,
+) -> None:
     """Print memory for an agent's prompt: the three files, then what was not dreamt yet.
 
     The block is marked, so that it is never learnt again from a transcript that contains it. Prints nothing when memory
     is empty. Calls no model.
+
+    With --for, the end of it is what earlier conversations say of TEXT and the memory files don't, each line cited;
+    what stands before that is the same for every TEXT, so that a provider's prompt cache holds.
 
     With --hook, for an agent that asks at each prompt: at most 300 tokens of what earlier conversations say of it and
     the memory files don't, cited, and mostly nothing; at the start of a session, memory. It never fails: what is wrong
@@ -41,6 +55,7 @@ def command(tokens: int, session: str | None, hook: bool, guide: bool, directory
     Examples:
       dream context
       dream context --tokens 2000
+      dream context --for "which port does staging use"
       dream context --session nanobot:telegram:42 --json
       dream context --hook -w ~/memory
       dream context --guide >> AGENTS.md
@@ -52,7 +67,7 @@ def command(tokens: int, session: str | None, hook: bool, guide: bool, directory
     if guide:
         _guide(workspace, named=directory is not None, as_json=as_json)
         return
-    block = workspace.context(tokens, session=session)
+    block = workspace.context(tokens, session=session, query=query)
     if as_json:
         output.emit({"context": block})
     elif block:

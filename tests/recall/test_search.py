@@ -219,6 +219,13 @@ def test_context_has_what_the_question_needs_and_its_beginning_stays(workspace: 
     assert one.endswith("</dream-memory>\n")
 
 
+def test_the_command_line_asks_for_a_context_of_a_text_too(workspace: Workspace) -> None:
+    query = "where does the parser live?"
+    shown = called(workspace.root, "context", "--tokens", 1_000, "--for", query).out
+    assert "## From earlier conversations" in shown
+    assert shown == workspace.context(1_000, query=query)
+
+
 def test_the_commands_print_hits_and_open_them(workspace: Workspace) -> None:
     found = called(workspace.root, "search", "HS-214", "--json").json
     assert set(found[0]) == {"kind", "text", "when", "session", "speaker", "cite", "score"}
