@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from dream.cli.group import MODULES
 from dream.workspace.workspace import Workspace
 from tests.faults.support import called
 from tests.sources.test_incremental import write
@@ -78,7 +79,7 @@ def test_what_is_quick_loads_nothing_heavy(tmp_path: Path, arguments: list[str])
 
     loaded = modules_after(call(*words, "-w", str(tmp_path)), whole=True)
 
-    assert "dream.cli." + words[0] in loaded
+    assert f"dream.cli.{MODULES.get(words[0], words[0])}" in loaded
     wanted = {"dream.redact"} if words[0] == "note" else set()
     assert loaded.isdisjoint((HEAVY | WORK) - wanted)
 
@@ -102,7 +103,7 @@ def test_a_run_with_nothing_to_do_loads_no_stage(tmp_path: Path, arguments: list
 
     loaded = modules_after(call(*arguments, "-w", str(root)), whole=True)
 
-    assert "dream.cli." + arguments[0] in loaded
+    assert "dream.cli.nights" in loaded
     assert loaded.isdisjoint(HEAVY | (IDLE if sources else IDLE | {"dream.transcripts", "dream.history.history"}))
 
 

@@ -1,4 +1,4 @@
-"""The commands `dream`, `dream-log` and `dream-restore`: one file per command, loaded when it is called."""
+"""The commands `dream`, `dream-log` and `dream-restore`: loaded when they are called."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ PIPED = "stdin"  # the id of a session that comes on standard input and has none
 @group.models
 @group.workspace
 @group.as_json
-def command(
+def consolidate_command(
     paths: tuple[Path, ...],
     format_name: str | None,
     hook: bool,

@@ -1,27 +1,46 @@
-"""`dream demo`: what dream does, shown on a shipped conversation."""
+"""`dream demo`: the whole pipeline on a shipped conversation, twelve days of a person and a coding assistant.
+
+Its sessions lie in dream/demo/, in Claude Code's format, one file each. Everything in them is invented, the password
+too.
+"""
 
 from __future__ import annotations
 
 import shutil
 import sys
 import tempfile
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib import resources
 from pathlib import Path
 
 import click
 
+from dream import pipeline, transcripts
 from dream.cli import group, output, show
 from dream.cli.group import DreamCommand
 from dream.cli.output import progress
-from dream.demo import SETTINGS, Played
 from dream.errors import UsageError
-from dream.models import BatchReport
+from dream.language import tokens
+from dream.models import (
+    MEMORY_FILES,
+    BatchReport,
+    ConsolidateReport,
+    Diagnostic,
+    MemoryFile,
+    Progress,
+    RunReport,
+    named,
+)
+from dream.settings import Settings
+from dream.workspace.workspace import Workspace
 
 
 @click.command("demo", cls=DreamCommand)
 @click.argument("directory", required=False, type=click.Path(path_type=Path), metavar="[DIR]")
 @group.place
 @group.as_json
-def command(directory: Path | None, named: Path | None, as_json: bool) -> int | None:
+def demo_command(directory: Path | None, named: Path | None, as_json: bool) -> int | None:
     """Run the whole pipeline on a shipped conversation, with nothing configured.
 
     Twelve days of a developer and her coding assistant become history, and three dreams make memory of it: the three
@@ -33,11 +52,9 @@ def command(directory: Path | None, named: Path | None, as_json: bool) -> int | 
       dream demo
       dream demo ./dream-demo
     """
-    from dream import demo
-
     place = _place(directory or named)
     with progress("dreaming", quiet=as_json) as shown:
-        played = demo.play(place, shown)
+        played = play(place, shown)
     if as_json:
         output.emit(played)
     else:
@@ -59,7 +76,7 @@ def _show(played: Played) -> None:
     said += f", {played.tokens:,} tokens"
     output.say(f"Twelve days of a developer and her coding assistant: {said}.", bold=True, fold=True)
     for night in played.nights:
-        _night(night.at.strftime("%a %d %b"), night.consolidated.messages, night.run.batches)
+        _tell_night(night.at.strftime("%a %d %b"), night.consolidated.messages, night.run.batches)
     for name, text in played.files.items():
         output.say()
         output.say(f"──── {name} ────", bold=True)
@@ -85,10 +102,80 @@ def _program() -> str:
     return "dream" if shutil.which("dream") or called.name != "dream" else show.word(str(called))
 
 
-def _night(day: str, messages: int, batches: tuple[BatchReport, ...]) -> None:
+def _tell_night(day: str, messages: int, batches: tuple[BatchReport, ...]) -> None:
     for batch in batches:
         changed = show.changed(batch.files)
         commit = batch.commit[:10] if batch.commit else "no commit "
         found = show.counted(len(batch.outcomes), "finding")
         line = f"  {day}  {commit}  {show.counted(messages, 'message')} → {found} → {changed or 'nothing'}"
         output.say(line, fold=True)
+
+
+# The nights of the story.
+
+
+# When they are, each with the sessions that had gone quiet by then.
+NIGHTS: tuple[tuple[datetime, tuple[str, ...]], ...] = (
+    (datetime(2026, 11, 5, 3, tzinfo=UTC), ("1-monday.jsonl", "2-wednesday.jsonl")),
+    (datetime(2026, 11, 9, 3, tzinfo=UTC), ("3-friday.jsonl", "4-sunday.jsonl")),
+    (datetime(2026, 11, 14, 3, tzinfo=UTC), ("5-wednesday.jsonl", "6-friday.jsonl")),
+)
+# Whatever is configured, the demo needs no key and gives the same on every machine.
+SETTINGS = Settings(model="embedded", timezone="UTC")
+
+
+@dataclass(frozen=True, slots=True)
+class DemoNight:
+    """One night of the demo."""
+
+    at: datetime = field(metadata=named("time"))
+    consolidated: ConsolidateReport
+    run: RunReport
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What the demo did: how much was said in all, the nights, the files, and the diff of the last dream."""
+
+    workspace: Path
+    sessions: int
+    messages: int
+    tokens: int
+    nights: tuple[DemoNight, ...]
+    files: dict[MemoryFile, str]
+    diff: str
+
+
+def play(directory: Path, watch: Progress | None = None) -> Played:
+    """Make a workspace in `directory`, which has to be empty or new, and have three nights in it.
+
+    Only the door to models and the clock differ from real nights: the `embedded` model, and the nights of the story.
+    """
+    workspace = Workspace.create(directory, now=NIGHTS[0][0])
+    nights = tuple(_night(workspace, at, names, watch) for at, names in NIGHTS)
+    commits = [batch.commit for night in nights for batch in night.run.batches if batch.commit]
+    return Played(
+        workspace=workspace.root,
+        sessions=sum(night.consolidated.sessions for night in nights),
+        messages=sum(night.consolidated.messages for night in nights),
+        tokens=sum(_said(path) for _, names in NIGHTS for path in _paths(names)),
+        nights=nights,
+        files={name: workspace.read_file(name) for name in MEMORY_FILES},
+        diff=workspace.git.show(commits[-1]).diff if commits else "",
+    )
+
+
+def _night(workspace: Workspace, at: datetime, names: tuple[str, ...], watch: Progress | None) -> DemoNight:
+    read = pipeline.consolidate(workspace, _paths(names), settings=SETTINGS, now=at, progress=watch)
+    return DemoNight(at, read, pipeline.run(workspace, settings=SETTINGS, now=at, progress=watch))
+
+
+def _paths(names: tuple[str, ...]) -> list[Path]:
+    folder = resources.files("dream") / "demo"
+    return [Path(str(folder / name)) for name in names]
+
+
+def _said(path: Path) -> int:
+    problems: list[Diagnostic] = []
+    messages = transcripts.read(path, zone=UTC, report=problems.append)
+    return sum(tokens.estimate(message.content) for _, message in messages)

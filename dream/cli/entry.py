@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import click
 
 import dream
 from dream.cli import group, output
-from dream.cli.group import DreamCommand, LazyGroup
+from dream.cli.group import DreamCommand, LazyGroup, loaded
 from dream.cli.output import NARROWEST
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells count
@@ -41,12 +40,12 @@ def main() -> None:
 
 def main_log() -> None:
     """Run `dream-log`, the same as `dream log`."""
-    _finish(import_module("dream.cli.log").command, "dream-log")
+    _finish(loaded("log"), "dream-log")
 
 
 def main_restore() -> None:
     """Run `dream-restore`, the same as `dream restore`."""
-    _finish(import_module("dream.cli.restore").command, "dream-restore")
+    _finish(loaded("restore"), "dream-restore")
 
 
 def _finish(command: click.Command, program: str) -> None:

@@ -44,7 +44,7 @@ WIDEST = 60  # characters of a cell in a pipe; the JSON has all of it
 @click.option("--recall", is_flag=True, help="Measure search alone: is a question's evidence among the first hits?")
 @group.settings_of
 @group.as_json
-def command(
+def eval_command(
     dataset: str,
     model: str | None,
     pairs: tuple[str, ...],

@@ -52,7 +52,7 @@ tenant_usd = click.option("--tenant-usd", type=click.FloatRange(0), help="US dol
 
 
 @click.group("fleet", cls=DreamGroup)
-def command() -> None:
+def fleet_command() -> None:
     """Dream for many workspaces: on one machine, or on several with one limit for the provider.
 
     A ROOT is a directory with workspaces in it; whose a workspace is says its directory under the root, or the
@@ -68,7 +68,7 @@ def command() -> None:
         raise DreamError(MISSING)
 
 
-@command.command("run")
+@fleet_command.command("run")
 @roots_of
 @jobs
 @click.option("--again", is_flag=True, help="Also the workspaces that are set aside after three failed nights.")
@@ -119,7 +119,7 @@ def run(
     return ran.exit_status
 
 
-@command.command("worker")
+@fleet_command.command("worker")
 @root_options
 @needed_database
 @jobs
@@ -157,7 +157,7 @@ def worker(
             stop.wait()
 
 
-@command.command("schedule")
+@fleet_command.command("schedule")
 @root_options
 @needed_database
 @click.option("--window", default="03:00-06:00", show_default=True, help="The local hours that nights are spread over.")
@@ -201,7 +201,7 @@ def schedule(
             stop.wait(EVERY)
 
 
-@command.command("status")
+@fleet_command.command("status")
 @roots_of
 @database
 @group.as_json
@@ -230,7 +230,7 @@ def status(roots: tuple[str, ...], database: str | None, as_json: bool) -> None:
         _show(fleet)
 
 
-@command.command("erase")
+@fleet_command.command("erase")
 @click.argument("tenant")
 @roots_of
 @click.option("--dry-run", is_flag=True, help="Show what would be taken away; change nothing.")

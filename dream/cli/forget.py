@@ -27,7 +27,7 @@ from dream.errors import UsageError
 )
 @group.workspace
 @group.as_json
-def command(
+def forget_command(
     what: str | None,
     is_text: bool,
     dry_run: bool,

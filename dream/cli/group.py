@@ -55,6 +55,24 @@ COMMANDS: dict[str, str] = {
     "demo": "Run the whole pipeline on a shipped conversation, with nothing configured.",
 }
 
+# Those that are not in a module of their own name.
+MODULES = {
+    **dict.fromkeys(("log", "why", "restore"), "changes"),
+    **dict.fromkeys(("run", "nightly"), "nights"),
+    **dict.fromkeys(("serve", "cron"), "schedule"),
+    **dict.fromkeys(("context", "note", "mcp", "connect"), "agents"),
+    **dict.fromkeys(("init", "trust"), "workspace"),
+    "get": "search",
+    "doctor": "status",
+}
+
+
+def loaded(name: str) -> click.Command:
+    """Import the module of one of the `COMMANDS`, and return the command."""
+    command = getattr(import_module(f"dream.cli.{MODULES.get(name, name)}"), f"{name}_command")
+    assert isinstance(command, click.Command)
+    return command
+
 
 class DreamCommand(click.Command):
     """A command whose function returns the exit status, or None for 0.
@@ -116,9 +134,7 @@ class LazyGroup(click.Group):
         """Load one command; None for a name that is not ours."""
         if cmd_name not in COMMANDS:
             return None
-        command = import_module(f"dream.cli.{cmd_name}").command
-        assert isinstance(command, click.Command)
-        return command
+        return loaded(cmd_name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -48,7 +48,7 @@ _all = click.option("--all", "everything", is_flag=True, help="All that is held.
 @group.workspace
 @group.as_json
 @click.pass_context
-def command(ctx: click.Context, directory: Path | None, as_json: bool) -> None:
+def review_command(ctx: click.Context, directory: Path | None, as_json: bool) -> None:
     """Show what is held for review, and accept or reject it.
 
     A guard holds an edit rather than drop it, because it would change a line that you wrote or remove too much of a
@@ -77,7 +77,7 @@ def command(ctx: click.Context, directory: Path | None, as_json: bool) -> None:
         _said(workspace, one)
 
 
-@command.command("accept", cls=DreamCommand)
+@review_command.command("accept", cls=DreamCommand)
 @_numbers
 @_all
 @group.workspace
@@ -97,7 +97,7 @@ def accept(numbers: tuple[Number | str, ...], everything: bool, directory: Path 
     return 1 if done.misfits else None
 
 
-@command.command("reject", cls=DreamCommand)
+@review_command.command("reject", cls=DreamCommand)
 @_numbers
 @_all
 @group.workspace

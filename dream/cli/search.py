@@ -1,4 +1,4 @@
-"""`dream search`: what memory, history and messages say of a question."""
+"""`dream search` and `get`: what memory, history and messages say of a question, and what a citation names."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from dream.cli import group, output
-from dream.cli.group import TextCommand
+from dream.cli.group import DreamCommand, TextCommand
 from dream.errors import UsageError
 
 if TYPE_CHECKING:
     from dream.recall.search import Hit
+
 
 DAY = click.DateTime(formats=["%Y-%m-%d"])
 
@@ -29,7 +30,7 @@ DAY = click.DateTime(formats=["%Y-%m-%d"])
 @click.option("--until", type=DAY, metavar="DAY", help="Only what was said on this day or earlier.")
 @group.workspace
 @group.as_json
-def command(
+def search_command(
     words: tuple[str, ...],
     limit: int,
     kinds: tuple[str, ...],
@@ -86,3 +87,27 @@ def show(hit: Hit, query: str = "") -> None:
 
 def _day(given: datetime | None) -> date | None:
     return given.date() if given else None
+
+
+@click.command("get", cls=DreamCommand)
+@click.argument("citation")
+@click.option(
+    "--around", type=click.IntRange(min=0), default=0, metavar="N", help="Show N neighbours on each side too."
+)
+@group.workspace
+@group.as_json
+def get_command(citation: str, around: int, directory: Path | None, as_json: bool) -> None:
+    """Open a citation: a line of memory, an entry of history, or a message.
+
+    \b
+    Examples:
+      dream get USER.md:12
+      dream get history:42
+      dream get claude-code:6f1e#118 --around 3
+    """
+    found = group.open_workspace(directory).get(citation, around=around)
+    if as_json:
+        output.emit(found)
+        return
+    for hit in found:
+        show(hit)

@@ -100,7 +100,7 @@ _named = click.argument("names", nargs=-1, required=True, metavar="NAME|PATH|GLO
 @group.workspace
 @group.as_json
 @click.pass_context
-def command(context: click.Context, directory: Path | None, as_json: bool) -> None:
+def sources_command(context: click.Context, directory: Path | None, as_json: bool) -> None:
     """List the agents found on this machine, and choose which are read every night.
 
     For each: its files, their sessions, their size, and how many files have something new. No file is opened. What is
@@ -131,7 +131,7 @@ def command(context: click.Context, directory: Path | None, as_json: bool) -> No
         _show(found)
 
 
-@command.command("add", cls=DreamCommand)
+@sources_command.command("add", cls=DreamCommand)
 @_named
 @group.workspace
 @group.as_json
@@ -165,7 +165,7 @@ def add(names: tuple[str, ...], directory: Path | None, as_json: bool) -> None:
     _told(done, as_json)
 
 
-@command.command("remove", cls=DreamCommand)
+@sources_command.command("remove", cls=DreamCommand)
 @_named
 @group.workspace
 @group.as_json

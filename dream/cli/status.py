@@ -1,4 +1,4 @@
-"""`dream status`: whether it works, in five seconds."""
+"""`dream status` and `doctor`: whether it works, and whether everything on disk is as it should be."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.option("--check", is_flag=True, help="Exit 1 when something is wrong: for monitoring.")
 @group.workspace
 @group.as_json
-def command(check: bool, directory: Path | None, as_json: bool) -> int | None:
+def status_command(check: bool, directory: Path | None, as_json: bool) -> int | None:
     """Show whether it works: backlog, sizes, spending, last runs, next run.
 
     Calls no model and changes nothing. The first line says whether everything works.
@@ -109,3 +109,36 @@ def _run(record: RunRecord) -> None:
     cost = f"  [{show.price(record.usage)}]" if record.usage.calls else ""
     line = f"{record.ended.astimezone():%Y-%m-%d %H:%M}  {record.command}: {record.outcome}{which}{reason}{cost}"
     output.say(line, colour="red" if record.outcome == "failed" else None, fold=True)
+
+
+@click.command("doctor", cls=DreamCommand)
+@click.option("--repair", is_flag=True, help="Mend what can be mended without loss.")
+@group.workspace
+@group.as_json
+def doctor_command(repair: bool, directory: Path | None, as_json: bool) -> int | None:
+    """Check everything on disk, and mend what can be mended without loss.
+
+    Checks the memory files, history, the cursor, the versions, the review queue and the schedule, and says what is
+    wrong with each and what you can do about it. Exits with 1 when something is wrong and was not mended.
+
+    \b
+    Examples:
+      dream doctor
+      dream doctor --repair
+    """
+    from dream.actions import doctor
+
+    workspace = group.open_workspace(directory)
+    found = doctor.examine(workspace, group.read_settings(workspace, using=()), now=group.now(), repair=repair)
+    if as_json:
+        output.emit(found)
+    elif not found:
+        output.say("✓ Everything on disk is as it should be.", colour="green", bold=True)
+    else:
+        for one in found:
+            output.say(
+                f"{'✓ mended:' if one.mended else '✗'} {one.file}: {one.text}", colour="green" if one.mended else "red"
+            )
+            if one.cure and not one.mended:
+                output.say(f"    {one.cure}")
+    return 1 if any(not one.mended for one in found) else None

@@ -20,7 +20,7 @@ PORT = 4747
 @click.option("--open/--no-open", "opens", default=True, help="Open a browser, where there is one. Default: open.")
 @click.option("--export", type=click.Path(path_type=Path), metavar="DIR", help="Write the pages into DIR, and end.")
 @group.workspace
-def command(port: int | None, host: str, opens: bool, export: Path | None, directory: Path | None) -> None:
+def web_command(port: int | None, host: str, opens: bool, export: Path | None, directory: Path | None) -> None:
     """Show memory on a page: what the night changed, why, and how to take it back.
 
     The printed address holds a random token; whoever has it can read and change memory. Only this machine can reach it.

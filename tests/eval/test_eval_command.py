@@ -8,7 +8,7 @@ from pathlib import Path
 import click.testing
 import pytest
 
-from dream.cli.eval import command
+from dream.cli.eval import eval_command
 from dream.workspace.workspace import Workspace
 from tests.provider import Body, Provider, Reply, fault, text
 
@@ -56,7 +56,7 @@ def answer(body: Body) -> Reply:
 
 
 def invoke(*arguments: str) -> click.testing.Result:
-    return click.testing.CliRunner().invoke(command, arguments, standalone_mode=False)
+    return click.testing.CliRunner().invoke(eval_command, arguments, standalone_mode=False)
 
 
 def test_the_report_is_one_json_value_and_the_workspace_can_be_kept(tmp_path: Path) -> None:

@@ -1,21 +1,64 @@
-"""`dream cron`: the system's own clock starts the nights."""
+"""`dream serve` and `cron`: what starts the nights, ourselves or the system's own clock."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from dream.cli import group, output
+from dream.cli import group, output, show
 from dream.cli.group import DreamCommand, DreamGroup
 from dream.nights.timers import KINDS, Job, Kind
 from dream.settings import REACHING
 
-_kind = click.argument("kind", required=False, type=click.Choice(KINDS), metavar="[crontab|systemd|launchd]")
+if TYPE_CHECKING:
+    from dream.nights.nightly import NightReport
+
 _schedule = click.option("--schedule", metavar="CRON", help="When, instead of the setting `schedule`: '0 3 * * *'.")
+_kind = click.argument("kind", required=False, type=click.Choice(KINDS), metavar="[crontab|systemd|launchd]")
+
+
+@click.command("serve", cls=DreamCommand)
+@_schedule
+@group.models
+@group.workspace
+def serve_command(schedule: str | None, model: str | None, pairs: tuple[str, ...], directory: Path | None) -> None:
+    """Stay and dream on a cron schedule.
+
+    A night that the machine slept through runs as soon as it wakes or the command is started again, and no night runs
+    twice. The schedule is a crontab expression in the time zone of the `timezone` setting. With `early_tokens` it also
+    dreams when the backlog exceeds that size. SIGTERM and Ctrl-C let the current dream finish; SIGHUP reloads the
+    settings.
+
+    \b
+    Examples:
+      dream serve
+      dream serve --schedule "30 4 * * mon-fri"
+      dream serve --set timezone=Europe/Berlin --set early_tokens=20000
+    """
+    from dream.nights import serve as schedules
+
+    output.dated()
+    workspace = group.open_workspace(directory)
+    if schedule is not None:
+        pairs = (*pairs, f"schedule={schedule}")
+    server = schedules.Server(
+        workspace,
+        lambda: group.read_settings(workspace, model, pairs, using=REACHING),
+        environ=os.environ,
+        tell=lambda line: output.say(line, now=True),
+        told=_tell_night,
+    )
+    server.serve()
+
+
+def _tell_night(report: NightReport) -> None:
+    for problem in report.problems:
+        output.problem(problem)
+    output.say(show.night_line(report), now=True)
 
 
 def _common(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -25,7 +68,7 @@ def _common(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.group("cron", cls=DreamGroup)
 @group.workspace
 @group.as_json
-def command(directory: Path | None, as_json: bool) -> None:
+def cron_command(directory: Path | None, as_json: bool) -> None:
     """Let crontab, systemd or launchd dream every night.
 
     Without a name, the scheduler that suits this machine is used. `dream cron show` prints what is installed, or would
@@ -41,9 +84,9 @@ def command(directory: Path | None, as_json: bool) -> None:
     """
 
 
-@command.command("show", cls=DreamCommand)
+@cron_command.command("show", cls=DreamCommand)
 @_common
-def show(kind: Kind | None, schedule: str | None, directory: Path | None, as_json: bool) -> None:
+def show_timer(kind: Kind | None, schedule: str | None, directory: Path | None, as_json: bool) -> None:
     """Print what is installed, or would be.
 
     \b
@@ -68,7 +111,7 @@ def show(kind: Kind | None, schedule: str | None, directory: Path | None, as_jso
     output.say(f"# {timers.zone_note(chosen, job)}")
 
 
-@command.command("install", cls=DreamCommand)
+@cron_command.command("install", cls=DreamCommand)
 @_common
 def install(kind: Kind | None, schedule: str | None, directory: Path | None, as_json: bool) -> None:
     """Install it; again for a new schedule.
@@ -87,7 +130,7 @@ def install(kind: Kind | None, schedule: str | None, directory: Path | None, as_
     _told(kind, [*done, *note, *twice], as_json=as_json)
 
 
-@command.command("remove", cls=DreamCommand)
+@cron_command.command("remove", cls=DreamCommand)
 @_common
 def remove(kind: Kind | None, schedule: str | None, directory: Path | None, as_json: bool) -> None:
     """Take it away again.

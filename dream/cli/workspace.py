@@ -1,17 +1,46 @@
-"""`dream trust`: what an untrusted workspace's settings would do, and the decision to accept them."""
+"""`dream init` and `trust`: a workspace that is made, and one that came from elsewhere."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from dream.cli import group, output
+from dream.cli import group, output, show
 from dream.cli.group import DreamCommand
+from dream.settings import reaching
+from dream.workspace.workspace import Workspace
 
-if TYPE_CHECKING:
-    from dream.workspace.workspace import Workspace
+
+@click.command("init", cls=DreamCommand)
+@click.argument("directory", required=False, type=click.Path(path_type=Path), metavar="[DIR]")
+@group.place
+@group.as_json
+def init_command(directory: Path | None, named: Path | None, as_json: bool) -> None:
+    """Make a workspace, or adopt nanobot's, and its first commit.
+
+    DIR is created if it does not exist; the default is DREAM_WORKSPACE, else ~/.dream/workspace.
+    Existing files stay as they are. If DIR lies in another git repository, dream keeps its own git directory under
+    .dream/ and leaves the other one alone.
+
+    \b
+    Examples:
+      dream init                     in ~/.dream/workspace
+      dream init ./memory            in a directory of your own
+      dream init ~/.nanobot/workspace
+    """
+    place = directory or named or Workspace.default(os.environ)
+    workspace = Workspace.create(place, now=group.now(), report=lambda told: output.problem(str(told)))
+    if not workspace.is_trusted and (reached := reaching(workspace.root, environ={})):
+        output.problem(f"The existing {', '.join(reached)} counts once you accept it: dream trust")
+    if as_json:
+        output.emit({"workspace": str(workspace.root), "commit": workspace.git.head()})
+        return
+    output.say(f"The workspace is {workspace.root}.", bold=True)
+    output.say("Next: dream consolidate TRANSCRIPT, then dream run.")
+    output.say(f"Model: {show.model_line(group.read_settings(workspace, using=()))}", fold=True)
+
 
 _MODEL = "sends what it reads of history and memory to this model's provider"
 # What each thing that reaches beyond the workspace does, once it counts.
@@ -36,7 +65,7 @@ _SECRET = ("api_key",)
 @click.option("-y", "--yes", is_flag=True, help="Accept them without asking.")
 @group.workspace
 @group.as_json
-def command(yes: bool, directory: Path | None, as_json: bool) -> None:
+def trust_command(yes: bool, directory: Path | None, as_json: bool) -> None:
     """Show what an untrusted workspace's settings would do, and accept it.
 
     A workspace that you make or adopt is trusted on this machine. In any other, such as a clone or a copy, settings
@@ -53,7 +82,7 @@ def command(yes: bool, directory: Path | None, as_json: bool) -> None:
     before = workspace.is_trusted
     settings = _reaching(workspace)
     if not as_json:
-        _show(workspace, settings, trusted=before)
+        _show_reaching(workspace, settings, trusted=before)
     if not before and (yes or (not as_json and group.somebody_answers() and group.confirmed("Trust it?"))):
         workspace.trust()
     trusted = workspace.is_trusted
@@ -67,8 +96,6 @@ def command(yes: bool, directory: Path | None, as_json: bool) -> None:
 
 def _reaching(workspace: Workspace) -> list[dict[str, object]]:
     """List what of the workspace's own files reaches beyond it; a key is not shown."""
-    from dream.settings import reaching
-
     found = reaching(workspace.root, environ={})
     return [
         {
@@ -80,7 +107,7 @@ def _reaching(workspace: Workspace) -> list[dict[str, object]]:
     ]
 
 
-def _show(workspace: Workspace, settings: list[dict[str, object]], *, trusted: bool) -> None:
+def _show_reaching(workspace: Workspace, settings: list[dict[str, object]], *, trusted: bool) -> None:
     if trusted:
         output.say(f"{workspace.root} is trusted on this machine.", bold=True)
     else:

@@ -1,0 +1,257 @@
+"""`dream context`, `note`, `mcp` and `connect`: what agents and their clients use."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dream.cli import detached, group, output, show
+from dream.cli.group import DreamCommand, TextCommand
+from dream.errors import DreamError, UsageError
+
+if TYPE_CHECKING:
+    from dream.actions.connect import Change
+    from dream.workspace.workspace import Workspace
+
+
+@click.command("context", cls=DreamCommand)
+@click.option(
+    "--tokens", type=click.IntRange(min=1), default=detached.TOKENS, show_default=True, metavar="N", help="At most."
+)
+@click.option(
+    "--for", "query", metavar="TEXT", help="At the end, in a fifth of the room, also what earlier talks say of TEXT."
+)
+@click.option("--session", metavar="KEY", help="Of what was not dreamt yet, only this session's.")
+@click.option("--hook", is_flag=True, help="Read a hook's JSON on stdin; print what its prompt brings to mind, if any.")
+@click.option(
+    "--guide", is_flag=True, help="Print instead what to tell an agent of its memory: when to search and note."
+)
+@group.workspace
+@group.as_json
+def context_command(
+    tokens: int,
+    query: str | None,
+    session: str | None,
+    hook: bool,
+    guide: bool,
+    directory: Path | None,
+    as_json: bool,
+) -> None:
+    """Print memory for an agent's prompt: the three files, then what was not dreamt yet.
+
+    The block is marked, so that it is never learnt again from a transcript that contains it. Prints nothing when memory
+    is empty. Calls no model.
+
+    With --for, the end of it is what earlier conversations say of TEXT and the memory files don't, each line cited;
+    what stands before that is the same for every TEXT, so that a provider's prompt cache holds.
+
+    With --hook, for an agent that asks at each prompt: at most 300 tokens of what earlier conversations say of it and
+    the memory files don't, cited, and mostly nothing; at the start of a session, memory. It never fails: what is wrong
+    is one sentence on stderr. With --json as Gemini CLI and Copilot CLI read it.
+
+    \b
+    Examples:
+      dream context
+      dream context --tokens 2000
+      dream context --for "which port does staging use"
+      dream context --session nanobot:telegram:42 --json
+      dream context --hook -w ~/memory
+      dream context --guide >> AGENTS.md
+    """
+    if hook:
+        detached.answer(directory, os.environ, as_json=as_json)
+        return
+    workspace = group.open_workspace(directory)
+    if guide:
+        _guide(workspace, named=directory is not None, as_json=as_json)
+        return
+    block = workspace.context(tokens, session=session, query=query)
+    if as_json:
+        output.emit({"context": block})
+    elif block:
+        output.say(block.rstrip("\n"))
+
+
+def _guide(workspace: Workspace, *, named: bool, as_json: bool) -> None:
+    """Print the text for an agent; where the workspace was named, it has to name it too."""
+    from dream import prompts
+
+    text = prompts.load("guide", workspace.prompts).rstrip()
+    if named:
+        text += f"\n- Add `-w {shlex.quote(str(workspace.root))}` to each command."
+    if as_json:
+        output.emit({"guide": text + "\n"})
+    else:
+        output.say(text)
+
+
+@click.command("note", cls=TextCommand)
+@click.argument("words", nargs=-1, type=group.Text(), metavar="TEXT")
+@click.option("--by-agent", is_flag=True, help="An agent says it by itself, not the user: it makes no rule.")
+@group.workspace
+@group.as_json
+def note_command(words: tuple[str, ...], by_agent: bool, directory: Path | None, as_json: bool) -> None:
+    """Put a fact into history now.
+
+    The next dream weighs it like everything else that was said, and writes it where it belongs.
+    With `-` as TEXT, or without TEXT in a pipe, standard input is read. What an agent notes by itself, with --by-agent,
+    is marked as its own; it waits for your review where it would be a rule, or a fact about you.
+
+    \b
+    Examples:
+      dream note "I am allergic to peanuts"
+      git log -1 --format=%B | dream note
+    """
+    from dream.actions import note
+
+    piped = words == ("-",) or (not words and sys.stdin is not None and not sys.stdin.isatty())
+    text = group.standard_input() if piped else " ".join(words)
+    if not text.strip():
+        raise UsageError('There is nothing to note: dream note "I am allergic to peanuts".')
+    workspace = group.open_workspace(directory)
+    settings = group.read_settings(workspace, using=("redact_patterns",))
+    entry = note.note(workspace, text, settings=settings, now=group.now(), by_agent=by_agent)
+    if as_json:
+        output.emit({"cursor": entry.cursor})
+    else:
+        output.say(f"Noted as entry {entry.cursor}. The next `dream run` puts it into memory.")
+
+
+@click.command("mcp", cls=DreamCommand)
+@click.option("--read-only", is_flag=True, help="Offer nothing that writes: no memory_add.")
+@group.workspace
+def mcp_command(read_only: bool, directory: Path | None) -> None:
+    """Serve memory to an agent's client over MCP, on standard input and output.
+
+    The client starts it, and it ends when the client closes its end. Tools: memory_search, memory_get, memory_add,
+    memory_why, memory_context. What an agent adds is a note of its own, which makes no rule.
+
+    \b
+    Examples:
+      claude mcp add dream -- dream mcp -w ~/memory
+      codex mcp add dream -- dream mcp -w ~/memory
+      dream mcp --read-only
+    """
+    if sys.stdin is None or sys.stdin.closed:
+        raise UsageError("Standard input is closed; an MCP client starts `dream mcp` and speaks to it there.")
+    if sys.stdin.isatty():
+        output.problem("Waiting for an MCP client on standard input; Ctrl-D ends it.")
+    try:
+        group.open_workspace(directory)
+    except DreamError as error:  # the agent is told at each call, until it is mended
+        output.problem(str(error))
+    from dream import mcp
+
+    # Clients end a server so. Python would wait first, for the thread that reads the client's next line.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    mcp.serve(partial(group.open_workspace, directory), read_only=read_only)
+
+
+def _clients(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    from dream.actions.connect import CLIENTS
+
+    return [name for name in CLIENTS if name.startswith(incomplete)]
+
+
+@click.command("connect", cls=DreamCommand)
+@click.argument("names", nargs=-1, metavar="[NAME…]", shell_complete=_clients)
+@click.option("--remove", is_flag=True, help="Take away what was written, and nothing else.")
+@click.option("-n", "--dry-run", is_flag=True, help="Only show what would change.")
+@click.option("-y", "--yes", is_flag=True, help="Don't ask.")
+@group.workspace
+@group.as_json
+def connect_command(
+    names: tuple[str, ...], remove: bool, dry_run: bool, yes: bool, directory: Path | None, as_json: bool
+) -> int | None:
+    """Connect agents' clients with memory: hooks and an MCP server, shown before they are written.
+
+    NAME is claude-code, codex, copilot-cli, gemini-cli, opencode or nanobot; without one, the clients on this machine
+    are listed.
+    Hooks give memory to each new session, recall to each prompt, and each finished session to history; over MCP the
+    agent searches and notes by itself. Everything else in the clients' files stays as it is, comments too.
+
+    \b
+    Examples:
+      dream connect
+      dream connect claude-code
+      dream connect codex gemini-cli --yes
+      dream connect claude-code --remove
+    """
+    from dream.actions import connect
+
+    if not names:
+        _list(as_json)
+        return None
+    root = None if remove else group.open_workspace(directory).root.resolve()
+    found = [(name, connect.changes(name, Path.home(), os.environ, _program(), root)) for name in names]
+    if not as_json:
+        _show(found, remove=remove)
+    every = [change for _, changes in found for change in changes]
+    write = bool(every) and not dry_run and (yes or (not as_json and group.somebody_answers() and _agreed()))
+    for change in every if write else ():
+        connect.write(change)
+    if as_json:
+        output.emit([_row(name, change, write) for name, changes in found for change in changes])
+    elif write:
+        output.say(f"Wrote {', '.join(str(change.path) for change in every)}.", fold=True)
+        for note in [] if remove else [note for name in names if (note := connect.CLIENTS[name].note)]:
+            output.say(note, fold=True)
+    elif every:
+        output.say("Nothing was written." if not dry_run else "This was a dry run: nothing was written.")
+    if every and not write and not dry_run:
+        output.problem("Add --yes to write it.")
+        return 1
+    return None
+
+
+def _agreed() -> bool:
+    return group.confirmed("Write this?")
+
+
+def _row(name: str, change: Change, written: bool) -> dict[str, object]:
+    return {"client": name, "file": str(change.path), "diff": _diff(change), "written": written}
+
+
+def _list(as_json: bool) -> None:
+    from dream.actions.connect import found
+
+    clients = list(found(Path.home(), os.environ))
+    if as_json:
+        output.emit(clients)
+        return
+    for one in clients:
+        state = "connected" if one.connected else "installed" if one.installed else "not here"
+        where = f"  {', '.join(one.connected)}" if one.connected else ""
+        output.say(f"{one.client:<12} {state:<10}{where}".rstrip(), dim=not one.installed, bold=bool(one.connected))
+    output.say("Connect one with: dream connect NAME")
+
+
+def _show(found: Sequence[tuple[str, Sequence[Change]]], *, remove: bool) -> None:
+    for name, changes in found:
+        if not changes:
+            output.say(f"{name} is {'not connected' if remove else 'connected already'}: nothing to change.")
+        for change in changes:
+            show.diff(_diff(change))
+
+
+def _diff(change: Change) -> str:
+    from difflib import unified_diff
+
+    before, after = ((text or "").splitlines() for text in (change.before, change.after))
+    old = str(change.path) if change.before is not None else "/dev/null"
+    new = str(change.path) if change.after is not None else "/dev/null"
+    return "\n".join(unified_diff(before, after, old, new, n=1, lineterm=""))
+
+
+def _program() -> list[str]:
+    """Return what starts this `dream` from anywhere."""
+    called = Path(sys.argv[0]).absolute()
+    return [str(called)] if called.name == "dream" and os.access(called, os.X_OK) else [sys.executable, "-m", "dream"]

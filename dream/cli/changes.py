@@ -1,0 +1,270 @@
+"""`dream log`, `why` and `restore`: what changed in memory, where a line comes from, and taking a change back."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dream.cli import group, output, show
+from dream.cli.group import DreamCommand, TextCommand
+from dream.errors import UsageError
+
+if TYPE_CHECKING:
+    from dream.actions.restore import Mode, Restored
+    from dream.actions.why import Reason
+    from dream.settings import Settings
+    from dream.versions.log import Change, Shown
+    from dream.workspace.workspace import Workspace
+
+
+COLOURS = {"dream": None, "hand": "cyan", "restore": "yellow", "init": None}
+
+
+@click.command("log", cls=DreamCommand)
+@click.argument("sha", required=False, shell_complete=group.shas)
+@click.option("-n", "--limit", type=click.IntRange(min=1), metavar="N", help="Show the newest N changes only.")
+@group.workspace
+@group.as_json
+def log_command(sha: str | None, limit: int | None, directory: Path | None, as_json: bool) -> None:
+    """List the changes of memory, newest first, or show one.
+
+    With SHA: that change, its findings and what became of each, its bill and its diff. A SHA has at least 4 characters,
+    or is HEAD for the newest change, or HEAD~2 for the second before it.
+    `hand` marks what a person edited, `dream` what a dream did, `restore` what was undone.
+    Nothing is ever asked and no pager is opened.
+
+    \b
+    Examples:
+      dream log
+      dream log --limit 5
+      dream log 3f9c2a71
+      dream log --json
+    """
+    workspace = group.open_workspace(directory)
+    git = workspace.git
+    if sha is not None:
+        shown = git.show(git.resolve(sha))
+        if as_json:
+            output.emit(shown)
+        else:
+            _show(shown)
+        return
+    listed(workspace, limit, as_json=as_json)
+
+
+def listed(workspace: Workspace, limit: int | None = None, *, as_json: bool) -> None:
+    """List the newest changes, all of them where no `limit` is given."""
+    git = workspace.git
+    changes = git.log(limit) if git.exists else []
+    if as_json:
+        output.emit(changes)
+        return
+    settings = group.read_settings(workspace, using=())
+    if not changes:
+        output.say("Nothing has changed yet. `dream run` makes the first change.")
+    for change in changes:
+        _change_line(change)
+    _spent(workspace, settings)
+
+
+def _change_line(change: Change) -> None:
+    at = change.time.astimezone()
+    cost = f"  [{show.price(change.usage)}]" if change.usage and change.usage.calls else ""
+    line = f"{show.short(change.sha)}  {at:%Y-%m-%d %H:%M}  {change.subject}{cost}"
+    output.say(line, colour=COLOURS[change.kind], fold=True)
+
+
+def _spent(workspace: Workspace, settings: Settings) -> None:
+    """Close the list with what the day and the month have cost, whatever came of it; nothing where all was free."""
+    from dream.workspace.runs import Bills
+
+    spent = Bills(workspace.private).spent(group.now(), settings.zone())
+    if spent.month.cost_usd != 0:
+        output.say(f"Cost today: {show.bill(spent.today)}. This month: {show.bill(spent.month)}.", dim=True, fold=True)
+
+
+def _show(shown: Shown) -> None:
+    change = shown.change
+    subject, _, body = shown.body.partition("\n")
+    output.say(subject, bold=True, fold=True)
+    output.say(f"{change.sha}  {change.time.astimezone():%A %Y-%m-%d %H:%M %Z}", dim=True)
+    if body.strip():
+        output.say(body.strip("\n"), fold=True)
+    if change.model:
+        output.say(f"Model: {change.model}", fold=True)
+    if change.usage:
+        output.say(f"Cost: {show.bill(change.usage)}")
+    output.say()
+    show.diff(shown.diff)
+
+
+HAND = {"hand": "written by hand", "init": "stood there when dream began", "restore": "brought back"}
+
+
+@click.command("why", cls=TextCommand)
+@click.argument("words", nargs=-1, type=group.Text(), metavar="TEXT")
+@group.workspace
+@group.as_json
+def why_command(words: tuple[str, ...], directory: Path | None, as_json: bool) -> None:
+    """Show where a line of memory comes from: the changes that wrote it, and what was said.
+
+    TEXT is part of the line, or some of its words. Earlier forms of the line are traced too, oldest last, back to the
+    history entries, their sessions and the positions of the messages.
+
+    \b
+    Examples:
+      dream why Lisbon
+      dream why "prefers short answers" --json
+    """
+    from dream.actions.why import why
+
+    text = " ".join(words).strip()
+    if not text:
+        raise UsageError("Give part of the line that you ask about: dream why Lisbon.")
+    workspace = group.open_workspace(directory)
+    found = why(workspace, text)
+    if as_json:
+        output.emit(found)
+        return
+    for number, one in enumerate(found):
+        if number:
+            output.say()
+        _tell_reason(one)
+    if not found:
+        _absent(workspace, text)
+
+
+def _tell_reason(one: Reason) -> None:
+    output.say(f"{one.origin.file}: {one.origin.line.strip().removeprefix('- ')}", bold=True, fold=True)
+    for change in one.changes:
+        what = HAND.get(change.kind, change.subject)
+        output.say(f"  {show.short(change.sha)}  {change.time.astimezone():%Y-%m-%d %H:%M}  {what}", fold=True)
+    if not one.changes:
+        output.say("  It was typed after the last change and is not committed yet.")
+    for evidence in one.evidence:
+        show.evidence(evidence)
+
+
+def _absent(workspace: Workspace, text: str) -> None:
+    """Say that memory does not say it, and whether it is about to."""
+    from dream.actions.why import waiting
+
+    output.say("No line of memory says that.")
+    for entry in waiting(workspace, text):
+        output.say(f"Entry {entry.cursor} says it, but has not been dreamt yet.")
+
+
+@click.command("restore", cls=DreamCommand)
+@click.argument("sha", required=False, shell_complete=group.shas)
+@click.option("--only", is_flag=True, help="Undo that one change and keep all later ones.")
+@click.option("--at", is_flag=True, help="Restore to exactly that commit instead of just before it.")
+@click.option("--forget", is_flag=True, help="Remember what is removed, so that no later dream writes it again.")
+@click.option("-n", "--dry-run", is_flag=True, help="Show what would be undone; change nothing.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+@group.workspace
+@group.as_json
+def restore_command(
+    sha: str | None,
+    only: bool,
+    at: bool,
+    forget: bool,
+    dry_run: bool,
+    yes: bool,
+    directory: Path | None,
+    as_json: bool,
+) -> int | None:
+    """Put memory back as it was just before a change.
+
+    The result is a new commit, so it can be undone the same way. The cursor goes back with the files: those entries are
+    dreamt again. Your own uncommitted edits are committed first and stay. On a terminal the diff is shown and you are
+    asked; without one nothing is asked, and the command reports what it did and how to undo it.
+    Without SHA the changes are listed, newest first.
+
+    \b
+    Examples:
+      dream restore 3f9c2a71               memory as it was before 3f9c2a71
+      dream restore 3f9c2a71 --only        without 3f9c2a71, with all that came after it
+      dream restore 3f9c2a71 --dry-run
+      dream-restore 3f9c2a71 --yes --forget
+    """
+    from dream.actions.restore import restore
+
+    if only and at:
+        raise UsageError("--only and --at exclude each other.")
+    if sha is None:
+        listed(group.open_workspace(directory), as_json=as_json)
+        return None
+    mode: Mode = "only" if only else "at" if at else "before"
+    restoring = partial(restore, group.open_workspace(directory), sha, mode=mode, forget=forget)
+    # 1. What would be undone, where that is asked for or a person is there to be asked.
+    if dry_run or (group.somebody_answers() and not (yes or as_json)):
+        preview = restoring(dry_run=True, now=group.now())
+        _show_restored(preview, preview=True, as_json=as_json)
+        if dry_run or not preview.diff.text:
+            return None
+        if not group.confirmed("Restore this?"):
+            output.say("Nothing was changed.")
+            return 1
+    # 2. The restore.
+    done = restoring(now=group.now())
+    _show_restored(done, preview=False, as_json=as_json)
+    return 3 if done.held else None
+
+
+def _show_restored(restored: Restored, *, preview: bool, as_json: bool) -> None:
+    if as_json:
+        output.emit(_shape(restored, dry_run=preview))
+    elif preview:
+        _preview(restored)
+    else:
+        _done(restored)
+
+
+def _shape(done: Restored, *, dry_run: bool) -> dict[str, object]:
+    return {
+        "commit": done.sha,
+        "restored": done.change.sha,
+        "mode": done.mode,
+        "dry_run": dry_run,
+        "files": done.diff.files,
+        "diff": done.diff.text,
+        "kept": [one.sha for one in done.kept],
+        "forgotten": [{"file": fact.file, "text": fact.text} for fact in done.forgotten],
+        "held": done.held,
+        "hand": done.hand,
+        "reason": done.reason,
+    }
+
+
+def _preview(preview: Restored) -> None:
+    output.say(f"{show.short(preview.change.sha)}  {preview.change.subject}", bold=True)
+    if not preview.diff.text:
+        output.say(preview.reason or "Nothing would change.")
+        return
+    output.say("Restoring would change:")
+    show.diff(preview.diff.text)
+    for change in preview.kept:
+        output.say(f"Kept: {show.short(change.sha)}  {change.subject}", colour="cyan")
+    for fact in preview.forgotten:
+        output.say(f"Never again: {fact.text}", colour="yellow")
+
+
+def _done(done: Restored) -> None:
+    if done.hand:
+        output.say(f"Your own edits were committed first: {show.short(done.hand)}")
+    if done.sha is None:
+        output.say(done.reason or "Nothing had to change.")
+        return
+    changed = show.changed(done.diff.files)
+    where = {"before": "as it was just before", "only": "without", "at": "as it was at"}[done.mode]
+    output.say(f"Memory is {where} {show.short(done.change.sha)}: {changed or 'the cursor only'}.", bold=True)
+    for fact in done.forgotten:
+        output.say(f"Never again: {fact.text}", colour="yellow")
+    for path in done.held:
+        output.problem(f"{path} was saved at this moment and stays as you saved it.")
+    output.say(f"The restore is {show.short(done.sha)}. To take it back: dream restore {show.short(done.sha)}")
+    if done.mode == "before" and done.change.kind == "dream" and not done.forgotten:
+        output.say("The next dream reads those entries again, and may find the same; --forget keeps it out.", fold=True)
