@@ -28,7 +28,7 @@ from dream.actions import note
 from dream.actions.why import Reason, why
 from dream.errors import DreamError, UsageError
 from dream.models import MEMORY_FILES, MemoryFile
-from dream.recall.search import KINDS, Hit, excerpt, told
+from dream.recall.hits import KINDS, Hit, excerpt, told
 from dream.workspace.context import marked
 from dream.workspace.workspace import Workspace
 

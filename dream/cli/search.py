@@ -13,7 +13,7 @@ from dream.cli.group import DreamCommand, TextCommand
 from dream.errors import UsageError
 
 if TYPE_CHECKING:
-    from dream.recall.search import Hit
+    from dream.recall.hits import Hit
 
 
 DAY = click.DateTime(formats=["%Y-%m-%d"])
@@ -76,7 +76,7 @@ def search_command(
 
 def show(hit: Hit, query: str = "") -> None:
     """Print a hit: its citation, when and by whom it was said, and its text with the words of the query marked."""
-    from dream.recall.search import excerpt, words_of
+    from dream.recall.hits import excerpt, words_of
 
     facts = [hit.cite, f"{hit.when:%Y-%m-%d}" if hit.when else "", hit.speaker or ""]
     output.say("  ".join(fact for fact in facts if fact), dim=True)

@@ -24,8 +24,9 @@ from dream.history import messages
 from dream.llm.spending import Meter
 from dream.models import Diagnostic
 from dream.recall import prompt
-from dream.recall.index import MESSAGE, Index
-from dream.recall.search import Hit, Search, Wanted, of_message, told
+from dream.recall.hits import Hit, of_message, told
+from dream.recall.index import MESSAGE, caught_up
+from dream.recall.search import Search, Wanted
 from dream.recall.terms import terms
 from dream.recall.vectors import embed
 from dream.settings import Settings
@@ -168,17 +169,13 @@ def _consolidated(one: Conversation, folder: Path) -> Scratch:
 
 def _rankings(scratch: Scratch, question: Question, settings: Settings) -> Iterator[tuple[str, list[Hit]]]:
     workspace = Workspace(scratch.workspace.root, report=_fail)
-    index = Index(workspace.history)
-    try:
-        index.catch_up()
+    with caught_up(workspace.history) as index:
         wanted = Wanted(question.text, kinds=["message"])
-        yield "dream search", Search(workspace, index, wanted, settings).hits(DEEP)
+        yield "dream search", Search(index, wanted, workspace, settings).hits(DEEP)
         counts, size = index.counts(dict.fromkeys(terms(question.text))), index.size()
         weights = {term: math.log(1 + (size - count + 0.5) / (count + 0.5)) for term, count in counts.items()}
         alone = index.matches(weights, MESSAGE, DEEP)
         yield "BM25 alone", [of_message(one) for found in alone if (one := index.said(found))]
-    finally:
-        index.close()
     words = set(re.findall(r"\w+", question.text.casefold()))
     lines = (line for path in workspace.history.messages.paths() for _, line in messages.raw(path))
     kept = [one for line in lines if (one := messages.decode(line))]

@@ -12,12 +12,14 @@ import sqlite3
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from dream.door import open_file
 from dream.errors import WorkspaceError
@@ -111,12 +113,49 @@ class _Part:
     documents: Sequence[_Document]
 
 
+class Kept(Protocol):
+    """What an index is of: a history, or what a hook at a prompt reads of one."""
+
+    @property
+    def index(self) -> index.Index:
+        """The workspace's index."""
+
+    @property
+    def messages(self) -> KeptMessages:
+        """The messages that are kept."""
+
+
+class KeptMessages(Protocol):
+    """The messages that are kept, in the files of a folder."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder."""
+
+    def at(self, path: Path, offset: int) -> KeptMessage | None:
+        """Return the message whose line begins at `offset`."""
+
+
+@contextmanager
+def caught_up(history: History) -> Iterator[Index]:
+    """Open the index of a history for the block, with what is new in it taken in.
+
+    What was taken in and has changed since makes all be read anew.
+    """
+    opened = Index(history)
+    try:
+        opened.catch_up(history)
+        yield opened
+    finally:
+        opened.close()
+
+
 class Index:
     """The tables for the history of one workspace."""
 
-    def __init__(self, history: History) -> None:
-        self._history = history
-        self._base = history.index
+    def __init__(self, kept: Kept) -> None:
+        self._messages = kept.messages
+        self._base = kept.index
         self._in_memory = False
 
     def close(self) -> None:
@@ -124,51 +163,28 @@ class Index:
         if self._in_memory:
             self._base.close()
 
-    def catch_up(self) -> None:
-        """Take in what is new in history and messages; what was taken in and has changed makes all be read anew."""
+    def catch_up(self, history: History) -> None:
+        """Take in what is new in history and messages."""
         self._base.renew()
-        while (part := self._next(self._read())) is not None:
-            if self._base.change(lambda db, part=part: _take_in(db, part)) is None:  # type: ignore[misc]
+        while (part := _next(history, self._read(history))) is not None:
+            if self._base.change(partial(_take_in, part=part)) is None:
                 self._base.renew()
                 if self._base.change(lambda db: db.execute("SELECT 1")) is None:
                     self._use_memory()
-        self._history.tell_of_index()
+        history.tell_of_index()
 
     def _use_memory(self) -> None:
         if self._in_memory:
             raise WorkspaceError("The index of search can't be made, neither on disk nor in memory.")
         self._base, self._in_memory = index.Index.in_memory(), True
 
-    def _read(self) -> Mapping[str, tuple[int, bytes]]:
+    def _read(self, history: History) -> Mapping[str, tuple[int, bytes]]:
         """Return how far each source was read, and how its last line ends; nothing where that doesn't stand there."""
         found = {name: (read, last) for name, read, last in self._rows("SELECT name, read, last FROM recall_source")}
-        if all(self._fits(name, *known) for name, known in found.items()):
+        if all(_fits(history, name, *known) for name, known in found.items()):
             return found
         self._base.change(_empty)
         return {}
-
-    def _fits(self, name: str, read: int, last: bytes) -> bool:
-        if name == HISTORY:
-            return read <= self._history.last_cursor()
-        return _ends_with(self._history.messages.folder / name, read, last)
-
-    def _next(self, read: Mapping[str, tuple[int, bytes]]) -> _Part | None:
-        for path in self._history.messages.paths():
-            part = _messages(self._history.messages, path, read.get(path.name, (0, b""))[0])
-            if part.after > part.before:
-                return part
-        before = read.get(HISTORY, (0, b""))[0]
-        entries = list(islice(self._history.placed(before), BATCH))
-        documents = [
-            _Document(
-                *(ENTRY, one.session, one.cursor, 0, place, one.when.toordinal(), None, 0),
-                terms(one.content),
-                _filed(one.session),
-            )
-            for place, one in entries
-            if one.content
-        ]
-        return _Part(HISTORY, before, entries[-1][1].cursor, b"", documents) if entries else None
 
     def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """Return what a query finds; nothing before anything was taken in."""
@@ -270,8 +286,8 @@ class Index:
 
     def said(self, found: Found) -> KeptMessage | None:
         """Return the message of a document."""
-        path = self._history.messages.folder / f"{found.file // 12:04}-{found.file % 12 + 1:02}.jsonl"
-        return self._history.messages.at(path, found.start)
+        path = self._messages.folder / f"{found.file // 12:04}-{found.file % 12 + 1:02}.jsonl"
+        return self._messages.at(path, found.start)
 
     def near(self, places: Iterable[tuple[int | None, int, int]]) -> list[list[Found]]:
         """Return for each (session, first, last) the messages at these positions, both included, in order."""
@@ -374,6 +390,31 @@ def _messages(kept: Messages, path: Path, before: int) -> _Part:
                 )
             )
     return _Part(path.name, before, after, last, documents)
+
+
+def _fits(history: History, name: str, read: int, last: bytes) -> bool:
+    if name == HISTORY:
+        return read <= history.last_cursor()
+    return _ends_with(history.messages.folder / name, read, last)
+
+
+def _next(history: History, read: Mapping[str, tuple[int, bytes]]) -> _Part | None:
+    for path in history.messages.paths():
+        part = _messages(history.messages, path, read.get(path.name, (0, b""))[0])
+        if part.after > part.before:
+            return part
+    before = read.get(HISTORY, (0, b""))[0]
+    entries = list(islice(history.placed(before), BATCH))
+    documents = [
+        _Document(
+            *(ENTRY, one.session, one.cursor, 0, place, one.when.toordinal(), None, 0),
+            terms(one.content),
+            _filed(one.session),
+        )
+        for place, one in entries
+        if one.content
+    ]
+    return _Part(HISTORY, before, entries[-1][1].cursor, b"", documents) if entries else None
 
 
 def _take_in(db: sqlite3.Connection, part: _Part) -> bool:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from datetime import datetime
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -20,16 +20,15 @@ from dream.door import contents
 from dream.history import messages
 from dream.language.tokens import estimate
 from dream.language.words import content_words
-from dream.recall.index import ENTRY, Index
-from dream.recall.search import CALL, Hit, Search, Wanted, is_told, spoken
+from dream.recall.hits import CALL, Hit, is_told, spoken
+from dream.recall.index import ENTRY, Index, caught_up
+from dream.recall.search import Search, Wanted
 from dream.recall.terms import terms
 from dream.workspace import index
 from dream.workspace.context import with_recalled
 
 if TYPE_CHECKING:
-    from dream.history.history import History
     from dream.history.messages import KeptMessage
-    from dream.workspace.workspace import Workspace
 
 TOKENS = 300
 # Of what the terms of a prompt weigh, the share that the best hit's score must reach; a name that nothing holds counts
@@ -88,11 +87,8 @@ class Kept:
         from dream.workspace.workspace import Workspace
 
         self.index.keep(**{STAMP: self._stamp()})
-        found = Index(Workspace.open(self.root).history)
-        try:
-            found.catch_up()
-        finally:
-            found.close()
+        with caught_up(Workspace.open(self.root).history):
+            pass
 
     def _stamp(self) -> list[list[object]]:
         """Return each file's name, its size in bytes and its time in ns."""
@@ -130,8 +126,8 @@ def recalled(kept: Kept, prompt: str, *, session: str = "", tokens: int = TOKENS
     sub-agents, nothing is told: it stands in the prompt.
     """
     asked = _FENCED.sub(" ", prompt)[:CHARS]
-    found = Index(cast("History", kept))
-    search = Search(cast("Workspace", kept), found, Wanted(asked, kinds=["message"]))
+    found = Index(kept)
+    search = Search(found, Wanted(asked, kinds=["message"]))
     hits = sorted((*search.hits(HITS), *_entries(kept, found, search)), key=lambda hit: -hit.score)
     heard = [hit for hit in hits if not (session and session in (hit.session or ""))]
     fresh = [hit for hit in heard if _says_something(hit, search) and not _is_known(hit, kept.known)]

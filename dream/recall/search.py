@@ -1,4 +1,4 @@
-"""Search: what memory, history and messages say of a query, best first, each with a citation that can be opened.
+"""Search: what memory, history and messages say of a query, best first.
 
 Any of the words counts, not all. A message is judged with the turns around it and the session it stands in, for an
 answer seldom repeats the words of its question; BM25 is Robertson's, by one inverse document frequency for all kinds,
@@ -16,12 +16,25 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from dream.errors import ModelError, SettingsError, SpendingLimit, UsageError
+from dream.errors import ModelError, SettingsError, SpendingLimit
 from dream.language.text import mend_surrogates
-from dream.language.words import asked_fact, content_words, is_cjk, is_hard, leaves, without_said_on, words
-from dream.recall.index import BY_SPEAKER, ENTRY, IN_SESSION, K1, MESSAGE, OF_ONESELF, OF_SOURCE, B, Found, Index
+from dream.language.words import asked_fact, content_words, is_cjk, leaves, without_said_on, words
+from dream.recall.hits import KINDS, Hit, HitKind, is_told, memory_lines, of_entry, of_message, spoken, told
+from dream.recall.index import (
+    BY_SPEAKER,
+    ENTRY,
+    IN_SESSION,
+    K1,
+    MESSAGE,
+    OF_ONESELF,
+    OF_SOURCE,
+    B,
+    Found,
+    Index,
+    caught_up,
+)
 from dream.recall.terms import (
     ASKS,
     CHARS,
@@ -41,9 +54,6 @@ if TYPE_CHECKING:
     from dream.settings import Settings
     from dream.workspace.workspace import Workspace
 
-HitKind = Literal["memory", "history", "message"]
-KINDS: tuple[HitKind, ...] = ("memory", "history", "message")
-
 MORE = 5  # entries than hits are wanted, for the best by all of its lines may not be so by one
 CANDIDATES = 250  # documents that are looked at closely
 NEAR = 80  # of them, those whose neighbours are
@@ -53,7 +63,6 @@ SESSION = 1.0  # what the session's messages add, each of the terms by how many 
 NAMED = 6.5  # what it adds that the speaker is named in the query
 MEANT, MEANT_NEAR = 8.0, 0.5  # what the likeness of vectors adds, and that of the session's best
 BY = {"assistant": 0.7, "tool": 0.5}  # what counts of the words of an agent, and of its tools
-CALL = "→ "  # how the line begins in which an agent calls a tool
 ASKING_TOO = -1.5  # that a message ends by asking itself
 TELLING = 3.0  # that it tells a time where the query asks for one
 DATED = ((45, 13.0), (400, 5.0))  # that it was said on a day that is named: of a time of so many days, so much
@@ -68,12 +77,9 @@ BESIDE = 0.4  # of the best score, that a message needs which holds none of the 
 MEMORY = 2.0  # what a line of memory counts beside a message: somebody thought it worth keeping
 RARE = 5  # documents in which an exact word stands that must be among the first FIRST hits
 FIRST = 5
-LISTED = 300  # characters of a hit's text in a list
 PATIENCE = 10.0  # seconds for the vector of a query
 RECALLED = 30  # hits that are looked at for a context
 HEADING = 16  # tokens above them
-TWICE = 0.8  # of a hit's words that stand in one before it: then it is told already
-LONGEST = 80  # characters of a citation that an error repeats
 MARGIN = 4  # times as many hits as are wanted, among which unlike ones are looked for
 QUERY = 64  # terms of a query that are looked for, its rarest
 KANA = re.compile("[ぁ-ん]+")  # a term of these alone is mostly grammar, and counts GRAMMAR of its weight
@@ -91,22 +97,6 @@ ASKING = frozenset(  # what asks, and tells nothing itself
 )
 
 _BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
-_MEMORY_CITE = re.compile(r"(?:memory/)?(?P<file>[\w.-]+\.md|archive/[\w.-]+\.md):(?P<line>\d+)")
-_ENTRY_CITE = re.compile(r"history:(?P<cursor>\d+)")
-_MESSAGE_CITE = re.compile(r"(?P<session>.+)#(?P<position>\d+)", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """Something found. `cite` opens it: `USER.md:12`, `history:42`, `claude-code:6f1e#118`."""
-
-    kind: HitKind
-    text: str
-    when: datetime | None
-    session: str | None
-    speaker: str | None
-    cite: str
-    score: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,18 +135,23 @@ class _Line:
 
 
 class Search:
-    """One search of a workspace: the index, what the query's terms weigh, and the lines of memory as they stand."""
+    """One search: the index, what the query's terms weigh, and the lines of a workspace's memory as they stand.
 
-    def __init__(self, workspace: Workspace, index: Index, wanted: Wanted, settings: Settings | None = None) -> None:
-        self._meaning = meaning(workspace, index, wanted.query, settings) if settings else None
+    Without a workspace it is one of messages alone, and without its settings one by words alone.
+    """
+
+    def __init__(
+        self, index: Index, wanted: Wanted, workspace: Workspace | None = None, settings: Settings | None = None
+    ) -> None:
+        self._meaning = meaning(workspace, index, wanted.query, settings) if workspace and settings else None
+        self._workspace = workspace
         self._half_life = settings.search_half_life_days if settings else 0.0
         self._mmr = settings.search_mmr if settings else 1.0
-        self._workspace = workspace
         self._index = index
         self._wanted = wanted
         named = dict.fromkeys(terms(mend_surrogates(wanted.query[:CHARS])))
         self._asked = [term for term in named if term not in ASKING] or list(named)
-        self._lines = list(_memory_lines(workspace)) if "memory" in wanted.kinds else []
+        self._lines = list(_memory_lines(workspace)) if workspace and "memory" in wanted.kinds else []
         self.unheld: frozenset[str] = frozenset()  # terms of the query that stand nowhere
         self.rarest = 0.0  # what one of them would weigh
         self.weights, self.rare = self._weighed()
@@ -280,7 +275,8 @@ class Search:
             score = self._score(line.terms, mean)
             day = _day_of(line.text)
             if score and self._wanted.has_day(day):
-                yield Hit("memory", line.text, _midnight(day), None, None, line.cite, MEMORY * score)
+                when = datetime.combine(day, time(), UTC) if day else None
+                yield Hit("memory", line.text, when, None, None, line.cite, MEMORY * score)
 
     def _score(self, held: Mapping[str, int], mean: float) -> float:
         length = sum(held.values()) / max(1.0, mean)
@@ -292,7 +288,7 @@ class Search:
 
     def _history(self, limit: int) -> Iterator[Hit]:
         """Yield the best line of each entry that holds some of the words."""
-        if "history" not in self._wanted.kinds or self._wanted.speaker:
+        if self._workspace is None or "history" not in self._wanted.kinds or self._wanted.speaker:
             return
         found = self._index.matches(self.weights, ENTRY, limit + MORE, self._bounds(), self._within())
         for entry in self._workspace.history.numbered({one.position: one.start for one in found}):
@@ -303,7 +299,7 @@ class Search:
         left: set[str] | None = None
         for row, held, score in self._lines_of(entry.content):
             if left is None or left & held.keys():
-                yield replace(_of_history(entry), text=row, score=score)
+                yield replace(of_entry(entry), text=row, score=score)
                 left = (set(self.rare) if left is None else left) - held.keys()
 
     def best_line(self, content: str) -> tuple[str, float]:
@@ -449,12 +445,8 @@ class Search:
 
 def search(workspace: Workspace, wanted: Wanted, limit: int = 10) -> list[Hit]:
     """Find what a workspace says of a query, best first; what is new is taken in before. No hit is an empty list."""
-    index = Index(workspace.history)
-    try:
-        index.catch_up()
-        return Search(workspace, index, wanted, settings_of(workspace)).hits(limit)
-    finally:
-        index.close()
+    with caught_up(workspace.history) as index:
+        return Search(index, wanted, workspace, settings_of(workspace)).hits(limit)
 
 
 def settings_of(workspace: Workspace) -> Settings | None:
@@ -495,36 +487,6 @@ def _meant(workspace: Workspace, index: Index, query: str, settings: Settings) -
         return None
 
 
-def get(workspace: Workspace, citation: str, *, around: int = 0) -> list[Hit]:
-    """Open a citation, with `around` neighbours on each side, in their order.
-
-    Raises UsageError where it is none, or where what it names is not there.
-    """
-    citation = mend_surrogates(citation)
-    shown = citation if len(citation) <= LONGEST else f"{citation[:LONGEST]}…"
-    if match := _ENTRY_CITE.fullmatch(citation):
-        cursor = int(match["cursor"])
-        entries = workspace.history.between(cursor - around, cursor + around)
-        if any(entry.cursor == cursor for entry in entries):
-            return [_of_history(entry) for entry in entries]
-    elif match := _MEMORY_CITE.fullmatch(citation):
-        lines = _file_lines(workspace, match["file"])
-        at = int(match["line"])
-        if 1 <= at <= len(lines):
-            name = match["file"]
-            near = range(max(1, at - around), min(len(lines), at + around) + 1)
-            return [Hit("memory", lines[n - 1], None, None, None, f"{name}:{n}", 0.0) for n in near]
-    elif match := _MESSAGE_CITE.fullmatch(citation):
-        session, at = match["session"], int(match["position"])
-        found = talk(workspace, session, at - around, at + around)
-        if any(hit.cite.startswith(session) and hit.cite.endswith(f"#{at}") for hit in found):
-            return found
-        raise UsageError(f"No message is kept at {shown}; `dream why` may know the entry that it went into.")
-    else:
-        raise UsageError(f"{shown!r} is no citation; they look like USER.md:12, history:42 or claude-code:6f1e#118.")
-    raise UsageError(f"Nothing stands at {shown} (any more).")
-
-
 def recalled(workspace: Workspace, query: str, known: str, room: int, count: Callable[[str], int]) -> list[str]:
     """Return what earlier conversations say of `query` and `known` doesn't, a cited line each, within `room` tokens."""
     shown: list[str] = []
@@ -540,90 +502,9 @@ def recalled(workspace: Workspace, query: str, known: str, room: int, count: Cal
     return shown
 
 
-def spoken(text: str) -> str:
-    """Return what a message says in one line, without the lines in which an agent calls its tools."""
-    return " ".join(" ".join(line for line in text.splitlines() if not line.startswith(CALL)).split())
-
-
-def is_told(words: frozenset[str], known: frozenset[str]) -> bool:
-    """Return whether most of a text's words are known, and each of its numbers, days and negations."""
-    return len(words & known) >= TWICE * len(words) and not any(map(is_hard, words - known))
-
-
-def told(hit: Hit, text: str) -> str:
-    """Return a hit as one line of a list: who said `text`, its own or a part of it, when, and the citation."""
-    when = f" ({hit.when:%-d %B %Y})" if hit.when and without_said_on(text) == text else ""
-    return f"- {hit.speaker + ': ' if hit.speaker else ''}{text}{when} [{hit.cite}]"
-
-
-def excerpt(text: str, query: str) -> str:
-    """Return as much of a long text as a list shows, from just before the first word of the query that is in it."""
-    if len(text) <= LISTED:
-        return text
-    found = words_of(query).search(text)
-    start = max(0, found.start() - LISTED // 3) if found else 0
-    end = start + LISTED
-    return ("…" if start else "") + text[start:end].strip() + ("…" if end < len(text) else "")
-
-
-def words_of(query: str) -> re.Pattern[str]:
-    """Return what finds the words of a query in a text, from their beginning."""
-    found = [re.escape(word) for word in re.findall(r"[^\W_]{3,}", query)[:QUERY]]
-    return re.compile(rf"\b(?:{'|'.join(found)})" if found else r"(?!)", re.IGNORECASE)
-
-
-def cite(said: KeptMessage) -> str:
-    """Return the citation of a message."""
-    return f"{said.session}#{said.position}"
-
-
-def of_message(said: KeptMessage, score: float = 0.0) -> Hit:
-    """Return a message as a hit."""
-    return Hit("message", said.text, said.at, said.session, said.name or said.role, cite(said), score)
-
-
-def _of_history(entry: Entry) -> Hit:
-    who = "agent" if entry.by_agent else None
-    return Hit("history", entry.content, entry.when, entry.session, who, f"history:{entry.cursor}", 0.0)
-
-
-def talk(workspace: Workspace, session: str, first: int, last: int) -> list[Hit]:
-    """Return the messages of a session that are kept, from position `first` to `last`, both included, in order."""
-    index = Index(workspace.history)
-    try:
-        index.catch_up()
-        found = [said for one in index.between(session, first, last) if (said := index.said(one)) is not None]
-    finally:
-        index.close()
-    return [of_message(said) for said in found]
-
-
 def _memory_lines(workspace: Workspace) -> Iterator[_Line]:
-    from dream.models import MEMORY_FILES  # a hook that asks at each prompt has no time for it
-
-    names = [*(name.removeprefix("memory/") for name in MEMORY_FILES), *_archived(workspace)]
-    for name in names:
-        for number, line in enumerate(_file_lines(workspace, name), 1):
-            if line.strip() and not line.startswith("#"):
-                yield _Line(f"{name}:{number}", _BULLET.sub("", line).strip(), Counter(terms(line)))
-
-
-def _archived(workspace: Workspace) -> list[str]:
-    folder = workspace.memory / "archive"
-    return [f"archive/{path.name}" for path in sorted(folder.glob("*.md"))] if folder.is_dir() else []
-
-
-def _file_lines(workspace: Workspace, name: str) -> list[str]:
-    from dream.models import MEMORY_FILES
-    from dream.workspace.files import read_bytes
-
-    whole = next((file for file in MEMORY_FILES if file.removeprefix("memory/") == name), None)
-    if whole is not None:
-        return workspace.read_file(whole).splitlines()
-    path = workspace.memory / name
-    if name not in _archived(workspace):
-        return []
-    return (read_bytes(path) or b"").decode("utf-8", "replace").splitlines()
+    for place, line in memory_lines(workspace):
+        yield _Line(place, _BULLET.sub("", line).strip(), Counter(terms(line)))
 
 
 def _idf(count: float, size: float) -> float:
@@ -685,7 +566,3 @@ def _day_of(line: str) -> date | None:
 
 def _when(hit: Hit) -> datetime:
     return hit.when or datetime.min.replace(tzinfo=UTC)
-
-
-def _midnight(day: date | None) -> datetime | None:
-    return datetime.combine(day, time(), UTC) if day else None

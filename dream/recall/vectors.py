@@ -10,11 +10,12 @@ from __future__ import annotations
 import heapq
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from dream.llm.embedding import CHARS, Embedder, likeness, open_embedder
-from dream.recall.index import PART, Index
+from dream.recall.index import PART, Index, caught_up
 
 if TYPE_CHECKING:
     from dream.history.history import History
@@ -34,13 +35,9 @@ def embed(history: History, settings: Settings, meter: Meter, between: Callable[
 
     `between` is called before each call of the model. Raises what the embedder does; what is made by then stays.
     """
-    index = Index(history)
-    try:
-        index.catch_up()
+    with caught_up(history) as index:
         if embedder := open_embedder(settings, meter):
             take_in(index, embedder, between)
-    finally:
-        index.close()
 
 
 def take_in(index: Index, embedder: Embedder, between: Callable[[], None] = lambda: None) -> int:
@@ -68,7 +65,7 @@ def take_in(index: Index, embedder: Embedder, between: Callable[[], None] = lamb
             made = embedder.embed(list(new.values()))
             asked += len(new)
         rows = list(zip(new, made, strict=True))
-        if index.change(lambda db, rows=rows, digests=digests: _write(db, rows, digests)) is None:  # type: ignore[misc]
+        if index.change(partial(_write, rows=rows, digests=digests)) is None:
             break
     return asked
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 from dream.actions import restore as restoring
 from dream.errors import UnknownRevision, UsageError
 from dream.models import MEMORY_FILES, MemoryFile
-from dream.recall.search import KINDS
+from dream.recall.hits import KINDS
 from dream.versions.log import KINDS as CHANGE_KINDS
 from dream.web import acts, charts, diffs, views
 from dream.web.known import Past

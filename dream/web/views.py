@@ -15,7 +15,7 @@ from dream.dreaming.draft import lines
 from dream.errors import UsageError
 from dream.language.words import coverage, without_said_on
 from dream.models import MEMORY_FILES, MemoryFile, Proposal, Usage
-from dream.recall.search import Hit
+from dream.recall.hits import Hit
 from dream.versions import tracked
 from dream.versions.log import Change
 from dream.web import diffs
