@@ -225,6 +225,7 @@ _OWN = re.compile(
     re.IGNORECASE,
 )
 _COUNTED = re.compile(r"([^\W\d_]{3,}) (?:#|nr\.? ?|no\.? ?)?\d{1,2}(?=\s*[.!,;)]*\s*$)", re.IGNORECASE)
+_NAMED = re.compile(r"\W*(?:[^\W\d_]+ )??([^\W\d_]{3,}) (?:#|nr\.? ?|no\.? ?)?\d{1,5}(?= [^\W\d_])", re.IGNORECASE)
 _WIDE_RUN = re.compile(r"[぀-ヿ㐀-鿿豈-﫿]+")
 _GRAMMAR = frozenset(
     "的了是在着过和与也都就很把被我你您他她它们这那个一于之地得のはをがにでとてもしたますなだかられりる"
@@ -414,10 +415,18 @@ def takes_place(new: str, old: str, code: str, kinds: tuple[str, str] = ("fact",
     belief = share(found, _weights())
     if not found["one value"]:
         return belief
-    counted = _COUNTED.search(new)
-    if counted and plain(counted[1]).strip() not in tongue(code).function and _COUNTED.search(old):
+    if _counts(new, code) and _counts(old, code):
         return 0.0  # "box 1", "box 2": the number says which one is meant
     return max(belief, ONE_VALUE)
+
+
+def _counts(text: str, code: str) -> bool:
+    """Return whether a number says which one a statement is about: "I like box 2", "Room 12 is free on Mondays"."""
+    counted, said = _COUNTED.search(text), fact(text, code)
+    if not counted and not said.attribute and "change" not in said.cues:
+        counted = _NAMED.match(text)
+        counted = None if counted and _MONTH.fullmatch(counted[1]) else counted
+    return bool(counted and plain(counted[1]).strip() not in tongue(code).function)
 
 
 def share(found: Mapping[str, float], weights: Mapping[str, float]) -> float:

@@ -51,6 +51,30 @@ def test_a_number_that_only_counts_is_no_new_value() -> None:
     assert len(told("I like fruit number 1", "I like fruit number 2", "I like fruit number 3")) == 3
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Room 12 is free on Mondays.", "Room 14 is free on Mondays."),
+        ("Ticket 4711 is fixed.", "Ticket 4712 is fixed."),
+        ("Raum 12 ist montags frei.", "Raum 14 ist montags frei."),
+    ],
+)
+def test_a_number_that_names_what_a_statement_is_about_is_no_new_value(one: str, other: str) -> None:
+    assert len(told(one, other)) == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("May 14 is the day of the move.", "May 16 is the day of the move."),
+        ("Version 2 is on staging.", "Version 3 is on staging now."),
+        ("Die Miete ist 900 Euro.", "Die Miete ist 950 Euro."),
+    ],
+)
+def test_a_date_or_what_has_changed_still_takes_the_place_of_the_old(old: str, new: str) -> None:
+    assert len(told(old, new)) == 1
+
+
 def test_what_is_said_again_makes_no_second_line() -> None:
     assert len(told("I'm allergic to peanuts.", "I'm allergic to peanuts!")) == 1
 
