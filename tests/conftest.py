@@ -86,7 +86,7 @@ def _litellm() -> None:
         warnings.simplefilter("ignore")
         from dream.llm import gateway
 
-        gateway._litellm()
+        gateway.load_litellm()
     gc.freeze()  # its objects stay: without them each search for garbage is short
 
 

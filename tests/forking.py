@@ -158,7 +158,7 @@ def serve(path: str, kind: str) -> None:
     if kind == MODEL:
         from dream.llm import gateway
 
-        gateway._litellm()
+        gateway.load_litellm()
     if kind == MCP:
         import_module("dream.mcp")
     _practise()

@@ -119,8 +119,8 @@ def accept(
         texts = {file: files.decode(found.get(file) or b"", workspace.root / file) for file in MEMORY_FILES}
         before = dict(texts)
         done, misfits, left = [], [], list[Proposal]()
-        for proposal, rest, _ in _chosen(workspace, numbers):
-            proposal = proposal if instead is None else edited(proposal, clean(instead))  # noqa: PLW2901
+        for held, rest, _ in _chosen(workspace, numbers):
+            proposal = held if instead is None else edited(held, clean(instead))
             try:
                 _apply(proposal, texts)
                 done.append(proposal)

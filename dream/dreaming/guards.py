@@ -267,7 +267,7 @@ _HEADING_WORDS = frozenset(
     preferences preference principles boundaries limits habits voice personality character identity values general
     code coding git tools tool working work workflow safety writing names how i the agent and of my
     regeln umgangston ton stil ルール 話し方 灵魂 规则 风格 语气 语言 行为 偏好 沟通 格式 工作
-    """.split()  # noqa: SIM905 - a list of words is read better than a list of strings
+    """.split()
 )
 
 

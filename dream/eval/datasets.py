@@ -16,7 +16,7 @@ from dream.errors import UsageError
 from dream.eval import dialogues, metric, planted
 from dream.eval.conversation import ChangedFact, Conversation, Question, Sitting, dialog, shortened
 from dream.eval.metric import last
-from dream.models import Message
+from dream.models import Message, Role
 
 # Read LoCoMo (Maharana et al. 2024, snap-research/LoCoMo): two people, 19 to 32 dated sessions, questions.
 
@@ -61,8 +61,8 @@ def _locomo_sessions(name: str, conversation: Any) -> Iterator[Sitting]:
 
 def _message(turn: Any, first: str, at: datetime, place: int) -> Message:
     """Read a turn. The photo's caption is a vision model's, not said by anyone: it is left out, as images are."""
-    role = "user" if turn["speaker"] == first else "assistant"
-    return Message(role, turn["text"], at + timedelta(seconds=20 * place), turn["speaker"], turn["dia_id"])  # type: ignore[arg-type]
+    role: Role = "user" if turn["speaker"] == first else "assistant"
+    return Message(role, turn["text"], at + timedelta(seconds=20 * place), turn["speaker"], turn["dia_id"])
 
 
 def _locomo_question(question: Any, known: set[str | None]) -> Question:

@@ -20,7 +20,7 @@ _ARTICLES = frozenset(("a", "an", "the", "and"))
 _STOP = frozenset(
     """
     of to in on for with is was were are be at by it its her his their she he they that this from as or not no yes
-    """.split()  # noqa: SIM905 - a list of words is read better than a list of strings
+    """.split()
 )
 _BLANKS = str.maketrans(dict.fromkeys(string.punctuation, " "))
 _WIDE = re.compile(r"[\u3000-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]+")  # CJK punctuation
@@ -117,7 +117,7 @@ _UNIT_WORDS = 3  # between a number and what it counts: `8 conditional probabili
 # Of a question's content words that a line must share. Of BEAM's ten clean cases this finds the old value in the
 # original turns of nine, and in one of another conversation's; without it in nine and two, at 0.4 in seven and one.
 ABOUT = 0.33
-_ASKING = frozenset("what when where which who how many much my i do does did have has".split())  # noqa: SIM905
+_ASKING = frozenset("what when where which who how many much my i do does did have has".split())
 _HALF = re.compile(r"\b[ap]m\b", re.IGNORECASE)
 
 

@@ -19,9 +19,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from dream.eval.conversation import ChangedFact, Conversation, Planted, PlantedFact, Question, Sitting, dialog
+from dream.eval.conversation import ChangedFact, Conversation, Plant, Planted, PlantedFact, Question, Sitting, dialog
 from dream.eval.metric import last
 from dream.models import Message, Role
 
@@ -31,6 +31,7 @@ OTHER = 20  # sittings over other material, unless asked otherwise
 _BEGIN = datetime(2026, 3, 2, 18, tzinfo=UTC)
 _OTHER_EACH = 4  # statements of other material in one sitting
 _LETTERS = string.ascii_letters + string.digits
+_T = TypeVar("_T")
 
 
 _SLOT = re.compile(r"\{([a-z]+)(?:\.(\d+)(?:-(\d+))?|([+-]\d+))?\}")
@@ -67,7 +68,7 @@ class _Tongue:
     other: Sequence[str]
     decoys: Sequence[Sequence[str]]
     noise: Sequence[Sequence[str]]
-    injections: Sequence[Sequence[str]]
+    injections: Sequence[tuple[Role, str, str]]
     secret: str
     dates: str  # how a day is written
     hello: Sequence[str]
@@ -178,14 +179,14 @@ class _Writer:
         for text, mark in _turn(tongue.decoys, number, 1):
             self._plant(sitting, "user", text, mark, "noise")
         for role, text, mark in _turn(tongue.injections, number, 1):
-            self._plant(sitting, role, text, mark, "injection")  # type: ignore[arg-type]
+            self._plant(sitting, role, text, mark, "injection")
         if number % 5 == 1:
             secret = self._secret()
             self._plant(sitting, "user", tongue.secret.replace("{secret}", secret), secret, "secret")
 
-    def _plant(self, sitting: _Sitting, role: Role, text: str, mark: str, kind: str) -> None:
+    def _plant(self, sitting: _Sitting, role: Role, text: str, mark: str, kind: Plant) -> None:
         sitting.say(role, self._fill(sitting, text, {}))
-        planted = Planted(kind, self._fill(sitting, mark, {}))  # type: ignore[arg-type]
+        planted = Planted(kind, self._fill(sitting, mark, {}))
         if planted not in self._planted:
             self._planted.append(planted)
 
@@ -199,7 +200,7 @@ class _Writer:
         return prefix + "".join(self._rng.choices(letters, k=size))
 
 
-def _turn(items: Sequence[Sequence[str]], number: int, count: int) -> list[Sequence[str]]:
+def _turn(items: Sequence[_T], number: int, count: int) -> list[_T]:
     """Take `count` of `items`, other ones in every sitting until all had their turn."""
     return [items[(number * count + one) % len(items)] for one in range(count)]
 

@@ -284,7 +284,7 @@ def _warm() -> None:
         from dream.llm import gateway
         from dream.llm import model as models
 
-        gateway._litellm()  # noqa: SLF001 - the door's own way to load it: quiet, and without a look into the network
+        gateway.load_litellm()
         for name in TOKENIZERS:
             models.card(name)
             tokens.count("a", name)

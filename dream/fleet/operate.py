@@ -7,7 +7,7 @@ import os
 import shutil
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -251,13 +251,13 @@ def know_the_day(roots: Sequence[Root], ledger: Ledger, now: datetime) -> None:
         mark = f"known:{root.name}:{now:%Y-%m-%d}"
         if ledger.get(mark):
             continue
-        spent: Counter[str] = Counter()
+        spent: defaultdict[str, float] = defaultdict(float)
         for place in places.beneath(root):
             known = places.read(place.path) or Note()
             today, _, day = tally(place, known, now)
             tenant = place.tenant(known)
             spent[f"spent:tokens:{day}:{tenant}"] += today.tokens
-            spent[f"spent:usd:{day}:{tenant}"] += today.cost_usd or 0.0  # type: ignore[assignment]
+            spent[f"spent:usd:{day}:{tenant}"] += today.cost_usd or 0.0
         ledger.set({name: value for name, value in spent.items() if value} | {mark: 1.0})
 
 

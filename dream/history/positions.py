@@ -31,7 +31,7 @@ Flaw = Callable[[str, int, int, str], None]  # (file, descriptor, offset, what i
 Tail = tuple[int, str]  # how far a session is in history, and the digest of its messages up to there
 
 
-class IndexGone(Exception):  # noqa: N818  # an event and no fault
+class IndexGone(Exception):
     """The index can't be read any more, and what was laid over it is not all: count again, and ask again."""
 
 

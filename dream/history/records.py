@@ -37,7 +37,7 @@ OWN = slice(-11, -3)  # of a whole line of ours: its own checksum
 FIRST = b"00000000"  # stands for the line before where there is none
 
 
-class BrokenRow(ValueError):  # noqa: N818  # a word for the thing, as in errors.py
+class BrokenRow(ValueError):
     """A line that is no history entry; the message says why."""
 
 

@@ -33,7 +33,7 @@ from dream.workspace.lock import FileLock
 SET_ASIDE = "set-aside.jsonl"
 
 
-class StalePosition(HistoryError):  # noqa: N818  # named as the tree in errors.py names them
+class StalePosition(HistoryError):
     """An entry's span begins before the position of its session: somebody else has archived it already."""
 
 

@@ -143,10 +143,9 @@ def _pattern(code: str) -> re.Pattern[str]:
     w = "|".join(known.weekdays)
     rows = []
     for number, row in enumerate(known.relative):
-        row = row.replace("{n}", n).replace("{w}", w)  # noqa: PLW2901 - the row with its slots filled
-        for name in ("n", "w2", "w"):
-            row = row.replace(f"(?P<{name}>", f"(?P<{name}_r{number}>")  # noqa: PLW2901
-        rows.append(f"(?P<r{number}>{row})")
+        filled = row.replace("{n}", n).replace("{w}", w)
+        named = re.sub(r"\(\?P<(n|w2|w)>", rf"(?P<\1_r{number}>", filled)  # a name may stand only once
+        rows.append(f"(?P<r{number}>{named})")
     whole = "|".join(rows)
     return re.compile(whole if known.wide else rf"(?<![\w-])(?:{whole})(?![\w-])", re.IGNORECASE)
 

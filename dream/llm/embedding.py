@@ -8,7 +8,7 @@ import math
 import operator
 import time
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
@@ -103,7 +103,10 @@ class LiteLLMEmbedder:
             "encoding_format": "float",
             **{name: value for name, value in self._asked.items() if value},
         }
-        ask: Callable[[Any], Any] = lambda litellm: litellm.embedding(**request)  # noqa: E731
+
+        def ask(litellm: Any) -> Any:
+            return litellm.embedding(**request)
+
         attempt = 0
         while True:
             attempt += 1

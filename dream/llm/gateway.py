@@ -101,7 +101,7 @@ class LiteLLMModel:
 
     def prepare(self) -> None:
         """Import what a call of this model needs, so that no second thread is at it at the same time."""
-        litellm = _litellm()
+        litellm = load_litellm()
         import openai
 
         asked = {"model": self._name, "messages": [{"role": "user", "content": "-"}], "api_key": "-"}
@@ -211,7 +211,7 @@ class LiteLLMModel:
 
     def through(self, ask: Callable[[Any], _T], *, tools_sent: bool = False, most: int = MAX_ANSWER_BYTES) -> _T:
         """Let `ask` use LiteLLM, within the time-out, and receive `most` bytes; errors are said in our own words."""
-        litellm = _litellm()
+        litellm = load_litellm()
         import httpx
         import openai
 
@@ -402,7 +402,7 @@ def _within(seconds: float, work: Callable[[], _T], watch: Watch) -> _T:
         raise
 
 
-def _litellm() -> Any:
+def load_litellm() -> Any:
     """Import LiteLLM, quiet and off-line but for the call itself; one thread does it, and the others wait.
 
     Its 2,700 modules make so many objects that Python's search for garbage takes a quarter of the time: it pauses.

@@ -246,7 +246,7 @@ _BRACKET = re.compile(r"^\s*(?:[-*•]\s+)?\[([^\[\]]{1,200})\] ")
 _CLAUSE = re.compile(r"[.!?。！？;；\n]+(?=\s|$|[^\x00-\x7f])|[,，、]\s*|\s[-–—]\s|(?<=[。！？；，])")
 # What makes a wish a standing one, a polite one or one to somebody: a rule says the same without it.
 _SOFT_WORDS = frozenset(
-    "please pls alway always agent assistant ai bot claude kindly hey hi hello thank thanks ok okay must should".split()  # noqa: SIM905
+    "please pls alway always agent assistant ai bot claude kindly hey hi hello thank thanks ok okay must should".split()
 )
 
 # What somebody only imagines is nothing they said of themselves; "if I ask, I'd like you to …" is a wish.

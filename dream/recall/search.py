@@ -93,7 +93,7 @@ ASKING = frozenset(  # what asks, and tells nothing itself
     when where how why tell remember know long many much time do did
     什么 什 么 哪里 哪儿 里 儿 哪天 哪 谁 怎么 怎样 怎 为什 几 多少 何时 何 吗 呢
     誰 何で 何を 何が どこ いつ ど こ い つ です ます
-    """.split()  # noqa: SIM905 - a list of words is read better than a list of strings
+    """.split()
 )
 
 _BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")

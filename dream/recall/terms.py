@@ -65,7 +65,7 @@ _DIGIT = re.compile(r"\d|[年月]")
 _YEARS = 10  # back, in which a month without a year may be
 _VERBS = ("may", "march")  # months only after a word that stands before one
 _TONGUES = ("en", "de", "fr", "es")
-_ENGLISH = frozenset("the of what when did does which who where how and with they she his".split())  # noqa: SIM905
+_ENGLISH = frozenset("the of what when did does which who where how and with they she his".split())
 
 
 def marks(text: str) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dream.models import Role
 from dream.transcripts import parts
 from dream.transcripts.parts import Json
 from dream.transcripts.source import Head, Pair, Place, Source
@@ -49,9 +50,9 @@ def read(source: Source, options: Options) -> Iterator[Pair]:
             continue
         own = f"{session}/{parts.key(row, 'agentId') or 'sidechain'}" if sidechain else session
         said = parts.table(row, "message")
-        who = "assistant" if row["type"] == "assistant" else "user"
+        who: Role = "assistant" if row["type"] == "assistant" else "user"
         for message in state.turns_of(own, options).said(
-            who,  # type: ignore[arg-type]
+            who,
             parts.first(said, "content", "text"),
             at=parts.first(row, "timestamp"),
             identity=parts.key(row, "uuid") or parts.key(said, "id"),

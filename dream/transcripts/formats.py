@@ -66,7 +66,7 @@ _NAMES = rb"timestamp|captured_at|created_?at|updated_?at|last_?updated|(?:creat
 _TIME = re.compile(rb'"(?:' + _NAMES + rb')"\s*:\s*("[^"\\]{8,40}"|\d{9,20}(?:\.\d+)?)', re.IGNORECASE)
 
 
-class FormatChanged(ValueError):  # noqa: N818, what a file is
+class FormatChanged(ValueError):
     """A file is no longer in the format that it had when it was read up to `carried`."""
 
 

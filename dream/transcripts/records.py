@@ -44,7 +44,7 @@ class Piece:
     indent: bytes = b""
 
 
-class Broken(ValueError):  # noqa: N818, what a record is
+class Broken(ValueError):
     """A record that cannot be used; the message is the end of a sentence: "is not JSON (…)"."""
 
 

@@ -24,7 +24,7 @@ MODES: Mapping[str, Mode] = {"before": "before", "at": "at", "only": "only"}
 REVIEWS = ("accept", "edit", "reject", "never")
 
 
-class Meanwhile(DreamError):  # noqa: N818  # as in errors.py: named for what happened
+class Meanwhile(DreamError):
     """What was shown is no longer so; `told` says what changed, and nothing was done. `kept` is what was typed."""
 
     def __init__(self, told: Sequence[str], kept: str = "") -> None:

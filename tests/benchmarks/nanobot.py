@@ -30,7 +30,7 @@ HOW = (
 Edits = list[dict[str, str]]
 
 
-class Missing(Exception):  # noqa: N818  # named for what is so
+class Missing(Exception):
     """The interpreter has no nanobot; the message says what to do."""
 
 

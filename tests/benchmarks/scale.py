@@ -20,7 +20,7 @@ from tests.benchmarks.measure import Row, python, seconds
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 LATENCY = 0.2  # seconds
 PARALLEL = 8
-SYLLABLES = "ba be co da di fo ga ho ka le lo ma me ni no pa ra ro sa se si ta te to vi wa ze".split()  # noqa: SIM905
+SYLLABLES = "ba be co da di fo ga ho ka le lo ma me ni no pa ra ro sa se si ta te to vi wa ze".split()
 # A process of its own, so that the provider's time is not ours.
 SERVER = """
 import json, re, sys, time

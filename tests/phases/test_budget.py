@@ -7,7 +7,7 @@ from dream.dreaming.budget import Fitted
 from dream.settings import Settings
 
 DAY = date(2026, 11, 21)
-BIRDS = "heron kestrel plover dunnock wagtail siskin bittern curlew lapwing dipper whinchat fieldfare".split()  # noqa: SIM905 - a list of words is read better than a list of strings
+BIRDS = "heron kestrel plover dunnock wagtail siskin bittern curlew lapwing dipper whinchat fieldfare".split()
 
 
 def fit(before: str, text: str, lines: int, *, keep: tuple[str, ...] = (), day: date = DAY) -> Fitted | None:
