@@ -6,7 +6,7 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,12 +21,12 @@ from dream.history.archive import opened
 from dream.history.messages import FOLDER
 from dream.history.writer import read_cursor
 from dream.language import text as texts
-from dream.models import MEMORY_FILES, Diagnostic
+from dream.models import MEMORY_FILES, Diagnostic, LineCount
 from dream.nights import timers
 from dream.redact import redact
 from dream.settings import Settings
 from dream.versions import gitdir, log, store, tracked, transaction
-from dream.versions.diff import Diff, strays
+from dream.versions.diff import strays
 from dream.versions.tracked import FILES
 from dream.versions.write import OLD, is_deserted
 from dream.workspace import idle, index
@@ -204,8 +204,8 @@ def _commit(workspace: Workspace, mended: dict[str, bytes | None], now: datetime
     transaction.commit_hand_edits(workspace, now)
     found = tracked.read_memory(workspace.root)
 
-    def message(difference: Diff) -> str:
-        return log.build("dream", difference.files, note="(doctor: line ends, byte order mark)")
+    def message(counts: Mapping[str, LineCount]) -> str:
+        return log.build("dream", counts, note="(doctor: line ends, byte order mark)")
 
     expected = {name: found.get(name) for name in mended}
     transaction.commit(workspace, mended, expected=expected, message=message, now=now)

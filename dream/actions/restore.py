@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Literal
 
 from dream.errors import Conflict, GitError
-from dream.models import MEMORY_FILES, MemoryFile, Rejected
+from dream.models import MEMORY_FILES, LineCount, MemoryFile, Rejected
 from dream.versions import diff as merging
 from dream.versions import log, tracked, transaction
 from dream.versions.diff import Diff
@@ -98,8 +98,8 @@ def _commit(
     trailers = {"Dream-Restores": plan.change.sha, "Dream-Restore-Mode": plan.mode}
     note = f"({_WORDS[plan.mode]} {plan.change.sha[:10]})"
 
-    def message(diff: Diff) -> str:
-        return log.build("restore", diff.files, note=note, trailers=trailers)
+    def message(counts: Mapping[str, LineCount]) -> str:
+        return log.build("restore", counts, note=note, trailers=trailers)
 
     expected = {path: data for path, data in present.items() if is_memory(path)}
     missing = dict.fromkeys((path for path in changes if is_memory(path)), None)

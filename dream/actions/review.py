@@ -12,9 +12,8 @@ from dream.dreaming import findings
 from dream.dreaming.draft import Edit, EditError, added, gone, lines, paired, replaced
 from dream.errors import AnswerUnusable, UsageError
 from dream.language.text import clean
-from dream.models import MEMORY_FILES, MemoryFile, Outcome, Proposal, Rejected
+from dream.models import MEMORY_FILES, LineCount, MemoryFile, Outcome, Proposal, Rejected
 from dream.versions import log, tracked, transaction
-from dream.versions.diff import Diff
 from dream.versions.log import ChangeKind
 from dream.workspace import files, review_files
 from dream.workspace.lock import run_lock
@@ -237,8 +236,8 @@ def _commit(
     outcomes = [outcome for one in decided for outcome in _outcomes(one)] if word != "rejected" else []
     kind: ChangeKind = "hand" if word == EDITED else "dream"
 
-    def message(difference: Diff) -> str:
-        return log.build(kind, difference.files, outcomes=outcomes, note=f"({word} in review: {names})")
+    def message(counts: Mapping[str, LineCount]) -> str:
+        return log.build(kind, counts, outcomes=outcomes, note=f"({word} in review: {names})")
 
     wanted = {**changes, review_files.PENDING: review_files.render_pending(left)}
     return transaction.commit(workspace, wanted, expected=found, message=message, now=now).sha
@@ -287,7 +286,7 @@ def amend(
             fact = Rejected(now, file, line.strip().removeprefix("- "), "by hand")
             changes[review_files.REJECTED] = review_files.grown(found.get(review_files.REJECTED, b""), [fact])
 
-        def message(diff: Diff) -> str:
-            return log.build("hand", diff.files, note="(never again)" if never else "")
+        def message(counts: Mapping[str, LineCount]) -> str:
+            return log.build("hand", counts, note="(never again)" if never else "")
 
         return transaction.commit(workspace, changes, expected=found, message=message, now=now).sha

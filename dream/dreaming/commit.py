@@ -18,10 +18,10 @@ from dream.dreaming.phase2 import Edited
 from dream.errors import WorkspaceError
 from dream.language.likeness import same_fact
 from dream.language.words import without_said_on
-from dream.models import MEMORY_FILES, BatchReport, Finding, MemoryFile, Outcome, Proposal
+from dream.models import MEMORY_FILES, BatchReport, Finding, LineCount, MemoryFile, Outcome, Proposal
 from dream.settings import Settings
 from dream.versions import log, tracked
-from dream.versions.diff import PLAIN, Diff
+from dream.versions.diff import PLAIN
 from dream.versions.log import Moved, kind_of
 from dream.versions.store import GitStore
 from dream.versions.tracked import is_memory
@@ -273,11 +273,11 @@ class Landing:
         self.report = replace(self.report, outcomes=outcomes, true=true)
         return {PENDING: render_pending([*queue, *late])}
 
-    def message(self, diff: Diff) -> str:
-        """Write the commit's message; its figures are the diff's."""
+    def message(self, counts: Mapping[str, LineCount]) -> str:
+        """Write the commit's message; its figures are those of the lines that each file gains and loses."""
         return log.build(
             "dream",
-            diff.files,
+            counts,
             entries=None if self.note == log.TIDY else self.report.entries,
             outcomes=self.report.outcomes,
             model=self.model,
@@ -301,7 +301,9 @@ def _held_back(outcome: Outcome, paths: set[str]) -> Outcome:
 AUTHORS = "authors"
 _HUNK = re.compile(rb"@@ -[0-9]+(?:,[0-9]+)? \+[0-9]+(?:,([0-9]+))? @@")
 # Commits that are not dream's own are a person's too: they may well use git in their workspace.
-_NOT_DREAMT = ("--extended-regexp", "--invert-grep", "--grep=^Dream-Kind: (dream|restore|init)$")
+_OURS = "^Dream-Kind: (dream|restore|init)$"
+_DREAMT = re.compile(_OURS.encode(), re.MULTILINE)
+_NOT_DREAMT = ("--extended-regexp", "--invert-grep", f"--grep={_OURS}")
 _FORMAT = (
     "--format=%x1e%s%x1f%(trailers:key=Dream-Kind,valueonly,separator=%x1d)"
     "%x1f%(trailers:key=Dream-Author,valueonly,separator=%x1d)%x1f"
@@ -320,9 +322,11 @@ def person_lines(git: GitStore) -> dict[str, frozenset[str]]:
     known, lines = _known(index.document(AUTHORS))
     if head == known or head is None:
         return lines
-    if known is not None and not git.is_ancestor(known, head):
+    new = git.since(known, head) if known is not None else None
+    if known is not None and new is None and not git.is_ancestor(known, head):
         known, lines = None, {}
-    for path, line in _added(git, head, known):
+    is_dreamt = new is not None and all(map(_DREAMT.search, new))  # as after most nights: then git has nothing to tell
+    for path, line in () if is_dreamt else _added(git, head, known):
         text = line.decode("utf-8", "replace").rstrip()
         if text:
             lines[path] = lines.get(path, frozenset()) | {text}

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from io import BytesIO
 from pathlib import Path
 
 from dream.door import make_folder
@@ -56,6 +57,30 @@ def compare(old: Mapping[str, bytes | None], new: Mapping[str, bytes | None], pr
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
     return split(printed, sides=True)
+
+
+def count(old: Mapping[str, bytes | None], new: Mapping[str, bytes | None], private: Path) -> Mapping[str, LineCount]:
+    """Count the lines that each file gains and loses, as `compare` does; a process only where lines moved about."""
+    paths = [path for path in sorted({*old, *new}) if old.get(path) != new.get(path)]
+    counted = {path: _counted(old.get(path) or b"", new.get(path) or b"") for path in paths}
+    plain = {path: one for path, one in counted.items() if one is not None}
+    return plain if len(plain) == len(paths) else compare(old, new, private).files
+
+
+def _counted(old: bytes, new: bytes) -> LineCount | None:
+    """Count what a file gains and loses; None where only git can tell what stayed.
+
+    Git passes over what both begin and end with, and what is between them is all gone and all new where the two have
+    no line in common.
+    """
+    gone, come = BytesIO(old).readlines(), BytesIO(new).readlines()
+    pairs = enumerate(zip(gone, come, strict=False))
+    start = next((at for at, (one, other) in pairs if one != other), min(len(gone), len(come)))
+    gone, come = gone[start:], come[start:]
+    while gone and come and gone[-1] == come[-1]:
+        gone.pop()
+        come.pop()
+    return None if set(gone) & set(come) else LineCount(len(come), len(gone))
 
 
 def merge(base: bytes | None, ours: bytes | None, theirs: bytes | None) -> bytes | None:

@@ -15,20 +15,20 @@ switch can't silence is refused by `gitdir.check` before the first process start
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import subprocess
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
 from dream.door import OTHERS
 from dream.errors import GitError
-from dream.versions.tracked import ARCHIVE, FILES, STATE, is_archive
+from dream.versions import objects
+from dream.versions.objects import Objects
 from dream.workspace.files import reason
 
 DREAM = ("dream", "dream@localhost")
@@ -127,15 +127,17 @@ class Git:
 
     @contextmanager
     def reading(self) -> Iterator[Objects]:
-        """Open the repository's objects: one process until the block ends, for blocks within it too.
+        """Open the repository's objects: at most one process until the block ends, for blocks within it too.
 
         Each thread has its own, or answers would be mixed up.
         """
         if (opened := getattr(self._open, "objects", None)) is not None:
             yield opened
             return
-        with self.conversation("cat-file", "--batch") as (ask, answer):
-            self._open.objects = Objects(ask, answer)
+        with ExitStack() as stack:
+            self._open.objects = Objects(
+                self._directory, lambda: stack.enter_context(self.conversation("cat-file", "--batch"))
+            )
             try:
                 yield self._open.objects
             finally:
@@ -143,15 +145,28 @@ class Git:
 
     def head(self) -> str | None:
         """Return the sha of HEAD's commit, or None before the first commit."""
+        if found := objects.head(self._directory):
+            return found[0]
         printed = self.run("rev-parse", "--quiet", "--verify", "HEAD^{commit}", ok=(0, 1))
         return printed.decode().strip() or None
 
+    def since(self, old: str, new: str = "HEAD") -> list[bytes] | None:
+        """Return the commits after `old` up to `new`, newest first, where that takes no process; else None."""
+        return objects.since(self._directory, old, new)
+
     def is_ancestor(self, sha: str, of: str = "HEAD") -> bool:
         """Return whether `sha` is `of` or lies before it: `git rev-list` prints nothing then, and stops early."""
+        if self.since(sha, of) is not None:
+            return True
         try:
             return not self.run("rev-list", "--max-count=1", sha, f"^{of}", "--").strip()
         except GitError:  # the object is gone, as after a history that was rewritten
             return False
+
+    @property
+    def _directory(self) -> Path:
+        assert self.git_dir is not None, "objects lie in a repository"
+        return self.git_dir
 
     def _start(self, arguments: Sequence[str]) -> Any:
         own = dict(_ENVIRONMENT)
@@ -167,65 +182,6 @@ class Git:
         except OSError as error:
             check_installed()
             raise GitError(f"Git could not be started: {reason(error)}.") from error
-
-
-class Objects:
-    """An open `git cat-file --batch`: it answers any number of questions about commits, trees and blobs."""
-
-    def __init__(self, ask: IO[bytes], answer: IO[bytes]) -> None:
-        self._ask = ask
-        self._answer = answer
-
-    def get(self, name: str) -> tuple[str, str, bytes] | None:
-        """Return (sha, type, content) of the object that `name` names, or None where there is none."""
-        try:
-            self._ask.write(name.encode() + b"\n")
-            self._ask.flush()
-        except BrokenPipeError as error:
-            raise GitError("Git stopped while objects were read; run `dream doctor`.") from error
-        words = self._answer.readline().rstrip(b"\n").rsplit(b" ", 2)
-        if words[-1] in (b"missing", b"ambiguous"):
-            return None
-        if len(words) != 3 or not words[2].isdigit():
-            raise GitError(f"Git could not read the object {name}; run `dream doctor`.")
-        content = self._answer.read(int(words[2]))
-        self._answer.read(1)
-        return words[0].decode(), words[1].decode(), content
-
-    def head(self) -> str | None:
-        """Return what `Git.head` does, without a process of its own."""
-        found = self.get("HEAD^{commit}")
-        return found[0] if found else None
-
-    def files(self, revision: str) -> dict[str, bytes]:
-        """Return the content of every versioned file in `revision`, by path."""
-        root = self._tree(f"{revision}^{{tree}}")
-        memory = self._tree(root.get("memory"))
-        archive = self._tree(memory.get("archive"))
-        names = {path: root.get(path) for path in FILES[:2]}
-        names |= {path: memory.get(path.removeprefix("memory/")) for path in (FILES[2], *STATE)}
-        names |= {path: sha for name, sha in archive.items() if is_archive(path := f"{ARCHIVE}/{name}")}
-        found = {path: self._there(sha) for path, sha in names.items() if sha}
-        return {path: content for path, (_, kind, content) in found.items() if kind == "blob"}
-
-    def _there(self, name: str) -> tuple[str, str, bytes]:
-        """Return an object that must exist: taking a damaged one for an absent file would delete that file."""
-        found = self.get(name)
-        if found is None:
-            raise GitError(f"Git's object {name} is missing or damaged; run `dream doctor`.")
-        return found
-
-    def _tree(self, name: str | None) -> dict[str, str]:
-        found = self._there(name) if name else None
-        if found is None or found[1] != "tree":
-            return {}
-        return dict(_entries(found[2], len(found[0]) // 2))
-
-
-def blob_name(data: bytes, sha_length: int = 40) -> str:
-    """Return the name that git gives to a blob of `data`."""
-    algorithm = "sha256" if sha_length == 64 else "sha1"
-    return hashlib.new(algorithm, b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
 @cache
@@ -280,13 +236,3 @@ def _sentence(arguments: Sequence[str], status: int, complaint: bytes) -> str:
     said = words[0] if words else f"it ended with status {status}"
     command = next((word for word in arguments if not word.startswith("-")), arguments[0])
     return f"git {command} failed: {said}"
-
-
-def _entries(tree: bytes, width: int) -> Iterator[tuple[str, str]]:
-    """Yield (name, sha) of a tree object; its entries are `mode SP name NUL sha`, the sha in binary."""
-    at = 0
-    while at < len(tree):
-        end = tree.index(b"\0", at)
-        name = tree[at:end].split(b" ", 1)[1].decode("utf-8", "surrogateescape")
-        yield name, tree[end + 1 : end + 1 + width].hex()
-        at = end + 1 + width

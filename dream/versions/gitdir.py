@@ -19,6 +19,7 @@ from pathlib import Path
 from dream.door import make_folder
 from dream.errors import GitError, WorkspaceError
 from dream.versions.git import Git
+from dream.versions.objects import SHA, SYMBOLIC, head_of, text
 from dream.workspace import files
 from dream.workspace.files import explained, read_bytes, replace_file
 
@@ -50,8 +51,6 @@ _EXCLUDE = """# dream
 .*.dream-tmp
 .*.dream-swap
 """
-_SYMBOLIC = re.compile(r"ref:\s*(refs/[^\s\0]+)\s*")
-_SHA = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})")
 _NANOBOT = re.compile(r"SOUL\.md|USER\.md|\.gitignore|memory/.*|skills/.*")
 # What a directory may hold when an empty repository in it counts as the workspace's own.
 _WORKSPACE = {"SOUL.md", "USER.md", "memory", "skills", "prompts", "dream.toml", ".git", ".gitignore", ".dream"}
@@ -133,38 +132,29 @@ def lost_head(git_dir: Path) -> str:
     return f"{head} is gone, though logs/{head} tells of versions" if before.strip("0") else ""
 
 
-def head_of(git_dir: Path) -> str:
-    """Return the ref or the sha that HEAD names; "" where it names none."""
-    text = _text(git_dir / "HEAD")
-    named = _SYMBOLIC.fullmatch(text)
-    if named:
-        return "" if ".." in named[1] else named[1]
-    return text.strip() if _SHA.fullmatch(text.strip()) else ""
-
-
 def branches(git_dir: Path) -> dict[str, str]:
     """Return the sha of each branch, "" of one whose file holds no sha."""
     found = {}
     loose = [Path(place, name) for place, _, names in os.walk(git_dir / "refs" / "heads") for name in names]
     for path in loose:  # before the packed ones: git packs a ref and removes the loose one then
-        text = _text(path).strip()
-        is_sound = _SHA.fullmatch(text) or _SYMBOLIC.fullmatch(text)
+        held = text(path).strip()
+        is_sound = SHA.fullmatch(held) or SYMBOLIC.fullmatch(held)
         if not path.name.endswith(".lock"):
-            found[str(path.relative_to(git_dir))] = text if is_sound else ""
-    for line in _text(git_dir / "packed-refs").splitlines():
+            found[str(path.relative_to(git_dir))] = held if is_sound else ""
+    for line in text(git_dir / "packed-refs").splitlines():
         sha, _, name = line.partition(" ")
-        if _SHA.fullmatch(sha) and name.startswith("refs/heads/"):
+        if SHA.fullmatch(sha) and name.startswith("refs/heads/"):
             found.setdefault(name, sha)
     return found
 
 
 def logged(git_dir: Path, ref: str) -> tuple[str, str]:
     """Return the shas before and after the last move of `ref` in git's log of it, "" where there is none."""
-    lines = _text(git_dir / "logs" / ref).splitlines()
+    lines = text(git_dir / "logs" / ref).splitlines()
     for line in reversed(lines):
         before, _, rest = line.partition(" ")
         after = rest.partition(" ")[0]
-        if _SHA.fullmatch(before) and _SHA.fullmatch(after):
+        if SHA.fullmatch(before) and SHA.fullmatch(after):
             return before, after
     return "", ""
 
@@ -181,15 +171,15 @@ def _check_entries(folder: Path) -> None:
 
 
 def _check_configuration(root: Path, path: Path, *, is_ours: bool) -> None:
-    text = read_bytes(path) or b""
+    data = read_bytes(path) or b""
     if is_ours:
         ours = {b"", *(line.strip() for line in CONFIG.encode().splitlines())}
-        strange = [line.decode("utf-8", "replace") for line in map(bytes.strip, text.splitlines()) if line not in ours]
+        strange = [line.decode("utf-8", "replace") for line in map(bytes.strip, data.splitlines()) if line not in ours]
         if strange:
             raise GitError(
                 f"{path} is dream's own, and {strange[0]!r} in it is not; `dream doctor --repair` writes it anew."
             )
-    elif _SUSPECT.search(text):
+    elif _SUSPECT.search(data):
         listed = Git(root).run("config", "--file", str(path), "--no-includes", "--name-only", "--list", "-z")
         reaching = [key for key in listed.decode("utf-8", "replace").split("\0") if _REACHING.fullmatch(key.lower())]
         if reaching:
@@ -202,7 +192,7 @@ def _is_marked(directory: Path) -> bool:
     if directory.is_symlink() or not directory.is_dir():
         return False
     try:
-        return bool(_MARK.search(_text(directory / "config")))
+        return bool(_MARK.search(text(directory / "config")))
     except WorkspaceError:
         return False
 
@@ -248,8 +238,8 @@ def _create(root: Path, private: Path, own: Path) -> Path:
     fresh = private / "git.new"
     shutil.rmtree(fresh, ignore_errors=True)
     Git(root).run("init", "--quiet", "--bare", "--template=", str(fresh))
-    for name, text in (("HEAD", "ref: refs/heads/main\n"), ("info/exclude", _EXCLUDE), ("config", CONFIG)):
-        replace_file(fresh / name, text.encode())
+    for name, begun in (("HEAD", "ref: refs/heads/main\n"), ("info/exclude", _EXCLUDE), ("config", CONFIG)):
+        replace_file(fresh / name, begun.encode())
     files.checkpoint("git directory made")
     try:
         fresh.rename(own)
@@ -264,7 +254,3 @@ def _keep_out(private: Path) -> None:
     ignore = private / ".gitignore"
     if not ignore.exists():
         replace_file(ignore, b"*\n")
-
-
-def _text(path: Path) -> str:
-    return (read_bytes(path) or b"").decode("utf-8", "replace")

@@ -10,10 +10,12 @@ from pathlib import Path
 
 from dream.door import make_folder
 from dream.errors import GitError
+from dream.models import LineCount
 from dream.versions import gitdir, log, write
-from dream.versions.diff import Diff, compare
-from dream.versions.git import DREAM, Git, blob_name
+from dream.versions.diff import Diff, compare, count
+from dream.versions.git import DREAM, Git, check_installed
 from dream.versions.log import Change, ChangeKind, Shown
+from dream.versions.objects import blob_name, head_of
 from dream.versions.tracked import read_all
 from dream.workspace.files import explained, read_bytes, replace_file
 
@@ -40,6 +42,7 @@ class GitStore:
         if found is None:
             raise GitError(f"{self.root} has no versions yet; `dream init` makes the first.")
         gitdir.check(self.root, found)
+        check_installed()  # before a model is paid, whose findings nobody could commit
         return Git(self.root, found)
 
     @property
@@ -70,8 +73,7 @@ class GitStore:
     def read(self, revision: str, path: str) -> bytes | None:
         """Return a file as it is in `revision` (a whole sha, or HEAD), or None where it isn't."""
         with self.git.reading() as objects:
-            found = objects.get(f"{revision}:{path}")
-        return found[2] if found and found[1] == "blob" else None
+            return objects.file(revision, path)
 
     def read_all(self, revision: str = "HEAD") -> dict[str, bytes]:
         """Return every versioned file of `revision` by path; one process."""
@@ -180,6 +182,10 @@ class GitStore:
         """Return the whole sha that a prefix of at least 4 characters names; raises UnknownRevision."""
         return log.resolve(self.git, prefix)
 
+    def since(self, old: str, new: str = "HEAD") -> list[bytes] | None:
+        """Return the commits after `old` up to `new`, newest first, where that takes no process; else None."""
+        return self.git.since(old, new)
+
     def is_ancestor(self, sha: str, of: str = "HEAD") -> bool:
         """Return whether `sha` is `of` or lies before it."""
         return self.git.is_ancestor(sha, of)
@@ -187,6 +193,10 @@ class GitStore:
     def compare(self, old: Mapping[str, bytes | None], new: Mapping[str, bytes | None]) -> Diff:
         """Compare two states of the files; nothing is written to the repository."""
         return compare(old, new, self.private)
+
+    def count(self, old: Mapping[str, bytes | None], new: Mapping[str, bytes | None]) -> Mapping[str, LineCount]:
+        """Count the lines that each file gains and loses between two states of the files."""
+        return count(old, new, self.private)
 
     def fsck(self) -> None:
         """Raise GitError with git's words unless every object is there and whole."""
@@ -265,7 +275,7 @@ def rewrite_head(store: GitStore, directory: Path) -> bool:
     gitdir.check_reach(store.root, directory)
     found = {name: sha for name, sha in gitdir.branches(directory).items() if sha}
     _, newest = gitdir.logged(directory, "HEAD")
-    branch = gitdir.head_of(directory)
+    branch = head_of(directory)
     if not branch:
         at_newest = [name for name, sha in found.items() if sha == newest]
         branch = min(at_newest or found or [MAIN], key=lambda name: (name != MAIN, name))

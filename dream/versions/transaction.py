@@ -21,7 +21,7 @@ import orjson
 from dream.errors import Conflict, DreamError, GitError
 from dream.models import LineCount
 from dream.versions import log
-from dream.versions.diff import Diff, merge
+from dream.versions.diff import merge
 from dream.versions.git import DREAM, PERSON
 from dream.versions.store import GitStore
 from dream.versions.swap import ASIDE, swap
@@ -68,7 +68,7 @@ class Committed:
     hand: str | None = None
 
 
-Message = Callable[[Diff], str]
+Message = Callable[[Mapping[str, LineCount]], str]  # of the lines that each file gains and loses
 Hold = Callable[[Sequence[Held]], Mapping[str, bytes | None]]
 
 
@@ -99,12 +99,12 @@ def commit(
         if not ready:
             return done
         old = {path: present.get(path) for path in ready}
-        diff = workspace.git.compare(old, ready)
-        new = write(workspace, ready, message(diff), head, now)
+        counts = workspace.git.count(old, ready)
+        new = write(workspace, ready, message(counts), head, now)
         late = publish(workspace, head, new, old, ready, again=attempt + 1 < ATTEMPTS)
         if late is None:
             continue
-        readable = {path: count for path, count in diff.files.items() if is_memory(path)}
+        readable = {path: count for path, count in counts.items() if is_memory(path)}
         done = replace(done, sha=new, files=readable, held=(*held, *late))
         if late:  # a person's save won after HEAD had moved: theirs gets its commit, ours goes to the review queue
             _settle(workspace, now)
@@ -225,9 +225,9 @@ def _settle(workspace: Versioned, now: datetime, *, by_person: bool = False) -> 
         changes = changed(committed, read_memory(workspace.root))
         if not changes:
             return _Settled(None, head, present)
-        diff = workspace.git.compare({path: present.get(path) for path in changes}, changes)
+        counts = workspace.git.count({path: present.get(path) for path in changes}, changes)
         agent = "" if by_person else re.sub(r"[^\w .:-]", "", workspace.agent).strip(" .:-")[:40]
-        message = log.build("hand", diff.files, trailers={"Dream-Author": agent} if agent else None)
+        message = log.build("hand", counts, trailers={"Dream-Author": agent} if agent else None)
         author = (agent, "agent@localhost") if agent else PERSON
         new = write(workspace, changes, message, head, now, author=author)
         if _move_head(workspace, _Intent(head, new, index=tuple(changes)), "hand"):
@@ -474,7 +474,7 @@ def _init(
     workspace: Versioned, head: str | None, present: Mapping[str, bytes], wanted: Mapping[str, bytes], now: datetime
 ) -> None:
     """Commit `wanted`, which may be nothing, as kind `init`; does nothing where HEAD has moved."""
-    diff = workspace.git.compare({path: present[path] for path in wanted if path in present}, wanted)
-    new = write(workspace, wanted, log.build("init", diff.files), head, now)
+    counts = workspace.git.count({path: present[path] for path in wanted if path in present}, wanted)
+    new = write(workspace, wanted, log.build("init", counts), head, now)
     old = {path: data if path in STATE else None for path, data in wanted.items()}
     publish(workspace, head, new, old, wanted)

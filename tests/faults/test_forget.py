@@ -323,7 +323,8 @@ def test_a_dream_killed_while_it_compares_leaves_nothing_outside_the_workspace(p
     (programs / "git").write_text(script)
     (programs / "git").chmod(0o755)
     user = root / "USER.md"
-    user.write_text(user.read_text() + "- the code of the door is 4711\n")
+    moved = "".join(reversed(user.read_text().splitlines(keepends=True)))  # which takes git to compare
+    user.write_text(moved + "- the code of the door is 4711\n")
     path = f"{programs}:{os.environ['PATH']}"
     assert dream(root, "run", TMPDIR=str(folder), PATH=path).status == -9
     assert list(folder.iterdir()) == []

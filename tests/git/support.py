@@ -37,7 +37,7 @@ def dream(
         workspace,
         {**changes, CURSOR: b"%d\n" % cursor},
         expected=seen,
-        message=lambda diff: log.build("dream", diff.files, entries=(cursor, cursor)),
+        message=lambda counts: log.build("dream", counts, entries=(cursor, cursor)),
         now=now,
         hold=hold,
     )

@@ -79,9 +79,13 @@ def test_only_new_commits_are_read_and_the_answer_is_that_of_a_full_reading(work
         add(workspace, f"- dreamt {number}", number)
         person_lines(workspace.git)
     known = person_lines(workspace.git)
-    workspace.git.git.started = 0
     assert person_lines(workspace.git) == known
-    assert workspace.git.git.started == 1
+    add(workspace, "- dreamt at last", 9)
+    before = workspace.git.git.started
+    assert person_lines(workspace.git) == known
+    assert workspace.git.git.started == before
+    workspace.git.git.run("gc", "--quiet")
+    assert person_lines(workspace.git) == known
     Index(workspace.private).remove()
     assert person_lines(workspace.git) == known == {"USER.md": {f"- typed {number}" for number in range(3)}}
 

@@ -6,18 +6,22 @@ import hashlib
 import os
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from itertools import count
 from pathlib import Path
 
+import hypothesis
 import pytest
+from hypothesis import strategies as st
 
 from dream.errors import GitError, UnknownRevision
 from dream.models import LineCount
-from dream.versions import write
-from dream.versions.git import blob_name
+from dream.versions import diff, write
+from dream.versions.objects import blob_name
 from dream.versions.store import GitStore
 from dream.workspace.workspace import Workspace
 from tests.git.support import NOW, VERSIONED, add, dream, git, make, read, type_line
@@ -267,17 +271,93 @@ def test_a_dream_starts_few_processes(workspace: Workspace) -> None:
     add(workspace, "- x", 1)
     workspace.git.git.started = 0
     add(workspace, "- y", 2)
-    # HEAD and its files, blobs to commit, HEAD's move, the index; the diff is a fifth, outside the repository.
-    assert workspace.git.git.started == 4
+    assert workspace.git.git.started == 3  # blobs to commit, HEAD's move, the index
 
 
-def test_reading_starts_one_process_each(workspace: Workspace) -> None:
+def test_reading_starts_one_process_each_and_none_for_what_is_not_packed_yet(workspace: Workspace) -> None:
     sha = add(workspace, "- x", 1)
-    door = workspace.git.git
-    for deed in (lambda: workspace.git.log(20), lambda: workspace.git.show(sha), lambda: workspace.git.read_all(sha)):
-        door.started = 0
-        deed()
-        assert door.started == 1
+    git, door = workspace.git, workspace.git.git
+    deeds = (lambda: git.log(20), lambda: git.show(sha), lambda: git.read_all(sha), git.snapshot, git.head)
+    for processes in ([1, 1, 0, 0, 0], [1, 1, 1, 1, 1]):
+        counts = []
+        for deed in deeds:
+            before = door.started
+            deed()
+            counts.append(door.started - before)
+        assert counts == processes
+        door.run("gc", "--quiet")
+
+
+# Objects that lie in files of their own are read without git: they have to be what git says they are.
+
+
+def answers(store: GitStore, names: Sequence[str], paths: Sequence[str]) -> list[object]:
+    """Return what is read of each name and path, HEAD, and which commit lies before which."""
+    with store.git.reading() as objects:
+        found = [objects.get(name) for name in names]
+    commits = store.git.run("rev-list", "HEAD").decode().split()
+    files = [store.read(commit, path) for commit in ("HEAD", *commits, "0" * 40) for path in paths]
+    orders = [store.is_ancestor(one, other) for one in commits for other in ("HEAD", commits[-1])]
+    return [found, files, store.snapshot(), store.head(), orders]
+
+
+def test_what_is_not_packed_is_read_as_git_reads_it(workspace: Workspace) -> None:
+    shas = [add(workspace, f"- fact {number}", number, "memory/MEMORY.md") for number in range(4)]
+    bases = ["HEAD", *shas, "main", "0" * 40, shas[0][:12]]
+    paths = ["USER.md", "memory/MEMORY.md", "memory", "memory/none", "none/x"]
+    ends = ["", "^{commit}", "^{tree}", "^{blob}"]
+    names = [base + end for base in bases for end in ends]
+    names += workspace.git.git.run("rev-parse", "HEAD^{tree}", "HEAD:USER.md").decode().split()
+    lying = answers(workspace.git, names, paths)
+    workspace.git.git.run("gc", "--quiet")
+    assert not list((workspace.root / ".git/objects").glob("[0-9a-f][0-9a-f]/*"))
+    assert answers(workspace.git, names, paths) == lying
+
+
+def test_head_is_what_git_says_wherever_it_is_kept(workspace: Workspace) -> None:
+    first, second = add(workspace, "- x", 1), add(workspace, "- y", 2)
+    root, store = workspace.root, workspace.git
+    assert store.head() == second
+    git(root, "pack-refs", "--all")
+    assert store.head() == second
+    git(root, "update-ref", "HEAD", first)
+    assert store.head() == first
+    git(root, "symbolic-ref", "refs/heads/other", "refs/heads/main")
+    git(root, "symbolic-ref", "HEAD", "refs/heads/other")
+    assert store.head() == first
+    git(root, "checkout", "-q", "--detach", second)
+    assert store.head() == second
+    git(root, "checkout", "-q", "--orphan", "fresh")
+    assert store.head() is None
+
+
+def test_an_object_that_is_not_whole_is_not_taken_for_it(workspace: Workspace) -> None:
+    sha = add(workspace, "- x", 1)
+    name = git(workspace.root, "rev-parse", "HEAD:USER.md").strip()
+    lying = workspace.root / ".git/objects" / name[:2] / name[2:]
+    lying.chmod(0o600)
+    for data in (b"", b"no zlib", lying.read_bytes()[:-8]):
+        lying.write_bytes(data)
+        with pytest.raises(GitError):
+            workspace.git.read_all(sha)
+
+
+lines = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\r\n", b"\n", b"a"]), max_size=6).map(b"".join)
+
+
+@hypothesis.given(old=st.none() | lines, new=st.none() | lines)
+def test_lines_are_counted_as_git_counts_them(old: bytes | None, new: bytes | None) -> None:
+    with tempfile.TemporaryDirectory() as private:
+        counted = diff.count({"USER.md": old}, {"USER.md": new}, Path(private))
+        assert counted == diff.compare({"USER.md": old}, {"USER.md": new}, Path(private)).files
+
+
+def test_lines_that_did_not_move_are_counted_without_a_process(tmp_path: Path) -> None:
+    missing = tmp_path / "nowhere"
+    old = {"USER.md": b"# User\n\n- a\n- b\n", "SOUL.md": b"x\n", "memory/.dream_cursor": b"1\n"}
+    new = {"USER.md": b"# User\n\n- a\n- new\n- b\n", "SOUL.md": None, "memory/.dream_cursor": b"2\n"}
+    counts = {"USER.md": LineCount(1, 0), "SOUL.md": LineCount(0, 1), "memory/.dream_cursor": LineCount(1, 1)}
+    assert diff.count(old, new, missing) == counts
 
 
 def test_state_and_history_do_not_show_as_untracked(tmp_path: Path) -> None:
