@@ -328,67 +328,74 @@ def signs(new: str, old: str, code: str, kinds: tuple[str, str] = ("fact", "fact
     `kinds` are those of the new and of the old one.
     """
     one, other = fact(new, code), fact(old, code)
-    shared = one.subject & other.subject
-    rare = frozenset(word for word in shared - common() if not word.isdigit())
-    least, most = sorted((len(one.subject - common()) or 1, len(other.subject - common()) or 1))
-    overlap = min(1.0, len(rare) / least)
-    numbers = [frozenset(_NUMBER.findall(text)) for text in (new, old)]
-    names = [frozenset(name for name in found.value if not name[:1].isdigit()) for found in (one, other)]
-    beside = {place for place, _ in one.slots} & {place for place, _ in other.slots}
-    slot = any(
-        {v for p, v in one.slots if p == place}.isdisjoint(v for p, v in other.slots if p == place) for place in beside
-    )
-    changes = float("change" in one.cues)
-    kind, rule = kinds[0] == kinds[1], kinds == ("rule", "rule")
+    rare = frozenset(word for word in (one.subject & other.subject) - common() if not word.isdigit())
     attribute = bool(one.attribute) and one.attribute == other.attribute
-    moved = bool(numbers[0] - numbers[1]) and bool(numbers[1] - numbers[0])
-    renamed = bool(names[0] - names[1]) and bool(names[1] - names[0])
-    rest, before = (found.subject - found.value - numbers[n] for n, found in enumerate((one, other)))
-    apart = rest ^ before
-    one_value = moved and not apart and len(numbers[0] ^ numbers[1]) == 2
-    called = {name[:STEM] for name in one.value | other.value} | one.value | other.value
-    only_names = bool(rare) and rare <= called
-    told_both = bool(numbers[0] & numbers[1]) and bool(numbers[0] - numbers[1])
-    found = {
-        "one value": float(one_value),
-        "only names": float(only_names),
-        "only names, changes": float(only_names) * changes,
-        "only names, no change": float(only_names) * (1 - changes),
-        "nearly one value": float(moved and len(apart) <= 2 and len(rest & before) >= 2),
-        "own words": min(4, len(one.subject - other.subject - common())) / 4,
-        "its words": min(4, len(other.subject - one.subject - common())) / 4,
-        "overlap": overlap,
-        "alike": len(rare) / (least + most - len(rare)),
-        "any": float(bool(shared)),
-        "rare": float(bool(rare)),
-        "two rare": float(len(rare) >= 2),
-        "three rare": float(len(rare) >= 3),
+    changes = "change" in one.cues
+    only_names = bool(rare) and rare <= {name[:STEM] for name in one.value | other.value} | one.value | other.value
+    found: dict[str, bool | float] = {
+        **_in_words(one, other, rare),
+        **_in_values(new, old, one, other),
+        "only names": only_names,
+        "only names, changes": only_names and changes,
+        "only names, no change": only_names and not changes,
         "changes": changes,
-        "negates": float(not one.polarity),
-        "turned": float(one.polarity != other.polarity),
-        "old value": float(bool(one.value & other.value)),
-        "old number and another": float(told_both),
-        "moved": float(moved),
-        "slot": float(slot),
-        "same slot": float(bool(one.slots & other.slots)),
-        "same numbers": float(bool(numbers[0] & numbers[1])),
-        "attribute": float(attribute),
-        "other attribute": float(bool(one.attribute and other.attribute) and not attribute),
-        "attribute value": float(attribute and one.value != other.value),
-        "renamed": float(renamed),
-        "shared names": float(bool(names[0] & names[1])),
-        "rule": float(rule),
-        "kind": float(kind),
-        "short": float(len(one.subject) <= 4),
-        "long": float(len(one.subject) >= 14),
-        "old long": float(len(other.subject) >= 14),
+        "negates": not one.polarity,
+        "turned": one.polarity != other.polarity,
+        "attribute": attribute,
+        "other attribute": bool(one.attribute and other.attribute) and not attribute,
+        "attribute value": attribute and one.value != other.value,
+        "rule": kinds == ("rule", "rule"),
+        "kind": kinds[0] == kinds[1],
     }
     found |= _together(found)
     told = [f"new {name}" for name in one.cues] + [f"old {name}" for name in other.cues]
     told += [f"new is {kinds[0]}", f"old is {kinds[1]}", f"{kinds[1]}, then {kinds[0]}", f"own {one.own} {other.own}"]
     if attribute:
         told += [f"both {one.attribute}", f"attribute, own {one.own} {other.own}"]
-    return found | dict.fromkeys(told, 1.0)
+    return {name: float(value) for name, value in found.items()} | dict.fromkeys(told, 1.0)
+
+
+def _in_words(one: Fact, other: Fact, rare: frozenset[str]) -> dict[str, bool | float]:
+    """Return the signs of the words of two statements, of which they share the `rare` ones."""
+    least, most = sorted((len(one.subject - common()) or 1, len(other.subject - common()) or 1))
+    return {
+        "own words": min(4, len(one.subject - other.subject - common())) / 4,
+        "its words": min(4, len(other.subject - one.subject - common())) / 4,
+        "overlap": min(1.0, len(rare) / least),
+        "alike": len(rare) / (least + most - len(rare)),
+        "any": bool(one.subject & other.subject),
+        "rare": bool(rare),
+        "two rare": len(rare) >= 2,
+        "three rare": len(rare) >= 3,
+        "short": len(one.subject) <= 4,
+        "long": len(one.subject) >= 14,
+        "old long": len(other.subject) >= 14,
+    }
+
+
+def _in_values(new: str, old: str, one: Fact, other: Fact) -> dict[str, bool | float]:
+    """Return the signs of the numbers, names and codes of two statements, and of what stands beside them."""
+    ours, theirs = frozenset(_NUMBER.findall(new)), frozenset(_NUMBER.findall(old))
+    names, before = (frozenset(name for name in found.value if not name[:1].isdigit()) for found in (one, other))
+    rest, other_rest = one.subject - one.value - ours, other.subject - other.value - theirs
+    apart = rest ^ other_rest
+    moved = bool(ours - theirs) and bool(theirs - ours)
+    slots = {
+        place: [{value for at, value in found.slots if at == place} for found in (one, other)]
+        for place in {place for place, _ in one.slots} & {place for place, _ in other.slots}
+    }
+    return {
+        "one value": moved and not apart and len(ours ^ theirs) == 2,
+        "nearly one value": moved and len(apart) <= 2 and len(rest & other_rest) >= 2,
+        "old value": bool(one.value & other.value),
+        "old number and another": bool(ours & theirs) and bool(ours - theirs),
+        "moved": moved,
+        "slot": any(here.isdisjoint(there) for here, there in slots.values()),
+        "same slot": bool(one.slots & other.slots),
+        "same numbers": bool(ours & theirs),
+        "renamed": bool(names - before) and bool(before - names),
+        "shared names": bool(names & before),
+    }
 
 
 def _together(found: Mapping[str, float]) -> dict[str, float]:
