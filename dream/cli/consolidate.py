@@ -14,14 +14,14 @@ import click
 from dream.cli import detached, group, output, show
 from dream.cli.group import DreamCommand
 from dream.cli.output import progress
-from dream.errors import TranscriptError, UsageError
-from dream.settings import CALLING, Settings
+from dream.errors import SettingsError, TranscriptError, UsageError
+from dream.settings import CALLING, FILE_NAME, Settings
 from dream.transcripts import FORMATS
 from dream.workspace.files import explained
 from dream.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from dream.models import ConsolidateReport
+    from dream.models import ConsolidateReport, Diagnostic
     from dream.workspace.listing import File
 
 PIPED = "stdin"  # the id of a session that comes on standard input and has none of its own
@@ -85,10 +85,12 @@ def consolidate_command(
             stays = detached.leave(workspace.private)
         if not stays:
             return 0
+    wrong: tuple[Diagnostic, ...] = ()
     with nullcontext() if said is None else _piped(said, workspace.private) as piped:
         named += [file for path in paths for file in _named(path, piped, workspace, settings)]
         if not named:
-            named, idle = _configured(workspace, settings), True
+            named, wrong = _configured(workspace, settings)
+            idle = True
         with progress("reading", quiet=as_json or quiet) as shown:
             report = pipeline.consolidate(
                 workspace, named, settings=settings, now=group.now(), format=format_name, idle=idle, progress=shown
@@ -97,6 +99,7 @@ def consolidate_command(
         from dream.recall.prompt import Kept
 
         Kept(workspace.root).take_in()
+    report = replace(report, diagnostics=(*wrong, *report.diagnostics))
     return _told(report, as_json=as_json, quiet=quiet, piped=piped)
 
 
@@ -169,12 +172,17 @@ def _nothing() -> ConsolidateReport:
     return ConsolidateReport(reason="the session has no transcript")
 
 
-def _configured(workspace: Workspace, settings: Settings) -> list[Path | File]:
+def _configured(workspace: Workspace, settings: Settings) -> tuple[list[Path | File], tuple[Diagnostic, ...]]:
+    """Find what the settings name, and what of it is not there, as long as something is."""
     from dream.workspace import listing
 
     if not settings.sources:
         raise UsageError(
-            "No transcript is named and no `sources` are configured: name a PATH, "
-            f'or write sources = ["claude-code"] into {workspace.root / "dream.toml"}.'
+            "No transcript is named and no `sources` are configured: name a PATH, or add a source: "
+            "dream sources add claude-code."
         )
-    return list(listing.paths(settings, workspace.root, home=Path.home(), environ=os.environ))
+    wrong: list[SettingsError] = []
+    found = listing.paths(settings, workspace.root, home=Path.home(), environ=os.environ, wrong=wrong.append)
+    if wrong and not found:
+        raise wrong[0]
+    return list(found), tuple(listing.Unread(FILE_NAME, 0, str(error)) for error in wrong)

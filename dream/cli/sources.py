@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -215,9 +216,18 @@ def _show(found: list[FoundSource]) -> None:
         output.say("No agent's transcripts were found here. Name a path: dream sources add PATH")
     width = max((len(one.name) for one in found), default=0)
     for one in found:
+        if one.problem:
+            output.say(f"✗ {one.name:<{width}}  {_not_there(one)}", colour="red")
+            continue
         mark, new = "✓" if one.configured else " ", f"{one.new:,} new" if one.new else "nothing new"
         size = f"{one.bytes / 1e6:,.1f} MB" if one.bytes >= 1e6 else f"{one.bytes / 1e3:,.0f} kB"
         row = f"{mark} {one.name:<{width}}  {show.counted(one.sessions, 'session'):>16}  {size:>10}  {new}"
         output.say(row, bold=one.configured, dim=not one.configured)
     if any(not one.configured for one in found):
         output.say("✓ is read every night; add another with: dream sources add NAME")
+
+
+def _not_there(one: FoundSource) -> str:
+    """Say what is wrong with a source, and how to be rid of it."""
+    why = one.problem.partition(f" of your settings: {one.name} ")[2] or one.problem
+    return f"{why.partition('.')[0]}, or: dream sources remove {shlex.quote(one.name)}"

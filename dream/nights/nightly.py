@@ -131,13 +131,20 @@ def _consolidate(
         return None
     from dream.workspace import listing
 
+    wrong: list[DreamError] = []
+    paths = listing.paths(settings, workspace.root, home=Path.home(), environ=environ, wrong=wrong.append)
     try:
-        paths = listing.paths(settings, workspace.root, home=Path.home(), environ=environ)
         bounded = _shared(settings, READING_SHARE)
-        return pipeline.consolidate(workspace, paths, settings=bounded, now=now, idle=True, progress=step)
+        read = pipeline.consolidate(workspace, paths, settings=bounded, now=now, idle=True, progress=step)
     except DreamError as error:
         # Reading failed; what history holds already is dreamt all the same.
         return ConsolidateReport(outcome="failed", reason=str(error))
+    if not wrong or read.failed:
+        return read
+    # What was read is read; that a source is not there is a failure that `dream status` tells.
+    failed = ConsolidateReport(outcome="failed", reason=" ".join(map(str, wrong)), models=read.models)
+    runs.record(workspace.private, failed, now, now)
+    return replace(read, outcome="failed", reason=failed.reason)
 
 
 def _shared(settings: Settings, share: float) -> Settings:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
@@ -291,7 +291,8 @@ ZONE = " @ "  # between a source and the zone of its naive times: "hermes @ Asia
 class FoundSource:
     """A source on this machine: its files (bytes in all), and how many of them have something new.
 
-    `sessions` counts those in files that have been read; a new file is taken for one session.
+    `sessions` counts those in files that have been read; a new file is taken for one session. `problem` says what is
+    wrong with a configured source that cannot be read; "" where it can.
     """
 
     name: str = field(metadata=named("source"))
@@ -300,15 +301,31 @@ class FoundSource:
     sessions: int
     bytes: int
     new: int
+    problem: str = ""
 
 
-def paths(settings: Settings, root: Path, *, home: Path, environ: Mapping[str, str]) -> list[File]:
+def paths(
+    settings: Settings,
+    root: Path,
+    *,
+    home: Path,
+    environ: Mapping[str, str],
+    wrong: Callable[[SettingsError], object] | None = None,
+) -> list[File]:
     """Find the transcripts that the setting `sources` names; an agent that was never used gives none.
 
     A relative path is relative to `root`, the workspace: cron starts commands in any directory.
-    Raises SettingsError for what is neither an agent nor a path that is there.
+    What is neither an agent nor a path that is there is told to `wrong`, and the others are found all the same;
+    without it, raises SettingsError.
     """
-    lists = [_files(source, settings, root, home, environ) for source in settings.sources]
+    lists = []
+    for source in settings.sources:
+        try:
+            lists.append(_files(source, settings, root, home, environ))
+        except SettingsError as error:
+            if wrong is None:
+                raise
+            wrong(error)
     if len(lists) == 1:
         return lists[0]
     found: dict[str, File] = {}
@@ -326,10 +343,14 @@ def survey(
     """
     seen = Seen(history, terms(settings, None)) if history else None
     agents = [name for name, reader in FORMATS.items() if reader.places]
-    configured = {split(source)[0]: source for source in settings.sources}
+    configured = {source.rpartition(ZONE)[0].strip() or source: source for source in settings.sources}
     listed = []
     for name in dict.fromkeys((*configured, *agents)):
-        files = _files(configured.get(name, name), settings, root, home, environ)
+        try:
+            files = _files(configured.get(name, name), settings, root, home, environ)
+        except SettingsError as error:
+            listed.append(FoundSource(configured[name], True, 0, 0, 0, 0, str(error)))
+            continue
         if not files and name not in configured:
             continue
         known = [seen.sessions(file.name) if seen else 1 for file in files]

@@ -145,6 +145,19 @@ def test_a_source_that_is_wrong_is_a_failure_and_history_is_dreamt_all_the_same(
     assert (report.consolidated.failed, report.exit_status) == (True, 1)
     assert "nowhere" in report.consolidated.reason
     assert workspace.dream_cursor() == 1
+    (problem,) = status.read(workspace, Settings(timezone="UTC"), NOW, {}).problems
+    assert "the last consolidation failed: The source 'nowhere/at/all.json'" in problem
+
+
+def test_a_source_that_is_gone_keeps_no_other_from_being_read(workspace: Workspace, tmp_path: Path) -> None:
+    settings = chats(tmp_path, 2)
+    report = night(workspace, replace(settings, sources=("nowhere/at/all.json", *settings.sources)))
+    assert report.consolidated
+    assert (report.consolidated.sessions, report.run.outcome, report.exit_status) == (2, "committed", 1)
+    (problem,) = status.read(workspace, settings, NOW, {}).problems
+    assert "nowhere/at/all.json does not exist" in problem
+    night(workspace, settings)
+    assert status.read(workspace, settings, NOW, {}).problems == ()
 
 
 def test_a_failed_consolidation_is_a_problem_although_the_dream_after_it_was_fine(

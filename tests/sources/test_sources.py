@@ -139,6 +139,20 @@ def test_a_source_that_names_nothing_is_refused_and_dream_toml_stays(workspace: 
     assert not (workspace.root / "dream.toml").exists()
 
 
+def test_a_source_that_is_gone_is_named_among_the_others(workspace: Workspace, home: Path) -> None:
+    session(home, "s1", 1)
+    (workspace.root / "dream.toml").write_text('sources = ["/nowhere/*.json", "claude-code"]\n')
+
+    done = dream("sources", "-w", workspace.root)
+    assert done.status == 0
+    assert "✗ /nowhere/*.json  does not exist; check the path, or: dream sources remove '/nowhere/*.json'" in done.out
+    assert "✓ claude-code" in done.out
+
+    read = dream("consolidate", "-w", workspace.root)
+    assert (read.status, workspace.history.last_cursor()) == (1, 1)
+    assert "/nowhere/*.json does not exist" in read.err
+
+
 def test_a_path_named_from_where_one_stands_is_found_every_night(workspace: Workspace, tmp_path: Path) -> None:
     here = tmp_path / "here"
     (here / "[x] chats").mkdir(parents=True)
