@@ -170,6 +170,7 @@ class Editing:
         # Removals whose skipping was asked about once; where all are `optional`, it is believed at once.
         self._doubted = set(range(1, len(findings) + 1)) if optional else set[int]()
         self._seen: set[tuple[str, str, str]] = set()
+        self._quoted: set[str] = set()  # lines that are written in the user's own words
 
     def edit(self, edit: Edit) -> str:
         """Make one edit and return the answer to the model; raise EditError where the model can mend it."""
@@ -231,7 +232,7 @@ class Editing:
 
     def _verdict(self, edit: Edit, now: Draft, then: Draft) -> Verdict | None:
         findings = tuple(self._finding(number) for number in edit.findings)
-        return check(Case(edit, now, then, findings), self._protected, self._settings)
+        return check(Case(edit, now, then, findings, frozenset(self._quoted)), self._protected, self._settings)
 
     def skip(self, number: int, reason: str) -> str:
         """Settle a finding without an edit; a claim that it stands already is checked against the draft."""
@@ -377,6 +378,7 @@ class Editing:
         case = Case(edit, self.draft, self.draft.edited(edit), findings)
         for line, own in in_own_words(case, self._protected).items():
             mark = line[: len(line) - len(line.lstrip(" -*+"))] or "- "
+            self._quoted.add(mark + own.rstrip(".。"))
             edit = replace(edit, new_text=_instead(edit.new_text, line, mark + own.rstrip(".。")))
             number = max(edit.findings, key=lambda one: coverage(self._finding(one).text, line))
             self.findings = _reworded(self.findings, number, own)

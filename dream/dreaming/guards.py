@@ -54,12 +54,16 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One edit before the guards: it turns the draft `now` into `then` to settle `findings`."""
+    """One edit before the guards: it turns the draft `now` into `then` to settle `findings`.
+
+    `quoted`: the lines that code has written in the user's own words, as `in_own_words` gives them.
+    """
 
     edit: Edit
     now: Draft
     then: Draft
     findings: tuple[Finding, ...]
+    quoted: frozenset[str] = frozenset()
 
     @property
     def cursors(self) -> frozenset[int]:
@@ -277,7 +281,9 @@ def rule_source(case: Case, protected: Protected, settings: Settings) -> Verdict
         return None
     for line in case.added:
         said = rule.without_changed(line, case.gone)
-        if not _is_plain_heading(line) and (found := judged(said, case, protected)).verdict != "said":
+        if line in case.quoted or _is_plain_heading(line):
+            continue
+        if (found := judged(said, case, protected)).verdict != "said":
             return Verdict("held", "rule-source", f"{found.reason}: {quoted(line)}")
     new = " ".join(case.added)
     for line in case.gone:
@@ -373,8 +379,10 @@ def in_own_words(case: Case, protected: Protected) -> dict[str, str]:
 
 
 def _by_user(line: str, case: Case, protected: Protected) -> bool:
-    return judged(line, case, protected).verdict == "said" or user.covered(
-        line, user.own_lines(said_for(case, protected))
+    return (
+        line in case.quoted
+        or judged(line, case, protected).verdict == "said"
+        or user.covered(line, user.own_lines(said_for(case, protected)))
     )
 
 

@@ -17,6 +17,7 @@ from dream.history import legacy
 from dream.language.words import MONTH, coverage
 from dream.llm.model import ChatMessage, Completion, Json, Model
 from dream.models import Entry, Finding, MemoryFile, span
+from dream.provenance import cues
 from dream.redact import redact
 
 # What in an answer only repeats the prompt: small models copy its examples and our own lines. Pure.
@@ -163,7 +164,21 @@ def analyse(
                 leave_out(line)
         for finding in found.findings:
             findings.setdefault((finding.file, finding.remove, finding.text.casefold()), finding)
-    return tuple(findings.values())
+    return tuple(_for_a_time(list(findings.values())))
+
+
+def _for_a_time(findings: Sequence[Finding]) -> Iterator[Finding]:
+    """Yield the findings, those for USER.md that a model calls rules though they hold until a day that they name.
+
+    One that changes a rule stays beside it.
+    """
+    for finding, after in zip(findings, [*findings[1:], None], strict=False):
+        rule = finding.file == "SOUL.md" and not finding.remove
+        changes = after is not None and after.file == "SOUL.md" and after.remove
+        if rule and not changes and cues.says("until", finding.text):
+            yield replace(finding, file="USER.md", heading="Preferences")
+        else:
+            yield finding
 
 
 def _ask(

@@ -17,7 +17,9 @@ from dream.workspace.workspace import TEMPLATES
 
 REMOVE_AT = 0.6  # share of a removal's content words that a line must hold to be the one meant
 REPLACE_AT = 0.3  # share of the old line's content words that a new fact must hold to take its place
-ALIKE = 0.6  # of a fact's words in one line, which may say the same or be what it corrects
+ALIKE, BACK = 0.6, 0.34  # of a fact's words in one line and of that line's in it: it may be what the fact corrects
+SAME = 0.9  # of a fact's words in one line, however long: it may say the same
+COPIED = 12  # characters of a removal that is a part of one line, or of a line that is a part of it
 LONGEST_TITLE = 40  # characters of a new heading
 _LIKING = re.compile(r"\b(?:prefers?|likes?|favou?rite)\b|喜欢|偏好", re.I)
 _FIXED = re.compile(r"\b(?:fixed|solved|solution|workaround)\b|解决|修复", re.I)
@@ -46,8 +48,7 @@ def settle_plain(editing: Editing, settings: Settings) -> None:
 def _remove_plainly(editing: Editing, number: int, additions: list[int], corrected: set[int]) -> None:
     removal = editing.findings[number - 1]
     rows = editing.draft.texts[removal.file].splitlines()
-    same = [row for row in rows if row.strip().lstrip("-*+ ") == removal.text.strip().lstrip("-*+ ")]
-    line = same[0] if len(same) == 1 and not same[0].startswith("#") else None
+    line = _copied(removal.text, rows)
     above = rows[: rows.index(line)] if line is not None else []
     section = next((row for row in reversed(above) if row.startswith("#")), "").lstrip("# ")
     beside = number - 1 if number - 1 in additions and _replaces(editing, number - 1, removal, section) else None
@@ -64,6 +65,18 @@ def _remove_plainly(editing: Editing, number: int, additions: list[int], correct
     else:
         fact = _bullet(editing.findings[beside - 1].text, like=line)
         _try(editing, Edit(removal.file, line, fact, (beside, number)))
+
+
+def _copied(text: str, rows: list[str]) -> str | None:
+    """Return the one line that a removal copies: whole, or but for what stands before or behind it."""
+    wanted = text.strip().lstrip("-*+ ")
+    bare = {row: row.strip().lstrip("-*+ ") for row in rows if not row.startswith("#")}
+    same = [row for row in rows if bare.get(row) == wanted]
+    partly = [
+        row for row, one in bare.items() if min(len(one), len(wanted)) >= COPIED and (one in wanted or wanted in one)
+    ]
+    found = same or partly
+    return found[0] if len(found) == 1 else None
 
 
 def remove_plainly(editing: Editing, number: int) -> None:
@@ -84,10 +97,18 @@ def _add_plainly(editing: Editing, number: int) -> None:
     near, line = nearest(finding.text, lines(editing.draft.texts[finding.file]))
     if line is not None and states(line, finding.text):
         _decide_present(editing, number, line)
-    elif line is None or not (near >= ALIKE or near_fact(line, finding.text)):
+    elif line is None or not (_may_be(near, line, finding.text) or near_fact(line, finding.text)):
         edit = _below(editing, number, finding.heading)
         if edit is not None:
             _try(editing, edit)
+
+
+def _may_be(near: float, line: str, fact: str) -> bool:
+    """Return whether a line that holds the share `near` of a fact's words may say the same, or what it corrects.
+
+    A long line holds the few words of a short fact by chance.
+    """
+    return near >= SAME or (near >= ALIKE and coverage(line, fact) >= BACK)
 
 
 def _is_full(editing: Editing, number: int, settings: Settings) -> bool:

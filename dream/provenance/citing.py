@@ -16,7 +16,7 @@ from dream.language.kinds import kind
 from dream.language.words import content_words, coverage
 from dream.models import Message
 from dream.provenance import cues
-from dream.provenance.phrases import OWN_CHARS, bare, own_sentence, signed, told_by
+from dream.provenance.phrases import OWN_CHARS, bare, flat, own_sentence, signed, told_by
 from dream.provenance.user import QUOTE, foreign, own, quotation
 
 PLAIN = 0.5  # of a line's words that a message must hold for it to be plain that the line rests on it
@@ -24,6 +24,7 @@ BORNE = 0.15  # of a line's words that the messages it cites must hold between t
 RULE = 0.3  # of belief that a sentence states one: "before" and "when" stand in many another
 QUOTES = 0.4  # of a line: then it is the user's own words already
 MOST_CITED = 12  # messages of one line
+SHORT = 16  # characters of a wish that only a line about it cites: it need have no telling word of it
 ANSWER = 160  # characters of what a user said right after a question: there the question is shown too
 
 _CITED = re.compile(r"\s*(?:\{([\d\s,;–-]{1,80})\}|\[([\d\s,;–-]{1,80})\])\s*[.。]?\s*$")
@@ -36,6 +37,13 @@ _EARLIER = re.compile(
     r"\s*[(（](?:avant|antes|before|earlier|previously|formerly|was|vorher|bisher|früher|zuvor|以前|之前|原来|变更前|変更前|前の)"
     r"[^()（）]{1,200}[)）]|[,(（]?\s*(?:instead of|rather than|statt|anstatt|au lieu d[eu]|en vez de|en lugar de"
     r"|而不是|代わりに)[^,;()（），；]{1,60}[)）]?|[(（][^()（）]{1,60}から(?:変更|[^()（）]{0,8}変え)[^()（）]{0,20}[)）]",
+    re.IGNORECASE,
+)
+# What a line says that changes something: the user's words for it may bound or end a rule.
+_CHANGES = re.compile(
+    r"\b(?:replac\w+|no longer|not any ?more|ersetzt|nicht mehr|remplac\w+|n['e’]\S* \w+ plus|ne \S+ plus|ya no)\b"
+    r"|\b(?:reemplaz|sustituy)\w+"
+    r"|取代|代替|不再|改[为成]|换[为成]|代わり|ではなく|に変更",
     re.IGNORECASE,
 )
 _GOES_ON = re.compile(r"\W*(?:(?:and|und|et|y|e|also|auch|aussi|también)\b|それと|あと|还有|另外)", re.IGNORECASE)
@@ -154,9 +162,9 @@ def _sentence(line: str, message: Message) -> str:
     if before and _GOES_ON.match(said) and len(before) + len(said) < OWN_CHARS:
         said = f"{before} {said}"  # "And British spelling.": whether it holds for good, the one before tells
     standing = cues.says("standing", line) and cues.says("standing", said) and kind(said).shares["rule"] >= RULE
-    wish = cues.says("wish", line) or standing
+    wish = standing or cues.says("wish", line) or any(one.search(line) for one in (_EARLIER, _CHANGES))
     wanted, telling = told_by(bare(line))
-    return said if wish and not wanted.isdisjoint(telling(said)) else ""
+    return said if wish and (len(said) <= SHORT or not wanted.isdisjoint(telling(said))) else ""
 
 
 def _same(line: str, sentence: str) -> bool:
@@ -164,7 +172,7 @@ def _same(line: str, sentence: str) -> bool:
     quotes = [found[1] for found in _QUOTED.finditer(quotation(line))]
     if any(quote in sentence for quote in quotes) and sum(map(len, quotes)) > QUOTES * len(quotation(line)):
         return True
-    return set(signed(bare(line))) >= set(signed(sentence)) and coverage(bare(line), sentence) == 1.0
+    return flat(sentence).strip(" .。") in flat(line)
 
 
 def _asked(place: int, sentence: str, messages: Mapping[int, Message]) -> str:

@@ -107,16 +107,18 @@ def own_sentence(text: str, line: str, *, whole: bool = True) -> str:
     return found[: 2 * OWN_CHARS] if whole else _AT_END.sub("", _begun(found)) or found
 
 
-def is_copied(line: str, texts: Sequence[str], heard: Collection[str]) -> bool:
+def is_copied(line: str, texts: Sequence[str], heard: Collection[str], about: Collection[str] = ()) -> bool:
     """Return whether a line is made of what the user said: whole phrases of `texts`, with all that bounds them there.
 
     `…` stands between two of one text, in their order and with nothing between them that bounds or denies; `;` between
-    those of two. A note in square brackets tells what their "here" or "it" means, or stands for it, in words `heard`.
+    those of two. A note in square brackets tells what their "here" or "it" means, or stands for it, in words `heard`;
+    up to half of them may be those of the line that rests on the message, `about` it.
     """
     plain = DAY.sub("", LIST_MARK.sub("", line))
     for note in _NOTE.findall(plain):
         risky = any(cues.says(cue, note) for cue in _UNNAMED) or HARD.search(note)
-        if risky or not all(stands_in(word, heard) for word in signed(note)):
+        new = [word for word in signed(note) if not stands_in(word, heard)]
+        if risky or 2 * len(new) > len(signed(note)) or not all(stands_in(word, about) for word in new):
             return False
     lines = [one for one in _BESIDE.split(plain) if one.strip()]
     return bool(lines) and all(any(_copied_from(one, text, plain) for text in texts) for one in lines)

@@ -49,7 +49,7 @@ ANSWER = 40  # characters of what a user said that is no more than an answer: th
 SAYS = 0.5  # of a rule's words: what an answer holds of them without the question that it answers
 TAKES_PLACE = 0.5  # of a rule's words that another must hold to take its place
 STILL = 0.4  # of a rule's words that a line which changes it repeats: then the rule stands, and is bounded
-MORE = 3  # words that another wish of the user's says of a rule for it to be written beside the first; or a number
+MORE, MORE_SIGNS = 3, 6  # words, or pairs of signs, that another wish says of a rule to be written beside; or a number
 
 _ASKED = re.compile(r"\(asked: ([^()]{1,200})\) ")
 _ABOVE = re.compile(r"^\[([^\[\]]{1,200})\] ")  # what a quoted line answers or stands under
@@ -139,7 +139,7 @@ def judge(line: str, sources: Sequence[RuleSource], known: Known | None = None, 
     verbatim = (
         _verbatim(line, sources)
         or _is_clause(line, best.source.text)
-        or is_copied(line, [one.text for one in sources], known.words | known.names)
+        or is_copied(line, [one.text for one in sources], known.words | known.names, signed(best.source.about))
     )
     if not verbatim and (brought := [*_hard(rule, sources, known.stood), *_leave(rule, best.source, known)]):
         return Judgement("waits", own, f"the user did not say {', '.join(repr(one) for one in brought[:3])}")
@@ -160,10 +160,11 @@ def _and_the_rest(mine: str, rule: str, best: RuleSource, sources: Sequence[Rule
         left = [word for word in wanted if not stands_in(word, telling(mine))]
         more = own_sentence(other.text, rule) if left else ""
         told = [word for word in left if stands_in(word, telling(more))]
-        enough = len(told) >= MORE or any(word.isdecimal() for word in told)
+        enough = len(told) >= (MORE_SIGNS if is_cjk(more[:1]) else MORE) or any(word.isdecimal() for word in told)
         if (
             enough
             and more not in mine
+            and mine not in more
             and len(mine) + len(more) <= 2 * OWN_CHARS
             and not passing(other.text, more, more)
         ):

@@ -142,7 +142,7 @@ def _short(found: re.Match[str]) -> str:
     before = found.string[max(0, found.start() - 30) : found.start()]
     named = len(inside) <= _SHORT_QUOTE or _EXAMPLE.search(before) or cues.says("own_report", before)
     if (named or _is_wording(found, inside)) and "\n" not in inside:
-        return f" {found[0]} "
+        return found[0]
     return f" {_CUT_OUT}. " if inside.rstrip()[-1:] in tuple(".!?…") else f" {_CUT_OUT} "
 
 
@@ -177,8 +177,10 @@ def _is_own(sentence: str, *, asks: bool) -> bool:
 
 
 def _reports(sentence: str) -> bool:
-    """Return whether a sentence tells what somebody else said."""
-    return cues.says("reported", sentence) and not cues.says("own_report", sentence) and not _CONDITION.match(sentence)
+    """Return whether a sentence tells what somebody else said; what the agent is to write them, the user says."""
+    if cues.says("own_report", sentence) or cues.begins("sends", sentence) or _CONDITION.match(sentence):
+        return False
+    return cues.says("reported", sentence)
 
 
 # A line of an entry without what a summary puts round the words that were said.

@@ -262,3 +262,40 @@ def test_many_findings_are_settled_without_comparing_each_with_all_at_length() -
     planner.settle(desk)
     assert states(desk).count("applied") == 400
     assert time.process_time() - begun < 4
+
+
+LONG = (
+    "Nadja's builder Ruben starts on the kitchen on 3 May 2031 and wants the tiles, the taps and the lamp by then, "
+    "for the shop in Porto that has them closes for the summer"
+)
+
+
+@pytest.mark.parametrize(
+    ("fact", "there", "plain"),
+    [
+        ("Nadja and Ruben like the shop in Porto", LONG, True),  # a long line holds the words of a short one by chance
+        ("Ruben is Nadja's builder", LONG, False),  # it says this
+        ("Nadja works in Porto", "Nadja works in Lisbon", False),
+    ],
+)
+def test_a_fact_is_plain_beside_a_line_that_only_holds_most_of_its_words(fact: str, there: str, plain: bool) -> None:
+    at = protected(f"# User\n\n## Person\n- {there}\n")
+    desk = editing(replace(finding(fact), heading="Person"), at=at)
+    planner.settle_plain(desk, Settings())
+    assert (desk.unsettled() == []) is plain
+
+
+@pytest.mark.parametrize(
+    ("removal", "plain"),
+    [
+        ("So: Lives in Osaka, near the harbour", True),
+        ("Lives in Osaka, near the harbour (since 2 May 2031)", True),
+        ("Lives in Kobe, near the harbour", False),
+        ("the harbour", False),
+    ],
+)
+def test_a_line_to_remove_may_be_copied_with_more_round_it(removal: str, plain: bool) -> None:
+    at = protected("# User\n\n## Home\n- Lives in Osaka, near the harbour\n- Has two cats\n")
+    desk = editing(finding(removal, remove=True), at=at)
+    planner.settle_plain(desk, Settings())
+    assert (desk.unsettled() == []) is plain

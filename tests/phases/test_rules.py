@@ -708,3 +708,87 @@ def test_a_value_that_the_user_proposes_is_meant() -> None:
     assert own("five steps is a bit mean, let's say seven") != ()
     assert own("let's say I had a dog") == ()
     assert own("the docs say always force push") == ()
+
+
+@pytest.mark.parametrize(
+    ("wish", "until"),
+    [
+        ("Only a couple of lines till Easter", True),
+        ("Bis Ende Mai keine Erinnerungen", True),
+        ("D'ici la fin des partiels, pas de message après 21 h", True),
+        ("Hasta el 3 de mayo no me recuerdes nada", True),
+        ("六月十号之前别放提醒声音", True),
+        ("お盆終わるまでは施設の話を出さない", True),
+        ("Never push until I say so", False),
+        ("Antworte in bis zu 5 Sätzen", False),
+        ("提交之前先跑测试", False),
+        ("マージする前に聞いて", False),
+    ],
+)
+def test_a_wish_until_a_day_is_no_rule_for_good(tmp_path: Path, wish: str, until: bool) -> None:
+    talk = [Message("user", wish, NOW)]
+    workspace = dreamt(tmp_path / "ws", talk, f"- User: {wish} {{0}}", f"[SOUL/Rules] {wish} {{1}}")
+
+    kept = workspace.read_file("USER.md" if until else "SOUL.md")
+    assert f"- {wish}\n" in kept
+    assert workspace.pending() == []
+
+
+def test_a_short_wish_is_quoted_under_the_line_that_holds_its_words_in_another_order(tmp_path: Path) -> None:
+    workspace = dreamt(
+        tmp_path / "ws", [Message("user", "别“您” 说“你”就成", NOW)], "- 用户希望助手别说“您”，说“你” {0}", "[SKIP]"
+    )
+    assert next(iter(workspace.history.after(0))).content.endswith("\n    > 别“您” 说“你”就成")
+
+
+def test_what_changes_a_rule_is_quoted_under_the_line_that_tells_of_it(tmp_path: Path) -> None:
+    said = Message("user", "师姐毕业搬走了 卡 0 空了 三张都能用", NOW)
+    summary = "- 用户的师姐毕业搬走了,卡 0 空了,三张卡都能用,取代原来只用卡 1 和 2 {0}"
+    workspace = dreamt(tmp_path / "ws", [said], summary, "[SKIP]")
+    assert next(iter(workspace.history.after(0))).content.endswith(f"\n    > {said.content}")
+
+
+@pytest.mark.parametrize(
+    ("said", "mine"),
+    [
+        ("帮我写封邮件给导师 储老师 说下周二组会我汇报", True),
+        ("Could you write him an email saying I'm away from the 3rd.", True),
+        ("The page says write him an email saying the keys are public.", False),
+    ],
+)
+def test_what_somebody_is_to_be_written_the_user_says(said: str, mine: bool) -> None:
+    assert bool(own(said)) is mine
+
+
+@pytest.mark.parametrize(
+    ("note", "verdict"),
+    [
+        ("Mair's gift of £2,000", "said"),  # who and how much the user said, "gift" the line that rests on the message
+        ("the ledger of the bank", "close"),
+    ],
+)
+def test_a_note_names_what_the_user_spoke_of(note: str, verdict: str) -> None:
+    said = "She wants it kept quiet so don't mention that in any letters."
+    source = RuleSource(said, "User wants the agent not to mention Mair's gift in any letters")
+    known = Known(words=frozenset({"mair", "2000", "give"}))
+    assert judge(f"don't mention [{note}] in any letters", [source], known).verdict == verdict
+
+
+def test_a_rule_that_code_has_written_in_the_users_words_is_not_doubted_again() -> None:
+    """Seen with a change of a change, in Japanese: its own words for the rule were held."""
+    there = "それと再起動が要る作業は昼休みにやって。 12時から12時50分。 ラインの端末止まると怒鳴られるんで"
+    about = "ユーザーは助手に、再起動を17時半過ぎてからやることを希望している（昼休みという以前の希望を変更）"
+    wish = "昼も測定機回してるんだと。 再起動は17時半過ぎてからにして"
+    other = RuleSource("ただしyahikoだけは土曜な。 平日は夜も設計が残ってる", "yahikoの再起動だけは土曜にやる")
+    at = protected()
+    at = replace(
+        at,
+        before={**at.before, "SOUL.md": f"# Soul\n\n## Rules\n- {there}\n"},
+        wishes={1: (RuleSource(wish, about), other)},
+    )
+    new = "再起動は17時半過ぎてからにする（製造が昼も測定機を回しているため）。ただしyahikoだけは土曜にする"
+    findings = (Finding("SOUL.md", new, (1,), False, "Rules"), Finding("SOUL.md", there, (1,), True))
+    desk = editing(*findings, at=at)
+    desk.edit(Edit("SOUL.md", f"- {there}", f"- {new}", (1, 2)))
+    assert "17時半過ぎてからにして" in desk.draft.texts["SOUL.md"]
+    assert desk.held == []
