@@ -25,7 +25,7 @@ from dream.llm.batch import SHARE, BatchDoor, Batched, NoteTaker, Request, provi
 from dream.llm.model import Card, ChatMessage, Completion, Model, card
 from dream.llm.spending import Meter, Reservation, open_model, prompt_tokens
 from dream.models import MEMORY_FILES, Entry, NewEntry, Usage
-from dream.settings import Job, Settings
+from dream.settings import EMBEDDED, Job, Settings
 from dream.workspace.batches import Batches, ProviderBatch, Unit
 from dream.workspace.workspace import Workspace
 
@@ -229,7 +229,7 @@ class BatchedJob:
 def why_not(settings: Settings, job: Job) -> str:
     """Return why `job` has no batches, where the settings ask for them; empty where it has, or nobody asked."""
     model = settings.model_for(job)
-    if not settings.batch or model == "embedded" or provider(model):
+    if not settings.batch or model == EMBEDDED or provider(model):
         return ""
     return f"{model} has no batches here, so ordinary calls are made"
 

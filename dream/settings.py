@@ -51,7 +51,7 @@ class Settings:
     """The settings of one workspace. Tokens are the model's own where its tokenizer is known."""
 
     # Models. Any LiteLLM model string; one for all three jobs, or one each.
-    model: str = "embedded"
+    model: str = EMBEDDED
     consolidator_model: str | None = None
     phase1_model: str | None = None
     phase2_model: str | None = None
@@ -129,6 +129,14 @@ class Settings:
         own = {"consolidator": self.consolidator_model, "phase1": self.phase1_model, "phase2": self.phase2_model}
         return own[job] or self.model
 
+    def access(self, model: str, first: str) -> tuple[str | None, str | None]:
+        """Return `api_base` and `api_key` for a call of `model`, where it is of the same provider as `first`.
+
+        They are one provider's: another's fallback must not be sent to it, nor shown its key.
+        """
+        same = first == EMBEDDED or model.partition("/")[0] == first.partition("/")[0]
+        return (self.api_base, self.api_key) if same else (None, None)
+
     def zone(self) -> tzinfo:
         """Return the zone in which naive times are read."""
         if self.timezone:
@@ -168,12 +176,9 @@ def load(
     return settings
 
 
-def reaching(
-    workspace: Path, *, flags: Mapping[str, object] | None = None, environ: Mapping[str, str] | None = None
-) -> dict[str, object]:
-    """Return what of the workspace's own files reaches beyond it, by name; not what flags or environment overrule."""
-    given = {name: value for name, value in (flags or {}).items() if value is not None}
-    given |= _from_environment(os.environ if environ is None else environ)
+def reaching(workspace: Path, *, environ: Mapping[str, str] | None = None) -> dict[str, object]:
+    """Return what of the workspace's own files reaches beyond it, by name; not what the environment overrules."""
+    given = _from_environment(os.environ if environ is None else environ)
     return _reaching(workspace, _from_file(workspace / FILE_NAME), given)
 
 

@@ -195,7 +195,8 @@ def connect_command(
     if not as_json:
         _show(found, remove=remove)
     every = [change for _, changes in found for change in changes]
-    write = bool(every) and not dry_run and (yes or (not as_json and group.somebody_answers() and _agreed()))
+    write = bool(every) and not dry_run
+    write = write and (yes or (not as_json and group.somebody_answers() and group.confirmed("Write this?")))
     for change in every if write else ():
         connect.write(change)
     if as_json:
@@ -210,10 +211,6 @@ def connect_command(
         output.problem("Add --yes to write it.")
         return 1
     return None
-
-
-def _agreed() -> bool:
-    return group.confirmed("Write this?")
 
 
 def _row(name: str, change: Change, written: bool) -> dict[str, object]:

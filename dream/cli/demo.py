@@ -32,7 +32,7 @@ from dream.models import (
     RunReport,
     named,
 )
-from dream.settings import Settings
+from dream.settings import EMBEDDED, Settings
 from dream.workspace.workspace import Workspace
 
 
@@ -121,7 +121,7 @@ NIGHTS: tuple[tuple[datetime, tuple[str, ...]], ...] = (
     (datetime(2026, 11, 14, 3, tzinfo=UTC), ("5-wednesday.jsonl", "6-friday.jsonl")),
 )
 # Whatever is configured, the demo needs no key and gives the same on every machine.
-SETTINGS = Settings(model="embedded", timezone="UTC")
+SETTINGS = Settings(model=EMBEDDED, timezone="UTC")
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,7 +153,7 @@ def judge(conversation: Conversation, gold: Gold, name: str, soul: str, rest: st
     """Look for each row of the gold in the lines of a memory."""
     rules = list(_lines(soul))
     lines = [*rules, *_lines(rest)]
-    told = [_without_marks(line) for line in lines]
+    told = [_EARLIER.sub(" ", line) for line in lines]  # `(earlier, 2 November 2026: …)`
     stale = tuple(row.says for row in gold.changed if any(_stale(row, line) for line in told))
     there = {row.says for row in gold.changed if any(_all(row.patterns, line) for line in lines)}
     got_in = [(row.says, line) for row in gold.never for line in told if _stands(row, line)]
@@ -215,11 +215,6 @@ def _stands(row: Row, line: str) -> bool:
 
 def _all(patterns: Sequence[re.Pattern[str]], line: str) -> bool:
     return all(pattern.search(line) for pattern in patterns)
-
-
-def _without_marks(line: str) -> str:
-    """Return a line without what it tells as earlier: `(earlier, 2 November 2026: …)`."""
-    return _EARLIER.sub(" ", line)
 
 
 _DAY = re.compile(r"\s*\([^()]*\d[^()]*\)\s*$")

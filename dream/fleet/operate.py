@@ -158,7 +158,10 @@ def working(
     if queue.ledger.get("bound:day:"):
         know_the_day(roots, queue.ledger, datetime.now(UTC))
     model = flags.get("model") or os.environ.get("DREAM_MODEL")
-    paid = model != EMBEDDED if model or waiting is None else any(map(_names_a_model, waiting))
+    if model or waiting is None:
+        paid = model != EMBEDDED
+    else:
+        paid = any(places.current(one.place, os.environ).paid for one in waiting)
     nursery = Nursery(measured(queue.ledger), flags, litellm=paid)
     worker = Worker(queue, roots, nursery, jobs, traced(tell))
     worker.start()
@@ -166,10 +169,6 @@ def working(
         yield
     finally:
         worker.stop()
-
-
-def _names_a_model(one: Waiting) -> bool:
-    return places.current(one.place, os.environ).paid
 
 
 def know_the_day(roots: Sequence[Root], ledger: Ledger, now: datetime) -> None:
@@ -235,7 +234,7 @@ def erase(tenant: str, roots: Sequence[Root], queue: Queue, now: datetime, *, dr
         with run_lock(place.path / ".dream", "dream fleet erase", now=now):
             nights += queue.forget([place.key])
             hashes = _hashes(place.path)
-            _forget_trust(place.path)
+            trust.forget(place.path, trust.state_directory(os.environ))  # a note that holds its path
             # 2. The workspace leaves its place in one step: a crash leaves it whole, or for the next erasure to finish.
             left.append(_moved(place, tenant, now))
             proof.append(hashes)
@@ -284,11 +283,6 @@ def _drop_empty(place: Place) -> None:
             return
         with suppress(OSError):
             above.rmdir()
-
-
-def _forget_trust(path: Path) -> None:
-    """Take the note away by which this user trusts the workspace: it holds its path."""
-    trust.forget(path, trust.state_directory(os.environ))
 
 
 def _elsewhere(place: Place) -> Iterator[str]:

@@ -21,7 +21,7 @@ from dream.llm.faults import Overloaded, wait_before
 from dream.llm.model import card
 from dream.llm.spending import Meter
 from dream.models import Usage
-from dream.settings import EMBEDDED, Settings
+from dream.settings import Settings
 
 STATIC = "static"
 CHARS = 6_000  # of a text that are looked at: within the window of every embedding model
@@ -69,13 +69,9 @@ class LiteLLMEmbedder:
 
         self.name = settings.embedding_model or ""
         self._settings, self._meter = settings, meter
-        # `api_base` and `api_key` are one provider's: another must not be sent to it, nor shown its key.
-        same = settings.model == EMBEDDED or settings.model.partition("/")[0] == self.name.partition("/")[0]
-        self._asked: dict[str, Any] = {
-            "api_base": settings.api_base if same else None,
-            "api_key": settings.api_key if same else None,
-        }
-        self._door = LiteLLMModel(self.name, settings, **self._asked)
+        base, key = settings.access(self.name, settings.model)
+        self._access = {"api_base": base, "api_key": key}
+        self._door = LiteLLMModel(self.name, settings, api_base=base, api_key=key)
 
     def embed(self, texts: Sequence[str]) -> list[bytes]:
         """Return the vectors of texts; raises ModelError, and SpendingLimit before the call."""
@@ -101,7 +97,7 @@ class LiteLLMEmbedder:
             "timeout": self._settings.timeout,
             "max_retries": 0,
             "encoding_format": "float",
-            **{name: value for name, value in self._asked.items() if value},
+            **{name: value for name, value in self._access.items() if value},
         }
 
         def ask(litellm: Any) -> Any:

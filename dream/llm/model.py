@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 
 from dream.language.tokens import litellm_folder
 from dream.models import Role, Usage
+from dream.settings import EMBEDDED
 
 Finish = Literal["stop", "length", "tool_calls", "refusal"]
 NOTHING_USED = Usage()
@@ -113,7 +114,7 @@ class Card:
 
 def card(model: str) -> Card:
     """Look `model` up by its whole name, then without its provider; an empty card where it is not listed."""
-    if model == "embedded":
+    if model == EMBEDDED:
         return Card(input_usd=0.0, output_usd=0.0)
     listed = _list()
     for name in (model, model.partition("/")[2], model.rpartition("/")[2]):

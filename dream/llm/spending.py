@@ -12,9 +12,9 @@ from typing import Protocol
 from dream.errors import ModelError, ModelUnavailable, PromptTooLong, SpendingLimit
 from dream.llm.model import Card, ChatMessage, Completion, Json, Model, Tool, card
 from dream.models import Progress, Step, Usage
-from dream.settings import Job, Settings
+from dream.settings import EMBEDDED, Job, Settings
 
-FREE = "embedded"  # the model whose tokens nobody pays for; a bound against bills leaves them out
+FREE = EMBEDDED  # the model whose tokens nobody pays for; a bound against bills leaves them out
 PAID = "paid"  # all others
 LEAST_ANSWER = 256  # tokens; with less room than this nothing of use could be said
 MESSAGE_TOKENS = 4  # what the chat format adds to each message: role and marks
@@ -288,25 +288,18 @@ def prepare(settings: Settings, job: Job) -> None:
     LiteLLM imports much of itself when it is first called, and two threads that do so at once can fail. So whoever
     lets a thread of their own call models prepares it before.
     """
-    for name in {settings.model_for(job), *settings.fallbacks} - {"embedded"}:
+    for name in {settings.model_for(job), *settings.fallbacks} - {EMBEDDED}:
         from dream.llm.gateway import LiteLLMModel
 
         LiteLLMModel(name, settings).prepare()
 
 
 def _one(name: str, first: str, settings: Settings, schema: Mapping[str, Json] | None) -> Model:
-    if name == "embedded":
+    if name == EMBEDDED:
         from dream.embedded import EmbeddedModel
 
         return EmbeddedModel()
     from dream.llm.gateway import LiteLLMModel
 
-    # `api_base` and `api_key` are one provider's: another's fallback must not be sent to it, nor shown its key.
-    same = name.partition("/")[0] == first.partition("/")[0]
-    return LiteLLMModel(
-        name,
-        settings,
-        api_base=settings.api_base if same else None,
-        api_key=settings.api_key if same else None,
-        schema=schema,
-    )
+    base, key = settings.access(name, first)
+    return LiteLLMModel(name, settings, api_base=base, api_key=key, schema=schema)

@@ -15,7 +15,7 @@ import orjson
 from dream import pipeline
 from dream.errors import DreamError, NightOver
 from dream.models import FLAT, ConsolidateReport, Progress, RunReport, Step, Usage
-from dream.settings import Settings
+from dream.settings import EMBEDDED, Settings
 from dream.workspace import runs
 from dream.workspace.live import left_behind, quiet_at
 from dream.workspace.lock import run_lock
@@ -149,7 +149,7 @@ def _consolidate(
 
 def _shared(settings: Settings, share: float) -> Settings:
     """Give a share of what a run and a day may cost; 0 stays no bound, and the free model has its own."""
-    if settings.model_for("consolidator") == "embedded":
+    if settings.model_for("consolidator") == EMBEDDED:
         return settings
     return replace(
         settings,
@@ -162,7 +162,7 @@ def _shared(settings: Settings, share: float) -> Settings:
 
 def _left(settings: Settings, read: ConsolidateReport | RunReport | None) -> Settings:
     """Give what reading, or dreaming, has left of what a run may cost."""
-    if settings.model_for("phase1") == settings.model_for("phase2") == "embedded":
+    if settings.model_for("phase1") == settings.model_for("phase2") == EMBEDDED:
         return settings
     used = read.usage if read else Usage()
     tokens, usd = used.tokens, used.cost_usd or 0.0

@@ -274,10 +274,6 @@ class Index:
             found += [(enough[bits] * norms[lengths[at]], base + at) for at, bits in some.items() if bits in enough]
         return found
 
-    def _documents(self, numbers: Iterable[int]) -> dict[int, Found]:
-        asked = ", ".join(map(str, numbers))
-        return {row[0]: Found(*row) for row in self._rows(f"SELECT {_DOC} FROM recall_doc WHERE id IN ({asked})")}  # noqa: S608
-
     def _mean(self, kind: int) -> float:
         """Return how many terms a document has on an average, by the oldest part, for it moves slowly."""
         query = "SELECT lengths FROM recall_part WHERE part >= ? AND part < ? LIMIT 1"
@@ -332,7 +328,8 @@ class Index:
 
     def numbered(self, numbers: Iterable[int]) -> list[Found]:
         """Return the documents of these numbers that there are."""
-        return list(self._documents(numbers).values())
+        asked = ", ".join(map(str, numbers))
+        return [Found(*row) for row in self._rows(f"SELECT {_DOC} FROM recall_doc WHERE id IN ({asked})")]  # noqa: S608
 
     def without_vector(self, limit: int) -> list[Found]:
         """Return the first messages that have no vector."""

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from dream.errors import ModelError, SettingsError, SpendingLimit
 from dream.language.text import mend_surrogates
-from dream.language.words import asked_fact, content_words, is_cjk, leaves, without_said_on, words
+from dream.language.words import asked_fact, content_words, holds_any, is_cjk, leaves, without_said_on, words
 from dream.recall.hits import KINDS, Hit, HitKind, is_told, memory_lines, of_entry, of_message, spoken, told
 from dream.recall.index import (
     BY_SPEAKER,
@@ -41,10 +41,8 @@ from dream.recall.terms import (
     ENDS_ASKING,
     TELLS_WHEN,
     akin,
-    asks_when,
     marks,
     periods,
-    tells_change,
     terms,
 )
 
@@ -158,7 +156,7 @@ class Search:
         self._fact = self._asked_fact()
         self._telling: set[str] = set()  # citations of messages that tell it of whoever says them
         self._all = self._with_akin()
-        self._when = asks_when(wanted.query[:CHARS])
+        self._when = holds_any("asks_when", wanted.query[:CHARS])
 
     @cached_property
     def _periods(self) -> list[tuple[date, date]]:
@@ -187,7 +185,7 @@ class Search:
                 return False
             if self._telling.issuperset((new.cite, old.cite)):
                 return True
-            changed = tells_change(new.text)
+            changed = holds_any("tells_change", new.text)
             strong, same = (CHANGED, CHANGED) if changed else (STRONG, SAME)
             if new.score < strong * old.score or about[new] < same * about[old]:
                 return False

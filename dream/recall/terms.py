@@ -76,16 +76,6 @@ def marks(text: str) -> int:
     return asks | (TELLS_WHEN if holds_any("tells_when", some) else 0)
 
 
-def tells_change(text: str) -> bool:
-    """Return whether a text tells that something is no longer as it was."""
-    return holds_any("tells_change", text)
-
-
-def asks_when(query: str) -> bool:
-    """Return whether a query asks for a time."""
-    return holds_any("asks_when", query)
-
-
 @cache
 def akin(term: str) -> frozenset[str]:
     """Return the terms that are spoken of together with one."""

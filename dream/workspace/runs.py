@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dream.models import ConsolidateReport, RunReport, State, Usage, shape
+from dream.settings import EMBEDDED
 from dream.workspace.files import Records, explained, read_note, sync_directory, write_note
 from dream.workspace.lock import FileLock
 
@@ -108,7 +109,6 @@ def _parse(row: dict[str, Any]) -> RunRecord | None:
 
 
 FOLDER = "bills"
-FREE = "embedded"  # the model whose tokens nobody pays for
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class Bills:
             month += usage
             if on == day:
                 today += usage
-                paid += replace(usage, cost_usd=usage.cost_usd or 0.0) if model != FREE else Usage()
+                paid += replace(usage, cost_usd=usage.cost_usd or 0.0) if model != EMBEDDED else Usage()
         return Spent(today, month, paid)
 
     def paid_today(self, now: datetime, zone: tzinfo) -> Usage:
