@@ -9,7 +9,7 @@ import os
 import shlex
 import types
 import typing
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
@@ -20,6 +20,7 @@ from dream.door import contents
 from dream.errors import SettingsError, Untrusted
 
 Job = Literal["consolidator", "phase1", "phase2"]
+JOBS: tuple[Job, ...] = ("consolidator", "phase1", "phase2")
 
 PREFIX = "DREAM_"
 FILE_NAME = "dream.toml"
@@ -128,6 +129,10 @@ class Settings:
         """Name the model that does `job`."""
         own = {"consolidator": self.consolidator_model, "phase1": self.phase1_model, "phase2": self.phase2_model}
         return own[job] or self.model
+
+    def models_for(self, jobs: Iterable[Job] = JOBS) -> str:
+        """Name the models that do `jobs`, each once."""
+        return ", ".join(dict.fromkeys(map(self.model_for, jobs)))
 
     def access(self, model: str, first: str) -> tuple[str | None, str | None]:
         """Return `api_base` and `api_key` for a call of `model`, where it is of the same provider as `first`.

@@ -108,7 +108,7 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: Map
     problems += _idle(recorded, now, zone) if backlog else []
     return Health(
         workspace=workspace.root,
-        model=", ".join(dict.fromkeys(settings.model_for(job) for job in ("consolidator", "phase1", "phase2"))),
+        model=settings.models_for(),
         history=LogSize(*history.size(), history.last_cursor()),
         dream_cursor=cursor,
         backlog=Backlog(len(backlog), sum(backlog)),
