@@ -211,9 +211,4 @@ def _missed(workspace: Workspace, clocks: Sequence[Clock], now: datetime, zone: 
 
 
 def _size(name: MemoryFile, text: str, settings: Settings) -> FileSize:
-    bounds = {
-        "SOUL.md": (settings.soul_max_lines, settings.soul_max_bytes),
-        "USER.md": (settings.user_max_lines, settings.user_max_bytes),
-        "memory/MEMORY.md": (settings.memory_max_lines, settings.memory_max_bytes),
-    }
-    return FileSize(text.count("\n"), len(text.encode("utf-8")), tokens.estimate(text), *bounds[name])
+    return FileSize(text.count("\n"), len(text.encode("utf-8")), tokens.estimate(text), *settings.limits(name))
