@@ -85,12 +85,14 @@ def own_sentence(text: str, line: str, *, whole: bool = True) -> str:
     if not parts or not says[best]:
         return " ".join(text.split())[:OWN_CHARS]
     first = last = best
+    little = cues.words("neutral")
     while True:
         told = set().union(*says[first : last + 1])
         more = [
             place
             for place in _within_reach(parts, first, last)
-            if len(says[place] - told) >= (2 if is_cjk(parts[place].strip()[:1]) else 1)  # one sign tells little
+            if len(says[place] - told - little)
+            >= (2 if is_cjk(parts[place].strip()[:1]) else 1)  # one sign tells little
             and spans[max(last, place)][1] - spans[min(first, place)][0] <= OWN_CHARS
         ]
         if not more:

@@ -147,9 +147,18 @@ def judge(line: str, sources: Sequence[RuleSource], known: Known | None = None, 
         return Judgement("waits", own, "the user asked for it once, and did not say that it holds for good")
     if verbatim or (not best.unknown and best.turned == 0 and not _strays(rule, best, known)):
         return Judgement("said", own)
-    if _share(rule, f"{own} {best.source.asked}", known) < LITTLE:
-        return Judgement("waits", own, "the user said only a little of it")
+    if why := _lacking(rule, own, best.source, sources, known):
+        return Judgement("waits", own, why)
     return Judgement("close", own, "the user said it in other words")
+
+
+def _lacking(rule: str, own: str, best: RuleSource, sources: Sequence[RuleSource], known: Known) -> str:
+    """Return what the user's own words lack to be written in a rule's place, or ""."""
+    if _share(rule, f"{own} {best.asked}", known) < LITTLE:
+        return "the user said only a little of it"
+    said, heard = flat(f"{own} {best.asked} {known.stood}"), flat(" ".join(one.agreed for one in sources))
+    lost = [one for one in _NUMBER.findall(flat(rule)) if _within(one, heard) and not _within(one, said)]
+    return f"of {lost[0]!r} the user speaks elsewhere" if lost else ""
 
 
 def _and_the_rest(mine: str, rule: str, best: RuleSource, sources: Sequence[RuleSource]) -> str:
@@ -158,7 +167,11 @@ def _and_the_rest(mine: str, rule: str, best: RuleSource, sources: Sequence[Rule
     wanted = frozenset(word for word in wanted if word not in _neutral() and len(word) > 1)
     for other in sources:
         left = [word for word in wanted if not stands_in(word, telling(mine))]
-        more = own_sentence(other.text, rule) if left else ""
+        clause, more = (own_sentence(other.text, rule, whole=whole) if left else "" for whole in (False, True))
+        if sum(stands_in(word, telling(clause)) for word in left) == sum(
+            stands_in(word, telling(more)) for word in left
+        ):
+            more = clause
         told = [word for word in left if stands_in(word, telling(more))]
         enough = len(told) >= (MORE_SIGNS if is_cjk(more[:1]) else MORE) or any(word.isdecimal() for word in told)
         if (
@@ -166,7 +179,7 @@ def _and_the_rest(mine: str, rule: str, best: RuleSource, sources: Sequence[Rule
             and more not in mine
             and mine not in more
             and len(mine) + len(more) <= 2 * OWN_CHARS
-            and not passing(other.text, more, more)
+            and not passing(other.text, clause, more)
         ):
             mine = f"{more}; {mine}" if sources.index(other) < sources.index(best) else f"{mine}; {more}"
     return mine
@@ -251,14 +264,27 @@ def _strays(rule: str, best: _Compared, known: Known) -> bool:
     given = [one for one in cues.found("risky", rule) if any(False in mine.get(word, {False}) for word in words(one))]
     if any(not stands_in(word, theirs) for one in given for word in signed(one)):
         return True
-    parts = [part for part in _SENTENCE.split(best.source.text) if any(stands_in(word, signed(part)) for word in mine)]
+    text, corrected = _corrected(best.source.text)
+    if corrected and not any(stands_in(word, signed(corrected)) for word in mine):
+        return True  # it says what was taken back
+    parts = [part for part in _SENTENCE.split(text) if any(stands_in(word, signed(part)) for word in mine)]
     if any(cues.says("conditional", part) for part in parts) and not cues.says("conditional", rule):
         return True
     if sum(map(negations, parts)) != negations(rule):
         return True
-    inside = [signed(clause or "") for clause in CLAUSE.split(best.source.text)]
+    inside = [signed(clause or "") for clause in CLAUSE.split(text)]
     clauses = [[word for word in signed(clause or "") if stands_in(word, theirs)] for clause in CLAUSE.split(rule)]
     return not all(any(all(stands_in(word, part) for word in clause) for part in inside) for clause in clauses)
+
+
+def _corrected(text: str) -> tuple[str, str]:
+    """Return a text as one that corrects itself without the words for it, and what follows the last of them.
+
+    "commits in German… no wait, in English" is "commits in German in English", and "in English".
+    """
+    around = r"[\s.,;:…、，。–—-]*"
+    pieces = re.split(rf"{around}(?:{cues.pattern('corrects').pattern}){around}", text, flags=re.IGNORECASE)
+    return " ".join(pieces), pieces[-1] if len(pieces) > 1 else ""
 
 
 def _hard(rule: str, sources: Sequence[RuleSource], stood: str = "") -> list[str]:

@@ -534,7 +534,7 @@ def test_two_wishes_that_a_rule_tells_at_once_are_both_written() -> None:
     found = judge("Always rest every 4 days, and plan 55 km a day", said, Known(frozenset({"km", "plan"})))
     assert (found.verdict, found.own) == (
         "close",
-        "we trained, you can count on 55 a day; the rest every 4 days always stays",
+        "you can count on 55 a day; the rest every 4 days always stays",
     )
 
 
@@ -792,3 +792,27 @@ def test_a_rule_that_code_has_written_in_the_users_words_is_not_doubted_again() 
     desk.edit(Edit("SOUL.md", f"- {there}", f"- {new}", (1, 2)))
     assert "17時半過ぎてからにして" in desk.draft.texts["SOUL.md"]
     assert desk.held == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "verdict"),
+    [("Commit messages in English", "said"), ("Commit messages in German", "close")],
+)
+def test_of_a_sentence_that_corrects_itself_the_last_word_is_the_rule(rule: str, verdict: str) -> None:
+    said = RuleSource("commit messages in German please, no wait, English", stands=True)
+    assert judge(rule, [said]).verdict == verdict
+
+
+def test_the_users_words_for_a_rule_of_two_messages_keep_the_number_of_either() -> None:
+    """Seen: "after 17 h" was lost, and what stood there from before, 18, stayed beside its exception."""
+    first = RuleSource(
+        "y lo de hoy a la tarde: último deploy 17 hs, no 18, que el pico se adelantó desde que cambiaron los horarios"
+    )
+    second = RuleSource("salvo que sea un arreglo de pagos, eso sale a cualquier hora")
+    rule = "Último deploy a las 17 hs, salvo que sea un arreglo de pagos: eso sale a cualquier hora"
+    stood = Known(stood="después de las 18 no se despliega nada")
+
+    found = judge(rule, [first, second], stood)
+    assert (found.verdict, "17 hs" in found.own) == ("close", True)
+    once = replace(first, text="hoy último deploy 17 hs")  # an order for now, so that it is not quoted
+    assert judge(rule, [once, second], stood).verdict == "waits"
