@@ -20,6 +20,7 @@ State = Literal["applied", "present", "held", "refused"]
 MemoryFile = Literal["SOUL.md", "USER.md", "memory/MEMORY.md"]
 
 MEMORY_FILES: tuple[MemoryFile, ...] = ("SOUL.md", "USER.md", "memory/MEMORY.md")
+TAGS: Mapping[str, MemoryFile] = dict(zip(("SOUL", "USER", "MEMORY"), MEMORY_FILES, strict=True))  # in findings
 
 # Metadata of a field that JSON has not under its own name: left out, or with its own fields in its place.
 HIDDEN: Mapping[str, str | None] = {"json": None}

@@ -356,7 +356,7 @@ def estimate(workspace: Workspace, settings: Settings, now: datetime, max_batche
     meter = Meter(settings)
     first, second = open_model(settings, "phase1", meter), open_model(settings, "phase2", meter)
     about = brief(workspace, settings, now)
-    cursor, found = workspace.dream_cursor(), Estimate(_models(settings))
+    cursor, found = workspace.dream_cursor(), Estimate(settings.models_for(("phase1", "phase2")))
     while max_batches is None or found.dreams < max_batches:
         batch = next(phase1.batches(workspace.history.after(cursor), first, about), [])
         if not batch:
@@ -366,10 +366,6 @@ def estimate(workspace: Workspace, settings: Settings, now: datetime, max_batche
         start = found.entries[0] if found.entries else batch[0].cursor
         found = Estimate(found.model, found.dreams + 1, (start, cursor), found.least + least, found.likely + likely)
     return found
-
-
-def _models(settings: Settings) -> str:
-    return ", ".join(dict.fromkeys((settings.model_for("phase1"), settings.model_for("phase2"))))
 
 
 def _dream(

@@ -9,17 +9,21 @@ import os
 import shlex
 import types
 import typing
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
-from typing import Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Literal, get_args, get_origin
 
 from dream import trust
 from dream.door import contents
 from dream.errors import SettingsError, Untrusted
 
+if TYPE_CHECKING:
+    from dream.models import MemoryFile
+
 Job = Literal["consolidator", "phase1", "phase2"]
+JOBS: tuple[Job, ...] = ("consolidator", "phase1", "phase2")
 
 PREFIX = "DREAM_"
 FILE_NAME = "dream.toml"
@@ -128,6 +132,18 @@ class Settings:
         """Name the model that does `job`."""
         own = {"consolidator": self.consolidator_model, "phase1": self.phase1_model, "phase2": self.phase2_model}
         return own[job] or self.model
+
+    def models_for(self, jobs: Iterable[Job] = JOBS) -> str:
+        """Name the models that do `jobs`, each once."""
+        return ", ".join(dict.fromkeys(map(self.model_for, jobs)))
+
+    def limits(self, file: MemoryFile) -> tuple[int, int]:
+        """Return how many lines and bytes a memory file may hold."""
+        return {
+            "SOUL.md": (self.soul_max_lines, self.soul_max_bytes),
+            "USER.md": (self.user_max_lines, self.user_max_bytes),
+            "memory/MEMORY.md": (self.memory_max_lines, self.memory_max_bytes),
+        }[file]
 
     def access(self, model: str, first: str) -> tuple[str | None, str | None]:
         """Return `api_base` and `api_key` for a call of `model`, where it is of the same provider as `first`.

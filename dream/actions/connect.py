@@ -303,11 +303,14 @@ def _commands(group: Any) -> list[str]:
 
 def _checked(path: Path, before: str, after: str, keys: Sequence[str], entry: Any) -> str:
     """Return `after`, where it says what `before` did but for the entry. Raises WorkspaceError."""
-    if _at(_value(path, after), keys) != entry or _without(_value(path, after), keys) != _without(
-        _value(path, before), keys
-    ):
-        raise WorkspaceError(f"{path} could not be changed without harm; write the entry by hand: the README shows it.")
+    _check(path, _value(path, before), _value(path, after), keys, entry)
     return after
+
+
+def _check(path: Path, was: Any, now: Any, keys: Sequence[str], entry: Any) -> None:
+    """Raise WorkspaceError unless `now` is what `was` is, but for the entry."""
+    if _at(now, keys) != entry or _without(now, keys) != _without(was, keys):
+        raise WorkspaceError(f"{path} could not be changed without harm; write the entry by hand: the README shows it.")
 
 
 def _without(value: Any, keys: Sequence[str]) -> Any:
@@ -356,6 +359,5 @@ def _in_toml(path: Path, text: str, keys: Sequence[str], entry: Mapping[str, Any
         now = tomllib.loads(after)
     except tomllib.TOMLDecodeError:
         now = None
-    if _at(now, keys) != entry or _without(now, keys) != _without(was, keys):
-        raise WorkspaceError(f"{path} could not be changed without harm; write the entry by hand: the README shows it.")
+    _check(path, was, now, keys, entry)
     return after

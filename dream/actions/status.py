@@ -108,7 +108,7 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: Map
     problems += _idle(recorded, now, zone) if backlog else []
     return Health(
         workspace=workspace.root,
-        model=", ".join(dict.fromkeys(settings.model_for(job) for job in ("consolidator", "phase1", "phase2"))),
+        model=settings.models_for(),
         history=LogSize(*history.size(), history.last_cursor()),
         dream_cursor=cursor,
         backlog=Backlog(len(backlog), sum(backlog)),
@@ -211,9 +211,4 @@ def _missed(workspace: Workspace, clocks: Sequence[Clock], now: datetime, zone: 
 
 
 def _size(name: MemoryFile, text: str, settings: Settings) -> FileSize:
-    bounds = {
-        "SOUL.md": (settings.soul_max_lines, settings.soul_max_bytes),
-        "USER.md": (settings.user_max_lines, settings.user_max_bytes),
-        "memory/MEMORY.md": (settings.memory_max_lines, settings.memory_max_bytes),
-    }
-    return FileSize(text.count("\n"), len(text.encode("utf-8")), tokens.estimate(text), *bounds[name])
+    return FileSize(text.count("\n"), len(text.encode("utf-8")), tokens.estimate(text), *settings.limits(name))

@@ -8,10 +8,10 @@ from datetime import datetime
 from itertools import chain, repeat
 
 from dream.language.words import coverage, without_said_on
-from dream.models import FLAT, MEMORY_FILES, Entry, Kind, MemoryFile, named
+from dream.models import FLAT, Entry, Kind, MemoryFile, named
 from dream.recall.hits import Hit, talk
 from dream.versions.log import Change
-from dream.workspace.trace import Origin, facts, trace
+from dream.workspace.trace import Origin, fact_lines, trace
 from dream.workspace.workspace import Workspace
 
 SHOWN = 3  # lines of an entry that are nearest to what rests on it
@@ -119,7 +119,7 @@ def waiting(workspace: Workspace, text: str) -> list[Entry]:
 
 
 def _saying(workspace: Workspace, text: str) -> list[tuple[MemoryFile, str]]:
-    lines = [(file, line) for file in MEMORY_FILES for line in facts(workspace.read_file(file))]
+    lines = fact_lines(workspace)
     holding = [(file, line) for file, line in lines if text.casefold() in line.casefold()]
     return holding or [(file, line) for file, line in lines if coverage(text, line) == 1]
 

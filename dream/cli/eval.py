@@ -13,10 +13,10 @@ from dream.cli.group import DreamCommand
 from dream.cli.output import progress
 from dream.errors import UsageError
 from dream.language.text import clean
-from dream.models import Step
+from dream.models import Progress, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from dream.eval.conversation import Conversation
     from dream.eval.report import Table
@@ -89,7 +89,6 @@ def eval_command(
         return
     other = datasets.another(dataset, conversations[0], sittings=sittings) if len(conversations) == 1 else None
     with progress("reading", quiet=as_json) as shown:
-        tell = (lambda what: shown(Step(what))) if shown else (lambda what: None)
         found = report.evaluate(
             conversations,
             settings,
@@ -98,7 +97,7 @@ def eval_command(
             survive=survive,
             recording=recording,
             keep=keep,
-            tell=tell,
+            tell=_telling(shown),
         )
     if as_json:
         output.emit(report.shape(found))
@@ -109,13 +108,16 @@ def eval_command(
         _show(table)
 
 
+def _telling(shown: Progress | None) -> Callable[[str], None]:
+    return (lambda what: shown(Step(what))) if shown else (lambda what: None)
+
+
 def _recall(conversations: Sequence[Conversation], settings: Settings, *, as_json: bool) -> None:
     from dream.eval.recall import at_prompts, prompt_table, recall, table
 
     with progress("reading", quiet=as_json) as shown:
-        tell = (lambda what: shown(Step(what))) if shown else (lambda what: None)
-        found = recall(conversations, settings, tell=tell)
-        prompts = at_prompts(conversations, tell=tell)
+        found = recall(conversations, settings, tell=_telling(shown))
+        prompts = at_prompts(conversations, tell=_telling(shown))
     if as_json:
         output.emit({"recall": found, "prompts": prompts})
         return

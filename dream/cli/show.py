@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dream.models import BatchReport, ConsolidateReport, Diagnostic, LineCount, Outcome, RunReport, Usage
     from dream.nights.nightly import NightReport
     from dream.rehearsal import Estimate
-    from dream.settings import Job, Settings
+    from dream.settings import Settings
 
 SMALL = "embedded: the small default, which needs no key. For a better one: DREAM_MODEL=openai/gpt-5-mini dream run"
 QUOTED = 300  # characters of a message that something rests on
@@ -65,15 +65,9 @@ def _money(used: Usage) -> str:
     return "price not known" if used.cost_usd is None else f"${used.cost_usd:.4f}" if used.cost_usd else "free"
 
 
-def models(settings: Settings) -> str:
-    """Name the models of the three jobs, each once."""
-    jobs: tuple[Job, ...] = ("consolidator", "phase1", "phase2")
-    return ", ".join(dict.fromkeys(settings.model_for(job) for job in jobs))
-
-
 def model_line(settings: Settings) -> str:
     """Return which model works, and of the small default that it is one and how to name a better."""
-    names = models(settings)
+    names = settings.models_for()
     return SMALL if names == "embedded" else names
 
 

@@ -87,8 +87,8 @@ def _write(path: Path, document: tomlkit.TOMLDocument, wanted: list[str]) -> Non
     before, text = tomllib.loads(read_text(path)), document.as_string()
     try:
         after = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"{path} could not be changed without harm; write {SOURCES} = {wanted} by hand.") from error
+    except tomllib.TOMLDecodeError:
+        after = None
     if after != before | {SOURCES: wanted}:
         raise SettingsError(f"{path} could not be changed without harm; write {SOURCES} = {wanted} by hand.")
     replace_file(path, text.encode("utf-8"))

@@ -95,15 +95,6 @@ class Fitted:
     archive: str
 
 
-def limits(file: MemoryFile, settings: Settings) -> tuple[int, int]:
-    """Return how many lines and bytes `file` may hold."""
-    return {
-        "SOUL.md": (settings.soul_max_lines, settings.soul_max_bytes),
-        "USER.md": (settings.user_max_lines, settings.user_max_bytes),
-        "memory/MEMORY.md": (settings.memory_max_lines, settings.memory_max_bytes),
-    }[file]
-
-
 def fit(
     file: MemoryFile,
     before: str,
@@ -120,7 +111,7 @@ def fit(
     where there are no others, lines that this dream wrote only where they alone are too many, and what `lasting`
     tells (who the user is, decisions, values) last.
     """
-    max_lines, max_bytes = limits(file, settings)
+    max_lines, max_bytes = settings.limits(file)
     here = text.splitlines(keepends=True)
     if _fits(here, (max_lines, max_bytes)):
         return None

@@ -11,13 +11,12 @@ from dream.dreaming.draft import Edit, lines
 from dream.errors import AnswerCut, AnswerUnusable
 from dream.language.text import clean, quoted
 from dream.language.words import MARKS, content_words, coverage
-from dream.models import Entry, Finding, MemoryFile
+from dream.models import TAGS, Entry, Finding, MemoryFile
 from dream.provenance.user import Foreign, marked, names_source
 
 MAX_FINDINGS = 1_000  # read of one answer: more than twice what the three files may hold in all
 MAX_UNREADABLE = 100  # lines that are told of, of those that are no finding
 MAX_CITED = 200  # cursors and ranges that one finding may name
-FILES: dict[str, MemoryFile] = {"SOUL": "SOUL.md", "USER": "USER.md", "MEMORY": "memory/MEMORY.md"}
 
 _LIST_MARK = r"\s*(?:[-*•]\s+|\d+[.)]\s+)?"
 _HEADING = r"(?:\s*/\s*([^\]\n]{0,80}))?"
@@ -67,7 +66,7 @@ def _finding(line: str, cursors: Sequence[int]) -> Finding | None:
     match = _FINDING.fullmatch(line.rstrip())
     if match is None:
         return None
-    file, remove, text = FILES[match[1].upper()], match[2] is not None, match[4]
+    file, remove, text = TAGS[match[1].upper()], match[2] is not None, match[4]
     heading = "" if remove else " ".join(clean(match[3] or "").split()).strip("#* ")
     text, named = _cited(text)
     text = " ".join(clean(text).split()).strip()

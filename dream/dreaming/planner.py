@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 
-from dream.dreaming.budget import limits
 from dream.dreaming.draft import Edit, EditError, lines, plain_ends
 from dream.dreaming.editing import Editing
 from dream.language.likeness import near_fact, nearest, states
@@ -115,7 +114,7 @@ def _is_full(editing: Editing, number: int, settings: Settings) -> bool:
     """Return whether a fact would take its file over its budget: what to merge then is a question of judgement."""
     finding = editing.findings[number - 1]
     text = editing.draft.texts[finding.file]
-    max_lines, max_bytes = limits(finding.file, settings)
+    max_lines, max_bytes = settings.limits(finding.file)
     return len(text.splitlines()) >= max_lines or len(text.encode()) + len(finding.text.encode()) > max_bytes
 
 

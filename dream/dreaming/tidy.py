@@ -13,7 +13,6 @@ from datetime import date, timedelta
 from itertools import combinations
 from pathlib import Path
 
-from dream.dreaming.budget import limits
 from dream.dreaming.draft import lines
 from dream.language import days
 from dream.language.likeness import near_fact, same_fact
@@ -43,7 +42,7 @@ def due(
         shas = [change.sha for change in changes]
         since = changes[: shas.index(looked[path])] if looked.get(path) in shas else changes
         times = sum(path in change.files for change in since)
-        most_lines, most_bytes = limits(path, settings)
+        most_lines, most_bytes = settings.limits(path)
         text = texts[path]
         full = len(text.splitlines()) >= FULL * most_lines or len(text.encode()) >= FULL * most_bytes
         if times >= DREAMS or (full and times):

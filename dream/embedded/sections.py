@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 
-from dream.models import MemoryFile
+from dream.models import TAGS, MemoryFile
 
-FILES: dict[str, MemoryFile] = {"SOUL": "SOUL.md", "USER": "USER.md", "MEMORY": "memory/MEMORY.md"}
-LABELS = {path: label for label, path in FILES.items()}
+LABELS = {path: label for label, path in TAGS.items()}
 
 _HEADER = re.compile(
     r"\[(\d{1,12})\] (?:(\d{4}-\d\d-\d\d)(?: \d\d:\d\d(?::\d\d)?)? )?(?:[A-Z][a-z]{2} )?"
@@ -54,7 +53,7 @@ def files(text: str) -> dict[MemoryFile, str]:
     found: dict[MemoryFile, str] = {}
     for opening in _FILE.finditer(text):
         path = opening.group(1)
-        known = next((name for name in FILES.values() if name == path or name.rsplit("/", 1)[-1] == path), None)
+        known = next((name for name in LABELS if name == path or name.rsplit("/", 1)[-1] == path), None)
         if known is not None and known not in found:
             end = text.find("</file>", opening.end())
             found[known] = text[opening.end() : end if end >= 0 else len(text)]

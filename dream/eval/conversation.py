@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
@@ -93,12 +93,17 @@ def dialog(sessions: tuple[Sitting, ...], *, role: str | None = None) -> str:
     return "\n".join(lines)
 
 
+def ids(sessions: Iterable[Sitting]) -> set[str | None]:
+    """Return the identities of what was said in sessions."""
+    return {message.id for session in sessions for message in session.messages}
+
+
 def shortened(whole: Conversation, sittings: int) -> Conversation:
     """Return the first sittings of a conversation, with what was asked and is to be found of them alone."""
     if sittings >= len(whole.sessions):
         return whole
     sessions = whole.sessions[:sittings]
-    said = {message.id for session in sessions for message in session.messages}
+    said = ids(sessions)
     text = dialog(sessions)
     return replace(
         whole,

@@ -14,7 +14,7 @@ from typing import Any
 
 from dream.errors import UsageError
 from dream.eval import dialogues, metric, planted
-from dream.eval.conversation import ChangedFact, Conversation, Question, Sitting, dialog, shortened
+from dream.eval.conversation import ChangedFact, Conversation, Question, Sitting, dialog, ids, shortened
 from dream.eval.metric import last
 from dream.models import Message, Role
 
@@ -38,7 +38,7 @@ def read_locomo(data: Any) -> list[Conversation]:
 
 def _sample(sample: Any) -> Conversation:
     sessions = tuple(_locomo_sessions(str(sample["sample_id"]), sample["conversation"]))
-    known = {message.id for session in sessions for message in session.messages}
+    known = ids(sessions)
     return Conversation(
         name=str(sample["sample_id"]),
         sessions=sessions,

@@ -25,8 +25,6 @@ from dream.llm.spending import FREE, Meter, Reservation, open_model
 from dream.models import Usage
 from dream.settings import Job, Settings
 
-JOBS: tuple[Job, ...] = ("consolidator", "phase1", "phase2")
-
 
 @dataclass(frozen=True, slots=True)
 class _Call:

@@ -17,7 +17,7 @@ from dream.eval import dialogues, measures, planted
 from dream.eval.conversation import Conversation
 from dream.eval.dialogues import CONTROL, Judged
 from dream.eval.measures import ALL, Bill, Changed, EvidenceShares, Restraint, Retention, Share, Stability, Survival
-from dream.eval.recording import JOBS, Recording
+from dream.eval.recording import Recording
 from dream.eval.scratch import Remembered, Scratch, Tell, filed, remember
 from dream.llm.spending import Meter
 from dream.models import Kept, Usage
@@ -76,7 +76,7 @@ def evaluate(
     others = [*texts[1:], *texts[:1]] if len(texts) > 1 else _texts_of(other, sizes, tell)
     memories = [(one.files["SOUL.md"], f"{one.files['USER.md']}\n{one.files['memory/MEMORY.md']}") for one in found]
     return Report(
-        model=", ".join(dict.fromkeys(settings.model_for(job) for job in JOBS)),
+        model=settings.models_for(),
         conversations=tuple(one.name for one in conversations),
         sessions=sum(len(one.sessions) for one in conversations),
         retention=tuple(measures.retention(conversations, texts, others)),

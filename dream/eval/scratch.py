@@ -16,12 +16,12 @@ from dream.dreaming.dreamer import Models
 from dream.errors import ModelError, SpendingLimit
 from dream.eval.conversation import Conversation, Sitting
 from dream.eval.metric import cut
-from dream.eval.recording import JOBS, Recording
+from dream.eval.recording import Recording
 from dream.language.tokens import estimate
 from dream.llm.model import Model
 from dream.llm.spending import Meter, open_model
 from dream.models import MEMORY_FILES, ConsolidateReport, Diagnostic, MemoryFile, RunReport, Usage
-from dream.settings import Job, Settings
+from dream.settings import JOBS, Job, Settings
 from dream.workspace.trace import Origin, origins
 from dream.workspace.workspace import Workspace
 

@@ -330,9 +330,12 @@ class _Alive:
                 return
         except sa.exc.SQLAlchemyError:
             self._connection = None
-        connection = self._queue.ledger.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        connection = self._connected()
         connection.execute(sa.text("SELECT pg_advisory_lock(:key)"), {"key": _number(self._name)})
         self._connection = connection
+
+    def _connected(self) -> sa.Connection:
+        return self._queue.ledger.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
 
     def is_dead(self, name: str) -> bool:
         """Return whether a worker of that name has ended."""
@@ -343,7 +346,7 @@ class _Alive:
             if dead:
                 self._path(name).unlink(missing_ok=True)
             return dead
-        with self._queue.ledger.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        with self._connected() as connection:
             key = {"key": _number(name)}
             dead = bool(connection.execute(sa.text("SELECT pg_try_advisory_lock(:key)"), key).scalar_one())
             if dead:

@@ -167,7 +167,7 @@ def _set(note: Note, settings: Settings) -> Note:
         idle_hours=settings.idle_hours,
         sources=settings.sources,
         subagents=settings.include_subagents,
-        paid=any(settings.model_for(job) != EMBEDDED for job in ("consolidator", "phase1", "phase2")),
+        paid=settings.models_for() != EMBEDDED,
     )
 
 

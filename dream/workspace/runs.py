@@ -123,6 +123,10 @@ class Spent:
     paid_today: Usage = field(default_factory=Usage)
 
 
+def _day(minute: str, zone: tzinfo) -> date:
+    return datetime.fromisoformat(f"{minute}+00:00").astimezone(zone).date()
+
+
 class Bills:
     """The bills of one workspace; safe to add to from several threads and processes."""
 
@@ -140,7 +144,7 @@ class Bills:
         day = now.astimezone(zone).date()
         today, month, paid = Usage(), Usage(), Usage()
         for (minute, model, _), usage in self._by_minute(day).items():
-            on = datetime.fromisoformat(f"{minute}+00:00").astimezone(zone).date()
+            on = _day(minute, zone)
             if (on.year, on.month) != (day.year, day.month):
                 continue
             month += usage
@@ -159,7 +163,7 @@ class Bills:
         bills = self._by_minute(today.replace(day=1) - timedelta(days=1)) | self._by_minute(today)
         sums: dict[tuple[date, str, str], Usage] = {}
         for (minute, model, job), usage in bills.items():
-            key = datetime.fromisoformat(f"{minute}+00:00").astimezone(zone).date(), model, job
+            key = _day(minute, zone), model, job
             sums[key] = sums.get(key, Usage()) + usage
         return sums
 

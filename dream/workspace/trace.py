@@ -7,13 +7,13 @@ same, or the same line elsewhere, the search goes on for it: what was kept of a 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import takewhile
 
 from dream.language.words import coverage
-from dream.models import HIDDEN, MEMORY_FILES, MemoryFile
+from dream.models import HIDDEN, MEMORY_FILES, TAGS, MemoryFile
 from dream.versions.log import Change, Shown
 from dream.workspace.workspace import Workspace
 
@@ -22,7 +22,6 @@ SAID = 0.5  # of a finding's content words that stand in a line: then the line m
 _FINDING = re.compile(
     r"    (?P<state>applied|present)(?: \(.*?\))?: \[(?P<tag>[A-Z-]+)\] (?P<text>.*) \{(?P<at>[\d,]+)\}"
 )
-_TAGS: Mapping[str, MemoryFile] = {"SOUL": "SOUL.md", "USER": "USER.md", "MEMORY": "memory/MEMORY.md"}
 _SECTION = re.compile(r"^diff --git a/(.*) b/\1$")
 
 
@@ -66,7 +65,12 @@ def origins(workspace: Workspace) -> list[Origin]:
 
     Reads commits from the newest back, and no further than there are lines to explain.
     """
-    return trace(workspace, [(file, line) for file in MEMORY_FILES for line in facts(workspace.read_file(file))])
+    return trace(workspace, fact_lines(workspace))
+
+
+def fact_lines(workspace: Workspace) -> list[tuple[MemoryFile, str]]:
+    """Return every fact line that stands in memory now, with its file, in the order of the files."""
+    return [(file, line) for file in MEMORY_FILES for line in facts(workspace.read_file(file))]
 
 
 def trace(
@@ -180,7 +184,7 @@ def _step(shown: Shown) -> Deed:
 def _findings(body: str) -> Iterator[tuple[str, str, tuple[int, ...]]]:
     for row in body.split("\n"):
         match = _FINDING.fullmatch(row)
-        file = _TAGS.get(match["tag"]) if match else None
+        file = TAGS.get(match["tag"]) if match else None
         if match and file:
             yield file, match["text"], tuple(int(cursor) for cursor in match["at"].split(","))
 
