@@ -143,8 +143,17 @@ def _hard(bag: frozenset[str]) -> frozenset[str]:
 
 def _marks(these: frozenset[str], those: frozenset[str]) -> frozenset[str]:
     """Return what must agree; a year only where both name one."""
-    years = any(is_year(word) for word in these) and any(is_year(word) for word in those)
-    return frozenset(word for word in these if word in _numerals() or (is_hard(word) and (years or not is_year(word))))
+    return _marked(these, years=_names_year(these) and _names_year(those))
+
+
+@lru_cache(maxsize=16384)
+def _marked(bag: frozenset[str], *, years: bool) -> frozenset[str]:
+    return frozenset(word for word in bag if word in _numerals() or (is_hard(word) and (years or not is_year(word))))
+
+
+@lru_cache(maxsize=16384)
+def _names_year(bag: frozenset[str]) -> bool:
+    return any(is_year(word) for word in bag)
 
 
 def _apart(first: frozenset[str], second: frozenset[str]) -> tuple[set[str], set[str]]:
