@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from dream.cli.group import MODULES
-from dream.workspace.workspace import Workspace
 from tests.faults.support import called
 from tests.sources.test_incremental import write
+from tests.workspaces import fresh
 
 ROOT = Path(__file__).parent.parent
 HEAVY = {"litellm", "openai", "git", "apscheduler", "rich", "tiktoken", "mcp"}
@@ -73,7 +73,7 @@ AT_ONCE = [
 @pytest.mark.few(4)
 @pytest.mark.parametrize("arguments", AT_ONCE, ids=" ".join)
 def test_what_is_quick_loads_nothing_heavy(tmp_path: Path, arguments: list[str]) -> None:
-    workspace = Workspace.create(tmp_path, now=datetime(2026, 11, 21, tzinfo=UTC))
+    workspace = fresh(tmp_path, datetime(2026, 11, 21, tzinfo=UTC))
     sha = workspace.git.head() or ""
     words = [sha if word == "HEAD" else word for word in arguments]
 
@@ -93,7 +93,7 @@ IDLE = WORK - {"dream.transcripts"} | {"dream.llm.spending", "ctypes"}
 @pytest.mark.parametrize("sources", [False, True])
 def test_a_run_with_nothing_to_do_loads_no_stage(tmp_path: Path, arguments: list[str], sources: bool) -> None:
     root = tmp_path / "ws"
-    Workspace.create(root, now=datetime(2026, 11, 21, tzinfo=UTC))
+    fresh(root, datetime(2026, 11, 21, tzinfo=UTC))
     if sources:
         (tmp_path / "chats").mkdir()
         write(tmp_path / "chats" / "a.jsonl", 1)

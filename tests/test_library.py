@@ -12,6 +12,7 @@ import pytest
 
 import dream
 from dream import Consolidator, Dream, DreamError, Session, Settings, Workspace
+from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 SETTINGS = Settings(timezone="UTC", durable=False)
@@ -19,7 +20,7 @@ SETTINGS = Settings(timezone="UTC", durable=False)
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Dream:
-    return Dream(Workspace.create(tmp_path / "memory", now=NOW), SETTINGS)
+    return Dream(fresh(tmp_path / "memory", NOW), SETTINGS)
 
 
 @pytest.mark.parametrize("public", [Workspace, Session, Consolidator, Dream])

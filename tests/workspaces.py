@@ -22,8 +22,8 @@ def _pattern(now: datetime) -> Path:
 
 
 def fresh(root: Path, now: datetime) -> Workspace:
-    """Return a workspace as `Workspace.create` makes it, trusted too."""
-    shutil.copytree(_pattern(now), root, symlinks=True)
+    """Return a workspace as `Workspace.create` makes it in a new or empty directory, trusted too."""
+    shutil.copytree(_pattern(now), root, symlinks=True, dirs_exist_ok=True)
     workspace = Workspace.open(root)
     workspace.trust()
     return workspace

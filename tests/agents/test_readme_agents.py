@@ -21,6 +21,7 @@ from tests.cli.commands import environment
 from tests.forking import Server
 from tests.provider import Body, Provider, Reply, fault, text
 from tests.sources.test_incremental import row
+from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 
@@ -147,7 +148,7 @@ def consolidations(root: Path) -> int:
 
 
 def test_claude_code_s_hooks_put_a_session_into_history_and_memory_into_the_next(home: Path, programs: Path) -> None:
-    root = Workspace.create(home / "memory", now=NOW).root
+    root = fresh(home / "memory", NOW).root
     transcript = home / "a session.jsonl"
     transcript.write_text(row(1, "s1"))
     assert shell(hooks()["SessionStart"], home, programs, STARTED) == ""  # nothing was learnt yet
@@ -164,7 +165,7 @@ def test_claude_code_s_hooks_put_a_session_into_history_and_memory_into_the_next
 
 
 def test_a_session_that_ended_before_anybody_said_anything_is_no_failure(home: Path, programs: Path) -> None:
-    log = Workspace.create(home / "memory", now=NOW).private / "hook.log"
+    log = fresh(home / "memory", NOW).private / "hook.log"
     for times, transcript in enumerate((None, home / "not-written.jsonl"), 1):
         assert shell(hooks()["SessionEnd"], home, programs, ended(transcript)) == ""
         deadline = time.monotonic() + 60
@@ -174,7 +175,7 @@ def test_a_session_that_ended_before_anybody_said_anything_is_no_failure(home: P
 
 
 def test_a_hook_that_says_nothing_of_a_transcript_is_wrong_usage(home: Path, programs: Path) -> None:
-    Workspace.create(home / "memory", now=NOW)
+    fresh(home / "memory", NOW)
     with pytest.raises(subprocess.CalledProcessError) as failed:
         shell(hooks()["SessionEnd"], home, programs, "{}")
     assert failed.value.returncode == 2

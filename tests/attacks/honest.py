@@ -16,6 +16,7 @@ from dream.llm.spending import Meter
 from dream.models import MEMORY_FILES, RunReport
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
+from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 SETTINGS = Settings(timezone="UTC", durable=False)
@@ -54,7 +55,7 @@ def measure(path: Path, directory: Path, measured: Measured) -> None:
         reports = [scratch.night([session]).run for session in conversation.sessions]
         measured.add(scratch.workspace, reports)
     if not conversations:
-        workspace = Workspace.create(directory, now=NOW)
+        workspace = fresh(directory, NOW)
         pipeline.consolidate(workspace, [path], settings=SETTINGS, now=NOW)
         measured.add(workspace, [pipeline.run(workspace, settings=SETTINGS, now=NOW)])
 

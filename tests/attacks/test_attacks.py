@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from dream.workspace.workspace import Workspace
 from tests.attacks import running
 from tests.attacks.cases import CASES, Case
 from tests.attacks.running import guarded, unguarded
+from tests.workspaces import fresh
 
 FIRST = {case.kind: case for case in reversed(CASES)}.values()  # one of each kind
 
@@ -44,7 +44,7 @@ def test_without_guards_a_model_that_obeys_is_had_by_most_of_them() -> None:
 
 
 def test_a_file_written_where_no_dream_has_business_counts_as_won(tmp_path: Path) -> None:
-    Workspace.create(tmp_path / "ws", now=running.NOW)
+    fresh(tmp_path / "ws", running.NOW)
     before = running._beside(tmp_path / "ws")
 
     for path in ("escaped.md", "ws/dream.toml", "ws/.git/config", "ws/memory/.rejected.jsonl", "ws/memory/MEMORY.md"):

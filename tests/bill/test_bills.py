@@ -19,8 +19,8 @@ from dream.llm.spending import Meter, open_meter
 from dream.models import Usage
 from dream.settings import Settings
 from dream.workspace.runs import Bills, Spent
-from dream.workspace.workspace import Workspace
 from tests.cli.commands import dream
+from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 30, 20, tzinfo=UTC)
 ONE = Usage(1, 100, 10, 0.5, 4)
@@ -46,7 +46,7 @@ def test_a_day_and_its_month_are_those_of_the_zone(tmp_path: Path) -> None:
 
 
 def test_free_tokens_do_not_use_up_the_bound_of_a_paid_model(tmp_path: Path) -> None:
-    workspace = Workspace.create(tmp_path / "ws", now=NOW)
+    workspace = fresh(tmp_path / "ws", NOW)
     settings = Settings(timezone="UTC", max_day_tokens=1000)
     now = datetime.now(UTC)
     Bills(workspace.private).add("embedded", Usage(1, 10**6, 10), now)
@@ -72,7 +72,7 @@ def test_nor_do_they_within_one_run() -> None:
 
 
 def test_the_log_ends_with_the_day_and_the_month_where_something_was_paid(tmp_path: Path) -> None:
-    workspace = Workspace.create(tmp_path / "ws", now=NOW)
+    workspace = fresh(tmp_path / "ws", NOW)
     assert "Cost" not in dream("log", "-w", workspace.root).out
 
     Bills(workspace.private).add("openai/m", ONE, datetime.now(UTC))
@@ -112,7 +112,7 @@ def test_calls_made_at_the_same_time_are_all_billed(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_run_spent_is_counted(tmp_path: Path) -> None:
-    workspace = Workspace.create(tmp_path / "ws", now=NOW)
+    workspace = fresh(tmp_path / "ws", NOW)
     code = f"""
 import os, signal
 from datetime import UTC, datetime

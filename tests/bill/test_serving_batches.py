@@ -10,15 +10,15 @@ from dream.nights.nightly import NightReport
 from dream.nights.serve import Server
 from dream.settings import Settings
 from dream.workspace import runs
-from dream.workspace.workspace import Workspace
 from tests.provider import Provider, text
+from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 def test_an_answer_that_comes_by_day_is_dreamt_by_day(tmp_path: Path, provider: Provider) -> None:
     provider.script(text("[USER] Lives in Tokyo {1}"))
-    workspace = Workspace.create(tmp_path / "ws", now=NOW)
+    workspace = fresh(tmp_path / "ws", NOW)
     workspace.history.append([NewEntry("summary", "- lives in Tokyo")], now=NOW)
     nights: list[NightReport] = []
     given = Settings(model="openai/m", api_base=provider.base, api_key="k", batch=True, timezone="UTC", retries=0)

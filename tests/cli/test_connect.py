@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dream.actions import jsonc
-from dream.workspace.workspace import Workspace
 from tests.cli.commands import Ended, dream
 from tests.recall.test_search import NOW
+from tests.workspaces import fresh
 
 CLAUDE = """{
   "numStartups": 3,
@@ -53,7 +53,7 @@ def home(tmp_path: Path) -> Path:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    Workspace.create(tmp_path / "my memory", now=NOW)
+    fresh(tmp_path / "my memory", NOW)
     return tmp_path
 
 
@@ -145,7 +145,7 @@ def test_comments_order_and_mode_stay(home: Path) -> None:
 
 def test_another_workspace_takes_the_place_of_the_first(home: Path) -> None:
     connect(home, *ALL, "--yes")
-    Workspace.create(home / "other", now=NOW)
+    fresh(home / "other", NOW)
     connect(home, *ALL, "--yes", "-w", str(home / "other"))
 
     for name in FILES:

@@ -13,6 +13,7 @@ from dream.models import ConsolidateReport, Entry
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 from tests.provider import Provider, Script, fault, text
+from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 RULE = "Never run a migration without asking me first"
@@ -36,7 +37,7 @@ GOOD = "\n".join(
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    return Workspace.create(tmp_path / "ws", now=NOW)
+    return fresh(tmp_path / "ws", NOW)
 
 
 def consolidate(

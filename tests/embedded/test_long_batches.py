@@ -10,7 +10,7 @@ from dream.embedded import EmbeddedModel
 from dream.llm.model import ChatMessage
 from dream.models import NewEntry
 from dream.settings import Settings
-from dream.workspace.workspace import Workspace
+from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 SYLLABLES = ("ba", "do", "fi", "gu", "le", "mo", "na", "pe", "ri", "su", "ta", "vo")
@@ -23,7 +23,7 @@ def invented(number: int) -> str:
 
 
 def test_the_newest_statement_of_a_long_batch_is_remembered(tmp_path: Path) -> None:
-    workspace = Workspace.create(tmp_path / "ws", now=NOW)
+    workspace = fresh(tmp_path / "ws", NOW)
     said = [
         f"- The {invented(number)} server runs {invented(number + 500)} behind {invented(number + 1000)} for the "
         f"{invented(number + 250)} team, and its certificate is renewed by the {invented(number + 750)} job every night"

@@ -18,9 +18,9 @@ from dream.llm.gateway import LiteLLMModel
 from dream.llm.model import ChatMessage, Completion
 from dream.models import Finding, MemoryFile
 from dream.settings import Settings
-from dream.workspace.workspace import Workspace
 from tests.llm.test_habits_language import entry
 from tests.provider import Body, Provider, Reply, Script, choice, fault, text, tools
+from tests.workspaces import fresh
 
 HELLO = [ChatMessage("system", "Be brief."), ChatMessage("user", "Hello")]
 USER = "# User\n\n## Home\n- Lives in Osaka\n- Has two cats\n"
@@ -287,7 +287,7 @@ def test_a_server_that_streams_unasked_is_read(provider: Provider) -> None:
 )
 def test_no_summary_that_was_not_finished_as_text_counts(provider: Provider, reply: Reply, tmp_path: Path) -> None:
     now = datetime(2026, 11, 21, 3, tzinfo=UTC)
-    workspace = Workspace.create(tmp_path / "ws", now=now)
+    workspace = fresh(tmp_path / "ws", now)
     path = tmp_path / "talk.jsonl"
     path.write_text(json.dumps({"role": "user", "content": "I moved to Tokyo on 18 November."}) + "\n")
     provider.script(reply)
@@ -304,7 +304,7 @@ def test_a_wrong_key_or_name_leaves_transcripts_for_the_next_time(
     provider: Provider, tmp_path: Path, status: int
 ) -> None:
     now = datetime(2026, 11, 21, 3, tzinfo=UTC)
-    workspace = Workspace.create(tmp_path / "ws", now=now)
+    workspace = fresh(tmp_path / "ws", now)
     path = tmp_path / "talk.jsonl"
     path.write_text(json.dumps({"role": "user", "content": "I moved to Tokyo on 18 November."}) + "\n")
     provider.script(fault(status, "no"))

@@ -20,8 +20,8 @@ from dream.llm.spending import Meter
 from dream.models import Entry, Finding, MemoryFile
 from dream.provenance.rule import RuleSource
 from dream.settings import Settings
-from dream.workspace.workspace import Workspace
 from tests.scripted import Answer, ScriptedModel, tool_calls
+from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 QUIET = Settings(timezone="UTC", durable=False)
@@ -157,7 +157,7 @@ def test_a_false_claim_that_it_stands_there_loses_nothing(tongue: Tongue) -> Non
 
 @pytest.mark.few(1)
 def test_a_night_in_the_users_language_ends_in_memory_in_it(tongue: Tongue, tmp_path: Path) -> None:
-    workspace = Workspace.create(tmp_path / "ws", now=NOW)
+    workspace = fresh(tmp_path / "ws", NOW)
     path = tmp_path / "talk.jsonl"
     path.write_text(json.dumps({"role": "user", "content": tongue.said}) + "\n", encoding="utf-8")
     summariser = ScriptedModel(f"- {tongue.new}\n- {tongue.rule}")
@@ -176,7 +176,7 @@ def test_a_night_in_the_users_language_ends_in_memory_in_it(tongue: Tongue, tmp_
 
 def test_a_language_that_is_set_is_named_in_each_prompt(tmp_path: Path) -> None:
     settings = Settings(timezone="UTC", durable=False, language="Japanese")
-    workspace = Workspace.create(tmp_path / "ws", now=NOW)
+    workspace = fresh(tmp_path / "ws", NOW)
     path = tmp_path / "talk.jsonl"
     path.write_text(json.dumps({"role": "user", "content": "I moved to Tokyo."}) + "\n", encoding="utf-8")
     model = ScriptedModel("- 東京に引っ越した", "[USER] 東京に住んでいる {1}", "done")

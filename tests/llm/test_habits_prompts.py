@@ -16,9 +16,9 @@ from dream.language import tokens
 from dream.llm.model import ChatMessage, Completion
 from dream.llm.spending import Meter
 from dream.settings import Settings
-from dream.workspace.workspace import Workspace
 from tests.benchmarks.bill import shared
 from tests.scripted import Call, ScriptedModel, tool_calls
+from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 QUIET = Settings(timezone="UTC", durable=False)
@@ -52,7 +52,7 @@ def test_the_data_comes_after_everything_that_stays_the_same(tmp_path: Path) -> 
 
 def nights(root: Path, count: int) -> list[list[str]]:
     """Dream `count` nights of one session each; return each job's first prompts, a night each."""
-    workspace = Workspace.create(root / "ws", now=NOW)
+    workspace = fresh(root / "ws", NOW)
     (workspace.root / "USER.md").write_text("# User\n\n" + "".join(f"- Likes {n} of the teas\n" for n in range(20)))
     (workspace.memory / "MEMORY.md").write_text(
         "# Memory\n\n" + "".join(f"- Port of app{n}: 80{n}\n" for n in range(40))

@@ -20,6 +20,7 @@ from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 from tests.cli.commands import dream
 from tests.scripted import ScriptedModel
+from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 SETTINGS = Settings(timezone="UTC", durable=False)
@@ -27,7 +28,7 @@ SETTINGS = Settings(timezone="UTC", durable=False)
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    made = Workspace.create(tmp_path / "ws", now=NOW)
+    made = fresh(tmp_path / "ws", NOW)
     (made.root / "USER.md").write_text("# User\n\n- Lives in Osaka\n", encoding="utf-8")
     return made
 

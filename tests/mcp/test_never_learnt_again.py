@@ -15,8 +15,8 @@ from dream import pipeline
 from dream.settings import Settings
 from dream.transcripts.clean import shows_memory
 from dream.workspace.context import marked
-from dream.workspace.workspace import Workspace
 from tests.scripted import ScriptedModel
+from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 SETTINGS = Settings(timezone="UTC", durable=False)
@@ -65,7 +65,7 @@ def openai(tool: str, given: Json, result: str) -> Iterator[Json]:
 
 def consolidated(folder: Path, rows: Iterator[Json]) -> str:
     """Return all that a model is shown of a transcript, and all that history and messages then hold of it."""
-    workspace = Workspace.create(folder / "ws", now=NOW)
+    workspace = fresh(folder / "ws", NOW)
     path = folder / "talk.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     model = ScriptedModel(lambda sent: "- The port is 7391")

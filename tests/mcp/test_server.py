@@ -24,6 +24,7 @@ from tests import readme
 from tests.cli.commands import command, dream, environment
 from tests.forking import MCP, Server
 from tests.recall.test_search import TALK, said
+from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 SETTINGS = Settings(timezone="UTC", durable=False)
@@ -32,7 +33,7 @@ T = TypeVar("T")
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    made = Workspace.create(tmp_path / "ws", now=NOW)
+    made = fresh(tmp_path / "ws", NOW)
     pipeline.consolidate(made, [said(tmp_path, TALK)], settings=SETTINGS, now=NOW)
     (made.root / "USER.md").write_text("# User\n\n- Keeps a zeppelin in Narvik\n", encoding="utf-8")
     return made
@@ -228,7 +229,7 @@ def test_an_untrusted_workspace_is_read_and_its_patterns_are_not_used(workspace:
 
 def test_a_workspace_without_history_says_nothing_yet(tmp_path: Path) -> None:
     root = tmp_path / "ws"
-    Workspace.create(root, now=NOW)
+    fresh(root, NOW)
 
     assert call(root, "memory_search", query="port") == ("Nothing of what is kept says that.", False)
     assert call(root, "memory_get", cite="history:1") == ("Nothing stands at history:1 (any more).", True)

@@ -20,6 +20,7 @@ from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 from tests.nights.world import FACT, Agents, Health
 from tests.provider import Body, Provider, Reply
+from tests.workspaces import fresh
 
 ZONE = ZoneInfo("Europe/Berlin")
 FIRST = datetime(2026, 10, 16, 12, tzinfo=ZONE).astimezone(UTC)  # the hour from 2 to 3 comes twice on the 25th
@@ -31,7 +32,7 @@ class Fortnight:
 
     def __init__(self, root: Path, provider: Provider) -> None:
         self.now = FIRST
-        self.workspace = Workspace.create(root / "ws", now=self.now)
+        self.workspace = fresh(root / "ws", self.now)
         self.agents, self.health = Agents(root), Health()
         self.nights: list[tuple[datetime, NightReport]] = []
         self.provider = provider

@@ -17,7 +17,7 @@ from dream.crontime import parse
 from dream.errors import DreamError
 from dream.nights import timers
 from dream.nights.timers import Job
-from dream.workspace.workspace import Workspace
+from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 OTHERS = "# mine\nMAILTO=lena@example.org\n5 4 * * * /usr/bin/backup --all   # dream of backups\n\n@reboot  true"
@@ -46,7 +46,7 @@ def programs(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 @pytest.fixture
 def job(programs: Path, tmp_path: Path) -> Job:
     root = tmp_path / "my 100% memory's"
-    Workspace.create(root, now=NOW)
+    fresh(root, NOW)
     return timers.job(root, parse("0 3 * * *"), os.environ)
 
 

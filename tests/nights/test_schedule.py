@@ -15,6 +15,7 @@ from dream.nights.serve import Server
 from dream.settings import Settings
 from dream.workspace import runs
 from dream.workspace.workspace import Workspace
+from tests.workspaces import fresh
 
 START = datetime(2026, 11, 20, 12, tzinfo=UTC)
 QUIET = Settings(timezone="UTC", durable=False)
@@ -50,7 +51,7 @@ class Machine:
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
-    return Machine(Workspace.create(tmp_path / "ws", now=START))
+    return Machine(fresh(tmp_path / "ws", START))
 
 
 def test_a_night_is_had_once_at_its_time(machine: Machine) -> None:

@@ -27,13 +27,14 @@ from dream.workspace import index
 from dream.workspace.workspace import Workspace
 from tests.faults.support import called
 from tests.recall.test_search import NOW, SETTINGS, TALK, said, texts
+from tests.workspaces import fresh
 
 MONTH = timedelta(days=31)
 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    made = Workspace.create(tmp_path / "ws", now=NOW)
+    made = fresh(tmp_path / "ws", NOW)
     pipeline.consolidate(made, [said(tmp_path, TALK)], settings=SETTINGS, now=NOW)
     return made
 
@@ -72,7 +73,7 @@ def test_why_finds_the_sentence_of_an_entry_that_does_not_say_on_which_it_rests(
 
 
 def test_messages_without_a_line_worth_keeping_and_raw_ones_stay_too(tmp_path: Path) -> None:
-    made = Workspace.create(tmp_path / "ws", now=NOW)
+    made = fresh(tmp_path / "ws", NOW)
     rows = (("user", "ok"), ("assistant", "Fine."))
     pipeline.consolidate(made, [said(tmp_path, rows, "idle")], settings=SETTINGS, now=NOW)
     assert [entry.kind for entry in made.history.after(0)] == ["nothing"]
@@ -155,7 +156,7 @@ def test_what_was_kept_stays_and_is_found_when_no_more_is_to_be_kept(workspace: 
 
 
 def test_an_older_workspace_without_messages_is_searched_and_sound(tmp_path: Path) -> None:
-    made = Workspace.create(tmp_path / "ws", now=NOW)
+    made = fresh(tmp_path / "ws", NOW)
     made.history.append([NewEntry("summary", "- The ticket is HS-214", "s", (0, 4))], now=NOW)
     assert [hit.kind for hit in made.search("HS-214")] == ["history"]
     assert examine(made, SETTINGS, now=NOW) == []

@@ -20,6 +20,7 @@ from dream.recall.prompt import TOKENS, Kept, recalled
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 from tests.recall.test_search import NOW, SETTINGS, said
+from tests.workspaces import fresh
 
 DREAM = [sys.executable, "-m", "dream"]
 TALK = (
@@ -35,7 +36,7 @@ TALK = (
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    made = Workspace.create(tmp_path / "ws", now=NOW)
+    made = fresh(tmp_path / "ws", NOW)
     pipeline.consolidate(
         made, [said(tmp_path, TALK, "6f1e2a3b-77aa-4c1d-9e10-000000000001")], settings=SETTINGS, now=NOW
     )

@@ -26,6 +26,7 @@ from dream.settings import Settings
 from dream.workspace import index
 from dream.workspace.workspace import Workspace
 from tests.faults.support import called
+from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 SETTINGS = Settings(timezone="UTC")
@@ -50,7 +51,7 @@ def said(folder: Path, rows: tuple[tuple[str, str], ...], name: str = "talk", st
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    made = Workspace.create(tmp_path / "ws", now=NOW)
+    made = fresh(tmp_path / "ws", NOW)
     pipeline.consolidate(made, [said(tmp_path, TALK)], settings=SETTINGS, now=NOW)
     return made
 
@@ -128,7 +129,7 @@ def test_what_is_told_twice_is_one_hit(workspace: Workspace) -> None:
 def test_a_rare_word_is_among_the_first_five(tmp_path: Path) -> None:
     rows = [("user", f"the server in room {n} runs the server job of the server team") for n in range(60)]
     rows.insert(30, ("user", "by the way, quokka7 is what somebody far away once called the whole old thing"))
-    made = Workspace.create(tmp_path / "ws", now=NOW)
+    made = fresh(tmp_path / "ws", NOW)
     pipeline.consolidate(made, [said(tmp_path, tuple(rows))], settings=SETTINGS, now=NOW)
     assert any("quokka7" in text for text in texts(made, "server room job team of the server quokka7")[:5])
 
@@ -147,7 +148,7 @@ def test_messages_stand_there_once_and_redacted(workspace: Workspace, tmp_path: 
 
 def test_no_git_around_the_workspace_sees_the_messages(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    made = Workspace.create(tmp_path / "ws", now=NOW)
+    made = fresh(tmp_path / "ws", NOW)
     pipeline.consolidate(made, [said(tmp_path, TALK)], settings=SETTINGS, now=NOW)
     shown = subprocess.run(["git", "status", "--porcelain", "-uall"], cwd=tmp_path, check=True, capture_output=True)
     assert made.history.messages.paths()
@@ -168,7 +169,7 @@ def test_a_crash_between_messages_and_their_entry_keeps_each_once(workspace: Wor
 
 
 def test_nothing_is_kept_where_nothing_is_to_be(tmp_path: Path) -> None:
-    made = Workspace.create(tmp_path / "ws", now=NOW)
+    made = fresh(tmp_path / "ws", NOW)
     pipeline.consolidate(made, [said(tmp_path, TALK)], settings=Settings(timezone="UTC", keep_messages=False), now=NOW)
     assert made.history.messages.paths() == []
     assert texts(made, "7391")
@@ -251,7 +252,7 @@ def test_an_exact_rare_word_is_always_among_the_first_five(
     lines: list[str], rare: str, beside: str, query: str, at: int, kind: str
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        made = Workspace.create(Path(folder) / "ws", now=NOW)
+        made = fresh(Path(folder) / "ws", NOW)
         talk = [messages.KeptMessage("s", n, "user", line) for n, line in enumerate(lines)]
         if kind == "message":
             talk[at] = replace(talk[at], text=f"{beside} {rare}")
@@ -266,7 +267,7 @@ def test_an_exact_rare_word_is_always_among_the_first_five(
 
 
 def test_days_that_a_question_names_favour_what_was_said_then(tmp_path: Path) -> None:
-    made = Workspace.create(tmp_path / "ws", now=NOW)
+    made = fresh(tmp_path / "ws", NOW)
     months = [datetime(2026, month, 7, 12, tzinfo=UTC) for month in range(1, 11)]
     talk = [
         messages.KeptMessage(f"s{n}", 0, "user", f"We went camping by the lake, number {n}", at)
@@ -307,7 +308,7 @@ def test_may_and_march_are_months_only_where_they_stand_as_one() -> None:
 
 
 def test_filters_find_what_many_others_would_hide(tmp_path: Path) -> None:
-    made = Workspace.create(tmp_path / "ws", now=NOW)
+    made = fresh(tmp_path / "ws", NOW)
     talk = [messages.KeptMessage("claude-code:a", n, "user", f"deploy the server {n}", NOW) for n in range(600)]
     late = NOW - timedelta(days=9)
     other = messages.KeptMessage("codex:b", 0, "assistant", "the server, a long time after all the deploys", late, "Bo")
@@ -319,7 +320,7 @@ def test_filters_find_what_many_others_would_hide(tmp_path: Path) -> None:
 
 def test_of_the_commonest_words_only_the_best_are_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recall_index, "POSTINGS", 25)
-    made = Workspace.create(tmp_path / "ws", now=NOW)
+    made = fresh(tmp_path / "ws", NOW)
     lines = [f"{'yew ' if n % 10 == 0 else ''}{'oak' if n % 5 == 1 else 'elm'} number {n}" for n in range(100)]
     lines[50] += " oak and fir"
     talk = [messages.KeptMessage(f"s{n}", 0, "user", line) for n, line in enumerate(lines)]
@@ -328,7 +329,7 @@ def test_of_the_commonest_words_only_the_best_are_asked(tmp_path: Path, monkeypa
 
 
 def test_an_entry_is_found_where_it_stands_in_the_archive_too(tmp_path: Path) -> None:
-    workspace = Workspace.create(tmp_path / "ws", now=NOW)
+    workspace = fresh(tmp_path / "ws", NOW)
     for number in range(40):
         workspace.history.append([NewEntry("note", f"Ticket T-{number} waits for its owner.")], now=NOW)
     places = {entry.cursor: place for place, entry in workspace.history.placed(0)}
@@ -374,7 +375,7 @@ def cjk(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
         "今日はいい天気ですね。",
         "itertools.pairwiseって何ですか？",
     ]
-    workspace = Workspace.create(folder / "ws", now=NOW)
+    workspace = fresh(folder / "ws", NOW)
     transcript = said(folder, tuple(("user", fact) for fact in facts))
     pipeline.consolidate(workspace, [transcript], settings=SETTINGS, now=NOW)
     return workspace
@@ -422,7 +423,7 @@ def test_a_share_or_an_age_that_is_none_is_refused(workspace: Workspace, line: s
 
 
 def _talks(folder: Path, *talks: tuple[tuple[str, str], ...]) -> Workspace:
-    made = Workspace.create(folder / "talks", now=NOW)
+    made = fresh(folder / "talks", NOW)
     paths = [
         said(folder, rows, f"talk-{n}", NOW - timedelta(days=2 * (len(talks) - n))) for n, rows in enumerate(talks)
     ]

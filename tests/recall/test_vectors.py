@@ -22,6 +22,7 @@ from dream.workspace.workspace import Workspace
 from tests.faults.support import called
 from tests.provider import Body, Provider, Reply, fault
 from tests.recall.test_search import NOW, texts
+from tests.workspaces import fresh
 
 MODEL = "openai/text-embedding-3-small"
 SENTENCES = (
@@ -44,7 +45,7 @@ def meaning(body: Body) -> Reply:
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    made = Workspace.create(tmp_path / "ws", now=NOW)
+    made = fresh(tmp_path / "ws", NOW)
     talk = [KeptMessage("s", n, "user", said) for n, said in enumerate(SENTENCES)]
     made.history.append([NewEntry("nothing", "", "s", (0, len(talk)))], now=NOW, said=talk)
     return made

@@ -58,7 +58,7 @@ def test_with_review_hold_a_dream_changes_no_memory_file_and_ends_with_status_3(
 
 
 def test_accepting_all_gives_what_a_run_without_hold_gives(workspace: Workspace, tmp_path: Path) -> None:
-    other = Workspace.create(tmp_path / "other", now=NOW)
+    other = fresh(tmp_path / "other", NOW)
     dream(other, FACTS, GUARDS)
     dream(workspace, FACTS)
     done = review.accept(workspace, [1, 2, 3], now=NOW)

@@ -318,7 +318,7 @@ def test_a_history_that_was_lost_is_filled_again_from_the_whole_file(workspace: 
     workspace.history.path.unlink()
     kept(path, raw, 3600)
     entries, _ = consolidate(Workspace.open(workspace.root), path)
-    other = Workspace.create(tmp_path / "other", now=NOW)
+    other = fresh(tmp_path / "other", NOW)
     assert entries == consolidate(other, path)[0]
 
 
@@ -332,7 +332,7 @@ def test_a_damaged_bookmark_costs_time_and_nothing_else(workspace: Workspace, tm
     workspace.history.index.change(lambda db: db.execute("update bookmark set state = ?", rubbish))
     kept(path, raw, 3600)
     entries, _ = consolidate(workspace, path)
-    assert positions(entries) == positions(consolidate(Workspace.create(tmp_path / "other", now=NOW), path)[0])
+    assert positions(entries) == positions(consolidate(fresh(tmp_path / "other", NOW), path)[0])
 
 
 def positions(entries: list[Any]) -> dict[str, int]:

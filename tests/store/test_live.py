@@ -16,6 +16,7 @@ from dream import Dream, Session, Workspace, pipeline
 from dream.actions.forget import forget
 from dream.nights import nightly
 from dream.workspace.live import left_behind
+from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 AGENT = """
@@ -65,7 +66,7 @@ def test_the_file_is_gone_when_history_holds_it_all(tmp_path: Path) -> None:
 
 
 def test_a_line_cut_short_by_a_kill_is_passed_over_and_nothing_else(tmp_path: Path) -> None:
-    workspace = Workspace.create(tmp_path, now=NOW)
+    workspace = fresh(tmp_path, NOW)
     Session("a", workspace.history).add("user", "one")
     (file,) = live_files(workspace)
     file.write_bytes(file.read_bytes() + b'{"position": 1, "sent": {"ro')
@@ -85,7 +86,7 @@ def test_a_night_brings_into_history_what_an_agent_left_that_never_came_back(tmp
 
 
 def test_a_living_agent_keeps_its_session(tmp_path: Path) -> None:
-    workspace = Workspace.create(tmp_path, now=NOW)
+    workspace = fresh(tmp_path, NOW)
     session = Session("a", workspace.history)
     session.add("user", "I live in Oslo.")
     later = datetime.now(UTC) + timedelta(hours=9)
@@ -126,7 +127,7 @@ def say(agent: subprocess.Popen[str], text: str) -> int:
 
 
 def test_two_agents_of_one_key_share_the_conversation_and_lose_nothing_when_killed(tmp_path: Path) -> None:
-    workspace = Workspace.create(tmp_path / "memory", now=NOW)
+    workspace = fresh(tmp_path / "memory", NOW)
     one, other = talker(tmp_path), talker(tmp_path)
     try:
         assert [say(one, "a"), say(other, "b"), say(one, "c"), say(one, "d"), say(other, "e")] == [1, 2, 3, 4, 5]
@@ -138,7 +139,7 @@ def test_two_agents_of_one_key_share_the_conversation_and_lose_nothing_when_kill
 
 
 def test_an_agent_goes_on_after_another_one_of_its_key_has_brought_it_all_into_history(tmp_path: Path) -> None:
-    workspace = Workspace.create(tmp_path, now=NOW)
+    workspace = fresh(tmp_path, NOW)
     one, other = Session("a", workspace.history), Session("a", Workspace.open(tmp_path).history)
     with Dream(workspace).consolidator() as consolidator:
         one.add("user", "My name is Anna.")
@@ -154,7 +155,7 @@ def test_an_agent_goes_on_after_another_one_of_its_key_has_brought_it_all_into_h
 
 
 def test_a_call_that_another_agent_waits_for_is_not_answered_in_its_place(tmp_path: Path) -> None:
-    workspace = Workspace.create(tmp_path / "memory", now=NOW)
+    workspace = fresh(tmp_path / "memory", NOW)
     agent = subprocess.Popen(
         [sys.executable, "-c", AGENT], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -178,7 +179,7 @@ def test_a_process_that_has_the_number_of_a_killed_agent_is_not_taken_for_it(tmp
 
 
 def test_what_is_forgotten_leaves_a_running_agent_too(tmp_path: Path) -> None:
-    workspace = Workspace.create(tmp_path, now=NOW)
+    workspace = fresh(tmp_path, NOW)
     session = Session("a", workspace.history)
     session.add("user", "My door is green and I like zebras.")
     forget(workspace, "zebras", now=NOW)
