@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -171,6 +171,3 @@ def _line(workspace: Workspace, form: Form) -> tuple[MemoryFile, int, str]:
     if not 1 <= number <= len(rows) or diffs.key(file, rows[number - 1]) != form.get("is"):
         raise Meanwhile([f"line {number} of {file} is another now"], form.get("text", ""))
     return file, number, rows[number - 1]
-
-
-Act = Callable[[Workspace, Form], Done]

@@ -6,7 +6,7 @@ import pytest
 
 from dream.embedded import EmbeddedModel
 from dream.llm.model import ChatMessage
-from tests.embedded.asking import ask, dreamt, sections, summary
+from tests.embedded.asking import ask, dreamt, edited, sections, summary
 
 # A conversation written for this test; each answer should stand in memory after the nights.
 NIGHTS = [
@@ -57,23 +57,23 @@ def test_a_prompt_without_a_job_gets_an_honest_answer() -> None:
     assert ask("Write me a poem.").text.startswith("I am the embedded model")
 
 
+STRANGE = [
+    "",
+    "\x00\x07",
+    "\ud800 lone",
+    "<conversation",
+    "<findings>",
+    "]]>{{%s",
+    "a" * 5000,
+    "，。" * 3000,
+    "1. " * 9000,
+    "\u202e\u200bx",
+    "((((" * 999,
+]
+
+
 @pytest.mark.few(4)
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "\x00\x07",
-        "\ud800 lone",
-        "<conversation",
-        "<findings>",
-        "]]>{{%s",
-        "a" * 5000,
-        "，。" * 3000,
-        "1. " * 9000,
-        "\u202e\u200bx",
-        "((((" * 999,
-    ],
-)
+@pytest.mark.parametrize("text", STRANGE)
 def test_no_input_raises(text: str) -> None:
     talk = f'<conversation session="x" messages="0-0">\n[0] 2023-05-08 09:00 user: {text}\n</conversation>'
     batch = (
@@ -82,6 +82,15 @@ def test_no_input_raises(text: str) -> None:
     for data in (text, talk, batch):
         assert EmbeddedModel().complete([ChatMessage("user", data)]).finish == "stop"
     assert EmbeddedModel().complete([]).text
+
+
+@pytest.mark.few(4)
+@pytest.mark.parametrize("text", STRANGE)
+def test_no_finding_and_no_line_of_memory_raises_and_others_are_applied(text: str) -> None:
+    before = {"USER.md": f"- {text.replace(chr(0xD800), '')}\n"}  # a file is UTF-8
+    done = edited(before, [f"[USER] {text} {{1}}", f"[USER-REMOVE] {text} {{1}}", "[USER] Likes tea {1}"])
+    assert done.outcomes[-1].state == "applied"
+    assert "- Likes tea" in done.draft.texts["USER.md"]
 
 
 @pytest.mark.parametrize("size", [100_000, pytest.param(2_000_000, marks=pytest.mark.slow)])
