@@ -19,7 +19,7 @@ import orjson
 from dream.door import contents
 from dream.history import messages
 from dream.language.tokens import estimate
-from dream.language.words import content_words
+from dream.language.words import content_words, table
 from dream.recall.hits import CALL, Hit, is_told, spoken
 from dream.recall.index import ENTRY, Index, caught_up
 from dream.recall.search import Search, Wanted
@@ -36,20 +36,12 @@ TOKENS = 300
 ABOUT = 0.6
 NAME = 3.0
 LEAST = 1.3  # of what a term weighs that nothing holds: the score of a hit that says more than a word or two of it
-# What stands in prompts of every kind, and says nothing of what they are about.
-PLAIN = """
-add ahead all also any better best big can change check come continue could create decide different do done easy
-else explain fast few find first fix give go good great happen hello help hi idea keep last left less let like line
-little look make maybe mean more need new next nice now ok okay old one only open other please problem put quick
-really remove right run say see set should show slow small something start still stop sure take tell test thank
-thanks then there thing think time today try two undo update use want way well wonder work would write wrong yes yet
-"""
 CHARS = 1_000  # of a prompt that are looked at
 HITS = 20
 LOOKED = 3  # of them, in which a word must stand that is not plain
 EXCERPT = 90  # characters of a message, as long as the sentence that says it best is no longer,
 FULLER = 3  # and times as many of the best hit
-SAYING = 3  # words that a message needs which holds none of the prompt's, beside those of PLAIN
+SAYING = 3  # words that a message needs which holds none of the prompt's, beside plain ones
 ID_CHARS = 8  # of a session's id, at least: a citation opens by its beginning
 
 ENTRIES = 8  # entries of history that are looked at: notes, and what is older than the messages
@@ -178,7 +170,8 @@ def _is_about(hits: Sequence[Hit], search: Search, found: Index, prompt: str) ->
 
 @cache
 def _plain() -> frozenset[str]:
-    return frozenset(terms(PLAIN))
+    """Return the words that stand in prompts of every kind, and say nothing of what they are about."""
+    return frozenset(terms(table()["plain"]))
 
 
 def _laid_out(shown: Mapping[Hit, str], found: Index) -> list[str]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from dream.errors import ModelError, SettingsError, SpendingLimit
 from dream.language.text import mend_surrogates
-from dream.language.words import asked_fact, content_words, holds_any, is_cjk, leaves, without_said_on, words
+from dream.language.words import asked_fact, content_words, holds_any, is_cjk, leaves, listed, without_said_on, words
 from dream.recall.hits import KINDS, Hit, HitKind, is_told, memory_lines, of_entry, of_message, spoken, told
 from dream.recall.index import (
     BY_SPEAKER,
@@ -52,47 +52,46 @@ if TYPE_CHECKING:
     from dream.settings import Settings
     from dream.workspace.workspace import Workspace
 
-MORE = 5  # entries than hits are wanted, for the best by all of its lines may not be so by one
-CANDIDATES = 250  # documents that are looked at closely
-NEAR = 80  # of them, those whose neighbours are
-AROUND = {-2: 0.3, -1: 0.3, 1: 0.33, 2: 0.2}  # what a neighbour's score adds, by its distance
-ANSWERED = 0.4  # what that of the message before adds, where that asks something
-SESSION = 1.0  # what the session's messages add, each of the terms by how many of them, and how few sessions, hold it
-NAMED = 6.5  # what it adds that the speaker is named in the query
-MEANT, MEANT_NEAR = 8.0, 0.5  # what the likeness of vectors adds, and that of the session's best
+# Which documents are looked at.
+QUERY = 64  # terms of a query that are looked for, its rarest
+MORE = 5  # more entries than hits are wanted: the best by all of its lines may not be the best by one
+CANDIDATES = 250  # messages that are scored closely
+NEAR = 80  # of these, the best, whose neighbours are scored too
+
+# What a term of the query weighs.
+COMMON = 0.25  # share of all documents: a term that more of them hold tells nothing where others do
+AKIN = 0.2  # of a term's weight, for each that is spoken of together with it
+KANA = re.compile("[ぁ-ん]+")  # a term of these alone is mostly grammar, and counts GRAMMAR of its weight
+GRAMMAR = 0.3
+ROLES = {"user", "assistant", "system", "tool"}  # no names: nobody is named by them
+
+# What a message's score is made of: its own words, and
 BY = {"assistant": 0.7, "tool": 0.5}  # what counts of the words of an agent, and of its tools
-ASKING_TOO = -1.5  # that a message ends by asking itself
-TELLING = 3.0  # that it tells a time where the query asks for one
-DATED = ((45, 13.0), (400, 5.0))  # that it was said on a day that is named: of a time of so many days, so much
-FOR_FACT = 12.0  # that somebody tells of himself what is asked of him
-NAMES = 20  # documents in which a word may stand that names something
-NEWEST = 6  # of the hits, among which a newer one that says the same of other values comes first:
-STRONG = 0.8  # of the older's score, that it has, and
-SAME = 0.8  # of what the older holds of the query's terms, that it holds itself
-CHANGED = 0.55  # of both, where it tells that something is no longer so
+AROUND = {-2: 0.3, -1: 0.3, 1: 0.33, 2: 0.2}  # what counts of a neighbour's score, by its distance
+ANSWERED = 0.4  # more of it where the message before asks something
+SESSION = 1.0  # what the session's messages add, each of the terms by how many of them, and how few sessions, hold it
+MEANT, MEANT_NEAR = 8.0, 0.5  # what the likeness of vectors adds, and that of the session's best
+NAMED = 6.5  # for a speaker whom the query names
+ASKING_TOO = -1.5  # for a message that itself ends by asking
+TELLING = 3.0  # for one that tells a time, where the query asks for one
+DATED = ((45, 13.0), (400, 5.0))  # for one of a time that the query names: of so many days at most, so much
 SLACK = timedelta(days=3)  # after such a time, in which one still speaks of it
-BESIDE = 0.4  # of the best score, that a message needs which holds none of the words itself
-MEMORY = 2.0  # what a line of memory counts beside a message: somebody thought it worth keeping
-RARE = 5  # documents in which an exact word stands that must be among the first FIRST hits
-FIRST = 5
+FOR_FACT = 12.0  # for somebody who tells of himself what is asked of him
+BESIDE = 0.4  # share of the best score, that a message needs which holds none of the words itself
+MEMORY = 2.0  # times as much, for a line of memory: somebody thought it worth keeping
+
+# How the hits are put in order.
+RARE, FIRST = 5, 5  # an exact word that no more than RARE documents hold is among the FIRST hits
+NEWEST = 6  # of the hits, among which a newer one comes before an older that says the same of other values. It needs
+STRONG = 0.8  # of the older one's score, and
+SAME = 0.8  # of what that holds of the query's terms; or
+CHANGED = 0.55  # of both, where it tells that something is no longer so
+NAMES = 20  # documents: a word that no more of them hold names something, which somebody may have left
+MARGIN = 4  # times as many hits as are wanted, among which unlike ones are looked for
+
 PATIENCE = 10.0  # seconds for the vector of a query
 RECALLED = 30  # hits that are looked at for a context
 HEADING = 16  # tokens above them
-MARGIN = 4  # times as many hits as are wanted, among which unlike ones are looked for
-QUERY = 64  # terms of a query that are looked for, its rarest
-KANA = re.compile("[ぁ-ん]+")  # a term of these alone is mostly grammar, and counts GRAMMAR of its weight
-GRAMMAR = 0.3
-AKIN = 0.2  # of a term's weight, what those count that are spoken of together with it
-COMMON = 0.25  # of all documents that hold a term: it tells nothing where others do
-ROLES = {"user", "assistant", "system", "tool"}  # no names: nobody is named by them
-
-ASKING = frozenset(  # what asks, and tells nothing itself
-    """
-    when where how why tell remember know long many much time do did
-    什么 什 么 哪里 哪儿 里 儿 哪天 哪 谁 怎么 怎样 怎 为什 几 多少 何时 何 吗 呢
-    誰 何で 何を 何が どこ いつ ど こ い つ です ます
-    """.split()
-)
 
 _BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
 
@@ -148,7 +147,7 @@ class Search:
         self._index = index
         self._wanted = wanted
         named = dict.fromkeys(terms(mend_surrogates(wanted.query[:CHARS])))
-        self._asked = [term for term in named if term not in ASKING] or list(named)
+        self._asked = [term for term in named if term not in listed("asking")] or list(named)
         self._lines = list(_memory_lines(workspace)) if workspace and "memory" in wanted.kinds else []
         self.unheld: frozenset[str] = frozenset()  # terms of the query that stand nowhere
         self.rarest = 0.0  # what one of them would weigh
