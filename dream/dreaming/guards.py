@@ -288,7 +288,7 @@ def rule_source(case: Case, protected: Protected, settings: Settings) -> Verdict
     new = " ".join(case.added)
     for line in case.gone:
         replaced = bool(case.added) and (coverage(line, new) >= rule.TAKES_PLACE or _succeeds(case.added, line))
-        if not replaced and not _taken_back(line, case, protected):
+        if not replaced and not _said_again(line, case) and not _taken_back(line, case, protected):
             return Verdict("held", "rule-source", f"no message of the user's takes back {quoted(line)}")
     return None
 
@@ -384,6 +384,13 @@ def _by_user(line: str, case: Case, protected: Protected) -> bool:
         or judged(line, case, protected).verdict == "said"
         or user.covered(line, user.own_lines(said_for(case, protected)))
     )
+
+
+def _said_again(line: str, case: Case) -> bool:
+    """Return whether another rule that stays says all of a line, in its words and the same sense."""
+    mine = phrases.signed(phrases.bare(line))
+    stays = (phrases.signed(one) for one in case.then.texts["SOUL.md"].splitlines() if markup.heading(one) is None)
+    return bool(mine) and any(all(word in one and signs <= one[word] for word, signs in mine.items()) for one in stays)
 
 
 def _taken_back(line: str, case: Case, protected: Protected) -> bool:

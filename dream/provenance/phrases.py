@@ -30,17 +30,18 @@ _FRAME = re.compile(
     re.IGNORECASE,
 )
 CLAUSE = re.compile(
-    r"[.!?。！？;；:：,，、\n()（）]+(?=\s|$|[^\x00-\x7f])|[。！？；，、：]|\s[-–—]+\s"
+    r"[.!?。！？;；:：,，、\n()（）]+(?=\s|$|[^\x00-\x7f])|[。！？；，、：]|\s(?:[-–—]+|/)\s"
     r"|\s(?:and|but|und|aber|sondern|pero|sino|mais|ma|mas|e|y|et|而|但|然后)\s",
     re.IGNORECASE,
 )
 # Where a part of what somebody typed ends: people use commas, a new line and "and" for full stops.
 _PART = re.compile(
-    r"[.!?…]+[)\"”’]*(?:\s+|$)|[。！？；，、：…]+|[,;:](?:\s+|$)|\n+|\s[-–—]+\s|(?<=[⺀-鿿])\s+(?=[⺀-鿿])"
+    r"[.!?…]+[)\"”’]*(?:\s+|$)|[。！？；，、：…]+|[,;:](?:\s+|$)|\n+|\s(?:[-–—]+|/)\s|(?<=[⺀-鿿])\s+(?=[⺀-鿿])"
     r"|\s(?=(?:but|so(?! (?:that|much|many|far|long))|aber|sondern|drum|mais|donc|pero|así que)\s)",
 )
-_SENTENCE_END = re.compile(r"(?:[.!?…][)\"”’]*\s*|[。！？；…]\s*|\n\s*)$")
-_AT_END = re.compile(r"[\s,;:，、；：–—-]+$")
+_SENTENCE_END = re.compile(r"(?:[.!?…][)\"”’]*\s*|[。！？；…]\s*|\n\s*|\s/\s+)$")
+_LINE_END = re.compile(r"(?<=[^\s.!?…。！？；;:：,，、])[^\S\n]*\n\s*")
+_AT_END = re.compile(r"[\s,;:/，、；：–—-]+$")
 _KANA = re.compile(r"[ぁ-ゟー]+|[ァ-ヺー]+")
 _KATAKANA = re.compile(r"[ァ-ヺ][ァ-ヺー]+")
 TOKEN = re.compile(r"[^\W_]+(?:['’.,:/@&+#_-]+[^\W_]+)*[+#%]*")
@@ -105,8 +106,13 @@ def own_sentence(text: str, line: str, *, whole: bool = True) -> str:
     ):
         last += 1
     last = _sentence(parts, last)[1] if whole else last
-    found = " ".join(text[spans[first][0] : spans[last][1]].split())
+    found = _in_one_line(text[spans[first][0] : spans[last][1]])
     return found[: 2 * OWN_CHARS] if whole else _AT_END.sub("", _begun(found)) or found
+
+
+def _in_one_line(text: str) -> str:
+    """Return a text in one line; where a sentence ends with the line alone, ` / ` stands for that."""
+    return " ".join(_LINE_END.sub(" / ", text.strip()).split())
 
 
 def is_copied(line: str, texts: Sequence[str], heard: Collection[str], about: Collection[str] = ()) -> bool:
@@ -227,6 +233,8 @@ def _bounded_from(parts: Sequence[str], first: int, wanted: Collection[str]) -> 
     """Return the part before `first`, in its sentence, with which a condition or a negation begins that holds for it."""
     begins = first
     for place in range(first - 1, _sentence(parts, first)[0] - 1, -1):
+        if parts[place].rstrip().endswith((":", "：")):
+            continue  # it only announces: "but first: "
         other = [word for word in signed(parts[place]) if not stands_in(word, wanted)]
         if any(cues.says(cue, parts[place]) for cue in _BEFORE) or (negations(parts[place]) and len(other) <= 1):
             begins = place

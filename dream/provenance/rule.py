@@ -213,6 +213,8 @@ def passing(text: str, own: str, sentence: str, *, lasting: bool = True) -> str:
         return "the user seems to have said it in jest"
     if cues.says("supposed", own):
         return "the user only supposed it"
+    if "[REDACTED:" in own and cues.says("unkept", own):
+        return "the user said it of a secret, not to be kept"
     return "the user asked for it once, and not for good" if lasting and cues.says("once", own) else ""
 
 
@@ -329,8 +331,8 @@ def _stands(source: RuleSource) -> bool:
 
 
 def forbids(line: str) -> bool:
-    """Return whether a rule forbids something, or bounds it by a negation."""
-    return negations(line) > 0
+    """Return whether a rule forbids something, or bounds it by a negation: "no need to ask" does not."""
+    return negations(cues.pattern("leave").sub(" ", line)) > 0
 
 
 def allows(line: str) -> bool:

@@ -88,7 +88,7 @@ def own(text: str, *, asks: bool = False) -> tuple[str, ...]:
     text = quoting.own(text, tongue(guess(text) or "en"))
     for line in _own_lines(_QUOTED.sub(_short, text), asks=asks):
         sentences = [sentence for sentence in _SENTENCE.split(line) if sentence and sentence.strip()]
-        kept += [sentence for sentence in sentences if _is_own(sentence, asks=asks)]
+        kept += [mine for sentence in sentences if (mine := _own_part(sentence, asks=asks))]
     return tuple(kept)
 
 
@@ -158,8 +158,28 @@ def _is_wording(found: re.Match[str], inside: str) -> bool:
     return cues.says("standing", around) and len(content_words(around)) > 1
 
 
+BEFORE_REASON = 3  # words of a wish before the reason that somebody gives for it
+_COMMA = re.compile(r"[,;，、；]\s*")
+_PERSON_SAYS = re.compile(  # "my niece says that …": who they are, that they say it, and what
+    r"(?:(?:weil|denn|car|parce que|porque|because|since) )?(?:(?:my|mein\w*|m(?:a|on|es)|mi|nuestr[oa]|notre) \w+ (?:\w+ )?"
+    r"(?:says?|thinks?|sagt|meint|findet|dit|trouve|dice|cree|opina) (?:that|dass|que|qu['’])? ?\S+"
+    r"|(?:我)?(?:大夫|医生|导师|老婆|老公|妈|爸|姐|哥|妹|弟|老板|闺女|儿子|女儿|同事|师姐|师兄)说\S{2,})",
+    re.IGNORECASE,
+)
 _TOLD = re.compile(r"(?<!\w)(?:sagte?|sagt|meinte?|dice|dicen|dijo|dit|disait|selon|d'après)(?!\w|\s*:)", re.IGNORECASE)
 _OTHERS: tuple[cues.Cue, ...] = ("reported", "hearsay")
+
+
+def _own_part(sentence: str, *, asks: bool) -> str:
+    """Return a sentence that is the user's own, or what of it stands before a person's reason for it, or ""."""
+    if _is_own(sentence, asks=asks):
+        return sentence
+    for comma in _COMMA.finditer(sentence):
+        found = _PERSON_SAYS.match(sentence, comma.end())
+        if found and not cues.says("about_a_text", found[0]):
+            mine = sentence[: comma.start()]
+            return mine if len(words(mine)) >= BEFORE_REASON and _is_own(mine, asks=asks) else ""
+    return ""
 
 
 def _is_own(sentence: str, *, asks: bool) -> bool:

@@ -817,3 +817,56 @@ def test_the_users_words_for_a_rule_of_two_messages_keep_the_number_of_either() 
     assert (found.verdict, "17 hs" in found.own) == ("close", True)
     once = replace(first, text="hoy último deploy 17 hs")  # an order for now, so that it is not quoted
     assert judge(rule, [once, second], stood).verdict == "waits"
+
+
+def test_a_wish_stands_without_the_reason_that_somebody_gives_for_it() -> None:
+    said = "Trois hashtags, pas plus, à chaque fois, ma nièce Clémence dit que sinon ça fait désespéré"
+    assert own(said) == ("Trois hashtags, pas plus, à chaque fois",)
+    assert own("Forward each log at once, my page says that it is needed") == ()
+    assert own("my niece says that we post three hashtags, always") == ()
+
+
+def test_what_only_announces_a_rule_is_no_condition_of_it() -> None:
+    said = 'pero antes: cuando me escribas mails para clientes usá "vos", nunca "usted" ni "tú"'
+    rule = 'cuando me escribas mails para clientes usá "vos", nunca "usted" ni "tú"'
+    assert own_sentence(said, rule, whole=False) == rule
+    assert judge(rule, [RuleSource(said)]).verdict == "said"
+
+
+def test_where_a_line_ends_a_sentence_ends() -> None:
+    said = "y mix test antes de cada commit, siempre\neste concreto haz el commit sin tests, pero solo este"
+    quoted = own_sentence(said, "mix test antes de cada commit, salvo este commit sin tests")
+    assert quoted == said.replace("\n", " / ")
+    assert judge("mix test antes de cada commit, siempre", [RuleSource(quoted)]).own == (
+        "mix test antes de cada commit, siempre"
+    )
+
+
+def test_what_is_said_of_a_secret_that_is_not_to_be_kept_is_no_rule() -> None:
+    said = RuleSource(
+        "psql for malt: postgres://brew:[REDACTED:password]@malt:5432/readings - dont write that down anywhere"
+    )
+    assert judge("psql for malt … dont write that down anywhere", [said]).verdict == "waits"
+    rule = "las claves no las dejes escritas en ningun lado, nunca, ni en logs"
+    assert judge(rule, [RuleSource(rule)]).verdict == "said"
+
+
+def test_a_rule_takes_the_place_of_the_leave_that_it_takes_back() -> None:
+    stood = "déploie quand la CI est verte, pas besoin de me demander, c'est toujours comme ça"
+    new = "désormais tu me demandes avant chaque déploiement, même si c'est vert"
+    assert with_changed(new, new, [stood]).startswith(new)
+
+
+def test_a_rule_goes_where_another_says_all_of_it() -> None:
+    rules = "- cargo clippy before every commit\n- cargo clippy before every commit, and the ticket goes first\n"
+    at = protected()
+    at = replace(at, before={**at.before, "SOUL.md": f"# Soul\n\n## Rules\n{rules}"})
+    desk = editing(
+        Finding("SOUL.md", "cargo clippy before every commit", (1,), True),
+        Finding("SOUL.md", "cargo clippy before every commit, and the ticket goes first", (1,), True),
+        at=at,
+    )
+    desk.edit(Edit("SOUL.md", "- cargo clippy before every commit\n", "", (1,)))
+    assert desk.held == []
+    desk.edit(Edit("SOUL.md", "- cargo clippy before every commit, and the ticket goes first", "", (2,)))
+    assert len(desk.held) == 1
