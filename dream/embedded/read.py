@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from dream.embedded import sections
 from dream.embedded.sections import Utterance
 from dream.embedded.statement import Statement
 from dream.language import kinds, quoting
@@ -376,6 +377,6 @@ def of_line(stated: Statement) -> Statement:
 def lines(text: str) -> Iterator[str]:
     """Yield the lines of an entry, without their bullets, and without what the user said to the line above."""
     for row in text.split("\n"):
-        bare = re.sub(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+", "", row).strip()
+        bare = sections.bare(row)
         if bare and not bare.startswith(("#", "> ")):
             yield bare

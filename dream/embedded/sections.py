@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 
+from dream.language.words import without_bullet
 from dream.models import TAGS, MemoryFile
 
 LABELS = {path: label for label, path in TAGS.items()}
@@ -110,7 +111,7 @@ def facts(text: str) -> list[str]:
 
 def bare(line: str) -> str:
     """Return a line without its bullet."""
-    return re.sub(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+", "", line).strip()
+    return without_bullet(line).strip()
 
 
 def bullets_of(files_: Mapping[MemoryFile, str]) -> list[tuple[MemoryFile, str]]:

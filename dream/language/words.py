@@ -176,7 +176,7 @@ def words(text: str) -> tuple[str, ...]:
 
 def _words(text: str) -> tuple[str, ...]:
     plain = unicodedata.normalize("NFKC", without_mark(text)).casefold().replace("’", "'").replace("`", " ")
-    plain = _uniform(_LIST_MARK.sub("", plain))
+    plain = _uniform(without_bullet(plain))
     found: list[str] = []
     for match in _pieces(_holds_cjk(plain)).finditer(plain):
         found += _read(match.group())
@@ -225,6 +225,11 @@ def without_said_on(text: str) -> str:
 def without_mark(text: str) -> str:
     """Return `text` without the mark that names its source."""
     return _MARK.sub(" ", text) if "(" in text or "（" in text else text
+
+
+def without_bullet(line: str) -> str:
+    """Return a line without the bullet or the number by which it stands in a list."""
+    return _LIST_MARK.sub("", line)
 
 
 def is_hard(word: str) -> bool:

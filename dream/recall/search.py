@@ -20,7 +20,17 @@ from typing import TYPE_CHECKING
 
 from dream.errors import ModelError, SettingsError, SpendingLimit
 from dream.language.text import mend_surrogates
-from dream.language.words import asked_fact, content_words, holds_any, is_cjk, leaves, listed, without_said_on, words
+from dream.language.words import (
+    asked_fact,
+    content_words,
+    holds_any,
+    is_cjk,
+    leaves,
+    listed,
+    without_bullet,
+    without_said_on,
+    words,
+)
 from dream.recall.hits import KINDS, Hit, HitKind, is_told, memory_lines, of_entry, of_message, spoken, told
 from dream.recall.index import (
     BY_SPEAKER,
@@ -92,8 +102,6 @@ MARGIN = 4  # times as many hits as are wanted, among which unlike ones are look
 PATIENCE = 10.0  # seconds for the vector of a query
 RECALLED = 30  # hits that are looked at for a context
 HEADING = 16  # tokens above them
-
-_BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +316,7 @@ class Search:
         """Yield the lines of an entry, the best first, each with its terms and its score."""
         rows = [(row, Counter(terms(row))) for row in content.splitlines() if row.strip()]
         mean = sum(held.total() for _, held in rows) / max(1, len(rows))
-        scored = [(_BULLET.sub("", row), held, self._score(held, mean)) for row, held in rows]
+        scored = [(without_bullet(row), held, self._score(held, mean)) for row, held in rows]
         yield from sorted(scored, key=lambda one: -one[2])
 
     def _messages(self, limit: int) -> Iterator[Hit]:
@@ -501,7 +509,7 @@ def recalled(workspace: Workspace, query: str, known: str, room: int, count: Cal
 
 def _memory_lines(workspace: Workspace) -> Iterator[_Line]:
     for place, line in memory_lines(workspace):
-        yield _Line(place, _BULLET.sub("", line).strip(), Counter(terms(line)))
+        yield _Line(place, without_bullet(line).strip(), Counter(terms(line)))
 
 
 def _idf(count: float, size: float) -> float:
