@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -51,8 +51,7 @@ def consolidate_command(
     detach: bool,
     idle: bool,
     quiet: bool,
-    model: str | None,
-    pairs: tuple[str, ...],
+    flags: Mapping[str, object],
     directory: Path | None,
     as_json: bool,
 ) -> int:
@@ -75,7 +74,7 @@ def consolidate_command(
 
     workspace = group.open_workspace(directory)
     using = CALLING if hook or paths else (*CALLING, "sources")
-    settings = group.read_settings(workspace, model, pairs, using=using)
+    settings = group.read_settings(workspace, flags, using=using)
     said = group.standard_bytes() if Path("-") in paths and not hook else None
     named = _of_hook() if hook else []
     if hook and not named:

@@ -16,7 +16,7 @@ from dream.language.text import clean
 from dream.models import Progress, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from dream.eval.conversation import Conversation
     from dream.eval.report import Table
@@ -46,8 +46,7 @@ WIDEST = 60  # characters of a cell in a pipe; the JSON has all of it
 @group.as_json
 def eval_command(
     dataset: str,
-    model: str | None,
-    pairs: tuple[str, ...],
+    flags: Mapping[str, object],
     limit: int | None,
     tokens: str | None,
     sittings: int | None,
@@ -81,7 +80,7 @@ def eval_command(
     if record and replay:
         raise UsageError("--record asks a model and --replay asks none: name one of them.")
     recording = Recording(file, ask=record is not None) if (file := record or replay) else None
-    settings = _settings(directory, model, pairs)
+    settings = _settings(directory, flags)
     sizes = _sizes(tokens) or report.SIZES
     conversations = datasets.load(dataset, limit=limit, sittings=sittings)
     if recall:
@@ -125,14 +124,13 @@ def _recall(conversations: Sequence[Conversation], settings: Settings, *, as_jso
     _show(prompt_table(prompts))
 
 
-def _settings(directory: Path | None, model: str | None, pairs: tuple[str, ...]) -> Settings:
+def _settings(directory: Path | None, flags: Mapping[str, object]) -> Settings:
     """Read the settings: flags, environment and, of a workspace that is named, dream.toml; times are in the datasets'
     UTC."""
     from dream.settings import CALLING, load
 
     root = group.open_workspace(directory).root if directory else None
-    flags = {"timezone": "UTC", "durable": False} | group.flags(model, pairs)
-    return load(root, flags=flags, using=CALLING)
+    return load(root, flags={"timezone": "UTC", "durable": False, **flags}, using=CALLING)
 
 
 def _sizes(tokens: str | None) -> tuple[int, ...]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import wraps
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -40,15 +41,25 @@ database = click.option(
 )
 needed_database = click.option("--database", metavar="URL", required=True, help="postgresql://USER@HOST/NAME")
 jobs = click.option("-j", "--jobs", type=click.IntRange(1, 512), default=2, show_default=True, help="Nights at a time.")
-limit = click.option(
+_limit = click.option(
     "--limit",
     "limits",
     multiple=True,
     metavar="MODEL=CALLS/TOKENS",
     help="What all workers together may use of a model a minute; 0 is no bound. Kept in the database.",
 )
-tenant_tokens = click.option("--tenant-tokens", type=click.FloatRange(0), help="Tokens that a tenant may use a day.")
-tenant_usd = click.option("--tenant-usd", type=click.FloatRange(0), help="US dollars that a tenant may use a day.")
+_tenant_tokens = click.option("--tenant-tokens", type=click.FloatRange(0), help="Tokens that a tenant may use a day.")
+_tenant_usd = click.option("--tenant-usd", type=click.FloatRange(0), help="US dollars that a tenant may use a day.")
+
+
+def bounded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options for what all workers together may use, which the command gets as `bounds`."""
+
+    @wraps(function)
+    def command(*, limits: tuple[str, ...], tenant_tokens: float | None, tenant_usd: float | None, **given: Any) -> Any:
+        return function(bounds=_bounds(limits, tenant_tokens, tenant_usd), **given)
+
+    return _limit(_tenant_tokens(_tenant_usd(command)))
 
 
 @click.group("fleet", cls=DreamGroup)
@@ -72,9 +83,7 @@ def fleet_command() -> None:
 @roots_of
 @jobs
 @click.option("--again", is_flag=True, help="Also the workspaces that are set aside after three failed nights.")
-@limit
-@tenant_tokens
-@tenant_usd
+@bounded
 @database
 @group.models
 @group.quiet
@@ -83,12 +92,9 @@ def run(
     roots: tuple[str, ...],
     jobs: int,
     again: bool,
-    limits: tuple[str, ...],
-    tenant_tokens: float | None,
-    tenant_usd: float | None,
+    bounds: Bounds,
     database: str | None,
-    model: str | None,
-    pairs: tuple[str, ...],
+    flags: Mapping[str, object],
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -109,8 +115,8 @@ def run(
             found,
             queue,
             jobs=jobs,
-            flags=group.flags(model, pairs),
-            limits=_limits(limits, tenant_tokens, tenant_usd),
+            flags=flags,
+            limits=bounds,
             again=again,
             tell=_told(quiet=quiet or as_json, why=True),
             stop=stop,
@@ -123,19 +129,14 @@ def run(
 @root_options
 @needed_database
 @jobs
-@limit
-@tenant_tokens
-@tenant_usd
+@bounded
 @group.models
 def worker(
     roots: tuple[str, ...],
     database: str,
     jobs: int,
-    limits: tuple[str, ...],
-    tenant_tokens: float | None,
-    tenant_usd: float | None,
-    model: str | None,
-    pairs: tuple[str, ...],
+    bounds: Bounds,
+    flags: Mapping[str, object],
 ) -> None:
     """Stay and run the nights of these roots that `dream fleet schedule` puts into the database.
 
@@ -152,8 +153,7 @@ def worker(
     output.dated()
     with _queue(roots, database) as (found, queue), _stopped() as stop:
         told = _told(quiet=False, why=False)
-        bounds = _limits(limits, tenant_tokens, tenant_usd)
-        with operate.working(found, queue, jobs=jobs, flags=group.flags(model, pairs), limits=bounds, tell=told):
+        with operate.working(found, queue, jobs=jobs, flags=flags, limits=bounds, tell=told):
             stop.wait()
 
 
@@ -163,18 +163,14 @@ def worker(
 @click.option("--window", default="03:00-06:00", show_default=True, help="The local hours that nights are spread over.")
 @click.option("--zone", default="UTC", show_default=True, help="The time zone of workspaces that set none.")
 @click.option("--once", is_flag=True, help="Look once, and end: for cron, every ten minutes.")
-@limit
-@tenant_tokens
-@tenant_usd
+@bounded
 def schedule(
     roots: tuple[str, ...],
     database: str,
     window: str,
     zone: str,
     once: bool,
-    limits: tuple[str, ...],
-    tenant_tokens: float | None,
-    tenant_usd: float | None,
+    bounds: Bounds,
 ) -> None:
     """Stay and put each workspace's night into the database when it comes, if there is something new.
 
@@ -192,7 +188,7 @@ def schedule(
     hours = Window.parse(window, zone)
     output.dated()
     with _queue(roots, database) as (found, queue), _stopped() as stop:
-        _limits(limits, tenant_tokens, tenant_usd).set(queue.ledger)
+        bounds.set(queue.ledger)
         while not stop.is_set():
             looked, put = operate.schedule(found, queue, hours, datetime.now(UTC))
             output.say(f"{show.counted(looked.workspaces, 'workspace')}, {show.counted(put, 'night')} put", now=True)
@@ -295,7 +291,7 @@ def _stopped() -> Iterator[threading.Event]:
                 signal.signal(number, handler)
 
 
-def _limits(given: tuple[str, ...], tokens: float | None, usd: float | None) -> Bounds:
+def _bounds(given: tuple[str, ...], tokens: float | None, usd: float | None) -> Bounds:
     from dream.fleet.operate import Bounds
 
     calls: dict[str, float] = {}

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import wraps
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -271,9 +272,14 @@ _set = click.option(
 )
 
 
-def models(function: Function) -> Function:
-    """Add `--model` and `--set`."""
-    return _model(_set(function))
+def models(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `--model` and `--set`, which the command gets as settings in `flags`; UsageError for what is none."""
+
+    @wraps(function)
+    def command(*, model: str | None, pairs: tuple[str, ...], **given: Any) -> Any:
+        return function(flags=_flags(model, pairs), **given)
+
+    return _model(_set(command))
 
 
 def now() -> datetime:
@@ -297,19 +303,16 @@ def open_workspace(directory: Path | None) -> Workspace:
     return Workspace.find(Path(), os.environ, report=report)
 
 
-def read_settings(
-    opened: Workspace, model: str | None = None, pairs: tuple[str, ...] = (), *, using: Collection[str]
-) -> Settings:
+def read_settings(opened: Workspace, flags: Mapping[str, object] | None = None, *, using: Collection[str]) -> Settings:
     """Read the settings of `opened`, with those of the command line before all others.
 
     `using` names what the command goes by of that which sends, starts or reads beyond the workspace: none of it for a
     command that only reads memory. Raises Untrusted where an untrusted workspace's own files name such a thing.
     """
-    return opened.settings(flags=flags(model, pairs), using=using)
+    return opened.settings(flags=flags, using=using)
 
 
-def flags(model: str | None, pairs: tuple[str, ...]) -> dict[str, object]:
-    """Read `--model` and `--set` as settings; raises UsageError."""
+def _flags(model: str | None, pairs: tuple[str, ...]) -> dict[str, object]:
     given: dict[str, object] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")

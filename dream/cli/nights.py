@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -29,8 +30,7 @@ def run_command(
     estimate: bool,
     verbose: bool,
     quiet: bool,
-    model: str | None,
-    pairs: tuple[str, ...],
+    flags: Mapping[str, object],
     directory: Path | None,
     as_json: bool,
 ) -> int:
@@ -53,7 +53,7 @@ def run_command(
     from dream.workspace.workspace import absent
 
     workspace = group.open_workspace(directory)
-    settings = group.read_settings(workspace, model, pairs, using=CALLING)
+    settings = group.read_settings(workspace, flags, using=CALLING)
     for sentence in absent(workspace.root):
         output.problem(sentence)
     if estimate:
@@ -88,9 +88,7 @@ def run_command(
 @group.models
 @group.workspace
 @group.as_json
-def nightly_command(
-    quiet: bool, model: str | None, pairs: tuple[str, ...], directory: Path | None, as_json: bool
-) -> int:
+def nightly_command(quiet: bool, flags: Mapping[str, object], directory: Path | None, as_json: bool) -> int:
     """Consolidate the configured sources, then dream: what cron calls.
 
     Reads the transcripts of the configured `sources` that have been quiet for `idle_hours`, dreams until nothing is
@@ -109,7 +107,7 @@ def nightly_command(
     if not (as_json or output.watched()):
         output.dated()  # cron appends it to a log
     workspace = group.open_workspace(directory)
-    settings = group.read_settings(workspace, model, pairs, using=REACHING)
+    settings = group.read_settings(workspace, flags, using=REACHING)
     with progress("the night begins", quiet=as_json or quiet, lines=False) as shown:
         report = nightly.night(workspace, settings=settings, now=group.now(), environ=os.environ, progress=shown)
     if as_json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ _kind = click.argument("kind", required=False, type=click.Choice(KINDS), metavar
 @_schedule
 @group.models
 @group.workspace
-def serve_command(schedule: str | None, model: str | None, pairs: tuple[str, ...], directory: Path | None) -> None:
+def serve_command(schedule: str | None, flags: Mapping[str, object], directory: Path | None) -> None:
     """Stay and dream on a cron schedule.
 
     A night that the machine slept through runs as soon as it wakes or the command is started again, and no night runs
@@ -44,10 +44,10 @@ def serve_command(schedule: str | None, model: str | None, pairs: tuple[str, ...
     output.dated()
     workspace = group.open_workspace(directory)
     if schedule is not None:
-        pairs = (*pairs, f"schedule={schedule}")
+        flags = {**flags, "schedule": schedule}
     server = schedules.Server(
         workspace,
-        lambda: group.read_settings(workspace, model, pairs, using=REACHING),
+        lambda: group.read_settings(workspace, flags, using=REACHING),
         environ=os.environ,
         tell=lambda line: output.say(line, now=True),
         told=_tell_night,
