@@ -194,7 +194,7 @@ def _apply(proposal: Proposal, texts: dict[MemoryFile, str]) -> None:
 
 
 def _why_not(proposal: Proposal, text: str, file: MemoryFile) -> str:
-    """Say to a person what an EditError says to a model."""
+    """Return for a person what an EditError says to a model."""
     if proposal.old_text == "" or set(lines(proposal.new_text)) - set(lines(proposal.old_text)) <= set(lines(text)):
         return f"what it would write stands in {file} already; reject it to put it away"
     count = text.count(proposal.old_text)

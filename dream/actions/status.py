@@ -187,7 +187,7 @@ def _failed(recorded: Sequence[RunRecord]) -> list[str]:
 
 
 def _idle(recorded: Sequence[RunRecord], now: datetime, zone: tzinfo | None) -> list[str]:
-    """Tell that nothing has run for long, where there is a backlog."""
+    """Report that nothing has run for long, where there is a backlog."""
     if not recorded or now - recorded[0].ended <= LATE:
         return []
     return [f"nothing has run since {recorded[0].ended.astimezone(zone):%Y-%m-%d %H:%M}"]

@@ -275,7 +275,7 @@ def _queue(roots: tuple[str, ...], url: str | None) -> Iterator[tuple[list[Root]
 
 @contextmanager
 def _stopped() -> Iterator[threading.Event]:
-    """Give an event that SIGTERM and Ctrl-C set; the second one ends the process as ever."""
+    """Yield an event that SIGTERM and Ctrl-C set; the second one ends the process as ever."""
     stop = threading.Event()
 
     def end(number: int, frame: object) -> None:
@@ -308,7 +308,7 @@ def _bounds(given: tuple[str, ...], tokens: float | None, usd: float | None) -> 
 
 
 def _told(*, quiet: bool, why: bool) -> Any:
-    """Give what prints one line a night; `why` adds the reason of a failure, which may quote the workspace."""
+    """Return what prints one line a night; `why` adds the reason of a failure, which may quote the workspace."""
     one = threading.Lock()
 
     def tell(place: Place, how: dict[str, Any]) -> None:

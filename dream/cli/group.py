@@ -154,7 +154,7 @@ class LazyGroup(click.Group):
 
 
 def _unknown(ctx: click.Context, name: str, names: Iterable[str], otherwise: str) -> click.UsageError:
-    """Say that there is no such command, and which was meant if one is near."""
+    """Return the error that there is no such command, and which was meant if one is near."""
     from difflib import get_close_matches
 
     near = get_close_matches(name, names, n=1)

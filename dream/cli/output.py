@@ -259,7 +259,7 @@ EARLY = 3.0  # seconds before which nobody can say how long it will take
 
 @contextmanager
 def progress(what: str, *, quiet: bool = False, lines: bool = True) -> Iterator[Progress | None]:
-    """Give a function that shows what is being done; None where nobody watches: `quiet`, or no `lines` in a pipe."""
+    """Yield a function that shows what is being done; None where nobody watches: `quiet`, or no `lines` in a pipe."""
     if quiet or not (lines or sys.stderr.isatty()):
         yield None
         return

@@ -149,7 +149,7 @@ def remove(kind: Kind | None, schedule: str | None, directory: Path | None, as_j
 
 
 def _where(there: Collection[Kind], kind: Kind) -> str:
-    """Say whether what is shown is installed."""
+    """Return in a sentence whether what is shown is installed."""
     if kind in there:
         return f"This is installed in {' and '.join(there)}." if len(there) > 1 else "This is installed."
     return f"{' and '.join(there)} is installed, not this." if there else "Nothing is installed: dream cron install"

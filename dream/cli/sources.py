@@ -228,6 +228,6 @@ def _show(found: list[FoundSource]) -> None:
 
 
 def _not_there(one: FoundSource) -> str:
-    """Say what is wrong with a source, and how to be rid of it."""
+    """Return what is wrong with a source, and how to be rid of it."""
     why = one.problem.partition(f" of your settings: {one.name} ")[2] or one.problem
     return f"{why.partition('.')[0]}, or: dream sources remove {shlex.quote(one.name)}"

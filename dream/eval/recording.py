@@ -155,7 +155,7 @@ class _Recorded:
         return answer
 
     def _again(self, call: _Call) -> Completion:
-        """Give the recorded answer, or raise the recorded error; the bill has what it used then."""
+        """Return the recorded answer, or raise the recorded error; the bill has what it used then."""
         given = dict(call.answer or call.error or {})
         used = Usage(**given["usage"]) if given["usage"] else None
         if used is not None:

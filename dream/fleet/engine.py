@@ -261,7 +261,7 @@ class Worker:
         self._alive.leave()
 
     def _night(self, root: str, name: str) -> Told:
-        """Be the workflow of one night: consolidate, then dream."""
+        """Run one night as a workflow: consolidate, then dream."""
         place = Place(self._roots[root], name)
         with self._slots:
             if self._nursery.stopping.is_set():
@@ -282,7 +282,7 @@ class Worker:
         return dreamt | priced(bill(read) + bill(dreamt)) | {"seconds": read["seconds"] + dreamt["seconds"]}
 
     def _half(self, place: Place, half: Half, read: Told) -> Told:
-        """Be one step: half a night in its own process."""
+        """Run one step: half a night in its own process."""
         began = time.monotonic()
         if not place.path.is_dir():
             return {"outcome": "gone"}

@@ -167,7 +167,7 @@ class _Worker:
 def _night(
     pipe: Connection, path: str, directory: str, half: Half, read: Told, now: datetime, flags: dict[str, object]
 ) -> None:
-    """Be the process: run half a night, tell how it went, and note it in the workspace."""
+    """Run half a night in the process that was started for it, tell how it went, and note it in the workspace."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the worker says what is to be done
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (1, 2):  # a library's chatter could hold what was said, and would stay in the worker's log

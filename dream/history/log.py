@@ -211,7 +211,7 @@ class Chain:
 
 
 def missing(first: int, last: int, lost: Iterable[Range]) -> str:
-    """Say that the entries from `first` to `last` are not there; "" where each was `lost` before, or there is none."""
+    """Return the sentence for missing entries `first` to `last`; "" where each was `lost` before, or there is none."""
     for begin, end in sorted(lost):
         if begin <= first <= end:
             first = end + 1
@@ -316,5 +316,5 @@ def scan(sums: Sums, descriptor: int, end: int, flaws: Flaws, lost: Lost) -> Ite
 
 
 def out_of_order(cursor: int, highest: int) -> str:
-    """Say that an entry's cursor does not rise."""
+    """Return the sentence for an entry whose cursor does not rise."""
     return f"entry {cursor} comes after entry {highest}; `dream doctor --repair` renumbers it"

@@ -108,7 +108,7 @@ def reading(
 def _steps(
     settings: Settings, stop: Callable[[], bool], clock: Callable[[], float], progress: Progress | None
 ) -> Callable[[float, str], Progress]:
-    """Give what watches a share of the night that begins now, and says a sentence where that is over."""
+    """Return what watches a share of the night that begins now, and ends it with a sentence where that is over."""
     begun, minutes = clock(), settings.max_minutes or float("inf")
 
     def step(share: float, sentence: str) -> Progress:
@@ -148,7 +148,7 @@ def _consolidate(
 
 
 def _shared(settings: Settings, share: float) -> Settings:
-    """Give a share of what a run and a day may cost; 0 stays no bound, and the free model has its own."""
+    """Return settings with a share of what a run and a day may cost; 0 stays no bound; the free model has its own."""
     if settings.model_for("consolidator") == EMBEDDED:
         return settings
     return replace(
@@ -161,7 +161,7 @@ def _shared(settings: Settings, share: float) -> Settings:
 
 
 def _left(settings: Settings, read: ConsolidateReport | RunReport | None) -> Settings:
-    """Give what reading, or dreaming, has left of what a run may cost."""
+    """Return the settings with what reading, or dreaming, has left of what a run may cost."""
     if settings.model_for("phase1") == settings.model_for("phase2") == EMBEDDED:
         return settings
     used = read.usage if read else Usage()

@@ -413,7 +413,7 @@ def sides(workspace: Workspace, left: str, right: str) -> list[tuple[str, list[t
 
 
 def well(found: Health) -> str:
-    """Say in a sentence that all works."""
+    """Return in a sentence that all works."""
     if not found.history.last_cursor:
         return "Ready; history is empty."
     if found.backlog.entries:

@@ -41,7 +41,7 @@ def explained(deed: str, path: Path, error: type[DreamError] = WorkspaceError) -
 
 
 def reason(fault: OSError) -> str:
-    """Say in words why the system refused, with what to do where that is plain."""
+    """Return in words why the system refused, with what to do where that is plain."""
     hints = {
         errno.ENOSPC: "the disk is full; free some space and run the command again",
         errno.EDQUOT: "the disk quota is used up; free some space and run the command again",
