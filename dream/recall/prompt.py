@@ -22,7 +22,7 @@ from dream.language.tokens import estimate
 from dream.language.words import content_words, table
 from dream.recall.hits import CALL, Hit, is_told, spoken
 from dream.recall.index import ENTRY, Index, caught_up
-from dream.recall.search import Search, Wanted
+from dream.recall.search import RARE, Search, Wanted
 from dream.recall.terms import terms
 from dream.workspace import index
 from dream.workspace.context import with_recalled
@@ -119,7 +119,7 @@ def recalled(kept: Kept, prompt: str, *, session: str = "", tokens: int = TOKENS
     """
     asked = _FENCED.sub(" ", prompt)[:CHARS]
     found = Index(kept)
-    search = Search(found, Wanted(asked, kinds=["message"]))
+    search = Search(found, Wanted(asked, kinds=["message"]), many=RARE)  # of a foreign prompt most hold the common ones
     hits = sorted((*search.hits(HITS), *_entries(kept, found, search)), key=lambda hit: -hit.score)
     heard = [hit for hit in hits if not (session and session in (hit.session or ""))]
     fresh = [hit for hit in heard if _says_something(hit, search) and not _is_known(hit, kept.known)]

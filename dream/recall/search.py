@@ -69,7 +69,8 @@ CANDIDATES = 250  # messages that are scored closely
 NEAR = 80  # of these, the best, whose neighbours are scored too
 
 # What a term of the query weighs.
-COMMON = 0.25  # share of all documents: a term that more of them hold tells nothing where others do
+COMMON = 0.25  # share of all documents: a term that more of them hold, and MANY, isn't worth its time where others are
+MANY = 20_000
 AKIN = 0.2  # of a term's weight, for each that is spoken of together with it
 KANA = re.compile("[ぁ-ん]+")  # a term of these alone is mostly grammar, and counts GRAMMAR of its weight
 GRAMMAR = 0.3
@@ -142,11 +143,18 @@ class _Line:
 class Search:
     """One search: the index, what the query's terms weigh, and the lines of a workspace's memory as they stand.
 
-    Without a workspace it is one of messages alone, and without its settings one by words alone.
+    Without a workspace it is one of messages alone, and without its settings one by words alone. Terms that `many`
+    documents hold, and a good share of all, count only where no others are.
     """
 
     def __init__(
-        self, index: Index, wanted: Wanted, workspace: Workspace | None = None, settings: Settings | None = None
+        self,
+        index: Index,
+        wanted: Wanted,
+        workspace: Workspace | None = None,
+        settings: Settings | None = None,
+        *,
+        many: int = MANY,
     ) -> None:
         self._meaning = meaning(workspace, index, wanted.query, settings) if workspace and settings else None
         self._workspace = workspace
@@ -154,6 +162,7 @@ class Search:
         self._mmr = settings.search_mmr if settings else 1.0
         self._index = index
         self._wanted = wanted
+        self._many = many
         named = dict.fromkeys(terms(mend_surrogates(wanted.query[:CHARS])))
         self._asked = [term for term in named if term not in listed("asking")] or list(named)
         self._lines = list(_memory_lines(workspace)) if workspace and "memory" in wanted.kinds else []
@@ -242,12 +251,12 @@ class Search:
     def _weighed(self) -> tuple[dict[str, float], list[str]]:
         """Weigh the query's terms by how few documents hold them, and name those that next to none does, rarest first.
 
-        Those that many hold count only where no others are.
+        Those that too many hold count only where no others are.
         """
         counts = Counter(self._index.counts(self._asked))
         counts.update(term for line in self._lines for term in line.terms.keys() & set(self._asked))
         size = self._index.size() + len(self._lines)
-        most = max(RARE, COMMON * size)
+        most = max(self._many, COMMON * size)
         weights = {
             term: _idf(count, size) * (GRAMMAR if KANA.fullmatch(term) else 1.0) for term, count in counts.items()
         }

@@ -328,6 +328,15 @@ def test_of_the_commonest_words_only_the_best_are_asked(tmp_path: Path, monkeypa
     assert texts(made, "yew oak")[0] == lines[50]
 
 
+def test_words_that_half_a_memory_holds_tell_what_is_meant_all_the_same(tmp_path: Path) -> None:
+    made = Workspace.create(tmp_path / "ws", now=NOW)
+    rows = ["the API of the shop", "a response of the API", "what the API sends as response"] * 3
+    rows += ["Tokyo is in Japan Standard Time", "I have no time today", "API response time fell from 800 to 250 ms"]
+    talk = [messages.KeptMessage(f"s{n}", 0, "user", row) for n, row in enumerate(rows)]
+    made.history.append([NewEntry("nothing", "", one.session, (0, 1)) for one in talk], now=NOW, said=talk)
+    assert texts(made, "API response time")[0] == rows[-1]
+
+
 def test_an_entry_is_found_where_it_stands_in_the_archive_too(tmp_path: Path) -> None:
     workspace = fresh(tmp_path / "ws", NOW)
     for number in range(40):
