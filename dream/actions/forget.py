@@ -24,7 +24,7 @@ from dream.history.repair import Sealing
 from dream.models import span
 from dream.versions import rewrite, transaction
 from dream.versions.diff import strays
-from dream.versions.rewrite import SHORTEST, Names, Needle, is_long_enough, renamed
+from dream.versions.rewrite import SHORTEST, Names, Needle, is_long_enough, is_name, renamed
 from dream.versions.tracked import changed, is_memory
 from dream.workspace import files, index
 from dream.workspace.lock import run_lock
@@ -197,9 +197,10 @@ def _wanted(workspace: Workspace, what: str, *, text: bool) -> tuple[Needle, tup
         if not needle.texts:
             raise UsageError(f"The change {sha[:10]} added no line that could be forgotten.")
         return needle, shown.change.entries
-    if not is_long_enough(what):
+    if not is_long_enough(what) and not is_name(what):
         raise UsageError(
-            f"{what!r} is too short: it would be taken out of much else; give at least {SHORTEST} characters."
+            f"{what!r} is too short: it would be taken out of much else; give at least {SHORTEST} characters, "
+            "or a name with its capital: dream forget Ann."
         )
     return Needle([what]), None
 

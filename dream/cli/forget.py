@@ -42,6 +42,7 @@ def forget_command(
     Searches memory, history and its archive, the review queue, the run record and all commits for TEXT; a SHA stands
     for the lines that this change added. Unlike a restore, this can't be undone: commits are rewritten under new names,
     and the old ones are deleted. The matches are shown first; without a terminal --yes is required.
+    Capitals don't count, but in a name of two or three letters, which is found only as a word of its own.
     If it was interrupted, run it again with the same text, or with the number that `dream doctor` reports.
 
     \b

@@ -34,6 +34,13 @@ SHORTEST = 4  # letters; a shorter text stands in too many lines that mean somet
 
 _DATE = re.compile(r"\s*[(（][^()（）\n]{1,40}[)）]\s*$")
 _QUOTES = '["“”„«»「」『』]'
+# A whole word in its capitals, also where JSON writes the end of a line or a letter beyond ASCII beside it. What is
+# written without blanks, as Chinese is, may stand beside it.
+_LETTER = r"[^\W\u2e80-\U0010ffff]"
+_WORD = (
+    rf"(?-i:(?:(?<!{_LETTER})|(?<=\\[nrt])|(?<=\\u[0-9a-f]{{4}}))(?<!\\u00[c-f][0-9a-f])(?<!\\u0[1-6][0-9a-f]{{2}})%s"
+    rf"(?!{_LETTER}|\\u0(?:0[c-f]|[1-6])))"
+)
 _GAP = r"(?:\s|\\n|\\r|\\t)+"
 # A proposal or a rejected fact that holds the text in one of these fields is about nothing else.
 _WHOLE_ROWS = ({"old_text", "new_text"}, {"text", "source"})
@@ -46,6 +53,11 @@ _BUSY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebas
 def is_long_enough(text: str) -> bool:
     """Return whether a text is long enough to be looked for; a Chinese or Japanese character counts as two."""
     return sum(2 if is_cjk(character) else 1 for character in text.strip()) >= SHORTEST
+
+
+def is_name(text: str) -> bool:
+    """Return whether a text of two or three letters looks like a name: it is looked for as a word, as it is written."""
+    return re.fullmatch(r"[^\W\d_]{2,3}", text.strip()) is not None and text.strip().istitle()
 
 
 class Needle:
@@ -302,15 +314,17 @@ def _bare(text: str) -> str:
     return without if is_long_enough(without) else line
 
 
-def _pattern(text: str, gap: str) -> str:
-    return gap.join(re.escape(word) for word in text.split())
+def _pattern(text: str, gap: str, *, name: bool = False) -> str:
+    joined = gap.join(re.escape(word) for word in text.split())
+    return _WORD % joined if name or is_name(text) else joined
 
 
 def _escaped(text: str) -> Iterable[str]:
     """Yield patterns of `text` as it is, and as JSON writes it with and without characters beyond ASCII."""
     yield _pattern(text, _GAP)
     for ascii_only in (True, False):
-        yield _pattern(" ".join(json.dumps(word, ensure_ascii=ascii_only)[1:-1] for word in text.split()), _GAP)
+        written = " ".join(json.dumps(word, ensure_ascii=ascii_only)[1:-1] for word in text.split())
+        yield _pattern(written, _GAP, name=is_name(text))
 
 
 def _lines(data: bytes) -> list[bytes]:

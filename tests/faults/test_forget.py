@@ -162,6 +162,29 @@ def test_what_is_not_there_or_too_short_is_said(
     assert head in git(root, "log", "--format=%H")
 
 
+@pytest.mark.parametrize("name", ["Ann", "Bo", "Éva", "Ева"])
+def test_a_short_name_is_taken_out_as_a_word_and_from_nothing_else(name: str) -> None:
+    kept = f"Planning{name}ex, {name.lower()}, {name}abel and {name.upper()} stay.\n"
+    said = f"- {name} moved\n- it is {name}’s dog; call {name}.\nx\n{name} left\n"
+    row = {"kind": "note", "content": kept + said}
+    for data in (json.dumps(row).encode() + b"\n", json.dumps(row, ensure_ascii=False).encode() + b"\n"):
+        content = json.loads(Needle([name]).scrub(data))["content"]
+        assert content == kept + said.replace(name, MARK)
+    for alone in (f"{name}’s dog", f"告诉{name}说", f"«{name}»", f"x\n{name}\ty"):
+        assert Needle([name]).count(json.dumps({"content": alone}).encode()) == 1
+    assert Needle([name]).scrub((kept + said).encode()).decode() == kept + said.replace(name, MARK)
+
+
+def test_a_person_with_a_short_name_can_be_forgotten(pattern: Path, tmp_path: Path) -> None:
+    root = copy(pattern, tmp_path / "w")
+    ran(root, "note", "My sister Ann plays the piano in Annaberg")
+    ran(root, "run")
+    assert dream(root, "forget", "Ann", "--yes").status == 0
+    assert "Ann " not in memory(root)["memory/MEMORY.md"] + memory(root)["USER.md"]
+    assert not any(re.search(rb"\bAnn\b", path.read_bytes()) for path in root.rglob("*.*") if path.is_file())
+    assert "Annaberg" in (root / "memory/history.jsonl").read_text(encoding="utf-8")
+
+
 def test_what_a_person_keeps_in_git_is_said_and_left_alone(pattern: Path, tmp_path: Path) -> None:
     root = copy(pattern, tmp_path / "w")
     git(root, "branch", "mine")
