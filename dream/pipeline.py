@@ -370,8 +370,10 @@ def _failure_recorded(
     except DreamError as error:
         attended = all(isinstance(path, Path) or path.named for path in paths)
         refused = attended and isinstance(error, TranscriptError)
-        names = settings.model_for("consolidator")
-        report = ConsolidateReport(outcome="refused" if refused else "failed", reason=str(error), models=names)
+        names, reason = settings.model_for("consolidator"), str(error)
+        for piped in (path.name for path in paths if not isinstance(path, Path) and path.session):
+            reason = reason.replace(piped, "standard input")
+        report = ConsolidateReport(outcome="refused" if refused else "failed", reason=reason, models=names)
         with suppress(DreamError):  # the first error is the one to be told
             _recorded(workspace, report, started)
         raise

@@ -24,6 +24,7 @@ from dream.transcripts.turns import Options, Turns, role
 name = "text"
 grows = False  # what is added to a text may belong to its last message
 places: tuple[Place, ...] = ()
+NEEDED = "lines such as `User: …` and `Assistant: …`"
 
 _ZONE = r"(?: ?(?:Z|[+-]\d\d:?\d\d))?"
 _WHEN = rf"\d{{4}}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?{_ZONE})?|\d\d?\.\d\d?\.\d{{4}}(?: \d\d:\d\d)?"

@@ -112,7 +112,8 @@ def recognise(source: Source) -> Reader:
     if bare and not head.header and all(record.get("messages") == [] for record in head.records):
         raise NoTranscript(f"{source.path} holds no messages; there is nothing to read in it.")
     formats = ", ".join(FORMATS)
-    raise NoTranscript(f"{source.path} is in no format that is known; name one with --format ({formats}).")
+    chat = "" if bare else f" A text is read where it has {chat_text.NEEDED}."
+    raise NoTranscript(f"{source.path} is in no format that is known; name one with --format ({formats}).{chat}")
 
 
 def names(path: Path | str, *, subagents: bool = False) -> list[str]:

@@ -161,6 +161,21 @@ def test_a_file_with_nothing_of_the_named_format_is_an_error(fresh: Path, tmp_pa
     assert f"plain.txt holds nothing in the format {name}" in done.err
 
 
+def test_a_text_without_speakers_is_told_what_it_needs(fresh: Path, tmp_path: Path) -> None:
+    (tmp_path / "plain.txt").write_text("hello, plain words\n", encoding="utf-8")
+
+    for more in ([], ["--format", "text"]):
+        done = dream("consolidate", tmp_path / "plain.txt", *more, "-w", fresh)
+        assert (done.status, done.out) == (1, "")
+        assert "lines such as `User: …` and `Assistant: …`" in done.err
+
+
+def test_nothing_on_standard_input_is_recorded_without_the_file_it_was_put_in(fresh: Path) -> None:
+    assert "Standard input is empty" in dream("consolidate", "-", "-w", fresh, stdin="").err
+    (run,) = dream("status", "--json", "-w", fresh).json["runs"]
+    assert run["reason"] == "standard input is empty; there is nothing to read in it."
+
+
 def test_versions_that_went_away_are_told_by_status_and_made_anew_by_doctor(dreamt: Path) -> None:
     shutil.rmtree(dreamt / ".git")  # as `git clean -fdx` takes `.dream` away in another repository
 
