@@ -55,19 +55,20 @@ def log_command(sha: str | None, limit: int | None, directory: Path | None, as_j
     listed(workspace, limit, as_json=as_json)
 
 
-def listed(workspace: Workspace, limit: int | None = None, *, as_json: bool) -> None:
-    """List the newest changes, all of them where no `limit` is given."""
+def listed(workspace: Workspace, limit: int | None = None, *, as_json: bool) -> bool:
+    """List the newest changes, all of them where no `limit` is given; return whether a person was shown some."""
     git = workspace.git
     changes = git.log(limit) if git.exists else []
     if as_json:
         output.emit(changes)
-        return
+        return False
     settings = group.read_settings(workspace, using=())
     if not changes:
         output.say("Nothing has changed yet. `dream run` makes the first change.")
     for change in changes:
         _change_line(change)
     _spent(workspace, settings)
+    return bool(changes)
 
 
 def _change_line(change: Change) -> None:
@@ -195,7 +196,8 @@ def restore_command(
     if only and at:
         raise UsageError("--only and --at exclude each other.")
     if sha is None:
-        listed(group.open_workspace(directory), as_json=as_json)
+        if listed(group.open_workspace(directory), as_json=as_json):
+            output.problem("Name one of these: `dream restore SHA` puts memory back as it was just before it.")
         return None
     mode: Mode = "only" if only else "at" if at else "before"
     restoring = partial(restore, group.open_workspace(directory), sha, mode=mode, forget=forget)

@@ -59,7 +59,10 @@ def _finish(command: click.Command, program: str) -> None:
     except SystemExit:  # click's, where the reader of what it prints itself has gone: `dream --help | true`
         status = 0
     except click.ClickException as error:
-        output.problem(_sentence(error))
+        if error.format_message().startswith("Usage: "):  # `dream cron` alone: its help is all there is to tell
+            click.echo(error.format_message(), err=True)
+        else:
+            output.problem(_sentence(error))
         if "--json" in sys.argv:
             _emit(error)
         status = error.exit_code

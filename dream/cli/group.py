@@ -123,6 +123,12 @@ class DreamGroup(DreamCommand, click.Group):
             raise _unknown(ctx, args[0], self.commands, f" There are {all_of_them}.")
         return super().resolve_command(ctx, args)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what each command does as a whole sentence."""
+        with formatter.section("Commands"):
+            told = [(name, (one.help or "").partition("\n\n")[0]) for name, one in sorted(self.commands.items())]
+            formatter.write_dl([(name, " ".join(text.split())) for name, text in told])
+
 
 class LazyGroup(click.Group):
     """The group `dream`: a command's module is imported when the command is called."""

@@ -21,7 +21,17 @@ def completed(words: str, cwd: Path) -> list[str]:
 
 def test_restore_without_a_sha_lists_what_can_be_restored(dreamt: Path) -> None:
     assert dream("restore", "-w", dreamt).out == dream("log", "-w", dreamt).out
+    assert "`dream restore SHA`" in dream("restore", "-w", dreamt).err
     assert dream("restore", "--json", "-w", dreamt).json == dream("log", "--json", "-w", dreamt).json
+
+
+@pytest.mark.parametrize("name", ["cron", "fleet"])
+def test_a_group_alone_tells_its_commands_in_whole_sentences(name: str) -> None:
+    told = dream(name)
+    assert (told.status, told.out) == (2, "")
+    assert told.err.startswith(f"Usage: dream {name} ")
+    assert "..." not in told.err.partition("Commands:")[2]
+    assert told.err == dream(name, "--help").out
 
 
 def test_head_is_the_newest_change_and_those_before_it_are_counted_from_there(dreamt: Path) -> None:
