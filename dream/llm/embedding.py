@@ -6,7 +6,6 @@ import importlib
 import json
 import math
 import operator
-import time
 from array import array
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +16,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from dream.errors import AnswerUnusable, ModelInaccessible
-from dream.llm.faults import Overloaded, wait_before
 from dream.llm.model import card
 from dream.llm.spending import Meter
 from dream.models import Usage
@@ -81,7 +79,7 @@ class LiteLLMEmbedder:
         tokens = sum(map(self._door.count, sent))
         held = self._meter.reserve(self.name, tokens, 0, card(self.name), "search")
         try:
-            response = self._persist(sent)
+            response = self._asked(sent)
         except BaseException:
             self._meter.release(held)
             raise
@@ -90,7 +88,7 @@ class LiteLLMEmbedder:
         self._meter.record(held, replace(usage, cost_usd=card(self.name).cost(usage)))
         return self._read(response, len(sent))
 
-    def _persist(self, sent: list[str]) -> Any:
+    def _asked(self, sent: list[str]) -> Any:
         request = {
             "model": self.name,
             "input": sent,
@@ -103,16 +101,7 @@ class LiteLLMEmbedder:
         def ask(litellm: Any) -> Any:
             return litellm.embedding(**request)
 
-        attempt = 0
-        while True:
-            attempt += 1
-            try:
-                return self._door.through(ask, most=MOST_BYTES)
-            except Overloaded as error:
-                wait = wait_before(attempt, error.wait)
-                if attempt > self._settings.retries or wait is None:
-                    raise
-                time.sleep(wait)
+        return self._door.patiently(lambda: self._door.through(ask, most=MOST_BYTES))
 
     def _read(self, response: Any, wanted: int) -> list[bytes]:
         try:

@@ -134,11 +134,10 @@ class LiteLLMModel:
             return self._persist(messages, tools, room)
 
     def _persist(self, messages: Sequence[ChatMessage], tools: Sequence[Tool], room: int) -> Completion:
-        attempt, lost = 0, Usage()  # what was billed of tries that came to nothing
-        if (rest := self._pause.left(time.monotonic())) > 0:
-            self._sleep(rest)
-        while True:
-            attempt += 1
+        lost = Usage()  # what was billed of tries that came to nothing
+
+        def once() -> Completion:
+            nonlocal lost
             try:
                 done = self._once(messages, tools, room)
                 return replace(done, usage=done.usage + lost) if lost.calls else done
@@ -146,7 +145,24 @@ class LiteLLMModel:
                 if was_taken(error):
                     lost += error.usage or self._priced(Usage(1, prompt_tokens(self, messages, tools), 0))
                 error.usage = lost if lost.calls else None
-                wait = wait_before(attempt, error.wait) if isinstance(error, Overloaded) else None
+                raise
+
+        return self.patiently(once)
+
+    def patiently(self, once: Callable[[], _T]) -> _T:
+        """Try `once` until it succeeds, at most `retries` times more: while the provider is overloaded, and waits pay.
+
+        A wait holds for all threads that ask this model.
+        """
+        if (rest := self._pause.left(time.monotonic())) > 0:
+            self._sleep(rest)
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                return once()
+            except Overloaded as error:
+                wait = wait_before(attempt, error.wait)
                 if attempt > self._settings.retries or wait is None:
                     raise
             self._pause.last(time.monotonic() + wait)

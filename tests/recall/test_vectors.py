@@ -79,6 +79,15 @@ def test_what_is_meant_is_found_without_a_word_of_it(named: Workspace, provider:
     assert all(request.path.endswith("/embeddings") for request in provider.requests)
 
 
+def test_a_fault_that_passes_is_tried_again(
+    named: Workspace, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dream.llm.faults.FIRST_WAIT", 0.01)
+    provider.script(fault(503), meaning)
+    assert slept(named, retries=1).problems == ()
+    assert texts(named, "bread")[0] == SENTENCES[1]
+
+
 def test_nothing_is_embedded_twice_and_each_call_is_on_the_bill(named: Workspace, provider: Provider) -> None:
     slept(named)
     again = [KeptMessage("t", n, "user", said) for n, said in enumerate((SENTENCES[0], "A new thing"))]
