@@ -168,12 +168,20 @@ def _sources(rows: Sequence[str], numbers: Sequence[int], stands: bool) -> Itera
 
 def named(entries: Iterable[Entry], texts: Mapping[MemoryFile, str]) -> Known:
     """Return what a rule may say without the message that it rests on: names in memory, and the user's other words."""
+    entries = list(entries)
     lines = [line for found in said(entries).values() for line in found]
     firsthand = [line for text in texts.values() for line in text.splitlines() if not names_source(line)]
     names = {
         word for line in (*firsthand, *lines) for name in rule.names(f"x {line.lstrip('-* ')}") for word in words(name)
     }
-    return Known(frozenset(names), frozenset(word for line in lines for word in words(line)))
+    resting = [
+        line
+        for one in entries
+        for line, rests in zip(one.content.split("\n"), one.rests, strict=False)
+        if rests[:1] == "u"
+    ]
+    told = frozenset(word for line in resting for word in phrases.signed(line))
+    return Known(frozenset(names), frozenset(word for line in lines for word in words(line)), told=told)
 
 
 # The guards, in the order in which they are asked. First what a person decided: facts taken back, lines kept.

@@ -210,6 +210,11 @@ _MUST = (
     r"|(?:do|does) not|don't|doesn't)"
 )
 # What people tell each other to cheer up, and nothing besides: no order to an agent.
+# What must be done with a thing, whoever says so, is no order to an agent: "legal says that it must be kept".
+_KEPT = (
+    r"\s+be (?:kept(?! (?:secret|hidden|quiet|private|away|from)\b)|retained|paid|signed|renewed|filed|returned|ready|done"
+    r"|finished|submitted)\b"
+)
 _COMFORT = (
     r"(?:look on the bright side|lose hope|give up|stop (?:dreaming|believing|learning|trying)|worry|mind|say never"
     r"|forget to smile)(?:\s*\([^)]*\d{4}\))?\W*$"
@@ -236,7 +241,7 @@ _PATTERNS = tuple(
         rf"^\W*(?:please\s+|only\s+)*(?:always|never|do not|don't)\s+(?!{_COMFORT})(?!been\b|had\b|was\b|got\b|went\b|(?:\w+ly\s+)?\w+(?:[^s\W]s|ed|ing|en)\b)[a-z]+\b",
         rf"^\W*(?:please\s+)?(?:only\s+)?{_MANNER}\b(?!\s+(?:is|was|are|were|of|from|from the)\b|\s*:)",
         rf"^\W*(?:{_BASE}|push|merge|deploy|commit|proceed|continue)\b[^.]{{0,60}}\bwithout\s+(?:an?\s+|any\s+|the\s+)?(?:review|asking|confirm|permission|approval|consent|check|question|warning)",
-        rf"\b(?:says?|said|states|reads|writes|wrote|tells?)\b[^.]{{0,24}}?[\s:,\"“'](?:(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\bwere )(?:always|never)|must|{_MANNER}|ignore|delete|send|run)\s+\w+",
+        rf"\b(?:says?|said|states|reads|writes|wrote|tells?)\b[^.]{{0,24}}?[\s:,\"“'](?:(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\bwere )(?:always|never)|must(?!{_KEPT})|{_MANNER}|ignore|delete|send|run)\s+\w+",
         rf"^\W*{_AGENT}\s*[:,]\s*(?:please\s+)?(?:always\s+|never\s+)?{_BASE}\b",
         r"\bif you(?:'re| are)\b[^.]{0,30}\b(?:ai|llm|agent|assistant|model|bot|reading)\b|\bwhen(?:ever)? you (?:read|see|load|process)\b",
         # later, when something happens

@@ -16,7 +16,7 @@ from dream.language.kinds import kind
 from dream.language.words import content_words, coverage
 from dream.models import Message
 from dream.provenance import cues
-from dream.provenance.phrases import OWN_CHARS, bare, flat, own_sentence, signed, told_by
+from dream.provenance.phrases import OWN_CHARS, bare, flat, in_one_line, own_sentence, signed, told_by
 from dream.provenance.user import QUOTE, foreign, own, quotation
 
 PLAIN = 0.5  # of a line's words that a message must hold for it to be plain that the line rests on it
@@ -24,7 +24,7 @@ BORNE = 0.15  # of a line's words that the messages it cites must hold between t
 RULE = 0.3  # of belief that a sentence states one: "before" and "when" stand in many another
 QUOTES = 0.4  # of a line: then it is the user's own words already
 MOST_CITED = 12  # messages of one line
-SHORT = 16  # characters of a wish that only a line about it cites: it need have no telling word of it
+SHORT = 160  # characters of what a user said for themselves in a message that is shown as a whole
 ANSWER = 160  # characters of what a user said right after a question: there the question is shown too
 
 _CITED = re.compile(r"\s*(?:\{([\d\s,;–-]{1,80})\}|\[([\d\s,;–-]{1,80})\])\s*[.。]?\s*$")
@@ -76,10 +76,10 @@ def with_wishes(lines: Sequence[Line], messages: Mapping[int, Message]) -> list[
     shown: list[Line] = []
     for line in lines:
         shown.append(line)
-        for place in line.messages if line.who == "u" else ():
-            message = messages[place]
-            sentence = _sentence(line.text, message)
-            if sentence and not _same(line.text, sentence):
+        said = [(place, _said(line.text, messages[place])) for place in line.messages if line.who == "u"]
+        telling = [(place, sentence) for place, sentence in said if sentence and _tells(line.text, sentence)]
+        for place, sentence in telling or [pair for pair in said if 0 < len(pair[1]) <= SHORT]:
+            if not _same(line.text, sentence):
                 shown.append(Line(QUOTE + _asked(place, sentence, messages) + sentence, (place,), "u"))
     return shown
 
@@ -152,19 +152,28 @@ def _who(line: str, cited: Sequence[Message], others: Sequence[Message]) -> Who:
     return "a" if any(message.role == "assistant" for message in cited) else "t"
 
 
-def _sentence(line: str, message: Message) -> str:
-    """Return what the user said for themselves in a message of theirs, where it is a wish, a rule or a correction."""
+def _said(line: str, message: Message) -> str:
+    """Return what the user said for themselves in a message of theirs, where it is a wish, a rule or a correction.
+
+    Of a short message that is all of it: its parts bound and explain each other.
+    """
     if message.role != "user":
         return ""
     mine = own(message.content)
-    said = own_sentence("\n".join(mine), line) if mine else ""
+    whole = "\n".join(mine)
+    said = in_one_line(whole) if len(whole) <= SHORT else own_sentence(whole, line)
     before = mine[mine.index(said) - 1] if said in mine[1:] else ""
     if before and _GOES_ON.match(said) and len(before) + len(said) < OWN_CHARS:
         said = f"{before} {said}"  # "And British spelling.": whether it holds for good, the one before tells
     standing = cues.says("standing", line) and cues.says("standing", said) and kind(said).shares["rule"] >= RULE
     wish = standing or cues.says("wish", line) or any(one.search(line) for one in (_EARLIER, _CHANGES))
+    return said if wish else ""
+
+
+def _tells(line: str, said: str) -> bool:
+    """Return whether what was said holds a telling word of a line."""
     wanted, telling = told_by(bare(line))
-    return said if wish and (len(said) <= SHORT or not wanted.isdisjoint(telling(said))) else ""
+    return not wanted.isdisjoint(telling(said))
 
 
 def _same(line: str, sentence: str) -> bool:

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise, takewhile
+from itertools import combinations, pairwise, takewhile
 
 from dream.language.words import NOT, content_words, is_cjk, words
 from dream.provenance import cues
@@ -59,7 +59,6 @@ _BESIDE = re.compile(r"\s*[;；]\s*")  # between those of two
 _UNNAMED: tuple[cues.Cue, ...] = ("leave", "risky", "negating")  # what no note may bring in
 _ENDS: tuple[cues.Cue, ...] = ("jest", "once")
 _OPENS: tuple[cues.Cue, ...] = ("corrects", "excepts")
-_BEFORE: tuple[cues.Cue, ...] = ("conditional", "supposed")  # what holds for all that follows in its sentence
 
 
 def bare(line: str) -> str:
@@ -106,30 +105,38 @@ def own_sentence(text: str, line: str, *, whole: bool = True) -> str:
     ):
         last += 1
     last = _sentence(parts, last)[1] if whole else last
-    found = _in_one_line(text[spans[first][0] : spans[last][1]])
+    found = in_one_line(text[spans[first][0] : spans[last][1]])
     return found[: 2 * OWN_CHARS] if whole else _AT_END.sub("", _begun(found)) or found
 
 
-def _in_one_line(text: str) -> str:
+def in_one_line(text: str) -> str:
     """Return a text in one line; where a sentence ends with the line alone, ` / ` stands for that."""
     return " ".join(_LINE_END.sub(" / ", text.strip()).split())
 
 
-def is_copied(line: str, texts: Sequence[str], heard: Collection[str], about: Collection[str] = ()) -> bool:
+def is_copied(line: str, texts: Sequence[str], heard: Collection[str], told: Collection[str] = ()) -> bool:
     """Return whether a line is made of what the user said: whole phrases of `texts`, with all that bounds them there.
 
-    `…` stands between two of one text, in their order and with nothing between them that bounds or denies; `;` between
-    those of two. A note in square brackets tells what their "here" or "it" means, or stands for it, in words `heard`;
-    up to half of them may be those of the line that rests on the message, `about` it.
+    `…` stands between two of one text, in their order and with nothing between them that bounds or denies, or between
+    those of two, as `;` does. A note in square brackets tells what their "here" or "it" means, or stands for it, in words `heard`;
+    up to half of them may only be `told`, in a line that rests on what the user said.
     """
     plain = DAY.sub("", LIST_MARK.sub("", line))
     for note in _NOTE.findall(plain):
         risky = any(cues.says(cue, note) for cue in _UNNAMED) or HARD.search(note)
         new = [word for word in signed(note) if not stands_in(word, heard)]
-        if risky or 2 * len(new) > len(signed(note)) or not all(stands_in(word, about) for word in new):
+        if risky or 2 * len(new) > len(signed(note)) or not all(stands_in(word, told) for word in new):
             return False
     lines = [one for one in _BESIDE.split(plain) if one.strip()]
-    return bool(lines) and all(any(_copied_from(one, text, plain) for text in texts) for one in lines)
+    return bool(lines) and all(
+        any(_copied_from(one, text, plain) for text in texts) or _copied_apart(one, texts, plain) for one in lines
+    )
+
+
+def _copied_apart(line: str, texts: Sequence[str], whole: str) -> bool:
+    """Return whether each phrase of a line is whole in a text, and no two of them are in one."""
+    found = [{n for n, text in enumerate(texts) if _copied_from(one, text, whole)} for one in _GAP.split(line)]
+    return all(found) and all(one.isdisjoint(other) for one, other in combinations(found, 2))
 
 
 def _copied_from(line: str, text: str, whole: str) -> bool:
@@ -142,7 +149,7 @@ def _copied_from(line: str, text: str, whole: str) -> bool:
         first, last = place
         skipped = parts[after:first] if after else []
         rest = parts[last + 1] if last + 1 < len(parts) else ""
-        if any(_bounds(part, ended=False) or negations(part) for part in skipped):
+        if any(_bounds(part, ended=False) or (negations(part) and not _of_another(part)) for part in skipped):
             return False
         if rest and _bounds(rest, ended=_ended(parts[last])) and trimmed(rest) not in flat(whole):
             return False
@@ -150,6 +157,11 @@ def _copied_from(line: str, text: str, whole: str) -> bool:
             return False
         after = last + 1
     return after > 0
+
+
+def _of_another(part: str) -> bool:
+    """Return whether a part tells of somebody else, as a reason does: "he has no patience"."""
+    return cues.begins("of_another", part)
 
 
 def _place(phrase: str, parts: Sequence[str], start: int) -> tuple[int, int] | None:
@@ -225,7 +237,7 @@ def _told_about(parts: Sequence[str], says: Sequence[set[str]], place: int) -> f
 
 def _within_reach(parts: Sequence[str], first: int, last: int) -> list[int]:
     """Return the parts beside these: of their sentences all, of the others two."""
-    begins, ends = max(0, min(first - 2, _sentence(parts, first)[0])), max(last + 2, _sentence(parts, last)[1])
+    begins, ends = max(0, min(first, _sentence(parts, first)[0]) - 2), max(last, _sentence(parts, last)[1]) + 2
     return [*range(begins, first), *range(last + 1, min(len(parts), ends + 1))]
 
 
@@ -236,16 +248,23 @@ def _bounded_from(parts: Sequence[str], first: int, wanted: Collection[str]) -> 
         if parts[place].rstrip().endswith((":", "：")):
             continue  # it only announces: "but first: "
         other = [word for word in signed(parts[place]) if not stands_in(word, wanted)]
-        if any(cues.says(cue, parts[place]) for cue in _BEFORE) or (negations(parts[place]) and len(other) <= 1):
+        if _conditions(parts[place]) or (negations(parts[place]) and len(other) <= 1):
             begins = place
     return begins
+
+
+def _conditions(part: str) -> bool:
+    """Return whether what follows a part in its sentence holds under a condition that it names, or is only supposed."""
+    if cues.says("supposed", part):
+        return True
+    return cues.says("conditional", part) if is_cjk(part.strip()[:1]) else cues.begins("conditional", _begun(part))
 
 
 def _bounds(part: str, *, ended: bool) -> bool:
     """Return whether a part bounds what stands before it, or takes it back; `ended`: a sentence ends between them."""
     if any(cues.says(cue, part) for cue in _ENDS) or any(cues.begins(cue, part) for cue in _OPENS):
         return True
-    if cues.begins("of_oneself", part) and not excepts(part):
+    if (cues.begins("of_oneself", part) or _of_another(part)) and not excepts(part):
         return False  # a reason
     return (negations(part) > 0 and len(signed(part)) <= 2) or (not ended and cues.says("conditional", part))
 

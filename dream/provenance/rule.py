@@ -88,12 +88,14 @@ class RuleSource:
 class Known:
     """What a rule may name without the message naming it: the user and their projects, and words of the same talk.
 
-    `stood` is the rule that it takes the place of, which the user said too.
+    `stood` is the rule that it takes the place of, which the user said too; `told` are the words of the lines that rest
+    on the user's messages, in which a note in brackets may speak.
     """
 
     names: frozenset[str] = frozenset()
     words: frozenset[str] = frozenset()
     stood: str = ""
+    told: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +141,7 @@ def judge(line: str, sources: Sequence[RuleSource], known: Known | None = None, 
     verbatim = (
         _verbatim(line, sources)
         or _is_clause(line, best.source.text)
-        or is_copied(line, [one.text for one in sources], known.words | known.names, signed(best.source.about))
+        or is_copied(line, [one.text for one in sources], known.words | known.names, known.told)
     )
     if not verbatim and (brought := [*_hard(rule, sources, known.stood), *_leave(rule, best.source, known)]):
         return Judgement("waits", own, f"the user did not say {', '.join(repr(one) for one in brought[:3])}")
@@ -215,7 +217,8 @@ def passing(text: str, own: str, sentence: str, *, lasting: bool = True) -> str:
         return "the user only supposed it"
     if "[REDACTED:" in own and cues.says("unkept", own):
         return "the user said it of a secret, not to be kept"
-    return "the user asked for it once, and not for good" if lasting and cues.says("once", own) else ""
+    once = cues.says("once", own) and not cues.begins("own_rules", own)  # "from now on tell me at once"
+    return "the user asked for it once, and not for good" if lasting and once else ""
 
 
 def _compared(rule: str, source: RuleSource, known: Known) -> _Compared:

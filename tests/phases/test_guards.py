@@ -179,6 +179,7 @@ def test_ordinary_lines_pass(line: str) -> None:
         "- Wants to send the report to the bank on Monday",
         "- Gina: Always look on the bright side (20 January 2023)",
         "- 每天早上喝咖啡",
+        "- Retention is 540 days, because legal says raw data must be kept that long",
     ],
 )
 def test_facts_are_no_instructions(line: str) -> None:

@@ -771,7 +771,7 @@ def test_what_somebody_is_to_be_written_the_user_says(said: str, mine: bool) -> 
 def test_a_note_names_what_the_user_spoke_of(note: str, verdict: str) -> None:
     said = "She wants it kept quiet so don't mention that in any letters."
     source = RuleSource(said, "User wants the agent not to mention Mair's gift in any letters")
-    known = Known(words=frozenset({"mair", "2000", "give"}))
+    known = Known(words=frozenset({"mair", "2000", "give"}), told=frozenset({"gift"}))
     assert judge(f"don't mention [{note}] in any letters", [source], known).verdict == verdict
 
 
@@ -870,3 +870,54 @@ def test_a_rule_goes_where_another_says_all_of_it() -> None:
     assert desk.held == []
     desk.edit(Edit("SOUL.md", "- cargo clippy before every commit, and the ticket goes first", "", (2,)))
     assert len(desk.held) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "rule", "verdict"),
+    [
+        (
+            ["cargo clippy before every commit, and the ticket (BREW-nnn) goes at the front of the commit message"],
+            "the ticket (BREW-nnn) goes at the front of the commit message",
+            "said",
+        ),
+        (["if the build is red, the ticket goes at the front"], "the ticket goes at the front", "close"),
+        (
+            ["晚上十点以后别给我提醒", "血压超160那个除外，几点都提醒"],
+            "晚上十点以后别给我提醒 … 血压超160那个除外，几点都提醒",
+            "said",
+        ),
+        (["never push", "always ask me first"], "never … ask me first", "close"),
+        (
+            ["pas de points d'exclamation dans ce que j'écris, je ne crie pas"],
+            "pas de points d'exclamation dans ce que j'écris",
+            "said",
+        ),
+        (["keep it short, he has no patience. dates first"], "keep it short … dates first", "said"),
+        (["keep it short, never, i mean it, add dates first"], "keep it short … add dates first", "close"),
+        (
+            ["以后我报血压给你，超过160就提醒我马上打电话"],
+            "以后我报血压给你，超过160就提醒我马上打电话",
+            "said",
+        ),
+        (["马上打电话给医生"], "马上打电话给医生", "waits"),
+    ],
+)
+def test_of_what_is_copied_all_that_bounds_it_stands_there_and_no_more_is_asked(
+    said: list[str], rule: str, verdict: str
+) -> None:
+    assert judge(rule, [RuleSource(one) for one in said]).verdict == verdict
+
+
+def test_a_clause_far_off_in_the_next_sentence_belongs_to_the_wish() -> None:
+    said = "给大哥写东西都简短点，他不耐烦看长的，超过三句他就不看了。 以后给他的都三句以内"
+    assert "三句以内" in judge("给大哥写的消息都三句以内", [RuleSource(said)]).own
+
+
+def test_a_short_message_is_quoted_as_a_whole_and_of_two_the_one_that_tells(tmp_path: Path) -> None:
+    talk = [
+        Message("user", "Les cours maintenant. Faites une petite annonce.", NOW),
+        Message("user", "Trois hashtags, pas plus. À chaque fois", NOW),
+    ]
+    summary = "- L'utilisatrice veut que l'assistant mette trois hashtags, pas plus {0,1}"
+    workspace = dreamt(tmp_path / "ws", talk, summary, "[SKIP]")
+    assert next(iter(workspace.history.after(0))).rests == ("u0,1", "u1", "u0", "u1")
