@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, tzinfo
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 
@@ -108,9 +109,13 @@ def _bare(text: str) -> str:
 def _is_example(line: str, prompt: str, conversation: str) -> bool:
     """Return whether `line` is one of the prompt, with whatever numbers, that the conversation does not bear out."""
     fact = without_citation(line)[0].strip()
-    if _numberless(fact) not in (_numberless(without_citation(own)[0].strip()) for own in prompt.splitlines()):
-        return False
-    return coverage(fact, conversation) < SAID
+    return _numberless(fact) in _examples(prompt) and coverage(fact, conversation) < SAID
+
+
+@lru_cache(maxsize=16)
+def _examples(prompt: str) -> frozenset[str]:
+    """Return each line of the prompt, which is the same for many answers, with 0 in place of its numbers."""
+    return frozenset(_numberless(without_citation(own)[0].strip()) for own in prompt.splitlines())
 
 
 def _numberless(text: str) -> str:
