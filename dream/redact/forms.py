@@ -203,6 +203,16 @@ def _key_rows() -> tuple[tuple[str, tuple[str, ...], str], ...]:
     return (*begun, *formed)
 
 
+@functools.cache
+def _rows_by_needle() -> dict[str, list[int]]:
+    """Return the places of the rows in which each needle stands; "" has those that a single letter tells nothing of."""
+    places: dict[str, list[int]] = {}
+    for place, (_, needles, _) in enumerate(_key_rows()):
+        for needle in ("",) if len(needles[-1]) == 1 else needles:
+            places.setdefault(needle, []).append(place)
+    return places
+
+
 def _beginnings_in(dense: str) -> set[str]:
     longest = set(_beginnings().findall(dense))
     return {word[:size] for word in longest for size in range(1, len(word) + 1)}
@@ -218,9 +228,10 @@ def _beginnings() -> re.Pattern[str]:
 def keys(text: str) -> Iterator[tuple[str, Span]]:
     """Find the keys that tell themselves by a prefix or a form."""
     dense = _long_words(text)
-    there = _beginnings_in(dense)
-    for kind, needles, pattern in _key_rows():
-        if (len(needles[-1]) == 1 or any(map(there.__contains__, needles))) and regex(pattern).search(dense):
+    by_needle = _rows_by_needle()
+    chosen = {row for needle in ("", *_beginnings_in(dense)) for row in by_needle.get(needle, ())}
+    for kind, _, pattern in map(_key_rows().__getitem__, sorted(chosen)):
+        if regex(pattern).search(dense):
             for match in regex(pattern).finditer(text):
                 before = text[match.start() - 1 : match.start()]
                 inside = before.isascii() and (before.isalnum() or before == "_")  # of a longer word
