@@ -26,7 +26,7 @@ def real() -> Iterator[Nanobot]:
         yield peer
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("interpreter", ["/nowhere/python", sys.executable])
 def test_a_peer_that_is_not_there_is_one_sentence_that_says_how_to_install_it(interpreter: str) -> None:
     done = subprocess.run(

@@ -82,13 +82,13 @@ def kill_at_random(pattern: Path, root: Path, command: Command, shim: Path, time
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize(("command", "at"), [(RUN, 151), (CONSOLIDATE, 10)])
+@pytest.mark.parametrize(("command", "at"), [(RUN, 112), (CONSOLIDATE, 10)])
 def test_killed_at_one_call(pattern: Path, tmp_path: Path, shim: Path, command: Command, at: int) -> None:
     assert kill_at_calls(pattern, tmp_path / "w", command, shim, at, NO_MORE) == 1
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("command", "first", "stride"), [(CONSOLIDATE, 3, 7), (RUN, 41, 110)])
+@pytest.mark.parametrize(("command", "first", "stride"), [(CONSOLIDATE, 3, 7), (RUN, 32, 80)])
 def test_killed_at_some_calls(
     pattern: Path, tmp_path: Path, shim: Path, command: Command, first: int, stride: int
 ) -> None:

@@ -46,7 +46,7 @@ def refuse_at_calls(
     return tried
 
 
-@pytest.mark.parametrize(("command", "kind", "stays", "at"), [(CONSOLIDATE, FULL, True, 10), (RUN, BROKEN, False, 254)])
+@pytest.mark.parametrize(("command", "kind", "stays", "at"), [(CONSOLIDATE, FULL, True, 10), (RUN, BROKEN, False, 215)])
 def test_one_call_fails(
     pattern: Path, tmp_path: Path, shim: Path, command: Command, kind: int, stays: bool, at: int
 ) -> None:
@@ -59,8 +59,8 @@ def test_one_call_fails(
     ("command", "kind", "stays", "first", "stride"),
     [
         (CONSOLIDATE, FULL, True, 3, 7),
-        (RUN, FULL, True, 37, 110),
-        (RUN, BROKEN, False, 229, 25),  # while files are swapped in, and the cursor after them
+        (RUN, FULL, True, 28, 80),
+        (RUN, BROKEN, False, 190, 25),  # while files are swapped in, and the cursor after them
     ],
 )
 def test_some_calls_fail(

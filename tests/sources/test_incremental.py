@@ -220,7 +220,7 @@ def test_a_file_with_nothing_new_costs_one_look_and_ten_calls(workspace: Workspa
         pipeline.consolidate(opened, found, settings=settings, now=NOW, idle=True)
 
     counted = []
-    for size in (20, 220):
+    for size in (10, 110):
         for number in range(size):
             write(folder / f"{number}.jsonl", number % 60, session=f"s{number}")
         night()
@@ -228,9 +228,9 @@ def test_a_file_with_nothing_new_costs_one_look_and_ten_calls(workspace: Workspa
         counted.append(min(again, key=Counter.total))
     few, many = counted
 
-    assert many["stat"] - few["stat"] == 200
-    assert many["Python"] - few["Python"] <= 5.5 * 200
-    assert many.total() - few.total() <= 16 * 200
+    assert many["stat"] - few["stat"] == 100
+    assert many["Python"] - few["Python"] <= 5.5 * 100
+    assert many.total() - few.total() <= 16 * 100
     assert many["loads"] == few["loads"]
 
 

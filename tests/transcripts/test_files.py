@@ -98,8 +98,8 @@ def test_a_tail_of_nuls_does_not_make_good_lines_binary(tmp_path: Path) -> None:
 
 
 def test_a_long_file_is_read_in_little_memory(tmp_path: Path) -> None:
-    row = json.dumps({"role": "user", "content": "word " * 400}) + "\n"
-    count = 2_000  # 4 MB
+    row = json.dumps({"role": "user", "content": "word " * 2_000}) + "\n"
+    count = 400  # 4 MB
     shapes = {"a.jsonl": row * count, "a.json": f"[{','.join([row] * count)}]", "b.json": ""}
     shapes["b.json"] = json.dumps({"messages": 0}).replace("0", shapes["a.json"].replace("\n", ""))
     for name, text in shapes.items():
