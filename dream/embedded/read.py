@@ -58,6 +58,10 @@ _CORRECTS = re.compile(
 )
 _LAUGHS = re.compile("[😂🤣😅😄😆😜🙃]")
 _REDACTED = "[REDACTED"  # the mark of a secret that was taken out
+_PART = re.compile(
+    r"[,;]\s+|[，；]|(?:(?<=[,;] )|\s)(?:and|und|et|y|with|mit)\s", re.IGNORECASE
+)  # where another part begins
+BEFORE_SECRET = 12  # characters of a sentence that tells something before it
 _AGREES = re.compile(r"^\W*(?:yes|yep|yeah|ja|oui|ouais|sí|是|对|好|可以|はい)\b", re.IGNORECASE)
 _YES = re.compile(r"^\W*(?:yes|yep|yeah|y|ja|jo|jep|oui|ouais|sí|si|是的?|对|嗯|はい|うん)\b\W*$", re.IGNORECASE)
 
@@ -236,6 +240,8 @@ def _stated(
     if not _is_claimed(turn, one) or (one.text.endswith((":", "：")) and hard(one.text) < ASKS):
         return None
     standing = turn.known.has("standing", plain(text))
+    if _REDACTED in text and not (guessed.label == "rule" or standing):
+        text = _before_secret(text, turn.known)
     if _tells_a_secret(text, turn.known, rule=guessed.label == "rule" and standing):
         return None
     exact = hard(text)
@@ -295,6 +301,17 @@ def _is_unmeant(turn: _Turn, guessed: kinds.Guess) -> bool:
 def _tells_a_secret(text: str, known: Tongue, *, rule: bool) -> bool:
     """Return whether a sentence tells a secret; a rule may name what one is about, and hold no token."""
     return (_TOKEN if rule else _SECRET).search(text) is not None and known.has("secret", plain(text))
+
+
+def _before_secret(text: str, known: Tongue) -> str:
+    """Return what a sentence states before the part that tells a secret, where that is something exact."""
+    end = 0
+    for cut in _PART.finditer(text):
+        part = text[: cut.start()]
+        if _REDACTED in part or known.has("secret", plain(part)):
+            break
+        end = cut.start()
+    return text[:end].rstrip(" ,;") if hard(text[:end]) and end >= BEFORE_SECRET else text
 
 
 def _kind(guessed: kinds.Guess, standing: bool) -> str:

@@ -138,3 +138,28 @@ def test_a_week_in_a_rule_is_every_week() -> None:
 def test_the_plainest_statements_are_kept(plain: tuple[str, ...]) -> None:
     told = " ".join(said(*plain))
     assert [text for text in plain if text.rstrip(".。") not in told] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("Staging listens on port 7391, and the password is [REDACTED:password].", '"Staging listens on port 7391"'),
+        ("Der Server heißt Reiher2 und das Passwort ist [REDACTED:password].", "„Der Server heißt Reiher2“"),
+        ("预发布服务器在端口7391，密码是[REDACTED:password]。", "“预发布服务器在端口7391”"),
+    ],
+)
+def test_what_is_said_beside_a_secret_is_kept_without_it(text: str, kept: str) -> None:
+    (line,) = said(text)
+    assert kept in line
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The password of heron2 is [REDACTED:password], and the port is 7391.",
+        "Never tell anybody on floor 3, the code is [REDACTED:password].",
+        "My login is bob77, password [REDACTED:password]",
+    ],
+)
+def test_what_leans_on_a_secret_is_left_out_with_it(text: str) -> None:
+    assert said(text) == []
