@@ -136,7 +136,8 @@ def _static_table() -> tuple[Any, Any]:
     found = find_spec("wordllama")
     if found is None or found.origin is None:
         raise ModelInaccessible(
-            "embedding_model = \"static\" needs a package: pip install 'dream-memory[static]', or name another."
+            "embedding_model = \"static\" needs a package: pip install 'dream-memory[static]', "
+            "or pip install '.[static]' in a checkout; or name another model."
         )
     weights, tokenizer = (Path(found.origin).parent / name for name in _FILES)
     tables = importlib.import_module("safetensors.numpy").load_file(str(weights))
