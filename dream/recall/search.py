@@ -504,11 +504,15 @@ def _meant(workspace: Workspace, index: Index, query: str, settings: Settings) -
 def recalled(workspace: Workspace, query: str, known: str, room: int, count: Callable[[str], int]) -> list[str]:
     """Return what earlier conversations say of `query` and `known` doesn't, a cited line each, within `room` tokens."""
     shown: list[str] = []
-    held = content_words(known)
+    held, asked = content_words(known), content_words(query)
+    answered = False  # by the files: what only stands beside that, without a word of the query, is left out then
     for hit in search(workspace, Wanted(query, ("history", "message")), RECALLED):
         text = spoken(hit.text)
         words = content_words(text)
         if not words or is_told(words, held):
+            answered = answered or bool(words & asked)
+            continue
+        if answered and not shown and not words & asked:
             continue
         line = told(hit, text)
         if sum(count(f"{one}\n") for one in (*shown, line)) + HEADING <= room:

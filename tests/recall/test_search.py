@@ -38,6 +38,8 @@ TALK = (
     ("user", "我的妹妹住在里斯本，她对花生过敏。"),
 )
 
+ANSWER = ("user", "In src/app/parseHeader.ts, ticket HS-214. 我的妹妹住在里斯本。")
+
 
 def said(folder: Path, rows: tuple[tuple[str, str], ...], name: str = "talk", start: datetime = NOW) -> Path:
     path = folder / f"{name}.jsonl"
@@ -218,6 +220,17 @@ def test_context_has_what_the_question_needs_and_its_beginning_stays(workspace: 
     assert other.startswith(head)
     assert one.startswith("<dream-memory>")
     assert one.endswith("</dream-memory>\n")
+
+
+def test_what_stands_beside_an_answer_that_the_files_hold_is_left_out(tmp_path: Path) -> None:
+    made = Workspace.create(tmp_path / "ws", now=NOW)
+    asked = "The log of staging says port 7391 again. And where does the parser live?"
+    rows = (("user", "Have a look at the log, please."), ("assistant", asked), ANSWER)
+    pipeline.consolidate(made, [said(tmp_path, rows)], settings=SETTINGS, now=NOW)
+    pipeline.run(made, settings=SETTINGS, now=NOW)
+    shown = made.context(1_000, query="里斯本")
+    assert "里斯本" in shown
+    assert "## From earlier conversations" not in shown
 
 
 def test_the_command_line_asks_for_a_context_of_a_text_too(workspace: Workspace) -> None:
