@@ -146,6 +146,42 @@ class Forked:
         return status, *(texts[1:] if texts else ("", ""))  # type: ignore[return-value]
 
 
+class Program:
+    """A running Python program, forked where `dream` is loaded, with pipes as `subprocess.Popen` gives them."""
+
+    def __init__(self, code: str, *arguments: str, cwd: Path | None = None) -> None:
+        reads, typed = os.pipe()
+        printed, writes = os.pipe()
+        self._forked = Server.running().start(
+            [code, *arguments], os.environ, program=PYTHON, cwd=cwd, streams=(reads, writes, 2)
+        )
+        os.close(reads)
+        os.close(writes)
+        self.pid = self._forked.pid
+        self.stdin, self.stdout = os.fdopen(typed, "w", encoding="utf-8"), os.fdopen(printed, encoding="utf-8")
+        self.returncode: int | None = None
+
+    @property
+    def is_running(self) -> bool:
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        return True
+
+    def send_signal(self, number: int) -> None:
+        os.kill(self.pid, number)
+
+    def communicate(self) -> str:
+        """Close its stdin and wait for its end; return what it printed."""
+        with contextlib.suppress(BrokenPipeError):
+            self.stdin.close()
+        with self.stdout:
+            text = self.stdout.read()
+        self.returncode = self._forked.wait()[0]
+        return text
+
+
 def serve(path: str, kind: str) -> None:
     """Load dream, and the library of its kind; listen, and fork a `dream` for each client, until stdin ends."""
     import dream
@@ -249,7 +285,7 @@ def _be_dream(request: dict[str, object], descriptors: Sequence[int]) -> None:
         os.chdir(request["cwd"])  # type: ignore[arg-type]
         sys.argv = ["dream", *request["arguments"]]  # type: ignore[misc]
         if request["program"] == PYTHON:
-            exec(str(sys.argv[1]), {"__name__": "__main__"})
+            exec(sys.argv.pop(1), {"__name__": "__main__"})
         else:
             getattr(dream.cli, str(request["program"]))()
         status = 0

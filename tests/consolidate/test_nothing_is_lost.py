@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 import tempfile
 from itertools import pairwise
 from pathlib import Path
@@ -21,6 +18,7 @@ from dream.llm.model import Completion, ToolCall
 from dream.models import Entry, Message
 from dream.settings import Settings
 from tests.consolidate.conftest import NOW, conversation, open_history
+from tests.forking import Program
 from tests.scripted import Answer, ScriptedModel
 
 KEY = "openai:talk"
@@ -115,25 +113,17 @@ for step in consolidator.steps(Talk("openai:talk", conversation(100, 100)), now=
 """
 
 
-def start(root: Path, stdin: int) -> subprocess.Popen[str]:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, "-c", SCRIPT, str(root)]
-    return subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, text=True, env=environment)
-
-
 def run_and_kill(root: Path, steps: int) -> None:
     """Run a real process, let it append `steps` chunks, and kill it before the next."""
-    process = start(root, subprocess.PIPE)
-    assert process.stdin
-    assert process.stdout
-    with process:
-        for number in range(steps):
-            if not process.stdout.readline():
-                break
-            if number < steps - 1:
-                process.stdin.write("\n")
-                process.stdin.flush()
-        process.send_signal(signal.SIGKILL)
+    process = Program(SCRIPT, str(root))
+    for number in range(steps):
+        if not process.stdout.readline():
+            break
+        if number < steps - 1:
+            process.stdin.write("\n")
+            process.stdin.flush()
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
 
 
 @pytest.mark.few(1)
@@ -156,9 +146,11 @@ def test_a_process_that_is_killed_between_two_chunks_loses_and_doubles_nothing(t
 
 @pytest.mark.parametrize("number", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_processes_that_consolidate_the_same_session_at_once_share_the_work(tmp_path: Path, number: int) -> None:
-    processes = [start(tmp_path, subprocess.DEVNULL) for _ in range(number)]
+    processes = [Program(SCRIPT, str(tmp_path)) for _ in range(number)]
     for process in processes:
-        process.communicate(timeout=60)
+        process.stdin.close()
+    for process in processes:
+        process.communicate()
         assert process.returncode == 0
     with open_history(tmp_path) as history:
         check(list(history.after(0)), conversation(100, 100))

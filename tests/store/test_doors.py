@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import stat
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -20,6 +19,7 @@ from dream.cli.entry import dream_group
 from dream.models import NewEntry
 from dream.workspace.workspace import Workspace
 from tests.cli.commands import dream
+from tests.forking import Program
 from tests.git.support import NOW, add, make
 
 KEY = (
@@ -215,7 +215,9 @@ def test_a_named_pipe_is_not_waited_for(root: Path, name: str) -> None:
     os.mkfifo(root / name)
     code = "import sys; from tests.store.test_doors import every_command; from pathlib import Path"
     code += "; every_command(Path(sys.argv[1]))"
-    subprocess.run([sys.executable, "-c", code, str(root)], check=True, timeout=60, capture_output=True)
+    program = Program(code, str(root))
+    program.communicate()
+    assert program.returncode == 0
 
 
 def test_what_is_made_is_its_owners_alone(root: Path, tmp_path: Path) -> None:

@@ -7,8 +7,6 @@ import os
 import random
 import resource
 import signal
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -16,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from dream.errors import HistoryError
+from tests.forking import Program
 from tests.store.helpers_history import NOW, cursors, fact, facts, history, log
 
 WRITER = """
@@ -30,16 +29,15 @@ for number in range(int(sys.argv[3])):
 """
 
 
-def writer(directory: Path, name: str, count: int, durable: str = "", pairs: str = "") -> subprocess.Popen[str]:
+def writer(directory: Path, name: str, count: int, durable: str = "", pairs: str = "") -> Program:
     """Start a process that appends `count` times and prints each cursor."""
-    command = [sys.executable, "-c", WRITER, str(directory), name, str(count), durable, pairs]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
+    return Program(WRITER, str(directory), name, str(count), durable, pairs)
 
 
 def together(directory: Path, processes: int, count: int) -> list[int]:
     """Let processes append side by side; return the cursors that they were given."""
     running = [writer(directory, f"process {number}", count) for number in range(processes)]
-    given = [int(line) for process in running for line in process.communicate(timeout=120)[0].split()]
+    given = [int(line) for process in running for line in process.communicate().split()]
     assert [process.returncode for process in running] == [0] * processes
     return given
 
@@ -79,7 +77,7 @@ def test_archiving_appending_and_reading_side_by_side_lose_nothing(tmp_path: Pat
     running = [writer(tmp_path, f"process {number}", 150) for number in range(2)]
     log_ = history(tmp_path)
     seen = 0
-    while any(process.poll() is None for process in running):
+    while any(process.is_running for process in running):
         found = cursors(list(log_.after(0)))
         assert found == list(range(1, len(found) + 1))
         assert len(found) >= seen
@@ -108,11 +106,8 @@ for number in range(100):
         pass
 print(kept)
 """
-    command = [sys.executable, "-c", source, str(tmp_path)]
-    running = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) for _ in range(3)
-    ]
-    kept = [int(process.communicate()[0]) for process in running]
+    running = [Program(source, str(tmp_path)) for _ in range(3)]
+    kept = [int(process.communicate()) for process in running]
 
     entries = list(history(tmp_path).after(0))
     assert sum(kept) == len(entries)
@@ -126,11 +121,10 @@ def test_a_kill_in_mid_append_loses_no_entry_that_was_acknowledged(tmp_path: Pat
     promised: list[int] = []
     for turn in range(rounds):
         process = writer(tmp_path, f"turn {turn}", 100_000, durable="durable" if turn % 2 else "", pairs="pairs")
-        assert process.stdout is not None
         promised.append(int(process.stdout.readline()))
         time.sleep(number.uniform(0, 0.03))
         process.send_signal(signal.SIGKILL)
-        promised += [int(line) for line in process.communicate()[0].split("\n") if line.strip().isdigit()][:-1]
+        promised += [int(line) for line in process.communicate().split("\n") if line.strip().isdigit()][:-1]
 
         found = list(history(tmp_path).after(0))
         assert set(promised) <= set(cursors(found))

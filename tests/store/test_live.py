@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,6 +14,7 @@ from dream import Dream, Session, Workspace, pipeline
 from dream.actions.forget import forget
 from dream.nights import nightly
 from dream.workspace.live import left_behind
+from tests.forking import Program
 from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
@@ -33,10 +32,7 @@ sys.stdin.read()
 
 def killed_agent(root: Path) -> Workspace:
     """Let an agent say two things and kill it."""
-    agent = subprocess.Popen(
-        [sys.executable, "-c", AGENT], cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert agent.stdout is not None
+    agent = Program(AGENT, cwd=root)
     assert agent.stdout.readline() == "said\n"
     agent.send_signal(signal.SIGKILL)
     agent.communicate()
@@ -112,15 +108,11 @@ for line in sys.stdin:
 """
 
 
-def talker(root: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", TALKER], cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+def talker(root: Path) -> Program:
+    return Program(TALKER, cwd=root)
 
 
-def say(agent: subprocess.Popen[str], text: str) -> int:
-    assert agent.stdin is not None
-    assert agent.stdout is not None
+def say(agent: Program, text: str) -> int:
     agent.stdin.write(text + "\n")
     agent.stdin.flush()
     return int(agent.stdout.readline())
@@ -156,15 +148,12 @@ def test_an_agent_goes_on_after_another_one_of_its_key_has_brought_it_all_into_h
 
 def test_a_call_that_another_agent_waits_for_is_not_answered_in_its_place(tmp_path: Path) -> None:
     workspace = fresh(tmp_path / "memory", NOW)
-    agent = subprocess.Popen(
-        [sys.executable, "-c", AGENT], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert agent.stdout is not None
+    agent = Program(AGENT, cwd=tmp_path)
     agent.stdout.readline()
     try:
         assert len(Session("shell:main", workspace.history).chat()) == 2
     finally:
-        agent.kill()
+        agent.send_signal(signal.SIGKILL)
         agent.communicate()
     assert len(Session("shell:main", workspace.history).chat()) == 3
 
