@@ -61,6 +61,15 @@ _REDACTED = "[REDACTED"  # the mark of a secret that was taken out
 _PART = re.compile(
     r"[,;]\s+|[，；]|(?:(?<=[,;] )|\s)(?:and|und|et|y|with|mit)\s", re.IGNORECASE
 )  # where another part begins
+# An order in English that forbids for good: no "never been", "never had", "never again", "never mind".
+_BAN = re.compile(
+    r"(?:please |pls )?never (?!(?:a|an|the|my|your|his|her|its|our|their|this|that|in|on|at|by|for|to|too|so|as|not|once|ever|even|again|before"
+    r"|more|mind|fear|need|really|quite|fully|actually|been|had|seen|heard|got|gotten|gone|done|known|met|eaten|thought|knew|saw"
+    r"|went|said|took|taken|gave|given|found|felt|left|lost|made|wrote|written|driven|flown|slept|told|taught|sold|spoken"
+    r"|ridden|broken|bought|won|worn|understood|was|were|is|are|will|would|could|can|did|does|has|have|came|kept"
+    r"|\w*[^e\W]ed|\w+ing|\w+ly)\b)[a-z][a-z-]+ \w",
+    re.IGNORECASE,
+)
 BEFORE_SECRET = 12  # characters of a sentence that tells something before it
 _AGREES = re.compile(r"^\W*(?:yes|yep|yeah|ja|oui|ouais|sí|是|对|好|可以|はい)\b", re.IGNORECASE)
 _YES = re.compile(r"^\W*(?:yes|yep|yeah|y|ja|jo|jep|oui|ouais|sí|si|是的?|对|嗯|はい|うん)\b\W*$", re.IGNORECASE)
@@ -247,7 +256,7 @@ def _stated(
     exact = hard(text)
     size = len(text) * (2 if turn.known.wide else 1)
     asked = _asked(turn, one, text, place, size)
-    kind = _kind(guessed, standing) if turn.agent else _told(guessed)
+    kind = _kind(guessed, standing, text) if turn.agent else _told(guessed)
     kept = _worth(turn, one, guessed, kind, size)
     if kept < _least(turn, guessed, exact=exact, jokes=jokes) or (turn.sure and _is_unmeant(turn, guessed)):
         return None
@@ -314,9 +323,12 @@ def _before_secret(text: str, known: Tongue) -> str:
     return text[:end].rstrip(" ,;") if hard(text[:end]) and end >= BEFORE_SECRET else text
 
 
-def _kind(guessed: kinds.Guess, standing: bool) -> str:
-    """Return the kind of a statement: a rule only where that is believed, or a word like "always" stands in it."""
-    if guessed.shares["rule"] >= (RULE_STANDING if standing else RULE):
+def _kind(guessed: kinds.Guess, standing: bool, text: str) -> str:
+    """Return the kind of a statement: a rule only where that is believed, or a word like "always" stands in it.
+
+    "Never deploy on Fridays" is one whatever is believed of the words that the small model has not seen.
+    """
+    if guessed.shares["rule"] >= (RULE_STANDING if standing else RULE) or _BAN.match(text):
         return "rule"
     return _told(guessed)
 
@@ -385,7 +397,7 @@ def of_line(stated: Statement) -> Statement:
     if stated.kind:
         return replace(stated, weight=WORTH.get(stated.kind, 0.5) * (1 + 0.15 * min(4, hard(stated.text))))
     guessed = kinds.kind(stated.text, f"{stated.asked}" if stated.asked.endswith(("?", "？")) else "", stated.code)
-    kind = _kind(guessed, tongue(stated.code).has("standing", plain(stated.text)))
+    kind = _kind(guessed, tongue(stated.code).has("standing", plain(stated.text)), stated.text)
     weight = WORTH[kind] * (0.5 + guessed.kept) * (1 + 0.15 * min(4, hard(stated.text)))
     meant = not stated.quoted or (guessed.kept >= BELIEVED and _REDACTED not in stated.text)
     return replace(stated, kind=kind, weight=weight, meant=meant)

@@ -163,3 +163,24 @@ def test_what_is_said_beside_a_secret_is_kept_without_it(text: str, kept: str) -
 )
 def test_what_leans_on_a_secret_is_left_out_with_it(text: str) -> None:
     assert said(text) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["Never deploy on Fridays.", "never restart the server by hand", "Please never feed the cat fish"]
+)
+def test_an_order_that_forbids_for_good_is_a_rule(text: str) -> None:
+    (line,) = said(text)
+    assert line.startswith("[rule] ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Never been to Paris before.",
+        "Never liked the smell of coffee.",
+        "Never again sushi on a Monday",
+        "Never mind the typo",
+    ],
+)
+def test_what_was_never_so_is_no_rule(text: str) -> None:
+    assert not [line for line in said(text) if line.startswith("[rule]")]
