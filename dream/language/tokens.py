@@ -17,7 +17,6 @@ in: it is within a tenth of Claude's on every script measured, where o200k is up
 
 from __future__ import annotations
 
-import base64
 import binascii
 import functools
 import importlib.util
@@ -131,9 +130,8 @@ def _encoder(name: str) -> _Encoder | None:
 
 
 def _ranks(data: bytes) -> dict[bytes, int]:
-    return {
-        base64.b64decode(token): int(rank) for token, _, rank in (line.partition(b" ") for line in data.splitlines())
-    }
+    words = data.split()  # each token in base64, and its rank
+    return dict(zip(map(binascii.a2b_base64, words[::2]), map(int, words[1::2]), strict=True))
 
 
 def _count_piece(encoder: _Encoder, piece: str) -> int:
