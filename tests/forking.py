@@ -48,21 +48,21 @@ class Server:
     """The client's side: one server process for each kind, started when it is first needed."""
 
     _running: ClassVar[dict[tuple[Path | None, str], Server]] = {}
-    _starting = threading.Lock()
+    _starting = threading.RLock()
 
     def __init__(self, shim: Path | None, kind: str) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="dream-fork-")
         self.path = f"{self._folder.name}/socket"
         env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
         env |= {"LD_PRELOAD": str(shim)} if shim else {}
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.forking", self.path, kind],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=env,
-        )
+        self._process: Program | subprocess.Popen[str]
+        if kind:  # one that has dream loaded loads the library too
+            self._process = Program("import sys; from tests.forking import grow; grow(*sys.argv[1:])", self.path, kind)
+        else:
+            line = [sys.executable, "-m", "tests.forking", self.path]
+            self._process = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, text=True)
         assert self._process.stdout is not None
-        assert self._process.stdout.readline() == b"ready\n"
+        assert self._process.stdout.readline() == "ready\n"
 
     @classmethod
     def running(cls, *, shim: Path | None = None, kind: str = "") -> Server:
@@ -75,7 +75,7 @@ class Server:
     @classmethod
     def stop_all(cls) -> None:
         """End the servers; what they started has ended."""
-        for server in cls._running.values():
+        for server in reversed(cls._running.values()):  # those of a kind before the one that they come from
             server._process.communicate()
             server._folder.cleanup()
         cls._running.clear()
@@ -182,8 +182,8 @@ class Program:
         return text
 
 
-def serve(path: str, kind: str) -> None:
-    """Load dream, and the library of its kind; listen, and fork a `dream` for each client, until stdin ends."""
+def serve(path: str) -> None:
+    """Load dream, listen, and fork a `dream` for each client, until stdin ends."""
     import dream
 
     for module in pkgutil.walk_packages(dream.__path__, "dream."):
@@ -191,13 +191,22 @@ def serve(path: str, kind: str) -> None:
             import_module(module.name)
     for library in LIBRARIES:
         import_module(library)
+    _practise()
+    _listen(path)
+
+
+def grow(path: str, kind: str) -> None:
+    """Be a server of a kind, in a process that has dream loaded: load its library too."""
     if kind == MODEL:
         from dream.llm import gateway
 
         gateway.load_litellm()
     if kind == MCP:
         import_module("dream.mcp")
-    _practise()
+    _listen(path)
+
+
+def _listen(path: str) -> None:
     gc.freeze()  # what is loaded is not looked at, and so not copied, by each child
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(path)
