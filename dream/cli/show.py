@@ -213,6 +213,8 @@ def night(report: NightReport, *, quiet: bool = False) -> None:
         diagnostics(report.consolidated)
     for problem in report.problems:
         output.problem(problem)
+    if report.consolidated and report.consolidated.failed and report.consolidated.entries:
+        output.problem(report.consolidated.reason)  # the line tells of what was read
     if report.run.outcome == "failed":
         output.problem(night_line(report))
     elif not quiet:

@@ -153,6 +153,15 @@ def test_a_source_that_is_gone_is_named_among_the_others(workspace: Workspace, h
     assert "/nowhere/*.json does not exist" in read.err
 
 
+def test_a_night_that_read_the_others_tells_which_source_is_gone(workspace: Workspace, home: Path) -> None:
+    os.utime(session(home, "s1", 1), (0, 0))
+    (workspace.root / "dream.toml").write_text('sources = ["/nowhere/*.json", "claude-code"]\n')
+
+    night = dream("nightly", "-w", workspace.root)
+    assert "read 1 message of 1 session" in night.out
+    assert "/nowhere/*.json does not exist" in night.err
+
+
 def test_a_path_named_from_where_one_stands_is_found_every_night(workspace: Workspace, tmp_path: Path) -> None:
     here = tmp_path / "here"
     (here / "[x] chats").mkdir(parents=True)
