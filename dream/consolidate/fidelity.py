@@ -27,7 +27,8 @@ from dream.models import Kept, Message
 MEANT = 0.5  # of belief that a sentence is worth a line
 MEANT_ALONE = 0.75  # of the same, where nothing exact stands in it
 SURE = 0.9  # of the same, for one sentence to count without others
-RULE = 0.5  # of belief that it is a rule
+RULE = 0.7  # of belief that it is a rule
+HARD = 3  # weight of an exact thing that is told also of a sentence that may not be meant: a path, a date; not a name
 BORNE = 0.3  # of a sentence's words: a summary that has them says it in its own
 POOR = 1 / 3  # of what is worth keeping; a summary that bears out less is none to trust
 POOR_CHARS = 1_200  # of what is added to such a summary: the users' own words stand in for it
@@ -144,7 +145,8 @@ def tail(text: str, found: Check, messages: Mapping[int, Message], zone: tzinfo)
     unsaid = [one for one in found.unsaid if found.poor or (one.rule and one.sure)]
     chosen: dict[int, str] = {}
     for number, one in sorted(enumerate(found.claims), key=lambda pair: -_worth(pair[1], missing)):
-        lacks = {thing.key for thing in one.things} & missing
+        certain = found.poor or one.sure or one.rule
+        lacks = {thing.key for thing in one.things if certain or thing.weight >= HARD} & missing
         line = _quoted(one, messages[one.place], zone) if lacks or one in unsaid else ""
         if line and len(line) < room:
             missing -= lacks
