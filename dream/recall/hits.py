@@ -28,6 +28,7 @@ LONGEST = 80  # characters of a citation that an error repeats
 WORDS = 64  # of a query that are marked in a text
 
 _MEMORY_CITE = re.compile(r"(?:memory/)?(?P<file>[\w.-]+\.md|archive/[\w.-]+\.md):(?P<line>\d+)")
+_OWN = ("SOUL.md", "USER.md", "MEMORY.md")  # in whatever capitals they are named
 _ENTRY_CITE = re.compile(r"history:(?P<cursor>\d+)")
 _MESSAGE_CITE = re.compile(r"(?P<session>.+)#(?P<position>\d+)", re.DOTALL)
 
@@ -50,7 +51,9 @@ def get(workspace: Workspace, citation: str, *, around: int = 0) -> list[Hit]:
 
     Raises UsageError where it is none, or where what it names is not there.
     """
-    citation = mend_surrogates(citation)
+    citation = mend_surrogates(citation).strip()
+    if citation.startswith("[") and citation.endswith("]"):  # as a context and a tool show it
+        citation = citation[1:-1]
     shown = citation if len(citation) <= LONGEST else f"{citation[:LONGEST]}…"
     if match := _ENTRY_CITE.fullmatch(citation):
         cursor = int(match["cursor"])
@@ -58,10 +61,10 @@ def get(workspace: Workspace, citation: str, *, around: int = 0) -> list[Hit]:
         if any(entry.cursor == cursor for entry in entries):
             return [of_entry(entry) for entry in entries]
     elif match := _MEMORY_CITE.fullmatch(citation):
-        lines = _file_lines(workspace, match["file"])
+        name = next((own for own in _OWN if own.lower() == match["file"].lower()), match["file"])
+        lines = _file_lines(workspace, name)
         at = int(match["line"])
         if 1 <= at <= len(lines):
-            name = match["file"]
             near = range(max(1, at - around), min(len(lines), at + around) + 1)
             return [Hit("memory", lines[n - 1], None, None, None, f"{name}:{n}", 0.0) for n in near]
     elif match := _MESSAGE_CITE.fullmatch(citation):

@@ -106,6 +106,11 @@ def test_each_citation_opens_what_it_names(workspace: Workspace) -> None:
     assert [hit.text for hit in near] == [TALK[1][1], TALK[2][1], TALK[3][1]]
 
 
+@pytest.mark.parametrize("citation", ["user.md:1", " USER.md:1 ", "[USER.md:1]"])
+def test_a_citation_is_opened_as_a_person_copies_or_types_it(workspace: Workspace, citation: str) -> None:
+    assert workspace.get(citation) == workspace.get("USER.md:1")
+
+
 @pytest.mark.few(2)
 @pytest.mark.parametrize("citation", ["nonsense", "history:999", "USER.md:999", "archive/x.md:1", "talk#999", "#", ""])
 def test_a_citation_of_nothing_is_told_in_a_sentence(workspace: Workspace, citation: str) -> None:
