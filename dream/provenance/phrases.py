@@ -124,8 +124,9 @@ def is_copied(line: str, texts: Sequence[str], heard: Collection[str], told: Col
     plain = DAY.sub("", LIST_MARK.sub("", line))
     for note in _NOTE.findall(plain):
         risky = any(cues.says(cue, note) for cue in _UNNAMED) or HARD.search(note)
-        new = [word for word in signed(note) if not stands_in(word, heard)]
-        if risky or 2 * len(new) > len(signed(note)) or not all(stands_in(word, told) for word in new):
+        said = [word for word in signed(note) if word not in neutral()]
+        new = [word for word in said if not stands_in(word, heard)]
+        if risky or 2 * len(new) > len(said) or not all(stands_in(word, told) for word in new):
             return False
     lines = [one for one in _BESIDE.split(plain) if one.strip()]
     return bool(lines) and all(
@@ -166,7 +167,7 @@ def _of_another(part: str) -> bool:
 
 def _place(phrase: str, parts: Sequence[str], start: int) -> tuple[int, int] | None:
     """Return the first and the last of the parts, from `start`, that a phrase consists of, if it says anything."""
-    if not any(word not in cues.words("neutral") for word in signed(_NOTE.sub(" ", phrase))):
+    if not any(word not in neutral() for word in signed(_NOTE.sub(" ", phrase))):
         return None  # "always" alone could be joined to anything
     pieces = re.split(r"\s*\[[^\[\]]*\]\s*", trimmed(phrase))
     named = cues.pattern("pointing").pattern
@@ -277,6 +278,12 @@ def _only_corrects(part: str) -> bool:
 def excepts(line: str) -> bool:
     """Return whether a rule has an exception in it."""
     return any(cues.begins("excepts", line[blank.end() :]) for blank in _BLANK.finditer(line))
+
+
+@lru_cache(maxsize=1)
+def neutral() -> frozenset[str]:
+    """Return the words that bring nothing into a rule, as they are written and as they are compared."""
+    return frozenset(word for one in cues.words("neutral") for word in (one, *words(one)))
 
 
 def negations(text: str) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from typing import Literal
 
 from dream.language import days
@@ -31,6 +31,7 @@ from dream.provenance.phrases import (
     flat,
     is_copied,
     negations,
+    neutral,
     own_sentence,
     plain,
     signed,
@@ -166,7 +167,7 @@ def _lacking(rule: str, own: str, best: RuleSource, sources: Sequence[RuleSource
 def _and_the_rest(mine: str, rule: str, best: RuleSource, sources: Sequence[RuleSource]) -> str:
     """Return the user's words, of the `best` source, with those of others beside them where a rule tells both."""
     wanted, telling = told_by(rule)
-    wanted = frozenset(word for word in wanted if word not in _neutral() and len(word) > 1)
+    wanted = frozenset(word for word in wanted if word not in neutral() and len(word) > 1)
     for other in sources:
         left = [word for word in wanted if not stands_in(word, telling(mine))]
         clause, more = (own_sentence(other.text, rule, whole=whole) if left else "" for whole in (False, True))
@@ -225,8 +226,8 @@ def _compared(rule: str, source: RuleSource, known: Known) -> _Compared:
     mine, theirs = signed(rule), signed(source.agreed)
     context = frozenset(signed(source.asked)) | known.words if source.asked else known.words
     common = [word for word in mine if stands_in(word, theirs)]
-    telling = [word for word in common if word not in _neutral()] or common
-    other = [word for word in mine if word not in common and word not in _neutral() and word not in known.names]
+    telling = [word for word in common if word not in neutral()] or common
+    other = [word for word in mine if word not in common and word not in neutral() and word not in known.names]
     unknown = tuple(word for word in other if not stands_in(word, context))
     turned = sum(1 for word in telling if not mine[word] & _signs(word, theirs))
     lacking = (len(other) + len(unknown)) / 2  # what is known from elsewhere in the talk lacks half
@@ -239,7 +240,7 @@ def _compared(rule: str, source: RuleSource, known: Known) -> _Compared:
 def _share(rule: str, text: str, known: Known) -> float:
     """Return the share of a rule's telling words that stand in a text."""
     there = signed(text)
-    wanted = [word for word in signed(rule) if word not in _neutral() and (len(word) > 1 or is_cjk(word))]
+    wanted = [word for word in signed(rule) if word not in neutral() and (len(word) > 1 or is_cjk(word))]
     wanted = [word for word in wanted if word not in known.names or stands_in(word, there)]
     return len([word for word in wanted if stands_in(word, there)]) / len(wanted) if wanted else 1.0
 
@@ -345,17 +346,12 @@ def allows(line: str) -> bool:
 
 def common(one: str, other: str) -> bool:
     """Return whether two rules have a telling word in common, in whatever form."""
-    theirs = [word for word in signed(other) if word not in _neutral() and (len(word) > 1 or is_cjk(word))]
-    return any(stands_in(word, theirs) for word in signed(one) if word not in _neutral())
+    theirs = [word for word in signed(other) if word not in neutral() and (len(word) > 1 or is_cjk(word))]
+    return any(stands_in(word, theirs) for word in signed(one) if word not in neutral())
 
 
 def _signs(word: str, there: dict[str, frozenset[bool]]) -> frozenset[bool]:
     return frozenset().union(*(signs for other, signs in there.items() if alike(word, other)))
-
-
-@lru_cache(maxsize=1)
-def _neutral() -> frozenset[str]:
-    return frozenset(word for one in cues.words("neutral") for word in (one, *words(one)))
 
 
 def _lower(text: str) -> list[str]:

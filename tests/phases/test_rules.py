@@ -765,6 +765,7 @@ def test_what_somebody_is_to_be_written_the_user_says(said: str, mine: bool) -> 
     ("note", "verdict"),
     [
         ("Mair's gift of £2,000", "said"),  # who and how much the user said, "gift" the line that rests on the message
+        ("in the gift of Mair", "said"),
         ("the ledger of the bank", "close"),
     ],
 )
