@@ -181,7 +181,7 @@ def _same(line: str, sentence: str) -> bool:
     quotes = [found[1] for found in _QUOTED.finditer(quotation(line))]
     if any(quote in sentence for quote in quotes) and sum(map(len, quotes)) > QUOTES * len(quotation(line)):
         return True
-    return flat(sentence).strip(" .。") in flat(line)
+    return flat(sentence).strip(" .。") == flat(bare(line)).strip(" .。")
 
 
 def _asked(place: int, sentence: str, messages: Mapping[int, Message]) -> str:

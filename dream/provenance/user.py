@@ -187,7 +187,7 @@ def _is_own(sentence: str, *, asks: bool) -> bool:
         return False
     if cues.says("hearsay", _TOLD.sub(" ", sentence) if asks else sentence):
         return False
-    if names_source(sentence) if asks else _reports(sentence):
+    if (names_source(sentence) and not cues.begins("sends", sentence)) if asks else _reports(sentence):
         return False
     lead = re.match(r"(.{0,120}?)[:：]\s+\S.{60}", sentence)
     if lead and cues.says("about_a_text", lead[1]) and not cues.says("own_rules", lead[1]):

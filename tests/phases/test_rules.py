@@ -759,6 +759,7 @@ def test_what_changes_a_rule_is_quoted_under_the_line_that_tells_of_it(tmp_path:
 )
 def test_what_somebody_is_to_be_written_the_user_says(said: str, mine: bool) -> None:
     assert bool(own(said)) is mine
+    assert bool(own(said, asks=True)) is mine
 
 
 @pytest.mark.parametrize(
@@ -922,3 +923,18 @@ def test_a_short_message_is_quoted_as_a_whole_and_of_two_the_one_that_tells(tmp_
     summary = "- L'utilisatrice veut que l'assistant mette trois hashtags, pas plus {0,1}"
     workspace = dreamt(tmp_path / "ws", talk, summary, "[SKIP]")
     assert next(iter(workspace.history.after(0))).rests == ("u0,1", "u1", "u0", "u1")
+
+
+def test_a_wish_that_a_line_holds_word_for_word_is_quoted_and_not_the_message_beside_it(tmp_path: Path) -> None:
+    talk = [
+        Message("user", "Faites une petite annonce pour Instagram", NOW),
+        Message(
+            "user", "Trois hashtags, pas plus, à chaque fois, ma nièce Clémence dit que sinon ça fait désespéré", NOW
+        ),
+    ]
+    summary = (
+        "- L'utilisatrice veut que l'assistant mette trois hashtags, pas plus, à chaque fois, dans les annonces {0,1}"
+    )
+    workspace = dreamt(tmp_path / "ws", talk, summary, "[SOUL] trois hashtags, pas plus, à chaque fois {1}")
+    assert "    > Trois hashtags, pas plus, à chaque fois" in next(iter(workspace.history.after(0))).content
+    assert "- trois hashtags, pas plus, à chaque fois\n" in workspace.read_file("SOUL.md")
