@@ -20,7 +20,7 @@ RECORDING = Path(__file__).with_name("large_model.jsonl")
 
 
 @pytest.mark.long
-def test_of_a_large_models_answers_our_own_code_loses_no_more_than_it_is_known_to(tmp_path: Path) -> None:
+def test_of_a_large_models_answers_our_own_code_loses_nothing(tmp_path: Path) -> None:
     for name in ("en-02-bungalow.toml", "zh-08-biaozhu-ml.toml"):
         shutil.copy(SHIPPED / name, tmp_path / name)
 
@@ -31,15 +31,6 @@ def test_of_a_large_models_answers_our_own_code_loses_no_more_than_it_is_known_t
         pytest.skip("what is asked has changed since it was recorded; record it again (CONTRIBUTING.md)")
     rows = [row for row in json.loads(done.stdout)["dialogues"] if row["text"] == "memory"]
     lost = {key: [one for row in rows for one in row[key]] for key in ("lost", "unchanged", "unruled", "no_rule")}
-    # The first two wait for review: told beside an order to write somebody, and by a fact that is no wish.
-    assert lost == {
-        "lost": ["导师储老师"],
-        "unchanged": ["卡 0 不能用 → 三张都能用"],
-        "unruled": ["Don't mention Mair's gift in letters", "Only water-based paint"],
-        "no_rule": [
-            "- She wants it kept quiet from the rest of the family so don't mention that in any letters",
-            "- wandb key ... 不要写代码里",
-        ],
-    }
+    assert lost == {"lost": [], "unchanged": [], "unruled": [], "no_rule": []}
     assert [row["got_into_soul"] for row in rows] == [[], []]
     assert sum(row["kept"] + row["changed"] + row["rules"] for row in rows) == 51
