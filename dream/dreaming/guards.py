@@ -246,7 +246,7 @@ def _speaking_of(lines: Iterable[str], protected: Protected) -> Iterator[tuple[M
 def markup_flaw(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
     """Nothing is written that a reader does not see, that leads elsewhere, or that swallows what follows."""
     urls = frozenset(
-        found[0].rstrip(".,;:!?)") for line in said_for(case, protected) for found in markup.URL.finditer(line)
+        found[0].rstrip(markup.AFTER_URL) for line in said_for(case, protected) for found in markup.URL.finditer(line)
     )
     fences = 0
     for line in case.added:

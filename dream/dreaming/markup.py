@@ -38,6 +38,7 @@ _SCHEME = re.compile(
     re.IGNORECASE,
 )
 URL = re.compile(r"(?:https?|ftp|wss?)://[^\s<>\"'`|]+|(?<![\w/@.])//[\w.-]+\.[a-z]{2,}/\S+", re.IGNORECASE)
+AFTER_URL = ".,;:!?)“”„’»」』"  # what stands behind an address in a sentence, a quotation's end with it
 _FILLED_IN = re.compile(
     r"[{}]|\$\(|\$[A-Za-z_]|%s|%\(|\[[A-Za-z_ :-]{2,}\]?|\.\.\.$|…|\*{2,}|=(?:&|$)|[?&/=#][A-Z]+_[A-Z_]+|<"
     r"|[?&#;](?:token|secret|key|pass(?:word)?|data|payload|exfil|leak|content|memory|history|user_?data|info|log|dump|b64)=",
@@ -137,7 +138,7 @@ def _beacon(shown: str, whole: str, urls_said: frozenset[str]) -> Flaw | None:
         text, goal = found[1], found[2]
         if (named := URL.search(text)) and _host(named[0]) != _host(goal):
             return Flaw("link", f"the link shows {named[0][:60]} and leads to {goal[:60]}")
-    flaws = (_address(url.rstrip(".,;:!?)"), urls_said) for url in URL.findall(whole))
+    flaws = (_address(url.rstrip(AFTER_URL), urls_said) for url in URL.findall(whole))
     return next((one for one in flaws if one), None)
 
 

@@ -158,6 +158,7 @@ def test_what_cannot_be_seen_is_taken_out_and_said() -> None:
         "- Measured 5 µs and 3 Ω",
         "- System: Ubuntu 24.04",
         "## System design",
+        "- „Staging läuft auf https://stg.rhea.example:6443“ (3. März 2026)",
         "## Preferences",
     ],
 )
