@@ -18,8 +18,9 @@ REMOVE_AT = 0.6  # share of a removal's content words that a line must hold to b
 REPLACE_AT = 0.3  # share of the old line's content words that a new fact must hold to take its place
 ALIKE, BACK = 0.6, 0.34  # of a fact's words in one line and of that line's in it: it may be what the fact corrects
 SAME = 0.9  # of a fact's words in one line, however long: it may say the same
-COPIED = 12  # characters of a removal that is a part of one line, or of a line that is a part of it
+COPIED = 12  # characters of a removal that a line begins with, or of a line that is a part of it
 LONGEST_TITLE = 40  # characters of a new heading
+_BRACKETS = re.compile(r"[.。]?\s*[(（][^()（）]*[)）][.。]?|[.。]")
 _LIKING = re.compile(r"\b(?:prefers?|likes?|favou?rite)\b|喜欢|偏好", re.I)
 _FIXED = re.compile(r"\b(?:fixed|solved|solution|workaround)\b|解决|修复", re.I)
 _DECIDED = re.compile(r"\b(?:decided|decision|chose|agreed)\b|决定", re.I)
@@ -67,12 +68,18 @@ def _remove_plainly(editing: Editing, number: int, additions: list[int], correct
 
 
 def _copied(text: str, rows: list[str]) -> str | None:
-    """Return the one line that a removal copies: whole, or but for what stands before or behind it."""
+    """Return the one line that a removal copies: whole, with more round it, or without the brackets at the line's end.
+
+    A line that says more besides is not plainly the one meant: what else it says would go with it.
+    """
     wanted = text.strip().lstrip("-*+ ")
     bare = {row: row.strip().lstrip("-*+ ") for row in rows if not row.startswith("#")}
     same = [row for row in rows if bare.get(row) == wanted]
+    long = [(row, one) for row, one in bare.items() if min(len(one), len(wanted)) >= COPIED]
     partly = [
-        row for row, one in bare.items() if min(len(one), len(wanted)) >= COPIED and (one in wanted or wanted in one)
+        row
+        for row, one in long
+        if one in wanted or (one.startswith(wanted) and _BRACKETS.fullmatch(one, len(wanted)) is not None)
     ]
     found = same or partly
     return found[0] if len(found) == 1 else None

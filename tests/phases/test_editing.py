@@ -290,6 +290,8 @@ def test_a_fact_is_plain_beside_a_line_that_only_holds_most_of_its_words(fact: s
     [
         ("So: Lives in Osaka, near the harbour", True),
         ("Lives in Osaka, near the harbour (since 2 May 2031)", True),
+        ("Lives in Osaka, near the harbour.", True),
+        ("Lives in Osaka", False),  # the line says more
         ("Lives in Kobe, near the harbour", False),
         ("the harbour", False),
     ],
