@@ -175,7 +175,7 @@ def _for_a_time(findings: Sequence[Finding]) -> Iterator[Finding]:
     for finding, after in zip(findings, [*findings[1:], None], strict=False):
         rule = finding.file == "SOUL.md" and not finding.remove
         changes = after is not None and after.file == "SOUL.md" and after.remove
-        if rule and not changes and cues.says("until", finding.text):
+        if rule and not changes and cues.says("until", finding.text) and not cues.says("each", finding.text):
             yield replace(finding, file="USER.md", heading="Preferences")
         else:
             yield finding

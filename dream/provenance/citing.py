@@ -39,13 +39,6 @@ _EARLIER = re.compile(
     r"|而不是|代わりに)[^,;()（），；]{1,60}[)）]?|[(（][^()（）]{1,60}から(?:変更|[^()（）]{0,8}変え)[^()（）]{0,20}[)）]",
     re.IGNORECASE,
 )
-# What a line says that changes something: the user's words for it may bound or end a rule.
-_CHANGES = re.compile(
-    r"\b(?:replac\w+|no longer|not any ?more|ersetzt|nicht mehr|remplac\w+|n['e’]\S* \w+ plus|ne \S+ plus|ya no)\b"
-    r"|\b(?:reemplaz|sustituy)\w+"
-    r"|取代|代替|不再|改[为成]|换[为成]|代わり|ではなく|に変更",
-    re.IGNORECASE,
-)
 _GOES_ON = re.compile(r"\W*(?:(?:and|und|et|y|e|also|auch|aussi|también)\b|それと|あと|还有|另外)", re.IGNORECASE)
 _QUESTION = re.compile(r"((?:[^.!?。！？\n]|\.(?=\S)){4,160}[?？])\s*$")
 
@@ -166,7 +159,7 @@ def _said(line: str, message: Message) -> str:
     if before and _GOES_ON.match(said) and len(before) + len(said) < OWN_CHARS:
         said = f"{before} {said}"  # "And British spelling.": whether it holds for good, the one before tells
     standing = cues.says("standing", line) and cues.says("standing", said) and kind(said).shares["rule"] >= RULE
-    wish = standing or cues.says("wish", line) or any(one.search(line) for one in (_EARLIER, _CHANGES))
+    wish = standing or cues.says("wish", line) or cues.says("changes", line) or _EARLIER.search(line) is not None
     return said if wish else ""
 
 

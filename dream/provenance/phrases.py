@@ -118,8 +118,8 @@ def is_copied(line: str, texts: Sequence[str], heard: Collection[str], told: Col
     """Return whether a line is made of what the user said: whole phrases of `texts`, with all that bounds them there.
 
     `…` stands between two of one text, in their order and with nothing between them that bounds or denies, or between
-    those of two, as `;` does. A note in square brackets tells what their "here" or "it" means, or stands for it, in words `heard`;
-    up to half of them may only be `told`, in a line that rests on what the user said.
+    those of two, as `;` does. A note in square brackets tells what their "here" or "it" means, or stands for it, in
+    words `heard`; up to half of them may only be `told`, in a line that rests on what the user said.
     """
     plain = DAY.sub("", LIST_MARK.sub("", line))
     for note in _NOTE.findall(plain):
