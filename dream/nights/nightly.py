@@ -38,9 +38,13 @@ class NightReport:
 
     @property
     def exit_status(self) -> int:
-        """Return what the command line exits with: the dreams' status, or 1 when only reading failed."""
+        """Return what the command line exits with: the dreams' status, or 1 when only reading failed.
+
+        What failed goes before what is held: that waits anyway, and a failure that nobody hears of is never mended.
+        """
         failed = self.consolidated is not None and self.consolidated.failed
-        return self.run.exit_status or int(failed)
+        status = self.run.exit_status
+        return 1 if failed and status in (0, 3) else status
 
     @property
     def usage(self) -> Usage:

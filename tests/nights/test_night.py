@@ -219,6 +219,15 @@ def test_whoever_wants_to_know_is_told_of_changes_and_of_failures(workspace: Wor
     assert "nowhere.json" in str(failed["reason"])
 
 
+def test_a_source_that_is_missing_is_told_also_when_something_is_held(workspace: Workspace, tmp_path: Path) -> None:
+    there = replace(chats(tmp_path, 1), review="hold", on_failure=hook(tmp_path, "failed"))
+    report = night(workspace, replace(there, sources=(*there.sources, "nowhere.json")))
+    (failed,) = told(tmp_path, "failed")
+    assert (report.run.outcome, report.exit_status) == ("held", 1)
+    assert failed["held"]
+    assert "nowhere.json" in str(failed["reason"])
+
+
 @pytest.mark.few(1)
 @pytest.mark.parametrize("command", ["/no/such/program", "'unclosed", "false"])
 def test_a_notification_that_fails_is_a_problem_of_the_night_and_nothing_else(
