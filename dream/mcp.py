@@ -27,6 +27,7 @@ from dream import prompts
 from dream.actions import note
 from dream.actions.why import Reason, why
 from dream.errors import DreamError, UsageError
+from dream.language.words import without_bullet
 from dream.models import MEMORY_FILES, MemoryFile
 from dream.recall.hits import KINDS, Hit, excerpt, told
 from dream.workspace.context import marked
@@ -165,7 +166,7 @@ def _why(workspace: Workspace, given: Given) -> str:
 
 def _reason(one: Reason) -> str:
     """Return a line of memory with the changes that wrote it and what it rests on."""
-    line = one.origin.line.strip().removeprefix("- ")
+    line = without_bullet(one.origin.line).strip()
     rows = [f"{one.origin.file}: {line}"]
     rows += [f"  {change.sha[:10]} {change.time:%Y-%m-%d} {change.subject}" for change in one.changes]
     for entry in one.evidence:

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Literal
 
 from dream.errors import Conflict, GitError
+from dream.language.words import without_bullet
 from dream.models import MEMORY_FILES, LineCount, MemoryFile, Rejected
 from dream.versions import diff as merging
 from dream.versions import log, tracked, transaction
@@ -197,7 +198,7 @@ def _forgotten(
 
 def _facts(data: bytes) -> list[str]:
     lines = (line.strip() for line in data.decode("utf-8", "replace").splitlines())
-    return [line.removeprefix("- ").strip() for line in lines if line and not line.startswith("#")]
+    return [without_bullet(line).strip() for line in lines if line and not line.startswith("#")]
 
 
 def _home(path: str) -> MemoryFile:

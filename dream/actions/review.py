@@ -12,6 +12,7 @@ from dream.dreaming import findings
 from dream.dreaming.draft import Edit, EditError, added, gone, lines, paired, replaced
 from dream.errors import AnswerUnusable, UsageError
 from dream.language.text import clean
+from dream.language.words import without_bullet
 from dream.models import MEMORY_FILES, LineCount, MemoryFile, Outcome, Proposal, Rejected
 from dream.versions import log, tracked, transaction
 from dream.versions.log import ChangeKind
@@ -213,7 +214,7 @@ def _facts(proposal: Proposal, now: datetime) -> list[Rejected]:
 
 def _plain(told: Sequence[str]) -> list[str]:
     """Return the facts in lines of a file: no headings, no list marks."""
-    facts = (line.strip().removeprefix("- ") for line in told if not line.lstrip().startswith("#"))
+    facts = (without_bullet(line).strip() for line in told if not line.lstrip().startswith("#"))
     return [fact for fact in facts if lines(fact)]
 
 
@@ -283,7 +284,7 @@ def amend(
         rows[number - 1] = "".join(f"{row}{end}" for row in clean(text).rstrip("\n").split("\n")) if text else ""
         changes: dict[str, bytes | None] = {file: "".join(rows).encode("utf-8")}
         if never:
-            fact = Rejected(now, file, line.strip().removeprefix("- "), "by hand")
+            fact = Rejected(now, file, without_bullet(line).strip(), "by hand")
             changes[review_files.REJECTED] = review_files.grown(found.get(review_files.REJECTED, b""), [fact])
 
         def message(counts: Mapping[str, LineCount]) -> str:

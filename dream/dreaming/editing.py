@@ -14,7 +14,7 @@ from dream.dreaming.findings import with_sources
 from dream.dreaming.guards import Case, Protected, Verdict, check, in_own_words, sources_of
 from dream.language.likeness import contradicts, differs, nearest, states
 from dream.language.text import clean, problems, quoted
-from dream.language.words import content_words, coverage
+from dream.language.words import content_words, coverage, without_bullet
 from dream.models import Finding, MemoryFile, Outcome, State
 from dream.provenance.rule import judge
 from dream.redact import redact
@@ -261,7 +261,7 @@ class Editing:
         if finding.file != "SOUL.md":
             return ""
         own = judge(finding.text, sources_of(finding.entries, self._protected), self._protected.known).own
-        here = [line.lstrip("-*+ ") for line in lines(self.draft.texts[finding.file])]
+        here = [without_bullet(line) for line in lines(self.draft.texts[finding.file])]
         return next((line for line in here if own and (own in line or (len(line) > SHORT and line in own))), "")
 
     def _like(self, number: int, score: float, line: str, reason: str) -> bool:
@@ -377,7 +377,7 @@ class Editing:
         findings = tuple(self._finding(number) for number in edit.findings)
         case = Case(edit, self.draft, self.draft.edited(edit), findings)
         for line, own in in_own_words(case, self._protected).items():
-            mark = line[: len(line) - len(line.lstrip(" -*+"))] or "- "
+            mark = line[: len(line) - len(without_bullet(line))] or "- "
             self._quoted.add(mark + own.rstrip(".。"))
             edit = replace(edit, new_text=_instead(edit.new_text, line, mark + own.rstrip(".。")))
             number = max(edit.findings, key=lambda one: coverage(self._finding(one).text, line))

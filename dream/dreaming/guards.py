@@ -18,7 +18,7 @@ from dream.dreaming.markup import FlawName, instructs, normative
 from dream.language.likeness import near_fact, same_fact, takes_place
 from dream.language.text import quoted
 from dream.language.tongue import guess
-from dream.language.words import content_words, coverage, without_mark, without_said_on, words
+from dream.language.words import content_words, coverage, without_bullet, without_mark, without_said_on, words
 from dream.models import Entry, Finding, MemoryFile, Rejected
 from dream.provenance import phrases, rule, user
 from dream.provenance.rule import Judgement, Known, RuleSource, source
@@ -114,7 +114,6 @@ Guard = Callable[[Case, Protected, Settings], Verdict | None]
 
 
 LATE = timedelta(days=1)  # between a talk and its entry: what is read sooner comes in the order of the talks
-_MARKS = " -*•"  # of a list
 
 
 def late(entries: Iterable[Entry]) -> dict[int, datetime]:
@@ -161,7 +160,7 @@ def _sources(rows: Sequence[str], numbers: Sequence[int], stands: bool) -> Itera
         if quotes:
             yield source(row.removeprefix(QUOTE), about)
         elif not (number < len(rows) and rows[number].startswith(QUOTE)):
-            plain = quotation(row).lstrip(_MARKS)
+            plain = without_bullet(quotation(row))
             said = bare(plain)
             yield RuleSource(said, stands=stands or said != plain)
 
@@ -172,7 +171,10 @@ def named(entries: Iterable[Entry], texts: Mapping[MemoryFile, str]) -> Known:
     lines = [line for found in said(entries).values() for line in found]
     firsthand = [line for text in texts.values() for line in text.splitlines() if not names_source(line)]
     names = {
-        word for line in (*firsthand, *lines) for name in rule.names(f"x {line.lstrip('-* ')}") for word in words(name)
+        word
+        for line in (*firsthand, *lines)
+        for name in rule.names(f"x {without_bullet(line)}")
+        for word in words(name)
     }
     resting = [
         line
@@ -407,9 +409,9 @@ def _taken_back(line: str, case: Case, protected: Protected) -> bool:
 
 def _succeeds(added: Iterable[str], line: str) -> bool:
     """Return whether one of the rules added, which the user said, tells what a rule now is that was told otherwise."""
-    said = line.strip().removeprefix("- ")
+    said = without_bullet(line).strip()
     return any(
-        takes_place(new.strip().removeprefix("- "), said, guess(new) or "en", ("rule", "rule")) >= RULE_SUCCEEDS
+        takes_place(without_bullet(new).strip(), said, guess(new) or "en", ("rule", "rule")) >= RULE_SUCCEEDS
         for new in added
     )
 
@@ -456,7 +458,7 @@ def loss(case: Case, protected: Protected, settings: Settings) -> Verdict | None
 
 def _stated(line: str) -> str:
     """Return what a line states, without its bullet and its day."""
-    return without_said_on(line.strip().removeprefix("- ")).strip()
+    return without_said_on(without_bullet(line).strip()).strip()
 
 
 def review(case: Case, protected: Protected, settings: Settings) -> Verdict | None:

@@ -9,7 +9,7 @@ from dream.dreaming.draft import Edit, EditError, lines, plain_ends
 from dream.dreaming.editing import Editing
 from dream.language.likeness import near_fact, nearest, states
 from dream.language.text import quoted
-from dream.language.words import coverage, standing, without_said_on
+from dream.language.words import coverage, standing, without_bullet, without_said_on
 from dream.models import Finding, MemoryFile
 from dream.settings import Settings
 from dream.workspace.workspace import TEMPLATES
@@ -72,8 +72,8 @@ def _copied(text: str, rows: list[str]) -> str | None:
 
     A line that says more besides is not plainly the one meant: what else it says would go with it.
     """
-    wanted = text.strip().lstrip("-*+ ")
-    bare = {row: row.strip().lstrip("-*+ ") for row in rows if not row.startswith("#")}
+    wanted = without_bullet(text).strip()
+    bare = {row: without_bullet(row).strip() for row in rows if not row.startswith("#")}
     same = [row for row in rows if bare.get(row) == wanted]
     long = [(row, one) for row, one in bare.items() if min(len(one), len(wanted)) >= COPIED]
     partly = [
@@ -240,4 +240,5 @@ def _decide_present(editing: Editing, number: int, line: str) -> None:
 def _bullet(text: str, like: str = "- ") -> str:
     """Write a fact as a list line, indented as the line whose place it takes."""
     indent = like[: len(like) - len(like.lstrip())]
-    return f"{indent}- {text.lstrip('-* ').strip()}"
+    fact = text if text[:1].isdigit() else without_bullet(text)  # "1. FC Köln" begins with no list's number
+    return f"{indent}- {fact.strip()}"

@@ -17,6 +17,7 @@ from dream.dreaming.draft import lines
 from dream.language import days
 from dream.language.likeness import near_fact, same_fact
 from dream.language.tongue import guess, plain, tongue
+from dream.language.words import without_bullet
 from dream.models import MEMORY_FILES, Finding, MemoryFile
 from dream.settings import Settings
 from dream.versions.log import Change
@@ -76,7 +77,7 @@ def doubled(path: MemoryFile, text: str) -> list[Finding]:
         gone.add(first if len(one) <= len(other) else second)
     # Of two lines with the very same words neither can be named alone: `swept` drops the second.
     once = [line for number, line in stated if number in gone and lines(text).count(line) == 1]
-    return [Finding(path, line.lstrip("-*+ "), (), remove=True) for line in once]
+    return [Finding(path, without_bullet(line), (), remove=True) for line in once]
 
 
 def doubtful(path: MemoryFile, text: str, day: date) -> list[Finding]:
@@ -89,7 +90,7 @@ def doubtful(path: MemoryFile, text: str, day: date) -> list[Finding]:
         if near_fact(one, other) and one not in found:
             found.append(one)
     unique = [line for line in dict.fromkeys(found) if stated.count(line) == 1]
-    return [Finding(path, line.lstrip("-*+ "), (), remove=True) for line in unique[:MOST]]
+    return [Finding(path, without_bullet(line), (), remove=True) for line in unique[:MOST]]
 
 
 def swept(texts: Mapping[MemoryFile, str], persons: Mapping[MemoryFile, frozenset[str]]) -> dict[MemoryFile, str]:

@@ -110,7 +110,9 @@ _BEFORE_DAY = re.compile(r" \d")
 _CLOCK = re.compile(r"(?<![\w:])(\d{1,2})(?::(\d\d))? ?([ap])\.?m\b\.?|(?<![\w:])(\d{1,2}):(\d\d)(?![\w:])")
 _MAYBE_CLOCK = re.compile(r"\d(?: ?[ap]\.?m|:\d)")
 _SAID_ON = re.compile(r"\s*[(（][^()（）]{0,24}?\d[^()（）]{0,24}[)）]\s*[.。]?\s*$")
-_LIST_MARK = re.compile(r"^\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?")
+_LIST_MARK = re.compile(  # "12. März" is a day, and no list's number
+    rf"^\s*(?:[-*+•]\s+|\d{{1,3}}(?:\)|\.(?! (?i:{'|'.join(_LOCAL_MONTHS)})\b))\s+)?"
+)
 KEPT_CHARS = 500  # a line; its words are kept for the next time, those of a longer text only for a while
 CJK = "぀-ヿ㐀-鿿豈-﫿가-힯"
 _RANGES = tuple(zip(CJK[::3], CJK[2::3], strict=True))

@@ -22,7 +22,7 @@ import orjson
 from dream.errors import GitError
 from dream.language.text import map_strings
 from dream.language.tokens import estimate
-from dream.language.words import is_cjk
+from dream.language.words import is_cjk, without_bullet
 from dream.versions import log
 from dream.versions.diff import PLAIN
 from dream.versions.git import Git
@@ -307,9 +307,7 @@ class _Rewriting:
 
 def _bare(text: str) -> str:
     """Return what a line states, without its bullet and the date behind it."""
-    line = text.strip()
-    if line.startswith(("- ", "* ", "+ ")):
-        line = line[2:].strip()
+    line = without_bullet(text).strip()
     without = re.sub(rf"^{_QUOTES}|{_QUOTES}$", "", _DATE.sub("", line)).strip()
     return without if is_long_enough(without) else line
 

@@ -5,6 +5,7 @@ from datetime import date
 import pytest
 
 from dream.language import days
+from dream.language.words import words
 
 FRIDAY = date(2026, 11, 13)
 
@@ -35,3 +36,8 @@ def test_a_day_is_found_and_spelled(code: str, text: str, spelled: str) -> None:
 )
 def test_what_is_no_day_is_none(code: str, text: str) -> None:
     assert days.found(text, FRIDAY, code) == []
+
+
+def test_a_line_that_begins_with_a_day_keeps_it_and_a_list_s_number_says_nothing() -> None:
+    assert words("12. März 2027: Lena zieht um")[:2] == ("@03-12", "@2027")
+    assert words("12. Lena moves") == words("- Lena moves")

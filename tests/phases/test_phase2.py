@@ -80,6 +80,18 @@ def test_facts_under_a_named_heading_and_exact_pairs_cost_no_call() -> None:
     )
 
 
+def test_a_line_keeps_the_marks_of_what_stands_out_in_it() -> None:
+    bold = Finding("memory/MEMORY.md", "**Build**: needs Node 22", (1,), heading="Facts")
+    first = Finding("memory/MEMORY.md", "1. FC Koeln is a customer", (1,), heading="Facts")
+    listed = Finding("memory/MEMORY.md", "- The audit is yearly", (1,), heading="Facts")
+    edited, _ = settled(bold, first, listed)
+    assert edited.draft.texts["memory/MEMORY.md"].splitlines()[-3:] == [
+        "- **Build**: needs Node 22",
+        "- 1. FC Koeln is a customer",
+        "- The audit is yearly",
+    ]
+
+
 def test_a_line_that_goes_for_good_costs_no_call() -> None:
     edited, model = settled(TRIP, Finding("USER.md", "Lives in Osaka", (2,), remove=True))
     assert (states(edited), model.calls) == (["applied", "applied"], [])
