@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,9 @@ _KNOWN_PATHS: dict[str, MemoryFile] = {
     "memory/MEMORY.md": "memory/MEMORY.md",
     "MEMORY.md": "memory/MEMORY.md",
 }
+
+
+_HEADING = re.compile("#{1,6} ")
 
 
 class EditError(Exception):
@@ -60,8 +64,21 @@ def replaced(text: str, edit: Edit) -> str:
     edit = replace(edit, old_text=_whole_end(edit.old_text), new_text=_whole_end(edit.new_text))
     if text.count("\r\n") == text.count("\n") > 0:
         plain = replace(edit, old_text=plain_ends(edit.old_text), new_text=plain_ends(edit.new_text))
-        return _with_newlines(_replaced(plain_ends(text), plain), "\r\n")
-    return _replaced(text, edit)
+        return _with_newlines(_set_apart(plain_ends(text), _replaced(plain_ends(text), plain)), "\r\n")
+    return _set_apart(text, _replaced(text, edit))
+
+
+def _set_apart(before: str, after: str) -> str:
+    """Put an empty line above each heading that is new, as above those that stood already."""
+    new = {line for line in added(before, after) if _HEADING.match(line)}
+    rows: list[str] = []
+    fenced = False
+    for row in after.split("\n") if new else ():
+        fenced ^= row.lstrip().startswith(("```", "~~~"))
+        if row.rstrip() in new and not fenced and rows and rows[-1].strip():
+            rows.append("\r" if row.endswith("\r") else "")
+        rows.append(row)
+    return "\n".join(rows) if rows else after
 
 
 def plain_ends(text: str) -> str:

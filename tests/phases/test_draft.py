@@ -22,6 +22,13 @@ def test_an_empty_old_text_appends_a_line_at_the_end() -> None:
     assert edit("", "", "- Likes tea\n\n") == "- Likes tea\n"
 
 
+def test_a_new_heading_stands_apart_from_what_is_above_it() -> None:
+    assert edit("# User\n\n- a\n", "", "## Plans\n- b") == "# User\n\n- a\n\n## Plans\n- b\n"
+    assert edit("- a\n- b\n", "- b", "## B\n- b\n## C\n- c") == "- a\n\n## B\n- b\n\n## C\n- c\n"
+    assert edit("- a\r\n- b\r\n", "", "## B\n- c") == "- a\r\n- b\r\n\r\n## B\r\n- c\r\n"
+    assert edit("- a\n", "", "```\n# a comment\n```") == "- a\n```\n# a comment\n```\n"
+
+
 def test_a_removed_line_leaves_no_hole() -> None:
     assert edit("- a\n- b\n- c\n", "- b", "") == "- a\n- c\n"
     assert edit("- b\n- c\n", "- b", "") == "- c\n"
