@@ -12,7 +12,7 @@ from dream.cli import group, output, show
 from dream.cli.group import DreamCommand
 from dream.cli.output import progress
 from dream.errors import UsageError
-from dream.language.text import clean
+from dream.language.text import clean, shortened
 from dream.models import Progress, Step
 
 if TYPE_CHECKING:
@@ -178,5 +178,4 @@ def _plain(table: Table) -> None:
 
 
 def _cell(text: str) -> str:
-    flat = " ".join(text.replace("|", "/").split())
-    return flat if len(flat) <= WIDEST else flat[: WIDEST - 1] + "…"
+    return shortened(" ".join(text.replace("|", "/").split()), WIDEST)

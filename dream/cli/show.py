@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dream.cli import output
+from dream.language.text import shortened
 from dream.models import span
 
 if TYPE_CHECKING:
@@ -229,8 +230,7 @@ def evidence(said: Evidence) -> None:
     told = note if said.kind == "note" else f"said in {said.session}" if said.session else "said"
     output.say(f"      {told}, {said.time.astimezone():%Y-%m-%d %H:%M} (history entry {said.cursor})", dim=True)
     for one in said.messages:
-        text = " ".join(one.text.split())
-        shown = text if len(text) <= QUOTED else f"{text[:QUOTED]}…"
+        shown = shortened(" ".join(one.text.split()), QUOTED)
         output.say(
             f"      {'▸' if one.rests else ' '} {one.speaker}: {shown}  [{one.cite}]", fold=True, dim=not one.rests
         )

@@ -60,7 +60,17 @@ def clean(text: str) -> str:
 
 def quoted(line: str) -> str:
     """Return the beginning of a line as a reason quotes it."""
-    return f"“{line.strip()[:QUOTED]}”"
+    return f"“{shortened(line.strip(), QUOTED)}”"
+
+
+def shortened(text: str, chars: int) -> str:
+    """Return a text of at most `chars` characters; a longer one is cut behind a word and ends with an ellipsis."""
+    if len(text) <= chars:
+        return text
+    cut = text[: chars - 1]
+    whole = cut if text[chars - 1].isspace() else re.sub(r"\s+\S*$", "", cut)
+    # Where no blank stands near the end, a word is cut: Chinese has none, and an address may be long.
+    return (whole if len(whole) * 2 >= chars else cut).rstrip(" ,;:.") + "…"
 
 
 def problems(text: str) -> list[str]:

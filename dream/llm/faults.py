@@ -21,6 +21,7 @@ from dream.errors import (
     PromptTooLong,
     ToolsUnsupported,
 )
+from dream.language.text import shortened
 from dream.redact import redact
 
 # What is quoted of a provider's own text. LiteLLM can put the whole prompt into it.
@@ -119,7 +120,7 @@ def quote(text: str) -> str:
     line = re.sub(r"^(litellm\.)?(\w+(Error|Exception)(: | - |$))+", "", line[:2_000].removeprefix("litellm."))
     line = re.sub(r"^(litellm\.\w+: )|^(\w+Exception - )", "", line).strip()
     line, _ = redact(line)
-    return line if len(line) <= QUOTED_CHARS else line[:QUOTED_CHARS] + "…"
+    return shortened(line, QUOTED_CHARS)
 
 
 class Pause:

@@ -235,14 +235,12 @@ def _applied(outcomes: Sequence[Outcome]) -> str:
 
 def _in_short(text: str) -> str:
     """Return the first words of a statement, without its quotation marks, brackets and day."""
+    from dream.language.text import shortened
     from dream.language.words import without_said_on  # its tables take as long to load as all else of a short look
 
     plain = without_said_on(clean_line(_BRACKETS.sub(" ", text)))
     plain = _USER.sub("", " ".join(plain.split()).strip('"“”„«»「」 .;,'))
-    if len(plain) <= SUBJECT_CHARS:
-        return plain
-    cut = plain[:SUBJECT_CHARS]
-    return (cut.rpartition(" ")[0] if " " in cut[SUBJECT_CHARS // 2 :] else cut).rstrip(" ,;:.") + "…"
+    return shortened(plain, SUBJECT_CHARS)
 
 
 def _figures(files: Mapping[str, LineCount]) -> str:

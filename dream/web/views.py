@@ -13,6 +13,7 @@ from dream.actions.status import Health
 from dream.actions.why import Evidence, evidence
 from dream.dreaming.draft import lines
 from dream.errors import UsageError
+from dream.language.text import shortened
 from dream.language.words import coverage, without_said_on
 from dream.models import MEMORY_FILES, MemoryFile, Proposal, Usage
 from dream.recall.hits import Hit
@@ -206,13 +207,12 @@ def excerpt(text: str, about: str, *, meant: bool) -> tuple[tuple[str, bool], ..
     That sentence is marked True.
     """
     if not meant:
-        flat = " ".join(text.split())
-        return ((flat[:NEIGHBOUR] + "…" * (len(flat) > NEIGHBOUR), False),)
+        return ((shortened(" ".join(text.split()), NEIGHBOUR), False),)
     told = without_said_on(about)
     spans = [found.span() for found in _SENTENCE.finditer(text)]
     shares = [coverage(told, text[first:last]) for first, last in spans] if told else []
     if not any(shares):
-        return ((text[:SAID] + "…" * (len(text) > SAID), False),)
+        return ((shortened(text, SAID), False),)
     first, last = spans[max(range(len(spans)), key=lambda n: shares[n])]
     begin = max(0, first - LEAD) if len(text) > SAID else 0
     end = max(last, begin + SAID)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dream.language.text import clean, mend_surrogates, problems
+from dream.language.text import clean, mend_surrogates, problems, quoted, shortened
 
 KEPT = {
     "plain": "Moved to Tokyo on 2026-11-18.\n\tIndented.",
@@ -84,3 +84,11 @@ def test_cleaning_is_stable_on_joined_sequences(text: str) -> None:
 
     assert clean(once) == once
     assert problems(once) == []
+
+
+def test_what_is_too_long_is_cut_behind_a_word() -> None:
+    assert shortened("Restart nothing on the staging server", 27) == "Restart nothing on the…"
+    assert shortened("short", 5) == "short"
+    assert shortened("我上周搬到了东京。" * 3, 10) == "我上周搬到了东京。…"
+    assert quoted("a restart " * 20).endswith(" a restart a restart…”")
+    assert len(quoted("x" * 300)) == 102
