@@ -30,7 +30,7 @@ from dream.errors import DreamError, UsageError
 from dream.language.words import without_bullet
 from dream.models import MEMORY_FILES, MemoryFile
 from dream.recall.hits import KINDS, Hit, excerpt, told
-from dream.workspace.context import marked
+from dream.workspace.context import marked, why_empty
 from dream.workspace.workspace import Workspace
 
 Json = Mapping[str, Any]
@@ -180,7 +180,8 @@ def _reason(one: Reason) -> str:
 
 def _context(workspace: Workspace, given: Given) -> str:
     tokens = given.number("tokens", TOKENS, MOST_TOKENS, least=1)
-    return workspace.context(tokens, query=given.text("query") or None) or "Memory says nothing yet."
+    context = partial(workspace.context, query=given.text("query") or None)
+    return context(tokens) or why_empty(context)
 
 
 def _quoted(parts: Iterator[str]) -> str:

@@ -48,7 +48,7 @@ def context_command(
     """Print memory for an agent's prompt: the three files, then what was not dreamt yet.
 
     The block is marked, so that it is never learnt again from a transcript that contains it. Prints nothing when memory
-    is empty. Calls no model.
+    is empty, or none of it fits, and says so on stderr. Calls no model.
 
     With --for, the end of it is what earlier conversations say of TEXT and the memory files don't, each line cited;
     what stands before that is the same for every TEXT, so that a provider's prompt cache holds.
@@ -78,6 +78,10 @@ def context_command(
         output.emit({"context": block})
     elif block:
         output.say(block.rstrip("\n"))
+    if not block:
+        from dream.workspace.context import why_empty
+
+        output.problem(why_empty(partial(workspace.context, session=session, query=query)))
 
 
 def _guide(workspace: Workspace, *, named: bool, as_json: bool) -> None:

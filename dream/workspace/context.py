@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 LINE = 8  # characters that a statement costs beyond its own: bullet, newline, attention
+PLENTY = 100_000  # tokens: an empty context of so many says that memory is empty
 LAST = 3 / 4  # what the last statement of a file counts beside the first
 _HEADING = re.compile(r"(#{1,6})\s")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
@@ -198,6 +199,11 @@ def block(
     if last:
         parts.append(last)
     return f"{OPEN}\n" + "\n".join(parts) + f"{CLOSE}\n" if parts else ""
+
+
+def why_empty(context: Callable[[int], str]) -> str:
+    """Say why a context is empty; `context` lays one out in as many tokens as it is given."""
+    return "No line of memory fits into so few tokens; ask for more." if context(PLENTY) else "Memory says nothing yet."
 
 
 def marked(text: str) -> str:

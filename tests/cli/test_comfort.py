@@ -78,6 +78,16 @@ def test_completion_knows_agents_shas_and_what_is_held(dreamt: Path) -> None:
     assert completed(f"dream log {newest[:5]}", dreamt) == [newest]
 
 
+def test_a_context_with_nothing_in_it_says_why(dreamt: Path, fresh: Path) -> None:
+    few, empty = dream("context", "--tokens", 3, "-w", dreamt), dream("context", "-w", fresh)
+    assert (few.status, few.out, few.err) == (
+        0,
+        "",
+        "dream: No line of memory fits into so few tokens; ask for more.\n",
+    )
+    assert (empty.status, empty.out, empty.err) == (0, "", "dream: Memory says nothing yet.\n")
+
+
 def test_a_night_in_a_log_begins_with_its_time(fresh: Path) -> None:
     assert re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d  no sources configured; ", dream("nightly", "-w", fresh).out)
 

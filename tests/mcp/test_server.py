@@ -234,6 +234,8 @@ def test_a_workspace_without_history_says_nothing_yet(tmp_path: Path) -> None:
     assert call(root, "memory_search", query="port") == ("Nothing of what is kept says that.", False)
     assert call(root, "memory_get", cite="history:1") == ("Nothing stands at history:1 (any more).", True)
     assert call(root, "memory_context") == ("Memory says nothing yet.", False)
+    call(root, "memory_add", text="The mirror listens on port 7392.")
+    assert "so few tokens" in call(root, "memory_context", tokens=3)[0]
 
 
 # The real command, as a client starts it.
