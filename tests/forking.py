@@ -232,7 +232,7 @@ def _listen(path: str) -> None:
 
 def _practise() -> None:
     """Do in this process what most commands do, in a workspace that is thrown away."""
-    from dream.cli.entry import dream_group
+    from dream.cli.group import dream_group
 
     outside = dict(os.environ)
     with tempfile.TemporaryDirectory() as folder, Path(os.devnull).open("w") as nowhere:

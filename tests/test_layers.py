@@ -29,7 +29,7 @@ def modules_after(statement: str, *, whole: bool = False) -> set[str]:
 def call(*arguments: str) -> str:
     """Write the statement that runs `dream` with `arguments` in this process."""
     return f"""
-from dream.cli.entry import dream_group
+from dream.cli.group import dream_group
 dream_group.main({list(arguments)!r}, prog_name="dream", standalone_mode=False)"""
 
 

@@ -13,8 +13,7 @@ import click
 import pytest
 
 from dream import Workspace, settings
-from dream.cli.entry import dream_group
-from dream.cli.group import COMMANDS
+from dream.cli.group import COMMANDS, dream_group
 from dream.transcripts import FORMATS
 from tests import readme
 from tests.cli.commands import dream, environment

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from dream import pipeline
 from dream.actions.why import why
-from dream.cli.entry import dream_group
+from dream.cli.group import dream_group
 from dream.models import NewEntry
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace

@@ -1,30 +1,170 @@
-"""The commands `dream`, `dream-log` and `dream-restore`: loaded when they are called."""
+"""Where `dream`, `dream-log` and `dream-restore` start: the hooks of agents first of all, then the commands.
+
+An agent ends its hooks soon after it has asked them, whatever they still do. So what a hook asks for is looked at
+before any command is loaded, and nothing that takes time is imported until the agent has its answer.
+"""
 
 from __future__ import annotations
 
+import io
 import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
 
-from dream.cli import detached
+LOG = "hook.log"  # in .dream/: what such processes print
+TOKENS = 4_000  # of context; a twentieth of a small window of today, and all of the three files for most people
+LOG_BYTES = 1 << 18  # of the log; a larger one is begun anew
 
 
 def main() -> None:
     """Run `dream`; a hook is answered, or works on in the background, before anything else is loaded."""
-    if detached.hook_left(os.environ) or detached.prompt_answered(os.environ):
+    if hook_left(os.environ) or prompt_answered(os.environ):
         return
-    from dream.cli import entry
+    from dream.cli import group
 
-    entry.main()
+    group.finish(group.dream_group, "dream")
 
 
 def main_log() -> None:
     """Run `dream-log`, the same as `dream log`."""
-    from dream.cli import entry
+    from dream.cli import group
 
-    entry.main_log()
+    group.finish(group.loaded("log"), "dream-log")
 
 
 def main_restore() -> None:
     """Run `dream-restore`, the same as `dream restore`."""
-    from dream.cli import entry
+    from dream.cli import group
 
-    entry.main_restore()
+    group.finish(group.loaded("restore"), "dream-restore")
+
+
+# What a prompt brings to mind, and work in a process of its own.
+
+
+def leave(private: Path) -> bool:
+    """Go on in a process of its own, in a session of its own, that prints to the log in `private`.
+
+    Returns True in that process, whose standard input is empty, and False in the one that was called, which has
+    nothing left to do: whatever ends it, or its group, does not end the other.
+    """
+    from dream.door import check_folder, open_file
+
+    check_folder(private)
+    log = open_file(private / LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    if os.fstat(log).st_size > LOG_BYTES:
+        os.ftruncate(log, 0)
+    if os.fork():
+        os.close(log)
+        return False
+    os.setsid()
+    os.nice(5)  # of several that end at once, none is to slow the next one down
+    nowhere = os.open(os.devnull, os.O_RDONLY)
+    for number, place in enumerate((nowhere, log, log)):
+        os.dup2(place, number)
+    os.closerange(3, 256)  # a pipe that stayed open would keep the agent waiting
+    return True
+
+
+def hook_left(environ: Mapping[str, str]) -> bool:
+    """Leave, where this is `dream consolidate --hook --detach`, and tell whether the called process is done with it.
+
+    The process that goes on finds what the agent said on its standard input. Where anything is not as it should be,
+    nothing is done: the command itself says what is wrong.
+    """
+    words = sys.argv[1 : sys.argv.index("--")] if "--" in sys.argv else sys.argv[1:]
+    if not {"consolidate", "--hook", "--detach"} <= set(words) or {"-h", "--help"} & set(words) or sys.stdin is None:
+        return False
+    from dream.errors import DreamError
+    from dream.workspace import places
+
+    try:
+        named = _workspace(words)
+        root = places.absolute(named) if named else places.find(Path(), environ)
+        said = sys.stdin.buffer.read()
+        sys.stdin = io.TextIOWrapper(io.BytesIO(said), "utf-8")
+        if root is None or not places.is_workspace(root) or b'"transcript_path"' not in said:
+            return False
+        if not leave(root / ".dream"):
+            return True
+    except (DreamError, OSError):
+        return False
+    sys.argv.remove("--detach")
+    return False
+
+
+def prompt_answered(environ: Mapping[str, str]) -> bool:
+    """Answer, where this is `dream context --hook`, and tell whether it was.
+
+    Whatever goes wrong is one sentence on stderr: a person's prompt waits for this, and goes on without it.
+    """
+    words = sys.argv[1:]
+    if not {"context", "--hook"} <= set(words) or {"-h", "--help"} & set(words):
+        return False
+    answer(_workspace(words), environ, as_json="--json" in words)
+    return True
+
+
+def answer(named: Path | str | None, environ: Mapping[str, str], *, as_json: bool) -> None:
+    """Print what the hook on standard input is to tell; with `as_json` as Gemini CLI and Copilot CLI read it."""
+    from dream.errors import DreamError
+
+    try:
+        _answer(named, environ, as_json=as_json)
+    except (DreamError, OSError, ValueError) as fault:
+        if sys.stderr is not None:
+            sys.stderr.write(f"dream: {fault}\n")
+
+
+def _answer(named: Path | str | None, environ: Mapping[str, str], *, as_json: bool) -> None:
+    import orjson
+
+    from dream.errors import UsageError, WorkspaceError
+    from dream.workspace import places
+
+    if sys.stdin is None or sys.stdin.isatty():
+        raise UsageError("`dream context --hook` reads a hook's JSON on standard input, with a prompt.")
+    try:
+        asked = orjson.loads(sys.stdin.buffer.read())
+        event, cwd, session = asked.get("hook_event_name"), asked.get("cwd") or ".", asked.get("session_id") or ""
+        prompt = "" if event == "SessionStart" else asked["prompt"]
+    except (ValueError, KeyError, AttributeError):
+        raise UsageError('A hook\'s JSON was expected on standard input, like {"prompt": "…", "cwd": "…"}.') from None
+    if not all(isinstance(text, str) for text in (prompt, cwd, session)):
+        raise UsageError("The prompt, cwd and session_id of a hook's JSON have to be texts.")
+    root = places.absolute(named) if named else places.find(Path(cwd), environ)
+    if root is None or not places.is_workspace(root):
+        raise WorkspaceError("There is no workspace here; make one with `dream init`.")
+    from dream.recall.prompt import Kept, recalled
+
+    kept = Kept(root)
+    block = recalled(kept, prompt, session=session) if prompt else _all(root) if event == "SessionStart" else ""
+    if block and sys.stdout is not None:
+        context = {"additionalContext": block}  # where Copilot CLI reads it, and Gemini CLI
+        told = {**context, "hookSpecificOutput": {"hookEventName": event, **context}}
+        sys.stdout.buffer.write(orjson.dumps(told) + b"\n" if as_json else block.encode("utf-8"))
+        sys.stdout.flush()
+    indexed = kept.is_indexed()
+    kept.index.close()
+    if not indexed and leave(root / ".dream"):
+        kept.take_in()
+
+
+def _all(root: Path) -> str:
+    from dream.workspace.workspace import Workspace
+
+    return Workspace.open(root).context(TOKENS)
+
+
+def _workspace(words: list[str]) -> str | None:
+    """Find what `-w` names, in each of the forms that click takes; the last one counts."""
+    named = None
+    for word, following in zip(words, [*words[1:], None], strict=True):
+        if word in ("-w", "--workspace"):
+            named = following
+        elif word.startswith("--workspace="):
+            named = word.partition("=")[2]
+        elif word.startswith("-w"):
+            named = word[2:]
+    return named

@@ -1,18 +1,23 @@
-"""`dream run` and `nightly`: history becomes memory, now or as a whole night."""
+"""`dream run`, `nightly`, `serve` and `cron`: history becomes memory, now or every night."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dream.cli import group, output, show
-from dream.cli.group import DreamingCommand
+from dream.cli.group import DreamCommand, DreamGroup, DreamingCommand
 from dream.cli.output import progress
 from dream.models import Step, shape
+from dream.nights.timers import KINDS, Job, Kind
 from dream.settings import CALLING, REACHING
+
+if TYPE_CHECKING:
+    from dream.nights.nightly import NightReport
 
 
 @click.command("run", cls=DreamingCommand)
@@ -117,3 +122,164 @@ def nightly_command(quiet: bool, flags: Mapping[str, object], directory: Path | 
     else:
         show.night(report, quiet=quiet)
     return report.exit_status
+
+
+# What starts the nights: ourselves, or the system's own clock.
+
+
+_schedule = click.option("--schedule", metavar="CRON", help="When, instead of the setting `schedule`: '0 3 * * *'.")
+_kind = click.argument("kind", required=False, type=click.Choice(KINDS), metavar="[crontab|systemd|launchd]")
+
+
+@click.command("serve", cls=DreamCommand)
+@_schedule
+@group.models
+@group.workspace
+def serve_command(schedule: str | None, flags: Mapping[str, object], directory: Path | None) -> None:
+    """Stay and dream on a cron schedule.
+
+    A night that the machine slept through runs as soon as it wakes or the command is started again, and no night runs
+    twice. The schedule is a crontab expression in the time zone of the `timezone` setting. With `early_tokens` it also
+    dreams when the backlog exceeds that size. SIGTERM and Ctrl-C let the current dream finish; SIGHUP reloads the
+    settings.
+
+    \b
+    Examples:
+      dream serve
+      dream serve --schedule "30 4 * * mon-fri"
+      dream serve --set timezone=Europe/Berlin --set early_tokens=20000
+    """
+    from dream.nights import serve as schedules
+
+    output.dated()
+    workspace = group.open_workspace(directory)
+    if schedule is not None:
+        flags = {**flags, "schedule": schedule}
+    server = schedules.Server(
+        workspace,
+        lambda: group.read_settings(workspace, flags, using=REACHING),
+        environ=os.environ,
+        tell=lambda line: output.say(line, now=True),
+        told=_tell_night,
+    )
+    server.serve()
+
+
+def _tell_night(report: NightReport) -> None:
+    for problem in report.problems:
+        output.problem(problem)
+    output.say(show.night_line(report), now=True)
+
+
+def _timer_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    return _kind(_schedule(group.workspace(group.as_json(function))))
+
+
+@click.group("cron", cls=DreamGroup)
+@group.workspace
+@group.as_json
+def cron_command(directory: Path | None, as_json: bool) -> None:
+    """Let crontab, systemd or launchd dream every night.
+
+    Without a name, the scheduler that suits this machine is used. `dream cron show` prints what is installed, or would
+    be, and changes nothing. The files are those in the folder cron/, with absolute paths; other lines in your crontab
+    stay as they are.
+
+    \b
+    Examples:
+      dream cron show
+      dream cron install
+      dream cron install crontab --schedule "30 4 * * mon-fri"
+      dream cron remove
+    """
+
+
+@cron_command.command("show", cls=DreamCommand)
+@_timer_options
+def show_timer(kind: Kind | None, schedule: str | None, directory: Path | None, as_json: bool) -> None:
+    """Print what is installed, or would be.
+
+    \b
+    Example:
+      dream cron show systemd
+    """
+    from dream.nights import timers
+
+    usual, job = _job(kind, schedule, directory)
+    there = timers.installed(job)
+    chosen = kind or [*there, usual][0]
+    job = there.get(chosen, job) if schedule is None else job
+    files = timers.timer_files(chosen, job)
+    if as_json:
+        shown = {str(path): text for path, text in files.items()}
+        output.emit({"kind": chosen, "files": shown, "installed": list(there)})
+        return
+    output.say(f"# {_where(there, chosen)}")
+    for path, text in files.items():
+        output.say(f"# {path}", bold=True)
+        output.say(text.rstrip("\n"))
+    output.say(f"# {timers.zone_note(chosen, job)}")
+
+
+@cron_command.command("install", cls=DreamCommand)
+@_timer_options
+def install(kind: Kind | None, schedule: str | None, directory: Path | None, as_json: bool) -> None:
+    """Install it; again for a new schedule.
+
+    \b
+    Example:
+      dream cron install
+    """
+    from dream.nights import timers
+
+    kind, job = _job(kind, schedule, directory, using=REACHING)
+    done = timers.install(kind, job)
+    note = [timers.zone_note(kind, job)] if job.zone else []
+    others = [other for other in timers.installed(job) if other != kind]
+    twice = [f"But {other} starts the nights too: `dream cron remove {other}` stops that." for other in others]
+    _tell_timer(kind, [*done, *note, *twice], as_json=as_json)
+
+
+@cron_command.command("remove", cls=DreamCommand)
+@_timer_options
+def remove(kind: Kind | None, schedule: str | None, directory: Path | None, as_json: bool) -> None:
+    """Take it away again.
+
+    \b
+    Example:
+      dream cron remove
+    """
+    from dream.nights import timers
+
+    named = kind
+    kind, job = _job(kind, schedule, directory)
+    kinds = [named] if named else list(timers.installed(job)) or [kind]
+    for one in kinds:
+        _tell_timer(one, timers.remove(one, job), as_json=as_json and one == kinds[-1])
+
+
+def _where(there: Collection[Kind], kind: Kind) -> str:
+    """Return in a sentence whether what is shown is installed."""
+    if kind in there:
+        return f"This is installed in {' and '.join(there)}." if len(there) > 1 else "This is installed."
+    return f"{' and '.join(there)} is installed, not this." if there else "Nothing is installed: dream cron install"
+
+
+def _job(
+    kind: Kind | None, schedule: str | None, directory: Path | None, using: Collection[str] = ()
+) -> tuple[Kind, Job]:
+    from dream.crontime import parse
+    from dream.nights import timers
+
+    workspace = group.open_workspace(directory)
+    settings = group.read_settings(workspace, using=using)
+    job = timers.job(workspace.root, parse(schedule or settings.schedule), os.environ, settings.timezone or "")
+    return kind or timers.usual_kind(), job
+
+
+def _tell_timer(kind: Kind, sentences: list[str], *, as_json: bool) -> None:
+    if as_json:
+        output.emit({"kind": kind, "done": sentences})
+        return
+    for sentence in sentences:
+        output.say(sentence)

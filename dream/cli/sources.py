@@ -1,26 +1,35 @@
-"""`dream sources`: which agents there are on this machine, and which of them are read every night."""
+"""`dream sources` and `consolidate`: which transcripts are read, and reading them."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from dream import cli
 from dream.cli import group, output, show
 from dream.cli.group import DreamCommand, DreamGroup
-from dream.errors import SettingsError
-from dream.settings import FILE_NAME, REACHING
-from dream.workspace.files import read_text, replace_file
+from dream.cli.output import progress
+from dream.errors import SettingsError, TranscriptError, UsageError
+from dream.models import ConsolidateReport, Diagnostic
+from dream.settings import CALLING, FILE_NAME, REACHING, Settings
+from dream.transcripts import FORMATS
+from dream.workspace import listing
+from dream.workspace.files import explained, read_text, replace_file, temporary_name, write_beside
+from dream.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     import tomlkit
     from tomlkit.items import Array
 
-    from dream.workspace.listing import FoundSource
+    from dream.workspace.listing import File, FoundSource
 
 # Change one list in dream.toml and nothing else in it: comments, order and layout stay as a person wrote them.
 
@@ -118,7 +127,7 @@ def sources_command(context: click.Context, directory: Path | None, as_json: boo
     if context.invoked_subcommand is not None:
         return
     from dream.settings import load
-    from dream.workspace import listing, places
+    from dream.workspace import places
 
     if directory is None and places.find(Path(), os.environ) is None:  # what there is can be seen before one is made
         found = listing.survey(load(None, using=()), Path(), None, home=Path.home(), environ=os.environ)
@@ -147,8 +156,6 @@ def add(names: tuple[str, ...], directory: Path | None, as_json: bool) -> None:
       dream sources add "~/chats/*.json"
       dream sources add "hermes @ Asia/Tokyo"
     """
-    from dream.workspace import listing
-
     workspace = group.open_workspace(directory)
     settings = group.read_settings(workspace, using=REACHING)
     if not workspace.is_trusted:  # nothing of others reaches beyond it: what is added here is the person's own
@@ -189,9 +196,6 @@ def remove(names: tuple[str, ...], directory: Path | None, as_json: bool) -> Non
 
 def _from_here(name: str, root: Path) -> str:
     """Make a path that is only there from where the command is given absolute: in dream.toml it counts from `root`."""
-    from dream.transcripts import FORMATS
-    from dream.workspace import listing
-
     path, _, zone = name.partition(listing.ZONE)
     if not path or path in FORMATS or Path(path).expanduser().is_absolute() or _is_there(root, path):
         return name
@@ -231,3 +235,154 @@ def _not_there(one: FoundSource) -> str:
     """Return what is wrong with a source, and how to be rid of it."""
     why = one.problem.partition(f" of your settings: {one.name} ")[2] or one.problem
     return f"{why.partition('.')[0]}, or: dream sources remove {shlex.quote(one.name)}"
+
+
+PIPED = "stdin"  # the id of a session that comes on standard input and has none of its own
+
+
+@click.command("consolidate", cls=DreamCommand)
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH]...", shell_complete=group.agents)
+@click.option(
+    "-f",
+    "--format",
+    "format_name",
+    type=click.Choice(list(FORMATS)),
+    metavar="NAME",
+    help=f"The transcripts' format; default: told by content. One of {', '.join(FORMATS)}.",
+)
+@click.option("--hook", is_flag=True, help="Read a hook's JSON on standard input: its `transcript_path` is the PATH.")
+@click.option("--detach", is_flag=True, help="Continue in the background and return at once: agents end hooks soon.")
+@click.option("--idle", is_flag=True, help="Skip what was written to within the last `idle_hours`.")
+@group.quiet
+@group.models
+@group.workspace
+@group.as_json
+def consolidate_command(
+    paths: tuple[Path, ...],
+    format_name: str | None,
+    hook: bool,
+    detach: bool,
+    idle: bool,
+    quiet: bool,
+    flags: Mapping[str, object],
+    directory: Path | None,
+    as_json: bool,
+) -> int:
+    """Read transcripts and append to history what is new in them.
+
+    A PATH is a transcript, a directory of transcripts, or `-` for standard input, in any of the formats that --format
+    lists; or the name of an agent, for all of its transcripts on this machine. Only what is not in history yet is
+    summarised, so the same PATH can be given again.
+    Without a PATH the `sources` from dream.toml are read, as far as they have been quiet for `idle_hours`.
+
+    \b
+    Examples:
+      dream consolidate session.jsonl
+      dream consolidate claude-code --idle
+      pbpaste | dream consolidate -
+      dream consolidate chat.json --format openai --json
+      dream consolidate --hook --detach    # as Claude Code's SessionEnd hook
+    """
+    from dream import pipeline
+
+    workspace = group.open_workspace(directory)
+    using = CALLING if hook or paths else (*CALLING, "sources")
+    settings = group.read_settings(workspace, flags, using=using)
+    said = group.standard_bytes() if Path("-") in paths and not hook else None
+    named = _of_hook() if hook else []
+    if hook and not named:
+        return _report(_nothing(), as_json=as_json, quiet=quiet)
+    if detach:
+        with explained("opened", workspace.private / cli.LOG):
+            stays = cli.leave(workspace.private)
+        if not stays:
+            return 0
+    wrong: tuple[Diagnostic, ...] = ()
+    with nullcontext() if said is None else _piped(said, workspace.private) as piped:
+        named += [file for path in paths for file in _meant(path, piped, workspace, settings)]
+        if not named:
+            named, wrong = _configured(workspace, settings)
+            idle = True
+        with progress("reading", quiet=as_json or quiet) as shown:
+            report = pipeline.consolidate(
+                workspace, named, settings=settings, now=group.now(), format=format_name, idle=idle, progress=shown
+            )
+    if hook:  # so that the next session's first prompt finds it
+        from dream.recall.prompt import Kept
+
+        Kept(workspace.root).take_in()
+    report = replace(report, diagnostics=(*wrong, *report.diagnostics))
+    return _report(report, as_json=as_json, quiet=quiet, piped=piped)
+
+
+@contextmanager
+def _piped(said: bytes, private: Path) -> Iterator[File]:
+    """Keep what came on standard input while it is read; what a kill leaves of it, the next command removes."""
+    path = temporary_name(private / PIPED)
+    with explained("written", path):
+        write_beside(path, said, path, durable=False)
+    try:
+        yield next(listing.listed([str(path)], named=str(path)))._replace(session=PIPED)
+    except TranscriptError as error:
+        raise TranscriptError(str(error).replace(str(path), "Standard input")) from error
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _meant(path: Path, piped: File | None, workspace: Workspace, settings: Settings) -> list[Path | File]:
+    """Find what is to be read where a person says `path`: standard input, that path, else an agent's transcripts."""
+    if piped is not None and path == Path("-"):
+        return [piped]
+    if str(path) not in FORMATS or path.exists():
+        return [path]
+    found = listing.paths(replace(settings, sources=(str(path),)), workspace.root, home=Path.home(), environ=os.environ)
+    if not found:
+        raise TranscriptError(f"{path} has no transcripts on this machine; name the path of some.")
+    return list(found)
+
+
+def _of_hook() -> list[Path | File]:
+    """Read which transcript a hook of Claude Code, or of an agent that does as it does, is about.
+
+    Empty where the agent names none, or has not written it: a session that ended before anybody said anything.
+    """
+    import orjson
+
+    try:
+        named = orjson.loads(group.standard_input())["transcript_path"]
+        path = None if named is None else Path(named).expanduser().absolute()
+        return [] if path is None else list(listing.listed([str(path)]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError('--hook needs {"transcript_path": "…"} as JSON on standard input.') from error
+
+
+def _report(report: ConsolidateReport, *, as_json: bool, quiet: bool, piped: File | None = None) -> int:
+    """Print what was done and return the exit status: 1 too where a path that was named could not be read."""
+    if piped is not None:
+        named = (replace(one, file="-") if one.file == piped.name else one for one in report.diagnostics)
+        report = replace(report, diagnostics=tuple(named))
+    if as_json:
+        output.emit(report)
+        if report.failed:
+            output.problem(report.reason)
+    else:
+        show.consolidated(report, quiet=quiet)
+    return 1 if report.failed or any(isinstance(found, listing.Unread) for found in report.diagnostics) else 0
+
+
+def _nothing() -> ConsolidateReport:
+    return ConsolidateReport(reason="the session has no transcript")
+
+
+def _configured(workspace: Workspace, settings: Settings) -> tuple[list[Path | File], tuple[Diagnostic, ...]]:
+    """Find what the settings name, and what of it is not there, as long as something is."""
+    if not settings.sources:
+        raise UsageError(
+            "No transcript is named and no `sources` are configured: name a PATH, or add a source: "
+            "dream sources add claude-code."
+        )
+    wrong: list[SettingsError] = []
+    found = listing.paths(settings, workspace.root, home=Path.home(), environ=os.environ, wrong=wrong.append)
+    if wrong and not found:
+        raise wrong[0]
+    return list(found), tuple(listing.Unread(FILE_NAME, 0, str(error)) for error in wrong)

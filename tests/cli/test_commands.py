@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from dream.cli.entry import dream_group
-from dream.cli.group import COMMANDS
+from dream.cli.group import COMMANDS, dream_group
 from dream.workspace.workspace import Workspace
 from tests.cli.commands import command, dream, environment
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from dream.cli.entry import dream_group
+from dream.cli.group import dream_group
 
 GOLDEN = Path(__file__).with_name("golden.json")
 TELLING = {

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from dream.cli.entry import dream_group
+from dream.cli.group import dream_group
 from dream.eval.dialogues import SHIPPED
 
 RECORDING = Path(__file__).with_name("large_model.jsonl")

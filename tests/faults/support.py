@@ -22,7 +22,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from dream.cli.entry import dream_group
+from dream.cli.group import dream_group
 from tests.forking import Forked, Server
 
 ROOT = Path(__file__).parent.parent.parent

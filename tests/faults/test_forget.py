@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dream.cli.entry import dream_group
+from dream.cli.group import dream_group
 from dream.versions.rewrite import MARK, Needle
 from tests.faults.support import Checker, Fault, copy, dream, git, memory, ran, rows
 from tests.faults.test_crash import NO_MORE, Count

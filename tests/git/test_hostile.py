@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from dream.cli.entry import dream_group
+from dream.cli.group import dream_group
 from dream.errors import GitError
 from dream.versions.git import Git
 from dream.workspace.workspace import Workspace

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dream import door
-from dream.cli.entry import dream_group
+from dream.cli.group import dream_group
 from dream.models import NewEntry
 from dream.workspace.workspace import Workspace
 from tests.cli.commands import dream
@@ -85,7 +85,7 @@ NOT_OF_A_WORKSPACE = {
     "door.py": "the door itself",
     "trust.py": "the user's state directory, and a mark that is looked at before anything is believed",
     "prompts.py": "the prompts that are shipped",
-    "cli/detached.py": "/dev/null",
+    "cli/__init__.py": "/dev/null",
     "cli/output.py": "/dev/null",
     "language/kinds.py": "the weights that are shipped",
     "language/learn.py": "labelled sentences, and the weights made of them",
