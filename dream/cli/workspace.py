@@ -12,6 +12,7 @@ from dream.cli import group, output, show
 from dream.cli.group import DreamCommand
 from dream.models import span
 from dream.settings import reaching
+from dream.workspace import places
 from dream.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -38,13 +39,19 @@ def init_command(directory: Path | None, named: Path | None, as_json: bool) -> N
       dream init ~/.nanobot/workspace
     """
     place = directory or named or Workspace.default(os.environ)
+    before = Workspace(places.absolute(place)).git
+    was = before.head() if before.exists else None
     workspace = Workspace.create(place, now=group.now(), report=lambda told: output.problem(str(told)))
     if not workspace.is_trusted and (reached := reaching(workspace.root, environ={})):
         output.problem(f"The existing {', '.join(reached)} counts once you accept it: dream trust")
     if as_json:
         output.emit({"workspace": str(workspace.root), "commit": workspace.git.head()})
         return
-    output.say(f"The workspace is {workspace.root}.", bold=True)
+    if was is None:
+        output.say(f"The workspace is {workspace.root}.", bold=True)
+    else:
+        made = "" if was == workspace.git.head() else "; what it lacked was made"
+        output.say(f"The workspace {workspace.root} was there already{made}.", bold=True)
     output.say("Next: dream consolidate TRANSCRIPT, then dream run.")
     output.say(f"Model: {show.model_line(group.read_settings(workspace, using=()))}", fold=True)
 

@@ -88,6 +88,15 @@ def test_a_context_with_nothing_in_it_says_why(dreamt: Path, fresh: Path) -> Non
     assert (empty.status, empty.out, empty.err) == (0, "", "dream: Memory says nothing yet.\n")
 
 
+def test_a_workspace_that_is_there_already_is_said_to_be(fresh: Path, tmp_path: Path) -> None:
+    again, new = dream("init", fresh), dream("init", tmp_path / "new")
+    assert again.out.startswith(f"The workspace {fresh} was there already.\n")
+    assert new.out.startswith(f"The workspace is {tmp_path / 'new'}.\n")
+    (fresh / "SOUL.md").unlink()
+    mended = dream("init", fresh)
+    assert mended.out.startswith(f"The workspace {fresh} was there already; what it lacked was made.\n")
+
+
 def test_a_night_in_a_log_begins_with_its_time(fresh: Path) -> None:
     assert re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d  no sources configured; ", dream("nightly", "-w", fresh).out)
 
