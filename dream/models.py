@@ -120,6 +120,7 @@ class NewEntry:
     voices: tuple[str, ...] = ()
     said: datetime | None = None
     rests: tuple[str, ...] = ()
+    speakers: tuple[tuple[str, ...], ...] = ()
 
     @property
     def by_agent(self) -> bool:

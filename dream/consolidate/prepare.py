@@ -120,4 +120,8 @@ def safe(text: str, patterns: Sequence[str]) -> str:
 
 
 def _name(name: str | None) -> str | None:
-    return (clean(name).strip()[:NAME_CHARS].strip() or None) if name else None
+    """Return a speaker's name, marked where something in it can't be seen: else it would be another person's."""
+    if not name:
+        return None
+    seen = clean(name).strip()[:NAME_CHARS].strip()
+    return seen if seen and seen == name.strip()[:NAME_CHARS].strip() else f"{seen}\ufffd"

@@ -29,7 +29,7 @@ from dream.llm.model import ChatMessage, Completion, Model
 from dream.models import Diagnostic, Kept, Message, NewEntry, Report, Usage, voices
 from dream.provenance import citing, user
 from dream.provenance.citing import without_citation
-from dream.provenance.user import QUOTE, by_others, by_user
+from dream.provenance.user import QUOTE, by_others, by_speaker, speakers, speaking
 from dream.settings import EMBEDDED, Settings
 from dream.workspace.files import read_note, write_note
 
@@ -137,22 +137,31 @@ def _check_size(lines: list[str], conversation: str, most: int, count: Callable[
         raise AnswerUnusable("it repeats the conversation instead of summarising it")
 
 
-def attributed(entry: NewEntry, messages: Sequence[Message]) -> NewEntry:
-    """Return `entry` with the voices of its lines: what the user said, and what others did.
+def attributed(entry: NewEntry, messages: Sequence[Message], *, places: Sequence[int] = ()) -> NewEntry:
+    """Return `entry` with the voices of its lines: what the user said, and what others did; and which user it was.
 
-    The user's own sentences, which code has put under the lines that rest on them, are theirs whatever else.
+    The users' own sentences, which code has put under the lines that rest on them, are theirs whatever else; they name
+    their message by one of the `places` of `messages`.
     """
     by_tool, by_paste = user.sources(entry.content, messages)
     others = {"o": by_others(entry.content, messages), "t": by_tool, "p": by_paste}
     rows = enumerate(entry.content.split("\n"), start=1)
     quotes = {number for number, row in rows if entry.rests and row.startswith(QUOTE)}
     theirs = {voice: set(numbers) - quotes for voice, numbers in others.items()}
-    return replace(entry, voices=voices(entry.content, {"u": quotes.union(by_user(entry.content, messages)), **theirs}))
+    names = {place: message.name or "" for place, message in zip(places, speaking(messages), strict=False)}
+    spoken = by_speaker(entry.content, messages)
+    for number in quotes:
+        quoted = {names[place] for place in (int(entry.rests[number - 1][1:]),) if place in names}
+        spoken[number - 1] = spoken[number - 1] | quoted
+    talkers = speakers(messages)
+    own = {number for number, by in enumerate(spoken, start=1) if by} | quotes if len(talkers) < 2 else set[int]()
+    said = tuple(tuple(sorted(by)) for by in spoken) if talkers and any(spoken) else ()
+    return replace(entry, voices=voices(entry.content, {"u": own, **theirs}), speakers=said)
 
 
 def _not_by_user(entry: NewEntry) -> NewEntry:
     """Return `entry` as one of which the user said nothing themselves."""
-    return replace(entry, voices=tuple(code.replace("u", "") for code in entry.voices))
+    return replace(entry, voices=tuple(code.replace("u", "") for code in entry.voices), speakers=())
 
 
 def raw_entries(
@@ -464,13 +473,14 @@ class Summariser:
             )
         whole = "\n".join(line.text for line in lines)
         kept = fidelity.kept(answer.check, fidelity.check(whole, answer.check.claims))
-        lines = citing.with_wishes(lines, messages)
+        spoken = dict(zip(messages, speaking(list(messages.values())), strict=True))
+        lines = citing.with_wishes(lines, spoken)
         text = "\n".join(line.text for line in lines)
         entry = NewEntry(
             "summary", text, self._key, cut.span(items), self._model.count(text), answer.model, cut.ids(items)
         )
         entry = replace(entry, rests=tuple(line.rests for line in lines))
-        return EntryGroup((attributed(entry, list(messages.values())),), usage, kept)
+        return EntryGroup((attributed(entry, list(messages.values()), places=list(messages)),), usage, kept)
 
     def _raw(self, items: Sequence[Item], usage: Usage, reason: str) -> EntryGroup:
         """Keep `items` as they were said, and report it; once a session where the model is not asked any more."""

@@ -12,7 +12,7 @@ from dream.embedded.statement import Statement
 from dream.language import kinds, quoting
 from dream.language.sentences import Sentence, quoted_share, sentences, trimmed, without_names
 from dream.language.tongue import Tongue, guess, is_wide, main, plain, tongue
-from dream.language.words import LABELS as NO_NAMES
+from dream.provenance.user import AGENTS, prefixed
 
 KEEP = 0.3  # of belief that a sentence is worth a line
 UNMEANT = 0.5  # of belief that it is a joke, supposed, quoted, somebody else's view or a mood, above which it is out
@@ -42,9 +42,6 @@ WORTH = {
     "fact": 1.4,
     "event": 1.0,
 }
-AGENTS = frozenset("assistant agent ai bot claude gpt chatgpt model system tool user human me".split())
-MOST = 0.8  # of a role's messages that begin with a name: then names stand there
-_PREFIX = re.compile(r"(?P<name>[A-ZÀ-Þ][\w’'-]{1,24}(?: [A-ZÀ-Þ][\w’'.-]{0,24})?|[぀-ヿ㐀-鿿]{2,6})(?:: +|：\s*)(?=\S)")
 _HARD = re.compile(
     r"\d|[`/\\_@]|\w\.\w|[a-z][A-Z]|\b[A-Z]{2,}\b|(?<=[a-zà-ÿ,;:] )[A-ZÀ-Þ][\wà-ÿ]+|[A-Za-z]{3,}(?=[㐀-鿿])"
 )
@@ -115,26 +112,11 @@ def statements(messages: Sequence[Utterance]) -> list[Statement]:
 
 def named(messages: Sequence[Utterance]) -> list[Utterance]:
     """Give messages the speakers that they begin with, `Caroline: …`, where two or more people speak so."""
-    found = {number: match for number, one in enumerate(messages) if (match := _speaker(one))}
-    roles = set()
-    for role in ("user", "assistant"):
-        own = [number for number, one in enumerate(messages) if one.role == role and one.text.strip()]
-        if sum(number in found for number in own) >= max(2, MOST * len(own)):
-            roles.add(role)
-    found = {number: match for number, match in found.items() if messages[number].role in roles}
-    if len({match["name"] for match in found.values()}) < 2:
-        return list(messages)
+    found = prefixed([(one.role, one.name, one.text) for one in messages])
     return [
         replace(one, name=found[number]["name"], text=one.text[found[number].end() :]) if number in found else one
         for number, one in enumerate(messages)
     ]
-
-
-def _speaker(one: Utterance) -> re.Match[str] | None:
-    if one.name and one.name.lower() not in AGENTS:
-        return None
-    match = _PREFIX.match(one.text)
-    return match if match and match["name"].lower() not in NO_NAMES | AGENTS else None
 
 
 def _turn(turn: _Turn, found: list[Statement]) -> None:

@@ -99,8 +99,7 @@ def encode(entry: Entry, *, more: int = 0, before: bytes = FIRST) -> bytes:
     for voice, name in VOICES.items() if entry.voices else ():
         if numbers := [number for number, code in enumerate(entry.voices, start=1) if voice in code]:
             row[name] = numbers
-    if entry.rests:
-        row["rests"] = entry.rests
+    row |= {name: value for name, value in (("rests", entry.rests), ("speakers", entry.speakers)) if value}
     if more:
         row["more"] = more
     return sealed(orjson.dumps(row), before)
@@ -165,6 +164,7 @@ def decode(line: bytes, zone: tzinfo | None = None) -> Entry:
         voices=voices(content, {voice: _lines(row, name) for voice, name in VOICES.items() if name in row}),
         said=None if (said := _time(row, zone, "said")) == NO_TIME else said,
         rests=_rests(row),
+        speakers=_speakers(row),
     )
 
 
@@ -295,6 +295,13 @@ def _identities(row: dict[str, Any], span: tuple[int, int] | None) -> tuple[str,
 def _rests(row: dict[str, Any]) -> tuple[str, ...]:
     found = row.get("rests")
     return tuple(found) if isinstance(found, list) and all(type(one) is str for one in found) else ()
+
+
+def _speakers(row: dict[str, Any]) -> tuple[tuple[str, ...], ...]:
+    found = row.get("speakers")
+    if isinstance(found, list) and all(type(names) is list for names in found):
+        return tuple(tuple(name for name in names if type(name) is str) for names in found)
+    return ()
 
 
 def _lines(row: dict[str, Any], field: str) -> tuple[int, ...]:

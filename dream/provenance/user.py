@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import replace
 from functools import lru_cache
 from typing import Literal
 
@@ -13,6 +14,7 @@ from dream.language.kinds import LABELS
 from dream.language.sentences import quoted_share, sentences, trimmed
 from dream.language.tongue import guess, tongue
 from dream.language.words import ALL_MARKS, MARKS, NOT, content_words, without_said_on, words
+from dream.language.words import LABELS as NO_NAMES
 from dream.models import Message
 from dream.provenance import cues
 
@@ -282,33 +284,85 @@ _SUPPOSED = re.compile(
 Passage = tuple[tuple[str, ...], ...]  # the words of some clauses that follow each other
 
 
-def by_user(content: str, messages: Sequence[Message]) -> tuple[int, ...]:
-    """Return the numbers, from 1, of the lines of a summary that user `messages` bear out.
-
-    Where several users talk, none of them is known to be the owner of the memory, and no line counts.
-    """
-    users = _of_one(messages)
-    if not users:
-        return ()
-    passages = said_by_user(users)
-    quoted = {sentence for message in users for sentence in _verbatim(message.content)}
+def by_speaker(content: str, messages: Sequence[Message]) -> list[frozenset[str]]:
+    """Return for each line of a summary the names of the users who said it, "" for one whom nobody names."""
+    said: dict[str, list[Message]] = {}
+    for message in speaking(messages):
+        if message.role == "user":
+            said.setdefault(message.name or "", []).append(message)
+    found: list[set[str]] = [set() for _ in content.split("\n")]
     asked = _asked(messages)
-    return tuple(
-        number
-        for number, line in enumerate(content.split("\n"), start=1)
-        if line.strip() and (_flat(quotation(line, asked)) in quoted or covered(quotation(line, asked), passages))
-    )
+    for name, theirs in said.items():
+        passages = said_by_user(theirs)
+        quoted = {sentence for message in theirs for sentence in _verbatim(message.content)}
+        for line, names in zip(content.split("\n"), found, strict=True):
+            plain = without_speaker(quotation(line, asked), name)
+            if line.strip() and (_flat(plain) in quoted or covered(plain, passages)):
+                names.add(name)
+    return list(map(frozenset, found))
 
 
 def said_by_user(messages: Sequence[Message]) -> list[Passage]:
-    """Return what the user said of their own, by sentence, each as the words of its clauses."""
-    return [passage for message in _of_one(messages) for passage in passages(own(message.content))]
+    """Return what users said of their own, by sentence, each as the words of its clauses."""
+    return [passage for message in messages if message.role == "user" for passage in passages(own(message.content))]
 
 
-def _of_one(messages: Sequence[Message]) -> list[Message]:
-    """Return the user's messages; none where several users talk."""
-    users = [message for message in messages if message.role == "user"]
-    return [] if len({message.name for message in users if message.name}) > 1 else users
+# Who of several people speaks: the name that a message has, else the one that it begins with, `Caroline: …`.
+
+
+AGENTS = frozenset("assistant agent ai bot claude gpt chatgpt model system tool user human me".split())
+MOST = 0.8  # of a role's messages that begin with a name: then names stand there
+_PREFIX = re.compile(r"(?P<name>[A-ZÀ-Þ][\w’'-]{1,24}(?: [A-ZÀ-Þ][\w’'.-]{0,24})?|[぀-ヿ㐀-鿿]{2,6})(?:: +|：\s*)(?=\S)")
+
+
+def speakers(messages: Sequence[Message]) -> frozenset[str]:
+    """Return the names of the users who talk."""
+    return frozenset(message.name for message in speaking(messages) if message.role == "user" and message.name)
+
+
+def speaking(messages: Sequence[Message]) -> list[Message]:
+    """Return messages each with its speaker's name, and without the lines in them that another one is made to say.
+
+    A name that a text begins with counts only where the message has none: anybody can type a name.
+    """
+    rows = [(one.role, "" if one.role == "user" else one.name or "assistant", one.content) for one in messages]
+    known = {one.name for one in messages if one.role == "user" and one.name}
+    begun = {} if known else prefixed(rows)
+    shown = [
+        replace(one, name=begun[at]["name"], content=one.content[begun[at].end() :]) if at in begun else one
+        for at, one in enumerate(messages)
+    ]
+    names = known | {match["name"] for at, match in begun.items() if messages[at].role == "user"}
+    return [_without_others(one, names) if one.role == "user" else one for one in shown] if len(names) > 1 else shown
+
+
+def prefixed(rows: Sequence[tuple[str, str, str]]) -> dict[int, re.Match[str]]:
+    """Return, of messages as (role, name, text), the speakers that they begin with, where two or more people do so."""
+    found = {at: match for at, row in enumerate(rows) if (match := _speaker(*row[1:]))}
+    roles = set()
+    for role in ("user", "assistant"):
+        own = [at for at, row in enumerate(rows) if row[0] == role and row[2].strip()]
+        if sum(at in found for at in own) >= max(2, MOST * len(own)):
+            roles.add(role)
+    found = {at: match for at, match in found.items() if rows[at][0] in roles}
+    return found if len({match["name"] for match in found.values()}) > 1 else {}
+
+
+def without_speaker(line: str, name: str) -> str:
+    """Return a line without the `name` of the one who says it at its beginning."""
+    return re.sub(rf"^(\s*(?:[-*•>]\s+)?){re.escape(name)}\s*[:：]\s*", r"\1", line) if name else line
+
+
+def _speaker(name: str, text: str) -> re.Match[str] | None:
+    if name and name.lower() not in AGENTS:
+        return None
+    match = _PREFIX.match(text)
+    return match if match and match["name"].lower() not in NO_NAMES | AGENTS else None
+
+
+def _without_others(message: Message, names: Set[str]) -> Message:
+    others = "|".join(re.escape(name) for name in sorted(names - {message.name}))
+    return replace(message, content=re.sub(rf"(?mi)^\s*(?:{others})\s*[:：].*$", "", message.content))
 
 
 def quotation(line: str, asked: str = "") -> str:
