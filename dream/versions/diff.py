@@ -13,7 +13,7 @@ import stat
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from difflib import SequenceMatcher
+from difflib import SequenceMatcher, unified_diff
 from io import BytesIO
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from dream.door import make_folder
 from dream.errors import Conflict
 from dream.models import LineCount
 from dream.versions.git import Git
-from dream.workspace.files import explained, temporary_name, write_beside
+from dream.workspace.files import temporary_name, write_beside
 
 # Whatever the person's configuration or attributes say: plain text, nothing run, no renames.
 PLAIN = ("--text", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--diff-algorithm=myers")
@@ -38,25 +38,38 @@ class Diff:
 def compare(old: Mapping[str, bytes | None], new: Mapping[str, bytes | None], private: Path) -> Diff:
     """Compare two states of the files; None and absent are the same. One process, nothing left on disk.
 
-    Git wants files: they lie in `private`, under a name by which `files.sweep` knows what a killed process left.
+    Git wants files: they lie in `private`, under a name by which `files.sweep` knows what a killed process left. Where
+    none can be written, on a disk that is read-only or full, the comparison is made without git.
     """
     paths = [path for path in sorted({*old, *new}) if old.get(path) != new.get(path)]
     if not paths:
         return Diff("", {})
     scratch = temporary_name(private / "diff")
-    with explained("written", scratch):
-        try:
-            for side, states in (("a", old), ("b", new)):
-                make_folder(scratch / side)
-                for path in paths:
-                    if (data := states.get(path)) is not None:
-                        make_folder((scratch / side / path).parent)
-                        write_beside(scratch / side / path, data, scratch / side / path, durable=False)
-            arguments = ("diff", "--no-index", "--no-prefix", "--numstat", "--patch", "-z", *PLAIN, "a", "b")
-            printed = Git(scratch).run(*arguments, ok=(0, 1))
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
-    return split(printed, sides=True)
+    try:
+        for side, states in (("a", old), ("b", new)):
+            make_folder(scratch / side)
+            for path in paths:
+                if (data := states.get(path)) is not None:
+                    make_folder((scratch / side / path).parent)
+                    write_beside(scratch / side / path, data, scratch / side / path, durable=False)
+        arguments = ("diff", "--no-index", "--no-prefix", "--numstat", "--patch", "-z", *PLAIN, "a", "b")
+        return split(Git(scratch).run(*arguments, ok=(0, 1)), sides=True)
+    except OSError:
+        return _compared({path: (old.get(path), new.get(path)) for path in paths})
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _compared(states: Mapping[str, tuple[bytes | None, bytes | None]]) -> Diff:
+    """Compare what each file was and is as git shows it; which of several like lines stayed may be told otherwise."""
+    text, files = "", {}
+    for path, sides in states.items():
+        before, after = ([line.decode("utf-8", "replace") for line in _lines(side or b"")] for side in sides)
+        was, becomes = (f"{'ab'[at]}/{path}" if side is not None else "/dev/null" for at, side in enumerate(sides))
+        rows = list(unified_diff(before, after, was, becomes))
+        text += "".join((f"diff --git a/{path} b/{path}\n", *rows))
+        files[path] = LineCount(*(sum(row.startswith(sign) for row in rows[2:]) for sign in "+-"))
+    return Diff(text, files)
 
 
 def count(old: Mapping[str, bytes | None], new: Mapping[str, bytes | None], private: Path) -> Mapping[str, LineCount]:

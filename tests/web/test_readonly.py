@@ -72,3 +72,18 @@ def test_it_is_exported_to_where_there_is_room(readonly: Path, tmp_path: Path) -
     done = subprocess.run(line, check=False, capture_output=True, text=True, cwd=ROOT, env=environment())
     assert (done.returncode, done.stderr) == (0, "")
     assert "Has a dog called Rex" in (pages / "memory-USER.html").read_text(encoding="utf-8")
+
+
+def test_a_dry_run_shows_there_what_it_would_change(readonly: Path, workspace: Workspace) -> None:
+    sha = next(change.sha for change in workspace.git.log() if change.kind == "dream" and change.files)
+
+    def told(*line: str) -> str:
+        command = inside(readonly, sys.executable, "-m", "dream", *line, "-w", readonly)
+        done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment(), check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    shown = told("restore", "--dry-run", sha)
+    assert shown.startswith(sha[:10])
+    assert "\n--- a/" in shown
+    assert "\n@@ " in shown
