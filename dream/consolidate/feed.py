@@ -22,8 +22,7 @@ from dream.errors import NoTranscript, ReaderMissing, TranscriptError
 from dream.history.history import History
 from dream.models import Diagnostic, LeftOut, Message, Progress, Report, Step
 from dream.settings import Settings
-from dream.transcripts import chat_text, source
-from dream.transcripts.formats import FormatChanged
+from dream.transcripts import FormatChanged, chats, source
 from dream.transcripts.source import Pair
 from dream.transcripts.turns import Carried
 from dream.workspace import listing
@@ -308,8 +307,8 @@ class Feed:
     def _check_form(self, reading: _Reading) -> None:
         """Raise TranscriptError where a person named a file and a format, and the file has nothing of that format."""
         if self._form and reading.file.named and not reading.keys and not self._is_of_form(reading.file):
-            text = self._form == chat_text.name
-            needed = f"it needs {chat_text.NEEDED}" if text else "without --format its content tells"
+            text = self._form == chats.TEXT.name
+            needed = f"it needs {chats.NEEDED}" if text else "without --format its content tells"
             raise TranscriptError(f"{reading.file.name} holds nothing in the format {self._form}; {needed}.")
 
     def _is_of_form(self, file: File) -> bool:

@@ -6,25 +6,30 @@ import codecs
 import errno
 import io
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Literal, Protocol
+from typing import IO, TYPE_CHECKING, Literal
+from urllib.parse import quote
 
 from dream.errors import NoTranscript, TranscriptError
 from dream.models import Diagnostic, Message, Report
-from dream.transcripts import databases, records
+from dream.transcripts import records
 from dream.transcripts.parts import Json
 from dream.transcripts.records import CHUNK, MAX_RECORD
 from dream.transcripts.turns import MOST_SAID, Carried, Options
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from _typeshed import WriteableBuffer as Buffer
 
 Shape = Literal["lines", "array", "object", "text", "zip", "sqlite"]
-Pair = tuple[str, Message]
+Pair = tuple[str, Message]  # a session's key, and a message of it
+Said = tuple[str | None, Message]  # the same with the session's id, None where it has none
 
 HEAD_BYTES = 1 << 16  # of a file that are looked at to tell its shape
 HEAD_RECORDS = 40  # records that are looked at to tell its format
@@ -143,6 +148,31 @@ class Source:
             self._header.append(self._read_header())
         return self._header[0] if self._header else ({}, frozenset())
 
+    def rows(self, table: str, order: Sequence[str], newest: tuple[str, str] | None = None) -> Iterator[Json]:
+        """Yield the rows of a table, sorted by those columns of `order` that it has. A damaged rest is reported.
+
+        `newest` names a column of groups and one of times: the group whose last time is the earliest comes first.
+        """
+        columns = {row["name"] for row in self.selected(f'PRAGMA table_info("{table}")')}
+        if columns:
+            sorts = [f'"{column}"' for column in order if column in columns] or ["rowid"]
+            if newest and columns.issuperset(newest):
+                sorts.insert(0, f'max("{newest[1]}") OVER (PARTITION BY "{newest[0]}")')
+            yield from self.selected(f'SELECT * FROM "{table}" ORDER BY {", ".join(sorts)}')  # noqa: S608, our own names
+
+    def selected(self, statement: str) -> Iterator[Json]:
+        """Yield the rows that a statement of ours finds. A damaged rest is reported."""
+        import sqlite3
+
+        try:
+            with closing(_open(self.path)) as database:
+                cursor = database.execute(statement)
+                columns = [str(column[0]) for column in cursor.description]
+                for row in cursor:
+                    yield dict(zip(columns, row, strict=True))
+        except sqlite3.Error as error:
+            self.say(0, f"The database could not be read to its end ({error}).")
+
     def _read_header(self) -> tuple[Json, frozenset[str]]:
         found: Json = {}
         lists = set()
@@ -192,31 +222,27 @@ class Place:
         return str(Path(own).expanduser() / self.pattern if own else home / self.directory / self.pattern)
 
 
-class Reader(Protocol):
-    """One agent's format. A module with these five names is a reader.
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """One agent's format: how it is recognised, from a file's content alone, and read, and where it lies.
 
-    A reader of a broken file reports what it leaves out and goes on; it raises nothing but TranscriptError, and
-    that only where nothing can be read.
-    The messages of one session come in order, and an append to the file never changes or moves earlier ones.
+    `name` stands in `--format` and at the front of session keys, unless `key` does. `read` yields session and message
+    for each message of a file. The messages of one session come in order, and an append to the file never changes or
+    moves earlier ones. Of a broken file what is left out is reported and the rest read; nothing but TranscriptError is
+    raised, and that only where nothing can be read.
+    `grows`: its JSON lines are only ever added to, and all that is known of earlier ones is `source.carried`. `paired`:
+    it records every call of a tool, so that a result without one is left out. `needs` says what has to be installed
+    before it can be read, and how; "" where all is there.
     """
 
-    @property
-    def name(self) -> str:
-        """The format's name, as in `--format` and at the front of its session keys."""
-
-    @property
-    def grows(self) -> bool:
-        """Whether its JSON lines are only ever added to: all that it knows of earlier ones is `source.carried`."""
-
-    @property
-    def places(self) -> tuple[Place, ...]:
-        """Where the agent keeps its transcripts; () where there is no such place."""
-
-    def recognises(self, head: Head) -> bool:
-        """Return whether a file is in this format, from its content alone."""
-
-    def read(self, source: Source, options: Options) -> Iterator[Pair]:
-        """Yield (session key, message) for each message of the file."""
+    name: str
+    recognises: Callable[[Head], bool]
+    read: Callable[[Source, Options], Iterator[Said]]
+    places: tuple[Place, ...] = ()
+    key: str = ""
+    grows: bool = True
+    paired: bool = True
+    needs: Callable[[], str] = str
 
 
 def open_source(path: Path, report: Report) -> Source:
@@ -253,7 +279,7 @@ def read_head(source: Source) -> Head:
     with source.open() as file:
         start = file.read(HEAD_BYTES)
     if source.shape == "sqlite":
-        return Head(source.shape, start, names=databases.tables(source.path))
+        return Head(source.shape, start, names=tables(source.path))
     if source.shape == "zip":
         return Head(source.shape, start, names=_members(source.path))
     if source.shape == "text":
@@ -394,3 +420,54 @@ def _is_object(line: bytes) -> bool:
     except records.Broken:
         return False
     return True
+
+
+# A database that another program may be writing: it is read without ever writing to it.
+
+
+def tables(path: Path) -> tuple[str, ...]:
+    """Return the names of the tables in the file. Raises TranscriptError if it can't be read."""
+    return tuple(_asked(path, "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"))
+
+
+def groups(path: Path, table: str, by: str, newest: str) -> list[str]:
+    """Return the groups of a table's rows, by the column `by`; the one whose last `newest` is the earliest first.
+
+    Raises TranscriptError if the table can't be read.
+    """
+    return _asked(path, f'SELECT "{by}" FROM "{table}" GROUP BY "{by}" ORDER BY max("{newest}")')  # noqa: S608, our own names
+
+
+def _asked(path: Path, statement: str) -> list[str]:
+    """Return the first column of what a statement of ours finds. Raises TranscriptError."""
+    import sqlite3
+
+    try:
+        with closing(_open(path)) as database:
+            return [str(row[0]) for row in database.execute(statement)]
+    except sqlite3.Error as error:
+        raise TranscriptError(f"{path} is a database that cannot be read ({error}); copy it again.") from error
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    """Open read-only; where that needs a file beside it that can't be made, as it stands on disk."""
+    import sqlite3
+
+    place = f"file:{quote(str(path.resolve()).encode('utf-8', 'surrogateescape'))}?mode=ro"
+    try:
+        return _connected(place)
+    except sqlite3.OperationalError:
+        return _connected(f"{place}&immutable=1")
+
+
+def _connected(place: str) -> sqlite3.Connection:
+    import sqlite3
+
+    database = sqlite3.connect(place, uri=True, timeout=5)
+    database.text_factory = lambda raw: raw.decode("utf-8", "replace")
+    try:
+        database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.Error:
+        database.close()
+        raise
+    return database

@@ -9,7 +9,6 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,9 +16,9 @@ from typing import Any
 
 from dream.errors import ReaderMissing, TranscriptError
 from dream.models import Message
-from dream.transcripts import databases, parts
+from dream.transcripts import parts
 from dream.transcripts.parts import Json, call
-from dream.transcripts.source import Head, Pair, Place, Source
+from dream.transcripts.source import Head, Place, Reader, Said, Source, groups
 from dream.transcripts.turns import Options, Turns
 
 MAX_BYTES = 64 << 20
@@ -27,55 +26,63 @@ EXTRA = "agent-trajectory"
 WHOLE = {"toolArguments": {"maxCharacters": None}, "toolResults": {"maxCharacters": None}}  # we cut them ourselves
 
 
-@dataclass(frozen=True, slots=True)
-class Foreign:
-    """A format that the extra reads: how it is recognised and where it lies."""
+Sessions = Iterator[tuple[str | None, list[Json]]]  # id and the rows of each
 
-    name: str
-    title: str
-    is_it: Callable[[Head], bool]
-    places: tuple[Place, ...] = ()
-    extra: str = EXTRA  # what pip has to install
-    grows: bool = False  # the extra takes whole transcripts
 
-    def recognises(self, head: Head) -> bool:
-        """Return whether a file is in this format, from its content alone."""
-        return self.is_it(head)
+def _foreign(
+    name: str,
+    title: str,
+    recognises: Callable[[Head], bool],
+    places: tuple[Place, ...] = (),
+    extra: str = EXTRA,
+    sessions: Callable[[Source, Any], Sessions] | None = None,
+) -> Reader:
+    """Return the reader of a format that the extra reads; pip has to install `extra`."""
 
-    def read(self, source: Source, options: Options) -> Iterator[Pair]:
-        """Yield the messages of each session. Raises TranscriptError without the extra, or when it refuses."""
-        if needs := self.needs():
-            sentence = f"{source.path} is in the format of {self.title}, which needs {needs}."
-            raise ReaderMissing(sentence, self.title, needs)
-        for session, rows in self._sessions(source, import_module("trajectory")):
-            for message in _messages(rows, Turns(options)):
-                yield f"{self.name}:{session}", message
-
-    def needs(self) -> str:
-        """Return what has to be installed before it can be read, and how; "" where all is there."""
+    def needs() -> str:
         missing = [] if shutil.which("node") else ["Node.js 20"]
         if find_spec("trajectory") is None:
-            missing.append(f"`{_installer()} {self.extra}`")
+            missing.append(f"`{_installer()} {extra}`")
         return " and ".join(missing)
 
-    def _sessions(self, source: Source, library: Any) -> Iterator[tuple[str, list[Json]]]:
-        with source.open() as file:
-            raw = file.read(MAX_BYTES + 1)
-        if len(raw) > MAX_BYTES:
-            raise TranscriptError(
-                f"{source.path} is over {MAX_BYTES >> 20} MiB, too large for the format of {self.title}."
-            )
-        told = raw.decode("utf-8", "replace")
+    def read(source: Source, options: Options) -> Iterator[Said]:
+        """Yield the messages of each session. Raises TranscriptError without the extra, or when it refuses."""
+        if missing := needs():
+            sentence = f"{source.path} is in the format of {title}, which needs {missing}."
+            raise ReaderMissing(sentence, title, missing)
+        library = import_module("trajectory")
         try:
-            result = library.normalize_transcript(
-                source=self.name, transcript=told, bounds=WHOLE, source_context={"partial": True}
-            )
+            for session, rows in sessions(source, library) if sessions else _whole(source, library, name, title):
+                for message in _messages(rows, Turns(options)):
+                    yield session, message
         except (library.TrajectoryRuntimeError, library.NormalizationError) as error:
-            raise self._refused(source, error) from error
-        yield _session(source), _told(result, source)
+            raise TranscriptError(f"{source.path} cannot be read in the format of {title}: {error}") from error
 
-    def _refused(self, source: Source, error: Exception) -> TranscriptError:
-        return TranscriptError(f"{source.path} cannot be read in the format of {self.title}: {error}")
+    return Reader(name, recognises, read, places, grows=False, paired=False, needs=needs)
+
+
+def _whole(source: Source, library: Any, name: str, title: str) -> Sessions:
+    """Give the extra a whole transcript, which is one session."""
+    with source.open() as file:
+        raw = file.read(MAX_BYTES + 1)
+    if len(raw) > MAX_BYTES:
+        raise TranscriptError(f"{source.path} is over {MAX_BYTES >> 20} MiB, too large for the format of {title}.")
+    told = raw.decode("utf-8", "replace")
+    result = library.normalize_transcript(source=name, transcript=told, bounds=WHOLE, source_context={"partial": True})
+    yield _session(source), _told(result, source)
+
+
+def _threads(source: Source, library: Any) -> Sessions:
+    """Give the extra a LangGraph database of threads, each of them a session."""
+    for number, thread in enumerate(groups(source.path, "checkpoints", "thread_id", "checkpoint_id")):
+        try:
+            result = library.normalize_checkpoint(thread_id=thread, path=source.path, bounds=WHOLE)
+        except (library.TrajectoryRuntimeError, library.NormalizationError) as error:
+            if number == 0:  # mostly LangGraph is missing, for all of them
+                raise
+            source.say(0, f"Thread {thread} could not be read ({error}).")
+            continue
+        yield thread, _without_one_time(_told(result, source))
 
 
 def _installer() -> str:
@@ -88,29 +95,12 @@ def _installer() -> str:
     return f"{sys.executable} -m pip install"
 
 
-class DeepAgents(Foreign):
-    """A LangGraph database of threads, each of them a session."""
-
-    def _sessions(self, source: Source, library: Any) -> Iterator[tuple[str, list[Json]]]:
-        for number, thread in enumerate(databases.groups(source.path, "checkpoints", "thread_id", "checkpoint_id")):
-            try:
-                result = library.normalize_checkpoint(thread_id=thread, path=source.path, bounds=WHOLE)
-            except (library.TrajectoryRuntimeError, library.NormalizationError) as error:
-                if number == 0:  # mostly LangGraph is missing, for all of them
-                    raise self._refused(source, error) from error
-                source.say(0, f"Thread {thread} could not be read ({error}).")
-                continue
-            yield thread, _without_one_time(_told(result, source))
-
-
 def _messages(rows: Iterable[Json], turns: Turns) -> Iterator[Message]:
     for row in rows:
         who, at, content = row.get("role"), row.get("timestamp"), row.get("content")
-        if who == "tool":
-            yield from turns.result(content, answers=parts.key(row, "tool_call_id"), at=at)
-        elif who in ("user", "assistant"):
+        if who in ("user", "assistant", "tool"):
             calls = [call(block) for block in parts.tables(row, "tool_calls")]
-            yield from turns.said(who, content, at=at, calls=calls)
+            yield from turns.told(who, content, at=at, calls=calls, answers=parts.key(row, "tool_call_id"))
 
 
 def _without_one_time(rows: list[Json]) -> list[Json]:
@@ -131,8 +121,8 @@ def _told(result: Json, source: Source) -> list[Json]:
     return [{**row, "timestamp": None} for row in rows] if made_up else rows
 
 
-def _session(source: Source) -> str:
-    """Return the session's id, from the header or from the first record that has one."""
+def _session(source: Source) -> str | None:
+    """Return the session's id, from the header or from the first record that has one; None where there is none."""
     header, _ = source.header()
     names = ("session_id", "sessionId", "sessionID")
     if own := parts.key(header, *names):
@@ -145,7 +135,7 @@ def _session(source: Source) -> str:
             return own
         if record.line > 20:
             break
-    return source.default_id
+    return None
 
 
 def _types(head: Head) -> set[str]:
@@ -158,14 +148,17 @@ def _openhands(head: Head) -> bool:
 
 
 FOREIGN = (
-    Foreign("atif", "ATIF", lambda head: str(head.header.get("schema_version")).startswith("ATIF")),
-    Foreign("droid", "Droid", lambda head: "session_start" in _types(head), (Place(".factory", "sessions/*/*.jsonl"),)),
-    Foreign("openhands", "OpenHands", _openhands),
-    DeepAgents(
+    _foreign("atif", "ATIF", lambda head: str(head.header.get("schema_version")).startswith("ATIF")),
+    _foreign(
+        "droid", "Droid", lambda head: "session_start" in _types(head), (Place(".factory", "sessions/*/*.jsonl"),)
+    ),
+    _foreign("openhands", "OpenHands", _openhands),
+    _foreign(
         "deepagents",
         "Deep Agents",
         lambda head: head.shape == "sqlite" and "checkpoints" in head.names,
         (Place(".deepagents", "sessions.db"),),
         f'"{EXTRA}[deepagents]"',  # with LangGraph, which alone understands what it stores
+        _threads,
     ),
 )

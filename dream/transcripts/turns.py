@@ -156,6 +156,38 @@ class Turns:
         told = parts.cut(whole, self.options.tool_result_chars)
         yield self._message("tool", (told, whole), (given,), at, identity, name or tool, (), answers)
 
+    def told(
+        self,
+        who: Role | None,
+        content: object,
+        *,
+        at: object,
+        identity: str | None = None,
+        name: str | None = None,
+        calls: Sequence[parts.Call] = (),
+        answers: str | None = None,
+    ) -> Iterator[Message]:
+        """Yield what a message is of whoever says it: a tool its result, None, a system prompt, nothing."""
+        if who == "tool":
+            return self.result(content, answers=answers, at=at, identity=identity, name=name)
+        return self.said(who, content, at=at, identity=identity, name=name, calls=calls) if who else iter(())
+
+    def called(
+        self,
+        asked: parts.Call,
+        result: object,
+        *,
+        at: object,
+        identity: str | None,
+        text: str = "",
+        ended: object = None,
+    ) -> Iterator[Message]:
+        """Yield an assistant's call and, where there is one, its `result`, which came when the call had `ended`."""
+        made = list(self.said("assistant", text, at=at, identity=identity, calls=[asked]))
+        yield from made
+        if made and result is not None:
+            yield from self.result(result, answers=made[-1].calls[-1], at=ended or at, identity=_nth(identity, 1))
+
     def _identities(self, calls: Sequence[parts.Call]) -> tuple[str, ...]:
         found = []
         for call in calls:

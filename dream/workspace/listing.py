@@ -19,7 +19,6 @@ from dream.history.history import History
 from dream.models import Diagnostic, Report, named
 from dream.settings import Settings
 from dream.transcripts import FORMATS, names
-from dream.transcripts.trajectory import Foreign
 
 # Which transcript files history holds whole, as they stood: an unchanged one need not be opened again.
 #
@@ -370,7 +369,7 @@ def check(source: str, settings: Settings, root: Path, *, home: Path, environ: M
 def needs(source: str) -> str:
     """Return what has to be installed before `source` can be read, and how; "" where all is there."""
     reader = FORMATS.get(split(source)[0])
-    return reader.needs() if isinstance(reader, Foreign) else ""
+    return reader.needs() if reader else ""
 
 
 def split(source: str) -> tuple[str, tzinfo | None]:

@@ -188,7 +188,7 @@ def test_reading_on_gives_what_a_whole_reading_gives(name: str, data: st.DataObj
             at = Carried.load(state) if state else Carried()
             try:
                 pairs, said = read(path, at)
-            except (transcripts.formats.FormatChanged, transcripts.formats.TranscriptError):
+            except (transcripts.FormatChanged, transcripts.TranscriptError):
                 state, found = b"", []
                 continue
             found = found + pairs if state else pairs

@@ -12,7 +12,7 @@ import pytest
 
 from dream.errors import TranscriptError
 from dream.models import Message
-from dream.transcripts.formats import FORMATS, UNHEARD
+from dream.transcripts import FORMATS, UNHEARD
 from tests.transcripts.reading import at, document, lines, read, told
 
 
