@@ -93,7 +93,7 @@ def eval_command(
       dream eval locomo10.json --recall
     """
     from dream.eval import datasets, report
-    from dream.eval.recording import Recording
+    from dream.eval.scratch import Recording
 
     if record and replay:
         raise UsageError("--record asks a model and --replay asks none: name one of them.")

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from dream.models import Message
 
-if TYPE_CHECKING:
-    from dream.eval.dialogues import Gold
-
 Plant = Literal["noise", "secret", "injection"]
+Half = Literal["seen", "unseen"]  # of the dialogues that are shipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,40 @@ class Planted:
 
 
 @dataclass(frozen=True, slots=True)
+class Row:
+    """One thing to look for: all of `patterns` in one line, unless one of `unless` matches that line too.
+
+    `says` tells a person what it is; of a thing that changed, `old` are the patterns of what must not stand as true.
+    """
+
+    says: str
+    patterns: tuple[re.Pattern[str], ...]
+    unless: tuple[re.Pattern[str], ...] = ()
+    old: tuple[re.Pattern[str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """What a memory must hold of one dialogue (`kept`, the new of `changed`, `rules` in SOUL.md), and must not."""
+
+    language: str
+    half: Half
+    kept: tuple[Row, ...]
+    changed: tuple[Row, ...]
+    never: tuple[Row, ...]
+    rules: tuple[Row, ...]
+
+    def of(self, text: str) -> Gold:
+        """Return the rows all of whose patterns match in `text`, the first part of the dialogue."""
+        said = unicodedata.normalize("NFKC", text)
+        kept, changed, never, rules = (
+            tuple(row for row in rows if matches((*row.patterns, *row.old), said))
+            for rows in (self.kept, self.changed, self.never, self.rules)
+        )
+        return replace(self, kept=kept, changed=changed, never=never, rules=rules)
+
+
+@dataclass(frozen=True, slots=True)
 class Conversation:
     """One conversation, its sessions in the order of their dates, and what is asked about it.
 
@@ -81,6 +115,11 @@ class Conversation:
     references: Mapping[str, str] = field(default_factory=dict)
     cited: Mapping[str, frozenset[str]] = field(default_factory=dict)  # what a reference cites: ids of messages
     gold: Gold | None = None  # of a dialogue
+
+
+def matches(patterns: Iterable[re.Pattern[str]], text: str) -> bool:
+    """Return whether all of `patterns` match in `text`."""
+    return all(pattern.search(text) for pattern in patterns)
 
 
 def dialog(sessions: tuple[Sitting, ...], *, role: str | None = None) -> str:

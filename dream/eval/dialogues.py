@@ -14,19 +14,18 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from dream.errors import UsageError
-from dream.eval.conversation import Conversation, Sitting, dialog
+from dream.eval.conversation import Conversation, Gold, Half, Row, Sitting, dialog, matches
 from dream.language.words import ALL_MARKS
 from dream.models import Message
 from dream.workspace.trace import facts
 from dream.workspace.workspace import TEMPLATES
 
-Half = Literal["seen", "unseen"]
 SHIPPED = Path(__file__).with_name("data") / "dialogues"
 CONTROL = "every sentence quoted"  # the simplest memory of all: what the user said that is no question
 
@@ -43,40 +42,6 @@ _RULE = re.compile(
     r"|nunca|por favor)\b|以后|总是|不要|别|请|いつも|必ず|しないで|ください",
     re.IGNORECASE,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One thing to look for: all of `patterns` in one line, unless one of `unless` matches that line too.
-
-    `says` tells a person what it is; of a thing that changed, `old` are the patterns of what must not stand as true.
-    """
-
-    says: str
-    patterns: tuple[re.Pattern[str], ...]
-    unless: tuple[re.Pattern[str], ...] = ()
-    old: tuple[re.Pattern[str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Gold:
-    """What a memory must hold of one dialogue (`kept`, the new of `changed`, `rules` in SOUL.md), and must not."""
-
-    language: str
-    half: Half
-    kept: tuple[Row, ...]
-    changed: tuple[Row, ...]
-    never: tuple[Row, ...]
-    rules: tuple[Row, ...]
-
-    def of(self, text: str) -> Gold:
-        """Return the rows all of whose patterns match in `text`, the first part of the dialogue."""
-        said = unicodedata.normalize("NFKC", text)
-        kept, changed, never, rules = (
-            tuple(row for row in rows if _all((*row.patterns, *row.old), said))
-            for rows in (self.kept, self.changed, self.never, self.rules)
-        )
-        return replace(self, kept=kept, changed=changed, never=never, rules=rules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +120,7 @@ def judge(conversation: Conversation, gold: Gold, name: str, soul: str, rest: st
     lines = [*rules, *_lines(rest)]
     told = [_EARLIER.sub(" ", line) for line in lines]  # `(earlier, 2 November 2026: …)`
     stale = tuple(row.says for row in gold.changed if any(_stale(row, line) for line in told))
-    there = {row.says for row in gold.changed if any(_all(row.patterns, line) for line in lines)}
+    there = {row.says for row in gold.changed if any(matches(row.patterns, line) for line in lines)}
     got_in = [(row.says, line) for row in gold.never for line in told if _stands(row, line)]
     rows_of_rules = (*gold.rules, *gold.changed)
     said = _Said(conversation)
@@ -206,15 +171,13 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _stale(row: Row, line: str) -> bool:
-    return _all(row.old, line) and not _all(row.patterns, line) and not any(one.search(line) for one in row.unless)
+    return (
+        matches(row.old, line) and not matches(row.patterns, line) and not any(one.search(line) for one in row.unless)
+    )
 
 
 def _stands(row: Row, line: str) -> bool:
-    return _all(row.patterns, line) and (bool(row.old) or not any(one.search(line) for one in row.unless))
-
-
-def _all(patterns: Sequence[re.Pattern[str]], line: str) -> bool:
-    return all(pattern.search(line) for pattern in patterns)
+    return matches(row.patterns, line) and (bool(row.old) or not any(one.search(line) for one in row.unless))
 
 
 _DAY = re.compile(r"\s*\([^()]*\d[^()]*\)\s*$")

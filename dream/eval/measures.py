@@ -9,8 +9,8 @@ from itertools import combinations
 
 from dream.eval import metric
 from dream.eval.conversation import ChangedFact, Conversation, Plant, Planted, PlantedFact, Question
+from dream.eval.datasets import PLANTING
 from dream.eval.metric import content, find, mean, ready
-from dream.eval.planted import PLANTING
 from dream.eval.scratch import Night, Remembered
 from dream.language.likeness import same_fact
 from dream.models import Kept, MemoryFile, Usage

@@ -13,12 +13,11 @@ from typing import TypeVar
 
 from dream.door import make_folder
 from dream.errors import UsageError
-from dream.eval import dialogues, measures, planted
+from dream.eval import datasets, dialogues, measures
 from dream.eval.conversation import Conversation
 from dream.eval.dialogues import CONTROL, Judged
 from dream.eval.measures import ALL, Bill, Changed, EvidenceShares, Restraint, Retention, Share, Stability, Survival
-from dream.eval.recording import Recording
-from dream.eval.scratch import Remembered, Scratch, Tell, filed, remember
+from dream.eval.scratch import Recording, Remembered, Scratch, Tell, filed, remember
 from dream.llm.spending import Meter
 from dream.models import Kept, Usage
 from dream.settings import Settings
@@ -122,10 +121,10 @@ def _own_survivals(found: Sequence[Remembered]) -> Iterator[Survival]:
 def _planted_before(others: Sequence[Conversation], scratch: Scratch, tell: Tell) -> Survival:
     """Plant facts in the weeks before the others, dream over 20 of their sittings by date, and look for them."""
     material = sorted((session for other in others for session in other.sessions), key=lambda one: one.at)
-    material = material[: planted.OTHER]
-    facts = planted.read(sittings=planted.PLANTING, begin=material[0].at - timedelta(days=30))
+    material = material[: datasets.OTHER]
+    facts = datasets.generate(sittings=datasets.PLANTING, begin=material[0].at - timedelta(days=30))
     for number, session in enumerate([*facts.sessions, *material], 1):
-        tell(f"facts, then other material: night {number} of {planted.PLANTING + len(material)}")
+        tell(f"facts, then other material: night {number} of {datasets.PLANTING + len(material)}")
         scratch.night([session])
     return measures.survival(f"{len(others)} conversations", facts, scratch.nights)
 

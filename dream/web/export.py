@@ -11,7 +11,7 @@ from typing import TypeVar
 from dream.errors import WorkspaceError
 from dream.language.text import clean
 from dream.models import MEMORY_FILES, MemoryFile
-from dream.web import diffs, pages, views
+from dream.web import pages, views
 from dream.web.server import HERE, Site
 from dream.web.views import ShownChange, ShownLine
 from dream.workspace.files import explained, replace_file
@@ -104,7 +104,9 @@ class _Export:
         """Write the changes with their differences."""
         git = self._workspace.git
         count = len(self._workspace.git.log()) if git.exists else 0
-        found = (ShownChange(one.change, one.body, tuple(diffs.read(one.diff))) for one in git.each()) if count else ()
+        found = (
+            (ShownChange(one.change, one.body, tuple(views.read_diff(one.diff))) for one in git.each()) if count else ()
+        )
 
         def rendered(part: Sequence[ShownChange], number: int, more: bool) -> str:
             self._names.places |= {one.change.sha: number for one in part}

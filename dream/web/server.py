@@ -30,9 +30,9 @@ from starlette.staticfiles import StaticFiles
 from dream.errors import Busy, DreamError, GitError, UsageError, WorkspaceError
 from dream.language.text import clean
 from dream.settings import reaching
-from dream.web import acts, pages, views
-from dream.web.acts import Done, Meanwhile
+from dream.web import pages, views
 from dream.web.known import Past, pulse
+from dream.web.pages import Done, Meanwhile
 from dream.workspace.idle import is_free
 from dream.workspace.lock import RUN_LOCK
 from dream.workspace.workspace import Workspace
@@ -232,9 +232,9 @@ class Site:
             if path == "/forget":
                 return self._forget(workspace, form)
             if path == "/review":
-                done = acts.decide(workspace, self.known, form, chosen)
+                done = pages.decide(workspace, self.known, form, chosen)
             else:
-                done = {"/restore": acts.restore, "/undo": acts.undo, "/line": acts.amend}[path](workspace, form)
+                done = {"/restore": pages.take_back, "/undo": pages.undo, "/line": pages.amend}[path](workspace, form)
         number = str(next(self._numbers))
         self._done[number] = done
         for old in list(self._done)[:-REMEMBERED]:
@@ -243,7 +243,7 @@ class Site:
 
     def _forget(self, workspace: Workspace, form: Mapping[str, str]) -> Response:
         dry_run = form.get("act") != "forget"
-        what, found = acts.forget(workspace, form, dry_run=dry_run)
+        what, found = pages.forget_text(workspace, form, dry_run=dry_run)
         values = {"what": what, "text": form.get("text", ""), "found": found, "state": views.state(workspace)}
         return self._answer("forget.html", workspace, values)
 

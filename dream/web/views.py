@@ -7,6 +7,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from difflib import SequenceMatcher
+from itertools import zip_longest
+from typing import Literal
 
 from dream.actions import review
 from dream.actions.status import Health
@@ -18,9 +21,8 @@ from dream.language.words import coverage, without_said_on
 from dream.models import MEMORY_FILES, MemoryFile, Proposal, Usage
 from dream.recall.hits import Hit
 from dream.versions import tracked
-from dream.versions.log import Change
-from dream.web import diffs
-from dream.web.diffs import DiffRow, FileDiff
+from dream.versions.log import Change, Shown
+from dream.versions.tracked import is_memory
 from dream.web.known import Past
 from dream.workspace import runs
 from dream.workspace.runs import RunRecord
@@ -129,7 +131,7 @@ def all_lines(workspace: Workspace, file: MemoryFile, steps: Sequence[Deed]) -> 
     """Return every line of a memory file, with the change that wrote it."""
     wrote = _wrote(steps, file)
     return [
-        ShownLine(number, row, diffs.key(file, row), bool(row.strip()) and not row.startswith("#"), wrote.get(row))
+        ShownLine(number, row, line_key(file, row), bool(row.strip()) and not row.startswith("#"), wrote.get(row))
         for number, row in enumerate(_rows(workspace, file), 1)
     ]
 
@@ -151,14 +153,14 @@ def told(workspace: Workspace, known: Past, file: str, key: str, sha: str = "") 
     if name is None:
         return None
     steps = known.steps(workspace)
-    standing = {diffs.key(name, row): (row, number) for number, row in enumerate(_rows(workspace, name), 1)}
+    standing = {line_key(name, row): (row, number) for number, row in enumerate(_rows(workspace, name), 1)}
     text, number = standing.get(key, ("", 0))
     since: Sequence[Deed] = steps
     if not number:
         place = next((place for place, step in enumerate(steps) if step.change.sha == sha), len(steps))
         since = steps[place:]
         added = since[0].added if since else ()
-        text = next((row for path, row in added if path == name and diffs.key(name, row) == key), "")
+        text = next((row for path, row in added if path == name and line_key(name, row) == key), "")
         if not text:
             return None
     (origin,) = trace(workspace, [(name, text)], since)
@@ -180,7 +182,7 @@ def _story(
     return LineStory(
         origin.file,
         origin.line,
-        diffs.key(origin.file, origin.line),
+        line_key(origin.file, origin.line),
         number,
         tuple(changes[one] for one in origin.commits[:EARLIER] if one in changes),
         origin.earlier[:EARLIER],
@@ -198,7 +200,7 @@ def line_at(workspace: Workspace, cite: str) -> tuple[str, str] | None:
     name, _, number = cite.rpartition(":")
     file = next((one for one in MEMORY_FILES if one.removeprefix("memory/") == name), None)
     rows = _rows(workspace, file) if file else []
-    return (file, diffs.key(file, rows[int(number) - 1])) if file and 0 < int(number) <= len(rows) else None
+    return (file, line_key(file, rows[int(number) - 1])) if file and 0 < int(number) <= len(rows) else None
 
 
 def excerpt(text: str, about: str, *, meant: bool) -> tuple[tuple[str, bool], ...]:
@@ -285,8 +287,12 @@ def _read(workspace: Workspace, known: Past, records: Sequence[RunRecord]) -> tu
 
 def change(workspace: Workspace, sha: str) -> ShownChange:
     """Read one change with its diff; raises GitError."""
-    shown = workspace.git.show(sha)
-    return ShownChange(shown.change, shown.body, tuple(diffs.read(shown.diff)))
+    return shown(workspace.git.show(sha))
+
+
+def shown(found: Shown) -> ShownChange:
+    """Take the diff of a change apart."""
+    return ShownChange(found.change, found.body, tuple(read_diff(found.diff)))
 
 
 # The review queue, one finding at a time.
@@ -320,7 +326,7 @@ class HeldFinding:
 
     def rows(self) -> tuple[DiffRow, ...]:
         """Return its diff, with the changed words marked."""
-        before, after = diffs.words(self.old, self.new)
+        before, after = words(self.old, self.new)
         return (*([DiffRow("-", before)] if self.old else []), *([DiffRow("+", after)] if self.new else []))
 
 
@@ -409,7 +415,7 @@ def sides(workspace: Workspace, left: str, right: str) -> list[tuple[str, list[t
         path for path in sorted({*before, *after}) if tracked.is_memory(path) and before.get(path) != after.get(path)
     ]
     texts = [(path, *(side.get(path, b"").decode("utf-8", "replace") for side in (before, after))) for path in paths]
-    return [(path, diffs.beside(diffs.compared(path, old, new))) for path, old, new in texts]
+    return [(path, beside(compared(path, old, new))) for path, old, new in texts]
 
 
 def well(found: Health) -> str:
@@ -425,3 +431,120 @@ def well(found: Health) -> str:
 def day(when: datetime) -> str:
     """Write a time as the machine's zone has it; the page's script writes it as the browser's language does."""
     return f"{when.astimezone():%Y-%m-%d %H:%M}"
+
+
+# Unified diffs as rows for a reader: by file, with the words that changed marked. Pure.
+
+
+COMPARED = 4_000  # characters of a line whose words are compared
+_PIECES = re.compile(r"[^\W_]+|\s+|.", re.DOTALL)
+_HEAD = re.compile(r"^diff --git a/(.*) b/\1$")
+
+Sign = Literal["+", "-", " ", "@"]
+
+
+@dataclass(frozen=True, slots=True)
+class DiffRow:
+    """One line of a diff; `parts` are pieces of it and whether each changed. `key` names the line where it was added.
+
+    A row of sign `@` stands for lines that are left out.
+    """
+
+    sign: Sign
+    parts: tuple[tuple[str, bool], ...]
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileDiff:
+    """What changed in one file."""
+
+    file: str
+    rows: tuple[DiffRow, ...]
+
+
+def line_key(file: str, line: str) -> str:
+    """Return a short name for a line of a file, by which it is found again only while it says just that."""
+    return hashlib.blake2b(f"{file}\0{line}".encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def read_diff(diff: str) -> list[FileDiff]:
+    """Take a unified diff apart: the files that a person reads, in its order."""
+    found: list[tuple[str, list[str]]] = []
+    for line in diff.split("\n"):
+        if head := _HEAD.match(line):
+            found.append((head[1], []))
+        elif found:
+            found[-1][1].append(line)
+    return [FileDiff(file, tuple(_diff_rows(file, lines))) for file, lines in found if is_memory(file)]
+
+
+def compared(file: str, old: str, new: str) -> tuple[DiffRow, ...]:
+    """Compare two texts of a file line by line; what both hold is left out beyond two lines around."""
+    before, after = old.splitlines(), new.splitlines()
+    rows: list[DiffRow] = []
+    for group in SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(2):
+        rows += [DiffRow("@", ())] if group[0][1] or rows else []
+        for kind, first, last, start, end in group:
+            if kind == "equal":
+                rows += [DiffRow(" ", ((line, False),)) for line in before[first:last]]
+            else:
+                rows += _changed(file, before[first:last], after[start:end])
+    return tuple(rows)
+
+
+def _diff_rows(file: str, lines: Sequence[str]) -> Iterator[DiffRow]:
+    gone, new, begun = list[str](), list[str](), False
+    for line in [*lines, "@@"]:
+        if begun and line[:1] == "-":
+            gone.append(line[1:])
+        elif begun and line[:1] == "+":
+            new.append(line[1:])
+        elif begun or line.startswith("@@"):
+            yield from _changed(file, gone, new)
+            gone, new = [], []
+            if line.startswith("@@ "):
+                begun = True
+                yield DiffRow("@", ())
+            elif line[:1] == " ":
+                yield DiffRow(" ", ((line[1:], False),), line_key(file, line[1:]))
+
+
+def _changed(file: str, gone: Sequence[str], new: Sequence[str]) -> list[DiffRow]:
+    """Lay out what went and what came; lines that stand for each other have their changed words marked."""
+    olds: list[DiffRow] = []
+    news = [DiffRow("+", ((line, False),), line_key(file, line)) for line in new]
+    for number, line in enumerate(gone):
+        if number < len(new):
+            before, after = words(line, new[number])
+            olds.append(DiffRow("-", before))
+            news[number] = DiffRow("+", after, news[number].key)
+        else:
+            olds.append(DiffRow("-", ((line, False),)))
+    return [*olds, *news]
+
+
+def beside(rows: Sequence[DiffRow]) -> list[tuple[DiffRow | None, DiffRow | None]]:
+    """Pair rows for two columns: what went stands beside what came in its place."""
+    pairs, gone, new = list[tuple[DiffRow | None, DiffRow | None]](), list[DiffRow](), list[DiffRow]()
+    for row in [*rows, DiffRow("@", ())]:
+        if row.sign in "-+":
+            (gone if row.sign == "-" else new).append(row)
+        else:
+            pairs += [*zip_longest(gone, new), (row, row)]
+            gone, new = [], []
+    return pairs[:-1]
+
+
+def words(old: str, new: str) -> tuple[tuple[tuple[str, bool], ...], tuple[tuple[str, bool], ...]]:
+    """Cut two lines into pieces and tell which of them the other has not; lines too unlike are one piece each."""
+    before, after = _PIECES.findall(old), _PIECES.findall(new)
+    matcher = SequenceMatcher(None, before, after, autojunk=False)
+    if len(old) + len(new) > COMPARED or matcher.ratio() < 0.4:
+        return ((old, False),), ((new, False),)
+    left, right = list[tuple[str, bool]](), list[tuple[str, bool]]()
+    for kind, first, last, start, end in matcher.get_opcodes():
+        for pieces, side in ((before[first:last], left), (after[start:end], right)):
+            if pieces:
+                side.append(("".join(pieces), kind != "equal"))
+    return tuple(left), tuple(right)

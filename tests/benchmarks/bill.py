@@ -19,7 +19,7 @@ from typing import Any
 from dream import pipeline, prompts
 from dream.dreaming.dreamer import Models
 from dream.embedded import EmbeddedModel
-from dream.eval import datasets, planted
+from dream.eval import datasets
 from dream.eval.conversation import Conversation
 from dream.language import tokens
 from dream.llm.model import ChatMessage, Completion, Tool
@@ -203,8 +203,8 @@ def _night(workspace: Workspace, phase1: Script, now: datetime) -> Night:
 
 def conversations() -> Iterator[tuple[str, Conversation]]:
     """Yield what both sides dream: planted conversations, which ship with the package, and LoCoMo where it is."""
-    for language in planted.LANGUAGES:
-        yield f"planted ({language})", planted.read(language)
+    for language in datasets.LANGUAGES:
+        yield f"planted ({language})", datasets.generate(language)
     if LOCOMO.exists():
         for one in datasets.read_locomo(json.loads(LOCOMO.read_text(encoding="utf-8")))[:2]:
             yield f"LoCoMo {one.name}", one

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dream.eval import planted
+from dream.eval import datasets
 from tests.benchmarks import bill
 
 
 def test_the_bill_and_each_saving(tmp_path: Path) -> None:
-    paid = bill.dreamt(planted.read("en", sittings=6), tmp_path / "ws")
+    paid = bill.dreamt(datasets.generate("en", sittings=6), tmp_path / "ws")
 
     assert [(len(night.phase1), len(night.phase2)) for night in paid.nights] == [(1, 1)] * 6
     assert paid.ours <= 0.55 * paid.peer < 0.55 * paid.peer_one_by_one

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dream.eval import planted
+from dream.eval import datasets
 from dream.models import MEMORY_FILES, Finding
 from tests.benchmarks import bill, nanobot
 from tests.benchmarks.nanobot import LAST, Missing, Nanobot
@@ -85,7 +85,7 @@ def test_our_equivalent_of_the_peer_costs_no_more_than_the_real_one_and_hardly_l
 ) -> None:
     if not real.two_phase:
         pytest.skip(f"nanobot-ai {real.version} has no dream in two phases")
-    paid = bill.dreamt(planted.read("en", sittings=6), tmp_path / "ws", real)
+    paid = bill.dreamt(datasets.generate("en", sittings=6), tmp_path / "ws", real)
 
     assert paid.nanobot is not None
     assert paid.peer <= paid.nanobot[0] <= 1.1 * paid.peer

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dream.actions import jsonc
+from dream.actions.connect import parsed, with_value, without_value
 from tests.cli.commands import Ended, dream
 from tests.recall.test_search import NOW
 from tests.workspaces import fresh
@@ -94,7 +94,7 @@ def test_each_client_is_told_what_it_reads(home: Path) -> None:
     claude = json.loads((home / ".claude.json").read_text())["mcpServers"]["dream"]
     codex = tomllib.loads((home / ".codex/config.toml").read_text())
     gemini = json.loads((home / ".gemini/settings.json").read_text())
-    opencode = jsonc.parsed((home / ".config/opencode/opencode.jsonc").read_text()).value["mcp"]["dream"]
+    opencode = parsed((home / ".config/opencode/opencode.jsonc").read_text()).value["mcp"]["dream"]
     nanobot = json.loads((home / ".nanobot/config.json").read_text())["tools"]["mcpServers"]["dream"]
     assert claude["type"] == "stdio"
     assert claude["args"][-3:] == ["mcp", "-w", memory]
@@ -110,7 +110,7 @@ def test_each_client_is_told_what_it_reads(home: Path) -> None:
         "SessionStart",
         "UserPromptSubmit",
     }
-    hooks = jsonc.parsed((home / ".claude/settings.json").read_text()).value["hooks"]
+    hooks = parsed((home / ".claude/settings.json").read_text()).value["hooks"]
     assert [len(hooks[event]) for event in ("SessionStart", "UserPromptSubmit", "SessionEnd")] == [2, 1, 1]
     assert hooks.keys() == json.loads((home / ".codex/hooks.json").read_text())["hooks"].keys()
     assert "--json" in gemini["hooks"]["BeforeAgent"][0]["hooks"][0]["command"]
@@ -258,7 +258,7 @@ def test_what_is_added_to_any_object_is_all_that_changes(
 ) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=escaped) + end
     value.pop("new key", None)
-    with_it = jsonc.added(text, ("new key", "below"), {"a": [1]})
+    with_it = with_value(text, ("new key", "below"), {"a": [1]})
 
-    assert jsonc.parsed(with_it).value == value | {"new key": {"below": {"a": [1]}}}
-    assert jsonc.removed(with_it, ("new key", "below")) == text
+    assert parsed(with_it).value == value | {"new key": {"below": {"a": [1]}}}
+    assert without_value(with_it, ("new key", "below")) == text

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dream.embedded.choose import fitting
 from dream.embedded.statement import New, Statement
-from dream.eval import planted
+from dream.eval import datasets
 from tests.embedded.asking import dreamt, facts, said, summary
 
 _AROUND = re.compile(r"\[[^\[\]]*\]|\s*[(（][^()（）]*[)）]$")
@@ -31,11 +31,11 @@ def in_order(line: str, message: str) -> bool:
     return all(word in rest for word in words(bare))
 
 
-@pytest.mark.parametrize("language", planted.LANGUAGES)
+@pytest.mark.parametrize("language", datasets.LANGUAGES)
 def test_every_line_stands_in_one_message(language: str) -> None:
     files: dict[str, str] = {}
     messages: list[str] = []
-    for session in planted.read(language, sittings=8).sessions:
+    for session in datasets.generate(language, sittings=8).sessions:
         talk = [(message.role, message.content) for message in session.messages]
         messages += [text for _, text in talk]
         bullets = summary(talk, session.at.date())

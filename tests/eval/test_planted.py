@@ -5,18 +5,18 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as some
 
-from dream.eval import metric, planted
+from dream.eval import datasets, metric
 from dream.eval.measures import held, stands
 
 
 def test_a_seed_gives_the_same_conversation_and_another_seed_another() -> None:
-    assert planted.read("en", seed=4) == planted.read("en", seed=4)
-    assert planted.read("en", seed=4).questions != planted.read("en", seed=5).questions
+    assert datasets.generate("en", seed=4) == datasets.generate("en", seed=4)
+    assert datasets.generate("en", seed=4).questions != datasets.generate("en", seed=5).questions
 
 
-@given(language=some.sampled_from(planted.LANGUAGES), seed=some.integers(1, 10_000), sittings=some.integers(4, 40))
+@given(language=some.sampled_from(datasets.LANGUAGES), seed=some.integers(1, 10_000), sittings=some.integers(4, 40))
 def test_what_is_planted_was_said(language: str, seed: int, sittings: int) -> None:
-    conversation = planted.read(language, seed=seed, sittings=sittings)
+    conversation = datasets.generate(language, seed=seed, sittings=sittings)
     said = {one.id: one.content for session in conversation.sessions for one in session.messages}
     assert len(conversation.facts) == len(conversation.facts_first) == 28
     assert len(conversation.sessions) == sittings
@@ -34,9 +34,9 @@ def test_what_is_planted_was_said(language: str, seed: int, sittings: int) -> No
         assert held(fact, {"USER.md": "\n".join(said.values())}), fact
 
 
-@given(language=some.sampled_from(planted.LANGUAGES), seed=some.integers(1, 10_000))
+@given(language=some.sampled_from(datasets.LANGUAGES), seed=some.integers(1, 10_000))
 def test_no_fact_is_said_where_a_mark_stands(language: str, seed: int) -> None:
-    conversation = planted.read(language, seed=seed)
+    conversation = datasets.generate(language, seed=seed)
     evidence = {one for question in conversation.questions for one in question.evidence}
     told = [one.content for session in conversation.sessions for one in session.messages if one.id in evidence]
     for plant in conversation.planted:
