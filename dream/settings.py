@@ -32,6 +32,7 @@ SHIPPED_PROMPTS = ("consolidate", "phase1", "phase2", "tidy", "guide")
 # Environment variables of ours that are not settings: where the workspace is, and shell completion.
 NOT_SETTINGS = {"DREAM_WORKSPACE", "DREAM_COMPLETE"}
 NIGHTLY = "0 3 * * *"
+COMMAND_LINE = "the command line"  # where a setting stands that a flag gives
 
 # What sends, starts or reads beyond the workspace. Of a workspace's own files it counts only where that is trusted.
 PROMPTS = "prompts/"  # not a setting, but it decides what a model is told
@@ -179,16 +180,18 @@ def load(
     environ = os.environ if environ is None else environ
     own = {} if workspace is None else _from_file(workspace / FILE_NAME)
     given = _from_environment(environ)
+    where = dict.fromkeys(own, f"{workspace}/{FILE_NAME}") | {name: _variable(name) for name in given}
     for name, value in (flags or {}).items():
         if value is not None:
-            given[name] = _checked(name, value, "the command line")
+            given[name] = _checked(name, value, COMMAND_LINE)
+            where[name] = COMMAND_LINE
     if workspace is not None:
         reaching = _reaching(workspace, own, given)
         if reaching and not is_trusted(workspace, environ):
             _refuse(workspace, [name for name in reaching if name in using], environ)
             own = {name: value for name, value in own.items() if name not in reaching}
     settings = Settings(**own | given)  # type: ignore[arg-type]
-    _check_together(settings)
+    _check_together(settings, where)
     return settings
 
 
@@ -251,8 +254,13 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, object]:
     for variable, text in environ.items():
         if not variable.startswith(PREFIX) or variable in NOT_SETTINGS or text == "":
             continue
-        found[variable] = _checked(variable.removeprefix(PREFIX).lower(), text, f"the environment ({variable})")
-    return {name.removeprefix(PREFIX).lower(): value for name, value in found.items()}
+        name = variable.removeprefix(PREFIX).lower()
+        found[name] = _checked(name, text, _variable(name))
+    return found
+
+
+def _variable(name: str) -> str:
+    return f"the environment ({PREFIX}{name.upper()})"
 
 
 def _types() -> dict[str, object]:
@@ -319,28 +327,54 @@ def _number(value: object, *, whole: bool) -> int | float:
     return int(number) if whole else number
 
 
-def _check_together(settings: Settings) -> None:
-    if settings.timezone:
-        import zoneinfo
+def _check_together(settings: Settings, where: Mapping[str, str]) -> None:
+    """Raise SettingsError for a value that its type allows and its job doesn't; `where` says where a setting stands."""
 
-        try:
-            zoneinfo.ZoneInfo(settings.timezone)
-        except (zoneinfo.ZoneInfoNotFoundError, ValueError) as error:
-            raise SettingsError(f"Setting 'timezone': {settings.timezone!r} is not a known time zone.") from error
+    def wrong(name: str, why: str) -> SettingsError:
+        return SettingsError(f"Setting {name!r}{f' in {where[name]}' if name in where else ''}: {why}.")
+
     for name in ("session_target_ratio", "max_loss_ratio", "search_mmr"):
-        if not 0 < getattr(settings, name) <= 1:
-            raise SettingsError(f"Setting {name!r} must be above 0 and at most 1.")
+        if not 0 < (value := getattr(settings, name)) <= 1:
+            raise wrong(name, f"{value:g} is not above 0 and at most 1")
     for name in ("timeout", "max_output_tokens", "batch_tokens", "max_steps", "max_attempts", "parallel"):
         if getattr(settings, name) <= 0:
-            raise SettingsError(f"Setting {name!r} must be above 0.")
+            raise wrong(name, "it has to be above 0")
+    for name, check in (("timezone", _zone), ("schedule", _cron), ("redact_patterns", _expressions)):
+        try:
+            check(settings)
+        except ValueError as error:
+            raise wrong(name, str(error)) from error
+    room = ("session_tokens", "session_completion_tokens", "session_safety_tokens")
+    if settings.session_tokens <= settings.session_completion_tokens + settings.session_safety_tokens:
+        named = next((name for name in room if name in where), room[0])
+        raise wrong(named, f"{room[0]!r} has to be larger than {room[1]!r} + {room[2]!r}")
+
+
+def _zone(settings: Settings) -> None:
+    try:
+        settings.zone()
+    except (KeyError, OSError, ValueError) as error:  # no such zone, a folder of zones, and what is no name
+        raise ValueError(f"{settings.timezone!r} is not a known time zone") from error
+
+
+def _cron(settings: Settings) -> None:
     if settings.schedule != NIGHTLY:
         from dream.crontime import parse
 
-        parse(settings.schedule)
-    if settings.session_tokens <= settings.session_completion_tokens + settings.session_safety_tokens:
-        raise SettingsError(
-            "Setting 'session_tokens' must be larger than 'session_completion_tokens' + 'session_safety_tokens'."
-        )
+        try:
+            parse(settings.schedule)
+        except SettingsError as error:
+            raise ValueError(f"t{str(error)[1:-1]}") from error  # it begins with "The schedule"
+
+
+def _expressions(settings: Settings) -> None:
+    for pattern in settings.redact_patterns:
+        import re
+
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ValueError(f"{pattern!r} is no regular expression ({error})") from error
 
 
 NAMES: tuple[str, ...] = tuple(field.name for field in fields(Settings))

@@ -12,6 +12,7 @@ import pytest
 from dream import settings
 from dream.errors import SettingsError, WorkspaceError
 from dream.workspace.files import check_plain, read_bytes, read_text, replace_file, sweep
+from dream.workspace.workspace import Workspace
 from tests.store.helpers_history import names
 
 
@@ -42,6 +43,33 @@ def test_a_named_pipe_is_not_waited_for(tmp_path: Path) -> None:
         read_bytes(tmp_path / "USER.md")
     with pytest.raises(SettingsError, match="not an ordinary file"):
         settings.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("timezone", "Mars/Base", "'Mars/Base' is not a known time zone."),
+        ("max_loss_ratio", "1.5", "1.5 is not above 0 and at most 1."),
+        ("schedule", "61 3 * * *", "the schedule '61 3 * * *' cannot be used: '61' is no minute between 0 and 59."),
+        ("parallel", "0", "it has to be above 0."),
+        ("redact_patterns", "(", "'(' is no regular expression (missing ), unterminated subpattern at position 0)."),
+        ("session_safety_tokens", "99999", "'session_tokens' has to be larger than 'session_completion_tokens' + "),
+        ("phase2", "maybe", "'maybe' is not one of 'auto', 'always'."),
+    ],
+)
+def test_a_value_that_cannot_be_used_is_named_with_the_place_where_it_stands(
+    tmp_path: Path, name: str, value: str, why: str
+) -> None:
+    workspace = Workspace.create(tmp_path)
+    for written, environ, flags, place in (
+        (f'{name} = "{value}"\n', {}, {}, f"{tmp_path}/dream.toml"),
+        ("", {f"DREAM_{name.upper()}": value}, {}, f"the environment (DREAM_{name.upper()})"),
+        ("", {}, {name: value}, "the command line"),
+    ):
+        (tmp_path / "dream.toml").write_text(written, encoding="utf-8")
+        with pytest.raises(SettingsError) as raised:
+            settings.load(workspace.root, environ=environ, flags=flags, using=())
+        assert str(raised.value).startswith(f"Setting {name!r} in {place}: {why}")
 
 
 def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
