@@ -21,6 +21,8 @@ KEEP_OF_MANY = 0.35  # of the same where several people chat
 LEAST = 12  # characters of a sentence, if it answers nothing and names nothing
 HARD_KEEP = 0.15  # of the same where numbers, names or codes stand in it
 RULE_KEPT = 0.25  # of the belief that it is a rule: what of it counts where it is taken for none
+TAKEN_BACK = 0.4  # of belief that a sentence takes back what was said, where a word for it stands there
+ASKED_RULE = 0.85  # of belief that a question asks for something for good: "would you keep it short from now on?"
 RULE, RULE_STANDING = 0.6, 0.35  # of belief that it is a rule; where a word says that it holds from now on
 ASKS = 2  # exact things that a question must hold to state something in passing
 READ = 40_000  # characters of one message: nobody types more
@@ -49,14 +51,15 @@ _SECRET = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z])[\w!@#$%^&*+=./-]{5,}|\d{4,}|\d(?
 _TOKEN = re.compile(r"\b(?=[\w:-]*\d)(?=[\w:-]*[A-Za-z])[\w:-]{16,}")  # which no rule needs
 _LETTERS = re.compile(r"[^\W\d_]")
 _CORRECTS = re.compile(
-    r"^(?:\W*(?:no+|nope|wait|sorry|scratch that|i mean|i meant|make that|actually|nein|moment|quatsch|ach nein|sorry"
+    r"^(?:\W*(?:no+(?=\s*(?:[,.!…;:–-]|$)|\s+(?:no|wait|sorry|it['’]?s|make|let|use|rather|mejor|perdón|espera|digo|\d))|nope|wait|sorry|scratch that|i mean|i meant|make that|actually|nein|moment|quatsch|ach nein|sorry"
     r"|non|pardon|en fait|no perdón|perdón|espera|digo)\b)|^\W*(?:不对|不是|等等|说错|应该是|いや|違う|訂正|じゃなくて|间违)",
     re.IGNORECASE,
 )
 _LAUGHS = re.compile("[😂🤣😅😄😆😜🙃]")
 _REDACTED = "[REDACTED"  # the mark of a secret that was taken out
 _PART = re.compile(
-    r"[,;]\s+|[，；]|(?:(?<=[,;] )|\s)(?:and|und|et|y|with|mit)\s", re.IGNORECASE
+    r"[,;]\s+(?:(?:but|aber|mais|pero)\s)?|[，；]|(?:(?<=[,;] )|\s)(?:and|und|et|y|with|mit|but|aber|mais|pero)\s",
+    re.IGNORECASE,
 )  # where another part begins
 # An order in English that forbids for good: no "never been", "never had", "never again", "never mind".
 _BAN = re.compile(
@@ -122,7 +125,7 @@ def named(messages: Sequence[Utterance]) -> list[Utterance]:
 def _turn(turn: _Turn, found: list[Statement]) -> None:
     """Append what one message states to what was stated before, and take back what it takes back."""
     last: Sentence | None = None  # the sentence before, whatever it was
-    cut = sentences(turn.own)
+    cut = _whole_orders(sentences(turn.own), turn)
     laughs = [_LAUGHS.search(one.text) is not None or turn.known.has("laugh", plain(one.text)) for one in cut]
     for place, one in enumerate(cut):
         text = _bare(one.text, turn)
@@ -150,6 +153,26 @@ def _turn(turn: _Turn, found: list[Statement]) -> None:
         last = one
 
 
+def _whole_orders(cut: Sequence[Sentence], turn: _Turn) -> list[Sentence]:
+    """Put a fragment that only says for how long to the sentence before it: "no summaries please. ever"."""
+    found: list[Sentence] = []
+    for one in cut:
+        last = found[-1] if found else None
+        size = len(one.text) * (2 if turn.known.wide else 1)
+        if (
+            last is not None
+            and size < FRAGMENT
+            and (last.paragraph, one.item) == (one.paragraph, False)
+            and not last.text.endswith(("?", "？"))
+            and turn.known.has("standing", plain(one.text))
+        ):
+            whole = " ".join(turn.own[last.start : one.end].split())
+            found[-1] = replace(last, text=whole, end=one.end)
+        else:
+            found.append(one)
+    return found
+
+
 def _bare(text: str, turn: _Turn) -> str:
     """Return a sentence without what carries nothing at its ends."""
     text = trimmed(text, turn.known)
@@ -158,7 +181,7 @@ def _bare(text: str, turn: _Turn) -> str:
 
 def _retracts(guessed: kinds.Guess, text: str, turn: _Turn) -> bool:
     """Return whether a sentence takes something back: it is believed to, and says so in a word or two."""
-    return guessed.label == "retract" and turn.known.has("retract", plain(text))
+    return guessed.shares["retract"] >= TAKEN_BACK and turn.known.has("retract", plain(text))
 
 
 def _takes_back(turn: _Turn, place: int, found: list[Statement]) -> bool:
@@ -231,8 +254,8 @@ def _stated(
     if not _is_claimed(turn, one) or (one.text.endswith((":", "：")) and hard(one.text) < ASKS):
         return None
     standing = turn.known.has("standing", plain(text))
-    if _REDACTED in text and not (guessed.label == "rule" or standing):
-        text = _before_secret(text, turn.known)
+    if _REDACTED in text:
+        text = (_after_secret if guessed.label == "rule" or standing else _before_secret)(text, turn.known)
     if _tells_a_secret(text, turn.known, rule=guessed.label == "rule" and standing):
         return None
     exact = hard(text)
@@ -251,7 +274,7 @@ def _stated(
     if kind == "rule" and turn.known.has("oneoff", plain(text)):
         return None
     asks = text.rstrip().endswith(("?", "？"))
-    if asks and (exact < ASKS or kind == "rule"):
+    if asks and (guessed.shares["rule"] < ASKED_RULE if kind == "rule" else exact < ASKS):
         return None
     if kind == "rule" and asked and _AGREES.match(text) and not standing:
         return None
@@ -303,6 +326,17 @@ def _before_secret(text: str, known: Tongue) -> str:
             break
         end = cut.start()
     return text[:end].rstrip(" ,;") if hard(text[:end]) and end >= BEFORE_SECRET else text
+
+
+def _after_secret(text: str, known: Tongue) -> str:
+    """Return the rule behind a secret where it names what it is about: "the key is …, never put the key in a mail"."""
+    cut = _PART.search(text, text.rindex(_REDACTED))
+    if cut is None:
+        return text
+    rest = text[cut.end() :]
+    first = _PART.split(rest, maxsplit=1)[0]
+    names = hard(first) or known.has("secret", plain(first))
+    return rest if names and kinds.kind(rest, code=known.code).shares["rule"] >= RULE else text
 
 
 def _kind(guessed: kinds.Guess, standing: bool, text: str) -> str:

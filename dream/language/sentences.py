@@ -17,6 +17,7 @@ _ABBREVIATED = (
 )
 _ABBREVIATION = re.compile(_ABBREVIATED, re.IGNORECASE)
 _END = re.compile(rf"[.!?…]+[)\"”’»\]]*(?=\s|$|[{WIDE}])|[。！？；]+[」』”）)]*|(?<=\S)\s+(?=\d{{1,2}}\)\s)|;\s|\n")
+_CLOSERS = frozenset(')"”’»]')
 _QUOTED = re.compile(r"“[^”\n]{0,600}”|\"[^\"\n]{0,600}\"|«[^»\n]{0,600}»|„[^“”\n]{0,600}[“”]|「[^」\n]{0,600}」|『[^』\n]{0,600}』|`[^`\n]{1,200}`")  # fmt: skip
 _MARK = re.compile(
     r"\s*(?:[-*•+–]\s+|(?:\d{1,2}|[a-z])[.)、]\s+|\d{1,2}[、.](?=\D)|[(（]\d{1,2}[)）]\s*|#{1,6}\s+|>\s*)"
@@ -94,10 +95,12 @@ def _ENDS(line: str) -> Iterator[int]:  # noqa: N802
 def _goes_on(line: str, start: int, end: int) -> bool:
     """Return whether a full stop belongs to an abbreviation, an ordinal or an initial."""
     said = line[start:end]
+    after = line[end : end + 12].lstrip()
+    if said[-1] in _CLOSERS and after[:1].islower():
+        return True  # the exclamation is a part of the sentence: leave out the "Sure!" at the beginning
     if not said.endswith(".") or said.endswith(".."):
         return False
     before = said[:-1]
-    after = line[end : end + 12].lstrip()
     if _ABBREVIATION.search(before) or re.search(r"(?:^|\s)[A-ZÀ-Þ]$", before):
         return True
     return re.search(r"(?:^|\D)\d{1,2}$", before) is not None and (after[:1].islower() or after[:3].isalpha())

@@ -90,6 +90,31 @@ def test_a_fragment_of_a_rule_stands_with_its_sentence() -> None:
     assert "without my ok. any hour" in line
 
 
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("la sonda va bien. no habla español, así que los commits a partir de ahora en inglés", "los commits a partir"),
+        ("the map is nice. no emojis in anything, ever, it looks cheap", "no emojis"),
+        ('lass das "Gerne!" am anfang weg, immer', 'lass das "Gerne!" am anfang weg'),
+        ("一覧を作るとき、ガス缶は必ず入れといて。前忘れて全員冷たい飯食べたんよ", "ガス缶は必ず"),
+        ("返事は関西弁でしてくれん?標準語やと冷たい感じする笑", "関西弁で"),
+    ],
+)
+def test_a_rule_is_neither_glued_to_what_stands_before_it_nor_lost(text: str, rule: str) -> None:
+    (line,) = (line for line in said(text) if line.startswith("[rule]"))
+
+    assert rule in line
+    assert "sonda" not in line
+    assert "map" not in line
+
+
+def test_a_rule_behind_a_secret_is_kept_without_it() -> None:
+    text = "his number is [REDACTED:nhs] for you to check, but never put his NHS number in an email, post only"
+
+    assert said(text) == ['[rule] "never put his NHS number in an email, post only" (8 May 2023)']
+    assert said("the key is [REDACTED:key], don't keep that, I only want the letter") == []
+
+
 def test_an_order_for_once_is_no_rule() -> None:
     assert said("write the answer in english please, but just this once") == []
     assert said("schreib die antwort ausnahmsweise auf englisch") == []
