@@ -29,7 +29,7 @@ from dream.actions.why import Reason, why
 from dream.errors import DreamError, UsageError
 from dream.language.words import without_bullet
 from dream.models import MEMORY_FILES, MemoryFile
-from dream.recall.hits import KINDS, Hit, excerpt, told
+from dream.recall import KINDS, Hit, excerpt, told
 from dream.workspace.context import marked, why_empty
 from dream.workspace.workspace import Workspace
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from dream.consolidate.feed import Feed
     from dream.consolidate.flight import Consolidated, Talk
     from dream.dreaming.dreamer import Dreamer, Models
-    from dream.llm.model import Model
+    from dream.llm import Model
     from dream.workspace.listing import File
 
 Clock = Callable[[], datetime]

@@ -21,12 +21,12 @@ from dream.dreaming.excerpt import Brief
 from dream.errors import ModelError, ModelUnavailable, SpendingLimit
 from dream.history.messages import KeptMessage
 from dream.history.records import entry_of
+from dream.llm import Card, ChatMessage, Completion, Model, card
 from dream.llm.batch import SHARE, BatchDoor, Batched, NoteTaker, Request, provider
-from dream.llm.model import Card, ChatMessage, Completion, Model, card
 from dream.llm.spending import Meter, Reservation, open_model, prompt_tokens
 from dream.models import MEMORY_FILES, Entry, NewEntry, Usage
 from dream.settings import EMBEDDED, Job, Settings
-from dream.workspace.batches import Batches, ProviderBatch, Unit
+from dream.workspace.runs import Batches, ProviderBatch, Unit
 from dream.workspace.workspace import Workspace
 
 # Half price at night: first questions go to the provider as one batch, and answers are used when they have come.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dream.language import tokens
-from dream.llm.model import ChatMessage, Completion, Json, Tool, ToolCall
+from dream.llm import ChatMessage, Completion, Json, Tool, ToolCall
 from dream.models import Usage
 
 # What a script may hold: text, a whole answer, an error to raise, or a function of the messages that gives one of them.
@@ -28,7 +28,7 @@ class Call:
 
 
 class ScriptedModel:
-    """Gives `answers` in order and then the last one again; records `calls`. It is a `dream.llm.model.Model`."""
+    """Gives `answers` in order and then the last one again; records `calls`. It is a `dream.llm.Model`."""
 
     def __init__(self, *answers: Answer, name: str = "scripted", window: int = 32_768, max_output: int = 4_096) -> None:
         self.answers: list[Answer] = list(answers)

@@ -25,9 +25,8 @@ from dream.models import MEMORY_FILES, Diagnostic, LineCount
 from dream.nights import timers
 from dream.redact import redact
 from dream.settings import Settings
-from dream.versions import gitdir, log, store, tracked, transaction
+from dream.versions import FILES, gitdir, log, read_all, read_memory, store, transaction
 from dream.versions.diff import strays
-from dream.versions.tracked import FILES
 from dream.versions.write import OLD, is_deserted
 from dream.workspace import idle, index
 from dream.workspace.files import TEMPORARY, read_bytes, replace_file, sweep
@@ -202,7 +201,7 @@ def check_files(workspace: Workspace, settings: Settings, now: datetime, *, repa
 def _commit(workspace: Workspace, mended: dict[str, bytes | None], now: datetime) -> None:
     """Commit what a person typed as theirs, and then the mended files as ours, so that it can be taken back."""
     transaction.commit_hand_edits(workspace, now)
-    found = tracked.read_memory(workspace.root)
+    found = read_memory(workspace.root)
 
     def message(counts: Mapping[str, LineCount]) -> str:
         return log.build("dream", counts, note="(doctor: line ends, byte order mark)")
@@ -293,7 +292,7 @@ def _locks(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
 def _index(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
     """Name an index that stayed behind HEAD while a lock was on it."""
     try:
-        late = sorted(workspace.git.behind_index(tracked.read_all(workspace.root)))
+        late = sorted(workspace.git.behind_index(read_all(workspace.root)))
     except WorkspaceError:  # no plain file: the check of the files names it
         return
     except GitError as error:
@@ -301,9 +300,9 @@ def _index(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
         return
     if late:
         if repair:
-            workspace.git.catch_up_index(tracked.read_all(workspace.root))
+            workspace.git.catch_up_index(read_all(workspace.root))
         text = f"is older than the newest commit for {', '.join(late)}: a `git commit` by hand would revert it"
-        mended = repair and not workspace.git.behind_index(tracked.read_all(workspace.root))
+        mended = repair and not workspace.git.behind_index(read_all(workspace.root))
         yield Ailment(".git/index", text, f"{REPAIR}, or `git reset` in the workspace", mended)
 
 

@@ -22,10 +22,9 @@ import orjson
 from dream.errors import UnknownRevision, UsageError
 from dream.history.repair import Sealing
 from dream.models import span
-from dream.versions import rewrite, transaction
+from dream.versions import changed, is_memory, rewrite, transaction
 from dream.versions.diff import strays
 from dream.versions.rewrite import SHORTEST, Names, Needle, is_long_enough, is_name, renamed
-from dream.versions.tracked import changed, is_memory
 from dream.workspace import files, index
 from dream.workspace.lock import run_lock
 from dream.workspace.workspace import TEMPLATES, Workspace

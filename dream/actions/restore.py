@@ -15,12 +15,11 @@ from typing import Literal
 from dream.errors import Conflict, GitError
 from dream.language.words import without_bullet
 from dream.models import MEMORY_FILES, LineCount, MemoryFile, Rejected
+from dream.versions import STATE, applied, is_memory, log, read_all, transaction
 from dream.versions import diff as merging
-from dream.versions import log, tracked, transaction
 from dream.versions.diff import Diff
 from dream.versions.log import Change
 from dream.versions.store import GitStore
-from dream.versions.tracked import STATE, applied, is_memory
 from dream.workspace import review_files
 from dream.workspace.lock import run_lock
 from dream.workspace.workspace import TEMPLATES, Workspace
@@ -78,7 +77,7 @@ def restore(
         if not dry_run:
             transaction.recover(workspace)
         # 2. Which change, what is there now, and what should be.
-        present = tracked.read_all(workspace.root)
+        present = read_all(workspace.root)
         with workspace.git.reading():
             change = workspace.git.show(workspace.git.resolve(sha)).change
             target, kept = _target(workspace.git, change, mode, present)

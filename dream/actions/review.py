@@ -14,7 +14,7 @@ from dream.errors import AnswerUnusable, UsageError
 from dream.language.text import clean
 from dream.language.words import without_bullet
 from dream.models import MEMORY_FILES, LineCount, MemoryFile, Outcome, Proposal, Rejected
-from dream.versions import log, tracked, transaction
+from dream.versions import log, read_all, transaction
 from dream.versions.log import ChangeKind
 from dream.workspace import files, review_files
 from dream.workspace.lock import run_lock
@@ -159,7 +159,7 @@ def reject(
 def _look(workspace: Workspace, now: datetime) -> Mapping[str, bytes | None]:
     transaction.recover(workspace)
     transaction.commit_hand_edits(workspace, now)
-    return {**tracked.read_all(workspace.root)}
+    return {**read_all(workspace.root)}
 
 
 def _chosen(workspace: Workspace, numbers: Sequence[Number]) -> list[tuple[Proposal, Proposal | None, Proposal | None]]:
@@ -275,7 +275,7 @@ def amend(
     with nullcontext() if locked else run_lock(workspace.private, "dream web", now=now):
         transaction.recover(workspace)
         transaction.commit_hand_edits(workspace, now)
-        found = tracked.read_all(workspace.root)
+        found = read_all(workspace.root)
         rows = files.decode(found.get(file, b""), workspace.root / file).splitlines(keepends=True)
         if not 1 <= number <= len(rows) or rows[number - 1].rstrip("\r\n") != line:
             raise UsageError(f"Line {number} of {file} is no longer what was shown; nothing was changed.")

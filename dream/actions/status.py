@@ -15,8 +15,7 @@ from dream.language import tokens
 from dream.models import HIDDEN, MEMORY_FILES, Diagnostic, MemoryFile, Usage
 from dream.settings import Settings, reaching
 from dream.workspace import runs
-from dream.workspace.batches import Batches
-from dream.workspace.runs import Bills, RunRecord
+from dream.workspace.runs import Batches, Bills, RunRecord
 from dream.workspace.workspace import Workspace, absent
 
 Clock = tuple[Cron, tzinfo | None]  # when the nights are, in which zone; None: the machine's

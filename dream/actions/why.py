@@ -9,7 +9,7 @@ from itertools import chain, repeat
 
 from dream.language.words import coverage, without_said_on
 from dream.models import FLAT, Entry, Kind, MemoryFile, named
-from dream.recall.hits import Hit, talk
+from dream.recall import Hit, talk
 from dream.versions.log import Change
 from dream.workspace.trace import Origin, fact_lines, trace
 from dream.workspace.workspace import Workspace

@@ -21,7 +21,7 @@ from dream.errors import DreamError, UsageError
 
 if TYPE_CHECKING:
     from dream.actions.connect import Change
-    from dream.recall.hits import Hit
+    from dream.recall import Hit
     from dream.workspace.workspace import Workspace
 
 
@@ -319,7 +319,7 @@ def search_command(
 
 def _hit(hit: Hit, query: str = "") -> None:
     """Print a hit: its citation, when and by whom it was said, and its text with the words of the query marked."""
-    from dream.recall.hits import excerpt, words_of
+    from dream.recall import excerpt, words_of
 
     facts = [hit.cite, f"{hit.when:%Y-%m-%d}" if hit.when else "", hit.speaker or ""]
     output.say("  ".join(fact for fact in facts if fact), dim=True)

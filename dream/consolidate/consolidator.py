@@ -18,7 +18,7 @@ from dream.consolidate.session import Session
 from dream.consolidate.summariser import EntryGroup, Patience, Stuck, Summariser
 from dream.history.history import History, StalePosition
 from dream.history.messages import KeptMessage
-from dream.llm.model import Model
+from dream.llm import Model
 from dream.models import Diagnostic, Entry, Message, NewEntry, Report
 from dream.settings import Settings
 from dream.transcripts import parts

@@ -25,7 +25,7 @@ from dream.consolidate.cut import Item, ids, parts, span
 from dream.consolidate.prepare import prepare, safe, whole
 from dream.errors import AnswerUnusable, ModelError, ModelInaccessible, ModelUnavailable, PromptTooLong, SpendingLimit
 from dream.language.words import coverage
-from dream.llm.model import ChatMessage, Completion, Model
+from dream.llm import ChatMessage, Completion, Model
 from dream.models import Diagnostic, Kept, Message, NewEntry, Report, Usage, voices
 from dream.provenance import citing, user
 from dream.provenance.citing import without_citation

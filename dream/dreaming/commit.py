@@ -20,11 +20,10 @@ from dream.language.likeness import same_fact
 from dream.language.words import without_said_on
 from dream.models import MEMORY_FILES, BatchReport, Finding, LineCount, MemoryFile, Outcome, Proposal
 from dream.settings import Settings
-from dream.versions import log, tracked
+from dream.versions import is_memory, log, read_memory
 from dream.versions.diff import PLAIN
 from dream.versions.log import Moved, kind_of
 from dream.versions.store import GitStore
-from dream.versions.tracked import is_memory
 from dream.versions.transaction import Held
 from dream.workspace.index import Index
 from dream.workspace.review_files import PENDING, ProposalNumbers, parse_pending, render_pending
@@ -160,7 +159,7 @@ def look(workspace: Workspace, *, uncommitted: bool = False) -> Snapshot:
 
     With `uncommitted`, for a dry run, what is in no commit yet counts as a person's where it will be in theirs.
     """
-    data: dict[str, bytes | None] = dict(tracked.read_memory(workspace.root))
+    data: dict[str, bytes | None] = dict(read_memory(workspace.root))
     texts = {path: _text(data.get(path), path) for path in MEMORY_FILES}
     archives = {path: _text(content, path) for path, content in data.items() if path not in texts}
     git = workspace.git

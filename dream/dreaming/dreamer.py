@@ -18,7 +18,7 @@ from dream.dreaming.findings import told
 from dream.dreaming.guards import Protected, late, named, others, said, unvouched, wishes
 from dream.dreaming.phase2 import Edited
 from dream.errors import AnswerCut, AnswerUnusable, ModelError, PromptTooLong
-from dream.llm.model import Model
+from dream.llm import Model
 from dream.llm.spending import Meter
 from dream.models import MEMORY_FILES, BatchReport, Entry, Finding, LineCount, Proposal
 from dream.settings import EMBEDDED, Settings

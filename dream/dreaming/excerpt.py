@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from dream.language.words import content_words
-from dream.llm.model import Model
+from dream.llm import Model
 from dream.models import MemoryFile
 from dream.settings import Settings
 

@@ -15,7 +15,7 @@ from dream.dreaming.findings import Analysis, parse
 from dream.errors import AnswerCut, AnswerUnusable
 from dream.history import legacy
 from dream.language.words import MONTH, coverage
-from dream.llm.model import ChatMessage, Completion, Json, Model
+from dream.llm import ChatMessage, Completion, Json, Model
 from dream.models import Entry, Finding, MemoryFile, span
 from dream.provenance import cues
 from dream.redact import redact

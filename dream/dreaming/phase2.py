@@ -13,7 +13,7 @@ from dream.dreaming.editing import Editing, HeldEdit
 from dream.dreaming.excerpt import Brief
 from dream.dreaming.guards import Protected
 from dream.errors import AnswerUnusable, PromptTooLong, ToolsUnsupported
-from dream.llm.model import ChatMessage, Completion, Json, Model, Tool, ToolCall
+from dream.llm import ChatMessage, Completion, Json, Model, Tool, ToolCall
 from dream.models import Finding, MemoryFile, Outcome
 
 # The three tools of phase 2, and how a model's calls of them are read.

@@ -21,7 +21,7 @@ from dream.embedded.write import history_line
 from dream.errors import ToolsUnsupported
 from dream.language.tokens import estimate
 from dream.language.tongue import is_wide
-from dream.llm.model import ChatMessage, Completion, Tool
+from dream.llm import ChatMessage, Completion, Tool
 from dream.models import Usage
 
 UNKNOWN = (

@@ -23,8 +23,7 @@ from dream.eval.scratch import Scratch, Tell
 from dream.history import messages
 from dream.llm.spending import Meter
 from dream.models import Diagnostic
-from dream.recall import prompt
-from dream.recall.hits import Hit, of_message, told
+from dream.recall import Hit, of_message, prompt, told
 from dream.recall.index import MESSAGE, caught_up
 from dream.recall.search import Search, Wanted
 from dream.recall.terms import terms

@@ -23,7 +23,7 @@ from dream.eval.conversation import Conversation, Sitting
 from dream.eval.metric import cut
 from dream.language import tokens
 from dream.language.tokens import estimate
-from dream.llm.model import ChatMessage, Completion, Model, Tool, ToolCall
+from dream.llm import ChatMessage, Completion, Model, Tool, ToolCall
 from dream.llm.spending import FREE, Meter, Reservation, open_model
 from dream.models import MEMORY_FILES, ConsolidateReport, Diagnostic, MemoryFile, RunReport, Usage
 from dream.settings import JOBS, Job, Settings
@@ -324,7 +324,7 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class _Recorded:
-    """A model whose answers are recorded or replayed. It is a `dream.llm.model.Model`."""
+    """A model whose answers are recorded or replayed. It is a `dream.llm.Model`."""
 
     recording: Recording
     job: Job

@@ -46,7 +46,7 @@ LOADED = (  # what a night needs, beside what the one before the first loads
     "dream.consolidate.consolidator",
     "dream.consolidate.feed",
     "dream.rehearsal",
-    "dream.workspace.batches",
+    "dream.workspace.runs",
     "dream.workspace.listing",
     "dream.workspace.trace",
     "git",
@@ -281,12 +281,11 @@ def _warm() -> None:
         import_module(module)
     if litellm:
         from dream.language import tokens
-        from dream.llm import gateway
-        from dream.llm import model as models
+        from dream.llm import card, gateway
 
         gateway.load_litellm()
         for name in TOKENIZERS:
-            models.card(name)
+            card(name)
             tokens.count("a", name)
     from dream.actions.note import note as say
     from dream.nights import nightly

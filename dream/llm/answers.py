@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from dream.language.text import mend_json, mend_surrogates
-from dream.llm.model import Finish, Json, ToolCall
+from dream.llm import Finish, Json, ToolCall
 
 MAX_CHARS = 1_000_000  # of arguments that are read at all; a memory file holds a fortieth of that
 MAX_TEXT_CALLS = 100  # tool calls read from one text

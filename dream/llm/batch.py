@@ -15,9 +15,9 @@ from typing import Any, Literal, Protocol
 
 from dream.errors import ModelError
 from dream.language.text import mend_surrogates
+from dream.llm import ChatMessage, Completion, Model, Tool, card
 from dream.llm.answers import RawAnswer, read_answer
 from dream.llm.gateway import LiteLLMModel, shielded
-from dream.llm.model import ChatMessage, Completion, Model, Tool, card
 from dream.llm.spending import Meter, Reservation
 from dream.models import Usage
 from dream.settings import EMBEDDED, Settings

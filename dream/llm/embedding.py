@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from dream.errors import AnswerUnusable, ModelInaccessible
-from dream.llm.model import card
+from dream.llm import card
 from dream.llm.spending import Meter
 from dream.models import Usage
 from dream.settings import Settings

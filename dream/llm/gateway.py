@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from dream.errors import AnswerUnusable, ModelError, ModelInaccessible, ModelRejected, ToolsUnsupported
 from dream.language import tokens
 from dream.language.text import map_strings
+from dream.llm import UNKNOWN_WINDOW, ChatMessage, Completion, Json, Tool, ToolCall, card
 from dream.llm.answers import RawAnswer, RawCall, read_answer
 from dream.llm.faults import Fault, Overloaded, Pause, StreamWanted, quote, translate, wait_before, was_taken
-from dream.llm.model import UNKNOWN_WINDOW, ChatMessage, Completion, Json, Tool, ToolCall, card
 from dream.llm.spending import prompt_tokens
 from dream.models import Usage
 from dream.redact import redact

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, tzinfo
 from typing import Protocol
 
 from dream.errors import ModelError, ModelUnavailable, PromptTooLong, SpendingLimit
-from dream.llm.model import Card, ChatMessage, Completion, Json, Model, Tool, card
+from dream.llm import Card, ChatMessage, Completion, Json, Model, Tool, card
 from dream.models import Progress, Step, Usage
 from dream.settings import EMBEDDED, Job, Settings
 

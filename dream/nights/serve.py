@@ -168,7 +168,7 @@ class Server:
         """Return whether it is time to ask for the answers of a batch that is with the provider."""
         if not self._settings.batch or (self._asked is not None and now - self._asked < BATCH_PAUSE):
             return False
-        from dream.workspace.batches import Batches
+        from dream.workspace.runs import Batches
 
         self._asked = now
         batches = Batches(self._workspace.private)

@@ -1,1 +1,161 @@
-"""Recall: what memory, history and the messages beneath it say of a question, found and cited."""
+"""What memory, history and messages say of a question. Here are hits: what was found, how it is cited and shown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal
+
+from dream.errors import UsageError
+from dream.language.text import mend_surrogates
+from dream.language.words import is_hard, without_said_on
+from dream.recall.index import caught_up
+
+if TYPE_CHECKING:
+    from dream.history.messages import KeptMessage
+    from dream.models import Entry
+    from dream.workspace.workspace import Workspace
+
+HitKind = Literal["memory", "history", "message"]
+KINDS: tuple[HitKind, ...] = ("memory", "history", "message")
+
+CALL = "→ "  # how the line begins in which an agent calls a tool
+LISTED = 300  # characters of a hit's text in a list
+TWICE = 0.8  # of a hit's words that stand in one before it: then it is told already
+LONGEST = 80  # characters of a citation that an error repeats
+WORDS = 64  # of a query that are marked in a text
+
+_MEMORY_CITE = re.compile(r"(?:memory/)?(?P<file>[\w.-]+\.md|archive/[\w.-]+\.md):(?P<line>\d+)")
+_OWN = ("SOUL.md", "USER.md", "MEMORY.md")  # in whatever capitals they are named
+_ENTRY_CITE = re.compile(r"history:(?P<cursor>\d+)")
+_MESSAGE_CITE = re.compile(r"(?P<session>.+)#(?P<position>\d+)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """Something found. `cite` opens it: `USER.md:12`, `history:42`, `claude-code:6f1e#118`."""
+
+    kind: HitKind
+    text: str
+    when: datetime | None
+    session: str | None
+    speaker: str | None
+    cite: str
+    score: float
+
+
+def get(workspace: Workspace, citation: str, *, around: int = 0) -> list[Hit]:
+    """Open a citation, with `around` neighbours on each side, in their order.
+
+    Raises UsageError where it is none, or where what it names is not there.
+    """
+    citation = mend_surrogates(citation).strip()
+    if citation.startswith("[") and citation.endswith("]"):  # as a context and a tool show it
+        citation = citation[1:-1]
+    shown = citation if len(citation) <= LONGEST else f"{citation[:LONGEST]}…"
+    if match := _ENTRY_CITE.fullmatch(citation):
+        cursor = int(match["cursor"])
+        entries = workspace.history.between(cursor - around, cursor + around)
+        if any(entry.cursor == cursor for entry in entries):
+            return [of_entry(entry) for entry in entries]
+    elif match := _MEMORY_CITE.fullmatch(citation):
+        name = next((own for own in _OWN if own.lower() == match["file"].lower()), match["file"])
+        lines = _file_lines(workspace, name)
+        at = int(match["line"])
+        if 1 <= at <= len(lines):
+            near = range(max(1, at - around), min(len(lines), at + around) + 1)
+            return [Hit("memory", lines[n - 1], None, None, None, f"{name}:{n}", 0.0) for n in near]
+    elif match := _MESSAGE_CITE.fullmatch(citation):
+        session, at = match["session"], int(match["position"])
+        found = talk(workspace, session, at - around, at + around)
+        if any(hit.cite.startswith(session) and hit.cite.endswith(f"#{at}") for hit in found):
+            return found
+        raise UsageError(f"No message is kept at {shown}; `dream why` may know the entry that it went into.")
+    else:
+        raise UsageError(f"{shown!r} is no citation; they look like USER.md:12, history:42 or claude-code:6f1e#118.")
+    raise UsageError(f"Nothing stands at {shown} (any more).")
+
+
+def memory_lines(workspace: Workspace) -> Iterator[tuple[str, str]]:
+    """Yield the lines of the memory files and of their archive, each after its citation, without headings."""
+    from dream.models import MEMORY_FILES  # a hook that asks at each prompt has no time for it
+
+    for name in (*(name.removeprefix("memory/") for name in MEMORY_FILES), *_archived(workspace)):
+        for number, line in enumerate(_file_lines(workspace, name), 1):
+            if line.strip() and not line.startswith("#"):
+                yield f"{name}:{number}", line
+
+
+def _archived(workspace: Workspace) -> list[str]:
+    folder = workspace.memory / "archive"
+    return [f"archive/{path.name}" for path in sorted(folder.glob("*.md"))] if folder.is_dir() else []
+
+
+def _file_lines(workspace: Workspace, name: str) -> list[str]:
+    from dream.models import MEMORY_FILES
+    from dream.workspace.files import read_bytes
+
+    whole = next((file for file in MEMORY_FILES if file.removeprefix("memory/") == name), None)
+    if whole is not None:
+        return workspace.read_file(whole).splitlines()
+    path = workspace.memory / name
+    if name not in _archived(workspace):
+        return []
+    return (read_bytes(path) or b"").decode("utf-8", "replace").splitlines()
+
+
+def spoken(text: str) -> str:
+    """Return what a message says in one line, without the lines in which an agent calls its tools."""
+    return " ".join(" ".join(line for line in text.splitlines() if not line.startswith(CALL)).split())
+
+
+def is_told(words: frozenset[str], known: frozenset[str]) -> bool:
+    """Return whether most of a text's words are known, and each of its numbers, days and negations."""
+    return len(words & known) >= TWICE * len(words) and not any(map(is_hard, words - known))
+
+
+def told(hit: Hit, text: str) -> str:
+    """Return a hit as one line of a list: who said `text`, its own or a part of it, when, and the citation."""
+    when = f" ({hit.when:%-d %B %Y})" if hit.when and without_said_on(text) == text else ""
+    return f"- {hit.speaker + ': ' if hit.speaker else ''}{text}{when} [{hit.cite}]"
+
+
+def excerpt(text: str, query: str) -> str:
+    """Return as much of a long text as a list shows, from just before the first word of the query that is in it."""
+    if len(text) <= LISTED:
+        return text
+    found = words_of(query).search(text)
+    start = max(0, found.start() - LISTED // 3) if found else 0
+    end = start + LISTED
+    return ("…" if start else "") + text[start:end].strip() + ("…" if end < len(text) else "")
+
+
+def words_of(query: str) -> re.Pattern[str]:
+    """Return what finds the words of a query in a text, from their beginning."""
+    found = [re.escape(word) for word in re.findall(r"[^\W_]{3,}", query)[:WORDS]]
+    return re.compile(rf"\b(?:{'|'.join(found)})" if found else r"(?!)", re.IGNORECASE)
+
+
+def cite(said: KeptMessage) -> str:
+    """Return the citation of a message."""
+    return f"{said.session}#{said.position}"
+
+
+def of_message(said: KeptMessage, score: float = 0.0) -> Hit:
+    """Return a message as a hit."""
+    return Hit("message", said.text, said.at, said.session, said.name or said.role, cite(said), score)
+
+
+def of_entry(entry: Entry) -> Hit:
+    """Return an entry of history as a hit."""
+    who = "agent" if entry.by_agent else None
+    return Hit("history", entry.content, entry.when, entry.session, who, f"history:{entry.cursor}", 0.0)
+
+
+def talk(workspace: Workspace, session: str, first: int, last: int) -> list[Hit]:
+    """Return the messages of a session that are kept, from position `first` to `last`, both included, in order."""
+    with caught_up(workspace.history) as index:
+        found = [said for one in index.between(session, first, last) if (said := index.said(one)) is not None]
+    return [of_message(said) for said in found]

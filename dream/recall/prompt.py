@@ -20,7 +20,7 @@ from dream.door import contents
 from dream.history import messages
 from dream.language.tokens import estimate
 from dream.language.words import content_words, table
-from dream.recall.hits import CALL, Hit, is_told, spoken
+from dream.recall import CALL, Hit, is_told, spoken
 from dream.recall.index import ENTRY, Index, caught_up
 from dream.recall.search import RARE, Search, Wanted
 from dream.recall.terms import terms

@@ -31,7 +31,7 @@ from dream.language.words import (
     without_said_on,
     words,
 )
-from dream.recall.hits import KINDS, Hit, HitKind, is_told, memory_lines, of_entry, of_message, spoken, told
+from dream.recall import KINDS, Hit, HitKind, is_told, memory_lines, of_entry, of_message, spoken, told
 from dream.recall.index import (
     BY_SPEAKER,
     ENTRY,

@@ -18,8 +18,7 @@ from pathlib import Path
 
 from dream.door import make_folder
 from dream.errors import GitError, WorkspaceError
-from dream.versions.git import Git
-from dream.versions.objects import SHA, SYMBOLIC, head_of, text
+from dream.versions.git import SHA, SYMBOLIC, Git, head_of, text
 from dream.workspace import files
 from dream.workspace.files import explained, read_bytes, replace_file
 

@@ -13,9 +13,9 @@ from typing import Literal
 
 from dream.errors import UnknownRevision
 from dream.models import FLAT, LineCount, Outcome, Usage, span
+from dream.versions import is_memory
 from dream.versions.diff import PLAIN, parse_numstat, split
 from dream.versions.git import Git
-from dream.versions.tracked import is_memory
 
 ChangeKind = Literal["dream", "hand", "restore", "init"]
 KINDS: tuple[ChangeKind, ...] = ("dream", "hand", "restore", "init")

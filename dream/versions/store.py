@@ -11,12 +11,10 @@ from pathlib import Path
 from dream.door import make_folder
 from dream.errors import GitError
 from dream.models import LineCount
-from dream.versions import gitdir, log, write
+from dream.versions import gitdir, log, read_all, write
 from dream.versions.diff import Diff, compare, count
-from dream.versions.git import DREAM, Git, check_installed
+from dream.versions.git import DREAM, Git, blob_name, check_installed, head_of
 from dream.versions.log import Change, ChangeKind, Shown
-from dream.versions.objects import blob_name, head_of
-from dream.versions.tracked import read_all
 from dream.workspace.files import explained, read_bytes, replace_file
 
 __all__ = ["Change", "Diff", "GitStore", "Shown"]

@@ -20,12 +20,11 @@ import orjson
 
 from dream.errors import Conflict, DreamError, GitError
 from dream.models import LineCount
-from dream.versions import log
+from dream.versions import ARCHIVE, STATE, applied, changed, is_memory, log, read_all, read_memory
 from dream.versions.diff import merge
 from dream.versions.git import DREAM, PERSON
 from dream.versions.store import GitStore
 from dream.versions.swap import ASIDE, swap
-from dream.versions.tracked import ARCHIVE, STATE, applied, changed, is_memory, read_all, read_memory
 from dream.workspace import files
 
 INTENT = "apply.json"  # in .dream/, there only while a commit is being made

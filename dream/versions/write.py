@@ -19,9 +19,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dream.errors import GitError
-from dream.versions.git import DREAM, Git
-from dream.versions.objects import blob_name
-from dream.versions.tracked import is_versioned
+from dream.versions import is_versioned
+from dream.versions.git import DREAM, Git, blob_name
 from dream.workspace import files
 from dream.workspace.files import explained, read_bytes
 

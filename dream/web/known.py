@@ -16,7 +16,7 @@ from pathlib import Path
 from dream.actions import status
 from dream.actions.status import Health
 from dream.errors import DreamError
-from dream.versions.tracked import FILES, STATE
+from dream.versions import FILES, STATE
 from dream.workspace.trace import Deed, steps
 from dream.workspace.workspace import Workspace
 

@@ -17,7 +17,7 @@ from dream.actions import review as reviewing
 from dream.actions.restore import Mode
 from dream.errors import DreamError, UnknownRevision, UsageError
 from dream.models import MEMORY_FILES, MemoryFile
-from dream.recall.hits import KINDS
+from dream.recall import KINDS
 from dream.versions.log import KINDS as CHANGE_KINDS
 from dream.web import charts, views
 from dream.web.known import Past

@@ -19,10 +19,9 @@ from dream.errors import UsageError
 from dream.language.text import shortened
 from dream.language.words import coverage, without_said_on
 from dream.models import MEMORY_FILES, MemoryFile, Proposal, Usage
-from dream.recall.hits import Hit
-from dream.versions import tracked
+from dream.recall import Hit
+from dream.versions import is_memory, read_all, read_memory
 from dream.versions.log import Change, Shown
-from dream.versions.tracked import is_memory
 from dream.web.known import Past
 from dream.workspace import runs
 from dream.workspace.runs import RunRecord
@@ -66,7 +65,7 @@ GUARDS: Mapping[str, str] = {
 def state(workspace: Workspace) -> str:
     """Return HEAD and a digest of each versioned file as it lies on disk, in one word."""
     head = workspace.git.head() if workspace.git.exists else None
-    found = tracked.read_all(workspace.root)
+    found = read_all(workspace.root)
     each = (f"{path}={hashlib.blake2b(data, digest_size=8).hexdigest()}" for path, data in sorted(found.items()))
     return ";".join([head or "", *each])
 
@@ -409,11 +408,9 @@ def _says(step: Deed, text: str) -> bool:
 
 def sides(workspace: Workspace, left: str, right: str) -> list[tuple[str, list[tuple[DiffRow | None, DiffRow | None]]]]:
     """Compare two states of memory, whole shas, file by file; "" stands for what lies on disk now."""
-    now = tracked.read_memory(workspace.root)
+    now = read_memory(workspace.root)
     before, after = (workspace.git.read_all(sha) if sha else now for sha in (left, right))
-    paths = [
-        path for path in sorted({*before, *after}) if tracked.is_memory(path) and before.get(path) != after.get(path)
-    ]
+    paths = [path for path in sorted({*before, *after}) if is_memory(path) and before.get(path) != after.get(path)]
     texts = [(path, *(side.get(path, b"").decode("utf-8", "replace") for side in (before, after))) for path in paths]
     return [(path, beside(compared(path, old, new))) for path, old, new in texts]
 

@@ -20,7 +20,7 @@ from dream.workspace.files import check_plain, explained, read_bytes, read_note,
 
 if TYPE_CHECKING:
     from dream.history.history import History
-    from dream.recall.hits import Hit
+    from dream.recall import Hit
     from dream.versions.store import GitStore
     from dream.workspace.context import Count
 
@@ -226,7 +226,7 @@ class Workspace:
         `kinds` are of memory, history and message (None: all); `since` and `until` are days, both included; `source`
         is the agent that a session's key begins with. Nothing found is an empty list.
         """
-        from dream.recall.hits import KINDS
+        from dream.recall import KINDS
         from dream.recall.search import Wanted, search
 
         chosen = tuple(kind for kind in KINDS if kinds is None or kind in kinds)
@@ -234,7 +234,7 @@ class Workspace:
 
     def get(self, cite: str, *, around: int = 0) -> list[Hit]:
         """Open a citation, with `around` neighbours on each side; raises UsageError where it is none, or is gone."""
-        from dream.recall.hits import get
+        from dream.recall import get
 
         return get(self, cite, around=around)
 

@@ -18,7 +18,7 @@ from dream.dreaming.excerpt import Brief
 from dream.dreaming.guards import Protected, Verdict
 from dream.embedded import EmbeddedModel
 from dream.language.words import without_said_on
-from dream.llm.model import ChatMessage, Completion, Model, ToolCall
+from dream.llm import ChatMessage, Completion, Model, ToolCall
 from dream.llm.spending import Meter
 from dream.models import MEMORY_FILES, Entry, MemoryFile, Message, NewEntry, Role
 from dream.provenance.user import names_source

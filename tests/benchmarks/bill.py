@@ -22,7 +22,7 @@ from dream.embedded import EmbeddedModel
 from dream.eval import datasets
 from dream.eval.conversation import Conversation
 from dream.language import tokens
-from dream.llm.model import ChatMessage, Completion, Tool
+from dream.llm import ChatMessage, Completion, Tool
 from dream.llm.spending import MESSAGE_TOKENS, Meter, prompt_tokens
 from dream.models import MEMORY_FILES, Finding, MemoryFile, NewEntry
 from dream.rehearsal import estimate

@@ -102,7 +102,7 @@ def test_an_answer_costs_half_and_is_billed_once(workspace: Workspace, provider:
 
     done = consolidate(workspace, provider, path)
 
-    from dream.llm.model import card
+    from dream.llm import card
 
     assert done.usage.cost_usd == pytest.approx((card(NAME).cost(done.usage) or 0) / 2)
     assert Bills(workspace.private).spent(datetime.now(UTC), UTC).month == done.usage
@@ -226,7 +226,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from dream import pipeline
 from dream.settings import Settings
-from dream.workspace.batches import Batches
+from dream.workspace.runs import Batches
 from dream.workspace.workspace import Workspace
 Batches.submitted = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 given = Settings(model={NAME!r}, batch=True, timezone="UTC", api_base={provider.base!r}, api_key="k", retries=0)
@@ -308,10 +308,10 @@ def test_status_says_what_is_with_the_provider(workspace: Workspace, provider: P
 # named, in the night that submits (1) or in the one that collects (2).
 DEATHS = (
     (1, "dream.llm.batch", "BatchDoor.submit"),
-    (1, "dream.workspace.batches", "Batches.submitted"),
+    (1, "dream.workspace.runs", "Batches.submitted"),
     (2, "dream.llm.batch", "BatchDoor.answers"),
-    (2, "dream.workspace.batches", "Batches.collected"),
-    (2, "dream.workspace.batches", "Batches.use"),
+    (2, "dream.workspace.runs", "Batches.collected"),
+    (2, "dream.workspace.runs", "Batches.use"),
     (2, "dream.llm.spending", "Meter.record"),
     (2, "dream.history.history", "History.append"),
     (2, "dream.workspace.runs", "append"),

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from dream.errors import SpendingLimit
-from dream.llm.model import Card
+from dream.llm import Card
 from dream.llm.spending import Meter, open_meter
 from dream.models import Usage
 from dream.settings import Settings
@@ -117,7 +117,7 @@ def test_what_a_killed_run_spent_is_counted(tmp_path: Path) -> None:
 import os, signal
 from datetime import UTC, datetime
 from pathlib import Path
-from dream.llm.model import Card
+from dream.llm import Card
 from dream.llm.spending import Meter, open_meter
 from dream.models import Usage
 from dream.settings import Settings

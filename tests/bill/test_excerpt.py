@@ -11,7 +11,7 @@ from dream.dreaming import excerpt, phase2
 from dream.dreaming.excerpt import Brief
 from dream.dreaming.guards import Protected
 from dream.language import tokens
-from dream.llm.model import Json
+from dream.llm import Json
 from dream.models import Finding, MemoryFile
 from dream.settings import Settings
 from tests.scripted import ScriptedModel, tool_calls

@@ -24,7 +24,7 @@ from dream.errors import (
     SpendingLimit,
 )
 from dream.history.history import History
-from dream.llm.model import ChatMessage, Completion
+from dream.llm import ChatMessage, Completion
 from dream.models import Diagnostic, Entry, Message, NewEntry, Usage
 from dream.settings import Settings
 from tests.consolidate.conftest import NOW, SAID, conversation, open_history

@@ -13,7 +13,7 @@ from dream.consolidate.consolidator import Consolidator
 from dream.consolidate.flight import Consolidated, Talk
 from dream.errors import ModelRejected, SpendingLimit
 from dream.history.history import History
-from dream.llm.model import ChatMessage
+from dream.llm import ChatMessage
 from dream.models import Message, NewEntry, Report
 from dream.settings import Settings
 from tests.consolidate.conftest import NOW, conversation

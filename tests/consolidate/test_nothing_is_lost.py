@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dream.consolidate.consolidator import Consolidator
 from dream.consolidate.flight import Talk
 from dream.errors import AnswerUnusable, ModelRejected, ModelUnavailable, PromptTooLong, SpendingLimit
-from dream.llm.model import Completion, ToolCall
+from dream.llm import Completion, ToolCall
 from dream.models import Entry, Message
 from dream.settings import Settings
 from tests.consolidate.conftest import NOW, conversation, open_history

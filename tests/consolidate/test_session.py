@@ -15,7 +15,7 @@ from dream.consolidate.consolidator import Consolidator
 from dream.consolidate.session import Session
 from dream.errors import ModelUnavailable, SpendingLimit
 from dream.history.history import History
-from dream.llm.model import ChatMessage
+from dream.llm import ChatMessage
 from dream.models import Message, NewEntry
 from dream.settings import Settings
 from tests.consolidate.conftest import NOW, conversation, open_history

@@ -7,7 +7,7 @@ import pytest
 from dream.consolidate.summariser import read
 from dream.errors import AnswerUnusable
 from dream.language.tokens import estimate
-from dream.llm.model import Completion, ToolCall
+from dream.llm import Completion, ToolCall
 
 CONVERSATION = "\n".join(
     ['<conversation session="a:b" messages="0-99">']

@@ -11,7 +11,7 @@ from dream.dreaming.findings import parse
 from dream.dreaming.guards import Protected
 from dream.dreaming.phase2 import Edited
 from dream.embedded import EmbeddedModel
-from dream.llm.model import ChatMessage, Completion
+from dream.llm import ChatMessage, Completion
 from dream.models import MEMORY_FILES
 from dream.provenance.rule import RuleSource
 from dream.settings import Settings

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dream import pipeline
 from dream.embedded import EmbeddedModel
-from dream.llm.model import ChatMessage
+from dream.llm import ChatMessage
 from dream.models import NewEntry
 from dream.settings import Settings
 from tests.workspaces import fresh

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from dream.embedded import EmbeddedModel
-from dream.llm.model import ChatMessage
+from dream.llm import ChatMessage
 from tests.embedded.asking import ask, dreamt, edited, sections, summary
 
 # A conversation written for this test; each answer should stand in memory after the nights.

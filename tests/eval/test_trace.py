@@ -10,7 +10,7 @@ import pytest
 
 from dream import pipeline
 from dream.dreaming.dreamer import Models
-from dream.llm.model import Json
+from dream.llm import Json
 from dream.llm.spending import Meter
 from dream.models import NewEntry
 from dream.settings import Settings

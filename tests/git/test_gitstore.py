@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from dream.errors import GitError, UnknownRevision
 from dream.models import LineCount
 from dream.versions import diff, write
-from dream.versions.objects import blob_name
+from dream.versions.git import blob_name
 from dream.versions.store import GitStore
 from dream.workspace.workspace import Workspace
 from tests.git.support import NOW, VERSIONED, add, dream, git, make, read, type_line

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dream.language import tokens
-from dream.llm.model import card
+from dream.llm import card
 from dream.models import Usage
 from dream.workspace.workspace import Workspace
 from tests.test_layers import modules_after

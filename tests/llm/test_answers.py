@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dream.llm import ToolCall
 from dream.llm.answers import RawAnswer, RawCall, calls_in_text, read_answer, read_arguments, without_thinking
-from dream.llm.model import ToolCall
 
 EDIT = ToolCall("call_1", "edit_file", {"path": "USER.md"})
 CALL = '{"name": "edit_file", "arguments": {"path": "USER.md"}}'

@@ -23,8 +23,8 @@ from dream.errors import (
     PromptTooLong,
     ToolsUnsupported,
 )
+from dream.llm import ChatMessage, Completion, Tool, ToolCall
 from dream.llm.gateway import LiteLLMModel
-from dream.llm.model import ChatMessage, Completion, Tool, ToolCall
 from dream.models import Usage
 from dream.settings import Settings
 from tests.provider import Provider, Reply, choice, fault, garbage, hang, text, tools
@@ -424,7 +424,7 @@ def test_a_call_from_a_fresh_process_prints_nothing_and_reads_no_dotenv(provider
         "import os, sys\n"
         "from dream.settings import Settings\nfrom dream.llm.spending import Meter\n"
         "from dream.llm.spending import open_model\n"
-        "from dream.llm.model import ChatMessage\n"
+        "from dream.llm import ChatMessage\n"
         f"settings = Settings(model='openai/llama-3-8b', api_base={provider.base!r}, api_key='k')\n"
         "model = open_model(settings, 'phase1', Meter(settings))\n"
         "assert model.window and model.max_output and 'litellm' not in sys.modules\n"
@@ -449,7 +449,7 @@ import sys
 from dream import Settings
 from dream.llm import spending
 from dream.llm.gateway import LiteLLMModel
-from dream.llm.model import ChatMessage
+from dream.llm import ChatMessage
 
 name, base = sys.argv[1:]
 settings = Settings(model=name, api_base=base, api_key="k")
@@ -474,7 +474,7 @@ TOGETHER = """
 import threading
 from dream import Settings
 from dream.llm.gateway import LiteLLMModel
-from dream.llm.model import ChatMessage
+from dream.llm import ChatMessage
 import sys
 
 model = LiteLLMModel("openai/x", Settings(retries=0), api_base=sys.argv[1], api_key="k")

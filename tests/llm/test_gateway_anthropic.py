@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from dream.errors import AnswerUnusable, PromptTooLong
+from dream.llm import ChatMessage, Tool, ToolCall
 from dream.llm.gateway import LiteLLMModel
-from dream.llm.model import ChatMessage, Tool, ToolCall
 from dream.settings import Settings
 from tests.provider import Provider, Reply
 

@@ -14,8 +14,8 @@ from dream.dreaming import phase1, phase2
 from dream.dreaming.excerpt import Brief
 from dream.dreaming.guards import Protected
 from dream.errors import AnswerUnusable, ModelInaccessible
+from dream.llm import ChatMessage, Completion
 from dream.llm.gateway import LiteLLMModel
-from dream.llm.model import ChatMessage, Completion
 from dream.models import Finding, MemoryFile
 from dream.settings import Settings
 from tests.llm.test_habits_language import entry

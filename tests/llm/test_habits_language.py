@@ -15,7 +15,7 @@ from dream.dreaming.dreamer import Models
 from dream.dreaming.excerpt import Brief
 from dream.dreaming.guards import Protected
 from dream.language.likeness import nearest, same_fact, states
-from dream.llm.model import Completion
+from dream.llm import Completion
 from dream.llm.spending import Meter
 from dream.models import Entry, Finding, MemoryFile
 from dream.provenance.rule import RuleSource

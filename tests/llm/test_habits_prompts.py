@@ -13,7 +13,7 @@ from dream import pipeline, prompts
 from dream.dreaming.dreamer import Models
 from dream.dreaming.phase2 import TOOLS
 from dream.language import tokens
-from dream.llm.model import ChatMessage, Completion
+from dream.llm import ChatMessage, Completion
 from dream.llm.spending import Meter
 from dream.settings import Settings
 from tests.benchmarks.bill import shared

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dream.llm import ToolCall
 from dream.llm.answers import calls_in_text
-from dream.llm.model import ToolCall
 
 OFFERED = ("read_file", "edit_file", "skip_finding")
 GIVEN = '{"path": "USER.md", "old_text": "- a (b", "new_text": "- \\"c\\"", "findings": [1, 2]}'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dream.llm.model import ChatMessage
+from dream.llm import ChatMessage
 from dream.llm.spending import Meter, open_model
 from dream.settings import Settings
 from tests.test_layers import modules_after
@@ -27,7 +27,7 @@ def test_the_embedded_model_is_metered_like_any_other() -> None:
 def test_opening_and_using_it_imports_neither_litellm_nor_a_tokenizer() -> None:
     loaded = modules_after(
         "from dream.settings import Settings\nfrom dream.llm.spending import Meter, open_model\n"
-        "from dream.llm.model import ChatMessage\n"
+        "from dream.llm import ChatMessage\n"
         "model = open_model(Settings(), 'phase1', Meter(Settings()))\n"
         "model.complete([ChatMessage('user', 'hello')]), model.window, model.count('hello')",
         whole=True,

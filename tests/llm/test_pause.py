@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 import time
 
+from dream.llm import ChatMessage
 from dream.llm.gateway import LiteLLMModel
-from dream.llm.model import ChatMessage
 from dream.settings import Settings
 from tests.provider import Provider, fault, text
 

@@ -33,8 +33,8 @@ from dream.dreaming.guards import Protected
 from dream.errors import PromptTooLong, ToolsUnsupported
 from dream.eval import datasets
 from dream.eval.report import evaluate
+from dream.llm import ChatMessage, Completion, Tool
 from dream.llm.gateway import LiteLLMModel
-from dream.llm.model import ChatMessage, Completion, Tool
 from dream.llm.spending import Meter
 from dream.models import Finding, MemoryFile, NewEntry
 from dream.settings import Settings
@@ -141,7 +141,7 @@ def door(settings: Settings) -> LiteLLMModel:
 
 
 class WithoutTools:
-    """The model as its server would be if it refused tools. It is a `dream.llm.model.Model`."""
+    """The model as its server would be if it refused tools. It is a `dream.llm.Model`."""
 
     def __init__(self, model: LiteLLMModel) -> None:
         self._model = model

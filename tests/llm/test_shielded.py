@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dream import prompts
+from dream.llm import ChatMessage, ToolCall
 from dream.llm.batch import BatchDoor, Request
 from dream.llm.gateway import shielded
-from dream.llm.model import ChatMessage, ToolCall
 from dream.redact import redact
 from dream.settings import Settings
 

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 import pytest
 
 from dream.errors import AnswerUnusable, ModelRejected, ModelUnavailable, PromptTooLong, SpendingLimit
+from dream.llm import Card, ChatMessage, Completion, Tool, ToolCall
 from dream.llm.faults import retry_after, wait_before
-from dream.llm.model import Card, ChatMessage, Completion, Tool, ToolCall
 from dream.llm.spending import Meter, MeteredModel, open_model
 from dream.models import Usage
 from dream.settings import Settings

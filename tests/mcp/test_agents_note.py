@@ -13,7 +13,7 @@ from dream.actions import note
 from dream.actions.why import why
 from dream.dreaming.dreamer import Models
 from dream.errors import UsageError
-from dream.llm.model import ChatMessage
+from dream.llm import ChatMessage
 from dream.llm.spending import Meter
 from dream.models import Entry, RunReport
 from dream.settings import Settings

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dream.dreaming import phase1
 from dream.dreaming.excerpt import Brief
 from dream.errors import AnswerUnusable
-from dream.llm.model import Completion, ToolCall
+from dream.llm import Completion, ToolCall
 from dream.models import Entry, Finding, MemoryFile
 from dream.settings import Settings
 from tests.scripted import ScriptedModel

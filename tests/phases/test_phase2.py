@@ -10,7 +10,7 @@ from dream.dreaming import phase2
 from dream.dreaming.excerpt import Brief
 from dream.dreaming.guards import Protected
 from dream.errors import AnswerUnusable, ModelUnavailable, ToolsUnsupported
-from dream.llm.model import Completion, Json, ToolCall
+from dream.llm import Completion, Json, ToolCall
 from dream.models import Finding, MemoryFile
 from dream.settings import Settings
 from tests.scripted import Answer, ScriptedModel

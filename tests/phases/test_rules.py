@@ -13,7 +13,7 @@ from dream import pipeline
 from dream.consolidate.consolidator import Consolidator
 from dream.dreaming.draft import Edit
 from dream.dreaming.dreamer import Models
-from dream.llm.model import ChatMessage
+from dream.llm import ChatMessage
 from dream.llm.spending import Meter
 from dream.models import Finding, Message, NewEntry
 from dream.provenance.citing import cited

@@ -14,7 +14,7 @@ from dream import pipeline
 from dream.dreaming import budget
 from dream.dreaming.dreamer import Models
 from dream.errors import Busy, ModelUnavailable
-from dream.llm.model import ChatMessage, Completion, ToolCall
+from dream.llm import ChatMessage, Completion, ToolCall
 from dream.llm.spending import Meter, MeteredModel
 from dream.models import LineCount, NewEntry, RunReport
 from dream.settings import Settings

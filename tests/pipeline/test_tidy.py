@@ -11,7 +11,7 @@ import pytest
 from dream import pipeline
 from dream.dreaming.dreamer import Models
 from dream.errors import ModelUnavailable
-from dream.llm.model import Completion, ToolCall
+from dream.llm import Completion, ToolCall
 from dream.llm.spending import Meter
 from dream.models import NewEntry, RunReport
 from dream.settings import Settings
