@@ -109,6 +109,7 @@ def _witness(name: str, end: int) -> str:
     return found.hexdigest()
 
 
+MANY = 200  # messages from which on a session is long enough to say how far it has been read
 MOST_STRAYS = 3  # named of the files that lie among transcripts and are none
 
 
@@ -155,7 +156,10 @@ class Feed:
         self._listed: list[File] = []
         self._named: list[Path] = []
         self._left_out = LeftOut(hours=settings.idle_hours)
-        self._place: tuple[str, float | None] = "", None
+        self._place = ""  # of the file that is read, among all
+        self._bytes = 0, 0  # of what is done, and of all files
+        self._begin = 0  # bytes of the files before the one that is read
+        self._reading: _Reading | None = None
         self._strays: list[tuple[str, str]] = []
         self._unreadable: Counter[tuple[str, str]] = Counter()
         self._read_any = False
@@ -181,12 +185,13 @@ class Feed:
         Raises the TranscriptError of the first file when none of them can be read, else reports them.
         """
         found = list(found)
-        bytes_done, bytes_of = 0, sum(file.look[0] for file in found)
+        begin, of_all = 0, sum(file.look[0] for file in found)
         for number, file in enumerate(found, 1):
-            self._place = f"{number:,} of {len(found):,}", bytes_done / (bytes_of or 1)
+            self._place, self._begin = f"{number:,} of {len(found):,}", begin
+            self._bytes = begin, of_all
+            reading = self._reading = _Reading(file)
             self._step("reading", file.name)
-            bytes_done += file.look[0]
-            reading = _Reading(file)
+            begin += file.look[0]
             try:
                 yield from self._sessions(reading)
                 self._check_form(reading)
@@ -202,13 +207,19 @@ class Feed:
             raise self._fault
 
     def consolidates(self, key: str) -> None:
-        """Report that a session is about to be consolidated."""
-        self._step("consolidating", key)
+        """Report that a session is about to be consolidated, and how far a long one has been read."""
+        read = self._reading.keys.get(key, 0) if self._reading else 0
+        self._step("consolidating", f"{key}, message {read:,}" if read >= MANY else key)
+        if self._reading:  # what was read until now is done when the next call is made
+            self._bytes = max(self._bytes[0], self._begin + self._reading.carried.offset), self._bytes[1]
 
     def _step(self, does: str, what: str) -> None:
-        """Report what is done next, and which file of how many it is about."""
-        of_all, share = self._place
-        self.progress(Step(f"{does} {of_all}: {what}" if of_all else f"{does} {what}", share))
+        """Report what is done next, which file of how many it is about, and how much of all has been read."""
+        if self._reading is None:
+            self.progress(Step(f"{does} {what}"))
+            return
+        done, of_all = self._bytes
+        self.progress(Step(f"{does} {self._place}: {what}", min(done, of_all) / (of_all or 1)))
 
     def left_out(self, *, subagents: bool) -> LeftOut:
         """Return what was not read although nothing is wrong with it.

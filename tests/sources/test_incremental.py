@@ -162,6 +162,21 @@ def test_a_stop_leaves_the_file_for_the_next_time(workspace: Workspace, folder: 
     assert len(list(workspace.history.after(0))) == 1
 
 
+def test_a_long_session_says_how_far_it_is(workspace: Workspace, folder: Path) -> None:
+    (folder / "a.jsonl").write_text("".join(row(number, "s") for number in range(1500)))
+    steps: list[Step] = []
+
+    read(workspace, folder, progress=steps.append)
+
+    told = [step for step in steps if ", message " in step.what]
+    numbers = [int(step.what.rpartition(" ")[2].replace(",", "")) for step in told]
+    assert told[0].what.startswith("consolidating 1 of 1: ")
+    assert numbers == sorted(numbers)
+    assert len(set(numbers)) > 2
+    shares = [step.share or 0.0 for step in told]
+    assert shares[0] < shares[1] < shares[-1] <= 1
+
+
 def test_a_session_that_is_scattered_over_its_file_is_archived_once(workspace: Workspace, folder: Path) -> None:
     text = "".join(row(number, f"s{number % 2}") for number in range(8))
     path = folder / "a.jsonl"
