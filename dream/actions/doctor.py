@@ -25,9 +25,9 @@ from dream.models import MEMORY_FILES, Diagnostic, LineCount
 from dream.nights import timers
 from dream.redact import redact
 from dream.settings import Settings
-from dream.versions import FILES, gitdir, log, read_all, read_memory, store, transaction
+from dream.versions import FILES, gitdir, log, read_all, read_memory, transaction
 from dream.versions.diff import strays
-from dream.versions.write import OLD, is_deserted
+from dream.versions.store import OLD, is_deserted
 from dream.workspace import idle, index
 from dream.workspace.files import TEMPORARY, read_bytes, replace_file, sweep
 from dream.workspace.lock import RUN_LOCK, run_lock
@@ -234,7 +234,7 @@ def check_versions(workspace: Workspace, now: datetime, *, repair: bool) -> Iter
         return
     yield from locks
     if workspace.git.has_damaged_index:
-        mended = repair and store.rewrite_index(workspace.git, workspace.root / ".git")
+        mended = repair and gitdir.rewrite_index(workspace.git, workspace.root / ".git")
         yield Ailment(".git/index", INDEX, f"{REPAIR} makes it anew from the newest commit", mended)
         if not mended:
             return  # git would complain of nothing else
@@ -254,7 +254,7 @@ def _head(workspace: Workspace, now: datetime, *, repair: bool) -> Iterator[Ailm
         if not said or directory is None:
             return
         where = _name(workspace, directory)
-        if repair and store.rewrite_head(workspace.git, directory):
+        if repair and gitdir.rewrite_head(workspace.git, directory):
             yield Ailment(where, said, mended=True)
         elif repair:
             yield _begin_anew(workspace, directory, said, now)
@@ -267,7 +267,7 @@ def _head(workspace: Workspace, now: datetime, *, repair: bool) -> Iterator[Ailm
 def _reach(workspace: Workspace, said: str, *, repair: bool) -> Ailment:
     """Write the configuration of our own hidden repository anew, beside what stood there; a person's is theirs."""
     own = workspace.private / "git"
-    if repair and store.rewrite_configuration(workspace.git, own):
+    if repair and gitdir.rewrite_configuration(workspace.git, own):
         return Ailment(_name(workspace, own), said, mended=True)
     cure = f"{REPAIR}, where only its configuration is strange; else mend it by hand, if you know where it comes from"
     return Ailment(_name(workspace, own if own.exists() else workspace.root / ".git"), said, cure)
@@ -312,9 +312,9 @@ def _damage(workspace: Workspace, said: str, now: datetime, *, repair: bool) -> 
     where = _name(workspace, directory) if directory else ".git"
     if not repair or directory is None:
         return Ailment(where, said, f"copy the workspace, then {REPAIR}")
-    if store.rewrite_objects(workspace.git):
+    if gitdir.rewrite_objects(workspace.git):
         return Ailment(where, said, mended=True)
-    if store.is_readable(workspace.git):
+    if gitdir.is_readable(workspace.git):
         return Ailment(
             where, f"an older version is damaged: {said}", "the newest is whole; a backup may have the object"
         )
@@ -323,7 +323,7 @@ def _damage(workspace: Workspace, said: str, now: datetime, *, repair: bool) -> 
 
 def _begin_anew(workspace: Workspace, directory: Path, said: str, now: datetime) -> Ailment:
     where = _name(workspace, directory)
-    kept = store.put_away(directory, workspace.private, now)
+    kept = gitdir.put_away(directory, workspace.private, now)
     workspace.complete(now)
     return Ailment(
         where, f"{said}; versions begin anew, the damaged ones are kept in {_name(workspace, kept)}", mended=True

@@ -21,6 +21,7 @@ import re
 import shutil
 import subprocess
 import threading
+import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -88,6 +89,13 @@ SYMBOLIC = re.compile(r"ref:\s*(refs/[^\s\0]+)\s*")
 _PARENT = re.compile(rb"^parent ([0-9a-f]+)$", re.MULTILINE)
 _FEW = 16  # commits that are followed back one by one before git is asked
 
+NEXT = "refs/dream/next"  # what a commit hangs on until HEAD has moved
+# A ref is locked for milliseconds; a lock that is older than this, in seconds, belongs to a process that died.
+STALE = 2.0
+_LOCK = re.compile(
+    r"Unable to create '(.+\.lock)'|cannot lock ref .*'(.+\.lock)'|unable to create file (.+/packed-refs\.new):"
+)
+
 
 def check_installed() -> None:
     """Raise GitError where there is no git to start."""
@@ -118,6 +126,18 @@ class Git:
             raise GitError(_sentence(arguments, process.returncode, complaint))
         return bytes(printed)
 
+    def patiently(self, *arguments: str, stdin: bytes = b"") -> bytes:
+        """Run one command as `run` does, though another process holds a lock: that is waited for.
+
+        A lock that a dead process left is removed.
+        """
+        deadline = time.monotonic() + 2 * STALE
+        while True:
+            try:
+                return self.run(*arguments, stdin=stdin)
+            except GitError as error:
+                wait_for_lock(error, deadline)
+
     @contextmanager
     def conversation(self, *arguments: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
         """Run one command and talk to it: yields its stdin and its stdout; it ends with the block."""
@@ -143,7 +163,7 @@ class Git:
             return
         with ExitStack() as stack:
             self._open.objects = Objects(
-                self._directory, lambda: stack.enter_context(self.conversation("cat-file", "--batch"))
+                self.directory, lambda: stack.enter_context(self.conversation("cat-file", "--batch"))
             )
             try:
                 yield self._open.objects
@@ -152,7 +172,7 @@ class Git:
 
     def head(self) -> str | None:
         """Return the sha of HEAD's commit, or None before the first commit."""
-        if found := _loose_head(self._directory):
+        if found := _loose_head(self.directory):
             return found[0]
         printed = self.run("rev-parse", "--quiet", "--verify", "HEAD^{commit}", ok=(0, 1))
         return printed.decode().strip() or None
@@ -160,13 +180,13 @@ class Git:
     def since(self, old: str, new: str = "HEAD") -> list[bytes] | None:
         """Return the commits after `old` up to `new`, newest first, where they are few and loose; else None."""
         passed: list[bytes] = []
-        found = _loose_head(self._directory) if new == "HEAD" else _loose_commit(self._directory, new)
+        found = _loose_head(self.directory) if new == "HEAD" else _loose_commit(self.directory, new)
         while found is not None and len(passed) <= _FEW:
             if found[0] == old:
                 return passed
             passed.append(found[2])
             parents = _PARENT.findall(found[2].partition(b"\n\n")[0])
-            found = _loose_commit(self._directory, parents[0].decode()) if len(parents) == 1 else None
+            found = _loose_commit(self.directory, parents[0].decode()) if len(parents) == 1 else None
         return None
 
     def is_ancestor(self, sha: str, of: str = "HEAD") -> bool:
@@ -179,7 +199,8 @@ class Git:
             return False
 
     @property
-    def _directory(self) -> Path:
+    def directory(self) -> Path:
+        """The git directory of a repository that there is."""
         assert self.git_dir is not None, "objects lie in a repository"
         return self.git_dir
 
@@ -244,6 +265,23 @@ def _shield(own: dict[str, str]) -> list[str]:
     """
     inherited = [name for name in os.environ if name.startswith("GIT_") and name not in own]
     return ["env", *(part for name in inherited for part in ("-u", name))] if inherited else []
+
+
+def wait_for_lock(error: GitError, deadline: float) -> None:
+    """Return when another try makes sense; raise `error` when it does not."""
+    found = _LOCK.search(str(error))
+    if found is None or time.monotonic() > deadline:
+        raise error
+    lock = Path(found[1] or found[2] or found[3])
+    try:
+        if time.time() - lock.stat().st_mtime > STALE:
+            lock.unlink()
+        else:
+            time.sleep(0.05)
+    except FileNotFoundError:
+        return
+    except OSError as fault:  # not ours to remove, or a disk that takes nothing: then it stays held
+        raise error from fault
 
 
 def _sentence(arguments: Sequence[str], status: int, complaint: bytes) -> str:

@@ -13,7 +13,6 @@ import base64
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO, Any
 
@@ -25,8 +24,7 @@ from dream.language.tokens import estimate
 from dream.language.words import is_cjk, without_bullet
 from dream.versions import log
 from dream.versions.diff import PLAIN
-from dream.versions.git import Git
-from dream.versions.write import NEXT, patiently
+from dream.versions.git import NEXT, Git
 from dream.workspace import files
 
 MARK = log.FORGOTTEN
@@ -181,7 +179,7 @@ def rewrite(git: Git, head: str, needle: Needle) -> tuple[str, Names]:
     Authors, dates, trailers and the shape of the history stay; shas in messages are those of the new commits.
     HEAD stays where it is. Raises GitError.
     """
-    if git.git_dir is not None and (busy := next((name for name in _BUSY if (git.git_dir / name).exists()), None)):
+    if busy := next((name for name in _BUSY if (git.directory / name).exists()), None):
         raise GitError(f"Git is in the middle of something here ({busy}); end that first, then run this again.")
     git.run("update-ref", "-d", NEXT)
     export = ("fast-export", "--reencode=no", "--show-original-ids", "--signed-tags=strip", head)
@@ -199,15 +197,11 @@ def rewrite(git: Git, head: str, needle: Needle) -> tuple[str, Names]:
 def drop_old(git: Git) -> None:
     """Delete every version that no ref names any more: reflogs, loose objects, packs, git's own notes."""
     git.run("update-ref", "-d", NEXT)
-    if git.git_dir is not None:
-        for name in _TRACES:
-            with suppress(FileNotFoundError):
-                (git.git_dir / name).unlink()
-        for report in git.git_dir.glob("fast_import_crash_*"):
-            report.unlink(missing_ok=True)
+    for trace in (*(git.directory / name for name in _TRACES), *git.directory.glob("fast_import_crash_*")):
+        trace.unlink(missing_ok=True)
     files.checkpoint("before the old history goes")
-    patiently(git, "reflog", "expire", "--expire=now", "--expire-unreachable=now", "--all")
-    patiently(git, "gc", "--quiet", "--prune=now", "--force")  # the gc.pid of one that was killed doesn't count
+    git.patiently("reflog", "expire", "--expire=now", "--expire-unreachable=now", "--all")
+    git.patiently("gc", "--quiet", "--prune=now", "--force")  # the gc.pid of one that was killed doesn't count
     files.checkpoint("after the old history has gone")
 
 

@@ -1,23 +1,46 @@
-"""The versions of a workspace: one git repository that is dream's own, whatever lies around it."""
+"""The versions of a workspace: one git repository that is dream's own, whatever lies around it.
+
+A commit is made by two processes: `git fast-import` makes blobs, trees and commit in one go (hooks, filters, index and
+work tree play no part), `git update-ref` moves HEAD by one compare-and-swap. Objects hang on refs/dream/next until HEAD
+has moved, so that no collection of garbage can take them.
+
+The repository's own index is what `git status` and a person's `git commit` go by: it must not stay behind HEAD.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import os
+import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
-from dream.door import make_folder
 from dream.errors import GitError
 from dream.models import LineCount
-from dream.versions import gitdir, log, read_all, write
+from dream.versions import gitdir, is_versioned, log
 from dream.versions.diff import Diff, compare, count
-from dream.versions.git import DREAM, Git, blob_name, check_installed, head_of
+from dream.versions.git import DREAM, NEXT, STALE, Git, blob_name, check_installed, wait_for_lock
 from dream.versions.log import Change, ChangeKind, Shown
+from dream.workspace import files as on_disk
 from dream.workspace.files import explained, read_bytes, replace_file
 
 __all__ = ["Change", "Diff", "GitStore", "Shown"]
+
+_LOCKS = (
+    "*.lock",
+    "refs/heads/**/*.lock",
+    "refs/dream/*.lock",
+    "logs/**/*.lock",
+    "objects/info/**/*.lock",
+    "gc.pid",
+    "packed-refs.new",
+)
+# A git at work holds the index for milliseconds; one whose person writes a message in an editor, for minutes.
+OLD = 60.0  # seconds, where the system can tell that no git is at work there
+_OLD_UNSEEN = 3600.0  # where it can't
 
 # Loose files in one of the 256 object directories at which it pays to pack: about 1,000 objects, 200 dreams.
 _LOOSE = 4
@@ -99,18 +122,49 @@ class GitStore:
         author: tuple[str, str] = DREAM,
     ) -> str:
         """Write a commit's objects, safe on disk, and return its sha; None in `changes` deletes. HEAD stays."""
-        return write.write_commit(self.git, changes, message, parent=parent, now=now, author=author)
+        stream = [b"commit %s\nmark :1\n" % NEXT.encode()]
+        stream += [_person("author", author, now), _person("committer", DREAM, now), _data(message.encode())]
+        if parent:
+            stream.append(b"from %s\n" % parent.encode())
+        for path, content in changes.items():
+            if content is None:
+                stream.append(b"D %s\n" % _quoted(path))
+            else:
+                kind = _mode(self.root / path).encode()
+                stream.append(b"M %s inline %s\n%s" % (kind, _quoted(path), _data(content)))
+        stream.append(b"\nget-mark :1\ndone\n")
+        arguments = ("fast-import", "--quiet", "--force", "--done", "--date-format=raw")
+        return self.git.patiently(*arguments, stdin=b"".join(stream)).decode().strip()
 
     def move_head(self, new: str, old: str | None, reason: str = "dream") -> bool:
-        """Point HEAD at `new` if it still is `old`; return whether it was. This is the commit point."""
-        return write.move_head(self.git, new, old, reason)
+        """Point HEAD at `new` if it still is `old`; return whether it was. This is the commit point.
+
+        Where git reports an error and HEAD is `new` all the same, it has moved.
+        A lock that a dead process left on a ref is removed.
+        """
+        update = f"update HEAD {new} {old or '0' * len(new)}\ndelete {NEXT}\n".encode()
+        deadline = time.monotonic() + 2 * STALE
+        while True:
+            on_disk.checkpoint("before update-ref")
+            try:
+                self.git.run("update-ref", "-m", reason, "--stdin", stdin=update)
+            except GitError as error:
+                now = self.git.head()
+                if now == new:  # what failed came after it: the removal of a lock, the reflog
+                    return True
+                if now != old:
+                    return False
+                wait_for_lock(error, deadline)
+            else:
+                on_disk.checkpoint("after update-ref")
+                return True
 
     def refresh_index(self, files: Mapping[str, bytes | None], sha: str) -> None:
         """Make `git status` agree with a commit, unless the repository is hidden, where nobody asks.
 
         Where someone holds the index just then it stays behind, until `catch_up_index` of a later command.
         """
-        if files and self._has_index() and not write.refresh(self.git, files, len(sha)):
+        if files and self._has_index() and not self._refresh(files, len(sha)):
             with explained("written", self._behind):
                 replace_file(self._behind, b"", durable=False)
 
@@ -127,31 +181,73 @@ class GitStore:
         head, present = self.snapshot()
         if head is None or not self._has_index():
             return {}
-        return write.behind(self.git, present, disk, len(head))
+        staged = dict(_staged(self.git))
+        found: dict[str, bytes | None] = {}
+        for path in {*staged, *present}:
+            names = [blob_name(state[path], len(head)) if path in state else None for state in (present, disk)]
+            if is_versioned(path) and staged.get(path) not in names:
+                found[path] = present.get(path)
+        return found
 
     def catch_up_index(self, disk: Mapping[str, bytes]) -> None:
         """Bring the index to HEAD where an earlier commit could not."""
         late, head = self.behind_index(disk), self.head()
-        if not late or write.refresh(self.git, late, len(head or "")):
+        if not late or self._refresh(late, len(head or "")):
             with explained("removed", self._behind):
                 self._behind.unlink(missing_ok=True)
 
     @property
     def has_damaged_index(self) -> bool:
         """Whether the index that `git status` reads is not as git wrote it; starts no process."""
-        return self._has_index() and self.git.git_dir is not None and write.is_damaged(self.git.git_dir)
+        data = read_bytes(self.git.directory / "index") if self._has_index() else None
+        if data is None:
+            return False
+        sha1, sha256 = hashlib.sha1(data[:-20], usedforsecurity=False), hashlib.sha256(data[:-32])
+        sums = (sha1.digest(), sha256.digest(), bytes(20))  # NULs where git was told to spare the sum
+        return not (data.startswith(b"DIRC") and data.endswith(sums))
 
     @property
     def _behind(self) -> Path:
         return self.private / "index-behind"
 
     def _has_index(self) -> bool:
-        return self.git.git_dir is not None and gitdir.is_at_root(self.root, self.git.git_dir)
+        return gitdir.is_at_root(self.root, self.git.directory)
 
     def clear_locks(self, since: float) -> None:
-        """Remove the locks that a git of ours left when it was killed after `since` (seconds of the epoch)."""
-        if self.git.git_dir is not None:
-            write.clear_locks(self.git.git_dir, since)
+        """Remove the locks that a git of ours left when it was killed after `since` (seconds of the epoch).
+
+        A git that outlived its killed parent may still be at work: its lock is given the time that such a lock lasts.
+        """
+        for pattern in _LOCKS:
+            for lock in self.git.directory.glob(pattern):
+                with explained("removed", lock), suppress(FileNotFoundError):
+                    if lock.stat().st_mtime < since - 1:
+                        continue  # older than our commit: somebody else's
+                    while time.time() - lock.stat().st_mtime <= STALE:
+                        time.sleep(0.02)
+                    lock.unlink()
+        for report in self.git.directory.glob("fast_import_crash_*"):
+            with explained("removed", report):
+                report.unlink(missing_ok=True)
+
+    def _refresh(self, files: Mapping[str, bytes | None], sha_length: int) -> bool:
+        """Tell the index what was committed; return False when someone else holds it, and it stays as it was.
+
+        A lock that a git left when it died is removed.
+        """
+        lines = []
+        for path, content in files.items():
+            name = "0" * sha_length if content is None else blob_name(content, sha_length)
+            lines.append(f"{'0' if content is None else _mode(self.root / path)} {name}\t{path}\0".encode())
+        lock = self.git.directory / "index.lock"
+        _drop_stale(lock, self.root)
+        if lock.exists():
+            return False
+        try:
+            self.git.run("update-index", "-z", "--index-info", stdin=b"".join(lines))
+        except GitError:
+            return False
+        return True
 
     def log(
         self, limit: int | None = None, *, after: str | None = None, kind: ChangeKind | None = None
@@ -203,9 +299,8 @@ class GitStore:
     @property
     def is_loose(self) -> bool:
         """Whether loose objects have become so many that it pays to pack them; starts no process."""
-        git_dir = self.git.git_dir
         try:
-            return git_dir is not None and sum(1 for _ in (git_dir / "objects" / "17").iterdir()) >= _LOOSE
+            return sum(1 for _ in (self.git.directory / "objects" / "17").iterdir()) >= _LOOSE
         except FileNotFoundError:
             return False
 
@@ -213,118 +308,63 @@ class GitStore:
         """Pack loose objects when they have become many; nobody has to wait for it. Return whether it did."""
         if not self.is_loose:
             return False
-        write.patiently(self.git, "gc", "--quiet", "--force")  # the gc.pid of one that was killed doesn't count
+        self.git.patiently("gc", "--quiet", "--force")  # the gc.pid of one that was killed doesn't count
         return True
 
 
-# Mending a damaged repository: objects that the files on disk still tell, or a new repository beside the old one.
+def is_deserted(work_tree: Path, lock: Path, age: float) -> bool:
+    """Return whether no process has `lock` open and no git is at work in `work_tree`.
 
-
-MAIN = "refs/heads/main"
-ASIDE = "objects-set-aside"  # in the git directory: damaged objects, as they were
-
-
-def rewrite_objects(store: GitStore) -> bool:
-    """Write the blobs of the files on disk again where git can't read them; return whether all is whole then."""
-    directory = store.git.git_dir
-    if directory is None:
-        return False
-    for data in read_all(store.root).values():
-        name = blob_name(data)
-        if _is_whole(store, name, data):
-            continue
-        loose = directory / "objects" / name[:2] / name[2:]
-        if loose.exists():  # git takes what is there for good, and would not write it again
-            make_folder(directory / ASIDE)
-            loose.rename(directory / ASIDE / name)
-            store.git.run("hash-object", "-w", "--stdin", stdin=data)
-    try:
-        store.fsck()
-    except GitError:
-        return False
+    Where the system doesn't say, a lock whose `age` is above an hour, in seconds, counts as deserted.
+    """
+    proc = Path("/proc")
+    if not (proc / "self" / "fd").is_dir():
+        return age > _OLD_UNSEEN
+    root, name = work_tree.resolve(), str(lock.resolve())
+    for process in proc.glob("[0-9]*"):
+        with suppress(OSError):  # it has ended, or is another user's, who has no business here
+            is_git = (process / "comm").read_text(errors="replace").startswith("git")
+            if is_git and (process / "cwd").readlink().is_relative_to(root):
+                return False
+            if any(str(descriptor.readlink()) == name for descriptor in (process / "fd").iterdir()):
+                return False
     return True
 
 
-def rewrite_configuration(store: GitStore, own: Path) -> bool:
-    """Put dream's own configuration into the hidden git directory `own`; return whether git may use it then.
-
-    What stood there is kept beside it, as config-set-aside and config.worktree-set-aside, which git doesn't read.
-    """
-    if gitdir.find(store.root, store.private) != own:
-        return False
-    replace_file(own / "config-set-aside", read_bytes(own / "config") or b"")
-    replace_file(own / "config", gitdir.CONFIG.encode())
-    worktree = own / "config.worktree"  # which `git worktree` makes, and dream never
-    if (strange := read_bytes(worktree)) is not None:
-        replace_file(own / "config.worktree-set-aside", strange)
-        worktree.unlink()
+def _mode(path: Path) -> str:
+    """Return git's mode of a file as it lies on disk: its executable bit is kept."""
     try:
-        store.check()
-    except GitError:
-        return False
-    return True
+        return "100755" if os.lstat(path).st_mode & 0o100 else "100644"
+    except OSError:
+        return "100644"
 
 
-def rewrite_head(store: GitStore, directory: Path) -> bool:
-    """Point HEAD and its branch at the newest version in git's own log; return whether nothing is lost of them then.
-
-    What stood there is kept beside it, as head-set-aside and branch-set-aside.
-    """
-    gitdir.check_reach(store.root, directory)
-    found = {name: sha for name, sha in gitdir.branches(directory).items() if sha}
-    _, newest = gitdir.logged(directory, "HEAD")
-    branch = head_of(directory)
-    if not branch:
-        at_newest = [name for name, sha in found.items() if sha == newest]
-        branch = min(at_newest or found or [MAIN], key=lambda name: (name != MAIN, name))
-        _set_aside(directory / "HEAD", directory / "head-set-aside")
-        replace_file(directory / "HEAD", f"ref: {branch}\n".encode())
-    if branch not in found:
-        sha = gitdir.logged(directory, branch)[1] or newest
-        try:
-            Git(store.root, directory).run("cat-file", "-e", f"{sha}^{{commit}}")
-        except GitError:
-            return False
-        _set_aside(directory / branch, directory / "branch-set-aside")
-        make_folder((directory / branch).parent)
-        replace_file(directory / branch, f"{sha}\n".encode())
-    return not gitdir.lost_head(directory)
+def _drop_stale(lock: Path, work_tree: Path) -> None:
+    """Remove a lock of the index that belongs to no living git, as far as can be told."""
+    with suppress(OSError):  # gone meanwhile, or not ours to remove: then it is held
+        age = time.time() - lock.stat().st_mtime
+        if age > OLD and is_deserted(work_tree, lock, age):
+            lock.unlink()
 
 
-def rewrite_index(store: GitStore, directory: Path) -> bool:
-    """Make the index anew from HEAD; no file of the person is touched. Return whether it is whole then."""
-    _set_aside(directory / "index", directory / "index-set-aside")
-    try:
-        store.git.run("read-tree", "HEAD")
-        store.git.run("update-index", "-q", "--refresh", ok=(0, 1))
-    except GitError:
-        return False
-    return not store.has_damaged_index
+def _staged(git: Git) -> Iterator[tuple[str, str]]:
+    """Yield (path, sha) of each file in the index; one in the middle of a merge has no sha of its own there."""
+    for record in git.run("ls-files", "--stage", "-z").split(b"\0")[:-1]:
+        facts, _, path = record.decode("utf-8", "surrogateescape").partition("\t")
+        _, name, stage = facts.split(" ")
+        if stage == "0":
+            yield path, name
 
 
-def is_readable(store: GitStore) -> bool:
-    """Return whether the newest version can be read, every file of it."""
-    try:
-        return store.head() is not None and store.snapshot()[0] is not None
-    except GitError:
-        return False
+def _person(role: str, who: tuple[str, str], now: datetime) -> bytes:
+    aware = now if now.tzinfo else now.replace(tzinfo=UTC)
+    return f"{role} {who[0]} <{who[1]}> {int(aware.timestamp())} {aware:%z}\n".encode()
 
 
-def put_away(directory: Path, private: Path, now: datetime) -> Path:
-    """Rename the git directory into `private` and return where it is; nothing in it is changed."""
-    kept = private / f"git-damaged-{now.astimezone(UTC):%Y%m%dT%H%M%S}"
-    with explained("moved away", directory):
-        directory.rename(kept)
-    return kept
+def _data(content: bytes) -> bytes:
+    return b"data %d\n%s\n" % (len(content), content)
 
 
-def _set_aside(path: Path, aside: Path) -> None:
-    if (data := read_bytes(path)) is not None:
-        replace_file(aside, data)
-
-
-def _is_whole(store: GitStore, name: str, data: bytes) -> bool:
-    try:
-        return store.git.run("cat-file", "blob", name) == data
-    except GitError:
-        return False
+def _quoted(path: str) -> bytes:
+    escaped = path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'.encode("utf-8", "surrogateescape")

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from dream.errors import GitError, UnknownRevision
 from dream.models import LineCount
-from dream.versions import diff, write
+from dream.versions import diff
 from dream.versions.git import blob_name
 from dream.versions.store import GitStore
 from dream.workspace.workspace import Workspace
@@ -374,7 +374,7 @@ def test_packed_refs_that_a_killed_git_left_half_written_stop_neither_a_dream_no
     sha = add(workspace, "- x", 1)
     git(workspace.root, "update-ref", "refs/dream/next", sha)
     git(workspace.root, "pack-refs", "--all")
-    for deed in (lambda: add(workspace, "- y", 2), lambda: write.patiently(workspace.git.git, "pack-refs", "--all")):
+    for deed in (lambda: add(workspace, "- y", 2), lambda: workspace.git.git.patiently("pack-refs", "--all")):
         left = workspace.root / ".git/packed-refs.new"
         left.write_text("half")
         old = time.time() - 60
