@@ -12,6 +12,7 @@ from dream.embedded.statement import Statement
 from dream.language import kinds, quoting
 from dream.language.sentences import Sentence, quoted_share, sentences, trimmed, without_names
 from dream.language.tongue import Tongue, guess, is_wide, main, plain, tongue
+from dream.provenance import cues
 from dream.provenance.user import AGENTS, prefixed
 
 KEEP = 0.3  # of belief that a sentence is worth a line
@@ -61,17 +62,7 @@ _PART = re.compile(
     r"[,;]\s+(?:(?:but|aber|mais|pero)\s)?|[，；]|(?:(?<=[,;] )|\s)(?:and|und|et|y|with|mit|but|aber|mais|pero)\s",
     re.IGNORECASE,
 )  # where another part begins
-# An order in English that forbids for good: no "never been", "never had", "never again", "never mind".
-_BAN = re.compile(
-    r"(?:please |pls )?never (?!(?:a|an|the|my|your|his|her|its|our|their|this|that|in|on|at|by|for|to|too|so|as|not|once|ever|even|again|before"
-    r"|more|mind|fear|need|really|quite|fully|actually|been|had|seen|heard|got|gotten|gone|done|known|met|eaten|thought|knew|saw"
-    r"|went|said|took|taken|gave|given|found|felt|left|lost|made|wrote|written|driven|flown|slept|told|taught|sold|spoken"
-    r"|ridden|broken|bought|won|worn|understood|was|were|is|are|will|would|could|can|did|does|has|have|came|kept"
-    r"|\w*[^e\W]ed|\w+ing|\w+ly)\b)[a-z][a-z-]+ \w",
-    re.IGNORECASE,
-)
 BEFORE_SECRET = 12  # characters of a sentence that tells something before it
-_AGREES = re.compile(r"^\W*(?:yes|yep|yeah|ja|oui|ouais|sí|是|对|好|可以|はい)\b", re.IGNORECASE)
 _YES = re.compile(r"^\W*(?:yes|yep|yeah|y|ja|jo|jep|oui|ouais|sí|si|是的?|对|嗯|はい|うん)\b\W*$", re.IGNORECASE)
 
 
@@ -276,7 +267,7 @@ def _stated(
     asks = text.rstrip().endswith(("?", "？"))
     if asks and (guessed.shares["rule"] < ASKED_RULE if kind == "rule" else exact < ASKS):
         return None
-    if kind == "rule" and asked and _AGREES.match(text) and not standing:
+    if kind == "rule" and asked and cues.begins("agrees", text) and not standing:
         return None
     weight = WORTH[kind] * (0.5 + kept) * (1 + 0.15 * min(4, exact))
     return Statement(
@@ -344,7 +335,7 @@ def _kind(guessed: kinds.Guess, standing: bool, text: str) -> str:
 
     "Never deploy on Fridays" is one whatever is believed of the words that the small model has not seen.
     """
-    if guessed.shares["rule"] >= (RULE_STANDING if standing else RULE) or _BAN.match(text):
+    if guessed.shares["rule"] >= (RULE_STANDING if standing else RULE) or cues.pattern("bans").match(text):
         return "rule"
     return _told(guessed)
 

@@ -39,7 +39,6 @@ _EARLIER = re.compile(
     r"|而不是|代わりに)[^,;()（），；]{1,60}[)）]?|[(（][^()（）]{1,60}から(?:変更|[^()（）]{0,8}変え)[^()（）]{0,20}[)）]",
     re.IGNORECASE,
 )
-_GOES_ON = re.compile(r"\W*(?:(?:and|und|et|y|e|also|auch|aussi|también)\b|それと|あと|还有|另外)", re.IGNORECASE)
 _QUESTION = re.compile(r"((?:[^.!?。！？\n]|\.(?=\S)){4,160}[?？])\s*$")
 
 Who = str  # u: the user themselves; a: the agent; t: a tool; p: text that the user pasted or quoted; ?: nobody known
@@ -156,7 +155,7 @@ def _said(line: str, message: Message) -> str:
     whole = "\n".join(mine)
     said = in_one_line(whole) if len(whole) <= SHORT else own_sentence(whole, line)
     before = mine[mine.index(said) - 1] if said in mine[1:] else ""
-    if before and _GOES_ON.match(said) and len(before) + len(said) < OWN_CHARS:
+    if before and cues.begins("goes_on", said) and len(before) + len(said) < OWN_CHARS:
         said = f"{before} {said}"  # "And British spelling.": whether it holds for good, the one before tells
     standing = cues.says("standing", line) and cues.says("standing", said) and kind(said).shares["rule"] >= RULE
     wish = standing or cues.says("wish", line) or cues.says("changes", line) or _EARLIER.search(line) is not None

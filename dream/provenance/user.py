@@ -162,13 +162,6 @@ def _is_wording(found: re.Match[str], inside: str) -> bool:
 
 BEFORE_REASON = 3  # words of a wish before the reason that somebody gives for it
 _COMMA = re.compile(r"[,;，、；]\s*")
-_PERSON_SAYS = re.compile(  # "my niece says that …": who they are, that they say it, and what
-    r"(?:(?:weil|denn|car|parce que|porque|because|since) )?(?:(?:my|mein\w*|m(?:a|on|es)|mi|nuestr[oa]|notre) \w+ (?:\w+ )?"
-    r"(?:says?|thinks?|sagt|meint|findet|dit|trouve|dice|cree|opina) (?:that|dass|que|qu['’])? ?\S+"
-    r"|(?:我)?(?:大夫|医生|导师|老婆|老公|妈|爸|姐|哥|妹|弟|老板|闺女|儿子|女儿|同事|师姐|师兄)说\S{2,})",
-    re.IGNORECASE,
-)
-_TOLD = re.compile(r"(?<!\w)(?:sagte?|sagt|meinte?|dice|dicen|dijo|dit|disait|selon|d'après)(?!\w|\s*:)", re.IGNORECASE)
 _OTHERS: tuple[cues.Cue, ...] = ("reported", "hearsay")
 
 
@@ -177,7 +170,7 @@ def _own_part(sentence: str, *, asks: bool) -> str:
     if _is_own(sentence, asks=asks):
         return sentence
     for comma in _COMMA.finditer(sentence):
-        found = _PERSON_SAYS.match(sentence, comma.end())
+        found = cues.pattern("person_says").match(sentence, comma.end())
         if found and not cues.says("about_a_text", found[0]):
             mine = sentence[: comma.start()]
             return mine if len(words(mine)) >= BEFORE_REASON and _is_own(mine, asks=asks) else ""
@@ -187,7 +180,7 @@ def _own_part(sentence: str, *, asks: bool) -> str:
 def _is_own(sentence: str, *, asks: bool) -> bool:
     if _CUT_OUT in sentence or quoting.is_supposed(sentence):
         return False
-    if cues.says("hearsay", _TOLD.sub(" ", sentence) if asks else sentence):
+    if cues.says("hearsay", cues.pattern("told").sub(" ", sentence) if asks else sentence):
         return False
     if (names_source(sentence) and not cues.begins("sends", sentence)) if asks else _reports(sentence):
         return False
