@@ -6,7 +6,7 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,7 +21,7 @@ from dream.history.archive import opened
 from dream.history.messages import FOLDER
 from dream.history.writer import read_cursor
 from dream.language import text as texts
-from dream.models import MEMORY_FILES, Diagnostic, LineCount
+from dream.models import MEMORY_FILES, Diagnostic
 from dream.nights import timers
 from dream.redact import redact
 from dream.settings import Settings
@@ -202,10 +202,7 @@ def _commit(workspace: Workspace, mended: dict[str, bytes | None], now: datetime
     """Commit what a person typed as theirs, and then the mended files as ours, so that it can be taken back."""
     transaction.commit_hand_edits(workspace, now)
     found = read_memory(workspace.root)
-
-    def message(counts: Mapping[str, LineCount]) -> str:
-        return log.build("dream", counts, note="(doctor: line ends, byte order mark)")
-
+    message = partial(log.build, "dream", note="(doctor: line ends, byte order mark)")
     expected = {name: found.get(name) for name in mended}
     transaction.commit(workspace, mended, expected=expected, message=message, now=now)
 

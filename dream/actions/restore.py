@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Literal
 
 from dream.errors import Conflict, GitError
 from dream.language.words import without_bullet
-from dream.models import MEMORY_FILES, LineCount, MemoryFile, Rejected
+from dream.models import MEMORY_FILES, MemoryFile, Rejected
 from dream.versions import STATE, applied, is_memory, log, read_all, transaction
 from dream.versions import diff as merging
 from dream.versions.diff import Diff
@@ -25,6 +26,8 @@ from dream.workspace.lock import run_lock
 from dream.workspace.workspace import TEMPLATES, Workspace
 
 Mode = Literal["before", "only", "at"]
+MODES: tuple[Mode, ...] = ("before", "at", "only")
+WHERE: Mapping[Mode, str] = {"before": "as it was just before", "only": "without", "at": "as it was at"}
 
 # The state that goes back with the files; the facts that a person took back only ever grow.
 _CURSOR, _PENDING, _REJECTED = STATE
@@ -97,25 +100,13 @@ def _commit(
     changes = {path: target.get(path) for path in sorted({*present, *target})}
     trailers = {"Dream-Restores": plan.change.sha, "Dream-Restore-Mode": plan.mode}
     note = f"({_WORDS[plan.mode]} {plan.change.sha[:10]})"
-
-    def message(counts: Mapping[str, LineCount]) -> str:
-        return log.build("restore", counts, note=note, trailers=trailers)
-
+    message = partial(log.build, "restore", note=note, trailers=trailers)
     expected = {path: data for path, data in present.items() if is_memory(path)}
     missing = dict.fromkeys((path for path in changes if is_memory(path)), None)
     done = transaction.commit(workspace, changes, expected={**missing, **expected}, message=message, now=now)
     reason = "" if done.sha else _nothing(plan.change, plan.mode)
-    return Restored(
-        plan.change,
-        plan.mode,
-        plan.diff,
-        done.sha,
-        reason,
-        plan.forgotten,
-        plan.kept,
-        tuple(item.path for item in done.held),
-        done.hand,
-    )
+    held = tuple(item.path for item in done.held)
+    return replace(plan, sha=done.sha, reason=reason, held=held, hand=done.hand)
 
 
 def _nothing(change: Change, mode: Mode) -> str:
@@ -191,18 +182,15 @@ def _forgotten(
             continue
         stays = began.union(_facts(target.get(path, b"")))
         gone = [fact for fact in _facts(present.get(path, b"")) if fact not in stays]
-        lost += [Rejected(now, _home(path), fact, f"restore {change.sha[:10]}") for fact in gone]
+        # What lies in the archive came from MEMORY.md.
+        home: MemoryFile = next((file for file in MEMORY_FILES if file == path), "memory/MEMORY.md")
+        lost += [Rejected(now, home, fact, f"restore {change.sha[:10]}") for fact in gone]
     return tuple(dict.fromkeys(lost))
 
 
 def _facts(data: bytes) -> list[str]:
     lines = (line.strip() for line in data.decode("utf-8", "replace").splitlines())
     return [without_bullet(line).strip() for line in lines if line and not line.startswith("#")]
-
-
-def _home(path: str) -> MemoryFile:
-    """Return the file that a fact belongs to; what lies in the archive came from MEMORY.md."""
-    return next((file for file in MEMORY_FILES if file == path), "memory/MEMORY.md")
 
 
 def _diff(git: GitStore, present: Mapping[str, bytes], target: Mapping[str, bytes]) -> Diff:

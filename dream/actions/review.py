@@ -7,13 +7,14 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import SequenceMatcher
+from functools import partial
 
 from dream.dreaming import findings
 from dream.dreaming.draft import Edit, EditError, added, gone, lines, paired, replaced
 from dream.errors import AnswerUnusable, UsageError
 from dream.language.text import clean
 from dream.language.words import without_bullet
-from dream.models import MEMORY_FILES, LineCount, MemoryFile, Outcome, Proposal, Rejected
+from dream.models import MEMORY_FILES, MemoryFile, Outcome, Proposal, Rejected
 from dream.versions import log, read_all, transaction
 from dream.versions.log import ChangeKind
 from dream.workspace import files, review_files
@@ -150,8 +151,7 @@ def reject(
         remembered = [fact for proposal in chosen for fact in _facts(proposal, now)] if remember else []
         changes: dict[str, bytes | None] = {}
         if remembered:
-            rejected = files.read_bytes(workspace.root / review_files.REJECTED) or b""
-            changes[review_files.REJECTED] = review_files.grown(rejected, remembered)
+            changes[review_files.REJECTED] = review_files.grown(found.get(review_files.REJECTED) or b"", remembered)
         sha = _commit(workspace, changes, found, chosen, left, "rejected", now)
         return Decided(tuple(chosen), (), sha, tuple(remembered))
 
@@ -236,10 +236,7 @@ def _commit(
 
     outcomes = [outcome for one in decided for outcome in _outcomes(one)] if word != "rejected" else []
     kind: ChangeKind = "hand" if word == EDITED else "dream"
-
-    def message(counts: Mapping[str, LineCount]) -> str:
-        return log.build(kind, counts, outcomes=outcomes, note=f"({word} in review: {names})")
-
+    message = partial(log.build, kind, outcomes=outcomes, note=f"({word} in review: {names})")
     wanted = {**changes, review_files.PENDING: review_files.render_pending(left)}
     return transaction.commit(workspace, wanted, expected=found, message=message, now=now).sha
 
@@ -263,31 +260,25 @@ def amend(
     line: str,
     text: str,
     *,
-    never: bool = False,
+    never: bool,
     now: datetime,
-    locked: bool = False,
 ) -> str | None:
     """Write `text` in place of `line`, the line `number` (from 1) of `file`, as a person's commit; return its sha.
 
     An empty `text` takes the line out, and with `never` no later dream writes it again. What was typed before is
-    committed first. Raises UsageError where that line stands there no longer, and Busy; then nothing has changed.
+    committed first. The caller holds the lock. Raises UsageError where that line stands there no longer; then nothing
+    has changed.
     """
-    with nullcontext() if locked else run_lock(workspace.private, "dream web", now=now):
-        transaction.recover(workspace)
-        transaction.commit_hand_edits(workspace, now)
-        found = read_all(workspace.root)
-        rows = files.decode(found.get(file, b""), workspace.root / file).splitlines(keepends=True)
-        if not 1 <= number <= len(rows) or rows[number - 1].rstrip("\r\n") != line:
-            raise UsageError(f"Line {number} of {file} is no longer what was shown; nothing was changed.")
-        old = rows[number - 1]
-        end = old[len(old.rstrip("\r\n")) :] or "\n"
-        rows[number - 1] = "".join(f"{row}{end}" for row in clean(text).rstrip("\n").split("\n")) if text else ""
-        changes: dict[str, bytes | None] = {file: "".join(rows).encode("utf-8")}
-        if never:
-            fact = Rejected(now, file, without_bullet(line).strip(), "by hand")
-            changes[review_files.REJECTED] = review_files.grown(found.get(review_files.REJECTED, b""), [fact])
-
-        def message(counts: Mapping[str, LineCount]) -> str:
-            return log.build("hand", counts, note="(never again)" if never else "")
-
-        return transaction.commit(workspace, changes, expected=found, message=message, now=now).sha
+    found = _look(workspace, now)
+    rows = files.decode(found.get(file) or b"", workspace.root / file).splitlines(keepends=True)
+    if not 1 <= number <= len(rows) or rows[number - 1].rstrip("\r\n") != line:
+        raise UsageError(f"Line {number} of {file} is no longer what was shown; nothing was changed.")
+    old = rows[number - 1]
+    end = old[len(old.rstrip("\r\n")) :] or "\n"
+    rows[number - 1] = "".join(f"{row}{end}" for row in clean(text).rstrip("\n").split("\n")) if text else ""
+    changes: dict[str, bytes | None] = {file: "".join(rows).encode("utf-8")}
+    if never:
+        fact = Rejected(now, file, without_bullet(line).strip(), "by hand")
+        changes[review_files.REJECTED] = review_files.grown(found.get(review_files.REJECTED) or b"", [fact])
+    message = partial(log.build, "hand", note="(never again)" if never else "")
+    return transaction.commit(workspace, changes, expected=found, message=message, now=now).sha

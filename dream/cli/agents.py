@@ -122,7 +122,7 @@ def note_command(words: tuple[str, ...], by_agent: bool, directory: Path | None,
     piped = words == ("-",) or (not words and sys.stdin is not None and not sys.stdin.isatty())
     text = group.standard_input() if piped else " ".join(words)
     workspace = group.open_workspace(directory)
-    settings = group.read_settings(workspace, using=("redact_patterns",))
+    settings = workspace.settings(using=("redact_patterns",))
     entry = note.note(workspace, text, settings=settings, now=group.now(), by_agent=by_agent)
     if as_json:
         output.emit({"cursor": entry.cursor})

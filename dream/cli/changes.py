@@ -62,7 +62,7 @@ def listed(workspace: Workspace, limit: int | None = None, *, as_json: bool) -> 
     if as_json:
         output.emit(changes)
         return False
-    settings = group.read_settings(workspace, using=())
+    settings = workspace.settings(using=())
     if not changes:
         output.say("Nothing has changed yet. `dream run` makes the first change.")
     for change in changes:
@@ -255,14 +255,15 @@ def _preview(preview: Restored) -> None:
 
 
 def _done(done: Restored) -> None:
+    from dream.actions.restore import WHERE
+
     if done.hand:
         output.say(f"Your own edits were committed first: {show.short(done.hand)}")
     if done.sha is None:
         output.say(done.reason or "Nothing had to change.")
         return
-    changed = show.changed(done.diff.files)
-    where = {"before": "as it was just before", "only": "without", "at": "as it was at"}[done.mode]
-    output.say(f"Memory is {where} {show.short(done.change.sha)}: {changed or 'the cursor only'}.", bold=True)
+    changed = show.changed(done.diff.files) or "the cursor only"
+    output.say(f"Memory is {WHERE[done.mode]} {show.short(done.change.sha)}: {changed}.", bold=True)
     for fact in done.forgotten:
         output.say(f"Never again: {fact.text}", colour="yellow")
     for path in done.held:

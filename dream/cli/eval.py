@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sys
 import tempfile
@@ -125,8 +126,8 @@ def eval_command(
         _show(table)
 
 
-def _telling(shown: Progress | None) -> Callable[[str], None]:
-    return (lambda what: shown(Step(what))) if shown else (lambda what: None)
+def _telling(shown: Progress) -> Callable[[str], None]:
+    return lambda what: shown(Step(what))
 
 
 def _recall(conversations: Sequence[Conversation], settings: Settings, *, as_json: bool) -> None:
@@ -247,7 +248,7 @@ def _show_played(played: Played) -> None:
     show.diff(played.diff)
     output.say()
     output.say(f"Model: {show.model_line(SETTINGS)}", fold=True)
-    place, dream = show.word(str(played.workspace)), _typed()
+    place, dream = shlex.quote(str(played.workspace)), _typed()
     commits = [batch.commit[:10] for night in played.nights for batch in night.run.batches if batch.commit]
     output.say(f"Try:   {dream} log -w {place}")
     for commit in commits[:1]:
@@ -260,7 +261,7 @@ def _show_played(played: Played) -> None:
 def _typed() -> str:
     """Name the command as this person has to type it: it may be in an environment that is not on PATH."""
     called = Path(sys.argv[0])
-    return "dream" if shutil.which("dream") or called.name != "dream" else show.word(str(called))
+    return "dream" if shutil.which("dream") or called.name != "dream" else shlex.quote(str(called))
 
 
 def _tell_night(day: str, messages: int, batches: tuple[BatchReport, ...]) -> None:
@@ -308,36 +309,30 @@ class Played:
     diff: str
 
 
-def play(directory: Path, watch: Progress | None = None) -> Played:
+def play(directory: Path, watch: Progress) -> Played:
     """Make a workspace in `directory`, which has to be empty or new, and have three nights in it.
 
     Only the door to models and the clock differ from real nights: the `embedded` model, and the nights of the story.
     """
-    workspace = Workspace.create(directory, now=NIGHTS[0][0])
-    nights = tuple(_demo_night(workspace, at, names, watch) for at, names in NIGHTS)
+    workspace, folder = Workspace.create(directory, now=NIGHTS[0][0]), resources.files("dream") / "demo"
+    nights, said = list[DemoNight](), 0
+    for at, names in NIGHTS:
+        paths = [Path(str(folder / name)) for name in names]
+        read = pipeline.consolidate(workspace, paths, settings=SETTINGS, now=at, progress=watch)
+        nights.append(DemoNight(at, read, pipeline.run(workspace, settings=SETTINGS, now=at, progress=watch)))
+        for path in paths:
+            said += sum(tokens.estimate(one.content) for _, one in transcripts.read(path, zone=UTC, report=_silent))
     commits = [batch.commit for night in nights for batch in night.run.batches if batch.commit]
     return Played(
         workspace=workspace.root,
         sessions=sum(night.consolidated.sessions for night in nights),
         messages=sum(night.consolidated.messages for night in nights),
-        tokens=sum(_said(path) for _, names in NIGHTS for path in _paths(names)),
-        nights=nights,
+        tokens=said,
+        nights=tuple(nights),
         files={name: workspace.read_file(name) for name in MEMORY_FILES},
         diff=workspace.git.show(commits[-1]).diff if commits else "",
     )
 
 
-def _demo_night(workspace: Workspace, at: datetime, names: tuple[str, ...], watch: Progress | None) -> DemoNight:
-    read = pipeline.consolidate(workspace, _paths(names), settings=SETTINGS, now=at, progress=watch)
-    return DemoNight(at, read, pipeline.run(workspace, settings=SETTINGS, now=at, progress=watch))
-
-
-def _paths(names: tuple[str, ...]) -> list[Path]:
-    folder = resources.files("dream") / "demo"
-    return [Path(str(folder / name)) for name in names]
-
-
-def _said(path: Path) -> int:
-    problems: list[Diagnostic] = []
-    messages = transcripts.read(path, zone=UTC, report=problems.append)
-    return sum(tokens.estimate(message.content) for _, message in messages)
+def _silent(diagnostic: Diagnostic) -> None:
+    """The pipeline reads the same file and tells."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import wraps
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from dream.models import Diagnostic
-    from dream.settings import Settings
     from dream.workspace.workspace import Workspace
 
 # The list of commands. `dream --help` is made from it alone, so that it loads none of them.
@@ -58,6 +57,8 @@ COMMANDS: dict[str, str] = {
     "eval": "Measure what memory keeps of conversations, what it costs and what it lets in; no model judges.",
     "demo": "Run the whole pipeline on a shipped conversation, with nothing configured.",
 }
+
+MANY = 10  # commands that one sentence does not name
 
 # Those that are not in a module of their own name.
 MODULES = {
@@ -117,24 +118,38 @@ class DreamGroup(DreamCommand, click.Group):
 
     command_class = DreamCommand
 
+    def told(self) -> dict[str, str]:
+        """Return in a sentence what each command does, by its name."""
+        helps = {name: (one.help or "").partition("\n\n")[0] for name, one in sorted(self.commands.items())}
+        return {name: " ".join(text.split()) for name, text in helps.items()}
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; for an unknown one the nearest is named, or all."""
-        if args[0] not in self.commands and not args[0].startswith("-"):
-            all_of_them = " and ".join(f"`{ctx.command_path} {name}`" for name in self.commands)
-            raise _unknown(ctx, args[0], self.commands, f" There are {all_of_them}.")
+        """Find the command; for an unknown one the nearest is named, or where they are."""
+        from difflib import get_close_matches
+
+        names, said = list(self.told()), args[0]
+        if said not in names and not said.startswith("-"):
+            near = get_close_matches(said, names, n=1)
+            all_of_them = " and ".join(f"`{ctx.command_path} {name}`" for name in names)
+            where = f"There are {all_of_them}." if len(names) < MANY else f"`{ctx.command_path} --help` lists them."
+            meant = f"Did you mean {near[0]!r}?" if near else where
+            raise click.UsageError(f"There is no command {said!r}. {meant}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what each command does as a whole sentence."""
         with formatter.section("Commands"):
-            told = [(name, (one.help or "").partition("\n\n")[0]) for name, one in sorted(self.commands.items())]
-            formatter.write_dl([(name, " ".join(text.split())) for name, text in told])
+            formatter.write_dl(list(self.told().items()))
 
 
-class LazyGroup(click.Group):
-    """The group `dream`: a command's module is imported when the command is called."""
+class LazyGroup(DreamGroup):
+    """The group `dream`: a command's module is imported when the command is called, and not for the help."""
+
+    def told(self) -> dict[str, str]:
+        """Return the list of commands."""
+        return COMMANDS
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Name the commands in the order of the help."""
@@ -142,32 +157,13 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load one command; None for a name that is not ours."""
-        if cmd_name not in COMMANDS:
-            return None
-        return loaded(cmd_name)
+        return loaded(cmd_name) if cmd_name in COMMANDS else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; `help run` is `run --help`, and for an unknown one the nearest is named."""
-        if args[0] == "help":
-            args = [*args[1:], "--help"]
-        if args[0] not in COMMANDS and not args[0].startswith("-"):
-            raise _unknown(ctx, args[0], COMMANDS, " `dream --help` lists them.")
-        return super().resolve_command(ctx, args)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands without loading them."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
-
-
-def _unknown(ctx: click.Context, name: str, names: Iterable[str], otherwise: str) -> click.UsageError:
-    """Return the error that there is no such command, and which was meant if one is near."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, names, n=1)
-    return click.UsageError(f"There is no command {name!r}.{f' Did you mean {near[0]!r}?' if near else otherwise}", ctx)
+        """Find the command; `help run` is `run --help`."""
+        return super().resolve_command(ctx, [*args[1:], "--help"] if args[0] == "help" else args)
 
 
 # The options that many commands take, and what they open: the workspace and its settings.
@@ -199,16 +195,6 @@ def shas(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> lis
         git = open_workspace(ctx.params.get("directory") or ctx.meta.get(f"{__name__}--workspace")).git
         changes = git.log(SUGGESTED) if git.exists else []
         return [CompletionItem(one.sha[:10], help=one.subject) for one in changes if one.sha.startswith(incomplete)]
-    return []
-
-
-def held(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-    """Complete the number of an edit that is held."""
-    from click.shell_completion import CompletionItem
-
-    with suppress(DreamError):
-        waiting = open_workspace(ctx.params.get("directory")).pending()
-        return [CompletionItem(str(one.id), help=one.reason) for one in waiting if str(one.id).startswith(incomplete)]
     return []
 
 
@@ -310,15 +296,6 @@ def open_workspace(directory: Path | None) -> Workspace:
     if directory is not None:
         return Workspace.open(directory, report=report)
     return Workspace.find(Path(), os.environ, report=report)
-
-
-def read_settings(opened: Workspace, flags: Mapping[str, object] | None = None, *, using: Collection[str]) -> Settings:
-    """Read the settings of `opened`, with those of the command line before all others.
-
-    `using` names what the command goes by of that which sends, starts or reads beyond the workspace: none of it for a
-    command that only reads memory. Raises Untrusted where an untrusted workspace's own files name such a thing.
-    """
-    return opened.settings(flags=flags, using=using)
 
 
 def _flags(model: str | None, pairs: tuple[str, ...]) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,7 +59,7 @@ def run_command(
     from dream.workspace.workspace import absent
 
     workspace = group.open_workspace(directory)
-    settings = group.read_settings(workspace, flags, using=CALLING)
+    settings = workspace.settings(flags=flags, using=CALLING)
     for sentence in absent(workspace.root):
         output.problem(sentence)
     if estimate:
@@ -71,8 +72,7 @@ def run_command(
     with output.progress("dreaming", quiet=silent) as shown:
 
         def watch(step: Step) -> None:
-            if shown:
-                shown(step)
+            shown(step)
             if step.ended and not silent:
                 show.batch(step.ended, dry_run=dry_run, verbose=verbose or dry_run)
 
@@ -109,10 +109,10 @@ def nightly_command(quiet: bool, flags: Mapping[str, object], directory: Path | 
     """
     from dream.nights import nightly
 
-    if not (as_json or output.watched()):
+    if not (as_json or sys.stdout.isatty()):
         output.dated()  # cron appends it to a log
     workspace = group.open_workspace(directory)
-    settings = group.read_settings(workspace, flags, using=REACHING)
+    settings = workspace.settings(flags=flags, using=REACHING)
     with progress("the night begins", quiet=as_json or quiet, lines=False) as shown:
         report = nightly.night(workspace, settings=settings, now=group.now(), environ=os.environ, progress=shown)
     if as_json:
@@ -157,7 +157,7 @@ def serve_command(schedule: str | None, flags: Mapping[str, object], directory: 
         flags = {**flags, "schedule": schedule}
     server = schedules.Server(
         workspace,
-        lambda: group.read_settings(workspace, flags, using=REACHING),
+        lambda: workspace.settings(flags=flags, using=REACHING),
         environ=os.environ,
         tell=lambda line: output.say(line, now=True),
         told=_tell_night,
@@ -272,7 +272,7 @@ def _job(
     from dream.nights import timers
 
     workspace = group.open_workspace(directory)
-    settings = group.read_settings(workspace, using=using)
+    settings = workspace.settings(using=using)
     job = timers.job(workspace.root, parse(schedule or settings.schedule), os.environ, settings.timezone or "")
     return kind or timers.usual_kind(), job
 

@@ -112,7 +112,7 @@ def say(
     With `fold`, what is longer than the terminal is wide is folded; not for what is to be copied from there.
     Control characters of what is shown never reach the terminal.
     """
-    line = _time() + _safe(line)
+    line = _time() + texts.clean(line)
     if fold:
         line = _fitting(line, sys.stdout)
     if mark is not None and colours(sys.stdout):
@@ -137,7 +137,7 @@ def emit(value: object) -> None:
 
 def problem(sentence: str) -> None:
     """Print a problem or a remark on stderr, folded on a terminal."""
-    _write(sys.stderr, _fitting(f"{_time()}dream: {_safe(sentence)}", sys.stderr) + "\n")
+    _write(sys.stderr, _fitting(f"{_time()}dream: {texts.clean(sentence)}", sys.stderr) + "\n")
 
 
 def failure(sentence: str, *, as_json: bool, more: Mapping[str, object] | None = None) -> None:
@@ -160,15 +160,10 @@ def colours(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def watched() -> bool:
-    """Return whether a person sees what is printed, on a terminal."""
-    return sys.stdout.isatty()
-
-
-def dated(now: Callable[[], datetime] = datetime.now) -> None:
+def dated() -> None:
     """Let each line of this command begin with its time, for a log; the journal of systemd has its own."""
     if "JOURNAL_STREAM" not in os.environ:
-        _CLOCK.append(now)
+        _CLOCK.append(datetime.now)
         if (context := click.get_current_context(silent=True)) is not None:
             context.call_on_close(_CLOCK.clear)
 
@@ -200,12 +195,6 @@ def close() -> bool:
 
 def _fitting(line: str, stream: TextIO) -> str:
     return folded(line, shutil.get_terminal_size().columns) if stream.isatty() else line
-
-
-def _safe(line: str) -> str:
-    from dream.language import text
-
-    return text.clean(line)
 
 
 ERASE = "\r\x1b[K"  # goes to the beginning of the line and empties it
@@ -258,19 +247,26 @@ EARLY = 3.0  # seconds before which nobody can say how long it will take
 
 
 @contextmanager
-def progress(what: str, *, quiet: bool = False, lines: bool = True) -> Iterator[Progress | None]:
-    """Yield a function that shows what is being done; None where nobody watches: `quiet`, or no `lines` in a pipe."""
-    if quiet or not (lines or sys.stderr.isatty()):
-        yield None
-        return
+def progress(what: str, *, quiet: bool = False, lines: bool = True) -> Iterator[Progress]:
+    """Yield a function that shows what is being done; not where nobody watches: `quiet`, or no `lines` in a pipe."""
     from dream.models import Step
 
-    pace = Pace(Step(what))
-    if sys.stderr.isatty():
+    pace, told = Pace(Step(what)), time.monotonic()
+
+    def in_a_pipe(step: Step) -> None:
+        nonlocal told
+        pace.see(step)
+        if time.monotonic() - told >= EVERY:
+            told = time.monotonic()
+            problem(pace.text())
+
+    if quiet:
+        yield pace.see
+    elif sys.stderr.isatty():
         with _moving(pace):
             yield pace.see
     else:
-        yield _Lines(pace).see
+        yield in_a_pipe if lines else pace.see
 
 
 class Pace:
@@ -316,23 +312,8 @@ class Pace:
         return spent * (1 - share) / (share - self._share)
 
 
-class _Lines:
-    """Progress in a pipe."""
-
-    def __init__(self, pace: Pace) -> None:
-        self._pace = pace
-        self._told = time.monotonic()
-
-    def see(self, step: Step) -> None:
-        """Take note of a step, and tell of it where the last line is old enough."""
-        self._pace.see(step)
-        if time.monotonic() - self._told >= EVERY:
-            self._told = time.monotonic()
-            problem(self._pace.text())
-
-
 @contextmanager
-def _moving(pace: Pace) -> Iterator[Pace]:
+def _moving(pace: Pace) -> Iterator[None]:
     """Show `pace` on the terminal's last line, which gives way to whatever is printed meanwhile."""
     over = threading.Event()
 
@@ -343,7 +324,7 @@ def _moving(pace: Pace) -> Iterator[Pace]:
     mover = threading.Thread(target=move, daemon=True)
     mover.start()
     try:
-        yield pace
+        yield
     finally:
         over.set()
         mover.join()

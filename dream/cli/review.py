@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import click
 
 from dream.cli import group, output, show
 from dream.cli.group import DreamCommand, DreamGroup
-from dream.errors import UsageError
+from dream.errors import DreamError, UsageError
 from dream.models import span
 
 if TYPE_CHECKING:
@@ -38,7 +39,12 @@ class _Number(click.types.StringParamType):
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Complete the number of an edit that is held."""
-        return group.held(ctx, incomplete)
+        from click.shell_completion import CompletionItem
+
+        with suppress(DreamError):
+            held = group.open_workspace(ctx.params.get("directory")).pending()
+            return [CompletionItem(str(one.id), help=one.reason) for one in held if str(one.id).startswith(incomplete)]
+        return []
 
 
 SHOWN = 3  # entries of a held edit

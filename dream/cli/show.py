@@ -24,13 +24,6 @@ MOST_DIAGNOSTICS = 20  # shown of one command; the rest is counted
 MARKS = {"applied": ("+", "green"), "present": ("=", None), "held": ("?", "yellow"), "refused": ("!", "red")}
 
 
-def word(text: str) -> str:
-    """Quote a word for the shell, where it has to be."""
-    import shlex
-
-    return shlex.quote(text)
-
-
 def counted(number: int, what: str) -> str:
     """Write a number with its noun: `1 entry`, `2,000 entries`."""
     if number == 1:

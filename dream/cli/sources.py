@@ -37,33 +37,29 @@ if TYPE_CHECKING:
 SOURCES = "sources"
 
 
-def sources(root: Path) -> tuple[str, ...]:
-    """Return the sources that dream.toml of the workspace at `root` names. Raises SettingsError."""
-    return tuple(str(item) for item in _array(root / FILE_NAME, _document(root / FILE_NAME)))
+def set_source(root: Path, source: str, *, read: bool) -> bool:
+    """Let dream.toml, which is made where it is missing, name a source or not; False where it is so already.
 
-
-def add_source(root: Path, source: str) -> bool:
-    """Add a source to dream.toml, which is made where it is missing; False when it is there already."""
-    path = root / FILE_NAME
-    document = _document(path)
-    array = _array(path, document)
-    if source in [str(item) for item in array]:
-        return False
-    array.append(source)
-    _write(path, document, [*map(str, array)])
-    return True
-
-
-def remove_source(root: Path, source: str) -> bool:
-    """Take a source out of dream.toml; False when it is not there."""
+    The file is written if it then says what it said before, and of the sources what is wanted. Raises SettingsError.
+    """
     path = root / FILE_NAME
     document = _document(path)
     array = _array(path, document)
     named = [str(item) for item in array]
-    if source not in named:
+    if (source in named) == read:
         return False
-    array.pop(named.index(source))
-    _write(path, document, [*map(str, array)])
+    if read:
+        array.append(source)
+    else:
+        array.pop(named.index(source))
+    before, wanted, text = tomllib.loads(read_text(path)), [*map(str, array)], document.as_string()
+    try:
+        after = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        after = None
+    if after != before | {SOURCES: wanted}:
+        raise SettingsError(f"{path} could not be changed without harm; write {SOURCES} = {wanted} by hand.")
+    replace_file(path, text.encode("utf-8"))
     return True
 
 
@@ -89,18 +85,6 @@ def _array(path: Path, document: tomlkit.TOMLDocument) -> Array:
     if not isinstance(found, Array) or not all(isinstance(item, str) for item in found):
         raise SettingsError(f"Setting {SOURCES!r} in {path} is no list of strings; mend it by hand first.")
     return found
-
-
-def _write(path: Path, document: tomlkit.TOMLDocument, wanted: list[str]) -> None:
-    """Write the file, if it then says what it said before, and of the sources what is wanted."""
-    before, text = tomllib.loads(read_text(path)), document.as_string()
-    try:
-        after = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        after = None
-    if after != before | {SOURCES: wanted}:
-        raise SettingsError(f"{path} could not be changed without harm; write {SOURCES} = {wanted} by hand.")
-    replace_file(path, text.encode("utf-8"))
 
 
 _named = click.argument("names", nargs=-1, required=True, metavar="NAME|PATH|GLOB...", shell_complete=group.agents)
@@ -133,7 +117,7 @@ def sources_command(context: click.Context, directory: Path | None, as_json: boo
         found = listing.survey(load(None, using=()), Path(), None, home=Path.home(), environ=os.environ)
     else:
         workspace = group.open_workspace(directory)
-        settings = group.read_settings(workspace, using=())
+        settings = workspace.settings(using=())
         found = listing.survey(settings, workspace.root, workspace.history, home=Path.home(), environ=os.environ)
     if as_json:
         output.emit(found)
@@ -157,13 +141,13 @@ def add(names: tuple[str, ...], directory: Path | None, as_json: bool) -> None:
       dream sources add "hermes @ Asia/Tokyo"
     """
     workspace = group.open_workspace(directory)
-    settings = group.read_settings(workspace, using=REACHING)
+    settings = workspace.settings(using=REACHING)
     if not workspace.is_trusted:  # nothing of others reaches beyond it: what is added here is the person's own
         workspace.trust()
     done = []
     for name in (_from_here(name, workspace.root) for name in names):
         files = listing.check(name, settings, workspace.root, home=Path.home(), environ=os.environ)
-        added = add_source(workspace.root, name)
+        added = set_source(workspace.root, name, read=True)
         done.append({"source": name, "added": added, "files": files})
         if not as_json:
             there = show.counted(files, "file")
@@ -187,7 +171,7 @@ def remove(names: tuple[str, ...], directory: Path | None, as_json: bool) -> Non
     workspace = group.open_workspace(directory)
     done = []
     for name in names:
-        removed = remove_source(workspace.root, name)
+        removed = set_source(workspace.root, name, read=False)
         done.append({"source": name, "removed": removed})
         if not as_json:
             output.say(f"Removed {name}." if removed else f"{name} is not a source.")
@@ -287,11 +271,11 @@ def consolidate_command(
 
     workspace = group.open_workspace(directory)
     using = CALLING if hook or paths else (*CALLING, "sources")
-    settings = group.read_settings(workspace, flags, using=using)
+    settings = workspace.settings(flags=flags, using=using)
     said = group.standard_bytes() if Path("-") in paths and not hook else None
     named = _of_hook() if hook else []
     if hook and not named:
-        return _report(_nothing(), as_json=as_json, quiet=quiet)
+        return _report(ConsolidateReport(reason="the session has no transcript"), as_json=as_json, quiet=quiet)
     if detach:
         with explained("opened", workspace.private / cli.LOG):
             stays = cli.leave(workspace.private)
@@ -368,10 +352,6 @@ def _report(report: ConsolidateReport, *, as_json: bool, quiet: bool, piped: Fil
     else:
         show.consolidated(report, quiet=quiet)
     return 1 if report.failed or any(isinstance(found, listing.Unread) for found in report.diagnostics) else 0
-
-
-def _nothing() -> ConsolidateReport:
-    return ConsolidateReport(reason="the session has no transcript")
 
 
 def _configured(workspace: Workspace, settings: Settings) -> tuple[list[Path | File], tuple[Diagnostic, ...]]:

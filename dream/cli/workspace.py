@@ -53,7 +53,7 @@ def init_command(directory: Path | None, named: Path | None, as_json: bool) -> N
         made = "" if was == workspace.git.head() else "; what it lacked was made"
         output.say(f"The workspace {workspace.root} was there already{made}.", bold=True)
     output.say("Next: dream consolidate TRANSCRIPT, then dream run.")
-    output.say(f"Model: {show.model_line(group.read_settings(workspace, using=()))}", fold=True)
+    output.say(f"Model: {show.model_line(workspace.settings(using=()))}", fold=True)
 
 
 _MODEL = "sends what it reads of history and memory to this model's provider"
@@ -156,7 +156,7 @@ def status_command(check: bool, directory: Path | None, as_json: bool) -> int | 
     from dream.workspace.workspace import absent
 
     workspace = group.open_workspace(directory)
-    settings = group.read_settings(workspace, using=())
+    settings = workspace.settings(using=())
     found = status.read(workspace, settings, group.now(), status.scheduled(workspace, settings))
     for sentence in absent(workspace.root):
         output.problem(sentence)
@@ -249,7 +249,7 @@ def doctor_command(repair: bool, directory: Path | None, as_json: bool) -> int |
     from dream.actions import doctor
 
     workspace = group.open_workspace(directory)
-    found = doctor.examine(workspace, group.read_settings(workspace, using=()), now=group.now(), repair=repair)
+    found = doctor.examine(workspace, workspace.settings(using=()), now=group.now(), repair=repair)
     if as_json:
         output.emit(found)
     elif not found:

@@ -186,7 +186,7 @@ def write(root: Path, folder: Path) -> int:
             replace_file(folder / MARK, b"Written by `dream web --export`, which empties this folder first.\n")
             return written
     finally:
-        site.close()
+        site.known.close()
 
 
 def _parts(

@@ -117,14 +117,12 @@ def change(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values
 
 def restore(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values]:
     """Show what a restore would change."""
-    mode = MODES.get(query.get("mode", "before"))
-    if mode is None:
-        raise UsageError("A restore is before, at or only a change.")
+    mode = _mode(query.get("mode", "before"))
     forget, state = bool(query.get("forget")), views.state(workspace)
     sha = workspace.git.resolve(query.get("sha", ""))
     plan = restoring.restore(workspace, sha, mode=mode, forget=forget, dry_run=True, now=datetime.now(UTC))
     files = views.read_diff(plan.diff.text)
-    return "restore.html", {"plan": plan, "files": files, "state": state, "forget": forget, "modes": MODES}
+    return "restore.html", {"plan": plan, "files": files, "state": state, "forget": forget}
 
 
 def compare(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values]:
@@ -199,7 +197,6 @@ def _kept(query: Query, *names: str) -> dict[str, str]:
 # What a person does on a page.
 
 
-MODES: Mapping[str, Mode] = {"before": "before", "at": "at", "only": "only"}
 REVIEWS = ("accept", "edit", "reject", "never")
 
 
@@ -235,16 +232,20 @@ def _as_shown(workspace: Workspace, shown: str, kept: str = "") -> Iterator[date
 
 def take_back(workspace: Workspace, form: Form) -> Done:
     """Restore as it was previewed."""
-    mode, sha = MODES.get(form.get("mode", "")), form.get("sha", "")
-    if mode is None:
-        raise UsageError("A restore is before, at or only a change.")
+    mode, sha = _mode(form.get("mode", "")), form.get("sha", "")
     with _as_shown(workspace, form.get("state", "")) as now:
         done = restoring.restore(workspace, sha, mode=mode, forget=bool(form.get("forget")), now=now, locked=True)
     if done.sha is None:
         return Done(done.reason or "Nothing had to change.")
-    where = {"before": "as it was just before", "only": "without", "at": "as it was at"}[mode]
     problems = tuple(f"{path} was saved at this moment and stays as you saved it." for path in done.held)
-    return Done(f"Memory is {where} {done.change.sha[:10]}: {done.change.subject}", done.sha, problems)
+    return Done(f"Memory is {restoring.WHERE[mode]} {done.change.sha[:10]}: {done.change.subject}", done.sha, problems)
+
+
+def _mode(given: str) -> Mode:
+    mode = next((one for one in restoring.MODES if one == given), None)
+    if mode is None:
+        raise UsageError("A restore is before, at or only a change.")
+    return mode
 
 
 def undo(workspace: Workspace, form: Form) -> Done:
@@ -270,7 +271,7 @@ def amend(workspace: Workspace, form: Form) -> Done:
     if not never and form.get("act") != "edit":
         raise UsageError("A line is edited, or taken out for good.")
     with _as_shown(workspace, form.get("state", ""), "" if never else text) as now:
-        sha = reviewing.amend(workspace, file, number, line, "" if never else text, never=never, now=now, locked=True)
+        sha = reviewing.amend(workspace, file, number, line, "" if never else text, never=never, now=now)
     if sha is None:
         return Done("Nothing had to change.")
     return Done("Taken out; no later dream writes it again." if never else f"{file} is as you wrote it.", sha)

@@ -8,13 +8,12 @@ import secrets
 import signal
 import socket
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import uvicorn
@@ -22,10 +21,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
+from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
 
 from dream.errors import Busy, DreamError, GitError, UsageError, WorkspaceError
 from dream.language.text import clean
@@ -58,12 +59,6 @@ HEADERS = {
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
     "cache-control": "no-store",
 }
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 def is_loopback(host: str) -> bool:
@@ -134,20 +129,18 @@ class Gate:
         return name in {"localhost", self.host.casefold(), socket.gethostname().casefold()}
 
 
-class Guarded:
-    """An application behind a gate; every answer of it bids the browser to load and run nothing but ours."""
+class Guarded(BaseHTTPMiddleware):
+    """Lets requests through a gate; every answer bids the browser to load and run nothing but ours."""
 
-    def __init__(self, app: App, gate: Gate) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, gate: Gate) -> None:
+        super().__init__(app)
         self._gate = gate
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def dispatch(self, request: Request, call_next: RequestResponseEndpoint) -> Response:
         """Answer one request."""
-        if scope["type"] != "http":
-            return
-        request = Request(scope, receive)
-        refused = self._answer(request)
-        await (refused or self._app)(scope, receive, _with_headers(send))
+        answer = self._answer(request) or await call_next(request)
+        answer.headers.update(HEADERS)
+        return answer
 
     def _answer(self, request: Request) -> Response | None:
         """Return what a request is refused with, or the first visit answered with; None where it may go on."""
@@ -165,18 +158,6 @@ class Guarded:
         if path.startswith("/static/") or secrets.compare_digest(held.encode(), gate.cookie.encode()):
             return None
         return PlainTextResponse("Open the address that `dream web` printed: it ends in a token.", 403)
-
-
-def _with_headers(send: Send) -> Send:
-    """Add our headers to the answer."""
-
-    async def sending(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            ours = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-            message["headers"] = [*message.get("headers", ()), *ours]
-        await send(message)
-
-    return sending
 
 
 # The pages.
@@ -224,7 +205,8 @@ class Site:
         """Answer with a page."""
         with self.opened() as workspace:
             name, values = page(workspace, self.known, query)
-            return self._answer(name, workspace, values, done=self._done.get(query.get("done", "")))
+            done = self._done.get(query.get("done", ""))
+            return HTMLResponse(self.rendered(name, workspace, {"done": done, **values}))
 
     def act(self, path: str, form: Mapping[str, str], chosen: list[str]) -> Response:
         """Do what a form asks for, and show the page after it."""
@@ -245,14 +227,14 @@ class Site:
         dry_run = form.get("act") != "forget"
         what, found = pages.forget_text(workspace, form, dry_run=dry_run)
         values = {"what": what, "text": form.get("text", ""), "found": found, "state": views.state(workspace)}
-        return self._answer("forget.html", workspace, values)
+        return HTMLResponse(self.rendered("forget.html", workspace, values))
 
     def failed(self, error: DreamError) -> Response:
         """Answer with what went wrong: nothing was done."""
         status = 409 if isinstance(error, Busy | Meanwhile) else 400 if isinstance(error, UsageError) else 404
         status = 503 if isinstance(error, WorkspaceError) or type(error) is GitError else status
         values = {"error": error, "told": getattr(error, "told", ()), "kept": getattr(error, "kept", "")}
-        return self._answer("error.html", None, values, status=status)
+        return HTMLResponse(self.rendered("error.html", None, values), status)
 
     @contextmanager
     def opened(self) -> Iterator[Workspace]:
@@ -262,17 +244,6 @@ class Site:
             yield workspace
         finally:
             workspace.history.close()
-
-    def _answer(
-        self,
-        name: str,
-        workspace: Workspace | None,
-        values: Mapping[str, object],
-        *,
-        done: Done | None = None,
-        status: int = 200,
-    ) -> Response:
-        return HTMLResponse(self.rendered(name, workspace, {"done": done, **values}), status)
 
     def rendered(self, name: str, workspace: Workspace | None, values: Mapping[str, object]) -> str:
         """Return a page: its template, with what every page shows."""
@@ -307,10 +278,6 @@ class Site:
             "warnings": warnings,
             "writable": free and workspace is not None and workspace.git.exists,
         }
-
-    def close(self) -> None:
-        """End what reads in the background."""
-        self.known.close()
 
 
 def _next(path: str, form: Mapping[str, str], number: str) -> str:

@@ -51,24 +51,28 @@ timezone = "Europe/Berlin"
 """
 
 
+def named_in(root: Path) -> tuple[str, ...]:
+    return tuple(tomllib.loads((root / "dream.toml").read_text(encoding="utf-8")).get("sources", ()))
+
+
 def test_adding_and_removing_leaves_the_rest_byte_for_byte(tmp_path: Path) -> None:
     path = tmp_path / "dream.toml"
     path.write_text(WRITTEN, encoding="utf-8")
-    assert sources.add_source(tmp_path, "claude-code")
-    assert not sources.add_source(tmp_path, "claude-code")
-    assert sources.sources(tmp_path) == ("codex", "~/chats [old]/*.json", "claude-code")
+    assert sources.set_source(tmp_path, "claude-code", read=True)
+    assert not sources.set_source(tmp_path, "claude-code", read=True)
+    assert named_in(tmp_path) == ("codex", "~/chats [old]/*.json", "claude-code")
     text = path.read_text(encoding="utf-8")
     assert [line for line in WRITTEN.splitlines() if line not in text.splitlines()] == []
-    assert sources.remove_source(tmp_path, "claude-code")
-    assert not sources.remove_source(tmp_path, "claude-code")
+    assert sources.set_source(tmp_path, "claude-code", read=False)
+    assert not sources.set_source(tmp_path, "claude-code", read=False)
     assert tomllib.loads(path.read_text(encoding="utf-8")) == tomllib.loads(WRITTEN)
 
 
 def test_a_missing_file_is_made_and_a_missing_list_added(tmp_path: Path) -> None:
-    assert sources.add_source(tmp_path, "codex")
+    assert sources.set_source(tmp_path, "codex", read=True)
     assert (tmp_path / "dream.toml").read_text(encoding="utf-8") == 'sources = ["codex"]\n'
     (tmp_path / "dream.toml").write_text('model = "x"  # mine', encoding="utf-8")
-    assert sources.add_source(tmp_path, "codex")
+    assert sources.set_source(tmp_path, "codex", read=True)
     assert (tmp_path / "dream.toml").read_text(encoding="utf-8") == 'model = "x"  # mine\nsources = ["codex"]\n'
 
 
@@ -76,7 +80,7 @@ def test_a_missing_file_is_made_and_a_missing_list_added(tmp_path: Path) -> None
 def test_what_cannot_be_changed_safely_is_refused_and_stays(tmp_path: Path, text: str) -> None:
     (tmp_path / "dream.toml").write_text(text, encoding="utf-8")
     with pytest.raises(SettingsError):
-        sources.add_source(tmp_path, "codex")
+        sources.set_source(tmp_path, "codex", read=True)
     assert (tmp_path / "dream.toml").read_text(encoding="utf-8") == text
 
 
@@ -89,11 +93,11 @@ def test_any_list_of_sources_can_be_added_to_and_taken_from(
 ) -> None:
     root = tmp_path_factory.mktemp("ws")
     for name in named:
-        assert sources.add_source(root, name)
-    added = sources.add_source(root, more)
-    assert sources.sources(root) == (*named, more) if added else tuple(named)
-    assert sources.remove_source(root, more)
-    assert sources.sources(root) == tuple(name for name in named if name != more)
+        assert sources.set_source(root, name, read=True)
+    added = sources.set_source(root, more, read=True)
+    assert named_in(root) == (*named, more) if added else tuple(named)
+    assert sources.set_source(root, more, read=False)
+    assert named_in(root) == tuple(name for name in named if name != more)
 
 
 def test_a_zone_stands_behind_the_source() -> None:
@@ -172,9 +176,9 @@ def test_a_path_named_from_where_one_stands_is_found_every_night(workspace: Work
         ("*/a.json @ Asia/Tokyo", f"{here}/*/a.json @ Asia/Tokyo"),
     ]:
         assert dream("sources", "add", named, "-w", workspace.root, cwd=here).err == ""
-        assert sources.sources(workspace.root)[-1] == stored
+        assert named_in(workspace.root)[-1] == stored
     assert dream("sources", "add", "codex", "-w", workspace.root, cwd=here).status == 0
-    assert sources.sources(workspace.root)[-1] == "codex"
+    assert named_in(workspace.root)[-1] == "codex"
     assert "1 new" in dream("sources", "-w", workspace.root, cwd=here).out
 
 
