@@ -21,6 +21,7 @@ from dream.language.sentences import Sentence, quoted_share, sentences, trimmed,
 from dream.language.tongue import Tongue, guess, main, plain, tongue
 from dream.language.words import NOT, content_words, coverage, forget, is_hard
 from dream.models import Kept, Message
+from dream.provenance import cues
 
 # ruff: noqa: E501 - a row of words in a pattern stands on one line
 
@@ -49,20 +50,6 @@ _SUPPOSED = re.compile(
     r"\bif (?:i|we|you|he|she|they)\b[^.!?]{0,80}\b(?:i|we|you|he|she|they)(?:['’]d| would| could| might)\b(?! like| prefer)"
     r"|\bif (?:i|we) (?:won|had|were|was|could|ever)\b|\bwenn (?:ich|wir)\b[^.!?]{0,60}\b(?:würde|hätte|wäre|könnte)\w*"
     r"|^\W*what if\b|如果.*(?:就|会)|要是|もし",
-    re.IGNORECASE,
-)
-_WEATHER = re.compile(
-    r"\b(?:sunny|rain(?:s|y|ing)?|drizzl\w+|snow(?:s|y|ing)?|cloudy|foggy|windy"
-    r"|degrees (?:here|outside|today)|\d+ ?degrees here"
-    r"|sonnig|regnet|schneit|bewölkt|\d+ Grad (?:hier|draußen|heute))\b"
-    r"|下雨|下雪|毛毛雨|晴天|阴天|刮风|[今天里外]晴|天气|天気|雨です|晴れ",
-    re.IGNORECASE,
-)
-_OVER = re.compile(
-    r"\b(?:(?:works?|working|runs?|fine|up|back|okay?) again|works now|went away|(?:was )?gone (?:after|now)"
-    r"|after a retry|resolved itself"
-    r"|(?:geht|läuft|funktioniert) (?:jetzt |nun )?wieder)\b"
-    r"|又好了|重试就好|又能用了|また動|直りました",
     re.IGNORECASE,
 )
 _TAKES_BACK = re.compile(
@@ -225,9 +212,9 @@ def _worth(claim: Claim, missing: Collection[tuple[str, str]]) -> float:
 
 def _in_passing(sentence: str) -> bool:
     """Return whether a sentence tells nothing that holds: what is supposed, trouble that is over, the weather."""
-    if quoting.is_supposed(sentence) or _SUPPOSED.search(sentence) or _OVER.search(sentence):
+    if quoting.is_supposed(sentence) or _SUPPOSED.search(sentence) or cues.says("over", sentence):
         return True
-    return len(sentence) <= WEATHER_CHARS and _WEATHER.search(sentence) is not None
+    return len(sentence) <= WEATHER_CHARS and cues.says("weather", sentence)
 
 
 def _takes_back(rest: str) -> bool:

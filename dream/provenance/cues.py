@@ -16,7 +16,8 @@ Cue = Literal[
     "standing", "once", "jest", "laughs", "in_earnest", "supposed", "conditional", "leave", "risky", "wish", "hearsay",
     "negating", "pivotal", "neutral", "soft", "own_rules", "work_on", "about_a_text", "reported", "own_report",
     "excepts", "corrects", "of_oneself", "pointing", "filler", "until", "sends",
-    "unkept", "of_another", "each", "changes", "person_says", "told", "agrees", "goes_on", "bans",
+    "unkept", "of_another", "each", "changes", "person_says", "told", "agrees", "goes_on", "bans", "weather",
+    "over",
 ]  # fmt: skip
 
 _SIGNS = re.compile(r"\W*")
