@@ -16,8 +16,9 @@ from dream.consolidate.flight import Consolidated, Flight, OpenTalk, Reached, Ta
 from dream.consolidate.prepare import known_lines
 from dream.consolidate.session import Session
 from dream.consolidate.summariser import EntryGroup, Patience, Stuck, Summariser
-from dream.history.history import History, StalePosition
+from dream.history.history import History
 from dream.history.messages import KeptMessage
+from dream.history.writer import StalePosition
 from dream.llm import Model
 from dream.models import Diagnostic, Entry, Message, NewEntry, Report
 from dream.settings import Settings

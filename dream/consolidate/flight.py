@@ -13,8 +13,8 @@ from dream.consolidate.cut import Item
 from dream.consolidate.summariser import EntryGroup, Summariser
 from dream.errors import SpendingLimit
 from dream.history import messages
-from dream.history.history import StalePosition
 from dream.history.messages import KeptMessage
+from dream.history.writer import StalePosition
 from dream.models import Entry, Kept, Message, NewEntry, Usage
 
 AHEAD = 2  # chunks that are read ahead for each call in flight, so that a slow one holds up none of the others

@@ -10,20 +10,19 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
-from operator import itemgetter
 from pathlib import Path
-from typing import Any, Protocol
+from typing import NamedTuple
 
 import orjson
 
 from dream.door import contents, open_file
 from dream.errors import WorkspaceError
-from dream.history.log import Chain, Sums, lines
-from dream.history.records import HIGHEST, BrokenRow, outline
+from dream.history.log import Chain, Sums, entries, outlined
+from dream.history.records import HIGHEST, BrokenRow
 from dream.workspace import files
 from dream.workspace.files import replace_by_part, replace_file
 
@@ -32,44 +31,31 @@ SLACK = 0.1  # a move goes this far below the budget, so that not every dream ma
 COMPARED = 1 << 18  # bytes compared at a time
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Archived:
-    """One archive file and the lowest and highest cursor in it; `size` in bytes."""
+class Archived(NamedTuple):
+    """One archive file and the lowest and highest cursor in it; `size` in bytes. In the order of its entries."""
 
     first: int
     last: int
     name: str
     size: int
-
-
-Row = Sequence[Any]  # first and last cursor, name, bytes, and the inode: of one archive file
-
-
-class Files(Protocol):
-    """The archive files, and the highest cursor in any of them: 0 where there are none."""
-
-    @property
-    def last(self) -> int: ...
-    @property
-    def files(self) -> list[Archived]: ...
+    inode: int
 
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """The part of history.jsonl that a move takes: bytes up to `end`, its cursors, and what it adds up to."""
+    """The part of history.jsonl that a move takes: bytes up to `end`, its lowest cursor, and what it adds up to."""
 
     end: int
     first: int
-    last: int
     sums: Sums
 
 
-def archived(folder: Path, known: Mapping[str, Row]) -> list[Row]:
+def archived(folder: Path, known: Mapping[str, Archived]) -> list[Archived]:
     """List the archive files, oldest entries first; raises OSError.
 
     A file that is `known` by its name and still has its inode is as it was: nothing more is asked of it.
     """
-    found: list[Row] = []
+    found: list[Archived] = []
     try:
         entries = os.scandir(folder)
     except FileNotFoundError:
@@ -77,16 +63,12 @@ def archived(folder: Path, known: Mapping[str, Row]) -> list[Row]:
     with entries:
         for entry in entries:
             row = known.get(entry.name)
-            if row is not None and row[-1] == entry.inode():
+            if row is not None and row.inode == entry.inode():
                 found.append(row)
             elif match := NAME.fullmatch(entry.name):
-                found.append((int(match[1]), int(match[2]), entry.name, entry.stat().st_size, entry.inode()))
-    return ordered(found)
-
-
-def ordered(rows: Iterable[Row]) -> list[Row]:
-    """Sort archive files, oldest entries first."""
-    return sorted(rows, key=itemgetter(0, 1, 2))
+                size = entry.stat().st_size
+                found.append(Archived(int(match[1]), int(match[2]), entry.name, size, entry.inode()))
+    return sorted(found)
 
 
 @contextmanager
@@ -104,11 +86,11 @@ def size_of(descriptor: int) -> int:
     return os.fstat(descriptor).st_size
 
 
-def already_moved(descriptor: int, size: int, folder: Path, archive: Files) -> int:
+def already_moved(descriptor: int, size: int, folder: Path, archive: Listing) -> int:
     """Return how many bytes at the beginning of history an unfinished move has put in the archive."""
     position = 0
     while archive.last and position < size:
-        cursor = _first_cursor(descriptor, position, size)
+        cursor = next((row.cursor for _, row in entries(descriptor, position, size)), 0)
         if cursor > archive.last:
             break
         for file in archive.files:
@@ -128,10 +110,8 @@ def beginning(descriptor: int, end: int, chain: Chain, *, dreamt: int, tokens: i
     target = int(budget * (1 - SLACK))
     sums, stop, first = Sums(chain=chain), 0, HIGHEST
     odd: list[bytes] = []
-    for offset, line in lines(descriptor, 0, end):
-        try:
-            row = outline(line)
-        except BrokenRow:
+    for offset, line, row in outlined(descriptor, 0, end):
+        if isinstance(row, BrokenRow):
             odd.append(line)  # it goes along with the next entry that goes
             continue
         if row.cursor > dreamt or tokens - sums.tokens <= target:
@@ -143,39 +123,23 @@ def beginning(descriptor: int, end: int, chain: Chain, *, dreamt: int, tokens: i
         stop = min(offset + len(line) + 1, end)
         sums.add(row, offset, stop - offset)
         first = min(first, row.cursor)
-    return Beginning(stop, first, sums.highest, sums)
+    return Beginning(stop, first, sums)
 
 
-def move(descriptor: int, end: int, history: Path, folder: Path, part: Beginning) -> Row:
+def move(descriptor: int, end: int, history: Path, folder: Path, part: Beginning) -> Archived:
     """Put `part` in the archive, leave the rest, up to `end`, and return the file that came.
 
     Raises OSError, and then nothing is lost.
     """
-    path = _free_name(folder, part)
+    path, number = folder / f"history-{part.first}-{part.sums.highest}.jsonl", 1
+    while path.exists():  # another one of the same range (damaged cursors) is not overwritten
+        number += 1
+        path = folder / f"history-{part.first}-{part.sums.highest}.{number}.jsonl"
     replace_by_part(path, descriptor, 0, part.end)
     status = path.stat()
     files.checkpoint("between the steps of a move to the archive")
     replace_by_part(history, descriptor, part.end, end)
-    return part.first, part.last, path.name, status.st_size, status.st_ino
-
-
-def _free_name(folder: Path, part: Beginning) -> Path:
-    """Name the archive file; another one of the same range (damaged cursors) is not overwritten."""
-    path = folder / f"history-{part.first}-{part.last}.jsonl"
-    number = 2
-    while path.exists():
-        path = folder / f"history-{part.first}-{part.last}.{number}.jsonl"
-        number += 1
-    return path
-
-
-def _first_cursor(descriptor: int, start: int, size: int) -> int:
-    for _, line in lines(descriptor, start, size):
-        try:
-            return outline(line).cursor
-        except BrokenRow:
-            continue
-    return 0
+    return Archived(part.first, part.sums.highest, path.name, status.st_size, status.st_ino)
 
 
 def _stands_at(descriptor: int, start: int, size: int, path: Path, file: Archived) -> bool:
@@ -200,7 +164,6 @@ def _stands_at(descriptor: int, start: int, size: int, path: Path, file: Archive
 
 FILE_NAME = "archive.json"
 VERSION = 2
-COLUMNS = 5  # of a row
 TICK = 2_000_000_000  # ns: the coarsest clock of a file system (FAT)
 MANY = 100  # files from which reading the list is quicker than making it
 
@@ -213,26 +176,17 @@ class Listing:
     """The archive files at one moment. `key` is None where the next list may be another one unnoticed."""
 
     key: Key | None
-    rows: Sequence[Row]
+    files: Sequence[Archived]  # oldest entries first
 
-    @property
+    @cached_property
     def last(self) -> int:
         """The highest cursor in the archive; 0 where it is empty."""
-        return self._last
-
-    @cached_property
-    def _last(self) -> int:
-        return max((row[1] for row in self.rows), default=0)
-
-    @cached_property
-    def files(self) -> list[Archived]:
-        """The files, oldest entries first."""
-        return [Archived(*row[:4]) for row in self.rows]
+        return max((file.last for file in self.files), default=0)
 
     @property
     def sizes(self) -> dict[str, int]:
         """The bytes of each file."""
-        return {row[2]: row[3] for row in self.rows}
+        return {file.name: file.size for file in self.files}
 
 
 class Archive:
@@ -248,26 +202,25 @@ class Archive:
         key = self._key()
         known = self.known or self._kept()
         if known is None or known.key != key:
-            known = self._made(key, known.rows if known else ())
+            known = self._made(key, known.files if known else ())
         self.known = known
         return known
 
-    def with_one_more(self, row: Row) -> Listing:
+    def with_one_more(self, file: Archived) -> Listing:
         """Return the list as it was made last, and the file that has come since. The next is made anew."""
         known = self.known
         if known is None:
             return self.listing()
-        rows = [*known.rows, row]
-        self.known = Listing(None, rows if row[0] > known.last else ordered(rows))
+        self.known = Listing(None, sorted((*known.files, file)))
         return self.known
 
-    def _made(self, key: Key, before: Sequence[Row]) -> Listing:
+    def _made(self, key: Key, before: Sequence[Archived]) -> Listing:
         settled = time.time_ns() - key[1] > TICK
-        rows = archived(self.folder, {row[2]: row for row in before})
+        files = archived(self.folder, {file.name: file for file in before})
         trusted = settled and self._key() == key
-        listing = Listing(key if trusted else None, rows)
-        if trusted and len(rows) >= MANY:
-            data = orjson.dumps({"version": VERSION, "key": key, "files": rows})
+        listing = Listing(key if trusted else None, files)
+        if trusted and len(files) >= MANY:
+            data = orjson.dumps({"version": VERSION, "key": key, "files": list(map(tuple, files))})
             with suppress(WorkspaceError):  # it costs time later, and nothing else
                 replace_file(self._path, data, durable=False)
         return listing
@@ -276,9 +229,8 @@ class Archive:
         with suppress(OSError, ValueError, TypeError, KeyError):
             kept = orjson.loads(contents(self._path))
             inode, moment = kept["key"]
-            rows: Sequence[Row] = kept["files"]
-            if kept["version"] == VERSION and all(len(row) == COLUMNS for row in rows):
-                return Listing((inode, moment), rows)
+            if kept["version"] == VERSION:
+                return Listing((inode, moment), [Archived(*row) for row in kept["files"]])
         return None
 
     def _key(self) -> Key:

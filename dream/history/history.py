@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, tzinfo
 from functools import cached_property
-from itertools import repeat
+from itertools import islice, repeat
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
@@ -25,7 +25,6 @@ from dream.history.archive import Archive, Listing, already_moved, opened, size_
 from dream.history.log import (
     Chain,
     Range,
-    Sums,
     accepted,
     bisect,
     line_at,
@@ -36,7 +35,7 @@ from dream.history.log import (
 )
 from dream.history.messages import KeptMessage, MessageFlaw, Messages
 from dream.history.positions import IndexGone, Positions, Tail
-from dream.history.records import HIGHEST, BrokenRow, decode, is_ours, outline
+from dream.history.records import HIGHEST, BrokenRow, decode, is_ours, is_whole, outline
 from dream.history.writer import StalePosition, Writer, highest_given
 from dream.models import Diagnostic, Entry, NewEntry, Report
 from dream.workspace.files import explained, read_bytes, reason
@@ -50,25 +49,32 @@ from dream.workspace.index import NAME, Index
 class View:
     """The files as one reader sees them: history from `start` to `end`, and the archive before it."""
 
+    folder: Path  # of the archive
     descriptor: int
     inode: int
     start: int
     end: int
     archive: Listing
 
-    def lines(self, folder: Path) -> Iterator[bytes]:
-        """Yield every line, those of the archive in `folder` first."""
-        for file in self.archive.files:
-            with opened(folder / file.name) as descriptor:
-                yield from (line for _, line in lines(descriptor, 0, size_of(descriptor)))
-        yield from (line for _, line in lines(self.descriptor, self.start, self.end))
+    def parts(self, *, newest_first: bool = False) -> Iterator[tuple[str, int, int, int]]:
+        """Yield name, descriptor, start and end of each file, open as long as nobody asks for the next."""
+        files = [*self.archive.files, None]
+        for file in reversed(files) if newest_first else files:
+            if file is None:
+                yield "history.jsonl", self.descriptor, self.start, self.end
+            else:
+                with opened(self.folder / file.name) as descriptor:
+                    yield f"archive/{file.name}", descriptor, 0, size_of(descriptor)
 
-    def lines_backwards(self, folder: Path) -> Iterator[bytes]:
+    def lines(self) -> Iterator[bytes]:
+        """Yield every line, those of the archive first."""
+        for _, *part in self.parts():
+            yield from (line for _, line in lines(*part))
+
+    def lines_backwards(self) -> Iterator[bytes]:
         """Yield every line from the last to the first."""
-        yield from (line for _, line in lines_backwards(self.descriptor, self.start, self.end))
-        for file in reversed(self.archive.files):
-            with opened(folder / file.name) as descriptor:
-                yield from (line for _, line in lines_backwards(descriptor, 0, size_of(descriptor)))
+        for _, *part in self.parts(newest_first=True):
+            yield from (line for _, line in lines_backwards(*part))
 
 
 _SESSION = re.compile(rb'"session(?:_key)?"\s*:\s*("(?:[^"\\]|\\.)*")')
@@ -85,32 +91,6 @@ def entries(found: Iterable[bytes], sessions: re.Pattern[str], zone: tzinfo | No
             continue
         if entry.session is not None and sessions.fullmatch(entry.session):
             yield entry
-
-
-def newest_unnamed(newest_first: Iterable[bytes], zone: tzinfo | None) -> datetime | None:
-    """Return the time of the first entry that is another program's and names no session; None where there is none."""
-    for line in newest_first:
-        if is_ours(line) or _SESSION.search(line):
-            continue
-        with suppress(BrokenRow):
-            entry = decode(line, zone)
-            if entry.session is None and entry.span is None and entry.kind != "note":
-                return entry.at
-    return None
-
-
-def beginning_with(found: Iterable[bytes], first: str) -> list[str]:
-    """Return the sessions that begin with the message of digest `first`, each once."""
-    mark = f'"ids":"{first}'.encode()
-    sessions: dict[str, None] = {}
-    for line in found:
-        if mark not in line:
-            continue
-        with suppress(BrokenRow):
-            row = outline(line)
-            if row.session is not None and row.first == first:
-                sessions[row.session] = None
-    return list(sessions)
 
 
 def _matches(quoted: bytes, sessions: re.Pattern[str]) -> bool:
@@ -235,22 +215,14 @@ class History:
 
     def last(self, count: int) -> list[Entry]:
         """Return the newest `count` entries, oldest first, whether archived or not; reads from the end."""
-        newest: list[Entry] = []
-        for entry in self.backwards():
-            if len(newest) >= count:
-                break
-            newest.append(entry)
-        return newest[::-1]
+        return list(islice(self.backwards(), count))[::-1]
 
     def backwards(self) -> Iterator[Entry]:
         """Yield the entries from the newest to the oldest; reads only as far as it is asked."""
         with explained("read", self.path, HistoryError), self._view() as view:
-            found = lines_backwards(view.descriptor, view.start, view.end)
-            yield from (entry for _, entry in self._decoded("history.jsonl", view.descriptor, found))
-            for file in reversed(view.archive.files):
-                with opened(self.archive_path / file.name) as descriptor:
-                    found = lines_backwards(descriptor, 0, size_of(descriptor))
-                    yield from (entry for _, entry in self._decoded(f"archive/{file.name}", descriptor, found))
+            for name, descriptor, start, end in view.parts(newest_first=True):
+                found = lines_backwards(descriptor, start, end)
+                yield from (entry for _, entry in self._decoded(name, descriptor, found))
 
     def last_cursor(self) -> int:
         """Return the highest cursor ever given out; 0 when there was none."""
@@ -280,8 +252,11 @@ class History:
 
     def all_beginning_with(self, first: str) -> list[str]:
         """Return every session whose first message has the digest `first`, in the order of the log; reads all of it."""
+        mark = f'"ids":"{first}'.encode()
         with explained("read", self.path, HistoryError), self._view() as view:
-            return beginning_with(view.lines(self.archive_path), first)
+            rows = (outline(line) for line in view.lines() if mark in line and is_whole(line))
+            found = (row.session for row in rows if row.session is not None and row.first == first)
+            return list(dict.fromkeys(found))
 
     def has_branches(self, session: str) -> bool:
         """Return whether there are keys derived from this one, `<session>~<digest>`."""
@@ -290,17 +265,24 @@ class History:
     def of(self, sessions: re.Pattern[str]) -> Iterator[Entry]:
         """Yield the entries of the sessions whose whole key matches, oldest first; other lines are hardly looked at."""
         with explained("read", self.path, HistoryError), self._view() as view:
-            yield from entries(view.lines(self.archive_path), sessions, self._zone)
+            yield from entries(view.lines(), sessions, self._zone)
 
     def newest_unnamed(self) -> datetime | None:
         """Return when the newest entry was written that another program made and that names no session."""
         with explained("read", self.path, HistoryError), self._view() as view:
-            return newest_unnamed(view.lines_backwards(self.archive_path), self._zone)
+            for line in view.lines_backwards():
+                if is_ours(line) or _SESSION.search(line):
+                    continue
+                with suppress(BrokenRow):
+                    entry = decode(line, self._zone)
+                    if entry.session is None and entry.span is None and entry.kind != "note":
+                        return entry.at
+        return None
 
     def of_backwards(self, session: str) -> Iterator[Entry]:
         """Yield the entries of `session` from the newest to the oldest, and end with its first message."""
         with explained("read", self.path, HistoryError), self._view() as view:
-            found = entries(view.lines_backwards(self.archive_path), re.compile(re.escape(session)), self._zone)
+            found = entries(view.lines_backwards(), re.compile(re.escape(session)), self._zone)
             for entry in found:
                 yield entry
                 if entry.span and entry.span[0] == 0:
@@ -328,20 +310,15 @@ class History:
         from dream.history import repair  # only `doctor` reads every byte
 
         found: list[Diagnostic] = []
-
-        def tell(name: str, descriptor: int, start: int, end: int) -> None:
-            for flaw in repair.flaws(descriptor, start, end, chain, self._lost):
-                if len(found) >= MOST_REPORTS:
-                    return
-                found.append(Diagnostic(f"memory/{name}", line_at(descriptor, flaw.offset), flaw.text))
-
         # What was given out first: an append beside this writes to the log before it writes to `.cursor`.
         given, chain = highest_given(self._directory, self._committed), Chain()
         with explained("read", self.path, HistoryError), self._view() as view:
-            for file in view.archive.files:
-                with opened(self.archive_path / file.name) as descriptor:
-                    tell(f"archive/{file.name}", descriptor, 0, size_of(descriptor))
-            tell("history.jsonl", view.descriptor, view.start, view.end)
+            for name, descriptor, start, end in view.parts():
+                flaws = repair.flaws(descriptor, start, end, chain, self._lost)
+                found += [
+                    Diagnostic(f"memory/{name}", line_at(descriptor, flaw.offset), flaw.text)
+                    for flaw in islice(flaws, MOST_REPORTS - len(found))
+                ]
             if said := missing(chain.highest + 1, max(given, view.archive.last), self._lost()):
                 found.append(Diagnostic("memory/history.jsonl", 0, f"{said} at its end"))
         return found[:MOST_REPORTS]
@@ -363,8 +340,11 @@ class History:
         A log that has checksums is no other program's, and stays as it is.
         """
         with explained("read", self.path, HistoryError), self._writer.lock:
-            if self.path.exists() and not self._sums().chain.sealed:
-                self._writer.accept(now)
+            if self.path.exists():
+                with self._counted():
+                    sealed = self._positions.now.chain.sealed
+                if not sealed:
+                    self._writer.accept(now)
 
     def repair(self, *, now: datetime) -> int:
         """Mend the log without loss; return how many lines were mended.
@@ -473,16 +453,11 @@ class History:
                 return ask(self._positions)
         raise HistoryError(f"{self.private} holds an index that comes and goes; run the command again.")
 
-    def _sums(self) -> Sums:
-        with self._counted():
-            return self._positions.now
-
     def _torn(self) -> int:
         """Return how many bytes stand behind the last whole append."""
         try:
             with opened(self.path) as descriptor:
-                size = os.fstat(descriptor).st_size
-                return size - settled_end(descriptor, 0, size)
+                return size_of(descriptor) - settled_end(descriptor, 0, size_of(descriptor))
         except FileNotFoundError:
             return 0
 
@@ -499,11 +474,11 @@ class History:
                 archive = self._archive.listing()
                 start = already_moved(descriptor, status.st_size, self.archive_path, archive)
                 end = settled_end(descriptor, start, status.st_size)
-                yield View(descriptor, status.st_ino, start, end, archive)
+                yield View(self.archive_path, descriptor, status.st_ino, start, end, archive)
         except FileNotFoundError:
             if self.path.exists():
                 raise
-            yield View(-1, 0, 0, 0, self._archive.listing())
+            yield View(self.archive_path, -1, 0, 0, 0, self._archive.listing())
 
     @contextmanager
     def _counted(self) -> Iterator[View]:
@@ -585,6 +560,3 @@ class History:
             return
         self._reported.add((name, offset))
         self._report(Diagnostic(f"memory/{name}", line_at(descriptor, offset), why))
-
-
-__all__ = ["History", "StalePosition"]

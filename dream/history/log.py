@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import orjson
 
 from dream.history.records import (
     FIRST,
@@ -25,7 +24,7 @@ from dream.history.records import (
     more_after,
     outline,
 )
-from dream.workspace.files import read_bytes
+from dream.workspace.files import Records
 
 FIRST_CHUNK = 1 << 14  # bytes read at first: a page of rows, or the tail that an append looks at
 CHUNK = 1 << 20  # bytes read at a time where much is read
@@ -55,6 +54,22 @@ def lines(descriptor: int, start: int, end: int) -> Iterator[tuple[int, bytes]]:
             offset += len(line) + 1
     if any(pieces):
         yield offset, b"".join(pieces)
+
+
+def outlined(descriptor: int, start: int, end: int) -> Iterator[tuple[int, bytes, Outline | BrokenRow]]:
+    """Yield (offset, line, what the index keeps of it, or why it is no entry) of each line that is not blank."""
+    for offset, line in lines(descriptor, start, end):
+        if line.strip():
+            try:
+                row: Outline | BrokenRow = outline(line)
+            except BrokenRow as fault:
+                row = fault
+            yield offset, line, row
+
+
+def entries(descriptor: int, start: int, end: int) -> Iterator[tuple[int, Outline]]:
+    """Yield (offset, what the index keeps of it) of each entry."""
+    return ((offset, row) for offset, _, row in outlined(descriptor, start, end) if isinstance(row, Outline))
 
 
 def lines_backwards(descriptor: int, start: int, end: int) -> Iterator[tuple[int, bytes]]:
@@ -116,29 +131,15 @@ def bisect(descriptor: int, start: int, end: int, cursor: int) -> int:
             high = middle
         else:
             low = probe[0]
-    for offset, line in lines(descriptor, low, end):
-        found = _cursor(line)
-        if found is not None and found > cursor:
-            return offset
-    return end
+    found = entries(descriptor, low, end)
+    return next((offset for offset, row in found if row.cursor > cursor), end)
 
 
 def _first_entry(descriptor: int, position: int, end: int) -> tuple[int, int] | None:
     """Return (offset, cursor) of the first entry whose line begins after `position`."""
-    found = lines(descriptor, position, end)
+    found = outlined(descriptor, position, end)
     next(found, None)  # the line that `position` lies in
-    for offset, line in found:
-        cursor = _cursor(line)
-        if cursor is not None:
-            return offset, cursor
-    return None
-
-
-def _cursor(line: bytes) -> int | None:
-    try:
-        return outline(line).cursor
-    except BrokenRow:
-        return None
+    return next(((offset, row.cursor) for offset, _, row in found if isinstance(row, Outline)), None)
 
 
 def line_at(descriptor: int, offset: int) -> int:
@@ -223,12 +224,9 @@ def missing(first: int, last: int, lost: Iterable[Range]) -> str:
 def accepted(archive: Path) -> list[Range]:
     """Return the losses that were accepted; damaged lines among them don't count."""
     found: list[Range] = []
-    for line in (read_bytes(archive / LOST) or b"").splitlines():
-        try:
-            row = orjson.loads(line)
+    for row in Records(archive / LOST):
+        with suppress(ValueError, TypeError, KeyError):
             found.append((int(row["first"]), int(row["last"])))
-        except (ValueError, TypeError, KeyError):
-            continue
     return found
 
 

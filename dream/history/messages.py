@@ -302,6 +302,3 @@ def _flaws(path: Path, known: set[tuple[str, int]], position: Callable[[str], in
 
 def _counted(number: int, one: str, many: str) -> str:
     return f"{number} {one if number == 1 else many}"
-
-
-__all__ = ["FOLDER", "KeptMessage", "MessageFlaw", "Messages", "decode", "encode", "of", "raw"]

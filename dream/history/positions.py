@@ -86,7 +86,7 @@ class Positions:
             return self.now.matches(descriptor, inode, start, end) and self._has_counted(archive)
 
         if not fits():
-            if archive.rows or end > SMALL:
+            if archive.files or end > SMALL:
                 self._load()
             if not fits():
                 self.forget()

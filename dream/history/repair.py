@@ -12,7 +12,7 @@ from pathlib import Path
 
 import orjson
 
-from dream.history.log import Chain, Lost, Range, lines, out_of_order
+from dream.history.log import Chain, Lost, Range, lines, out_of_order, outlined
 from dream.history.records import (
     FIRST,
     HIGHEST,
@@ -105,12 +105,8 @@ def flaws(descriptor: int, start: int, end: int, chain: Chain, lost: Lost) -> It
 def find(descriptor: int, size: int, chain: Chain) -> Damage:
     """Look at every line of a file of the log, following `chain`; raises OSError."""
     damage, highest = Damage(), chain.highest
-    for offset, line in lines(descriptor, 0, size):
-        if not line.strip():
-            continue
-        try:
-            row = outline(line)
-        except BrokenRow:
+    for offset, line, row in outlined(descriptor, 0, size):
+        if isinstance(row, BrokenRow):
             damage.broken.add(offset)
             chain.damaged(line)
             continue
@@ -214,21 +210,13 @@ def _tell_copies(descriptor: int, size: int, damage: Damage) -> None:
     """Find the lines out of order that only repeat an earlier line, byte for byte."""
     cursors = set(damage.falling.values())
     seen: set[bytes] = set()
-    for offset, line, cursor in _with_cursor(descriptor, size):
-        if cursor not in cursors:
+    for offset, line, row in outlined(descriptor, 0, size):
+        if isinstance(row, BrokenRow) or row.cursor not in cursors:
             continue
         if offset in damage.falling and line.strip() in seen:
             del damage.falling[offset]
             damage.twice.add(offset)
         seen.add(line.strip())
-
-
-def _with_cursor(descriptor: int, size: int) -> Iterator[tuple[int, bytes, int]]:
-    for offset, line in lines(descriptor, 0, size):
-        try:
-            yield offset, line, outline(line).cursor
-        except BrokenRow:
-            continue
 
 
 def _renumbered(line: bytes, cursor: int) -> bytes:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import base64
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import orjson
 
@@ -120,19 +119,18 @@ class Writer:
         chain = self._positions.archived_chain.copy()
         part = history_archive.beginning(self._descriptor, size, chain, dreamt=dreamt, tokens=tokens, budget=budget)
         if part.end:
-            row = history_archive.move(self._descriptor, size, self._path, self._archive, part)
-            self._moved(part, row, size)
+            self._moved(part, history_archive.move(self._descriptor, size, self._path, self._archive, part), size)
         return part.sums.entries
 
-    def _moved(self, part: history_archive.Beginning, row: history_archive.Row, size: int) -> None:
+    def _moved(self, part: history_archive.Beginning, moved: history_archive.Archived, size: int) -> None:
         """Let the index follow a move out of the file of `size` bytes, without a second look at what it knows."""
         before = self._inode
         self._open()
         with self.guard:
             sums, known = self._positions.now, self._listed.known
-            listing = self._listed.with_one_more(row)
+            listing = self._listed.with_one_more(moved)
             if (sums.inode, sums.start, sums.covered) == (before, 0, size):  # else a reader of an older state was here
-                self._positions.moved(row[2], part.end, part.sums, inode=self._inode, before=known, listing=listing)
+                self._positions.moved(moved.name, part.end, part.sums, inode=self._inode, before=known, listing=listing)
             self._catch_up(listing, size - part.end)
 
     def repair(self, now: datetime) -> int:
@@ -178,7 +176,7 @@ class Writer:
 
     def _note_lost(self, first: int, last: int, now: datetime) -> None:
         at = now.astimezone(UTC).isoformat(timespec="seconds")
-        _keep(self._archive / LOST, {"timestamp": at, "first": first, "last": last})
+        files.append(self._archive / LOST, orjson.dumps({"timestamp": at, "first": first, "last": last}))
 
     def _files(self) -> list[Path]:
         return [*(self._archive / file.name for file in self._listed.listing().files), self._path]
@@ -353,14 +351,4 @@ def set_aside(path: Path, data: bytes, now: datetime, file: str = "history.jsonl
         row["text"] = data.decode("utf-8")
     except UnicodeDecodeError:
         row["base64"] = base64.b64encode(data).decode("ascii")
-    _keep(path, row)
-
-
-def _keep(path: Path, row: Mapping[str, Any]) -> None:
-    make_folder(path.parent)
-    descriptor = open_file(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    try:
-        write_all(descriptor, orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    files.append(path, orjson.dumps(row))

@@ -100,7 +100,7 @@ NOT_OF_A_WORKSPACE = {
     "fleet/operate.py": "the fleet's own folder, beside the workspaces",
     "web/export.py": "the static files that are shipped",
     "versions/swap.py": "the file that was traded an instant ago",
-    "versions/write.py": "/proc",
+    "versions/store.py": "/proc",
     "workspace/files.py": "a directory, to sync it",
 }
 HEALTHY = "✓ Everything on disk is as it should be.\n"
