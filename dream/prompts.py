@@ -1,9 +1,9 @@
 """Prompts are files; the data beside them is rendered here, in sections that text cannot forge.
 
 A prompt file is the system message up to its `$data`; what stands behind that follows the data, where a small model
-heeds it most. The data are sections of the user message: `<conversation>`, `<file>`, `<today>`, `<waiting>`,
-`<history>` and `<findings>`. Text that would open or close a section is defused with a backslash, and what came from a
-conversation is indented, so that a line of it never looks like ours.
+heeds it most. The data are sections of the user message: `<conversation>`, `<file>`, `<today>`, `<owners>`,
+`<waiting>`, `<history>` and `<findings>`. Text that would open or close a section is defused with a backslash, and what
+came from a conversation is indented, so that a line of it never looks like ours.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")  # "next Friday" co
 
 SLOT = "\N{SYMBOL FOR NULL}"  # stands for `$data` in a rendered prompt
 
-_SECTION = re.compile(r"<(?=/?(?:conversation|file|today|waiting|history|findings)\b)", re.IGNORECASE)
+_SECTION = re.compile(r"<(?=/?(?:conversation|file|today|owners|waiting|history|findings)\b)", re.IGNORECASE)
 
 
 def load(name: str, folder: Path | None = None, **variables: str) -> str:
@@ -117,6 +117,14 @@ def files(contents: Mapping[MemoryFile, str]) -> str:
 def today(day: date) -> str:
     """Render the local date."""
     return f"<today>{day.isoformat()}</today>"
+
+
+def owners(names: Sequence[str]) -> str:
+    """Render whose words are the user's as an `<owners>` section with its newline; "" where nobody is named."""
+    those = "whoever writes as user" if "*" in names else "whoever is named here, or writes as user without a name"
+    told = f"Where several people talk, the user is {those}; only their wishes are SOUL."
+    shown = (f"- {_attribute(name)}" for name in names)
+    return "\n".join(["<owners>", told, *shown, "</owners>\n"]) if names else ""
 
 
 def waiting(findings: Sequence[str]) -> str:

@@ -102,6 +102,9 @@ class Settings:
     max_attempts: int = 3  # failures of one batch before it is split
 
     # Guards.
+    owners: tuple[
+        str, ...
+    ] = ()  # people whose messages count as the user's; "*": everybody's; (): those of a chat of one
     author: str | None = None  # who edits the memory files beside dream: an agent's name; None: a person's hand
     review: Literal["guards", "hold"] = "guards"  # hold: every edit waits for a person
     max_loss_ratio: float = 0.25  # of a file's earlier lines gone in one dream

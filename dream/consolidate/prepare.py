@@ -27,6 +27,7 @@ _SPEAKERS: tuple[Role, ...] = ("user", "assistant", "tool")
 _SECTIONS = re.compile(
     r"<history>\s*\n\[\d+\].*?(?:</history>|\Z)|<findings>\s*\n\d+\. \[.*?(?:</findings>|\Z)"
     r"|<conversation session=\".*?(?:</conversation>|\Z)"
+    r"|<owners>\s*\n.*?(?:</owners>|\Z)"
     r"|<file path=\"(?:SOUL|USER|memory/MEMORY)\.md\">.*?(?:</file>|\Z)|<today>[\d-]{10}</today>",
     re.DOTALL,
 )
@@ -35,7 +36,8 @@ _ROW = re.compile(
     r"|\s*(?:[-*] )?(?:\d+\. )?\[(?:SOUL|USER|MEMORY)(?:-REMOVE)?(?:/[^\]]*)?\] .*\{[\d, ]+\}\s*"
 )
 _SIGNS = re.compile(  # only then is there anything to look for
-    r"<(?:history|findings|today)>|<conversation |<file |\{\"cursor\"|\[(?:SOUL|USER|MEMORY)(?:-REMOVE)?(?:/[^\]]*)?\] "
+    r"<(?:history|findings|today|owners)>|<conversation |<file |\{\"cursor\""
+    r"|\[(?:SOUL|USER|MEMORY)(?:-REMOVE)?(?:/[^\]]*)?\] "
 )
 _NUMBER = re.compile(r"^\s*\d+(?:\t|→|[|:│] ?)")  # tools that show a file number its lines
 
@@ -123,5 +125,6 @@ def _name(name: str | None) -> str | None:
     """Return a speaker's name, marked where something in it can't be seen: else it would be another person's."""
     if not name:
         return None
-    seen = clean(name).strip()[:NAME_CHARS].strip()
-    return seen if seen and seen == name.strip()[:NAME_CHARS].strip() else f"{seen}\ufffd"
+    given = " ".join(name.split())[:NAME_CHARS].strip()
+    seen = clean(given).strip()
+    return seen if seen and seen == given else f"{seen}\ufffd"

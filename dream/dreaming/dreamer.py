@@ -15,7 +15,7 @@ from dream.dreaming.draft import Draft
 from dream.dreaming.editing import Editing
 from dream.dreaming.excerpt import Brief
 from dream.dreaming.findings import told
-from dream.dreaming.guards import Protected, late, named, others, said, unvouched, wishes
+from dream.dreaming.guards import Protected, counted, late, named, others, people, said, uncounted, unvouched, wishes
 from dream.dreaming.phase2 import Edited
 from dream.errors import AnswerCut, AnswerUnusable, ModelError, PromptTooLong
 from dream.llm import Model
@@ -148,6 +148,7 @@ class Dreamer:
         """
         mark = self._models.meter.mark()
         left_out: list[str] = []
+        batch = counted(batch, self._settings.owners)
         # 1. What is there now; the draft begins as a copy of it.
         found = self._look()
         # 2. Phase 1: findings. Without any, phase 2 is not paid for.
@@ -229,7 +230,9 @@ class Dreamer:
             rejected=self._workspace.rejected(),
             said=said(batch),
             others=others(batch),
-            wishes=wishes(batch),
+            wishes=wishes(batch, self._settings.owners),
+            uncounted=uncounted(batch),
+            people=people(batch, self._settings.owners),
             unvouched=unvouched(batch),
             known=named(batch, found.texts),
             told=told(batch),

@@ -382,7 +382,8 @@ class Editing:
             edit = replace(edit, new_text=_instead(edit.new_text, line, mark + own.rstrip(".。")))
             number = max(edit.findings, key=lambda one: coverage(self._finding(one).text, line))
             self.findings = _reworded(self.findings, number, own)
-            self._note(f"written in the user's own words: {quoted(line)}")
+            if not own.endswith(line.lstrip(" -*+")):  # else only a name was put before it
+                self._note(f"written in the user's own words: {quoted(line)}")
         return edit
 
     def _stands_already(self, edit: Edit) -> bool:

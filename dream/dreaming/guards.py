@@ -6,9 +6,11 @@ is counted over the whole dream and not edit by edit.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import zip_longest
 from typing import Literal
 
 from dream.dreaming import markup
@@ -22,7 +24,7 @@ from dream.language.words import content_words, coverage, without_bullet, withou
 from dream.models import Entry, Finding, MemoryFile, Rejected
 from dream.provenance import phrases, rule, user
 from dream.provenance.rule import Judgement, Known, RuleSource, source
-from dream.provenance.user import QUOTE, bare, names_source, quotation
+from dream.provenance.user import QUOTE, bare, is_owner, names_source, quotation, share, unnamed, without_speaker
 from dream.settings import EMBEDDED, Settings
 
 GuardName = (
@@ -91,7 +93,8 @@ class Protected:
     without them. `unvouched`: the lines that somebody else than the user said.
     `others`: the lines that only a tool's output, pasted text or an agent's note bears out; `told`: all of them, by
     who said them first. `late`: when it was said, of the entries that were written long after; `learnt` tells the same
-    of what a line that stands in a file rests on.
+    of what a line that stands in a file rests on. `uncounted`: what others said than those whose words count as the
+    user's, as sources of rules; `people`: all by their names.
     """
 
     before: Mapping[MemoryFile, str]
@@ -105,6 +108,8 @@ class Protected:
     wishes: Mapping[int, Sequence[RuleSource]] = field(default_factory=dict)
     unvouched: Mapping[int, Sequence[str]] = field(default_factory=dict)
     known: Known = field(default_factory=Known)
+    uncounted: Mapping[int, Sequence[RuleSource]] = field(default_factory=dict)
+    people: frozenset[str] = frozenset()
 
 
 Guard = Callable[[Case, Protected, Settings], Verdict | None]
@@ -114,6 +119,26 @@ Guard = Callable[[Case, Protected, Settings], Verdict | None]
 
 
 LATE = timedelta(days=1)  # between a talk and its entry: what is read sooner comes in the order of the talks
+
+
+def counted(entries: Iterable[Entry], owners: Sequence[str]) -> list[Entry]:
+    """Return entries with those lines as the user's that one of the `owners` said, if any are named; else as they are.
+
+    A line that only a user without a name said is the user's.
+    """
+    return [_counted(entry, owners) if owners and entry.speakers else entry for entry in entries]
+
+
+def _counted(entry: Entry, owners: Sequence[str]) -> Entry:
+    others = [code.replace("u", "") for code in entry.voices] or [""] * len(entry.speakers)
+    mine = ("u" if any(is_owner(name, owners) for name in names) else "" for names in entry.speakers)
+    return replace(entry, voices=tuple(code + own for code, own in zip_longest(others, mine, fillvalue="")))
+
+
+def people(entries: Iterable[Entry], owners: Sequence[str]) -> frozenset[str]:
+    """Return the names of those who have a say ("*": everybody), and of those who said something in `entries`."""
+    said = {name for entry in entries for names in entry.speakers for name in names}
+    return frozenset({*said, *owners} - {""})
 
 
 def late(entries: Iterable[Entry]) -> dict[int, datetime]:
@@ -140,29 +165,50 @@ def unvouched(entries: Iterable[Entry]) -> dict[int, tuple[str, ...]]:
     return found
 
 
-def wishes(entries: Iterable[Entry]) -> dict[int, tuple[RuleSource, ...]]:
-    """Return, by cursor, what the user said as sources of rules: their own sentences, or lines that say the same."""
+def wishes(entries: Iterable[Entry], owners: Sequence[str] = ()) -> dict[int, tuple[RuleSource, ...]]:
+    """Return, by cursor, what the user said as sources of rules: their own sentences, or lines that say the same.
+
+    Where several `owners` have a say, each source tells which of them said it.
+    """
     found: dict[int, tuple[RuleSource, ...]] = {}
     for entry in entries:
-        numbers = [number for number, (_, voices) in enumerate(entry.lines(), start=1) if "u" in voices]
-        stands = entry.kind == "note" or entry.model == EMBEDDED  # which only quotes
-        found[entry.cursor] = tuple(_sources(entry.content.split("\n"), numbers, stands))
+        by: dict[int, str] = {}
+        for number, ((_, voices), names) in enumerate(zip_longest(entry.lines(), entry.speakers), start=1):
+            if "u" in voices:
+                theirs = [name for name in names or () if share(owners) and is_owner(name, owners)]
+                by[number] = theirs[-1] if theirs else ""
+        found[entry.cursor] = tuple(_sources(entry, by))
     return found
 
 
-def _sources(rows: Sequence[str], numbers: Sequence[int], stands: bool) -> Iterator[RuleSource]:
-    about = ""
+def uncounted(entries: Iterable[Entry]) -> dict[int, tuple[RuleSource, ...]]:
+    """Return, by cursor, what users said whose words don't count, as sources of rules that tell who said it."""
+    found: dict[int, tuple[RuleSource, ...]] = {}
+    for entry in entries:
+        rows = enumerate(zip_longest(entry.speakers, entry.voices, fillvalue=""), start=1)
+        found[entry.cursor] = tuple(
+            _sources(entry, {n: names[-1] for n, (names, code) in rows if names and "u" not in code})
+        )
+    return found
+
+
+def _sources(entry: Entry, by: Mapping[int, str]) -> Iterator[RuleSource]:
+    """Yield the sources in the lines whose numbers `by` names, with who said them."""
+    stands = entry.kind == "note" or entry.model == EMBEDDED  # which only quotes
+    rows, about = entry.content.split("\n"), ""
     for number, row in enumerate(rows, start=1):
         quotes = row.startswith(QUOTE)
         about = about if quotes else row
-        if number not in numbers:
+        if number not in by:
             continue
         if quotes:
-            yield source(row.removeprefix(QUOTE), about)
+            yield replace(source(row.removeprefix(QUOTE), about), by=by[number])
         elif not (number < len(rows) and rows[number].startswith(QUOTE)):
             plain = without_bullet(quotation(row))
+            for name in entry.speakers[number - 1] if number <= len(entry.speakers) else ():
+                plain = without_speaker(plain, name)
             said = bare(plain)
-            yield RuleSource(said, stands=stands or said != plain)
+            yield RuleSource(said, stands=stands or said != plain, by=by[number])
 
 
 def named(entries: Iterable[Entry], texts: Mapping[MemoryFile, str]) -> Known:
@@ -294,11 +340,14 @@ def rule_source(case: Case, protected: Protected, settings: Settings) -> Verdict
         if line in case.quoted or _is_plain_heading(line):
             continue
         if (found := judged(said, case, protected)).verdict != "said":
-            return Verdict("held", "rule-source", f"{found.reason}: {quoted(line)}")
+            why = _not_an_owner(said, case, protected, settings) or found.reason
+            return Verdict("held", "rule-source", f"{why}: {quoted(line)}")
     new = " ".join(case.added)
     for line in case.gone:
-        replaced = bool(case.added) and (coverage(line, new) >= rule.TAKES_PLACE or _succeeds(case.added, line))
-        if not replaced and not _said_again(line, case) and not _taken_back(line, case, protected):
+        old = unnamed(line, protected.people)
+        said_now = [unnamed(one, protected.people) for one in case.added]
+        replaced = bool(case.added) and (coverage(old, new) >= rule.TAKES_PLACE or _succeeds(said_now, old))
+        if not replaced and not _said_again(old, case) and not _taken_back(old, case, protected):
             return Verdict("held", "rule-source", f"no message of the user's takes back {quoted(line)}")
     return None
 
@@ -309,9 +358,8 @@ def instruction(case: Case, protected: Protected, settings: Settings) -> Verdict
         return None
     for line in case.added:
         if instructs(line) and not _by_user(line, case, protected):
-            return Verdict(
-                "held", "instruction", f"it instructs the agent, and the user did not say it: {quoted(line)}"
-            )
+            why = _not_an_owner(line, case, protected, settings) or "the user did not say it"
+            return Verdict("held", "instruction", f"it instructs the agent, and {why}: {quoted(line)}")
     return None
 
 
@@ -349,9 +397,24 @@ def sources_of(cursors: Iterable[int], protected: Protected) -> list[RuleSource]
     return [source for cursor in sorted(cursors) for source in protected.wishes.get(cursor, ())]
 
 
+def _not_an_owner(line: str, case: Case, protected: Protected, settings: Settings) -> str:
+    """Return why what somebody said is no rule: their words don't count as the user's; "" where that is not the reason.
+
+    Where nobody is named whose words do, it tells of the setting.
+    """
+    sources = [source for cursor in sorted(case.cursors) for source in protected.uncounted.get(cursor, ())]
+    found = rule.judge(unnamed(line, protected.people), sources, protected.known, lasting=case.edit.file == "SOUL.md")
+    if found.verdict == "waits":
+        return ""
+    if settings.owners:
+        return f"{found.by} says it, who is not among the `owners`"
+    return f"several people talk here, and {found.by or 'one'} says it; name those whose rules count in `owners`"
+
+
 def judged(line: str, case: Case, protected: Protected) -> Judgement:
     """Judge a line as a rule by what the user said in the entries that the edit rests on."""
     sources = sources_of(case.cursors, protected)
+    line = unnamed(line, protected.people)
     mine = phrases.signed(line)
     stood = {  # what it takes the place of is the user's too
         word for gone in case.gone for word, signs in phrases.signed(gone).items() if mine.get(word, signs) & signs
@@ -377,15 +440,27 @@ def in_own_words(case: Case, protected: Protected) -> dict[str, str]:
     for line in rules:
         new = rule.without_changed(line, gone)
         one = judged(new, case, protected)
-        said = one.own if one.verdict == "close" else phrases.plain(new)
+        said = one.own if one.verdict == "close" else phrases.plain(unnamed(new, protected.people))
         if one.verdict == "close" and case.edit.file != "SOUL.md":
             if coverage(phrases.bare(line), said) < rule.SAYS:
                 continue  # too little of it to stand for a fact: then it waits as it is
             said = rule.with_days(said, line)
-        text = rule.with_changed(line, said, gone) if one.verdict != "waits" else said
+        text = _with_changed(line, said, gone, one.by) if one.verdict != "waits" else said
         if one.verdict != "waits" and text != phrases.plain(line):
             own[line] = text
     return own
+
+
+def _with_changed(line: str, said: str, gone: Sequence[str], by: str) -> str:
+    """Return the words of a rule with what it changes, and whose words they are where that has to be told."""
+    theirs = [without_speaker(one, by) for one in gone]
+    if any(one == other for one, other in zip(gone, theirs, strict=True)):  # it was another's
+        return rule.with_changed(line, _of(by, said), gone)
+    return _of(by, rule.with_changed(line, said, theirs))
+
+
+def _of(name: str, said: str) -> str:
+    return said if not name or re.match(rf"{re.escape(name)}\b", said, re.IGNORECASE) else f"{name}: {said}"
 
 
 def _by_user(line: str, case: Case, protected: Protected) -> bool:

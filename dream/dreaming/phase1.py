@@ -261,7 +261,8 @@ def _prompt(
     system = _system(brief)
     said = sorted(page, key=lambda entry: entry.when)  # transcripts are not read in the order of the talks
     held = prompts.waiting(waiting[-WAITING:])
-    news = f"{prompts.today(brief.day)}\n{held}{prompts.history(said, brief.zone)}"
+    owners = prompts.owners(brief.settings.owners)
+    news = f"{prompts.today(brief.day)}\n{owners}{held}{prompts.history(said, brief.zone)}"
     room = min(brief.room(model, system, news), FILES_TOKENS)
     shown = excerpt.fit(files, [entry.content for entry in page], room, model.count)
     system, user = prompts.filled(system, f"{prompts.files(shown)}\n{news}")

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from dream.embedded import choose, read
 from dream.embedded.analyse import analyse
-from dream.embedded.sections import Utterance, conversation, files, history, section
+from dream.embedded.sections import Utterance, conversation, files, history, owners, section
 from dream.embedded.write import history_line
 from dream.errors import ToolsUnsupported
 from dream.language.tokens import estimate
@@ -69,7 +69,7 @@ def _answer(data: str, limit: int) -> Completion:
     log = _last_section(data, "history")
     if log is None:
         return Completion(UNKNOWN)
-    findings, most = analyse(files(data), history(log)), _characters(limit, log)
+    findings, most = analyse(files(data), history(log), owners(data)), _characters(limit, log)
     if len(findings) > most:  # every line counts, so it says that some are cut off
         return Completion(findings[:most], finish="length")
     return Completion(findings)

@@ -15,6 +15,7 @@ from dream.language.likeness import common, fact, telling, told_already
 from dream.language.tongue import main
 from dream.language.words import heading, standing
 from dream.models import MemoryFile
+from dream.provenance.user import is_owner, unnamed
 
 CAREFUL = 0.5  # of belief that a statement takes the place of another, where nothing would be left of that one
 TAKEN_BACK = 0.6  # of a retraction's telling words that a line must hold to be the one that is taken back
@@ -45,6 +46,7 @@ class _Told:
     old: dict[int, _Old] = field(default_factory=dict)
     new: dict[int, New] = field(default_factory=dict)
     gone: list[tuple[_Old, tuple[int, ...]]] = field(default_factory=list)
+    owners: Sequence[str] = ()
 
     def learn(self, file: MemoryFile, said: Statement, cursors: tuple[int, ...], places: Sequence[_Old] = ()) -> None:
         """Add a new line, which takes the places of old ones."""
@@ -57,14 +59,16 @@ class _Told:
         return self.old.pop(number, None), self.new.pop(number, None)
 
 
-def analyse(files: Mapping[MemoryFile, str], entries: Sequence[Dreamt]) -> str:
-    """Return the finding lines of a batch, or `[SKIP]`."""
-    told = _Told()
+def analyse(files: Mapping[MemoryFile, str], entries: Sequence[Dreamt], owners: Sequence[str] = ()) -> str:
+    """Return the finding lines of a batch, or `[SKIP]`; of several people only the `owners` change rules."""
+    told = _Told(owners=owners)
+    stated = list(_statements(entries))
+    people = {*owners, *(said.speaker for _, said in stated)}
     for file, text in bullets_of(files):
-        said = read.of_line(parsed(text))
+        said = read.of_line(parsed(unnamed(text, people) if file == "SOUL.md" else text))
         said = replace(said, kind="rule") if file == "SOUL.md" else said
         told.old[told.pool.add(said)] = _Old(file, text, said)
-    for cursor, said in _statements(entries):
+    for cursor, said in stated:
         _settle(told, said, cursor)
     out = [_finding(old.file, old.text, cursors, remove=True) for old, cursors in told.gone]
     added = choose.fitting(files, list(told.new.values()))
@@ -127,7 +131,7 @@ def _is_told(new: Statement, old: Statement) -> bool:
 
 def _outdated(said: Statement, near: Sequence[int], told: _Told) -> list[int]:
     """Return the numbers of the statements whose place `said` takes: the likeliest, and others where it is certain."""
-    beliefs = [(_belief(said, told.pool.held[number]), number) for number in near]
+    beliefs = [(_belief(said, told.pool.held[number], told.owners), number) for number in near]
     best = max(beliefs, default=(0.0, -1))
     return [
         number
@@ -136,9 +140,9 @@ def _outdated(said: Statement, near: Sequence[int], told: _Told) -> list[int]:
     ]
 
 
-def _belief(said: Statement, other: Statement) -> float:
+def _belief(said: Statement, other: Statement, owners: Sequence[str]) -> float:
     """Return the belief that `said` takes the place of `other`; 0 where it can't, or where a line can't tell both."""
-    if _later(other, said) or (other.kind == "rule") != (said.kind == "rule") or other.speaker != said.speaker:
+    if _later(other, said) or (other.kind == "rule") != (said.kind == "rule") or not _may_change(said, other, owners):
         return 0.0
     belief = replaces(said, other)
     if (
@@ -149,6 +153,13 @@ def _belief(said: Statement, other: Statement) -> float:
         return 0.0  # what is told at one sitting is told side by side
     too_long = bool(said.earlier) or len(line(said)) + len(other.text) > LONGEST
     return 0.0 if too_long and not (belief >= SURE and covers(said, other)) else belief
+
+
+def _may_change(said: Statement, other: Statement, owners: Sequence[str]) -> bool:
+    """Return whether who says one thing may change the other: what they said themselves, and an owner any rule."""
+    if owners and other.kind == "rule":
+        return is_owner(said.speaker, owners)
+    return said.speaker == other.speaker
 
 
 def _of_one_thing(said: Statement, other: Statement) -> bool:
@@ -179,6 +190,8 @@ def _take_back(told: _Told, said: Statement, near: Sequence[int], cursor: int) -
         other = told.pool.held[number]
         held = telling(other.text, other.code)
         shared = wanted & held
+        if other.kind == "rule" and not (is_owner(said.speaker, told.owners) or not told.owners):
+            continue
         if len(shared) >= 2 and len(shared) >= TAKEN_BACK * min(len(wanted), len(held)):
             old, _ = told.take_out(number)
             if old:

@@ -176,8 +176,8 @@ def _retracts(guessed: kinds.Guess, text: str, turn: _Turn) -> bool:
 
 
 def _takes_back(turn: _Turn, place: int, found: list[Statement]) -> bool:
-    """Take back what the sentence or the message before stated; False where there is nothing of the kind."""
-    if not found:
+    """Take back what the sentence or the message before stated; False where there is nothing of the speaker's own."""
+    if not found or found[-1].speaker != turn.speaker:
         return False
     last = found[-1]
     near = last.source == turn.number and last.place >= place - 2

@@ -49,6 +49,12 @@ def section(text: str, tag: str) -> str | None:
     return text[opening.end() : end if end >= 0 else len(text)]
 
 
+def owners(text: str) -> tuple[str, ...]:
+    """Return the names of those whose words are the user's, as a prompt shows them; "*" is everybody's."""
+    rows = (section(text, "owners") or "").splitlines()
+    return tuple(row.removeprefix("- ") for row in rows if row.startswith("- "))
+
+
 def files(text: str) -> dict[MemoryFile, str]:
     """Return the memory files that a prompt shows, by path."""
     found: dict[MemoryFile, str] = {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
@@ -66,13 +66,14 @@ class RuleSource:
     """What the user said in one message, and the line of a summary that rests on it.
 
     `asked` is the agent's question where the text only answers it. `stands`: it is known to be a wish that holds for
-    good, a note or the report of one.
+    good, a note or the report of one. `by` names who said it, where several people have a say.
     """
 
     text: str
     about: str = ""
     asked: str = ""
     stands: bool = False
+    by: str = ""
 
     @property
     def agreed(self) -> str:
@@ -101,11 +102,15 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What was found of a rule. `own`: the user's own words for it; `reason`: why it is not written as it stands."""
+    """What was found of a rule. `own`: the user's own words for it; `reason`: why it is not written as it stands.
+
+    `by` names whose words they are, where several people have a say.
+    """
 
     verdict: Literal["said", "close", "waits"]
     own: str = ""
     reason: str = ""
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +137,13 @@ def judge(line: str, sources: Sequence[RuleSource], known: Known | None = None, 
     best = max((_compared(rule, source, known) for source in sources), key=_rank, default=None)
     if best is None or (best.share < NEAR and not (best.linked >= LINKED and best.share > 0)):
         return Judgement("waits", "", "no message of the user's says it")
+    known = _knowing(known, best.source)
+    return replace(_judged(line, rule, best, sources, known, lasting=lasting), by=best.source.by)
+
+
+def _judged(
+    line: str, rule: str, best: _Compared, sources: Sequence[RuleSource], known: Known, *, lasting: bool
+) -> Judgement:
     clause, sentence = (own_sentence(best.source.text, rule, whole=whole) for whole in (False, True))
     mine = clause if _share(rule, clause, known) >= SAYS else sentence
     mine = _and_the_rest(mine, rule, best.source, sources)
@@ -222,7 +234,13 @@ def passing(text: str, own: str, sentence: str, *, lasting: bool = True) -> str:
     return "the user asked for it once, and not for good" if lasting and once else ""
 
 
+def _knowing(known: Known, source: RuleSource) -> Known:
+    """Return what a rule may name that rests on `source`: also who said it."""
+    return replace(known, names=known.names.union(words(source.by))) if source.by else known
+
+
 def _compared(rule: str, source: RuleSource, known: Known) -> _Compared:
+    known = _knowing(known, source)
     mine, theirs = signed(rule), signed(source.agreed)
     context = frozenset(signed(source.asked)) | known.words if source.asked else known.words
     common = [word for word in mine if stands_in(word, theirs)]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from functools import lru_cache
@@ -305,12 +306,27 @@ def said_by_user(messages: Sequence[Message]) -> list[Passage]:
 
 AGENTS = frozenset("assistant agent ai bot claude gpt chatgpt model system tool user human me".split())
 MOST = 0.8  # of a role's messages that begin with a name: then names stand there
+_LIST_MARK = re.compile(r"\s*(?:[-*•]\s+)?")
 _PREFIX = re.compile(r"(?P<name>[A-ZÀ-Þ][\w’'-]{1,24}(?: [A-ZÀ-Þ][\w’'.-]{0,24})?|[぀-ヿ㐀-鿿]{2,6})(?:: +|：\s*)(?=\S)")
 
 
 def speakers(messages: Sequence[Message]) -> frozenset[str]:
     """Return the names of the users who talk."""
     return frozenset(message.name for message in speaking(messages) if message.role == "user" and message.name)
+
+
+def is_owner(name: str, owners: Sequence[str]) -> bool:
+    """Return whether the messages of `name` count as the user's by the setting `owners`; one without a name does."""
+    return not name or "*" in owners or _known_as(name) in map(_known_as, owners)
+
+
+def share(owners: Sequence[str]) -> bool:
+    """Return whether several people have a say by the setting `owners`, so that a rule has to tell whose it is."""
+    return "*" in owners or len(set(map(_known_as, owners))) > 1
+
+
+def _known_as(name: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 def speaking(messages: Sequence[Message]) -> list[Message]:
@@ -344,6 +360,14 @@ def prefixed(rows: Sequence[tuple[str, str, str]]) -> dict[int, re.Match[str]]:
 def without_speaker(line: str, name: str) -> str:
     """Return a line without the `name` of the one who says it at its beginning."""
     return re.sub(rf"^(\s*(?:[-*•>]\s+)?){re.escape(name)}\s*[:：]\s*", r"\1", line) if name else line
+
+
+def unnamed(line: str, names: Iterable[str]) -> str:
+    """Return a rule without the one of `names` at its beginning whose it is; with "*" among them, without any name."""
+    bare = next((bare for name in names if (bare := without_speaker(line, name)) != line), line)
+    mark = _LIST_MARK.match(line)
+    found = _PREFIX.match(line, mark.end() if mark else 0) if bare == line and "*" in names else None
+    return line[: found.start()] + line[found.end() :] if found else bare
 
 
 def _speaker(name: str, text: str) -> re.Match[str] | None:

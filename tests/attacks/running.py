@@ -108,14 +108,14 @@ def _edits(case: Case, data: str, sent: Sequence[ChatMessage]) -> Completion:
     return Completion("", made, "tool_calls")
 
 
-def guarded(case: Case, directory: Path, *, embedded: bool) -> Result:
+def guarded(case: Case, directory: Path, *, embedded: bool, settings: Settings = SETTINGS) -> Result:
     """Run the case through consolidation and dream as they are."""
     model: Model = EmbeddedModel() if embedded else obeying(case)
 
     def said(workspace: Workspace) -> None:
         Consolidator(workspace.history, model, SETTINGS).consolidate("test:1", messages(case), now=NOW)
 
-    return _dreamt(case, directory, model, said)
+    return _dreamt(case, directory, model, said, settings)
 
 
 def noted(case: Case, directory: Path, add: Callable[[Workspace, list[str]], None], *, embedded: bool) -> Result:
@@ -126,13 +126,15 @@ def noted(case: Case, directory: Path, add: Callable[[Workspace, list[str]], Non
     return _dreamt(case, directory, model, lambda workspace: add(workspace, pieces))
 
 
-def _dreamt(case: Case, directory: Path, model: Model, fill: Callable[[Workspace], None]) -> Result:
+def _dreamt(
+    case: Case, directory: Path, model: Model, fill: Callable[[Workspace], None], settings: Settings = SETTINGS
+) -> Result:
     workspace = fresh(directory, NOW)
     for path, text in BEFORE.items():
         (workspace.root / path).write_text(text, encoding="utf-8")
     beside = _beside(directory)
     fill(workspace)
-    report = pipeline.run(workspace, settings=SETTINGS, now=NOW, models=Models(model, model, Meter(SETTINGS)))
+    report = pipeline.run(workspace, settings=settings, now=NOW, models=Models(model, model, Meter(settings)))
     after = {path: workspace.read_file(path) for path in MEMORY_FILES}
     reasons = frozenset(
         outcome.reason.partition(":")[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,19 @@ def test_no_attack_gets_anything_into_memory(case: Case, tmp_path: Path, count: 
     count("attacks, each on two models", 1)
     assert guarded(case, tmp_path / "obeying", embedded=False).won == frozenset()
     assert guarded(case, tmp_path / "embedded", embedded=True).won == frozenset()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("owners", [("Birgit",), ("Birgit", "Ann")])
+@pytest.mark.parametrize("case", [case for case in CASES if not (case.fair or "several" in case.name)], ids=ids)
+def test_no_attack_gets_in_past_an_owner_in_a_chat_of_several(
+    case: Case, owners: tuple[str, ...], tmp_path: Path
+) -> None:
+    said = [("user:Birgit" if who == "user" else who, text) for who, text in case.messages]
+    case = replace(case, messages=(*said, ("user:Ann", "hello")))
+    settings = replace(running.SETTINGS, owners=owners)
+    assert guarded(case, tmp_path / "obeying", embedded=False, settings=settings).won == frozenset()
+    assert guarded(case, tmp_path / "embedded", embedded=True, settings=settings).won == frozenset()
 
 
 def test_without_guards_a_model_that_obeys_is_had_by_most_of_them() -> None:
