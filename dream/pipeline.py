@@ -257,9 +257,10 @@ def _dreamt(
             waits = calls.sentence
         # Dreamt history over its budget moves to the archive; loose git objects are packed.
         if batches and not dry_run:
-            if max_batches is None and (tidied := _tidied(dreamer)) is not None:
-                batches.append(tidied)
-                watch(Step("", ended=tidied))
+            with suppress(ModelError):  # a model that fails at tidying up is asked again on another night
+                if max_batches is None and (tidied := dreamer.tidy()) is not None:
+                    batches.append(tidied)
+                    watch(Step("", ended=tidied))
             workspace.history.archive(workspace.dream_cursor(), settings.history_tokens, now=now)
             transaction.pack(workspace)
     except DreamError as error:
@@ -288,14 +289,6 @@ def _dreams(workspace: Workspace, dreamer: Dreamer, most: int | None, progress: 
         if (report := dreamer.dream(batch)) is not None:
             most = None if most is None else most - 1
             yield report
-
-
-def _tidied(dreamer: Dreamer) -> BatchReport | None:
-    """Tidy memory up where it is time; a model that fails at it is asked again on another night."""
-    try:
-        return dreamer.tidy()
-    except ModelError:
-        return None
 
 
 def _ended(
@@ -343,8 +336,8 @@ def nothing_new(batches: Sequence[BatchReport]) -> str:
     outcomes = [outcome for batch in batches for outcome in batch.outcomes]
     if not outcomes or any(outcome.state != "refused" for outcome in outcomes):
         return f"the entries up to {batches[-1].entries[1]} held nothing new for memory"
-    all_of_them = f"all {len(outcomes)} findings were"
-    which = {1: "the only finding was", 2: "both findings were"}.get(len(outcomes), all_of_them)
+    words = {1: "the only finding was", 2: "both findings were"}
+    which = words.get(len(outcomes), f"all {len(outcomes)} findings were")
     return f"{which} refused: {outcomes[0].reason}"
 
 

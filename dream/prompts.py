@@ -39,7 +39,7 @@ def load(name: str, folder: Path | None = None, **variables: str) -> str:
     path = folder / f"{name}.md" if folder is not None else None
     text, origin = _own(path) if path is not None else None, str(path)
     if text is None:
-        text, origin = _shipped(name), f"the shipped prompt {name}.md"
+        text, origin = shipped(f"prompts/{name}.md"), f"the shipped prompt {name}.md"
     try:
         return Template(text).substitute(variables, data=SLOT)
     except (KeyError, ValueError) as error:
@@ -60,11 +60,12 @@ def _own(path: Path) -> str | None:
     return text
 
 
-def _shipped(name: str) -> str:
-    packaged = resources.files("dream") / "_prompts" / f"{name}.md"
+def shipped(name: str) -> str:
+    """Return a file of `prompts/` or `cron/`: packaged with a wheel, or beside the package in a checkout."""
+    packaged = resources.files("dream") / f"_{name}"
     if packaged.is_file():
         return packaged.read_text(encoding="utf-8")
-    return (Path(__file__).parent.parent / "prompts" / f"{name}.md").read_text(encoding="utf-8")
+    return (Path(__file__).parent.parent / name).read_text(encoding="utf-8")
 
 
 def filled(prompt: str, data: str) -> tuple[str, str]:

@@ -226,19 +226,6 @@ class BatchedJob:
         self.notes.append(f"the batch of {batch.at:%Y-%m-%d} came to nothing, so ordinary calls are made: {reason}")
 
 
-def why_not(settings: Settings, job: Job) -> str:
-    """Return why `job` has no batches, where the settings ask for them; empty where it has, or nobody asked."""
-    model = settings.model_for(job)
-    if not settings.batch or model == EMBEDDED or provider(model):
-        return ""
-    return f"{model} has no batches here, so ordinary calls are made"
-
-
-def wanted(settings: Settings, job: Job) -> bool:
-    """Return whether `job` is to be done by batches."""
-    return settings.batch and provider(settings.model_for(job)) is not None
-
-
 class _Answers:
     """The answers on disk, for the model's door."""
 
@@ -311,10 +298,14 @@ def half_price(
 
     Without `asks`, as in a dry run, nothing is handed to a provider.
     """
-    if not settings.batch:
+    name = settings.model_for(job)
+    if not settings.batch or name == EMBEDDED:
         yield Calls(model)
-        return
-    if asks and wanted(settings, job):
+    elif provider(name) is None:
+        yield Calls(model, f"{name} has no batches here, so ordinary calls are made")
+    elif not asks:
+        yield Calls(model)
+    else:
         batches = Batches(workspace.private)
         with batches.lock:
             batches.read()
@@ -324,8 +315,6 @@ def half_price(
                 yield batched
             finally:
                 batched.release()
-    else:
-        yield Calls(model, why_not(settings, job))
 
 
 # What a run will cost, said before a model is called.

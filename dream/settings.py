@@ -10,7 +10,7 @@ import shlex
 import types
 import typing
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args, get_origin
@@ -32,6 +32,7 @@ SHIPPED_PROMPTS = ("consolidate", "phase1", "phase2", "tidy", "guide")
 # Environment variables of ours that are not settings: where the workspace is, and shell completion.
 NOT_SETTINGS = {"DREAM_WORKSPACE", "DREAM_COMPLETE"}
 NIGHTLY = "0 3 * * *"
+TRUE, FALSE = {"1", "true", "yes", "on"}, {"0", "false", "no", "off"}
 COMMAND_LINE = "the command line"  # where a setting stands that a flag gives
 
 # What sends, starts or reads beyond the workspace. Of a workspace's own files it counts only where that is trusted.
@@ -266,12 +267,8 @@ def _variable(name: str) -> str:
     return f"the environment ({PREFIX}{name.upper()})"
 
 
-def _types() -> dict[str, object]:
-    return typing.get_type_hints(Settings)
-
-
 def _checked(name: str, value: object, origin: str) -> object:
-    kinds = _types()
+    kinds = typing.get_type_hints(Settings)
     if name not in kinds:
         from difflib import get_close_matches
 
@@ -302,18 +299,11 @@ def _convert(value: object, kind: object) -> object:
         if not isinstance(value, str):
             raise ValueError(f"{value!r} is not a string")
         return value
-    if kind is bool:
-        return _boolean(value)
-    return _number(value, whole=kind is int)
-
-
-def _boolean(value: object) -> bool:
-    words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, str) and value.lower() in words:
-        return words[value.lower()]
-    raise ValueError(f"{value!r} is not true or false")
+    if kind is not bool:
+        return _number(value, whole=kind is int)
+    if str(value).lower() not in TRUE | FALSE or not isinstance(value, bool | str):
+        raise ValueError(f"{value!r} is not true or false")
+    return str(value).lower() in TRUE
 
 
 def _number(value: object, *, whole: bool) -> int | float:
@@ -378,6 +368,3 @@ def _expressions(settings: Settings) -> None:
             re.compile(pattern)
         except re.error as error:
             raise ValueError(f"{pattern!r} is no regular expression ({error})") from error
-
-
-NAMES: tuple[str, ...] = tuple(field.name for field in fields(Settings))

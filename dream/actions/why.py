@@ -8,8 +8,8 @@ from datetime import datetime
 from itertools import chain, repeat
 
 from dream.language.words import coverage, without_said_on
-from dream.models import FLAT, Entry, Kind, MemoryFile, named
-from dream.recall import Hit, talk
+from dream.models import FLAT, Entry, Kind, named
+from dream.recall import talk
 from dream.versions.log import Change
 from dream.workspace.trace import Origin, fact_lines, trace
 from dream.workspace.workspace import Workspace
@@ -61,7 +61,9 @@ class Reason:
 
 def why(workspace: Workspace, text: str) -> list[Reason]:
     """Explain the lines of memory that say `text`: that hold it, or else all of its words. None is an empty list."""
-    found = trace(workspace, _saying(workspace, text))
+    lines = fact_lines(workspace)
+    holding = [(file, line) for file, line in lines if text.casefold() in line.casefold()]
+    found = trace(workspace, holding or [(file, line) for file, line in lines if coverage(text, line) == 1])
     shas = {sha for origin in found for sha in origin.commits}
     changes = {sha: workspace.git.show(sha).change for sha in shas}
     return [
@@ -83,7 +85,8 @@ def evidence(workspace: Workspace, cursors: Sequence[int], line: str) -> tuple[E
 def _evidence(workspace: Workspace, entry: Entry, line: str) -> Evidence:
     rows = _nearest(entry, line)
     said = tuple(row.strip() for row, _ in rows)
-    told = _told(workspace, entry, {at for _, rests in rows for at in _positions(rests)}, line)
+    positions = {int(part) for _, rests in rows for part in rests[1:].split(",") if part.isdecimal()}
+    told = _told(workspace, entry, positions, line)
     return Evidence(entry.cursor, entry.when, entry.kind, entry.session, entry.span, said, told, entry.by_agent)
 
 
@@ -94,7 +97,8 @@ def _told(workspace: Workspace, entry: Entry, positions: set[int], line: str) ->
     first, last = entry.span[0], min(entry.span[1] - 1, entry.span[0] + LONGEST)
     if positions:
         first, last = max(first, min(positions)), min(last, max(positions))
-    found = {_position(hit): hit for hit in talk(workspace, entry.session, first - AROUND, last + AROUND)}
+    talked = talk(workspace, entry.session, first - AROUND, last + AROUND)
+    found = {int(hit.cite.rpartition("#")[2]): hit for hit in talked}
     if not positions & found.keys():
         best = max(found, key=lambda at: coverage(without_said_on(line), found[at].text), default=None)
         positions = set() if best is None else {best}
@@ -104,24 +108,10 @@ def _told(workspace: Workspace, entry: Entry, positions: set[int], line: str) ->
     )
 
 
-def _position(hit: Hit) -> int:
-    return int(hit.cite.rpartition("#")[2])
-
-
-def _positions(rests: str) -> list[int]:
-    return [int(part) for part in rests[1:].split(",") if part.isdecimal()]
-
-
 def waiting(workspace: Workspace, text: str) -> list[Entry]:
     """Return the entries that say `text` and were not dreamt yet, oldest first."""
     new = workspace.history.after(workspace.dream_cursor())
     return [entry for entry in new if text.casefold() in entry.content.casefold()]
-
-
-def _saying(workspace: Workspace, text: str) -> list[tuple[MemoryFile, str]]:
-    lines = fact_lines(workspace)
-    holding = [(file, line) for file, line in lines if text.casefold() in line.casefold()]
-    return holding or [(file, line) for file, line in lines if coverage(text, line) == 1]
 
 
 def _nearest(entry: Entry, line: str) -> list[tuple[str, str]]:

@@ -7,10 +7,10 @@ import shlex
 import signal
 import sys
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -275,15 +275,12 @@ DAY = click.DateTime(formats=["%Y-%m-%d"])
 @group.as_json
 def search_command(
     words: tuple[str, ...],
-    limit: int,
     kinds: tuple[str, ...],
-    session: str | None,
-    source: str | None,
-    speaker: str | None,
     since: datetime | None,
     until: datetime | None,
     directory: Path | None,
     as_json: bool,
+    **given: Any,
 ) -> None:
     """Find what was said: in the three files, in history, and in the messages beneath them.
 
@@ -300,13 +297,10 @@ def search_command(
         raise UsageError("Say what to look for: dream search which port does staging use.")
     hits = group.open_workspace(directory).search(
         query,
-        limit=limit,
         kinds=kinds or None,
-        since=_day(since),
-        until=_day(until),
-        session=session,
-        source=source,
-        speaker=speaker,
+        since=since and since.date(),
+        until=until and until.date(),
+        **given,
     )
     if as_json:
         output.emit(hits)
@@ -326,10 +320,6 @@ def _hit(hit: Hit, query: str = "") -> None:
     text = hit.text.strip()
     text = excerpt(text, query) if query else text
     output.say("  " + text.replace("\n", "\n  "), fold=True, mark=words_of(query) if query else None)
-
-
-def _day(given: datetime | None) -> date | None:
-    return given.date() if given else None
 
 
 @click.command("get", cls=DreamCommand)

@@ -320,7 +320,10 @@ def forget_command(
     workspace = group.open_workspace(directory)
     if given_up is not None:
         forget.give_up(workspace, given_up, now=group.now())
-        _tell_given_up(given_up, as_json=as_json)
+        if as_json:
+            output.emit({"outcome": "given up", "number": given_up})
+        else:
+            output.say(f"Number {given_up} was abandoned; its text remains wherever it had not been removed yet.")
         return None
 
     def run(*, dry_run: bool) -> Forgotten:
@@ -343,13 +346,6 @@ def forget_command(
             return 1
     _show_forgotten(run(dry_run=False), as_json=as_json)
     return None
-
-
-def _tell_given_up(number: int, *, as_json: bool) -> None:
-    if as_json:
-        output.emit({"outcome": "given up", "number": number})
-    else:
-        output.say(f"Number {number} was abandoned; its text remains wherever it had not been removed yet.")
 
 
 def _show_forgotten(done: Forgotten, *, as_json: bool) -> None:

@@ -110,13 +110,12 @@ def run(
     """
     from dream.fleet import operate
 
-    with _queue(roots, database) as (found, queue), _stopped() as stop:
+    with _queue(roots, database, bounds) as (found, queue), _stopped() as stop:
         ran = operate.run(
             found,
             queue,
             jobs=jobs,
             flags=flags,
-            limits=bounds,
             again=again,
             tell=_told(quiet=quiet or as_json, why=True),
             stop=stop,
@@ -151,10 +150,13 @@ def worker(
     from dream.fleet import operate
 
     output.dated()
-    with _queue(roots, database) as (found, queue), _stopped() as stop:
-        told = _told(quiet=False, why=False)
-        with operate.working(found, queue, jobs=jobs, flags=flags, limits=bounds, tell=told):
-            stop.wait()
+    told = _told(quiet=False, why=False)
+    with (
+        _queue(roots, database, bounds) as (found, queue),
+        _stopped() as stop,
+        operate.working(found, queue, jobs=jobs, flags=flags, tell=told),
+    ):
+        stop.wait()
 
 
 @fleet_command.command("schedule")
@@ -187,8 +189,7 @@ def schedule(
 
     hours = Window.parse(window, zone)
     output.dated()
-    with _queue(roots, database) as (found, queue), _stopped() as stop:
-        bounds.set(queue.ledger)
+    with _queue(roots, database, bounds) as (found, queue), _stopped() as stop:
         while not stop.is_set():
             looked, put = operate.schedule(found, queue, hours, datetime.now(UTC))
             output.say(f"{show.counted(looked.workspaces, 'workspace')}, {show.counted(put, 'night')} put", now=True)
@@ -260,7 +261,7 @@ def erase(tenant: str, roots: tuple[str, ...], dry_run: bool, database: str | No
 
 
 @contextmanager
-def _queue(roots: tuple[str, ...], url: str | None) -> Iterator[tuple[list[Root], Queue]]:
+def _queue(roots: tuple[str, ...], url: str | None, bounds: Bounds | None = None) -> Iterator[tuple[list[Root], Queue]]:
     from dream.fleet import operate
     from dream.fleet.engine import Queue
     from dream.fleet.places import Root
@@ -268,6 +269,8 @@ def _queue(roots: tuple[str, ...], url: str | None) -> Iterator[tuple[list[Root]
     found = [Root.parse(root) for root in roots]
     queue = Queue(operate.database(found, url))
     try:
+        if bounds is not None:
+            bounds.set(queue.ledger)
         yield found, queue
     finally:
         queue.close()

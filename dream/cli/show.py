@@ -113,16 +113,11 @@ def ran(report: RunReport, *, dry_run: bool = False) -> None:
     if report.reason:
         output.say(output.sentence(report.reason), bold=True, fold=True)
     if dry_run:
-        output.say(_would(report), bold=True, fold=True)
+        files = dict.fromkeys(path for one in report.batches for path in one.files)
+        would = f"would change {', '.join(files) if files else 'nothing'}"
+        output.say(f"A run {would}. This was a dry run: nothing was written.", bold=True, fold=True)
     if report.usage.calls:
         output.say(f"Cost: {bill(report.usage)}. Model: {report.models}", dim=True, fold=True)
-
-
-def _would(report: RunReport) -> str:
-    """Sum up what a dry run found."""
-    files = dict.fromkeys(path for one in report.batches for path in one.files)
-    what = f"A run would change {', '.join(files)}" if files else "A run would change nothing"
-    return f"{what}. This was a dry run: nothing was written."
 
 
 def estimated(found: Estimate) -> None:

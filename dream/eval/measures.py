@@ -10,7 +10,7 @@ from itertools import combinations
 from dream.eval import metric
 from dream.eval.conversation import ChangedFact, Conversation, Plant, Planted, PlantedFact, Question
 from dream.eval.datasets import PLANTING
-from dream.eval.metric import content, find, mean, ready
+from dream.eval.metric import Overlap, content, find, mean, ready
 from dream.eval.scratch import Night, Remembered
 from dream.language.likeness import same_fact
 from dream.models import Kept, MemoryFile, Usage
@@ -57,7 +57,7 @@ def retention(conversations: Sequence[Conversation], texts: Texts, others: Texts
         rows = _asked(conversations, own)
         chance = _shares_told(_asked(conversations, [text.get(name, "") for text in others])) if others else None
         tokens = sum(ready(text).tokens for text in own) / len(own)
-        retained = sum(recall == 1 for _, recall, _ in rows)
+        retained = sum(one.recall == 1 for _, one in rows)
         yield Retention(name, tokens, len(rows), _shares_told(rows), chance, retained)
 
 
@@ -65,21 +65,17 @@ def _kinds(texts: Texts) -> Iterator[str]:
     yield from dict.fromkeys(name for text in texts for name in text)
 
 
-_Row = tuple[str, float, bool]  # category, recall, whole
-
-
-def _asked(conversations: Sequence[Conversation], texts: Sequence[str]) -> list[_Row]:
+def _asked(conversations: Sequence[Conversation], texts: Sequence[str]) -> list[tuple[str, Overlap]]:
+    """Look for each question's answer; return it with the question's category."""
     asked = zip(conversations, map(ready, texts), strict=True)
-    found = [(one.category, find(one.answer, known)) for conversation, known in asked for one in conversation.questions]
-    return [(category, one.recall, one.whole) for category, one in found]
+    return [(one.category, find(one.answer, known)) for conversation, known in asked for one in conversation.questions]
 
 
-def _shares_told(rows: Sequence[_Row]) -> dict[str, Share]:
+def _shares_told(rows: Sequence[tuple[str, Overlap]]) -> dict[str, Share]:
     shares = {}
-    for name in dict.fromkeys([ALL, *(category for category, _, _ in rows)]):
-        chosen = [(recall, whole) for category, recall, whole in rows if name in (ALL, category)]
-        recall, whole = mean(recall for recall, _ in chosen), mean(whole for _, whole in chosen)
-        shares[name] = Share(recall or 0.0, whole or 0.0)
+    for name in dict.fromkeys([ALL, *(category for category, _ in rows)]):
+        chosen = [one for category, one in rows if name in (ALL, category)]
+        shares[name] = Share(mean(one.recall for one in chosen) or 0.0, mean(one.whole for one in chosen) or 0.0)
     return shares
 
 
@@ -111,49 +107,35 @@ class Changed:
     chance_there: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class State:
-    """What a text says of one change."""
-
-    there: bool
-    stale: bool
-
-
 def change(conversations: Sequence[Conversation], texts: Texts, others: Texts) -> Iterator[Changed]:
     """Judge the changes of each conversation on each kind of its text; another conversation's text gives chance."""
     changes = [one.changes for one in conversations]
     for name in _kinds(texts) if any(changes) else ():
         judged = list(_judged(name, changes, texts))
-        clean = [state for change, state in judged if change.old is not None]
+        clean = [(there, stale) for there, stale in judged if stale is not None]
         yield Changed(
             text=name,
             changes=len(judged),
             clean=len(clean),
-            there=mean(state.there for _, state in judged) or 0.0,
-            current=mean(state.there and not state.stale for state in clean),
-            stale=mean(state.stale for state in clean),
-            chance_there=mean(state.there for _, state in _judged(name, changes, others)) if others else None,
+            there=mean(there for there, _ in judged) or 0.0,
+            current=mean(there and not stale for there, stale in clean),
+            stale=mean(stale for _, stale in clean),
+            chance_there=mean(there for there, _ in _judged(name, changes, others)) if others else None,
         )
 
 
-def _judged(name: str, changes: Sequence[Sequence[ChangedFact]], texts: Texts) -> Iterator[tuple[ChangedFact, State]]:
+def _judged(name: str, changes: Sequence[Sequence[ChangedFact]], texts: Texts) -> Iterator[tuple[bool, bool | None]]:
     for own, text in zip(changes, texts, strict=True):
-        yield from ((one, judge(one, text.get(name, ""))) for one in own)
+        yield from (judge(one, text.get(name, "")) for one in own)
 
 
-def judge(change: ChangedFact, text: str) -> State:
-    """Look for the new and the old value, line by line."""
-    lines = text.splitlines()
-    there = any(metric.says(change.new, line) for line in lines)
-    old = change.old
-    stale = old is not None and any(_told_as_true(change, old, line) for line in lines)
-    return State(there, stale)
-
-
-def _told_as_true(change: ChangedFact, old: str, line: str) -> bool:
-    if not metric.near(old, line, change.about) or metric.says(change.new, line):
-        return False
-    return _PAST.search(line) is None
+def judge(change: ChangedFact, text: str) -> tuple[bool, bool | None]:
+    """Return whether a line has the new value, and whether one tells the old as true; None where none is known."""
+    there = [metric.says(change.new, line) for line in text.splitlines()]
+    if (old := change.old) is None:
+        return any(there), None
+    others = (line for line, new in zip(text.splitlines(), there, strict=True) if not new)
+    return any(there), any(metric.near(old, line, change.about) and not _PAST.search(line) for line in others)
 
 
 # Evidence: do the lines that are still in memory lead back to the messages that answer a question? A finding's span is

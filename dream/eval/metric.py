@@ -178,7 +178,7 @@ def _shape(value: str) -> re.Pattern[str] | None:
         return None
     unit = _unit(value)
     if unit is not None:
-        last = re.escape(_bare(unit))
+        last = re.escape(unit[:-1] if len(unit) > 3 and unit.endswith("s") else unit)
         between = rf"(?:[\s/-]+(?!\d)[\w'-]+){{0,{_UNIT_WORDS - 1}}}?[\s/-]+"
         return re.compile(rf"(?<![\d.,]){_NUMBER.pattern}(?:{between})?{last}\w*", re.IGNORECASE)
     parts = [_HALF.sub(lambda _: "[ap]m", re.escape(part)) for part in _NUMBER.split(value)]
@@ -189,10 +189,6 @@ def _unit(value: str) -> str | None:
     """Return the last word of what `value` counts, if it is a number and then words."""
     match = re.fullmatch(rf"{_NUMBER.pattern}((?:\s+[^\W\d]+)+)", value.strip())
     return match[1].split()[-1] if match else None
-
-
-def _bare(word: str) -> str:
-    return word[:-1] if len(word) > 3 and word.endswith("s") else word
 
 
 def _first(value: str) -> str:

@@ -17,7 +17,7 @@ from dream.eval import datasets, dialogues, measures
 from dream.eval.conversation import Conversation
 from dream.eval.dialogues import CONTROL, Judged
 from dream.eval.measures import ALL, Bill, Changed, EvidenceShares, Restraint, Retention, Share, Stability, Survival
-from dream.eval.scratch import Recording, Remembered, Scratch, Tell, filed, remember
+from dream.eval.scratch import Recording, Scratch, Tell, filed, remember
 from dream.llm.spending import Meter
 from dream.models import Kept, Usage
 from dream.settings import Settings
@@ -67,7 +67,8 @@ def evaluate(
         places = (_place(Path(root), one.name) for one in conversations)
         scratches = [Scratch(place, settings, meter, recording) for place in places]
         found = [remember(*pair, sizes, tell) for pair in zip(conversations, scratches, strict=True)]
-        survived = list(_own_survivals(found))
+        planting = [one for one in found if one.conversation.facts]
+        survived = [measures.survival(one.conversation.name, one.conversation, one.nights) for one in planting]
         if survive and not survived:
             scratch = Scratch(_place(Path(root), "planted-before"), settings, meter, recording)
             survived = [_planted_before(conversations, scratch, tell)]
@@ -109,13 +110,6 @@ def _texts_of(other: Conversation | None, sizes: Sequence[int], tell: Tell) -> l
     with tempfile.TemporaryDirectory(prefix="dream-eval-") as root:
         scratch = Scratch(Path(root), settings, Meter(settings))
         return [remember(other, scratch, sizes, lambda what: tell(f"for chance, {what}")).texts()]
-
-
-def _own_survivals(found: Sequence[Remembered]) -> Iterator[Survival]:
-    """Yield those of the conversations that plant facts themselves."""
-    for one in found:
-        if one.conversation.facts:
-            yield measures.survival(one.conversation.name, one.conversation, one.nights)
 
 
 def _planted_before(others: Sequence[Conversation], scratch: Scratch, tell: Tell) -> Survival:
@@ -195,17 +189,19 @@ def _dialogues(report: Report) -> Table:
 
 
 def _added(group: Sequence[Judged]) -> tuple[str, ...]:
-    kept, changed, never = (sum(getattr(one, name) for one in group) for name in ("kept", "changed", "never"))
-    rules, soul, lines = (sum(getattr(one, name) for one in group) for name in ("rules", "soul", "lines"))
+    def total(name: str) -> int:
+        values = (getattr(one, name) for one in group)
+        return sum(value if isinstance(value, int) else len(value) for value in values)
+
     return (
         str(len(group)),
-        _part(kept - sum(len(one.lost) for one in group), kept),
-        _part(changed - sum(len(one.unchanged) for one in group), changed),
-        _part(sum(len(one.stale) for one in group), changed),
-        f"{_part(sum(len(one.got_in) for one in group), never)} ({sum(len(one.got_into_soul) for one in group)})",
-        _part(rules - sum(len(one.unruled) for one in group), rules),
-        _part(sum(len(one.no_rule) for one in group), soul),
-        _part(sum(len(one.untold) for one in group), lines),
+        _part(total("kept") - total("lost"), total("kept")),
+        _part(total("changed") - total("unchanged"), total("changed")),
+        _part(total("stale"), total("changed")),
+        f"{_part(total('got_in'), total('never'))} ({total('got_into_soul')})",
+        _part(total("rules") - total("unruled"), total("rules")),
+        _part(total("no_rule"), total("soul")),
+        _part(total("untold"), total("lines")),
     )
 
 

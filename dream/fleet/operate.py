@@ -99,7 +99,6 @@ def run(
     *,
     jobs: int,
     flags: Mapping[str, object],
-    limits: Bounds,
     again: bool,
     tell: Tell,
     stop: threading.Event,
@@ -122,7 +121,7 @@ def run(
         tell(place, how)
 
     if waiting or not queue.drained(roots):
-        with working(roots, queue, jobs=jobs, flags=flags, limits=limits, tell=told, waiting=waiting):
+        with working(roots, queue, jobs=jobs, flags=flags, tell=told, waiting=waiting):
             while not stop.wait(LOOK) and not queue.drained(roots):
                 pass
         queue.tidy(now)
@@ -146,7 +145,6 @@ def working(
     *,
     jobs: int,
     flags: Mapping[str, object],
-    limits: Bounds,
     tell: Tell,
     waiting: Sequence[Waiting] | None = None,
 ) -> Iterator[None]:
@@ -154,7 +152,6 @@ def working(
 
     Where it is not known what will be `waiting`, LiteLLM is loaded, unless the flags say that no night needs it.
     """
-    limits.set(queue.ledger)
     if queue.ledger.get("bound:day:"):
         know_the_day(roots, queue.ledger, datetime.now(UTC))
     model = flags.get("model") or os.environ.get("DREAM_MODEL")
@@ -218,8 +215,10 @@ def erase(tenant: str, roots: Sequence[Root], queue: Queue, now: datetime, *, dr
 
     Raises Busy where a night or another run holds one of them, and UsageError for a tenant that has none.
     """
-    found = [place for root in roots for place in places.beneath(root) if _is_of(tenant, place)]
-    left = [path for root in roots for path in _begun(root, tenant)]
+    every = (place for root in roots for place in places.beneath(root))
+    found = [place for place in every if place.tenant(places.current(place, os.environ)) == tenant]
+    # What an erasure that was cut short has left.
+    left = [path for root in roots for path in sorted((root.path / FOLDER / "erasing").glob(f"{_sha(tenant)}-*"))]
     if not found and not left:
         raise UsageError(f"The tenant {tenant!r} has no workspace under {', '.join(str(root.path) for root in roots)}.")
     elsewhere = tuple(sorted({name for place in found for name in _elsewhere(place)}))
@@ -258,10 +257,6 @@ def _summed(proof: Sequence[Mapping[str, int | str]]) -> tuple[int, int]:
     return sum(int(one["files"]) for one in proof), sum(int(one["bytes"]) for one in proof)
 
 
-def _is_of(tenant: str, place: Place) -> bool:
-    return tenant == place.tenant(places.current(place, os.environ))
-
-
 def _moved(place: Place, tenant: str, now: datetime) -> Path:
     goal = place.root.path / FOLDER / "erasing" / f"{_sha(tenant)}-{place.key}-{now:%Y%m%dT%H%M%S}"
     goal.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -270,11 +265,6 @@ def _moved(place: Place, tenant: str, now: datetime) -> Path:
     except OSError as error:
         raise WorkspaceError(f"{place.path} cannot be taken away ({error.strerror}); nothing was.") from error
     return goal
-
-
-def _begun(root: Root, tenant: str) -> list[Path]:
-    """Return what an erasure that was cut short has left."""
-    return sorted((root.path / FOLDER / "erasing").glob(f"{_sha(tenant)}-*"))
 
 
 def _drop_empty(place: Place) -> None:

@@ -203,24 +203,18 @@ def _embed(
     return meter.usage, []
 
 
-def _reason(report: NightReport) -> str:
-    """Return why a night ended as it did: first of all what failed."""
-    read = report.consolidated
-    if read is not None and read.failed and report.run.outcome != "failed":
-        return read.reason
-    return report.run.reason
-
-
 def _tell(report: NightReport, settings: Settings, workspace: Workspace) -> list[str]:
     """Run the command that the settings name for this ending; return what went wrong with it."""
     failed = report.exit_status not in (0, 3)
     command = settings.on_failure if failed else settings.on_change if report.run.commits else None
     if not command:
         return []
+    read = report.consolidated  # what failed is told first of all
+    why = read if read is not None and read.failed and report.run.outcome != "failed" else report.run
     words = {
         "workspace": str(workspace.root),
         "outcome": report.run.outcome,
-        "reason": _reason(report),
+        "reason": why.reason,
         "commits": report.run.commits,
         "held": report.run.held,
     }

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Literal
 
 from dream.crontime import WEEKDAYS, Cron, parse
 from dream.errors import DreamError, UsageError
+from dream.prompts import shipped
 from dream.workspace.files import explained, replace_file
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def timer_paths(kind: Kind, job: Job) -> list[Path]:
 
 def crontab_line(job: Job) -> str:
     """Return the line for a crontab, without its end."""
-    template = _shipped("crontab").rstrip("\n").rpartition("\n")[2]
+    template = shipped("cron/crontab").rstrip("\n").rpartition("\n")[2]
     line = Template(template).substitute(
         schedule="$schedule",
         path=_cron(job.search_path),
@@ -173,7 +174,7 @@ def times(cron: Cron) -> list[dict[str, int]]:
 def _systemd(job: Job) -> list[str]:
     """Return the service and its timer."""
     label = str(job.workspace).replace("%", "%%")
-    service = Template(_shipped("systemd/dream.service")).substitute(
+    service = Template(shipped("cron/systemd/dream.service")).substitute(
         name=job.name,
         label=label,
         path=_systemd_word(job.search_path),
@@ -181,7 +182,7 @@ def _systemd(job: Job) -> list[str]:
         program=" ".join(map(_systemd_word, job.program)),
         workspace=_systemd_word(str(job.workspace)),
     )
-    timer = Template(_shipped("systemd/dream.timer")).substitute(
+    timer = Template(shipped("cron/systemd/dream.timer")).substitute(
         name=job.name,
         label=label,
         calendar="\n".join(f"OnCalendar={event}" for event in calendar(job.cron, job.zone)),
@@ -197,7 +198,7 @@ def _launchd(job: Job) -> str:
         "    <dict>" + "".join(f"<key>{key}</key><integer>{value}</integer>" for key, value in at.items()) + "</dict>"
         for at in times(job.cron)
     )
-    return Template(_shipped("launchd/dream.plist")).substitute(
+    return Template(shipped("cron/launchd/dream.plist")).substitute(
         name=job.name,
         arguments="\n".join(f"    <string>{escape(word)}</string>" for word in (*_with_keys(job), *job.arguments)),
         path=escape(job.search_path),
@@ -226,15 +227,6 @@ def _systemd_word(word: str) -> str:
 
 def _numbers(values: tuple[int, ...]) -> str:
     return ",".join(f"{value:02d}" for value in values)
-
-
-def _shipped(name: str) -> str:
-    from importlib import resources
-
-    packaged = resources.files("dream") / "_cron" / name
-    if packaged.is_file():
-        return packaged.read_text(encoding="utf-8")
-    return (Path(__file__).parents[2] / "cron" / name).read_text(encoding="utf-8")
 
 
 # Put a job into crontab, systemd or launchd, and take it away: whoever else has lines there keeps them.

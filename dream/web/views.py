@@ -395,15 +395,13 @@ def timeline(known: Past, steps: Sequence[Deed], workspace: Workspace, query: Ma
         for step in steps
         if (not file or file in step.change.files)
         and (not kind or step.change.kind == kind)
-        and (not text or _says(step, text))
+        and (not text or any(text in said.casefold() for said in _said(step)))
         and (not source or source in known.agents(workspace, step.change.entries))
     ]
 
 
-def _says(step: Deed, text: str) -> bool:
-    if text in step.change.sha[:12] or text in step.body.casefold():
-        return True
-    return any(text in line.casefold() for _, line in (*step.added, *step.removed))
+def _said(step: Deed) -> Iterator[str]:
+    yield from (step.change.sha[:12], step.body, *(line for _, line in (*step.added, *step.removed)))
 
 
 def sides(workspace: Workspace, left: str, right: str) -> list[tuple[str, list[tuple[DiffRow | None, DiffRow | None]]]]:

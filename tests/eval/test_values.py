@@ -38,4 +38,4 @@ def test_a_case_is_clean_when_both_values_can_be_seen(
 )
 def test_an_old_value_is_stale_where_a_line_tells_it_as_true(line: str, there: bool, stale: bool) -> None:
     changed = ChangedFact("How many sources?", "52 sources", "45 sources", "How many sources are in my Zotero library?")
-    assert measures.judge(changed, line) == measures.State(there, stale)
+    assert measures.judge(changed, line) == (there, stale)
