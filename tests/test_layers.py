@@ -49,7 +49,7 @@ def test_help_loads_no_command_and_nothing_heavy() -> None:
     assert modules_after(call("--help")).isdisjoint(HEAVY | {"orjson"})
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "command", ["run", "consolidate", "nightly", "status", "log", "restore", "note", "demo", "mcp"]
 )
@@ -70,7 +70,7 @@ AT_ONCE = [
 ]
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("arguments", AT_ONCE, ids=" ".join)
 def test_what_is_quick_loads_nothing_heavy(tmp_path: Path, arguments: list[str]) -> None:
     workspace = fresh(tmp_path, datetime(2026, 11, 21, tzinfo=UTC))

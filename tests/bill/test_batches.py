@@ -130,6 +130,7 @@ def test_phase_1_of_all_batches_is_one_provider_batch(workspace: Workspace, prov
     assert (len(provider.batches.submitted), workspace.dream_cursor()) == (2, 4)
 
 
+@pytest.mark.slow
 def test_a_session_that_moved_on_asks_anew_and_loses_nothing(
     workspace: Workspace, provider: Provider, tmp_path: Path
 ) -> None:
@@ -164,6 +165,7 @@ def test_a_batch_that_came_to_nothing_falls_back_to_calls(
     assert status in done.reason
 
 
+@pytest.mark.slow
 def test_an_answer_of_a_batch_that_is_far_too_long_is_asked_in_a_call(
     workspace: Workspace, provider: Provider, tmp_path: Path
 ) -> None:
@@ -203,6 +205,7 @@ def test_a_provider_that_takes_no_batch_is_called_at_once(
     assert "no batch was taken" in done.reason
 
 
+@pytest.mark.slow
 def test_a_model_without_batches_says_so(workspace: Workspace, provider: Provider) -> None:
     provider.script(answer)
     workspace.history.append([NewEntry("summary", "- has a cat")], now=NOW)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from tests import workspaces
 from tests.cli.commands import dream
+
+NOW = datetime.now(UTC).replace(microsecond=0)
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +31,4 @@ def dreamt(_dreamt: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def fresh(tmp_path: Path) -> Path:
     """A workspace that was just made."""
-    place = tmp_path / "fresh"
-    done = dream("init", place)
-    assert done.status == 0, done.err
-    return place
+    return workspaces.fresh(tmp_path / "fresh", NOW).root

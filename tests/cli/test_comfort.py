@@ -42,7 +42,7 @@ def test_head_is_the_newest_change_and_those_before_it_are_counted_from_there(dr
     assert shown == [changes[0], changes[0], changes[2]]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("line", ["log --nonsense", "log zzzz", "runn", "review accept x", "review accept 9"])
 def test_wrong_usage_is_one_sentence_and_exits_with_2(fresh: Path, line: str) -> None:
     done = dream(*line.split(" "), cwd=fresh)
@@ -51,6 +51,7 @@ def test_wrong_usage_is_one_sentence_and_exits_with_2(fresh: Path, line: str) ->
     assert done.status == 2
 
 
+@pytest.mark.slow
 def test_help_whose_reader_has_gone_is_no_failure() -> None:
     line = ["bash", "-c", 'set -o pipefail; "$@" | true', "bash", *command("--help")]
 
@@ -110,6 +111,7 @@ def test_the_better_model_is_named_where_it_is_asked_for(fresh: Path) -> None:
     assert [dream(name, "-w", fresh).out.count("For a better one") for name in ("init", "status")] == [1, 1]
 
 
+@pytest.mark.slow
 def test_all_that_is_held_can_be_accepted_by_that_word(fresh: Path) -> None:
     dream("note", "I live in Kyoto", "-w", fresh)
     dream("note", "I like green tea", "-w", fresh)

@@ -56,11 +56,13 @@ def test_help_is_a_word_too() -> None:
 
 
 def test_every_command_takes_the_workspace() -> None:
-    assert [
-        name for name in COMMANDS if name != "fleet" and "-w, --workspace DIR" not in dream(name, "--help").out
-    ] == []
+    def usage(name: str) -> str:
+        return CliRunner().invoke(dream_group, [name, "--help"], prog_name="dream").stdout
+
+    assert [name for name in COMMANDS if name != "fleet" and "-w, --workspace DIR" not in usage(name)] == []
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("line", [["-w", "{}", "log"], ["review", "-w", "{}"], ["cron", "-w", "{}", "show"]])
 def test_a_workspace_named_to_a_group_holds_for_the_command_in_it(
     dreamt: Path, tmp_path: Path, line: list[str]
@@ -229,6 +231,7 @@ def test_restore_takes_one_mode_at_a_time(dreamt: Path) -> None:
     assert dream("restore", "abcd", "--only", "--at", "-w", dreamt).status == 2
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("sha", ["abc", "zzzz", "deadbeef", "HEAD~9", "--output=x"])
 def test_a_sha_that_names_nothing_is_one_sentence(dreamt: Path, sha: str) -> None:
     done = dream("log", "-w", dreamt, "--", sha)
@@ -353,6 +356,7 @@ def test_wrong_usage_exits_with_2(fresh: Path) -> None:
     assert [dream(*line, DREAM_WORKSPACE=str(fresh)).status for line in wrong] == [2] * len(wrong)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("line", "more"), [(["log", "--nonsense"], {}), (["run", "--max-batches", "0"], {"batches": []}), (["runn"], {})]
 )
@@ -422,6 +426,7 @@ def test_a_text_is_utf_8_also_where_the_locale_knows_only_ascii(fresh: Path) -> 
     assert "history.jsonl: 1 time" in dream("forget", "住在京都", "--dry-run", "-w", fresh, **ASCII).out
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("words", [["note", b"caf\xe9"], ["note", "-"]])
 def test_a_text_that_is_not_utf_8_is_wrong_usage(fresh: Path, words: list[str | bytes]) -> None:
     line = [*command(), *words, "-w", str(fresh)]
@@ -454,6 +459,7 @@ def test_a_closed_standard_input_is_no_answer_and_no_text(dreamt: Path) -> None:
 
     newest = dream("log", "-w", dreamt, "--json").json[0]["sha"]
 
-    assert (closed("note", "-").returncode, closed("note", "-").stderr) == (2, "dream: Standard input is closed.\n")
+    note = closed("note", "-")
+    assert (note.returncode, note.stderr) == (2, "dream: Standard input is closed.\n")
     assert closed("consolidate", "--hook").stderr == "dream: Standard input is closed.\n"
     assert closed("restore", newest).returncode == 0

@@ -187,7 +187,7 @@ def test_hooks_that_a_person_wrote_by_the_readme_are_replaced(home: Path) -> Non
     assert len(json.loads((home / ".claude/settings.json").read_text())["hooks"]["SessionStart"]) == 1
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("name", "text", "why"),
     [

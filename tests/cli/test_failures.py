@@ -24,6 +24,7 @@ def test_a_run_that_failed_says_so_on_stderr_and_nothing_on_stdout(fresh: Path) 
     assert done.err.startswith("dream: ")
 
 
+@pytest.mark.slow
 def test_a_failed_run_tells_stderr_with_json_too(fresh: Path) -> None:
     dream("note", "I live in Kyoto", "-w", fresh)
 
@@ -83,6 +84,7 @@ def test_a_model_s_name_keeps_its_case_at_the_start_of_a_sentence(words: str, sa
     assert output.sentence(words) == said
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("command", ["run", "nightly"])
 def test_a_command_that_dreams_lists_its_dreams_also_where_it_could_not_begin(
     fresh: Path, tmp_path: Path, command: str
@@ -187,6 +189,7 @@ def test_versions_that_went_away_are_told_by_status_and_made_anew_by_doctor(drea
     assert dream("status", "--check", "-w", dreamt).status == 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("deed", ["missing", "empty"])
 def test_a_memory_file_that_went_away_is_told_by_status_and_run(dreamt: Path, deed: str) -> None:
     (dreamt / "USER.md").unlink()

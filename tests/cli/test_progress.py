@@ -99,6 +99,7 @@ def test_a_pipe_gets_each_dream_as_it_ends(noted: Path, provider: Provider) -> N
     assert first == "no commit  entry 1  nothing to change\n"
 
 
+@pytest.mark.slow
 def test_a_terminal_sees_what_is_waited_for_and_keeps_none_of_it(noted: Path, provider: Provider) -> None:
     provider.script(replace(text("[SKIP]"), seconds=2.0))
 

@@ -55,6 +55,7 @@ def test_log_of_one_change_leaves_the_cursor_out_for_people(dreamt: Path) -> Non
     assert "memory/.dream_cursor" in json.loads(shaped.out)["diff"]
 
 
+@pytest.mark.slow
 def test_the_demo_shows_files_and_diff_in_whole_words_without_the_cursor(tmp_path: Path) -> None:
     shown = on_a_terminal("demo", tmp_path / "d", COLUMNS="60", NO_COLOR="1").out
 

@@ -217,7 +217,7 @@ def test_a_message_of_two_megabytes_is_split_and_never_cut_off(history: History,
     assert all(span == (1, 1) for span in large[:-1])
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("window", [1_500, 4_096, 16_384, 200_000])
 @pytest.mark.parametrize("text", ["plain words here ", "中文字符很多，", "0x3f;{}[]#", "🎉🎊"])
 def test_every_prompt_fits_the_window_with_its_answer(history: History, window: int, text: str) -> None:
@@ -267,6 +267,7 @@ def test_a_spending_limit_stops_after_what_is_done_and_the_next_run_goes_on(hist
     check_spans(list(history.after(0)), 400)
 
 
+@pytest.mark.slow
 def test_a_spending_limit_within_one_long_message_leaves_no_half_of_it(history: History) -> None:
     messages = [Message("user", "hello"), Message("user", "word " * 50_000)]
     with pytest.raises(SpendingLimit):

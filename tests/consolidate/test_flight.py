@@ -76,6 +76,7 @@ def test_calls_are_in_flight_together_and_entries_come_in_the_order_of_the_sessi
     assert all(history.position(key) == len(messages) for key, messages in TALKS)
 
 
+@pytest.mark.slow
 def test_history_is_the_same_with_one_call_at_a_time(tmp_path_factory: pytest.TempPathFactory) -> None:
     from tests.consolidate.conftest import open_history
 
@@ -103,6 +104,7 @@ def test_a_spending_bound_ends_it_and_the_next_run_goes_on_there(history: Histor
     assert spans == {key: len(messages) for key, messages in TALKS}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("parallel", [1, 4])
 def test_a_stop_lets_what_is_under_way_land(history: History, parallel: int) -> None:
     steps: list[str] = []
@@ -139,6 +141,7 @@ def test_a_session_that_another_process_was_quicker_with_is_begun_anew(history: 
     assert [(entry.content, entry.span) for entry in history.after(0)] == [("- theirs", (0, 2)), ("- ours", (2, 4))]
 
 
+@pytest.mark.slow
 def test_a_message_that_costs_more_than_a_run_may_is_kept_as_it_was_said_the_second_time(history: History) -> None:
     said = [Message("user", "word " * 20_000), Message("user", "hello")]
     with pytest.raises(SpendingLimit):

@@ -53,6 +53,7 @@ def consolidate(
     return report, list(workspace.history.after(0))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("answer", ["(nothing)", HAIKU, "- The user said hello"])
 def test_a_summary_that_leaves_out_what_matters_is_asked_for_again(
     workspace: Workspace, provider: Provider, answer: str
@@ -65,6 +66,7 @@ def test_a_summary_that_leaves_out_what_matters_is_asked_for_again(
     assert report.usage.calls == len(provider.requests) == 2
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("answer", ["(nothing)", HAIKU, "- The user said hello"])
 def test_at_the_second_time_the_users_sentences_go_in_themselves(
     workspace: Workspace, provider: Provider, answer: str
@@ -97,6 +99,7 @@ def test_a_rule_that_a_good_summary_leaves_out_goes_in_without_another_call(
     assert f"- user: “{RULE}.”" in entries[0].content
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "said",
     [
@@ -125,6 +128,7 @@ def test_of_two_poor_summaries_the_better_one_stays(workspace: Workspace, provid
     assert entries[0].content.startswith("- The importer ships")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("second", [fault(400, "no"), text("I'm sorry, I can't help with that.")])
 def test_where_the_second_call_fails_the_first_summary_stands_with_the_sentences(
     workspace: Workspace, provider: Provider, second: Script

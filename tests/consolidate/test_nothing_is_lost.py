@@ -144,6 +144,7 @@ def test_a_process_that_is_killed_between_two_chunks_loses_and_doubles_nothing(t
     assert all((f" m{at}. " in raw) == (at >= spans[before][0]) for at in range(200))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_processes_that_consolidate_the_same_session_at_once_share_the_work(tmp_path: Path, number: int) -> None:
     processes = [Program(SCRIPT, str(tmp_path)) for _ in range(number)]

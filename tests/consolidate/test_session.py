@@ -166,6 +166,7 @@ def test_an_error_that_nobody_saw_is_raised_at_the_end(history: History) -> None
         live.close()
 
 
+@pytest.mark.slow
 def test_asyncio_can_wait_for_it(history: History) -> None:
     session = Session("nano:1", history)
     talk(session, 100)

@@ -31,6 +31,7 @@ def in_order(line: str, message: str) -> bool:
     return all(word in rest for word in words(bare))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("language", datasets.LANGUAGES)
 def test_every_line_stands_in_one_message(language: str) -> None:
     files: dict[str, str] = {}

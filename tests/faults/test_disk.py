@@ -46,6 +46,7 @@ def refuse_at_calls(
     return tried
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("command", "kind", "stays", "at"), [(CONSOLIDATE, FULL, True, 10), (RUN, BROKEN, False, 215)])
 def test_one_call_fails(
     pattern: Path, tmp_path: Path, shim: Path, command: Command, kind: int, stays: bool, at: int

@@ -182,7 +182,7 @@ def sound(pattern: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.replace(" ", "-"))
 def test_damage_is_named_and_mended_without_loss(sound: Path, tmp_path: Path, case: Case, count: Count) -> None:
     count(f"kinds of damage on disk, {'mended' if case.mends else 'named'} by dream doctor", 1)
@@ -229,7 +229,7 @@ LOSSES = {
 }
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_loss_is_named_by_each_command_until_it_is_accepted(sound: Path, tmp_path: Path, loss: str) -> None:
     root = copy(sound, tmp_path / "w")
@@ -256,7 +256,7 @@ VERSIONS = {
 }
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("loss", VERSIONS)
 def test_lost_versions_are_named_by_doctor_and_status_and_brought_back(sound: Path, tmp_path: Path, loss: str) -> None:
     root = copy(sound, tmp_path / "w")

@@ -141,7 +141,7 @@ def test_a_dry_run_changes_nothing_and_nothing_is_forgotten_unasked(told: Path) 
     assert {path: path.read_bytes() for path in before if path.exists()} == before
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("what", "status", "says"),
     [
@@ -175,6 +175,7 @@ def test_a_short_name_is_taken_out_as_a_word_and_from_nothing_else(name: str) ->
     assert Needle([name]).scrub((kept + said).encode()).decode() == kept + said.replace(name, MARK)
 
 
+@pytest.mark.slow
 def test_a_person_with_a_short_name_can_be_forgotten(pattern: Path, tmp_path: Path) -> None:
     root = copy(pattern, tmp_path / "w")
     ran(root, "note", "My sister Ann plays the piano in Annaberg")
@@ -201,6 +202,7 @@ def test_what_a_person_keeps_in_git_is_said_and_left_alone(pattern: Path, tmp_pa
     assert FACT.lower() not in git(root, "log", "-p", "main").lower()
 
 
+@pytest.mark.slow
 def test_a_repository_around_the_workspace_is_not_touched(pattern: Path, tmp_path: Path) -> None:
     outer = tmp_path / "project"
     outer.mkdir()
@@ -299,6 +301,7 @@ def test_a_forgetting_that_was_cut_short_is_finished_by_its_number(pattern: Path
     assert dream(root, "doctor", "--json").json == []
 
 
+@pytest.mark.slow
 def test_a_forgetting_that_was_cut_short_is_given_up_by_its_number(pattern: Path, tmp_path: Path, shim: Path) -> None:
     root = tmp_path / "w"
     cut_short(pattern, root, shim)
@@ -337,6 +340,7 @@ def test_what_stands_in_the_systems_temporary_folder_is_forgotten_too(pattern: P
     assert not (folder / "dream-diff-three").exists()
 
 
+@pytest.mark.slow
 def test_a_dream_killed_while_it_compares_leaves_nothing_outside_the_workspace(pattern: Path, tmp_path: Path) -> None:
     root, folder, programs = copy(pattern, tmp_path / "w"), tmp_path / "tmp", tmp_path / "programs"
     folder.mkdir()

@@ -90,7 +90,7 @@ UNUSABLE = [
 ]
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("case", UNUSABLE, ids=lambda case: case.name.replace(" ", "-"))
 def test_an_unusable_analysis_fails_the_run_and_changes_nothing(root: Path, provider: Provider, case: Case) -> None:
     called(root, "status")
@@ -115,7 +115,7 @@ READ_THROUGH = [
 ]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("case", READ_THROUGH, ids=lambda case: case.name.replace(" ", "-"))
 def test_a_usable_analysis_is_read_through_its_wrapping(root: Path, provider: Provider, case: Case) -> None:
     provider.script(phases(case.reply, tools(("edit_file", EDIT))))
@@ -159,7 +159,7 @@ SECOND = [
 ]
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("name", "reply"), SECOND, ids=[name.replace(" ", "-") for name, _ in SECOND])
 def test_whatever_phase_2_does_a_finding_is_settled_in_bounded_calls(
     root: Path, provider: Provider, name: str, reply: Reply
@@ -200,6 +200,7 @@ def test_an_edit_that_deletes_everything_is_held(root: Path, provider: Provider)
     assert sum(line not in kept for line in whole.splitlines()) <= 5
 
 
+@pytest.mark.slow
 def test_a_poisoned_entry_is_set_aside_and_the_ones_after_it_are_dreamt(root: Path, provider: Provider) -> None:
     called(root, "note", "POISON")
     called(root, "note", FACT)
@@ -238,7 +239,7 @@ SUMMARIES = [
 ]
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("name", "reply"), SUMMARIES, ids=[name.replace(" ", "-") for name, _ in SUMMARIES])
 def test_without_a_summary_the_messages_themselves_are_kept(
     root: Path, provider: Provider, tmp_path: Path, name: str, reply: Reply

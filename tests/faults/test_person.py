@@ -85,6 +85,7 @@ def save_everywhere(
     return tried
 
 
+@pytest.mark.slow
 def test_a_save_between_two_steps(pattern: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert save_at(pattern, tmp_path / "w", monkeypatch, "USER.md", by_a_new_file, 32)
 
@@ -110,7 +111,7 @@ def test_a_save_between_any_two_steps(
     assert tried > 30
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("phase", [1, 2])
 def test_a_save_while_the_model_thinks(
     pattern: Path, tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch, phase: int

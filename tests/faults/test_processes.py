@@ -36,6 +36,7 @@ def holding(root: Path) -> subprocess.Popen[str]:
     raise AssertionError(f"the dream was over before it could be stopped: {process.communicate()}")
 
 
+@pytest.mark.slow
 def test_of_two_dreams_at_once_one_works_and_the_other_exits_4_at_once(pattern: Path, tmp_path: Path) -> None:
     root = copy(pattern, tmp_path / "w")
     first = holding(root)
@@ -163,6 +164,7 @@ def mayhem(pattern: Path, root: Path, seconds: float) -> Counter[str]:
     return Counter(f"{name} {done.status}" for name, done in chaos.ended)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [0.5, pytest.param(4, marks=pytest.mark.slow)])
 def test_everything_at_once_for_a_few_seconds(pattern: Path, tmp_path: Path, seconds: float) -> None:
     assert sum(mayhem(pattern, tmp_path / "w", seconds).values()) >= 5

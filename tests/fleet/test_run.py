@@ -25,8 +25,11 @@ from dream.workspace.runs import Bills
 from dream.workspace.workspace import Workspace
 from tests.cli.commands import Ended, command, dream, environment
 from tests.fleet.fleets import CANARY, NOW, agent, canary, dreams, say, workspace
+from tests.forking import Program
 from tests.nights.world import answer
 from tests.provider import Provider, text
+
+DREAM = "from dream.cli import main; main()"
 
 
 def fleet(*arguments: object, **more: str) -> Ended:
@@ -110,6 +113,7 @@ def test_a_workspace_that_failed_three_nights_is_set_aside(night: Night) -> None
     assert [(one["workspace"], one["nights"]) for one in night.status()["set_aside"]] == [("aside", 3)]
 
 
+@pytest.mark.slow
 def test_a_workspace_is_taken_up_again_when_its_settings_have_changed(tmp_path: Path) -> None:
     made = workspace(tmp_path, "aside", "I live in Rome.")
     days = ("2026-11-17", "2026-11-18", "2026-11-19")
@@ -174,12 +178,10 @@ def test_a_tenant_is_erased_with_every_trace_and_a_receipt_stays(night: Night, t
 
 def test_a_run_that_is_killed_loses_nothing_and_doubles_nothing(tmp_path: Path) -> None:
     made = [workspace(tmp_path, f"w{number}", f"My cat is called Mimi{number}.") for number in range(3)]
-    first = subprocess.Popen(command("fleet", "run", tmp_path, "-j", "1"), env=environment(), stdout=subprocess.PIPE)
-    assert first.stdout is not None
+    first = Program(DREAM, "fleet", "run", str(tmp_path), "-j", "1")
     first.stdout.readline()  # one is done, others run
-    os.kill(first.pid, signal.SIGKILL)
-    first.wait()
-    first.stdout.close()
+    first.send_signal(signal.SIGKILL)
+    first.communicate()
 
     ran = fleet("run", tmp_path)
 
@@ -220,18 +222,15 @@ def test_a_schedule_puts_each_night_once_and_a_worker_has_it(tmp_path: Path) -> 
     shared = ("--root", f"all={tmp_path / 'agents'}", "--database", f"sqlite:///{tmp_path / 'fleet.sqlite'}")
 
     put = [fleet("schedule", *shared, "--once").out for _ in range(2)]
-    worker = subprocess.Popen(
-        command("fleet", "worker", *shared, "-m", "embedded"), env=environment(), stdout=subprocess.PIPE
-    )
-    assert worker.stdout is not None
-    lines = [worker.stdout.readline().decode() for _ in range(3)]
-    worker.terminate()
-    worker.stdout.close()
+    worker = Program(DREAM, "fleet", "worker", *shared, "-m", "embedded")
+    lines = [worker.stdout.readline() for _ in range(3)]
+    worker.send_signal(signal.SIGTERM)
+    worker.communicate()
 
     assert "3 workspaces, 3 nights put" in put[0]
     assert "3 workspaces, 0 nights put" in put[1]
     assert sorted(line.split()[3].strip(";") for line in lines) == ["committed", "committed", "nothing"]
-    assert worker.wait(60) == 0
+    assert worker.returncode == 0
     assert [len(dreams(one)) for one in made] == [1, 1]
 
 

@@ -22,6 +22,7 @@ def test_lines_that_a_person_typed_are_theirs_and_no_others(workspace: Workspace
     assert person_lines(workspace.git) == {"USER.md": {"## Mine", "- typed"}}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("where", ["environment", "dream.toml"])
 def test_what_an_agent_edits_is_no_person_s(workspace: Workspace, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     type_line(workspace, "- typed")

@@ -182,11 +182,13 @@ def kill_while_recovering(pattern: Path, root: Path, deed: Deed, stride: int) ->
     pytest.fail("recovery never came to its end")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("deed", "step"), [(a_dream, 31), (a_restore, 23)])
 def test_killed_at_one_step(pattern: Path, tmp_path: Path, deed: Deed, step: int) -> None:
     assert kill_at(pattern, tmp_path / "w", deed, step)
 
 
+@pytest.mark.slow
 def test_killed_at_one_step_of_recovering(pattern: Path, tmp_path: Path) -> None:
     """A second crash during the repair of the first."""
     assert kill_while_recovering_at(pattern, tmp_path / "w", a_dream, 8)

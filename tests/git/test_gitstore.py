@@ -197,6 +197,7 @@ def test_an_error_of_git_after_head_has_moved_is_no_reason_to_begin_anew(
     assert [change.kind for change in workspace.git.log()] == ["dream", "dream", "init"]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["HEAD.lock", "refs/heads/main.lock", "packed-refs.lock"])
 def test_a_lock_that_a_dead_process_left_on_a_ref_is_taken_away(workspace: Workspace, name: str) -> None:
     lock = workspace.root / ".git" / name

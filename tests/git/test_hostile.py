@@ -132,7 +132,7 @@ def at_the_root(root: Path) -> Path:
     return root / ".git"
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("at_root", [False, True])
 def test_no_command_starts_what_a_repository_that_was_sent_names(
@@ -147,7 +147,7 @@ def test_no_command_starts_what_a_repository_that_was_sent_names(
     assert not canary.with_name("ran").exists(), canary.with_name("ran").read_text()
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("way", WAYS)
 def test_no_repository_that_reaches_out_is_adopted(sent: Path, canary: Path, way: Way) -> None:
     git_dir = at_the_root(sent)
@@ -168,6 +168,7 @@ def test_no_repository_that_reaches_out_is_adopted(sent: Path, canary: Path, way
         assert Workspace.open(sent).git.git.git_dir == sent / ".dream" / "git"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("way", [by_uploadpack, by_ssh])
 def test_git_itself_is_told_to_fetch_nothing(sent: Path, canary: Path, way: Way) -> None:
     git_dir = sent / ".dream" / "git"

@@ -203,7 +203,7 @@ PLACES = [
 ]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("place", PLACES)
 def test_somebody_elses_repository_is_not_touched_by_a_byte(tmp_path: Path, place: object) -> None:
     outer, inner = place(tmp_path)  # type: ignore[operator]

@@ -37,7 +37,7 @@ def started(deed: Callable[[], object]) -> list[str]:
     return sorted(_started)
 
 
-@pytest.fixture(params=[3, 12, pytest.param(30, marks=pytest.mark.slow)])
+@pytest.fixture(params=[pytest.param(3, marks=pytest.mark.slow), 12, pytest.param(30, marks=pytest.mark.slow)])
 def workspace(request: pytest.FixtureRequest, tmp_path: Path) -> Workspace:
     """A workspace with a few changes, or four or ten times as many; every third is a person's."""
     made = make(tmp_path / "w")

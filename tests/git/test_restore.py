@@ -53,6 +53,7 @@ def test_at_gives_exactly_the_state_of_that_commit(workspace: Workspace) -> None
     assert "typed" in git(workspace.root, "log", "-p", "--author=person", "--format=%s")
 
 
+@pytest.mark.slow
 def test_bytes_that_are_no_utf8_come_back_as_they_were(workspace: Workspace) -> None:
     save(workspace, "USER.md", b"caf\xe9\r\n\0no newline")
     then = state(workspace)
@@ -119,6 +120,7 @@ def test_only_conflicts_where_a_later_change_built_on_it_and_changes_nothing(wor
     assert workspace.git.head() == head
 
 
+@pytest.mark.slow
 def test_only_works_on_the_very_first_change_of_a_file(workspace: Workspace) -> None:
     sha = dream(workspace, {"memory/archive/a.md": b"- a\n"}, 1).sha or ""
     restore(workspace, sha, mode="only", now=NOW)

@@ -63,6 +63,7 @@ def test_what_a_person_typed_is_a_commit_of_their_own(workspace: Workspace) -> N
     assert git(workspace.root, "status", "--porcelain") == ""
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("data", [b"caf\xe9\n", b"a\r\nb\r\n", b"", b"\xef\xbb\xbfx\n", b"\0\0", None])
 def test_whatever_bytes_a_person_leaves_are_kept(workspace: Workspace, data: bytes | None) -> None:
     if data is None:
@@ -134,7 +135,7 @@ def test_where_both_changed_a_line_the_persons_stays_and_ours_is_held(workspace:
 INSTANTS = ["before intent", "after intent", "before update-ref", "after update-ref", "before swap of USER.md"]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("instant", INSTANTS)
 def test_a_save_at_any_instant_of_applying_is_merged(
     workspace: Workspace, instant: str, monkeypatch: pytest.MonkeyPatch
@@ -151,7 +152,7 @@ def test_a_save_at_any_instant_of_applying_is_merged(
     assert "typed" not in workspace.git.show(done.sha or "").diff
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("instant", INSTANTS)
 def test_a_save_of_the_same_line_at_any_instant_wins_and_ours_is_held(
     workspace: Workspace, instant: str, monkeypatch: pytest.MonkeyPatch

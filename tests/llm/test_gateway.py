@@ -122,6 +122,7 @@ def test_no_choice_is_unusable(provider: Provider) -> None:
         ask(provider)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("sent", "arguments"),
     [
@@ -221,6 +222,7 @@ def test_an_answer_far_above_what_was_allowed_is_refused_and_billed(provider: Pr
     assert ask(provider, max_output_tokens=1_000).finish == "stop"
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", ["openai/scripted", "anthropic/scripted", "ollama_chat/scripted", "gemini/scripted"])
 @pytest.mark.parametrize("status", [302, 307, 308])
 def test_no_prompt_is_sent_on_to_another_host(provider: Provider, name: str, status: int) -> None:
@@ -266,6 +268,7 @@ def test_each_try_that_the_provider_took_is_billed(provider: Provider) -> None:
     assert caught.value.usage is None
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("status", [429, 500, 503, 529, 409])
 def test_a_fault_that_may_pass_is_tried_again_with_growing_waits(provider: Provider, status: int) -> None:
     waits: list[float] = []
@@ -300,6 +303,7 @@ def test_who_asks_for_an_hour_is_not_waited_for(provider: Provider) -> None:
     assert (waits, len(provider.requests)) == ([], 1)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("reply", "kind", "sentence"),
     [

@@ -113,7 +113,7 @@ HABITS: dict[str, tuple[list[Script], int]] = {
 }
 
 
-@pytest.mark.few(12)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("habit", HABITS)
 def test_whatever_the_habit_every_finding_is_applied_and_nothing_else_lost(provider: Provider, habit: str) -> None:
     script, paid = HABITS[habit]
@@ -146,11 +146,13 @@ def test_a_second_round_answers_each_call_by_its_own_id(provider: Provider) -> N
     assert [one["id"] for one in turn["tool_calls"]] == [one["tool_call_id"] for one in answers] == ["c", "c_2"]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("finish", ["stop", "eos", "end_turn", "STOP", "stop_sequence", None, "", "unknown"])
 def test_each_word_for_a_finished_answer_is_one(provider: Provider, finish: str | None) -> None:
     assert analysed(provider, text("[USER] Lives in Tokyo {1}", finish=finish)) == ("Lives in Tokyo",)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "content",
     [
@@ -166,6 +168,7 @@ def test_a_finding_is_read_through_what_is_wrapped_round_it(provider: Provider, 
     assert analysed(provider, text(content)) == ("Lives in Tokyo",)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "reply",
     [
@@ -270,7 +273,7 @@ def test_a_server_that_streams_unasked_is_read(provider: Provider) -> None:
     assert ask(provider).text == "Hello"
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "reply",
     [
@@ -298,7 +301,7 @@ def test_no_summary_that_was_not_finished_as_text_counts(provider: Provider, rep
     assert "I moved to Tokyo on 18 November." in workspace.history.last(1)[0].content
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("status", [401, 402, 403, 404])
 def test_a_wrong_key_or_name_leaves_transcripts_for_the_next_time(
     provider: Provider, tmp_path: Path, status: int
@@ -317,6 +320,7 @@ def test_a_wrong_key_or_name_leaves_transcripts_for_the_next_time(
     assert pipeline.consolidate(workspace, [path], settings=settings, now=now).messages == 1
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "echo",
     [

@@ -175,7 +175,7 @@ def test_the_tools_tell_little_and_a_read_only_server_cannot_note(workspace: Wor
     assert refused == ("This server is read-only: nothing can be noted here.", True)
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("tool", "given", "says"),
     [

@@ -124,6 +124,7 @@ def test_a_schedule_that_can_not_be_used_installs_nothing(workspace: Path, binar
     assert not (home / "tab").exists()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["crontab", "systemd"])
 def test_status_and_show_go_by_the_schedule_that_is_installed(workspace: Path, binaries: Path, kind: str) -> None:
     cron(workspace, binaries, "install", kind, "--schedule", "15 7 * * *")

@@ -238,6 +238,7 @@ def test_a_notification_that_fails_is_a_problem_of_the_night_and_nothing_else(
     assert command in report.problems[0]
 
 
+@pytest.mark.slow
 def test_a_night_is_quick_when_there_is_nothing_to_do(workspace: Workspace, tmp_path: Path) -> None:
     settings = chats(tmp_path, 50)
     night(workspace, settings)

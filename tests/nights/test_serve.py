@@ -61,6 +61,7 @@ def test_serve_says_when_the_next_night_is_and_status_knows_it(workspace: Worksp
     assert status["next_run"] is not None
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_serve_ends_cleanly_when_asked(workspace: Workspace, number: signal.Signals) -> None:
     with serving(workspace.root) as process:

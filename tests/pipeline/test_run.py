@@ -164,6 +164,7 @@ def test_entries_that_say_nothing_are_passed_without_a_model_call(workspace: Wor
     assert workspace.dream_cursor() == 1
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "answer",
     [

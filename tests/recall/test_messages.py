@@ -88,6 +88,7 @@ def test_a_restored_dream_keeps_no_message_twice(workspace: Workspace) -> None:
     assert positions(workspace) == before
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("end", [b"", b"\n"])
 @pytest.mark.parametrize("later", [timedelta(0), MONTH])
 def test_what_a_crash_left_is_not_written_again(workspace: Workspace, later: timedelta, end: bytes) -> None:
@@ -211,7 +212,7 @@ HARMS: dict[str, tuple[Harm, str, bool]] = {
 }
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("harm", HARMS)
 def test_damage_to_the_messages_is_named_mended_without_loss_and_no_search_fails(
     workspace: Workspace, harm: str
@@ -272,6 +273,7 @@ def test_what_is_forgotten_is_in_no_byte_of_the_workspace(workspace: Workspace) 
     assert [row["position"] for row in rows] == list(range(len(TALK)))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("query", ["word " * 200_000, "花" * 1_000_000, "a'b" * 333_333, "\ud800 HS-214"])
 def test_a_query_of_any_length_and_any_characters_is_answered_soon(workspace: Workspace, query: str) -> None:
     began = time.perf_counter()

@@ -89,7 +89,7 @@ def test_its_citations_open(workspace: Workspace) -> None:
     assert "7391" in workspace.get(f"{session}#0")[0].text
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "prompt",
     [
@@ -108,6 +108,7 @@ def test_a_prompt_about_something_else_is_told_nothing(workspace: Workspace, pro
     assert recalled(Kept(workspace.root), prompt) == ""
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("prompt", ["who holds 7391?", "open parseHeader.ts", "what did Adaeze want to do in Lisbon?"])
 def test_what_is_named_is_found(workspace: Workspace, prompt: str) -> None:
     assert recalled(Kept(workspace.root), prompt)
@@ -157,7 +158,7 @@ def test_gemini_reads_json_and_a_session_begins_with_memory(workspace: Workspace
     assert hook(workspace, asked | {"prompt": "fix it"}, "--json").stdout == ""
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("said", "why"),
     [

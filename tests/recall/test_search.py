@@ -62,7 +62,7 @@ def texts(workspace: Workspace, query: str, **filters: object) -> list[str]:
     return [hit.text for hit in workspace.search(query, **filters)]  # type: ignore[arg-type]
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("query", "found"),
     [
@@ -79,7 +79,7 @@ def test_any_of_the_words_finds_it(workspace: Workspace, query: str, found: str)
     assert found in texts(workspace, query)[0]
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "query", ['"', "a OR", "NEAR(", "*", "col:x", "'; DROP TABLE doc", "(", "-", "\0", "x" * 100_000]
 )
@@ -191,7 +191,7 @@ def test_what_is_forgotten_is_in_no_file_and_found_no_more(workspace: Workspace)
     assert not any("HS-214" in text for text in texts(workspace, "HS-214"))
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("harm", ["gone", "garbage", "empty", "older", "of another log"])
 def test_an_index_that_is_damaged_is_built_anew(workspace: Workspace, harm: str) -> None:
     before = texts(workspace, "HS-214")
@@ -258,6 +258,7 @@ COMMON_WORDS = ("server", "room", "job", "team", "runs", "port", "deploy", "frid
 a_line = st.lists(st.sampled_from(COMMON_WORDS), min_size=1, max_size=8).map(" ".join)
 
 
+@pytest.mark.slow
 @hypothesis.given(
     lines=st.lists(a_line, min_size=12, max_size=60),
     rare=st.sampled_from(["quokka7", "HS-214", "src/app/parseHeader.ts", "7391", "10.0.0.7", "Ødegård", "里斯本"]),
@@ -368,6 +369,7 @@ def test_an_entry_is_found_where_it_stands_in_the_archive_too(tmp_path: Path) ->
     assert [one.cursor for one in workspace.history.numbered({40: places[40], 2: places[2], 3: 0})] == [40, 2, 3]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("question", "answer"),
     [
@@ -441,6 +443,7 @@ def test_with_mmr_what_is_unlike_the_first_hit_comes_sooner(workspace: Workspace
     assert set(after) == set(before)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("line", ["search_mmr = 0", "search_mmr = 1.5", "search_half_life_days = -1"])
 def test_a_share_or_an_age_that_is_none_is_refused(workspace: Workspace, line: str) -> None:
     _set(workspace, line)
@@ -458,6 +461,7 @@ def _talks(folder: Path, *talks: tuple[tuple[str, str], ...]) -> Workspace:
     return made
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("old", "new", "query"),
     [
@@ -496,6 +500,7 @@ def test_what_is_said_after_a_question_counts_as_its_answer(tmp_path: Path) -> N
     assert found.index(talk[2][1]) < found.index(talk[3][1])
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("query", "old", "new"),
     [
@@ -533,6 +538,7 @@ def test_a_question_about_another_is_not_answered_by_what_the_user_does(tmp_path
     assert "harbour" in texts(made, "What is my sister's job?", kinds=["message"])[0]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("query", "found"),
     [

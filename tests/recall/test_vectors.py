@@ -149,7 +149,7 @@ def test_a_workspace_that_is_not_trusted_sends_no_query(
     assert len(provider.requests) == before
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "answer",
     [

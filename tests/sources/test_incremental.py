@@ -109,6 +109,7 @@ def test_a_file_that_changed_just_now_is_looked_at_again(workspace: Workspace, f
     assert opened(workspace, folder, now=later) == ["a.jsonl"]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_text("{")])
 def test_without_its_cache_everything_is_read_and_nothing_archived_twice(
     workspace: Workspace, folder: Path, damage: Callable[[Path], object]
@@ -226,7 +227,8 @@ def calls(deed: Callable[[], object]) -> Counter[str]:
     return counted
 
 
-def test_a_file_with_nothing_new_costs_one_look_and_ten_calls(workspace: Workspace, folder: Path) -> None:
+@pytest.mark.parametrize("more", [40, pytest.param(100, marks=pytest.mark.slow)])
+def test_a_file_with_nothing_new_costs_one_look_and_ten_calls(workspace: Workspace, folder: Path, more: int) -> None:
     settings = replace(QUIET, sources=(str(folder / "*.jsonl"),))
 
     def night() -> None:
@@ -235,7 +237,7 @@ def test_a_file_with_nothing_new_costs_one_look_and_ten_calls(workspace: Workspa
         pipeline.consolidate(opened, found, settings=settings, now=NOW, idle=True)
 
     counted = []
-    for size in (10, 110):
+    for size in (10, 10 + more):
         for number in range(size):
             write(folder / f"{number}.jsonl", number % 60, session=f"s{number}")
         night()
@@ -243,9 +245,9 @@ def test_a_file_with_nothing_new_costs_one_look_and_ten_calls(workspace: Workspa
         counted.append(min(again, key=Counter.total))
     few, many = counted
 
-    assert many["stat"] - few["stat"] == 100
-    assert many["Python"] - few["Python"] <= 5.5 * 100
-    assert many.total() - few.total() <= 16 * 100
+    assert many["stat"] - few["stat"] == more
+    assert many["Python"] - few["Python"] <= 5.5 * more
+    assert many.total() - few.total() <= 16 * more
     assert many["loads"] == few["loads"]
 
 

@@ -71,7 +71,7 @@ def test_sessions_of_one_reading_are_appended_in_the_order_of_their_talks(worksp
     assert [entry.session for entry in workspace.history.after(0)] == [f"claude-code:{name}" for name in "dbca"]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("earlier", "later", "word"), FACTS)
 @pytest.mark.parametrize("batch_tokens", [16_000, 60])
 def test_one_reading_ends_with_what_was_said_last(
@@ -85,7 +85,7 @@ def test_one_reading_ends_with_what_was_said_last(
     assert EARLIER not in memory(workspace)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("earlier", "later", "word"), FACTS)
 @pytest.mark.parametrize("batch", [True, False])
 def test_what_is_read_later_but_was_said_earlier_takes_nothing_away(
@@ -101,6 +101,7 @@ def test_what_is_read_later_but_was_said_earlier_takes_nothing_away(
     assert [line for line in memory(workspace).splitlines() if line in kept] == kept
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("earlier", "later", "word"), FACTS[1:])
 def test_what_a_later_line_corrects_already_is_not_added_again(
     workspace: Workspace, tmp_path: Path, earlier: str, later: str, word: str

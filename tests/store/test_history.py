@@ -71,6 +71,7 @@ def test_a_log_that_is_not_there_is_empty(tmp_path: Path) -> None:
     assert not (tmp_path / "memory").exists()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("cursor", [0, 1, 499, 998, 999, 1000, 5000])
 def test_reading_after_a_cursor_begins_with_the_next(tmp_path: Path, cursor: int) -> None:
     history(tmp_path).append(facts(1000), now=NOW)

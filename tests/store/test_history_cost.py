@@ -38,7 +38,7 @@ def calls(deed: Callable[[], object], modules: Container[str] = OF_THE_SYSTEM | 
     return Counter({name: count for name, count in counted.items() if name not in ("fspath", "getpid")})
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("before", [1, 2_000])
 @pytest.mark.parametrize("entries", [1, 50])
 @pytest.mark.parametrize("durable", [False, True])
@@ -54,7 +54,7 @@ def test_an_append_is_seven_system_calls_whatever_its_size_and_whatever_lies_bef
     assert counted == {"flock": 2, "stat": 1, "write": 1, "pwrite": 1} | synced
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("files", [3, 60])
 @pytest.mark.parametrize("staying", [20, 900])
 def test_a_move_parses_what_moves_once_and_nothing_that_stays_and_lists_no_archive(

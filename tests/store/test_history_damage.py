@@ -40,6 +40,7 @@ FOREIGN = [
 ]
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("line", FOREIGN)
 @pytest.mark.parametrize("place", ["first", "middle", "last"])
 def test_a_foreign_line_stops_nothing_and_is_reported_once(tmp_path: Path, line: bytes, place: str) -> None:
@@ -102,6 +103,7 @@ def test_a_whole_last_line_without_newline_counts(tmp_path: Path) -> None:
     assert not (tmp_path / "memory/archive").exists()
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("cut", range(1, 400, 13))
 def test_an_append_of_several_entries_counts_as_a_whole_or_not_at_all(tmp_path: Path, cut: int) -> None:
     log_ = history(tmp_path)

@@ -190,7 +190,7 @@ def nothing_gone_is_called_healthy(directory: Path, seed: int) -> bool:
     return bool(gone)
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("seed", range(2 * len(KINDS)))
 def test_no_random_damage_is_called_healthy(tmp_path: Path, seed: int) -> None:
     nothing_gone_is_called_healthy(tmp_path, seed)

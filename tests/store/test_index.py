@@ -85,7 +85,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_an_index_that_is_no_good_is_built_anew(root: Path, damage: Callable[[Path], object]) -> None:
     damage(root)
@@ -109,6 +109,7 @@ def test_an_open_log_outlives_the_loss_of_its_index(root: Path, damage: Callable
         assert (log.position("s7"), log.position("s8")) == (5, 2)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", [NAME, f"{NAME}-shm", f"{NAME}.lock"])
 def test_where_sqlite_cannot_be_used_the_log_is_read_and_the_doctor_says_so(tmp_path: Path, name: str) -> None:
     workspace = make(tmp_path / "w")
@@ -162,6 +163,7 @@ def test_what_sqlite_makes_is_its_owners_alone(root: Path) -> None:
         assert {stat.S_IMODE(path.stat().st_mode) for path in made} == {0o600}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("end", ["", "-wal", "-shm", "-journal"])
 def test_no_link_leads_sqlite_elsewhere(root: Path, tmp_path: Path, end: str) -> None:
     target = tmp_path / "target"
@@ -217,6 +219,7 @@ def test_a_forked_child_opens_its_own(root: Path) -> None:
         assert (log.position("s7"), log.position("s8")) == (2, 4)
 
 
+@pytest.mark.slow
 def test_a_killed_process_leaves_an_index_that_is_right(root: Path) -> None:
     code = f"""
 from pathlib import Path

@@ -144,12 +144,12 @@ def test_a_link_to_a_trusted_workspace_is_that_workspace(tmp_path: Path, provide
     assert Workspace.open(tmp_path / "link").settings().api_base == provider.base
 
 
-@pytest.mark.parametrize("mark", [b"", b"../../../etc/passwd", b"0" * 32, b"\xff" * 32])
-def test_a_forged_mark_is_nothing(shared: Path, provider: Provider, mark: bytes) -> None:
+def test_a_forged_mark_is_nothing(shared: Path, provider: Provider) -> None:
     _takes(shared, provider)
     (shared / ".dream").mkdir(exist_ok=True)
-    (shared / ".dream" / "trust").write_bytes(mark)
-    assert not Workspace.open(shared).is_trusted
+    for mark in (b"", b"../../../etc/passwd", b"0" * 32, b"\xff" * 32):
+        (shared / ".dream" / "trust").write_bytes(mark)
+        assert not Workspace.open(shared).is_trusted, mark
 
 
 def test_a_clone_at_the_place_of_a_trusted_workspace_is_not_trusted(

@@ -161,7 +161,7 @@ def test_an_empty_dream_cursor_as_nanobot_makes_it_is_no_damage(tmp_path: Path) 
     assert reports == []
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "rubbish", [b"", b"\n", b"-3", b"3.5", b"null", b"\xff", b"9" * 40, b"1 2", "３".encode(), None]
 )
@@ -177,6 +177,7 @@ def test_a_damaged_dream_cursor_is_taken_from_the_last_commit(tmp_path: Path, ru
     assert reports[0].text.endswith("taken from the last commit: 2")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("text", ["7", "7\n", " 7 \r\n"])
 def test_a_dream_cursor_is_read_however_it_was_written(tmp_path: Path, text: str) -> None:
     workspace = made(tmp_path)
@@ -250,6 +251,7 @@ def test_a_workspace_in_which_nothing_was_learnt_yet_gives_a_prompt_nothing(tmp_
     )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("linked", ["memory", "memory/archive"])
 def test_a_link_in_place_of_a_directory_of_memory_is_refused(tmp_path: Path, linked: str) -> None:
     workspace = made(tmp_path)

@@ -41,6 +41,7 @@ def test_only_what_was_said_is_kept(text: str, kept: str) -> None:
     assert clean.said(text) == kept
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "text",
     [

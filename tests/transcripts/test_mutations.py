@@ -142,6 +142,7 @@ def sound(key: str, message: Message) -> None:
     assert message.at is None or message.at.tzinfo is UTC
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", SEEDS)
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
@@ -172,6 +173,7 @@ def taken_out(raw: bytes, draw: Callable[..., Any]) -> bytes:
     return raw[:at] + raw[at + draw(st.integers(0, 9)) :]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", SEEDS)
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())

@@ -66,6 +66,7 @@ def test_a_disk_that_cannot_be_written_to_is_told_of_on_every_page(client: httpx
     assert "Likes green tea" in client.get("/review").text
 
 
+@pytest.mark.slow
 def test_it_is_exported_to_where_there_is_room(readonly: Path, tmp_path: Path) -> None:
     pages = tmp_path / "pages"
     line = inside(readonly, sys.executable, "-m", "dream", "web", "--export", pages, "-w", readonly)
