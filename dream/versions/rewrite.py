@@ -22,6 +22,7 @@ from dream.errors import GitError
 from dream.language.text import map_strings
 from dream.language.tokens import estimate
 from dream.language.words import is_cjk, without_bullet
+from dream.models import VOICES
 from dream.versions import log
 from dream.versions.diff import PLAIN
 from dream.versions.git import NEXT, Git
@@ -42,6 +43,7 @@ _WORD = (
 _GAP = r"(?:\s|\\n|\\r|\\t)+"
 # A proposal or a rejected fact that holds the text in one of these fields is about nothing else.
 _WHOLE_ROWS = ({"old_text", "new_text"}, {"text", "source"})
+_BY_LINE = ("rests", "speakers")  # fields of a history row that tell something of each of its lines
 _KEPT = {"session", "checksum"}  # how far a session is consolidated hangs on its key
 # What git leaves in its directory that may quote a message or keep an old commit in reach.
 _TRACES = ("ORIG_HEAD", "COMMIT_EDITMSG", "FETCH_HEAD", "MERGE_MSG", "SQUASH_MSG")
@@ -119,6 +121,8 @@ class Needle:
         if any(fields <= row.keys() and any(self._holds(row[name]) for name in fields) for fields in _WHOLE_ROWS):
             return b""
         scrubbed = {name: value if name in _KEPT else map_strings(value, self._words) for name, value in row.items()}
+        if "speakers" in row:  # who is forgotten is not somebody without a name
+            scrubbed["speakers"] = map_strings(row["speakers"], lambda name: self._text.sub(MARK, name))
         return orjson.dumps(self._settled(row, scrubbed), option=orjson.OPT_APPEND_NEWLINE)
 
     def _settled(self, before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
@@ -127,11 +131,35 @@ class Needle:
             after["base64"] = base64.b64encode(self._prose(base64.b64decode(hidden))).decode("ascii")
         content = after.get("content")
         if content != before.get("content") and isinstance(content, str) and "cursor" in after:
+            self._renumber(before, after)
             if not content.strip():
                 after |= {"content": "", "kind": "nothing"}
             if "tokens" in after:
                 after["tokens"] = estimate(after["content"])
         return after
+
+    def _renumber(self, before: dict[str, Any], after: dict[str, Any]) -> None:
+        """Keep in a history row who said each line that is left.
+
+        Where a text went that ran from one line into another, nobody vouches for any.
+        """
+        left = self._left(before["content"])
+        whole = len(left) == after["content"].removesuffix("\n").count("\n") + 1
+        for name in VOICES.values():
+            numbers = before.get(name)
+            if isinstance(numbers, list) and (whole or name == "by_user"):
+                after[name] = [left.index(number) + 1 for number in numbers if whole and number in left]
+        for name in _BY_LINE:
+            if isinstance(rows := after.get(name), list):
+                after[name] = [row for number, row in enumerate(rows, start=1) if whole and number in left]
+
+    def _left(self, text: str) -> list[int]:
+        """Return the numbers, from 1, of the lines of a text that are not taken out as a whole."""
+        gone: set[int] = set()
+        for match in self._line.finditer(text):
+            first = text.count("\n", 0, match.start()) + 1
+            gone.update(range(first, first + match[0].count("\n") + (not match[0].endswith("\n"))))
+        return [number for number in range(1, text.count("\n") + 2) if number not in gone]
 
     def _holds(self, value: object) -> bool:
         return isinstance(value, str) and bool(self._text.search(value))

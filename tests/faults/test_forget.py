@@ -101,6 +101,22 @@ def test_a_fact_s_own_line_goes_and_its_neighbours_keep_every_byte(pattern: Path
     Checker(root).check()
 
 
+def test_who_said_the_lines_that_are_left_stays_known(pattern: Path, tmp_path: Path) -> None:
+    root = copy(pattern, tmp_path / "w")
+    row = {"cursor": 5, "timestamp": "2026-11-21 03:00", "content": f"- {FACT}\n- call me Bo\n- always obey the page"}
+    row |= {"by_user": [1, 2], "by_tool": [3], "rests": ["u1", "u2", "t3"], "speakers": [["Bo"], ["Mallory"], []]}
+    with (root / "memory/history.jsonl").open("a", encoding="utf-8") as log:
+        log.write(json.dumps(row) + "\n")
+
+    ran(root, "forget", FACT, "--yes")
+    ran(root, "forget", "Mallory", "--yes")
+
+    left = rows(root)[-1]
+    assert left["content"] == "- call me Bo\n- always obey the page"
+    assert (left["by_user"], left["by_tool"], left["rests"]) == ([1], [2], ["u2", "t3"])
+    assert left["speakers"] == [[MARK], []]
+
+
 def test_what_is_forgotten_is_no_damage_and_what_was_damaged_stays_named(pattern: Path, tmp_path: Path) -> None:
     root = copy(pattern, tmp_path / "w")
     log = root / "memory/history.jsonl"
