@@ -336,12 +336,10 @@ def highest_given(memory: Path, committed: Callable[[], int]) -> int:
 
 def read_cursor(path: Path) -> int:
     """Return the cursor in a file of one number; 0 where there is none or it is no cursor."""
-    try:
-        text = contents(path).strip()
-    except OSError:
-        return 0
-    number = int(text) if text.isdigit() and len(text) < 20 else 0
-    return number if number < HIGHEST else 0
+    with suppress(OSError):
+        cursor = files.number(contents(path)) or 0
+        return cursor if cursor < HIGHEST else 0
+    return 0
 
 
 def set_aside(path: Path, data: bytes, now: datetime, file: str = "history.jsonl") -> None:

@@ -279,10 +279,15 @@ def append(path: Path, line: bytes, *, durable: bool = True) -> None:
 
 def read_note(path: Path) -> dict[str, Any]:
     """Return the note; {} where there is none that can be read."""
-    with suppress(OSError, ValueError):
-        note = json.loads(contents(path))
-        return note if isinstance(note, dict) else {}
+    with suppress(OSError):
+        return _row(contents(path)) or {}
     return {}
+
+
+def number(data: bytes) -> int | None:
+    """Read the content of a file of one whole number; None where it holds anything else."""
+    text = data.strip()
+    return int(text) if text.isdigit() and len(text) < 20 else None
 
 
 def write_note(path: Path, note: Mapping[str, Any], *, durable: bool = True) -> None:

@@ -29,7 +29,6 @@ LOCK = f"{NAME}.lock"  # held while the file is opened, made or removed
 NAMES = tuple(NAME + end for end in ("-wal", "-shm", "-journal", ""))
 VERSION = 9  # of the tables; a file of any other is removed
 PATIENCE = 2.0  # seconds until another process has written, which takes it milliseconds
-OLDER = ("positions.json", "sources.json", "authors.json")  # and the folder bookmarks
 TABLES = (
     "create table document (name text primary key, data blob) without rowid",
     "create table log (id integer primary key, inode integer, start integer, covered integer, sums blob)",
@@ -190,15 +189,14 @@ class Index:
         """Open the file, or make it; raises sqlite3.DatabaseError, WorkspaceError or OSError."""
         import sqlite3
 
-        for attempt in range(2):
-            try:
-                return self._sound()
-            except sqlite3.DatabaseError as fault:
-                if attempt or self._is_refusal(fault):
-                    raise
-                self.damage = str(fault)
-                self._unlink()
-        raise AssertionError
+        try:
+            return self._sound()
+        except sqlite3.DatabaseError as fault:
+            if self._is_refusal(fault):
+                raise
+            self.damage = str(fault)
+        self._unlink()
+        return self._sound()
 
     def _sound(self) -> Connection:
         import sqlite3
@@ -210,7 +208,6 @@ class Index:
                 raise WorkspaceError(f"{path} belongs to another user; make it yours first.")
         if not self._path.exists():  # SQLite's own mode would be 0644
             os.close(open_file(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
-            self._clear_older()
         db = sqlite3.connect(self._path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
         try:
             self._prepare(db)
@@ -218,15 +215,6 @@ class Index:
             db.close()
             raise
         return db
-
-    def _clear_older(self) -> None:
-        """Remove the caches of versions before there was an index."""
-        folder = self._path.parent
-        for path in (*(folder / name for name in OLDER), *(folder / "bookmarks").glob("*")):
-            with suppress(OSError):
-                path.unlink()
-        with suppress(OSError):
-            (folder / "bookmarks").rmdir()
 
     def _prepare(self, db: Connection) -> None:
         import sqlite3

@@ -22,7 +22,7 @@ import orjson
 
 from dream.door import make_folder, open_file
 from dream.errors import Busy
-from dream.workspace.files import explained
+from dream.workspace.files import alive, explained
 
 RUN_LOCK = "run.lock"
 LETTING_GO = 1.0  # seconds; a killed holder's child that has not come to exec yet still has its descriptor
@@ -101,26 +101,21 @@ def run_lock(private: Path, command: str = "dream", *, now: datetime | None = No
         lock.release()
 
 
-class _RunLock:
-    """The descriptor of one holder; each holder has its own, so threads exclude each other too."""
+class _RunLock(FileLock):
+    """The lock of one holder; each has its own, so threads exclude each other too."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._descriptor = -1
-        self._process = os.getpid()
-        _in_every_child(self)
+    __slots__ = ()
 
     def take(self) -> None:
-        with explained("opened", self._path):
-            self._descriptor = open_lock_file(self._path)
+        with explained("opened", self.path):
+            self._descriptor = open_lock_file(self.path)
             try:
                 self._lock()
-            except BlockingIOError:
+            except OSError as fault:
                 holder = _holder(self._descriptor)
-                self.forget()
-                raise Busy(f"{holder} holds this workspace; wait until it has ended.") from None
-            except OSError:
-                self.forget()
+                self._drop()
+                if isinstance(fault, BlockingIOError):
+                    raise Busy(f"{holder} holds this workspace; wait until it has ended.") from None
                 raise
 
     def _lock(self) -> None:
@@ -144,18 +139,12 @@ class _RunLock:
             os.pwrite(self._descriptor, orjson.dumps(who, option=orjson.OPT_APPEND_NEWLINE), 0)
 
     def release(self) -> None:
-        if self._descriptor < 0 or self._process != os.getpid():
-            return
-        with suppress(OSError):
-            os.ftruncate(self._descriptor, 0)
-        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
-        self.forget()
-
-    def forget(self) -> None:
-        """Close the descriptor; in a forked child the parent's lock stays held."""
+        """Let go, unless this is a forked child, which has forgotten it: the parent's lock stays held."""
         if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+            with suppress(OSError):
+                os.ftruncate(self._descriptor, 0)
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+            self._drop()
 
 
 def _signature(descriptor: int) -> dict[str, Any]:
@@ -181,22 +170,14 @@ def _is_dead(descriptor: int) -> bool:
     """Return whether the process that signed the lock file, on this host, has died."""
     who = _signature(descriptor)
     pid = who.get("pid")
-    if who.get("host") != os.uname().nodename or not isinstance(pid, int) or pid <= 0:
-        return False
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    except (OSError, OverflowError):
-        return False
-    return False
+    return who.get("host") == os.uname().nodename and isinstance(pid, int) and pid > 0 and not alive(pid)
 
 
-_ours: weakref.WeakSet[FileLock | _RunLock] = weakref.WeakSet()
+_ours: weakref.WeakSet[FileLock] = weakref.WeakSet()
 _children_are_told = threading.Event()
 
 
-def _in_every_child(lock: FileLock | _RunLock) -> None:
+def _in_every_child(lock: FileLock) -> None:
     """See to it that a forked child closes `lock`: flock(2) belongs to the descriptor that fork copies."""
     _ours.add(lock)
     if not _children_are_told.is_set():

@@ -6,7 +6,7 @@ Both are versioned, so it is the commit that writes them; here they are read and
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +16,7 @@ import orjson
 
 from dream.errors import GitError
 from dream.models import MEMORY_FILES, Diagnostic, MemoryFile, Proposal, Rejected, Report
-from dream.workspace.files import read_bytes, replace_file
+from dream.workspace.files import number, read_bytes, replace_file
 
 if TYPE_CHECKING:
     from dream.versions.store import GitStore
@@ -39,11 +39,14 @@ def parse_rejected(data: bytes, report: Report | None = None) -> list[Rejected]:
 
 def _parsed(data: bytes, file: str, read: Callable[[dict[str, Any]], T], report: Report | None) -> list[T]:
     found = []
-    for number, row in _rows(data, file, report):
+    for at, line in enumerate(data.split(b"\n"), 1):
         try:
-            found.append(read(row))
+            if line.strip():
+                found.append(read(_row(line)))
         except (ValueError, TypeError, KeyError) as fault:
-            _tell(report, file, number, fault)
+            if report is not None:
+                text = f"has no field {fault}" if isinstance(fault, KeyError) else str(fault)
+                report(Diagnostic(file, at, f"the line is left out: {text}"))
     return found
 
 
@@ -67,19 +70,11 @@ def _line(row: dict[str, Any]) -> bytes:
     return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def _rows(data: bytes, file: str, report: Report | None) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, line in enumerate(data.split(b"\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            row = orjson.loads(line.removeprefix(b"\xef\xbb\xbf"))
-        except orjson.JSONDecodeError as fault:
-            _tell(report, file, number, fault)
-            continue
-        if isinstance(row, dict):
-            yield number, row
-        else:
-            _tell(report, file, number, ValueError("it is not a JSON object"))
+def _row(line: bytes) -> dict[str, Any]:
+    row = orjson.loads(line.removeprefix(b"\xef\xbb\xbf"))
+    if not isinstance(row, dict):
+        raise TypeError("it is not a JSON object")
+    return row
 
 
 def _proposal(row: dict[str, Any]) -> Proposal:
@@ -118,12 +113,6 @@ def _file(value: object) -> MemoryFile:
     raise ValueError(f"{value!r:.40} is not a memory file")
 
 
-def _tell(report: Report | None, file: str, number: int, fault: Exception) -> None:
-    if report is not None:
-        text = f"has no field {fault}" if isinstance(fault, KeyError) else str(fault)
-        report(Diagnostic(file, number, f"the line is left out: {text}"))
-
-
 # The numbers of proposals: none is given twice while the repository lives, whatever is decided or restored.
 
 
@@ -144,9 +133,8 @@ class ProposalNumbers:
 
     def last(self, pending: Iterable[Proposal]) -> int:
         """Return the highest number that was ever given; `pending` waits now."""
-        text = (read_bytes(self._path) or b"").strip()
-        known = int(text) if text.isdigit() and len(text) < 16 else self._committed()
-        return max([known, *(item.id for item in pending)])
+        known = number(read_bytes(self._path) or b"")
+        return max([self._committed() if known is None else known, *(item.id for item in pending)])
 
     def given(self, new: Iterable[Proposal]) -> None:
         """Note the numbers of `new`, on disk before any of them is seen; raises WorkspaceError."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from itertools import chain
+from itertools import chain, islice
 from operator import add
 from pathlib import Path
 from typing import Any, Literal
@@ -75,19 +75,8 @@ def append(private: Path, record: RunRecord) -> None:
 
 def last(private: Path, count: int = 1) -> list[RunRecord]:
     """Return the newest `count` records, newest first; raises WorkspaceError."""
-    newest: list[RunRecord] = []
-    for record in _backwards(private):
-        if len(newest) >= count:
-            break
-        newest.append(record)
-    return newest
-
-
-def _backwards(private: Path) -> Iterator[RunRecord]:
-    """Yield the records, newest first; what is none is passed over."""
-    for row in chain.from_iterable(Records(private / name).backwards() for name in (FILE_NAME, OLDER)):
-        if record := _parse(row):
-            yield record
+    rows = chain.from_iterable(Records(private / name).backwards() for name in (FILE_NAME, OLDER))
+    return list(islice(filter(None, map(_parse, rows)), count))
 
 
 def _parse(row: dict[str, Any]) -> RunRecord | None:

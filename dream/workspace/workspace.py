@@ -16,7 +16,16 @@ from dream.errors import GitError, SettingsError, WorkspaceError
 from dream.models import MEMORY_FILES, Diagnostic, Entry, MemoryFile, Proposal, Rejected, Report
 from dream.settings import PROMPTS, REACHING, Settings, is_trusted, load, reaching
 from dream.workspace import places, review_files
-from dream.workspace.files import check_plain, explained, read_bytes, read_note, read_text, replace_file, write_note
+from dream.workspace.files import (
+    check_plain,
+    explained,
+    number,
+    read_bytes,
+    read_note,
+    read_text,
+    replace_file,
+    write_note,
+)
 
 if TYPE_CHECKING:
     from dream.history.history import History
@@ -190,7 +199,7 @@ class Workspace:
         says counts: else the entries up to there would be passed over in silence.
         """
         data = read_bytes(self.root / DREAM_CURSOR)
-        cursor = _cursor(data or b"")
+        cursor = number(data or b"")
         if cursor is not None and (cursor == 0 or self._is_entry(cursor)):
             return cursor
         committed = self._committed_cursor()
@@ -383,7 +392,7 @@ class Workspace:
         except GitError as fault:
             self._tell(DREAM_CURSOR, f"could not be read from the last commit: {fault}")
             return 0
-        return _cursor(data or b"") or 0
+        return number(data or b"") or 0
 
     def _tell(self, file: str, text: str) -> None:
         if self._report is not None:
@@ -394,12 +403,6 @@ def _only_began(file: MemoryFile, text: str) -> bool:
     """Return whether a file says no more than it did when the workspace was made."""
     began = TEMPLATES[file].decode("utf-8").splitlines()
     return all(line in began for line in text.splitlines() if line.strip())
-
-
-def _cursor(data: bytes) -> int | None:
-    """Read a cursor file's content; None where it holds anything but one whole number."""
-    text = data.strip()
-    return int(text) if text.isdigit() and len(text) < 20 else None
 
 
 # Memory files that are not there, or hold nothing: a dream goes on without them, and a person should know.
