@@ -85,8 +85,7 @@ class Messages:
                         self._left |= _beyond(known, position)
             rows = [one for one in said if (one.session, one.position) not in self._left]
             if rows:
-                if not self.folder.exists():  # no git is to take notice, a project's around the workspace either
-                    files.replace_file(self.folder / ".gitignore", b"*\n", durable=self._durable)
+                files.keep_out(self.folder, durable=self._durable)
                 files.checkpoint("before messages are kept")
                 files.append(path, b"\n".join(map(encode, rows)), durable=self._durable)
                 files.checkpoint("after messages are kept")

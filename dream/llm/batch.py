@@ -59,17 +59,24 @@ class Standing:
     reason: str = ""
 
 
-class NoteTaker:
-    """A `Model` that notes what `model` would be asked, and gives each time the same `answer`."""
+class _InItsPlace:
+    """What stands in the place of `model`, and counts as it does."""
 
-    def __init__(self, model: Model, answer: str) -> None:
-        self._answer = answer
+    def __init__(self, model: Model) -> None:
         self._model = model
         self.name, self.window, self.max_output = model.name, model.window, model.max_output
-        self.requests: list[Request] = []
 
     def count(self, text: str) -> int:
         return self._model.count(text)
+
+
+class NoteTaker(_InItsPlace):
+    """A `Model` that notes what `model` would be asked, and gives each time the same `answer`."""
+
+    def __init__(self, model: Model, answer: str) -> None:
+        super().__init__(model)
+        self._answer = answer
+        self.requests: list[Request] = []
 
     def complete(
         self, messages: Sequence[ChatMessage], *, tools: Sequence[Tool] = (), max_tokens: int | None = None
@@ -79,15 +86,12 @@ class NoteTaker:
         return Completion(self._answer, model=EMBEDDED)  # which is taken at its word: nothing is asked for again
 
 
-class Batched:
+class Batched(_InItsPlace):
     """A `Model` that is `model`, but gives the answers that have come back; each of them is billed once."""
 
     def __init__(self, model: Model, answers: Answers, meter: Meter, job: str) -> None:
-        self._model, self._answers, self._meter, self._job = model, answers, meter, job
-        self.name, self.window, self.max_output = model.name, model.window, model.max_output
-
-    def count(self, text: str) -> int:
-        return self._model.count(text)
+        super().__init__(model)
+        self._answers, self._meter, self._job = answers, meter, job
 
     def complete(
         self, messages: Sequence[ChatMessage], *, tools: Sequence[Tool] = (), max_tokens: int | None = None

@@ -113,20 +113,8 @@ class _Part:
     documents: Sequence[_Document]
 
 
-class Kept(Protocol):
-    """What an index is of: a history, or what a hook at a prompt reads of one."""
-
-    @property
-    def index(self) -> index.Index:
-        """The workspace's index."""
-
-    @property
-    def messages(self) -> KeptMessages:
-        """The messages that are kept."""
-
-
 class KeptMessages(Protocol):
-    """The messages that are kept, in the files of a folder."""
+    """The messages that are kept, in the files of a folder: a history's, or those that a hook at a prompt reads."""
 
     @property
     def folder(self) -> Path:
@@ -142,7 +130,7 @@ def caught_up(history: History) -> Iterator[Index]:
 
     What was taken in and has changed since makes all be read anew.
     """
-    opened = Index(history)
+    opened = Index(history.index, history.messages)
     try:
         opened.catch_up(history)
         yield opened
@@ -153,9 +141,9 @@ def caught_up(history: History) -> Iterator[Index]:
 class Index:
     """The tables for the history of one workspace."""
 
-    def __init__(self, kept: Kept) -> None:
-        self._messages = kept.messages
-        self._base = kept.index
+    def __init__(self, base: index.Index, messages: KeptMessages) -> None:
+        self._messages = messages
+        self._base = base
         self._in_memory = False
 
     def close(self) -> None:
@@ -240,9 +228,10 @@ class Index:
         ]
         if late:
             found.sort(key=lambda one: one[:2], reverse=True)
-        asked = ", ".join(str(number) for _, number, _ in found)
-        rows = {row[0]: row for row in self._rows(f"SELECT {_DOC} FROM recall_doc WHERE id IN ({asked})")}  # noqa: S608
-        return [Found(*(*rows[number], score, own)) for score, number, own in found if number in rows]
+        documents = {one.number: one for one in self.numbered(number for _, number, _ in found)}
+        return [
+            documents[number]._replace(score=score, held=own) for score, number, own in found if number in documents
+        ]
 
     def _places(self, terms: Sequence[str], kind: int) -> dict[str, dict[int, Sequence[int]]]:
         """Return where in each part the documents stand that hold each of the terms."""

@@ -60,7 +60,6 @@ class Kept:
         self.root = root
         self.index = index.Index(root / ".dream")
         self.folder = root / "memory" / messages.FOLDER
-        self.messages = self  # as a history has them
         self.log = root / "memory" / "history.jsonl"
 
     def at(self, path: Path, offset: int) -> KeptMessage | None:
@@ -118,7 +117,7 @@ def recalled(kept: Kept, prompt: str, *, session: str = "", tokens: int = TOKENS
     sub-agents, nothing is told: it stands in the prompt.
     """
     asked = _FENCED.sub(" ", prompt)[:CHARS]
-    found = Index(kept)
+    found = Index(kept.index, kept)
     search = Search(found, Wanted(asked, kinds=["message"]), many=RARE)  # of a foreign prompt most hold the common ones
     hits = sorted((*search.hits(HITS), *_entries(kept, found, search)), key=lambda hit: -hit.score)
     heard = [hit for hit in hits if not (session and session in (hit.session or ""))]

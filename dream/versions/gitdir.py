@@ -73,9 +73,7 @@ def find(root: Path, private: Path) -> Path | None:
 
 def make(root: Path, private: Path) -> Path:
     """Find, adopt or create the git directory; it is whole, or not there, at every instant."""
-    with explained("made", private):
-        make_folder(private)
-    _keep_out(private)
+    files.keep_out(private)
     found = find(root, private)
     if found is not None:
         return found
@@ -254,13 +252,6 @@ def _create(root: Path, private: Path, own: Path) -> Path:
         raise GitError(f"{own} could not be made: {error.strerror}.") from error
     files.checkpoint("git directory in place")
     return own
-
-
-def _keep_out(private: Path) -> None:
-    """Keep .dream/ out of every repository around it."""
-    ignore = private / ".gitignore"
-    if not ignore.exists():
-        replace_file(ignore, b"*\n")
 
 
 # Mending a damaged repository: objects that the files on disk still tell, or a new repository beside the old one.

@@ -62,7 +62,9 @@ def swap(path: Path, expected: bytes | None, new: bytes | None) -> bytes | None:
         if expected is None and new is not None:
             found = None if _create(path, new) else read_bytes(path)
         elif new is None:
-            found = _take_away(path, aside, expected)
+            found = _set_aside(path, aside, expected)
+            if found == expected:
+                aside.unlink()
         else:
             found = _trade(path, aside, expected, new)
         sync_directory(path.parent)
@@ -168,13 +170,6 @@ def _content_at_rest(aside: Path) -> bytes | None:
             return None
         time.sleep(PAUSE)
     return aside.read_bytes()
-
-
-def _take_away(path: Path, aside: Path, expected: bytes | None) -> bytes | None:
-    found = _set_aside(path, aside, expected)
-    if found == expected:
-        aside.unlink()
-    return found
 
 
 def _replace_without_exchange(path: Path, aside: Path, expected: bytes | None, new: bytes) -> bytes | None:

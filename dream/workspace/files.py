@@ -125,16 +125,17 @@ def replace_by_part(path: Path, source: int, start: int, end: int) -> None:
     make_folder(path.parent)
     with beside(path, temporary := temporary_name(path)) as descriptor:
         while start < end:
-            start += _copy(source, descriptor, start, end)
+            if not (chunk := os.pread(source, min(CHUNK, end - start), start)):
+                raise OSError(errno.EIO, "the file became shorter while it was copied")
+            write_all(descriptor, chunk)
+            start += len(chunk)
     put_in_place(temporary, path)
 
 
-def _copy(source: int, goal: int, start: int, end: int) -> int:
-    chunk = os.pread(source, min(CHUNK, end - start), start)
-    if not chunk:
-        raise OSError(errno.EIO, "the file became shorter while it was copied")
-    write_all(goal, chunk)
-    return len(chunk)
+def keep_out(folder: Path, *, durable: bool = True) -> None:
+    """Keep a directory, made if need be, out of every git repository around it; raises WorkspaceError."""
+    if not (folder / ".gitignore").exists():
+        replace_file(folder / ".gitignore", b"*\n", durable=durable)
 
 
 def begin_writing(descriptor: int, start: int, length: int) -> None:

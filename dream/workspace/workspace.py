@@ -19,6 +19,7 @@ from dream.workspace import places, review_files
 from dream.workspace.files import (
     check_plain,
     explained,
+    keep_out,
     number,
     read_bytes,
     read_note,
@@ -340,9 +341,7 @@ class Workspace:
 
     def make_private(self) -> None:
         """Make the .dream directory, which no git repository takes notice of."""
-        ignore = self.private / ".gitignore"
-        if not ignore.exists():
-            replace_file(ignore, b"*\n")
+        keep_out(self.private)
 
     def _check_directories(self) -> None:
         """Refuse a link where a directory belongs, or anywhere in .dream: what is written would go elsewhere."""

@@ -116,7 +116,7 @@ def test_another_model_makes_the_vectors_anew(named: Workspace, provider: Provid
     slept(named)
     slept(named, embedding_model="openai/text-embedding-3-large")
     assert sorted(asked(provider)) == sorted([*SENTENCES, *SENTENCES])
-    assert Index(named.history).model() == "openai/text-embedding-3-large"
+    assert Index(named.history.index, named.history.messages).model() == "openai/text-embedding-3-large"
 
 
 def test_no_secret_is_sent(named: Workspace, provider: Provider) -> None:
@@ -129,7 +129,7 @@ def test_no_secret_is_sent(named: Workspace, provider: Provider) -> None:
 def test_what_is_forgotten_has_no_vector(named: Workspace) -> None:
     slept(named)
     forget(named, "Bruno", text=True, now=NOW)
-    assert Index(named.history).model() == ""
+    assert Index(named.history.index, named.history.messages).model() == ""
     assert not any("Bruno" in text for text in texts(named, "which pet has she"))
 
 
