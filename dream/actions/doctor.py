@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 
 from dream.actions.forget import UNDONE, unfinished
-from dream.crontime import parse
 from dream.door import OTHERS
 from dream.errors import DreamError, GitError, WorkspaceError
 from dream.history.archive import opened
@@ -22,7 +21,6 @@ from dream.history.messages import FOLDER
 from dream.history.writer import read_cursor
 from dream.language import text as texts
 from dream.models import MEMORY_FILES, Diagnostic
-from dream.nights import timers
 from dream.redact import redact
 from dream.settings import Settings
 from dream.versions import FILES, gitdir, log, read_all, read_memory, transaction
@@ -331,15 +329,13 @@ def _name(workspace: Workspace, path: Path) -> str:
     return str(path.relative_to(workspace.root)) if path.is_relative_to(workspace.root) else str(path)
 
 
-__all__ = ["Ailment", "examine"]
-
 LOOKS = 8  # beside a process at work, before what is still wrong is believed
 PAUSE = 0.15  # seconds between two looks; longer than a commit takes
 SHOWN = 4  # files that one ailment names; of more it says how many
 
 
 def examine(workspace: Workspace, settings: Settings, *, now: datetime, repair: bool = False) -> list[Ailment]:
-    """Check versions, history, cursors, memory files, the review queue and the schedule; an empty list is health.
+    """Check versions, history, cursors, memory files and the review queue; an empty list is health.
 
     With `repair` what can be mended without loss is: bytes that are taken out of a file are kept in memory/archive/
     or .dream/, and a change of a memory file is a commit. Raises Busy with `repair` when another run holds the
@@ -388,7 +384,6 @@ def _all(workspace: Workspace, settings: Settings, now: datetime, *, repair: boo
     yield from _leftovers(workspace, repair=repair)
     yield from _without_index(workspace)
     yield from _open_to_all(workspace, repair=repair)
-    yield from _schedule(settings)
 
 
 def _unfinished(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
@@ -471,10 +466,3 @@ def _reachable(workspace: Workspace) -> Iterator[Path]:
             yield path
             if stat.S_ISDIR(mode) and path.name not in (".git", "git"):
                 waiting += sorted(path.iterdir())
-
-
-def _schedule(settings: Settings) -> Iterator[Ailment]:
-    try:
-        timers.calendar(parse(settings.schedule))
-    except DreamError as error:
-        yield Ailment("dream.toml", str(error), "write another one")

@@ -144,7 +144,10 @@ def _forget(workspace: Workspace, wanted: Wanted, *, dry_run: bool, now: datetim
         others = [one for one in unfinished(workspace) if not one.is_of(needle)]
         if not plan.found and others == unfinished(workspace):
             return plan
-        _note(workspace, [*others, _begun(needle, 1 + max((one.number for one in others), default=0), now)])
+        number = 1 + max((one.number for one in others), default=0)
+        # With the text itself: only so can it be finished when nobody knows it any more.
+        row = orjson.dumps({"number": number, "since": now.isoformat(), "texts": needle.given})
+        _note(workspace, [*others, Unfinished(number, now, needle.given, row)])
         # 2. Files that git doesn't keep: history, its archive, the run record.
         _rewrite_history(workspace, needle, now)
         _rewrite_files(workspace, needle)
@@ -160,19 +163,11 @@ def _forget(workspace: Workspace, wanted: Wanted, *, dry_run: bool, now: datetim
 
 
 def _numbered(workspace: Workspace, number: int) -> Unfinished:
-    begun = unfinished(workspace)
-    for one in begun:
-        if one.number == number:
-            return one
-    known = ", ".join(str(one.number) for one in begun)
-    there = f"there is {known}" if known else "there is none"
-    raise UsageError(f"No unfinished forgetting has the number {number}; {there}.")
-
-
-def _begun(needle: Needle, number: int, now: datetime) -> Unfinished:
-    """Return what is under way, and of what: only so can it be finished when nobody knows the text any more."""
-    row = {"number": number, "since": now.isoformat(), "texts": needle.given}
-    return Unfinished(number, now, needle.given, orjson.dumps(row))
+    begun = {one.number: one for one in unfinished(workspace)}
+    if number not in begun:
+        there = ", ".join(map(str, begun)) or "none"
+        raise UsageError(f"No unfinished forgetting has the number {number}; there is {there}.")
+    return begun[number]
 
 
 def _note(workspace: Workspace, begun: list[Unfinished]) -> None:
@@ -238,26 +233,23 @@ def _rewrite_history(workspace: Workspace, needle: Needle, now: datetime) -> Non
     with workspace.history.rewriting(now=now) as paths:
         sealing = Sealing()
         for path in paths:
-            data = _read(path)
-            clean = sealing.sealed(data, needle.scrub(data))
-            if clean != data:
-                files.replace_file(path, clean)
+            _rewrite(path, lambda data: sealing.sealed(data, needle.scrub(data)))
         for path in workspace.history.messages.paths():  # they are written under the same lock
-            _scrub(path, needle)
+            _rewrite(path, needle.scrub)
 
 
 def _rewrite_files(workspace: Workspace, needle: Needle) -> None:
     """Scrub what isn't memory; a person's files change with the versions. A cache is made anew by who needs it."""
     for name, path in _ours(workspace):
         if not is_memory(name):
-            _scrub(path, needle)
+            _rewrite(path, needle.scrub)
 
 
-def _scrub(path: Path, needle: Needle) -> None:
+def _rewrite(path: Path, change: Callable[[bytes], bytes]) -> None:
     data = _read(path)
-    clean = needle.scrub(data)
-    if clean != data:
-        files.replace_file(path, clean)
+    changed = change(data)
+    if changed != data:
+        files.replace_file(path, changed)
 
 
 def _rewrite_versions(workspace: Workspace, needle: Needle) -> Names:
@@ -276,12 +268,13 @@ def _rewrite_versions(workspace: Workspace, needle: Needle) -> Names:
 
 def _rename_in_records(workspace: Workspace, names: Names) -> None:
     """Let the run record name the commits as they are called now."""
+
+    def told(data: bytes) -> bytes:
+        return renamed(data.decode("utf-8", "surrogateescape"), names).encode("utf-8", "surrogateescape")
+
     for path in workspace.private.iterdir():
         if _RUNS.fullmatch(path.name):
-            data = _read(path)
-            told = renamed(data.decode("utf-8", "surrogateescape"), names).encode("utf-8", "surrogateescape")
-            if told != data:
-                files.replace_file(path, told)
+            _rewrite(path, told)
 
 
 def _left(workspace: Workspace, needle: Needle) -> Iterator[str]:

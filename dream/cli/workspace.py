@@ -238,8 +238,8 @@ def _run(record: RunRecord) -> None:
 def doctor_command(repair: bool, directory: Path | None, as_json: bool) -> int | None:
     """Check everything on disk, and mend what can be mended without loss.
 
-    Checks the memory files, history, the cursor, the versions, the review queue and the schedule, and says what is
-    wrong with each and what you can do about it. Exits with 1 when something is wrong and was not mended.
+    Checks the memory files, history, the cursor, the versions and the review queue, and says what is wrong with each
+    and what you can do about it. Exits with 1 when something is wrong and was not mended.
 
     \b
     Examples:

@@ -12,7 +12,7 @@ import string
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -353,7 +353,7 @@ class _Writer:
     def __init__(self, language: str, tongue: _Tongue, seed: int) -> None:
         self._tongue = tongue
         self._rng = random.Random(f"{language}-{seed}")  # noqa: S311 - the same text again, not a secret
-        self._drawn = _Drawn(tongue, self._rng)
+        self._pools = {name: self._rng.sample(pool, len(pool)) for name, pool in tongue.pools.items()}
         self._name = f"planted-{language}-{seed}"
         self._numbers: dict[str, dict[str, int | None]] = {}
         self._facts: dict[str, PlantedFact] = {}
@@ -397,7 +397,7 @@ class _Writer:
     def _state(self, sitting: _Sitting, say: _Say) -> None:
         """Let the user say a fact, or how one has changed."""
         said = self._rng.choice(say.said)
-        drawn = {name: self._drawn.number(said, name) for name in ("n", "m")}
+        drawn = {name: self._number(said, name) for name in ("n", "m")}
         numbers = drawn | {"was": self._numbers.setdefault(say.name, drawn)["n"]}
         identity = sitting.say("user", self._fill(sitting, said, numbers))
         sitting.say("assistant", self._rng.choice(self._tongue.reply))
@@ -411,8 +411,8 @@ class _Writer:
 
     def _other(self, sitting: _Sitting) -> None:
         for text in self._rng.sample(list(self._tongue.other), _OTHER_EACH):
-            numbers = {"n": self._drawn.number(text, "n")}
-            sitting.say("user", self._drawn.fill(text, sitting.at.date(), numbers, fresh=True))
+            numbers = {"n": self._number(text, "n")}
+            sitting.say("user", self._fill(sitting, text, numbers, fresh=True))
             sitting.say("assistant", self._rng.choice(self._tongue.reply))
 
     def _change(self, sitting: _Sitting, sittings: int) -> None:
@@ -442,8 +442,28 @@ class _Writer:
         if planted not in self._planted:
             self._planted.append(planted)
 
-    def _fill(self, sitting: _Sitting, text: str, numbers: dict[str, int | None]) -> str:
-        return self._drawn.fill(text, sitting.at.date(), numbers)
+    def _number(self, slots: str, name: str) -> int | None:
+        """Draw the number of a `{name.low-high}` in `slots`, if there is one."""
+        bounds = next((match for match in _SLOT.finditer(slots) if match[1] == name and match[3]), None)
+        return self._rng.randint(int(bounds[2]), int(bounds[3])) if bounds else None
+
+    def _fill(self, sitting: _Sitting, text: str, numbers: Mapping[str, int | None], *, fresh: bool = False) -> str:
+        """Fill the slots of `text`, said at a sitting; with `fresh` each from its whole pool, for other material."""
+
+        def value(match: re.Match[str]) -> str:
+            name, index, _, days = match.groups()
+            if name in ("date", "dates"):
+                day = sitting.at.date() + timedelta(days=int(days))
+                every = f"{day:%Y-%m-%d}|{day:%B} {day.day}|{day.day} {day:%B}|{day.month}月{day.day}日"
+                return every if name == "dates" else self._tongue.dates.format(day=day)
+            if name in ("mm", "nn"):
+                return f"{numbers[name[0]]:02}"
+            if name in numbers:
+                return str(numbers[name])
+            pool = self._pools[name]
+            return self._rng.choice(pool) if fresh else pool[int(index or 1) - 1]
+
+        return _SLOT.sub(value, text)
 
     def _secret(self) -> str:
         """Make something in the shape of a key; put together here, so that no scanner of this file takes it for one."""
@@ -455,38 +475,3 @@ class _Writer:
 def _in_turn(items: Sequence[_T], number: int, count: int) -> list[_T]:
     """Take `count` of `items`, other ones in every sitting until all had their turn."""
     return [items[(number * count + one) % len(items)] for one in range(count)]
-
-
-class _Drawn:
-    """What the slots of one conversation hold."""
-
-    def __init__(self, tongue: _Tongue, rng: random.Random) -> None:
-        self._rng = rng
-        self._pools = {name: rng.sample(pool, len(pool)) for name, pool in tongue.pools.items()}
-        self._dates = tongue.dates
-
-    def number(self, slots: str, name: str) -> int | None:
-        """Draw the number of a `{name.low-high}` in `slots`, if there is one."""
-        bounds = next((match for match in _SLOT.finditer(slots) if match[1] == name and match[3]), None)
-        return self._rng.randint(int(bounds[2]), int(bounds[3])) if bounds else None
-
-    def fill(self, text: str, day: date, numbers: Mapping[str, int | None], *, fresh: bool = False) -> str:
-        """Fill the slots of `text`, said on `day`; with `fresh` each from its whole pool, for other material."""
-
-        def value(match: re.Match[str]) -> str:
-            name, index, _, days = match.groups()
-            if name in ("date", "dates"):
-                return self._date(day + timedelta(days=int(days)), every=name == "dates")
-            if name in ("mm", "nn"):
-                return f"{numbers[name[0]]:02}"
-            if name in numbers:
-                return str(numbers[name])
-            pool = self._pools[name]
-            return self._rng.choice(pool) if fresh else pool[int(index or 1) - 1]
-
-        return _SLOT.sub(value, text)
-
-    def _date(self, day: date, *, every: bool) -> str:
-        if not every:
-            return self._dates.format(day=day)
-        return f"{day:%Y-%m-%d}|{day:%B} {day.day}|{day.day} {day:%B}|{day.month}月{day.day}日"

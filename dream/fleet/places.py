@@ -10,6 +10,7 @@ from datetime import UTC, datetime, time, timedelta
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from dream.errors import DreamError, UsageError
@@ -19,6 +20,9 @@ from dream.workspace.files import read_note, write_note
 from dream.workspace.live import left_behind, quiet_at
 from dream.workspace.places import is_workspace
 from dream.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from dream.workspace.listing import File
 
 FOLDER = ".dream-fleet"  # in a root: the database, and the receipts of what was erased
 NOTE = Path(".dream") / "nightly" / "fleet.json"
@@ -216,37 +220,30 @@ def settings_look(path: Path, environ: Mapping[str, str]) -> str:
     return digest(_stat(f"{path}/{FILE_NAME}"), ours)
 
 
-def transcripts(path: Path, note: Note, environ: Mapping[str, str]) -> tuple[str, list[float]]:
-    """Return how the transcripts look that the settings name, and when each was last written to, in seconds."""
+def transcripts(path: Path, note: Note, environ: Mapping[str, str]) -> tuple[str, list[File] | None]:
+    """Return how the transcripts look that the settings name, and which these are; None where they can't be listed."""
     from dream.workspace import listing
 
     named = replace(Settings(), sources=note.sources, include_subagents=note.subagents)
     try:
         files = listing.paths(named, path, home=Path.home(), environ=environ)
     except DreamError as error:
-        return digest(str(error)), []
-    return digest(sorted((file.name, file.look) for file in files)), [file.look[1] / 1e9 for file in files]
+        return digest(str(error)), None
+    return digest(sorted((file.name, file.look) for file in files)), files
 
 
 def settle(workspace: Workspace, settings: Settings, note: Note, now: datetime, environ: Mapping[str, str]) -> Note:
     """Return `note` with how the workspace looks now if nothing is left to do in it."""
-    from dream.workspace import listing
-
     note = replace(_set(note, settings), settings=settings_look(workspace.root, environ))
     seen = look(workspace.root)  # first: what comes while it is looked at is news
-    files, written = transcripts(workspace.root, note, environ) if note.sources else ("", [])
-    if idle.nothing_to_dream(workspace.root) is None:
+    look_of_files, files = transcripts(workspace.root, note, environ) if note.sources else ("", [])
+    if files is None or idle.nothing_to_dream(workspace.root) is None:
         return note
-    if note.sources:
-        try:
-            paths = listing.paths(settings, workspace.root, home=Path.home(), environ=environ)
-        except DreamError:
-            return note
-        if paths and idle.nothing_to_read(workspace, paths, settings, now) is None:
-            return note
-    quiet = [at + settings.idle_hours * 3600 for at in written]
+    if files and idle.nothing_to_read(workspace, files, settings, now) is None:
+        return note
+    quiet = [file.look[1] / 1e9 + settings.idle_hours * 3600 for file in files]
     due = min((at for at in quiet if at > now.timestamp()), default=0.0)
-    return replace(note, look=seen, files=files, due=due)
+    return replace(note, look=seen, files=look_of_files, due=due)
 
 
 @dataclass(frozen=True, slots=True)
