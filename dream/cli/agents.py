@@ -16,7 +16,6 @@ import click
 
 from dream import cli
 from dream.cli import group, output, show
-from dream.cli.group import DreamCommand, TextCommand
 from dream.errors import DreamError, UsageError
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from dream.workspace.workspace import Workspace
 
 
-@click.command("context", cls=DreamCommand)
+@click.command("context", cls=group.DreamCommand)
 @click.option(
     "--tokens", type=click.IntRange(min=1), default=cli.TOKENS, show_default=True, metavar="N", help="At most."
 )
@@ -100,7 +99,7 @@ def _guide(workspace: Workspace, *, named: bool, as_json: bool) -> None:
         output.say(text)
 
 
-@click.command("note", cls=TextCommand)
+@click.command("note", cls=group.TextCommand)
 @click.argument("words", nargs=-1, type=group.Text(), metavar="TEXT")
 @click.option("--by-agent", is_flag=True, help="An agent says it by itself, not the user: it makes no rule.")
 @group.workspace
@@ -130,7 +129,7 @@ def note_command(words: tuple[str, ...], by_agent: bool, directory: Path | None,
         output.say(f"Noted as entry {entry.cursor}. The next `dream run` puts it into memory.")
 
 
-@click.command("mcp", cls=DreamCommand)
+@click.command("mcp", cls=group.DreamCommand)
 @click.option("--read-only", is_flag=True, help="Offer nothing that writes: no memory_add.")
 @group.workspace
 def mcp_command(read_only: bool, directory: Path | None) -> None:
@@ -166,7 +165,7 @@ def _clients(ctx: click.Context, parameter: click.Parameter, incomplete: str) ->
     return [name for name in CLIENTS if name.startswith(incomplete)]
 
 
-@click.command("connect", cls=DreamCommand)
+@click.command("connect", cls=group.DreamCommand)
 @click.argument("names", nargs=-1, metavar="[NAME…]", shell_complete=_clients)
 @click.option("--remove", is_flag=True, help="Take away what was written, and nothing else.")
 @click.option("-n", "--dry-run", is_flag=True, help="Only show what would change.")
@@ -262,7 +261,7 @@ def _program() -> list[str]:
 DAY = click.DateTime(formats=["%Y-%m-%d"])
 
 
-@click.command("search", cls=TextCommand)
+@click.command("search", cls=group.TextCommand)
 @click.argument("words", nargs=-1, type=group.Text(), metavar="QUERY…")
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=10, show_default=True, metavar="N", help="At most.")
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(["memory", "history", "message"]), help="Only these.")
@@ -322,7 +321,7 @@ def _hit(hit: Hit, query: str = "") -> None:
     output.say("  " + text.replace("\n", "\n  "), fold=True, mark=words_of(query) if query else None)
 
 
-@click.command("get", cls=DreamCommand)
+@click.command("get", cls=group.DreamCommand)
 @click.argument("citation")
 @click.option(
     "--around", type=click.IntRange(min=0), default=0, metavar="N", help="Show N neighbours on each side too."

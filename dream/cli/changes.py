@@ -10,7 +10,6 @@ import click
 
 from dream.actions.forget import Forgotten
 from dream.cli import group, output, show
-from dream.cli.group import DreamCommand, TextCommand
 from dream.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 COLOURS = {"dream": None, "hand": "cyan", "restore": "yellow", "init": None}
 
 
-@click.command("log", cls=DreamCommand)
+@click.command("log", cls=group.DreamCommand)
 @click.argument("sha", required=False, shell_complete=group.shas)
 @click.option("-n", "--limit", type=click.IntRange(min=1), metavar="N", help="Show the newest N changes only.")
 @group.workspace
@@ -105,7 +104,7 @@ def _show(shown: Shown) -> None:
 HAND = {"hand": "written by hand", "init": "stood there when dream began", "restore": "brought back"}
 
 
-@click.command("why", cls=TextCommand)
+@click.command("why", cls=group.TextCommand)
 @click.argument("words", nargs=-1, type=group.Text(), metavar="TEXT")
 @group.workspace
 @group.as_json
@@ -158,7 +157,7 @@ def _absent(workspace: Workspace, text: str) -> None:
         output.say(f"Entry {entry.cursor} says it, but has not been dreamt yet.")
 
 
-@click.command("restore", cls=DreamCommand)
+@click.command("restore", cls=group.DreamCommand)
 @click.argument("sha", required=False, shell_complete=group.shas)
 @click.option("--only", is_flag=True, help="Undo that one change and keep all later ones.")
 @click.option("--at", is_flag=True, help="Restore to exactly that commit instead of just before it.")
@@ -273,7 +272,7 @@ def _done(done: Restored) -> None:
         output.say("The next dream reads those entries again, and may find the same; --forget keeps it out.", fold=True)
 
 
-@click.command("forget", cls=TextCommand)
+@click.command("forget", cls=group.TextCommand)
 @click.argument("what", type=group.Text(), metavar="TEXT|SHA", required=False)
 @click.option("--text", "is_text", is_flag=True, help="Treat it as text, even if it looks like a sha.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show the matches; change nothing.")

@@ -16,8 +16,6 @@ import click
 
 from dream import pipeline, transcripts
 from dream.cli import group, output, show
-from dream.cli.group import DreamCommand
-from dream.cli.output import progress
 from dream.errors import UsageError
 from dream.language import tokens
 from dream.language.text import clean, shortened
@@ -46,7 +44,7 @@ NUMBER = 20  # characters; a column of shorter cells is one of numbers
 WIDEST = 60  # characters of a cell in a pipe; the JSON has all of it
 
 
-@click.command("eval", cls=DreamCommand)
+@click.command("eval", cls=group.DreamCommand)
 @click.argument("dataset")
 @group.models
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N conversations.")
@@ -106,7 +104,7 @@ def eval_command(
         _recall(conversations, settings, as_json=as_json)
         return
     other = datasets.another(dataset, conversations[0], sittings=sittings) if len(conversations) == 1 else None
-    with progress("reading", quiet=as_json) as shown:
+    with output.progress("reading", quiet=as_json) as shown:
         found = report.evaluate(
             conversations,
             settings,
@@ -133,7 +131,7 @@ def _telling(shown: Progress) -> Callable[[str], None]:
 def _recall(conversations: Sequence[Conversation], settings: Settings, *, as_json: bool) -> None:
     from dream.eval.recall import at_prompts, prompt_table, recall, table
 
-    with progress("reading", quiet=as_json) as shown:
+    with output.progress("reading", quiet=as_json) as shown:
         found = recall(conversations, settings, tell=_telling(shown))
         prompts = at_prompts(conversations, tell=_telling(shown))
     if as_json:
@@ -198,7 +196,7 @@ def _cell(text: str) -> str:
     return shortened(" ".join(text.replace("|", "/").split()), WIDEST)
 
 
-@click.command("demo", cls=DreamCommand)
+@click.command("demo", cls=group.DreamCommand)
 @click.argument("directory", required=False, type=click.Path(path_type=Path), metavar="[DIR]")
 @group.place
 @group.as_json
@@ -215,7 +213,7 @@ def demo_command(directory: Path | None, named: Path | None, as_json: bool) -> i
       dream demo ./dream-demo
     """
     place = _demo_place(directory or named)
-    with progress("dreaming", quiet=as_json) as shown:
+    with output.progress("dreaming", quiet=as_json) as shown:
         played = play(place, shown)
     if as_json:
         output.emit(played)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dream.cli import group, output, show
-from dream.cli.group import DreamGroup
 from dream.errors import DreamError, UsageError
 from dream.models import shape
 
@@ -62,7 +61,7 @@ def bounded(function: Callable[..., Any]) -> Callable[..., Any]:
     return _limit(_tenant_tokens(_tenant_usd(command)))
 
 
-@click.group("fleet", cls=DreamGroup)
+@click.group("fleet", cls=group.DreamGroup)
 def fleet_command() -> None:
     """Dream for many workspaces: on one machine, or on several with one limit for the provider.
 

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dream.cli import group, output, show
-from dream.cli.group import DreamCommand, DreamGroup, DreamingCommand
-from dream.cli.output import progress
 from dream.models import Step, shape
 from dream.nights.timers import KINDS, Job, Kind
 from dream.settings import CALLING, REACHING
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
     from dream.nights.nightly import NightReport
 
 
-@click.command("run", cls=DreamingCommand)
+@click.command("run", cls=group.DreamingCommand)
 @click.option("--max-batches", type=click.IntRange(min=1), metavar="N", help="Stop after N dreams.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show what the dreams would change; change nothing.")
 @click.option("--estimate", is_flag=True, help="Say what the dreams would cost; call no model and change nothing.")
@@ -88,7 +86,7 @@ def run_command(
     return report.exit_status
 
 
-@click.command("nightly", cls=DreamingCommand)
+@click.command("nightly", cls=group.DreamingCommand)
 @group.quiet
 @group.models
 @group.workspace
@@ -113,7 +111,7 @@ def nightly_command(quiet: bool, flags: Mapping[str, object], directory: Path | 
         output.dated()  # cron appends it to a log
     workspace = group.open_workspace(directory)
     settings = workspace.settings(flags=flags, using=REACHING)
-    with progress("the night begins", quiet=as_json or quiet, lines=False) as shown:
+    with output.progress("the night begins", quiet=as_json or quiet, lines=False) as shown:
         report = nightly.night(workspace, settings=settings, now=group.now(), environ=os.environ, progress=shown)
     if as_json:
         output.emit(shape(report) | {"usage": shape(report.usage)})
@@ -131,7 +129,7 @@ _schedule = click.option("--schedule", metavar="CRON", help="When, instead of th
 _kind = click.argument("kind", required=False, type=click.Choice(KINDS), metavar="[crontab|systemd|launchd]")
 
 
-@click.command("serve", cls=DreamCommand)
+@click.command("serve", cls=group.DreamCommand)
 @_schedule
 @group.models
 @group.workspace
@@ -175,7 +173,7 @@ def _timer_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return _kind(_schedule(group.workspace(group.as_json(function))))
 
 
-@click.group("cron", cls=DreamGroup)
+@click.group("cron", cls=group.DreamGroup)
 @group.workspace
 @group.as_json
 def cron_command(directory: Path | None, as_json: bool) -> None:
@@ -194,7 +192,7 @@ def cron_command(directory: Path | None, as_json: bool) -> None:
     """
 
 
-@cron_command.command("show", cls=DreamCommand)
+@cron_command.command("show")
 @_timer_options
 def show_timer(kind: Kind | None, schedule: str | None, directory: Path | None, as_json: bool) -> None:
     """Print what is installed, or would be.
@@ -221,7 +219,7 @@ def show_timer(kind: Kind | None, schedule: str | None, directory: Path | None, 
     output.say(f"# {timers.zone_note(chosen, job)}")
 
 
-@cron_command.command("install", cls=DreamCommand)
+@cron_command.command("install")
 @_timer_options
 def install(kind: Kind | None, schedule: str | None, directory: Path | None, as_json: bool) -> None:
     """Install it; again for a new schedule.
@@ -240,7 +238,7 @@ def install(kind: Kind | None, schedule: str | None, directory: Path | None, as_
     _tell_timer(kind, [*done, *note, *twice], as_json=as_json)
 
 
-@cron_command.command("remove", cls=DreamCommand)
+@cron_command.command("remove")
 @_timer_options
 def remove(kind: Kind | None, schedule: str | None, directory: Path | None, as_json: bool) -> None:
     """Take it away again.

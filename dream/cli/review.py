@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dream.cli import group, output, show
-from dream.cli.group import DreamCommand, DreamGroup
 from dream.errors import DreamError, UsageError
 from dream.models import span
 
@@ -52,7 +51,7 @@ _numbers = click.argument("numbers", nargs=-1, type=_Number(), metavar="N[.M]...
 _all = click.option("--all", "everything", is_flag=True, help="All that is held.")
 
 
-@click.group("review", cls=DreamGroup, invoke_without_command=True)
+@click.group("review", cls=group.DreamGroup, invoke_without_command=True)
 @group.workspace
 @group.as_json
 @click.pass_context
@@ -85,7 +84,7 @@ def review_command(ctx: click.Context, directory: Path | None, as_json: bool) ->
         _said(workspace, one)
 
 
-@review_command.command("accept", cls=DreamCommand)
+@review_command.command("accept")
 @_numbers
 @_all
 @group.workspace
@@ -105,7 +104,7 @@ def accept(numbers: tuple[Number | str, ...], everything: bool, directory: Path 
     return 1 if done.misfits else None
 
 
-@review_command.command("reject", cls=DreamCommand)
+@review_command.command("reject")
 @_numbers
 @_all
 @group.workspace
@@ -180,7 +179,7 @@ def _tell(done: Decided, word: str, *, as_json: bool) -> None:
 PORT = 4747
 
 
-@click.command("web", cls=DreamCommand)
+@click.command("web", cls=group.DreamCommand)
 @click.option("--port", type=click.IntRange(0, 65535), metavar="N", help=f"The port. Default: {PORT}, or a free one.")
 @click.option("--host", default="127.0.0.1", metavar="HOST", help="Listen on this address instead of loopback only.")
 @click.option("--open/--no-open", "opens", default=True, help="Open a browser, where there is one. Default: open.")

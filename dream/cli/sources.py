@@ -15,8 +15,6 @@ import click
 
 from dream import cli
 from dream.cli import group, output, show
-from dream.cli.group import DreamCommand, DreamGroup
-from dream.cli.output import progress
 from dream.errors import SettingsError, TranscriptError, UsageError
 from dream.models import ConsolidateReport, Diagnostic
 from dream.settings import CALLING, FILE_NAME, REACHING, Settings
@@ -90,7 +88,7 @@ def _array(path: Path, document: tomlkit.TOMLDocument) -> Array:
 _named = click.argument("names", nargs=-1, required=True, metavar="NAME|PATH|GLOB...", shell_complete=group.agents)
 
 
-@click.group("sources", cls=DreamGroup, invoke_without_command=True)
+@click.group("sources", cls=group.DreamGroup, invoke_without_command=True)
 @group.workspace
 @group.as_json
 @click.pass_context
@@ -125,7 +123,7 @@ def sources_command(context: click.Context, directory: Path | None, as_json: boo
         _show(found)
 
 
-@sources_command.command("add", cls=DreamCommand)
+@sources_command.command("add")
 @_named
 @group.workspace
 @group.as_json
@@ -157,7 +155,7 @@ def add(names: tuple[str, ...], directory: Path | None, as_json: bool) -> None:
     _told(done, as_json)
 
 
-@sources_command.command("remove", cls=DreamCommand)
+@sources_command.command("remove")
 @_named
 @group.workspace
 @group.as_json
@@ -224,7 +222,7 @@ def _not_there(one: FoundSource) -> str:
 PIPED = "stdin"  # the id of a session that comes on standard input and has none of its own
 
 
-@click.command("consolidate", cls=DreamCommand)
+@click.command("consolidate", cls=group.DreamCommand)
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH]...", shell_complete=group.agents)
 @click.option(
     "-f",
@@ -287,7 +285,7 @@ def consolidate_command(
         if not named:
             named, wrong = _configured(workspace, settings)
             idle = True
-        with progress("reading", quiet=as_json or quiet) as shown:
+        with output.progress("reading", quiet=as_json or quiet) as shown:
             report = pipeline.consolidate(
                 workspace, named, settings=settings, now=group.now(), format=format_name, idle=idle, progress=shown
             )

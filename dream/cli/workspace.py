@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from dream.cli import group, output, show
-from dream.cli.group import DreamCommand
 from dream.models import span
 from dream.settings import reaching
 from dream.workspace import places
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from dream.workspace.runs import RunRecord
 
 
-@click.command("init", cls=DreamCommand)
+@click.command("init", cls=group.DreamCommand)
 @click.argument("directory", required=False, type=click.Path(path_type=Path), metavar="[DIR]")
 @group.place
 @group.as_json
@@ -75,7 +74,7 @@ EFFECTS = {
 _SECRET = ("api_key",)
 
 
-@click.command("trust", cls=DreamCommand)
+@click.command("trust", cls=group.DreamCommand)
 @click.option("-y", "--yes", is_flag=True, help="Accept them without asking.")
 @group.workspace
 @group.as_json
@@ -137,7 +136,7 @@ def _show_reaching(workspace: Workspace, settings: list[dict[str, object]], *, t
         output.say(f"    {one['effect']}")
 
 
-@click.command("status", cls=DreamCommand)
+@click.command("status", cls=group.DreamCommand)
 @click.option("--check", is_flag=True, help="Exit 1 when something is wrong: for monitoring.")
 @group.workspace
 @group.as_json
@@ -231,7 +230,7 @@ def _run(record: RunRecord) -> None:
     output.say(line, colour="red" if record.outcome == "failed" else None, fold=True)
 
 
-@click.command("doctor", cls=DreamCommand)
+@click.command("doctor", cls=group.DreamCommand)
 @click.option("--repair", is_flag=True, help="Mend what can be mended without loss.")
 @group.workspace
 @group.as_json
