@@ -33,7 +33,7 @@ SHIPPED_PROMPTS = ("consolidate", "phase1", "phase2", "tidy", "guide")
 NOT_SETTINGS = {"DREAM_WORKSPACE", "DREAM_COMPLETE"}
 NIGHTLY = "0 3 * * *"
 TRUE, FALSE = {"1", "true", "yes", "on"}, {"0", "false", "no", "off"}
-COMMAND_LINE = "the command line"  # where a setting stands that a flag gives
+COMMAND_LINE = "on the command line"  # where a setting stands that a flag gives
 
 # What sends, starts or reads beyond the workspace. Of a workspace's own files it counts only where that is trusted.
 PROMPTS = "prompts/"  # not a setting, but it decides what a model is told
@@ -184,7 +184,7 @@ def load(
     environ = os.environ if environ is None else environ
     own = {} if workspace is None else _from_file(workspace / FILE_NAME)
     given = _from_environment(environ)
-    where = dict.fromkeys(own, f"{workspace}/{FILE_NAME}") | {name: _variable(name) for name in given}
+    where = dict.fromkeys(own, f"in {workspace}/{FILE_NAME}") | {name: _variable(name) for name in given}
     for name, value in (flags or {}).items():
         if value is not None:
             given[name] = _checked(name, value, COMMAND_LINE)
@@ -250,7 +250,7 @@ def _from_file(path: Path) -> dict[str, object]:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{path} cannot be read as TOML: {error}.") from error
-    return {name: _checked(name, value, str(path)) for name, value in table.items()}
+    return {name: _checked(name, value, f"in {path}") for name, value in table.items()}
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, object]:
@@ -264,7 +264,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, object]:
 
 
 def _variable(name: str) -> str:
-    return f"the environment ({PREFIX}{name.upper()})"
+    return f"in the environment ({PREFIX}{name.upper()})"
 
 
 def _checked(name: str, value: object, origin: str) -> object:
@@ -274,11 +274,11 @@ def _checked(name: str, value: object, origin: str) -> object:
 
         near = get_close_matches(name, kinds, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else "."
-        raise SettingsError(f"Unknown setting {name!r} in {origin}{hint}")
+        raise SettingsError(f"Unknown setting {name!r} {origin}{hint}")
     try:
         return _convert(value, kinds[name])
     except ValueError as error:
-        raise SettingsError(f"Setting {name!r} in {origin}: {error}.") from error
+        raise SettingsError(f"Setting {name!r} {origin}: {error}.") from error
 
 
 def _convert(value: object, kind: object) -> object:
@@ -324,7 +324,7 @@ def _check_together(settings: Settings, where: Mapping[str, str]) -> None:
     """Raise SettingsError for a value that its type allows and its job doesn't; `where` says where a setting stands."""
 
     def wrong(name: str, why: str) -> SettingsError:
-        return SettingsError(f"Setting {name!r}{f' in {where[name]}' if name in where else ''}: {why}.")
+        return SettingsError(f"Setting {name!r}{f' {where[name]}' if name in where else ''}: {why}.")
 
     for name in ("session_target_ratio", "max_loss_ratio", "search_mmr"):
         if not 0 < (value := getattr(settings, name)) <= 1:

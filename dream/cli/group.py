@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Mapping
@@ -132,8 +133,10 @@ class DreamGroup(DreamCommand, click.Group):
         names, said = list(self.told()), args[0]
         if said not in names and not said.startswith("-"):
             near = get_close_matches(said, names, n=1)
-            all_of_them = " and ".join(f"`{ctx.command_path} {name}`" for name in names)
-            where = f"There are {all_of_them}." if len(names) < MANY else f"`{ctx.command_path} --help` lists them."
+            *others, last = [f"`{ctx.command_path} {name}`" for name in names]
+            where = f"`{ctx.command_path} --help` lists them."
+            if len(names) < MANY:
+                where = f"There are {', '.join(others)} and {last}."
             meant = f"Did you mean {near[0]!r}?" if near else where
             raise click.UsageError(f"There is no command {said!r}. {meant}", ctx)
         return super().resolve_command(ctx, args)
@@ -360,9 +363,23 @@ def finish(command: click.Command, program: str) -> None:
 
 def _sentence(error: click.ClickException) -> str:
     """Return what was wrong on the command line, as our own errors do, and where it is told how it is right."""
+    if type(error) is click.BadParameter:
+        error = click.BadParameter(_plainly(error), error.ctx, error.param)
     said = output.sentence(error.format_message())
     path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else None
     return f"{said} `{path} --help` tells more." if path and "--help" not in said else said
+
+
+def _plainly(error: click.BadParameter) -> str:
+    """Return why a value is none of its kind, without click's own words for kinds."""
+    value, kind = re.split(" is not | does not ", error.message)[0], error.param.type if error.param else None
+    if isinstance(kind, click.DateTime):
+        return f"{value} is not a day like 2026-11-18."
+    if not isinstance(kind, click.IntRange | click.FloatRange):
+        return error.message
+    number = "a whole number" if isinstance(kind, click.IntRange) else "a number"
+    bounds = f"of at least {kind.min}" if kind.max is None else f"from {kind.min} to {kind.max}"
+    return f"{value} is not {number} {bounds}."
 
 
 def _narrow() -> int | None:

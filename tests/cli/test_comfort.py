@@ -51,6 +51,23 @@ def test_wrong_usage_is_one_sentence_and_exits_with_2(fresh: Path, line: str) ->
     assert done.status == 2
 
 
+@pytest.mark.few(1)
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("log -n x", "'x' is not a whole number of at least 1."),
+        ("log -n 0", "0 is not a whole number of at least 1."),
+        ("web --port 99999", "99999 is not a whole number from 0 to 65535."),
+        ("search tea --since soon", "'soon' is not a day like 2026-11-18."),
+        ("run --set speed=1", "Unknown setting 'speed' on the command line."),
+        ("get", "Missing argument 'CITATION'."),
+        ("cron no", "There are `dream cron install`, `dream cron remove` and `dream cron show`."),
+    ],
+)
+def test_a_value_that_cannot_be_meant_is_refused_in_plain_words(fresh: Path, line: str, why: str) -> None:
+    assert why in dream(*line.split(" "), cwd=fresh).err
+
+
 @pytest.mark.slow
 def test_help_whose_reader_has_gone_is_no_failure() -> None:
     line = ["bash", "-c", 'set -o pipefail; "$@" | true', "bash", *command("--help")]

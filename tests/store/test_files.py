@@ -62,14 +62,14 @@ def test_a_value_that_cannot_be_used_is_named_with_the_place_where_it_stands(
 ) -> None:
     workspace = Workspace.create(tmp_path)
     for written, environ, flags, place in (
-        (f'{name} = "{value}"\n', {}, {}, f"{tmp_path}/dream.toml"),
-        ("", {f"DREAM_{name.upper()}": value}, {}, f"the environment (DREAM_{name.upper()})"),
-        ("", {}, {name: value}, "the command line"),
+        (f'{name} = "{value}"\n', {}, {}, f"in {tmp_path}/dream.toml"),
+        ("", {f"DREAM_{name.upper()}": value}, {}, f"in the environment (DREAM_{name.upper()})"),
+        ("", {}, {name: value}, "on the command line"),
     ):
         (tmp_path / "dream.toml").write_text(written, encoding="utf-8")
         with pytest.raises(SettingsError) as raised:
             settings.load(workspace.root, environ=environ, flags=flags, using=())
-        assert str(raised.value).startswith(f"Setting {name!r} in {place}: {why}")
+        assert str(raised.value).startswith(f"Setting {name!r} {place}: {why}")
 
 
 def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
