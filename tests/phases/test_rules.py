@@ -220,6 +220,11 @@ def test_a_citation_that_is_not_borne_out_is_mended_or_dropped(tmp_path: Path) -
     assert len(workspace.pending()) == 1
 
 
+def test_whom_the_user_tells_to_correct_them_or_to_say_it_straight_hears_it_from_the_user() -> None:
+    for said in ("me corriges al final de las 10, no de una en una", "你别老夸我,你就说没关系我听了烦,直接说哪里错"):
+        assert own(said) == (said,)
+
+
 @pytest.mark.parametrize(
     "said",
     [
@@ -227,6 +232,7 @@ def test_a_citation_that_is_not_borne_out_is_mended_or_dropped(tmp_path: Path) -
         "fahrer-ids im mart nur noch gehasht, sha256 mit salt aus vault",
         "el deploy a produccion: martes y jueves, nunca despues de las 14",
         "always: vault-1 is live since yesterday 16:40, so logs go there",
+        "从今天起 commit message 改中文吧",
     ],
 )
 def test_what_quotes_the_user_word_for_word_is_what_they_said(said: str) -> None:
