@@ -212,9 +212,11 @@ def agents(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> l
 
 
 def standard_bytes() -> bytes:
-    """Read standard input; raises UsageError where it is closed."""
+    """Read standard input, and tell a person who may wonder what is waited for; UsageError where it is closed."""
     if sys.stdin is None:
         raise UsageError("Standard input is closed.")
+    if sys.stdin.isatty():
+        output.problem("Type or paste the text; Ctrl-D on a line of its own ends it.")
     return sys.stdin.buffer.read()
 
 

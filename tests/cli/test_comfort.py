@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.commands import command, dream, environment
+from tests.cli.commands import command, dream, environment, on_a_terminal
 from tests.sources.test_incremental import row
 
 
@@ -113,6 +113,12 @@ def test_a_workspace_that_is_there_already_is_said_to_be(fresh: Path, tmp_path: 
     (fresh / "SOUL.md").unlink()
     mended = dream("init", fresh)
     assert mended.out.startswith(f"The workspace {fresh} was there already; what it lacked was made.\n")
+
+
+def test_a_text_that_is_typed_is_asked_for(fresh: Path) -> None:
+    done = on_a_terminal("note", "-", "-w", fresh, typed="I like tea.\n\x04")
+    assert "Type or paste the text; Ctrl-D on a line of its own ends it." in done.out
+    assert "Noted as entry 1" in done.out
 
 
 def test_a_night_in_a_log_begins_with_its_time(fresh: Path) -> None:
