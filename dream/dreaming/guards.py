@@ -192,6 +192,9 @@ def uncounted(entries: Iterable[Entry]) -> dict[int, tuple[RuleSource, ...]]:
     return found
 
 
+_QUOTED = re.compile(r"\A\s*[“„«「\"]([^“”„«»「」\"]+)[”“»」\"]\s*\Z")  # as the small model writes what was said
+
+
 def _sources(entry: Entry, by: Mapping[int, str]) -> Iterator[RuleSource]:
     """Yield the sources in the lines whose numbers `by` names, with who said them."""
     stands = entry.kind == "note" or entry.model == EMBEDDED  # which only quotes
@@ -208,7 +211,7 @@ def _sources(entry: Entry, by: Mapping[int, str]) -> Iterator[RuleSource]:
             for name in entry.speakers[number - 1] if number <= len(entry.speakers) else ():
                 plain = without_speaker(plain, name)
             said = bare(plain)
-            yield RuleSource(said, stands=stands or said != plain, by=by[number])
+            yield RuleSource(_QUOTED.sub(r"\1", said), stands=stands or said != plain, by=by[number])
 
 
 def named(entries: Iterable[Entry], texts: Mapping[MemoryFile, str]) -> Known:
