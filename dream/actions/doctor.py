@@ -16,7 +16,6 @@ from pathlib import Path
 from dream.actions.forget import UNDONE, unfinished
 from dream.door import OTHERS
 from dream.errors import DreamError, GitError, WorkspaceError
-from dream.history.archive import opened
 from dream.history.messages import FOLDER
 from dream.history.writer import read_cursor
 from dream.language import text as texts
@@ -27,7 +26,7 @@ from dream.versions import FILES, gitdir, log, read_all, read_memory, transactio
 from dream.versions.diff import strays
 from dream.versions.store import OLD, is_deserted
 from dream.workspace import idle, index
-from dream.workspace.files import TEMPORARY, read_bytes, replace_file, sweep
+from dream.workspace.files import TEMPORARY, opened, read_bytes, replace_file, sweep
 from dream.workspace.lock import RUN_LOCK, run_lock
 from dream.workspace.workspace import DREAM_CURSOR, Workspace
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,12 +19,12 @@ from typing import NamedTuple
 
 import orjson
 
-from dream.door import contents, open_file
+from dream.door import contents
 from dream.errors import WorkspaceError
 from dream.history.log import Chain, Sums, entries, outlined
 from dream.history.records import HIGHEST, BrokenRow
 from dream.workspace import files
-from dream.workspace.files import replace_by_part, replace_file
+from dream.workspace.files import opened, replace_by_part, replace_file
 
 NAME = re.compile(r"history-(\d{1,19})-(\d{1,19})(?:\.(\d+))?\.jsonl")
 SLACK = 0.1  # a move goes this far below the budget, so that not every dream makes a file
@@ -69,21 +69,6 @@ def archived(folder: Path, known: Mapping[str, Archived]) -> list[Archived]:
                 size = entry.stat().st_size
                 found.append(Archived(int(match[1]), int(match[2]), entry.name, size, entry.inode()))
     return sorted(found)
-
-
-@contextmanager
-def opened(path: Path) -> Iterator[int]:
-    """Open a file for reading as a descriptor; raises OSError."""
-    descriptor = open_file(path)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def size_of(descriptor: int) -> int:
-    """Return the bytes of an open file."""
-    return os.fstat(descriptor).st_size
 
 
 def already_moved(descriptor: int, size: int, folder: Path, archive: Listing) -> int:

@@ -21,15 +21,13 @@ from typing import TypeVar
 import orjson
 
 from dream.errors import HistoryError
-from dream.history.archive import Archive, Listing, already_moved, opened, size_of
+from dream.history.archive import Archive, Listing, already_moved
 from dream.history.log import (
     Chain,
     Range,
     accepted,
     bisect,
     line_at,
-    lines,
-    lines_backwards,
     missing,
     settled_end,
 )
@@ -38,7 +36,7 @@ from dream.history.positions import IndexGone, Positions, Tail
 from dream.history.records import HIGHEST, BrokenRow, decode, is_ours, is_whole, outline
 from dream.history.writer import StalePosition, Writer, highest_given
 from dream.models import Diagnostic, Entry, NewEntry, Report
-from dream.workspace.files import explained, read_bytes, reason
+from dream.workspace.files import explained, lines, lines_backwards, opened, read_bytes, reason, size_of
 from dream.workspace.idle import is_free
 from dream.workspace.index import NAME, Index
 

@@ -24,36 +24,7 @@ from dream.history.records import (
     more_after,
     outline,
 )
-from dream.workspace.files import Records
-
-FIRST_CHUNK = 1 << 14  # bytes read at first: a page of rows, or the tail that an append looks at
-CHUNK = 1 << 20  # bytes read at a time where much is read
-
-
-def lines(descriptor: int, start: int, end: int) -> Iterator[tuple[int, bytes]]:
-    """Yield (offset, line without its newline) from `start`, where a line begins, to `end`."""
-    pieces: list[bytes] = []
-    position, offset, size = start, start, FIRST_CHUNK
-    while position < end:
-        chunk = os.pread(descriptor, min(size, end - position), position)
-        if not chunk:
-            break
-        position += len(chunk)
-        size = min(size * 4, CHUNK)
-        if b"\n" not in chunk:
-            pieces.append(chunk)
-            continue
-        first, *rest = chunk.split(b"\n")
-        pieces.append(first)
-        line = b"".join(pieces)
-        yield offset, line
-        offset += len(line) + 1
-        pieces = [rest.pop()]
-        for line in rest:
-            yield offset, line
-            offset += len(line) + 1
-    if any(pieces):
-        yield offset, b"".join(pieces)
+from dream.workspace.files import CHUNK, FIRST_CHUNK, Records, lines, lines_backwards
 
 
 def outlined(descriptor: int, start: int, end: int) -> Iterator[tuple[int, bytes, Outline | BrokenRow]]:
@@ -70,32 +41,6 @@ def outlined(descriptor: int, start: int, end: int) -> Iterator[tuple[int, bytes
 def entries(descriptor: int, start: int, end: int) -> Iterator[tuple[int, Outline]]:
     """Yield (offset, what the index keeps of it) of each entry."""
     return ((offset, row) for offset, _, row in outlined(descriptor, start, end) if isinstance(row, Outline))
-
-
-def lines_backwards(descriptor: int, start: int, end: int) -> Iterator[tuple[int, bytes]]:
-    """Yield (offset, line) from the last line before `end` to the first after `start`; empty lines are left out."""
-    pieces: list[bytes] = []  # of the line that a chunk's beginning has cut, last piece first
-    position, size = end, FIRST_CHUNK
-    while position > start:
-        begin = max(start, position - size)
-        chunk = os.pread(descriptor, position - begin, begin)
-        position, size = begin, min(size * 4, CHUNK)
-        first, *rest = chunk.split(b"\n")
-        if not rest:
-            pieces.append(chunk)
-            continue
-        offset = begin + len(chunk) - len(rest[-1])
-        line = b"".join((rest.pop(), *reversed(pieces)))
-        if line:
-            yield offset, line
-        for line in reversed(rest):
-            offset -= len(line) + 1
-            if line:
-                yield offset, line
-        pieces = [first]
-    line = b"".join(reversed(pieces))
-    if line:
-        yield start, line
 
 
 def settled_end(descriptor: int, start: int, end: int) -> int:

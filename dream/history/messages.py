@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-# A hook that looks a message up at each prompt has no time for the log: it is imported where it is read or written.
 from dream.door import check_folder, open_file
 from dream.errors import HistoryError
 from dream.workspace import files
-from dream.workspace.files import explained, reason
+from dream.workspace.files import SET_ASIDE, explained, lines, lines_backwards, opened, reason, set_aside, size_of
 
 if TYPE_CHECKING:
     from dream.models import Message, Report
@@ -61,7 +60,6 @@ class Messages:
     """
 
     def __init__(self, memory: Path, *, durable: bool = True, report: Report | None = None) -> None:
-        from dream.history.writer import SET_ASIDE
 
         self.folder = memory / FOLDER
         self._aside = memory / "archive" / SET_ASIDE
@@ -138,7 +136,6 @@ class Messages:
 
     def repair(self, now: datetime, position: Callable[[str], int]) -> None:
         """Set aside what is no message, stands there twice, or whose entry never came. Under history's lock."""
-        from dream.history.writer import set_aside
 
         known: set[tuple[str, int]] = set()
         for path in self.paths():
@@ -170,8 +167,6 @@ class Messages:
 
 def raw(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
     """Yield each whole line from `start` on, with its offset; without its end."""
-    from dream.history.archive import opened, size_of
-    from dream.history.log import lines
 
     with opened(path) as descriptor:
         size = size_of(descriptor)
@@ -183,12 +178,9 @@ def raw(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
 def message_at(path: Path, offset: int) -> KeptMessage | None:
     """Return the message whose line begins at `offset`; None where none does. Raises OSError."""
     line = b""
-    descriptor = open_file(path)
-    try:
+    with opened(path) as descriptor:
         while b"\n" not in line and (part := os.pread(descriptor, LINE, offset + len(line))):
             line += part
-    finally:
-        os.close(descriptor)
     whole, end, _ = line.partition(b"\n")
     return decode(whole) if end else None
 
@@ -228,9 +220,6 @@ def of(session: str, position: int, message: Message) -> KeptMessage:
 
 def _settle(path: Path, aside: Path, now: datetime) -> None:
     """End the last line, or set aside what of it a crash has left; raises OSError."""
-    from dream.history.archive import size_of
-    from dream.history.log import lines_backwards
-    from dream.history.writer import set_aside
 
     descriptor = open_file(path, os.O_RDWR | os.O_APPEND)
     try:
@@ -249,8 +238,6 @@ def _settle(path: Path, aside: Path, now: datetime) -> None:
 
 def _beyond(path: Path, position: Callable[[str], int]) -> set[tuple[str, int]]:
     """Return what stands near the end of a file beyond where the sessions of history are."""
-    from dream.history.archive import opened, size_of
-    from dream.history.log import lines_backwards
 
     left: set[tuple[str, int]] = set()
     known: dict[str, int] = {}
@@ -270,8 +257,6 @@ def _beyond(path: Path, position: Callable[[str], int]) -> set[tuple[str, int]]:
 
 def _flaws(path: Path, known: set[tuple[str, int]], position: Callable[[str], int]) -> Iterator[MessageFlaw]:
     """Yield what is wrong with the lines of a file; `known` are the messages before it, and with it; raises OSError."""
-    from dream.history.archive import opened, size_of
-    from dream.history.log import lines
 
     broken = twice = 0
     ahead: dict[str, int] = {}

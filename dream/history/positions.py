@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from dream.history.archive import Listing, opened, size_of
+from dream.history.archive import Listing
 from dream.history.log import WITNESS, Chain, Lost, Sums, scan
 from dream.history.records import DERIVED, HIGHEST, OWN, Outline, outlined
 from dream.models import Entry
+from dream.workspace.files import opened, size_of
 from dream.workspace.index import Index
 
 if TYPE_CHECKING:

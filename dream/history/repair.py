@@ -12,7 +12,7 @@ from pathlib import Path
 
 import orjson
 
-from dream.history.log import Chain, Lost, Range, lines, out_of_order, outlined
+from dream.history.log import Chain, Lost, Range, out_of_order, outlined
 from dream.history.records import (
     FIRST,
     HIGHEST,
@@ -29,7 +29,7 @@ from dream.history.records import (
     outline,
     sealed,
 )
-from dream.workspace.files import beside, put_in_place, temporary_name, write_all
+from dream.workspace.files import beside, lines, put_in_place, temporary_name, write_all
 
 Keep = Callable[[bytes], None]
 

@@ -6,7 +6,6 @@ as nobody else has touched the file since; else the file's tail is looked at fir
 
 from __future__ import annotations
 
-import base64
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -20,16 +19,24 @@ from dream.door import contents, make_folder, open_file
 from dream.errors import HistoryError
 from dream.history import archive as history_archive
 from dream.history import repair
-from dream.history.archive import Archive, size_of
+from dream.history.archive import Archive
 from dream.history.log import LOST, Chain, Range, accepted, missing, settled_end
 from dream.history.positions import Flaw, IndexGone, Positions
 from dream.history.records import HIGHEST, OWN, encode, entry_of
 from dream.models import Entry, NewEntry
 from dream.workspace import files
-from dream.workspace.files import begin_writing, replace_by_part, sync_data, sync_directory, write_all
+from dream.workspace.files import (
+    SET_ASIDE,
+    begin_writing,
+    opened,
+    replace_by_part,
+    set_aside,
+    size_of,
+    sync_data,
+    sync_directory,
+    write_all,
+)
 from dream.workspace.lock import FileLock
-
-SET_ASIDE = "set-aside.jsonl"
 
 
 class StalePosition(HistoryError):
@@ -147,7 +154,7 @@ class Writer:
         late = repair.Late(max(self._floor, self._positions.now.highest))
         for path in self._files():
             late.last = path == self._path
-            with history_archive.opened(path) as descriptor:
+            with opened(path) as descriptor:
                 size = size_of(descriptor)
                 followed = chain.copy()
                 damage = repair.find(descriptor, size, followed)
@@ -166,7 +173,7 @@ class Writer:
         self.ready(now)
         chain, gaps = Chain(), []
         for path in self._files():
-            with history_archive.opened(path) as descriptor:
+            with opened(path) as descriptor:
                 found = repair.flaws(descriptor, 0, size_of(descriptor), chain, self._lost)
                 gaps += [flaw.missing for flaw in found if flaw.missing]
         if missing(chain.highest + 1, self._floor, self._lost()):
@@ -340,13 +347,3 @@ def read_cursor(path: Path) -> int:
         cursor = files.number(contents(path)) or 0
         return cursor if cursor < HIGHEST else 0
     return 0
-
-
-def set_aside(path: Path, data: bytes, now: datetime, file: str = "history.jsonl") -> None:
-    """Keep bytes that don't belong in `file`: one JSON object a line, as text where they are text, else as base64."""
-    row: dict[str, str] = {"timestamp": now.astimezone(UTC).isoformat(timespec="seconds"), "file": file}
-    try:
-        row["text"] = data.decode("utf-8")
-    except UnicodeDecodeError:
-        row["base64"] = base64.b64encode(data).decode("ascii")
-    files.append(path, orjson.dumps(row))

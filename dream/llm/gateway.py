@@ -169,7 +169,10 @@ class LiteLLMModel:
             self._sleep(wait)
 
     def _once(self, messages: Sequence[ChatMessage], tools: Sequence[Tool], room: int) -> Completion:
-        response = self._call(self._request(messages, tools, room))
+        request = self._request(messages, tools, room)
+        response = self.through(
+            lambda litellm: _answered(litellm, request, streamed=self._streams), tools_sent=bool(tools)
+        )
         usage = self._priced(_usage(response), response)
         if response is None or not response.choices:
             raise self._unusable("answered without a choice", usage)
@@ -211,7 +214,10 @@ class LiteLLMModel:
             named = {"name": "answer", "strict": True, "schema": dict(self._schema)}
             request["response_format"] = {"type": "json_schema", "json_schema": named}
         if tools:
-            request["tools"] = [_wire_tool(tool) for tool in tools]
+            functions = (
+                {"name": one.name, "description": one.description, "parameters": dict(one.parameters)} for one in tools
+            )
+            request["tools"] = [{"type": "function", "function": function} for function in functions]
         if self._api_base:
             request["api_base"] = self._api_base
         if self._api_key:
@@ -219,11 +225,6 @@ class LiteLLMModel:
         if self._name.startswith(("ollama/", "ollama_chat/")):
             request["num_ctx"] = self.window  # Ollama silently cuts a prompt at its own small default
         return request
-
-    def _call(self, request: dict[str, Any]) -> Any:
-        return self.through(
-            lambda litellm: _answered(litellm, request, streamed=self._streams), tools_sent="tools" in request
-        )
 
     def through(self, ask: Callable[[Any], _T], *, tools_sent: bool = False, most: int = MAX_ANSWER_BYTES) -> _T:
         """Let `ask` use LiteLLM, within the time-out, and receive `most` bytes; errors are said in our own words."""
@@ -345,12 +346,6 @@ def _message(message: ChatMessage) -> dict[str, Any]:
     if message.tool_call_id is not None:
         sent["tool_call_id"] = message.tool_call_id
     return sent
-
-
-def _wire_tool(one: Tool) -> dict[str, Any]:
-    """Return a tool as it is offered."""
-    function = {"name": one.name, "description": one.description, "parameters": dict(one.parameters)}
-    return {"type": "function", "function": function}
 
 
 def _raw_answer(choice: Any) -> RawAnswer:

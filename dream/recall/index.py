@@ -13,7 +13,7 @@ from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
@@ -21,13 +21,13 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from dream.door import open_file
 from dream.errors import WorkspaceError
 from dream.history import messages
 from dream.history.messages import KeptMessage, Messages
 from dream.language.words import own_facts
 from dream.recall.terms import marks, terms
 from dream.workspace import index
+from dream.workspace.files import opened
 
 if TYPE_CHECKING:
     from dream.history.history import History
@@ -549,13 +549,6 @@ def _holds(places: Sequence[int], place: int) -> bool:
 
 def _ends_with(path: Path, read: int, last: bytes) -> bool:
     """Return whether the line that ends at `read` ends with `last`."""
-    try:
-        descriptor = open_file(path)
-    except OSError:
-        return False
-    try:
+    with suppress(OSError), opened(path) as descriptor:
         return os.pread(descriptor, len(last) + 1, max(0, read - len(last) - 1)) == last + b"\n"
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
+    return False

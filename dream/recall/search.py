@@ -165,7 +165,14 @@ class Search:
         self._many = many
         named = dict.fromkeys(terms(mend_surrogates(wanted.query[:CHARS])))
         self._asked = [term for term in named if term not in listed("asking")] or list(named)
-        self._lines = list(_memory_lines(workspace)) if workspace and "memory" in wanted.kinds else []
+        self._lines = (
+            [
+                _Line(place, without_bullet(line).strip(), Counter(terms(line)))
+                for place, line in memory_lines(workspace)
+            ]
+            if workspace and "memory" in wanted.kinds
+            else []
+        )
         self.unheld: frozenset[str] = frozenset()  # terms of the query that stand nowhere
         self.rarest = 0.0  # what one of them would weigh
         self.weights, self.rare = self._weighed()
@@ -477,12 +484,6 @@ def meaning(workspace: Workspace, index: Index, query: str, settings: Settings) 
     """
     if not settings.embedding_model or not query.strip():
         return None
-    with suppress(SettingsError):
-        return _meant(workspace, index, mend_surrogates(query[:CHARS]), settings)
-    return None
-
-
-def _meant(workspace: Workspace, index: Index, query: str, settings: Settings) -> tuple[bytes, list[int]] | None:
     from dream.llm.embedding import STATIC, open_embedder
     from dream.llm.spending import open_meter
     from dream.recall.vectors import meant, take_in
@@ -495,7 +496,9 @@ def _meant(workspace: Workspace, index: Index, query: str, settings: Settings) -
             return None
         if embedder.name == STATIC:  # on this machine: nobody waits for the night
             take_in(index, embedder)
-        return meant(index, embedder, query) if index.model() == embedder.name else None
+        return meant(index, embedder, mend_surrogates(query[:CHARS])) if index.model() == embedder.name else None
+    except SettingsError:
+        return None
     except (ModelError, SpendingLimit) as error:
         workspace.history.tell("search", f"by words alone: {error}")
         return None
@@ -518,11 +521,6 @@ def recalled(workspace: Workspace, query: str, known: str, room: int, count: Cal
         if sum(count(f"{one}\n") for one in (*shown, line)) + HEADING <= room:
             shown.append(line)
     return shown
-
-
-def _memory_lines(workspace: Workspace) -> Iterator[_Line]:
-    for place, line in memory_lines(workspace):
-        yield _Line(place, without_bullet(line).strip(), Counter(terms(line)))
 
 
 def _idf(count: float, size: float) -> float:

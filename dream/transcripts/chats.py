@@ -9,13 +9,12 @@ from dataclasses import dataclass, field
 from datetime import UTC
 from itertools import pairwise
 
-from dream.errors import TranscriptError
 from dream.language.words import LABELS
 from dream.models import Message
 from dream.transcripts import parts, times
 from dream.transcripts.parts import Call, Json, call
 from dream.transcripts.records import CHUNK, MAX_RECORD
-from dream.transcripts.source import Head, Reader, Record, Said, Source, records_in
+from dream.transcripts.source import Head, Reader, Record, Said, Source, records_in, zipped
 from dream.transcripts.turns import Options, Turns, role
 
 # Chat messages as OpenAI's API has them, and their kin.
@@ -156,19 +155,10 @@ def _conversations(source: Source) -> Iterator[Record]:
 
 def _members(source: Source) -> Iterator[Record]:
     """Read the conversations in a zip, member by member, as streams."""
-    import zipfile
-    import zlib
-
-    try:
-        with zipfile.ZipFile(source.path) as archive:
-            for member in sorted(filter(_MEMBER.fullmatch, archive.namelist())):
-                with archive.open(member) as file:
-                    yield from records_in(file, source.say)
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError) as error:
-        # RuntimeError is what an encrypted member raises.
-        raise TranscriptError(
-            f"{source.path} is a zip file that cannot be read ({error}); download it again."
-        ) from error
+    with zipped(source.path) as archive:
+        for member in sorted(filter(_MEMBER.fullmatch, archive.namelist())):
+            with archive.open(member) as file:
+                yield from records_in(file, source.say)
 
 
 def _branch(conversation: Json, source: Source, at_line: int) -> Iterator[tuple[str, Json]]:

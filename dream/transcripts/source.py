@@ -7,7 +7,7 @@ import errno
 import io
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import islice
@@ -24,6 +24,7 @@ from dream.transcripts.turns import MOST_SAID, Carried, Options
 
 if TYPE_CHECKING:
     import sqlite3
+    from zipfile import ZipFile
 
     from _typeshed import WriteableBuffer as Buffer
 
@@ -281,7 +282,8 @@ def read_head(source: Source) -> Head:
     if source.shape == "sqlite":
         return Head(source.shape, start, names=tables(source.path))
     if source.shape == "zip":
-        return Head(source.shape, start, names=_members(source.path))
+        with zipped(source.path) as archive:
+            return Head(source.shape, start, names=tuple(archive.namelist()))
     if source.shape == "text":
         return Head(source.shape, start)
     records = tuple(record.value for record in islice(quiet.records(), HEAD_RECORDS))
@@ -353,13 +355,17 @@ def ignore(diagnostic: Diagnostic) -> None:
     """Report nothing."""
 
 
-def _members(path: Path) -> tuple[str, ...]:
+@contextmanager
+def zipped(path: Path) -> Iterator[ZipFile]:
+    """Open a zip file for the block. Raises TranscriptError where it, or what is read of it, can't be read."""
     import zipfile
+    import zlib
 
     try:
         with zipfile.ZipFile(path) as archive:
-            return tuple(archive.namelist())
-    except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:
+            yield archive
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError) as error:
+        # RuntimeError is what an encrypted member raises.
         raise TranscriptError(f"{path} is a zip file that cannot be read ({error}); download it again.") from error
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import errno
 import json
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,9 @@ def checkpoint(name: str) -> None:
 
 
 TEMPORARY = ".dream-tmp"  # the suffix of files that `replace` writes beside their goal
-CHUNK = 1 << 20  # bytes copied at a time
+FIRST_CHUNK = 1 << 14  # bytes read at first: a page of rows, or the tail that an append looks at
+CHUNK = 1 << 20  # bytes read or copied at a time where much is
+SET_ASIDE = "set-aside.jsonl"  # in memory/archive/
 sync_data = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
 
 
@@ -275,6 +279,87 @@ def append(path: Path, line: bytes, *, durable: bool = True) -> None:
         os.close(descriptor)
 
 
+# Lines forwards and backwards, through a descriptor with pread(2), so that a reader keeps the file it has opened while
+# another process puts a new one in its place. Memory holds one chunk, or one line where that is longer.
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[int]:
+    """Open a file for reading as a descriptor; raises OSError."""
+    descriptor = open_file(path)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def size_of(descriptor: int) -> int:
+    """Return the bytes of an open file."""
+    return os.fstat(descriptor).st_size
+
+
+def lines(descriptor: int, start: int, end: int) -> Iterator[tuple[int, bytes]]:
+    """Yield (offset, line without its newline) from `start`, where a line begins, to `end`."""
+    pieces: list[bytes] = []
+    position, offset, size = start, start, FIRST_CHUNK
+    while position < end:
+        chunk = os.pread(descriptor, min(size, end - position), position)
+        if not chunk:
+            break
+        position += len(chunk)
+        size = min(size * 4, CHUNK)
+        if b"\n" not in chunk:
+            pieces.append(chunk)
+            continue
+        first, *rest = chunk.split(b"\n")
+        pieces.append(first)
+        line = b"".join(pieces)
+        yield offset, line
+        offset += len(line) + 1
+        pieces = [rest.pop()]
+        for line in rest:
+            yield offset, line
+            offset += len(line) + 1
+    if any(pieces):
+        yield offset, b"".join(pieces)
+
+
+def lines_backwards(descriptor: int, start: int, end: int) -> Iterator[tuple[int, bytes]]:
+    """Yield (offset, line) from the last line before `end` to the first after `start`; empty lines are left out."""
+    pieces: list[bytes] = []  # of the line that a chunk's beginning has cut, last piece first
+    position, size = end, FIRST_CHUNK
+    while position > start:
+        begin = max(start, position - size)
+        chunk = os.pread(descriptor, position - begin, begin)
+        position, size = begin, min(size * 4, CHUNK)
+        first, *rest = chunk.split(b"\n")
+        if not rest:
+            pieces.append(chunk)
+            continue
+        offset = begin + len(chunk) - len(rest[-1])
+        line = b"".join((rest.pop(), *reversed(pieces)))
+        if line:
+            yield offset, line
+        for line in reversed(rest):
+            offset -= len(line) + 1
+            if line:
+                yield offset, line
+        pieces = [first]
+    line = b"".join(reversed(pieces))
+    if line:
+        yield start, line
+
+
+def set_aside(path: Path, data: bytes, now: datetime, file: str = "history.jsonl") -> None:
+    """Keep bytes that don't belong in `file`: one JSON object a line, as text where they are text, else as base64."""
+    row: dict[str, str] = {"timestamp": now.astimezone(UTC).isoformat(timespec="seconds"), "file": file}
+    try:
+        row["text"] = data.decode("utf-8")
+    except UnicodeDecodeError:
+        row["base64"] = base64.b64encode(data).decode("ascii")
+    append(path, orjson.dumps(row))
+
+
 # A note is one JSON object of little, replaced as a whole: what `.dream/` holds that can't be worked out again.
 
 
@@ -315,9 +400,6 @@ class Records:
 
     def backwards(self) -> Iterator[dict[str, Any]]:
         """Yield them from the last to the first; reads only as far as it is asked."""
-        from dream.history.archive import opened  # of no use to a run that only adds its record
-        from dream.history.log import lines_backwards
-
         with explained("read", self.path):
             if not self.path.exists():
                 return

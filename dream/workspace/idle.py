@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from dream.door import check_folder, contents, open_file
 from dream.models import LeftOut
 from dream.settings import Settings
-from dream.workspace.files import read_note
+from dream.workspace.files import opened, read_note, size_of
 
 if TYPE_CHECKING:
     from dream.workspace.listing import File
@@ -88,14 +88,11 @@ def _notes_are_known(memory: Path, private: Path) -> bool:
 def _newest(path: Path) -> int:
     """Return the cursor of the last entry, 0 of an empty log; raises ValueError where the last line is none."""
     try:
-        descriptor = open_file(path)
+        with opened(path) as descriptor:
+            size = size_of(descriptor)
+            tail = os.pread(descriptor, TAIL, max(0, size - TAIL))
     except FileNotFoundError:
         return 0
-    try:
-        size = os.fstat(descriptor).st_size
-        tail = os.pread(descriptor, TAIL, max(0, size - TAIL))
-    finally:
-        os.close(descriptor)
     if not tail:
         return 0
     _, newline, line = tail.rstrip(b"\n").rpartition(b"\n")

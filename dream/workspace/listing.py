@@ -14,11 +14,11 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from dream import __version__, transcripts
 from dream.errors import SettingsError, TranscriptError
-from dream.history.archive import opened
 from dream.history.history import History
 from dream.models import Diagnostic, Report, named
 from dream.settings import Settings
 from dream.transcripts import FORMATS, names
+from dream.workspace.files import opened
 
 # Which transcript files history holds whole, as they stood: an unchanged one need not be opened again.
 #
