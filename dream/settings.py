@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from dream import trust
 from dream.door import contents
@@ -194,7 +194,8 @@ def load(
         if reaching and not is_trusted(workspace, environ):
             _refuse(workspace, [name for name in reaching if name in using], environ)
             own = {name: value for name, value in own.items() if name not in reaching}
-    settings = Settings(**own | given)  # type: ignore[arg-type]
+    values: dict[str, Any] = own | given
+    settings = Settings(**values)
     _check_together(settings, where)
     return settings
 

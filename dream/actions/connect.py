@@ -437,7 +437,7 @@ def with_value(text: str, keys: Sequence[str | int], value: Any) -> str:
         value = [value] if isinstance(key, int) else {key: value}
     step = _step(text)
     line = text[text.rfind("\n", 0, node.start) + 1 : node.start]
-    outer = re.match(r"[ \t]*", line)[0]  # type: ignore[index]  # it always matches
+    outer = line[: len(line) - len(line.lstrip(" \t"))]
     one_line = "\n" not in text[node.start : node.end] and bool(node.inside)
     indent = None if one_line else step
     written = json.dumps(value, indent=indent, ensure_ascii=False)

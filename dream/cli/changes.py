@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dream.actions.forget import Forgotten
 from dream.cli import group, output, show
 from dream.errors import UsageError
 
 if TYPE_CHECKING:
+    from dream.actions.forget import Forgotten
     from dream.actions.restore import Mode, Restored
     from dream.actions.why import Reason
     from dream.settings import Settings

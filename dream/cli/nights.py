@@ -12,11 +12,11 @@ import click
 
 from dream.cli import group, output, show
 from dream.models import Step, shape
-from dream.nights.timers import KINDS, Job, Kind
 from dream.settings import CALLING, REACHING
 
 if TYPE_CHECKING:
     from dream.nights.nightly import NightReport
+    from dream.nights.timers import Job, Kind
 
 
 @click.command("run", cls=group.DreamingCommand)
@@ -126,7 +126,7 @@ def nightly_command(quiet: bool, flags: Mapping[str, object], directory: Path | 
 
 
 _schedule = click.option("--schedule", metavar="CRON", help="When, instead of the setting `schedule`: '0 3 * * *'.")
-_kind = click.argument("kind", required=False, type=click.Choice(KINDS), metavar="[crontab|systemd|launchd]")
+_kind = click.argument("kind", required=False, type=click.Choice(["crontab", "systemd", "launchd"]))
 
 
 @click.command("serve", cls=group.DreamCommand)

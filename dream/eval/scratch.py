@@ -263,8 +263,8 @@ class Recording:
 
     def settings(self, settings: Settings) -> Settings:
         """Return the settings; those of a replay name the models that answered."""
-        models = {} if self._ask else {f"{call.job}_model": call.model for call in self._firsts()}
-        return replace(settings, **models)  # type: ignore[arg-type]  # the names of three settings that are texts
+        models: dict[str, Any] = {} if self._ask else {f"{call.job}_model": call.model for call in self._firsts()}
+        return replace(settings, **models)
 
     def model(self, settings: Settings, job: Job, meter: Meter) -> Model:
         """Open the model for `job`: the live one behind the recording, or in a replay the recording alone."""

@@ -11,15 +11,24 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import sqlalchemy as sa
-from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer, EnqueueOptions, run_dbos_database_migrations
+from dbos import (
+    DBOS,
+    DBOSClient,
+    DBOSPortableJSONSerializer,
+    EnqueueOptions,
+    WorkflowStatus,
+    run_dbos_database_migrations,
+)
 from dbos._error import DBOSException
 
 from dream.door import make_folder
@@ -110,10 +119,7 @@ class Queue:
 
     def drained(self, roots: Sequence[Root]) -> bool:
         """Return whether no night of these roots waits or runs."""
-        queues = [root.name for root in roots]
-        return not self._client.list_workflows(
-            status=WAITING, queue_name=queues, limit=1, load_input=False, load_output=False
-        )
+        return not self._nights(status=WAITING, queue_name=[root.name for root in roots], limit=1)
 
     def waiting(self) -> dict[str, int]:
         """Count the nights by state, in words of DBOS: enqueued, pending, delayed, success."""
@@ -124,11 +130,9 @@ class Queue:
 
     def free(self, dead: Callable[[str], bool]) -> int:
         """Put the nights of workers that are `dead` back into the queue, and return how many."""
-        lost: dict[str, list[str]] = {}
-        judged: dict[str, bool] = {}
-        for one in self._client.list_workflows(status="PENDING", name=WORKFLOW, load_input=False, load_output=False):
-            who = one.executor_id or ""
-            if one.queue_name and judged.setdefault(who, dead(who)):
+        lost, is_dead = dict[str, list[str]](), cache(dead)
+        for one in self._nights(status="PENDING", name=WORKFLOW):
+            if one.queue_name and is_dead(one.executor_id or ""):
                 lost.setdefault(one.queue_name, []).append(one.workflow_id)
         for queue, ids in lost.items():
             self._client.resume_workflows(ids, queue_name=queue)
@@ -138,9 +142,7 @@ class Queue:
         """Take every night of these workspaces out of the database, and return how many there were."""
         ids: list[str] = []
         for start in range(0, len(keys), AT_ONCE):
-            found = self._client.list_workflows(
-                workflow_id_prefix=list(keys[start : start + AT_ONCE]), load_input=False, load_output=False
-            )
+            found = self._nights(workflow_id_prefix=list(keys[start : start + AT_ONCE]))
             ids += [one.workflow_id for one in found]
         self.delete(ids)
         return len(ids)
@@ -148,25 +150,22 @@ class Queue:
     def tidy(self, now: datetime) -> None:
         """Take out what ended long ago."""
         before = (now - KEPT).astimezone(UTC).isoformat()
-        found = self._client.list_workflows(completed_before=before, load_input=False, load_output=False, limit=10_000)
-        self.delete([one.workflow_id for one in found])
+        self.delete([one.workflow_id for one in self._nights(completed_before=before, limit=10_000)])
 
     def scrub(self) -> None:
         """Leave nothing of what was deleted in the database's files."""
-        with self.ledger.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            if self.file is None:
+        if self.file is None:
+            with self.ledger.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
                 connection.execute(sa.text("VACUUM"))
-        if self.file is not None:
-            with sqlite3.connect(self.file, timeout=30, isolation_level=None) as plain:
+        else:
+            with closing(sqlite3.connect(self.file, timeout=30, isolation_level=None)) as plain:
                 plain.execute("VACUUM")
-            plain.close()
 
     def delete_ended(self, ids: list[str]) -> None:
         """Take those of the nights out of the database that have ended; leave the others in `ids`."""
         if not ids:
             return
-        found = self._client.list_workflows(workflow_ids=ids, status="SUCCESS", load_input=False, load_output=False)
-        ended = {one.workflow_id for one in found}
+        ended = {one.workflow_id for one in self._nights(workflow_ids=ids, status="SUCCESS")}
         self.delete(sorted(ended))
         ids[:] = [one for one in ids if one not in ended]
 
@@ -174,6 +173,9 @@ class Queue:
         """Take nights out of the database; they can be put into the queue again."""
         for start in range(0, len(ids), AT_ONCE):
             self._client.delete_workflows(list(ids[start : start + AT_ONCE]))
+
+    def _nights(self, **which: Any) -> list[WorkflowStatus]:
+        return self._client.list_workflows(**which, load_input=False, load_output=False)
 
     @contextmanager
     def _one_at_a_time(self) -> Iterator[None]:
@@ -441,11 +443,8 @@ def _with_driver(url: str) -> str:
 
 def _is_sound(path: Path) -> bool:
     try:
-        connection = sqlite3.connect(path, timeout=30)
-        try:
+        with closing(sqlite3.connect(path, timeout=30)) as connection:
             return connection.execute("PRAGMA quick_check").fetchall() == [("ok",)]
-        finally:
-            connection.close()
     except sqlite3.OperationalError as error:
         return "locked" in str(error)
     except sqlite3.DatabaseError:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     import subprocess
 
 Kind = Literal["crontab", "systemd", "launchd"]
-KINDS: tuple[Kind, ...] = ("crontab", "systemd", "launchd")
 MOST_TIMES = 500  # launchd wants each time written out; a schedule with more is a mistake
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -132,7 +133,7 @@ def test_a_schedule_of_thousands_of_times_is_refused_for_launchd() -> None:
         timers.timer_files("launchd", job(expression="* * * * *"))
 
 
-@pytest.mark.parametrize("kind", timers.KINDS)
+@pytest.mark.parametrize("kind", get_args(timers.Kind))
 def test_a_line_break_in_a_path_is_refused(kind: timers.Kind) -> None:
     with pytest.raises(UsageError, match="line break"):
         timers.timer_files(kind, job("/home/lena/a\n* * * * * evil"))
