@@ -9,6 +9,7 @@ from datetime import date, timedelta
 from functools import cache
 
 from dream.language.tongue import Tongue, tongue
+from dream.language.words import months
 
 _ISO = re.compile(r"(?<!\d)((?:19|20)\d\d)[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
 _DOTTED = re.compile(r"(?<![\d.])(\d{1,2})\.(\d{1,2})\.((?:19|20)\d\d)?(?![\d])")
@@ -74,10 +75,10 @@ def _exact(text: str, said: date | None, code: str) -> Iterator[Day]:
             yield from _day(match, match[3], match[2], match[1], said)
     known = tongue(code)
     if not known.wide:
-        months, forms = _months(known.code)
+        numbers, forms = _months(known.code)
         for pattern in forms:
             for match in pattern.finditer(text):
-                yield from _day(match, match["y"], str(months[match["m"].lower()]), match["d"], said)
+                yield from _day(match, match["y"], str(numbers[match["m"].lower()]), match["d"], said)
 
 
 def _day(match: re.Match[str], year: str | None, month: str, day: str, said: date | None) -> Iterator[Day]:
@@ -102,7 +103,7 @@ def _nearest(month: int, day: int, said: date) -> date:
 @cache
 def _months(code: str) -> tuple[dict[str, int], tuple[re.Pattern[str], ...]]:
     known = tongue(code)
-    table = {name.lower(): number for number, name in enumerate(known.months, 1)}
+    table = {name.lower(): number for number, names in enumerate(months()[known.code], 1) for name in names}
     for short in known.short:
         table[short] = next(n for n, name in enumerate(known.months, 1) if _starts(name.lower(), short))
     table |= {_bare(name): number for name, number in list(table.items())}

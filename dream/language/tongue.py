@@ -11,6 +11,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
+from dream.language.words import months
+
 NAMES = ("en", "de", "fr", "es", "zh", "ja")
 SURELY = 2  # small words more than those of the talk's language that a text in another one has
 WIDE = "぀-ヿ㐀-鿿豈-﫿"  # written without blanks between words
@@ -82,7 +84,7 @@ def tongue(code: str) -> Tongue:
         day=table["day"],
         span=table["span"],
         month=table["month"],
-        months=tuple(table["months"]),
+        months=tuple(names[0] for names in months()[code]),
         short=tuple(table["short"]),
         weekdays=tuple(table["weekdays"]),
         numbers=tuple(table["numbers"]),

@@ -69,40 +69,6 @@ MARKS: Mapping[str, Mapping[str, str]] = {
 ALL_MARKS = tuple(mark.strip() for marks in MARKS.values() for mark in marks.values())
 _MARK = re.compile("|".join(map(re.escape, ALL_MARKS)), re.IGNORECASE)
 
-_LOCAL_MONTHS = {  # of other languages that write a month by its name
-    name: number
-    for number, names in enumerate(
-        (
-            ("januar", "jänner", "janvier", "enero"),
-            ("februar", "février", "febrero"),
-            ("märz", "mars", "marzo"),
-            ("april", "avril", "abril"),
-            ("mai", "mayo"),
-            ("juni", "juin", "junio"),
-            ("juli", "juillet", "julio"),
-            ("august", "août", "agosto"),
-            ("september", "septembre", "septiembre"),
-            ("oktober", "octobre", "octubre"),
-            ("november", "novembre", "noviembre"),
-            ("dezember", "décembre", "diciembre"),
-        ),
-        start=1,
-    )
-    for name in names
-}
-_YEAR = r"(?:,? (?P<year>\d{4}))?(?!\w)"
-_DATES = tuple(
-    re.compile(pattern)
-    for pattern in (
-        r"(?<!\d)(?P<year>\d{4})[-/.](?P<number>\d{1,2})[-/.](?P<day>\d{1,2})(?!\d)",
-        r"(?<!\d)(?P<day>\d{1,2})\.(?P<number>\d{1,2})\.(?P<year>\d{4})(?!\d)",
-        r"(?:(?P<year>\d{4}) ?年 ?)?(?P<number>\d{1,2}) ?月 ?(?P<day>\d{1,2}) ?[日号號]",
-        rf"(?<!\w)(?P<month>{MONTH}) (?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:]){_YEAR}",
-        rf"(?<!\w)(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month>{MONTH}){_YEAR}",
-        rf"(?<!\w)(?P<day>\d{{1,2}})(?:\.|er|º)? (?:de )?(?P<local>{'|'.join(_LOCAL_MONTHS)})(?:(?: del?)? (?P<year>\d{{4}}))?(?!\w)",
-    )
-)
-_MONTH_STARTS = (*MONTHS, *dict.fromkeys(name[:3] for name in _LOCAL_MONTHS if name[:3] not in MONTHS))
 # Most texts hold neither a day nor a time, and to look for each form of them takes most of the time.
 _NUMERIC_DAY = re.compile(r"\d[-/.]\d")
 _MAYBE_DAY = re.compile(r"\d(?:[-/.]\d| ?月|[\w.]{0,2} [^\W\d])")
@@ -110,9 +76,7 @@ _BEFORE_DAY = re.compile(r" \d")
 _CLOCK = re.compile(r"(?<![\w:])(\d{1,2})(?::(\d\d))? ?([ap])\.?m\b\.?|(?<![\w:])(\d{1,2}):(\d\d)(?![\w:])")
 _MAYBE_CLOCK = re.compile(r"\d(?: ?[ap]\.?m|:\d)")
 _SAID_ON = re.compile(r"\s*[(（][^()（）]{0,24}?\d[^()（）]{0,24}[)）]\s*[.。]?\s*$")
-_LIST_MARK = re.compile(  # "12. März" is a day, and no list's number
-    rf"^\s*(?:[-*+•]\s+|\d{{1,3}}(?:\)|\.(?! (?i:{'|'.join(_LOCAL_MONTHS)})\b))\s+)?"
-)
+_LIST_MARK = re.compile(r"\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?")
 KEPT_CHARS = 500  # a line; its words are kept for the next time, those of a longer text only for a while
 CJK = "぀-ヿ㐀-鿿豈-﫿가-힯"
 _RANGES = tuple(zip(CJK[::3], CJK[2::3], strict=True))
@@ -230,8 +194,11 @@ def without_mark(text: str) -> str:
 
 
 def without_bullet(line: str) -> str:
-    """Return a line without the bullet or the number by which it stands in a list."""
-    return _LIST_MARK.sub("", line)
+    """Return a line without the bullet or the number by which it stands in a list; "12. März" is a day, and none."""
+    mark = _LIST_MARK.match(line)
+    rest = line[mark.end() :] if mark else line
+    counted = mark is not None and mark[0].rstrip().endswith(".")
+    return line.lstrip() if counted and re.split(r"\W", rest, maxsplit=1)[0].lower() in _local_months() else rest
 
 
 def is_hard(word: str) -> bool:
@@ -274,11 +241,46 @@ def _uniform(text: str) -> str:
 def _day_forms(text: str) -> Iterator[re.Pattern[str]]:
     """Yield the patterns of days that may stand in a text."""
     if _NUMERIC_DAY.search(text):
-        yield from _DATES[:2]
+        yield from _dates()[:2]
     if "月" in text:
-        yield _DATES[2]
-    if any(map(text.__contains__, _MONTH_STARTS)):
-        yield from _DATES[3:]
+        yield _dates()[2]
+    if any(map(text.__contains__, _month_starts())):
+        yield from _dates()[3:]
+
+
+@cache
+def months() -> Mapping[str, tuple[tuple[str, ...], ...]]:
+    """Return by language the names of the months in their order, each in its spellings, the usual one first."""
+    rows: Mapping[str, str] = table()["months"]
+    return {code: tuple(tuple(name.split("|")) for name in row.split()) for code, row in rows.items()}
+
+
+@cache
+def _local_months() -> Mapping[str, int]:
+    """Return the number of a month by its name in lower case, in the other languages that write one by its name."""
+    named = {code: names for code, names in months().items() if code != "en" and not names[0][0][0].isdigit()}
+    rows = ((number, name) for names in named.values() for number, month in enumerate(names, 1) for name in month)
+    return {name.lower(): number for number, name in rows}
+
+
+@cache
+def _month_starts() -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*MONTHS, *(name[:3] for name in _local_months()))))
+
+
+@cache
+def _dates() -> tuple[re.Pattern[str], ...]:
+    """Return the patterns of a day: the first two are of digits, the third of digits and signs, the others of words."""
+    year = r"(?:,? (?P<year>\d{4}))?(?!\w)"
+    forms = (
+        r"(?<!\d)(?P<year>\d{4})[-/.](?P<number>\d{1,2})[-/.](?P<day>\d{1,2})(?!\d)",
+        r"(?<!\d)(?P<day>\d{1,2})\.(?P<number>\d{1,2})\.(?P<year>\d{4})(?!\d)",
+        r"(?:(?P<year>\d{4}) ?年 ?)?(?P<number>\d{1,2}) ?月 ?(?P<day>\d{1,2}) ?[日号號]",
+        rf"(?<!\w)(?P<month>{MONTH}) (?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:]){year}",
+        rf"(?<!\w)(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month>{MONTH}){year}",
+        rf"(?<!\w)(?P<day>\d{{1,2}})(?:\.|er|º)? (?:de )?(?P<local>{'|'.join(_local_months())})(?:(?: del?)? (?P<year>\d{{4}}))?(?!\w)",
+    )
+    return tuple(map(re.compile, forms))
 
 
 _PHRASES = {"used to": "former", "no longer": "not", "not any more": "not", "not anymore": "not"}
@@ -287,7 +289,7 @@ _PHRASES = {"used to": "former", "no longer": "not", "not any more": "not", "not
 def _day(found: re.Match[str]) -> str:
     parts = found.groupdict()
     if parts.get("local"):
-        month = _LOCAL_MONTHS[parts["local"]]
+        month = _local_months()[parts["local"]]
     else:
         month = int(parts["number"]) if parts.get("number") else MONTHS.index(parts["month"][:3]) + 1
     year = f" @{parts['year']}" if parts.get("year") else ""

@@ -18,6 +18,7 @@ FRIDAY = date(2026, 11, 13)
         ("en", "the demo is next Friday", "20 November 2026"),
         ("en", "by May 5th 2027", "5 May 2027"),
         ("de", "am 3. Mai fliege ich", "3. Mai 2027"),
+        ("de", "am 3. Jänner 2027", "3. Januar 2027"),
         ("de", "letzten Dienstag", "10. November 2026"),
         ("fr", "il y a trois semaines", "19–25 octobre 2026"),
         ("fr", "avant le 15 avril", "15 avril 2027"),
@@ -40,4 +41,5 @@ def test_what_is_no_day_is_none(code: str, text: str) -> None:
 
 def test_a_line_that_begins_with_a_day_keeps_it_and_a_list_s_number_says_nothing() -> None:
     assert words("12. März 2027: Lena zieht um")[:2] == ("@03-12", "@2027")
+    assert words("12. Jänner 2027: Lena zieht um")[:2] == ("@01-12", "@2027")
     assert words("12. Lena moves") == words("- Lena moves")
