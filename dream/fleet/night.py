@@ -35,6 +35,7 @@ from dream.errors import Busy, DreamError, NightOver
 from dream.fleet import places
 from dream.models import ConsolidateReport, Step, Usage
 from dream.settings import Settings
+from dream.workspace import runs
 from dream.workspace.workspace import Workspace
 
 Half = Literal["consolidate", "dream"]
@@ -219,12 +220,15 @@ def _half(
     # What the first half has used of the night's time, tokens and money is not there any more.
     if settings.max_minutes:
         settings = replace(settings, max_minutes=max(0.01, settings.max_minutes - read.get("seconds", 0.0) / 60))
-    before = ConsolidateReport(outcome="failed" if read["outcome"] == "failed" else "nothing", usage=bill(read))
+    before = ConsolidateReport(outcome="nothing", usage=bill(read))
+    if read["outcome"] == "failed":  # why, stands in the workspace: the fleet's database holds no such sentence
+        last = next((one for one in runs.last(workspace.private, 3) if one.command == "consolidate"), None)
+        before = replace(before, outcome="failed", reason=last.reason if last else "")
     night = run(nightly.night, settings, read=before)
     outcome: str = "failed" if night.exit_status == 1 else night.run.outcome
     if outcome != "failed" and (worker.stopped or worker.refused):
         outcome = "stopped" if worker.stopped else "bounded"
-    why = night.run.reason if night.run.outcome == "failed" else read.get("why", "")
+    why = night.run.reason if night.run.outcome == "failed" else before.reason
     known = note(path, outcome, now, why, lambda found: places.settle(workspace, settings, found, now, os.environ))
     commits = [batch.commit for batch in night.run.batches if batch.commit]
     held = len(workspace.pending())

@@ -108,6 +108,19 @@ def test_a_workspace_that_fails_is_named_and_the_others_go_on(night: Night) -> N
     assert {one["tenant"]: one["oldest"] for one in told["tenants"]}["bad"] == NOW.isoformat()
 
 
+@pytest.mark.slow
+def test_a_source_that_is_missing_is_named_where_a_failure_is_told(tmp_path: Path) -> None:
+    root = workspace(tmp_path / "agents", "alice", "I live in Rome.").root
+    (root / "told.py").write_text("import pathlib, sys; pathlib.Path('told.json').write_text(sys.stdin.read())")
+    (root / "dream.toml").write_text(f"sources = ['nowhere.json']\non_failure = '{sys.executable} told.py'\n")
+
+    ran = fleet("run", tmp_path / "agents")
+
+    assert ran.status == 1
+    assert "nowhere.json" in json.loads((root / "told.json").read_text())["reason"]
+    assert "nowhere.json" in fleet("status", tmp_path / "agents", "--json").json["failed"][0]["reason"]
+
+
 def test_a_workspace_that_failed_three_nights_is_set_aside(night: Night) -> None:
     assert "set aside: aside" in night.ran.err
     assert [(one["workspace"], one["nights"]) for one in night.status()["set_aside"]] == [("aside", 3)]
