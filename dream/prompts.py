@@ -123,7 +123,9 @@ def today(day: date) -> str:
 def owners(names: Sequence[str]) -> str:
     """Render whose words are the user's as an `<owners>` section with its newline; "" where nobody is named."""
     those = "whoever writes as user" if "*" in names else "whoever is named here, or writes as user without a name"
-    told = f"Where several people talk, the user is {those}; only their wishes are SOUL."
+    told = (
+        f"Where several people talk, the user is {those}; only their wishes are SOUL. An entry by a name is another's."
+    )
     shown = (f"- {_attribute(name)}" for name in names)
     return "\n".join(["<owners>", told, *shown, "</owners>\n"]) if names else ""
 
@@ -133,15 +135,21 @@ def waiting(findings: Sequence[str]) -> str:
     return "<waiting>\n" + "\n".join(map(indented, findings)) + "\n</waiting>\n" if findings else ""
 
 
-def history(entries: Iterable[Entry], zone: tzinfo) -> str:
-    """Render history entries as a `<history>` section."""
-    return "<history>\n" + "\n".join(entry(item, zone) for item in entries) + "\n</history>"
+def history(entries: Iterable[Entry], zone: tzinfo, *, by: bool = False) -> str:
+    """Render history entries as a `<history>` section; `by` as in `entry`."""
+    return "<history>\n" + "\n".join(entry(item, zone, by=by) for item in entries) + "\n</history>"
 
 
-def entry(item: Entry, zone: tzinfo) -> str:
-    """Render one history entry: cursor, local time at which it was said, kind, session, and its indented content."""
+def entry(item: Entry, zone: tzinfo, *, by: bool = False) -> str:
+    """Render one history entry: cursor, local time at which it was said, kind, session, and its indented content.
+
+    With `by` its kind tells whose it is, where only people said something who are not the user.
+    """
     session = f" {_attribute(item.session)}" if item.session else ""
     kind = f"{item.kind} by an agent" if item.by_agent else item.kind
+    others = sorted({name for names in item.speakers for name in names})
+    if by and others and not any("u" in voices for voices in item.voices):
+        kind = f'{kind} by "{_attribute(", ".join(others))}"'
     return f"[{item.cursor}] {item.when.astimezone(zone):%Y-%m-%d %H:%M} {kind}{session}\n{indented(item.content)}"
 
 

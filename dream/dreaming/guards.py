@@ -405,13 +405,18 @@ def _not_an_owner(line: str, case: Case, protected: Protected, settings: Setting
 
     Where nobody is named whose words do, it tells of the setting.
     """
-    sources = [source for cursor in sorted(case.cursors) for source in protected.uncounted.get(cursor, ())]
-    found = rule.judge(unnamed(line, protected.people), sources, protected.known, lasting=case.edit.file == "SOUL.md")
+    found = _of_others(unnamed(line, protected.people), case, protected)
     if found.verdict == "waits":
         return ""
     if settings.owners:
         return f"{found.by} says it, who is not among the `owners`"
     return f"several people talk here, and {found.by or 'one'} says it; name those whose rules count in `owners`"
+
+
+def _of_others(line: str, case: Case, protected: Protected) -> Judgement:
+    """Judge a line as a rule by what those said whose words don't count."""
+    sources = [source for cursor in sorted(case.cursors) for source in protected.uncounted.get(cursor, ())]
+    return rule.judge(line, sources, protected.known, lasting=case.edit.file == "SOUL.md")
 
 
 def judged(line: str, case: Case, protected: Protected) -> Judgement:
@@ -427,6 +432,8 @@ def judged(line: str, case: Case, protected: Protected) -> Judgement:
     if case.edit.file == "SOUL.md" and any(rule.common(gone, one.text) for gone in case.gone for one in sources):
         sources = [replace(one, stands=True) for one in sources]  # what changes a rule that stands is one too
     found = rule.judge(line, sources, known, lasting=case.edit.file == "SOUL.md")
+    if found.verdict == "close" and _of_others(line, case, protected).verdict == "said":
+        return Judgement("waits", found.own, "no message of the user's says it")
     new, telling = phrases.told_by(line)
     new = new.difference(telling(changed))
     if changed and found.verdict == "close" and new and new.isdisjoint(telling(found.own)):

@@ -262,7 +262,7 @@ def _prompt(
     said = sorted(page, key=lambda entry: entry.when)  # transcripts are not read in the order of the talks
     held = prompts.waiting(waiting[-WAITING:])
     owners = prompts.owners(brief.settings.owners)
-    news = f"{prompts.today(brief.day)}\n{owners}{held}{prompts.history(said, brief.zone)}"
+    news = f"{prompts.today(brief.day)}\n{owners}{held}{prompts.history(said, brief.zone, by=bool(owners))}"
     room = min(brief.room(model, system, news), FILES_TOKENS)
     shown = excerpt.fit(files, [entry.content for entry in page], room, model.count)
     system, user = prompts.filled(system, f"{prompts.files(shown)}\n{news}")

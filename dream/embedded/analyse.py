@@ -90,12 +90,14 @@ def _statements(entries: Sequence[Dreamt]) -> Iterator[tuple[int, Statement]]:
     """Yield what the entries state, in order; raw ones are read as conversations are."""
     for entry in entries:
         if entry.kind == "raw" or _RAW_HEAD.match(entry.text):
-            yield from ((entry.cursor, said) for said in read.statements(conversation(entry.text)))
+            for said in read.statements(conversation(entry.text)):
+                yield entry.cursor, replace(said, speaker=said.speaker or entry.by)
             continue
         for text in read.lines(entry.text):
             said = read.of_line(parsed(text, entry.day))
             if said.kind == "retract" or (said.kind in KEPT and said.meant):
-                yield entry.cursor, replace(said, quoted=said.quoted or entry.kind == "note")
+                quoted = said.quoted or entry.kind == "note"
+                yield entry.cursor, replace(said, quoted=quoted, speaker=said.speaker or entry.by)
 
 
 def _settle(told: _Told, said: Statement, cursor: int) -> None:

@@ -16,7 +16,9 @@ _HEADER = re.compile(
     r"\[(\d{1,12})\] (?:(\d{4}-\d\d-\d\d)(?: \d\d:\d\d(?::\d\d)?)? )?(?:[A-Z][a-z]{2} )?"
     r"(system|user|assistant|tool)(?: ([^:\n]{1,80}))?: ?"
 )
-_ENTRY = re.compile(r"\[(\d{1,12})\] (?:(\d{4}-\d\d-\d\d)\S*(?: \S{4,14})? )?(summary|raw|note|nothing)\b")
+_ENTRY = re.compile(
+    r"\[(\d{1,12})\] (?:(\d{4}-\d\d-\d\d)\S*(?: \S{4,14})? )?(summary|raw|note|nothing)\b(?: by \"([^\"\n]+)\")?"
+)
 _FILE = re.compile(r'^<file path="([^"\n]*)">\n?', re.M)
 
 
@@ -32,12 +34,13 @@ class Utterance:
 
 @dataclass(frozen=True, slots=True)
 class Dreamt:
-    """One entry of a history section; `text` is without its indentation."""
+    """One entry of a history section; `text` is without its indentation, `by` who said it, where that is not the user."""
 
     cursor: int
     kind: str
     day: date | None
     text: str
+    by: str = ""
 
 
 def section(text: str, tag: str) -> str | None:
@@ -97,8 +100,8 @@ def history(body: str) -> list[Dreamt]:
         elif entries:
             entries[-1][1].append(line.removeprefix("    "))
     return [
-        Dreamt(int(header.group(1)), header.group(3), day(header.group(2)), undefused("\n".join(lines)))
-        for header, lines in entries
+        Dreamt(int(cursor), kind, day(said), undefused("\n".join(lines)), by or "")
+        for (cursor, said, kind, by), lines in ((header.groups(), lines) for header, lines in entries)
     ]
 
 
