@@ -13,7 +13,7 @@ from functools import cache
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from dream.errors import AnswerUnusable, ModelInaccessible
 from dream.llm import card
@@ -25,14 +25,6 @@ STATIC = "static"
 CHARS = 6_000  # of a text that are looked at: within the window of every embedding model
 MOST_BYTES = 1 << 26  # of an answer
 _FILES = ("weights/l2_supercat_256.safetensors", "tokenizers/l2_supercat_tokenizer_config.json")
-
-
-class Embedder(Protocol):
-    """What makes vectors of texts. A vector is as many bytes as it has dimensions, each a signed number."""
-
-    @property
-    def name(self) -> str: ...
-    def embed(self, texts: Sequence[str]) -> list[bytes]: ...
 
 
 def open_embedder(settings: Settings, meter: Meter, *, retries: int | None = None) -> Embedder | None:
@@ -125,6 +117,10 @@ class StaticEmbedder:
         table, tokenizer = _static_table()
         rows = [tokenizer.encode(text[:CHARS], add_special_tokens=False).ids for text in texts]
         return [packed(table[ids].mean(axis=0).tolist() if ids else [0.0] * table.shape[1]) for ids in rows]
+
+
+# What makes vectors of texts. A vector is as many bytes as it has dimensions, each a signed number.
+Embedder = LiteLLMEmbedder | StaticEmbedder
 
 
 @cache

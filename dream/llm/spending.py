@@ -6,13 +6,16 @@ import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, tzinfo
-from typing import Protocol
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING
 
 from dream.errors import ModelError, ModelUnavailable, PromptTooLong, SpendingLimit
 from dream.llm import Card, ChatMessage, Completion, Json, Model, Tool, card
 from dream.models import Progress, Step, Usage
 from dream.settings import EMBEDDED, Job, Settings
+
+if TYPE_CHECKING:
+    from dream.workspace.runs import Bills
 
 FREE = EMBEDDED  # the model whose tokens nobody pays for; a bound against bills leaves them out
 PAID = "paid"  # all others
@@ -245,13 +248,6 @@ def _sentence(setting: str, what: str, used: str, more: str, bound: str) -> str:
 
 
 # Open the model that the settings name for a job. Nothing heavy is imported until it is called.
-
-
-class Bills(Protocol):
-    """Where the bills of calls are kept: a workspace's."""
-
-    def add(self, model: str, usage: Usage, at: datetime, job: str = "") -> None: ...
-    def paid_today(self, now: datetime, zone: tzinfo) -> Usage: ...
 
 
 def open_meter(bills: Bills, settings: Settings, now: datetime, progress: Progress | None = None) -> Meter:

@@ -19,7 +19,7 @@ from datetime import date
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dream.errors import WorkspaceError
 from dream.history import messages
@@ -31,6 +31,7 @@ from dream.workspace.files import opened
 
 if TYPE_CHECKING:
     from dream.history.history import History
+    from dream.recall.prompt import Kept
 
 BATCH = 500  # documents taken in at a time, so that nobody waits long for the index
 MESSAGE, ENTRY = 0, 1  # kinds of documents
@@ -113,17 +114,6 @@ class _Part:
     documents: Sequence[_Document]
 
 
-class KeptMessages(Protocol):
-    """The messages that are kept, in the files of a folder: a history's, or those that a hook at a prompt reads."""
-
-    @property
-    def folder(self) -> Path:
-        """The folder."""
-
-    def at(self, path: Path, offset: int) -> KeptMessage | None:
-        """Return the message whose line begins at `offset`."""
-
-
 @contextmanager
 def caught_up(history: History) -> Iterator[Index]:
     """Open the index of a history for the block, with what is new in it taken in.
@@ -139,9 +129,9 @@ def caught_up(history: History) -> Iterator[Index]:
 
 
 class Index:
-    """The tables for the history of one workspace."""
+    """The tables for the history of one workspace, and its messages, or those that a hook at a prompt reads."""
 
-    def __init__(self, base: index.Index, messages: KeptMessages) -> None:
+    def __init__(self, base: index.Index, messages: Messages | Kept) -> None:
         self._messages = messages
         self._base = base
         self._in_memory = False

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -23,27 +23,16 @@ from dream.models import LineCount
 from dream.versions import ARCHIVE, STATE, applied, changed, is_memory, log, read_all, read_memory
 from dream.versions.diff import merge
 from dream.versions.git import DREAM, PERSON
-from dream.versions.store import GitStore
 from dream.versions.swap import ASIDE, swap
 from dream.workspace import files
+
+if TYPE_CHECKING:
+    from dream.workspace.workspace import Workspace
 
 INTENT = "apply.json"  # in .dream/, there only while a commit is being made
 # How often a commit is begun anew because somebody committed by hand at the same moment.
 ATTEMPTS = 5
 BUSY = "Somebody keeps committing in the workspace; run the command again when that has ended."
-
-
-class Versioned(Protocol):
-    """A workspace, as far as its versions go."""
-
-    @property
-    def root(self) -> Path: ...
-    @property
-    def private(self) -> Path: ...
-    @property
-    def git(self) -> GitStore: ...
-    @property
-    def agent(self) -> str: ...  # who edits the memory files, where it is no person
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +61,7 @@ Hold = Callable[[Sequence[Held]], Mapping[str, bytes | None]]
 
 
 def commit(
-    workspace: Versioned,
+    workspace: Workspace,
     changes: Mapping[str, bytes | None],
     *,
     expected: Mapping[str, bytes | None],
@@ -113,7 +102,7 @@ def commit(
     raise GitError(BUSY)
 
 
-def commit_hand_edits(workspace: Versioned, now: datetime, *, by_person: bool = False) -> str | None:
+def commit_hand_edits(workspace: Workspace, now: datetime, *, by_person: bool = False) -> str | None:
     """Commit what a person (or the agent) changed in the memory files as theirs; return None when nothing differs.
 
     Bytes are taken as they are, whatever their encoding; a file that is gone is a deletion.
@@ -122,7 +111,7 @@ def commit_hand_edits(workspace: Versioned, now: datetime, *, by_person: bool = 
     return _settle(workspace, now, by_person=by_person).hand
 
 
-def replace_head(workspace: Versioned, head: str, new: str, changes: Mapping[str, bytes | None]) -> None:
+def replace_head(workspace: Workspace, head: str, new: str, changes: Mapping[str, bytes | None]) -> None:
     """Let a history that was written anew and ends in `new` take the place of `head`, with the files it `changes`.
 
     Raises GitError where HEAD is no longer `head`; then nothing has changed.
@@ -132,7 +121,7 @@ def replace_head(workspace: Versioned, head: str, new: str, changes: Mapping[str
         raise GitError("Somebody committed in the workspace at the same moment; run the command again.")
 
 
-def recover(workspace: Versioned) -> bool:
+def recover(workspace: Workspace) -> bool:
     """Finish or drop a commit that a crash cut short; return whether there was one. Without one it is cheap."""
     for directory in (workspace.private, workspace.root / "memory"):
         files.sweep(directory)
@@ -151,7 +140,7 @@ def recover(workspace: Versioned) -> bool:
     return True
 
 
-def pack(workspace: Versioned) -> bool:
+def pack(workspace: Workspace) -> bool:
     """Pack loose objects when they have become many; return whether it did."""
     if not workspace.git.is_loose:
         return False
@@ -162,7 +151,7 @@ def pack(workspace: Versioned) -> bool:
 
 
 def write(
-    workspace: Versioned,
+    workspace: Workspace,
     changes: Mapping[str, bytes | None],
     message: str,
     head: str | None,
@@ -175,7 +164,7 @@ def write(
 
 
 def publish(
-    workspace: Versioned,
+    workspace: Workspace,
     head: str | None,
     new: str,
     old: Mapping[str, bytes | None],
@@ -216,7 +205,7 @@ class _Settled:
     files: Mapping[str, bytes]
 
 
-def _settle(workspace: Versioned, now: datetime, *, by_person: bool = False) -> _Settled:
+def _settle(workspace: Workspace, now: datetime, *, by_person: bool = False) -> _Settled:
     """Commit the differences between disk and HEAD as the agent's who edits this workspace, else as a person's."""
     while True:
         head, present = workspace.git.snapshot()
@@ -303,7 +292,7 @@ def _remove_intent(private: Path) -> None:
 
 
 @contextmanager
-def _under_intent(workspace: Versioned, head: str | None) -> Iterator[None]:
+def _under_intent(workspace: Workspace, head: str | None) -> Iterator[None]:
     """Note that git is at work, so that what it leaves locked when it is killed is cleared away; the note stays."""
     _write_intent(workspace.private, _Intent(head, ""))
     try:
@@ -315,7 +304,7 @@ def _under_intent(workspace: Versioned, head: str | None) -> Iterator[None]:
         raise
 
 
-def _move_head(workspace: Versioned, intent: _Intent, reason: str = "dream") -> bool:
+def _move_head(workspace: Workspace, intent: _Intent, reason: str = "dream") -> bool:
     """Note `intent` and move HEAD; where it can't be moved the note goes again. Return whether it moved."""
     _write_intent(workspace.private, intent)
     try:
@@ -341,7 +330,7 @@ class _Placed:
 
 
 def _bring_to_disk(
-    workspace: Versioned,
+    workspace: Workspace,
     old: Mapping[str, bytes | None],
     ready: Mapping[str, bytes | None],
     placed: list[_Placed],
@@ -391,7 +380,7 @@ def _write_state(path: Path, data: bytes | None) -> None:
             path.unlink(missing_ok=True)
 
 
-def _take_back(workspace: Versioned, head: str | None, new: str, placed: Sequence[_Placed]) -> bool:
+def _take_back(workspace: Workspace, head: str | None, new: str, placed: Sequence[_Placed]) -> bool:
     """Undo a commit with the files that were written; where that fails, the intent stays for `recover`."""
     if head is None:
         return False
@@ -407,7 +396,7 @@ def _take_back(workspace: Versioned, head: str | None, new: str, placed: Sequenc
     return False
 
 
-def _finish(workspace: Versioned, found: _Intent) -> None:
+def _finish(workspace: Workspace, found: _Intent) -> None:
     """Bring to disk what HEAD already says; where HEAD never got there, nothing was changed.
 
     Where a person's save since then doesn't merge, the commit is taken back: its entries are dreamt again, on theirs.
@@ -448,7 +437,7 @@ def _has_state(root: Path, old: Mapping[str, bytes], ready: Mapping[str, bytes |
 # The first commits of a workspace, made or adopted: dream's state and templates, then what a person had there.
 
 
-def begin(workspace: Versioned, templates: Mapping[str, bytes], now: datetime) -> str:
+def begin(workspace: Workspace, templates: Mapping[str, bytes], now: datetime) -> str:
     """Give a workspace its repository and its first commit, and return HEAD.
 
     First a commit of kind `init`: dream's own state as it lies there, the cursor of an adopted workspace too, so that
@@ -470,7 +459,7 @@ def begin(workspace: Versioned, templates: Mapping[str, bytes], now: datetime) -
 
 
 def _init(
-    workspace: Versioned, head: str | None, present: Mapping[str, bytes], wanted: Mapping[str, bytes], now: datetime
+    workspace: Workspace, head: str | None, present: Mapping[str, bytes], wanted: Mapping[str, bytes], now: datetime
 ) -> None:
     """Commit `wanted`, which may be nothing, as kind `init`; does nothing where HEAD has moved."""
     counts = workspace.git.count({path: present[path] for path in wanted if path in present}, wanted)
