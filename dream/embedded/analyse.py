@@ -65,8 +65,8 @@ def analyse(files: Mapping[MemoryFile, str], entries: Sequence[Dreamt], owners: 
     stated = list(_statements(entries))
     people = {*owners, *(said.speaker for _, said in stated)}
     for file, text in bullets_of(files):
-        said = read.of_line(parsed(unnamed(text, people) if file == "SOUL.md" else text))
-        said = replace(said, kind="rule") if file == "SOUL.md" else said
+        rule = file == "SOUL.md"
+        said = read.of_line(parsed(unnamed(text, people) if rule else text), rule=rule)
         told.old[told.pool.add(said)] = _Old(file, text, said)
     for cursor, said in stated:
         _settle(told, said, cursor)

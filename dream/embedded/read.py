@@ -399,12 +399,16 @@ def _leans(one: Sentence, turn: _Turn) -> bool:
     return any(lead.startswith(cue) for cue in turn.known.cues["lean"])
 
 
-def of_line(stated: Statement) -> Statement:
-    """Return the statement of a line with its kind guessed where the line names none."""
+def of_line(stated: Statement, *, rule: bool | None = None) -> Statement:
+    """Return the statement of a line with its kind guessed where the line names none.
+
+    `rule` says whether it is one, where that is known from the file that the line stands in.
+    """
     if stated.kind:
         return replace(stated, weight=WORTH.get(stated.kind, 0.5) * (1 + 0.15 * min(4, hard(stated.text))))
     guessed = kinds.kind(stated.text, f"{stated.asked}" if stated.asked.endswith(("?", "？")) else "", stated.code)
-    kind = _kind(guessed, tongue(stated.code).has("standing", plain(stated.text)), stated.text)
+    standing = tongue(stated.code).has("standing", plain(stated.text))
+    kind = _kind(guessed, standing, stated.text) if rule is None else "rule" if rule else _told(guessed)
     weight = WORTH[kind] * (0.5 + guessed.kept) * (1 + 0.15 * min(4, hard(stated.text)))
     meant = not stated.quoted or (guessed.kept >= BELIEVED and _REDACTED not in stated.text)
     return replace(stated, kind=kind, weight=weight, meant=meant)
