@@ -165,14 +165,13 @@ def _summarised(
         meter = open_meter(runs.Bills(workspace.private), settings, now, feed.progress)
         asked = model or open_model(settings, "consolidator", meter)
         with half_price(workspace, settings, "consolidator", meter, asked, now) as calls:
-            folder = workspace.prompts
-            consolidator = Consolidator(
-                workspace.history, calls.model, settings, prompts_folder=folder, report=feed.report
+            batched, at_once = (
+                Consolidator(workspace.history, one, settings, prompts_folder=workspace.prompts, report=feed.report)
+                for one in (calls.model, asked)
             )
             in_flight = 1 if settings.model_for("consolidator") == EMBEDDED else settings.parallel
             ready = calls.ready(talks) if talks is not None else ()
-            done.extend(consolidator.sessions(ready, now=now, parallel=in_flight, before=feed.consolidates))
-            at_once = Consolidator(workspace.history, asked, settings, prompts_folder=folder, report=feed.report)
+            done.extend(batched.sessions(ready, now=now, parallel=in_flight, before=feed.consolidates))
             for key in left:
                 feed.consolidates(key)
                 done.append(at_once.archive(Session(key, workspace.history), now=now, can_wait=True))

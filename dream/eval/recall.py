@@ -18,7 +18,7 @@ from dream import pipeline
 from dream.errors import ModelError
 from dream.eval.conversation import Conversation, Question
 from dream.eval.metric import cut, find, mean, ready
-from dream.eval.report import Table
+from dream.eval.report import Table, laid_out
 from dream.eval.scratch import Scratch, Tell
 from dream.history import messages
 from dream.llm.spending import Meter
@@ -121,30 +121,21 @@ def _shown(block: str) -> Iterator[Place]:
 
 def table(found: Sequence[Recalled]) -> Table:
     """Lay out what was found."""
-    columns = (
-        "ranking",
-        "questions",
-        *(f"messages, first {size}" for size in FIRST),
-        "first session",
-        "sessions, first 10",
-        f"whole answers, {ROOM:,} tokens",
-    )
-    rows = [
-        (
-            one.ranking,
-            str(one.questions),
-            *(f"{one.messages[size]:.1f}" for size in FIRST),
-            f"{one.session:.1f}",
-            f"{one.sessions:.1f}",
-            f"{one.whole:.1f}",
-        )
-        for one in found
-    ]
-    says = (
+    first = {f"messages, first {size}": lambda one, size=size: f"{one.messages[size]:.1f}" for size in FIRST}
+    return laid_out(
+        "Recall",
         "Of a question's evidence, how much is among the first messages found, and among their sessions; "
-        f"and of the answers, how many stand as a whole in the first {ROOM:,} tokens found. In per cent."
+        f"and of the answers, how many stand as a whole in the first {ROOM:,} tokens found. In per cent.",
+        found,
+        {
+            "ranking": lambda one: one.ranking,
+            "questions": lambda one: str(one.questions),
+            **first,
+            "first session": lambda one: f"{one.session:.1f}",
+            "sessions, first 10": lambda one: f"{one.sessions:.1f}",
+            f"whole answers, {ROOM:,} tokens": lambda one: f"{one.whole:.1f}",
+        },
     )
-    return Table("Recall", says, columns, tuple(rows))
 
 
 def prompt_table(found: AtPrompts) -> Table:

@@ -157,7 +157,7 @@ def tables(report: Report) -> Iterator[Table]:
 _T = TypeVar("_T")
 
 
-def _table(title: str, says: str, values: Iterable[_T], columns: Mapping[str, Callable[[_T], str]]) -> Table:
+def laid_out(title: str, says: str, values: Iterable[_T], columns: Mapping[str, Callable[[_T], str]]) -> Table:
     """Make a row of each value. A row that differs from an earlier one of the same kind only in its size, `memory,
     4,500`, is left out: all of that memory is smaller.
     """
@@ -185,7 +185,7 @@ def _dialogues(report: Report) -> Table:
     )
     columns = ("text", "dialogues", "kept", "changed", "stale", "never (SOUL)", "rules", "no rule", "untold")
     rows = [(name, *_added(group)) for name, group in added if group]
-    return _table("Dialogues", says, rows, {name: itemgetter(place) for place, name in enumerate(columns)})
+    return laid_out("Dialogues", says, rows, {name: itemgetter(place) for place, name in enumerate(columns)})
 
 
 def _added(group: Sequence[Judged]) -> tuple[str, ...]:
@@ -210,7 +210,7 @@ def _part(part: int, whole: int) -> str:
 
 
 def _retention(report: Report) -> Table:
-    return _table(
+    return laid_out(
         "Retention",
         "Content words of the gold answers / whole answers that stand in the text, in per cent. Memory is what "
         "Workspace.context gives an agent at that size; of history the first lines of each entry; tokens are "
@@ -231,11 +231,11 @@ def _categories(report: Report) -> Table:
     names = [name for name in report.retention[0].own if name != ALL] if report.retention else []
     columns = {name: lambda one, name=name: _share(one.own[name]) + _less(one, name) for name in names}
     says = "The same by category of question, own (− chance)."
-    return _table("Retention by category", says, report.retention, {"text": lambda one: one.text} | columns)
+    return laid_out("Retention by category", says, report.retention, {"text": lambda one: one.text} | columns)
 
 
 def _evidence(report: Report) -> Table:
-    return _table(
+    return laid_out(
         "Evidence",
         "Questions whose evidence is cited by a line of memory, through finding → cursor → span: of a span the "
         "messages that the line is nearest to in its words.",
@@ -245,7 +245,7 @@ def _evidence(report: Report) -> Table:
 
 
 def _change(report: Report) -> Table:
-    return _table(
+    return laid_out(
         "Change",
         "Changed facts: the new value is there; of the clean cases, it is there and no line tells the old one as "
         "true; some line still does. In per cent.",
@@ -270,7 +270,7 @@ def _stability(report: Report) -> Table:
 
 
 def _survival(report: Report) -> Table:
-    return _table(
+    return laid_out(
         "Planted facts",
         "Planted facts that one line of memory holds: when they were said, and after the dreams over other material, "
         "with what changed in between.",
@@ -287,7 +287,7 @@ def _survival(report: Report) -> Table:
 
 
 def _restraint(report: Report) -> Table:
-    return _table(
+    return laid_out(
         "Restraint",
         "What must not get in, and stood in a memory file after some night, or stands in history.",
         report.restraint,

@@ -382,9 +382,12 @@ def find(
     roots: Sequence[Root], now: datetime, environ: Mapping[str, str], looked: Looked, *, again: bool = False
 ) -> Iterator[Waiting]:
     """Find the workspaces that have something new, `again` those too that are set aside."""
-    for place, known in _with_news(roots, now, environ, looked, again=again):
-        mark = f"{now:%Y%m%d}-{places.digest(places.look(place.path), known.at)}"
-        yield Waiting(place, place.tenant(places.current(place, environ)), known.at, mark)
+    for place in _every(roots, looked):
+        known = places.read(place.path)
+        if _has_news(place, known, now, environ, looked, again=again):
+            at = known.at if known else ""
+            mark = f"{now:%Y%m%d}-{places.digest(places.look(place.path), at)}"
+            yield Waiting(place, place.tenant(places.current(place, environ)), at, mark)
 
 
 def due(
@@ -396,38 +399,29 @@ def due(
     looked: Looked,
 ) -> Iterator[Waiting]:
     """Find the workspaces with something new whose night comes within `ahead`, or was missed."""
-    for place, known in _with_news(
-        roots, now, environ, looked, lambda one, note: _comes(window, one, note, now, ahead)
-    ):
-        slot = window.last(place, known, now + ahead)
-        delay = max(0.0, (slot - now).total_seconds())
-        yield Waiting(place, place.tenant(places.current(place, environ)), known.at, f"{slot:%Y%m%d}", delay)
+    for place in _every(roots, looked):
+        known = places.read(place.path)
+        at, slot = known.at if known else "", window.last(place, known, now + ahead)
+        comes = slot > now or (at != "" and datetime.fromisoformat(at) < slot)
+        if comes and _has_news(place, known, now, environ, looked):
+            delay = max(0.0, (slot - now).total_seconds())
+            yield Waiting(place, place.tenant(places.current(place, environ)), at, f"{slot:%Y%m%d}", delay)
 
 
-def _comes(window: Window, place: Place, known: Note | None, now: datetime, ahead: timedelta) -> bool:
-    slot = window.last(place, known, now + ahead)
-    return slot > now or (known is not None and bool(known.at) and datetime.fromisoformat(known.at) < slot)
-
-
-def _with_news(
-    roots: Sequence[Root],
-    now: datetime,
-    environ: Mapping[str, str],
-    looked: Looked,
-    wanted: Callable[[Place, Note | None], bool] = lambda place, known: True,
-    *,
-    again: bool = False,
-) -> Iterator[tuple[Place, Note]]:
+def _every(roots: Sequence[Root], looked: Looked) -> Iterator[Place]:
     for root in roots:
         for place in places.beneath(root):
             looked.workspaces += 1
-            known = places.read(place.path)
-            if not wanted(place, known):
-                continue
-            if places.is_set_aside(place, known, environ) and not again:
-                looked.set_aside.append(place.name)
-            elif places.news(place, known, now, environ):
-                yield place, known or Note()
+            yield place
+
+
+def _has_news(
+    place: Place, known: Note | None, now: datetime, environ: Mapping[str, str], looked: Looked, *, again: bool = False
+) -> bool:
+    if places.is_set_aside(place, known, environ) and not again:
+        looked.set_aside.append(place.name)
+        return False
+    return places.news(place, known, now, environ)
 
 
 def _with_driver(url: str) -> str:

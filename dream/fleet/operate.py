@@ -410,11 +410,17 @@ NAME = "dream.fleet"
 
 def measured(ledger: Ledger) -> Limits:
     """Return the limits, which also tell of each call by the usual names of `gen_ai`."""
+    telemetry = _telemetry()
+    return _Measured(ledger, *telemetry) if telemetry else ledger
+
+
+def _telemetry() -> tuple[Any, Any] | None:
+    """Return a meter and a tracer, where there are any."""
     try:
         from opentelemetry import metrics, trace
     except ImportError:
-        return ledger
-    return _Measured(ledger, metrics.get_meter(NAME), trace.get_tracer(NAME))
+        return None
+    return metrics.get_meter(NAME), trace.get_tracer(NAME)
 
 
 class _Measured:
@@ -452,12 +458,11 @@ class _Measured:
 
 def traced(tell: Callable[[Place, Told], None]) -> Callable[[Place, Told], None]:
     """Return `tell`, which also counts nights and leaves a span of each."""
-    try:
-        from opentelemetry import metrics, trace
-    except ImportError:
+    telemetry = _telemetry()
+    if telemetry is None:
         return tell
-    nights = metrics.get_meter(NAME).create_counter("dream.nights", description="Nights by outcome")
-    tracer = trace.get_tracer(NAME)
+    meter, tracer = telemetry
+    nights = meter.create_counter("dream.nights", description="Nights by outcome")
 
     def also_traced(place: Place, how: Told) -> None:
         end, used = time.time_ns(), bill(how)

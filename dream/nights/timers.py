@@ -12,7 +12,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
@@ -65,11 +65,6 @@ class Job:
     def log(self) -> Path:
         """Where cron's and launchd's output goes; systemd has its journal."""
         return self.workspace / ".dream" / "nightly.log"
-
-    @property
-    def arguments(self) -> tuple[str, ...]:
-        """The whole command."""
-        return (*self.program, "nightly", "--workspace", str(self.workspace))
 
 
 def timer_files(kind: Kind, job: Job) -> dict[Path, str]:
@@ -193,13 +188,14 @@ def _systemd(job: Job) -> list[str]:
 def _launchd(job: Job) -> str:
     from xml.sax.saxutils import escape
 
+    command = (*_with_keys(job), *job.program, "nightly", "--workspace", str(job.workspace))
     intervals = "\n".join(
         "    <dict>" + "".join(f"<key>{key}</key><integer>{value}</integer>" for key, value in at.items()) + "</dict>"
         for at in times(job.cron)
     )
     return Template(shipped("cron/launchd/dream.plist")).substitute(
         name=job.name,
-        arguments="\n".join(f"    <string>{escape(word)}</string>" for word in (*_with_keys(job), *job.arguments)),
+        arguments="\n".join(f"    <string>{escape(word)}</string>" for word in command),
         path=escape(job.search_path),
         log=escape(str(job.log)),
         calendar=intervals,
@@ -256,11 +252,9 @@ def job(workspace: Path, schedule: Cron, environ: Mapping[str, str], zone: str =
 def install(kind: Kind, wanted: Job) -> list[str]:
     """Install the job, in place of an earlier one for the same workspace; return what was done, in sentences."""
     if kind == "crontab":
-        before = _crontab()
-        after = with_line(before, wanted)
+        before, after = _changed(with_line, wanted)
         if after == before:
             return ["Your crontab already has this line."]
-        _set_crontab(after)
         return ["Added a line to your crontab." if wanted.mark not in before else "Replaced the line in your crontab."]
     files = timer_files(kind, wanted)
     for path, text in files.items():
@@ -273,11 +267,9 @@ def install(kind: Kind, wanted: Job) -> list[str]:
 def remove(kind: Kind, wanted: Job) -> list[str]:
     """Take the job away; return what was done, in sentences; nothing is no error."""
     if kind == "crontab":
-        before = _crontab()
-        after = without_line(before, wanted)
+        before, after = _changed(without_line, wanted)
         if after == before:
             return ["Your crontab has no line for this workspace."]
-        _set_crontab(after)
         return ["Removed the line from your crontab."]
     paths = [path for path in timer_paths(kind, wanted) if path.exists()]
     if not paths:
@@ -336,20 +328,19 @@ def _end(kind: Kind, wanted: Job, paths: list[Path]) -> list[str]:
     return [f"`{' '.join(step)}` said: {ended.stderr.strip()}"] if ended.returncode and ended.stderr.strip() else []
 
 
-def _crontab() -> str:
-    """Read this user's crontab; none is an empty one."""
+def _changed(change: Callable[[str, Job], str], wanted: Job) -> tuple[str, str]:
+    """Change this user's crontab, of which none is an empty one; return it as it was and as it is."""
     if shutil.which("crontab") is None:
         raise UsageError("There is no `crontab` on this machine: install cron, or use `dream serve`.")
     listed = _run(["crontab", "-l"])
     if listed.returncode and "no crontab" not in listed.stderr.lower():
         raise DreamError(f"`crontab -l` failed, so nothing was changed: {listed.stderr.strip()}")
-    return "" if listed.returncode else listed.stdout
-
-
-def _set_crontab(text: str) -> None:
-    ended = _run(["crontab", "-"], text)
-    if ended.returncode:
+    before = "" if listed.returncode else listed.stdout
+    after = change(before, wanted)
+    ended = _run(["crontab", "-"], after) if after != before else None
+    if ended and ended.returncode:
         raise DreamError(f"`crontab -` refused the new line, and yours are as they were: {ended.stderr.strip()}")
+    return before, after
 
 
 def _run(command: list[str], text: str = "") -> subprocess.CompletedProcess[str]:

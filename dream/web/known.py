@@ -136,10 +136,8 @@ class Past:
 
     def session(self, workspace: Workspace, cursor: int) -> str:
         """Return the key of the session that an entry is of; "" for none."""
-        if cursor not in self._sessions:
-            found = workspace.history.between(cursor, cursor)
-            self._sessions[cursor] = (found[0].session or "") if found else ""
-        return self._sessions[cursor]
+        self.learn(workspace, [cursor])
+        return self._sessions.get(cursor, "")
 
     def close(self) -> None:
         """End what still reads in the background."""
