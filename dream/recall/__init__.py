@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
 from dream.errors import UsageError
-from dream.language.text import mend_surrogates
+from dream.language.text import mend_surrogates, shortened
 from dream.language.words import is_hard, without_said_on
 from dream.recall.index import caught_up
 
@@ -124,12 +124,11 @@ def told(hit: Hit, text: str) -> str:
 
 def excerpt(text: str, query: str) -> str:
     """Return as much of a long text as a list shows, from just before the first word of the query that is in it."""
-    if len(text) <= LISTED:
-        return text
-    found = words_of(query).search(text)
+    found = words_of(query).search(text) if len(text) > LISTED else None
     start = max(0, found.start() - LISTED // 3) if found else 0
-    end = start + LISTED
-    return ("…" if start else "") + text[start:end].strip() + ("…" if end < len(text) else "")
+    if found and start:  # at the beginning of a word
+        start = max(start, text.find(" ", start, found.start()) + 1)
+    return ("…" if start else "") + shortened(text[start:].strip(), LISTED)
 
 
 def words_of(query: str) -> re.Pattern[str]:

@@ -20,6 +20,7 @@ from dream.actions.forget import forget
 from dream.errors import SettingsError, UsageError
 from dream.history import messages
 from dream.models import NewEntry
+from dream.recall import excerpt
 from dream.recall import index as recall_index
 from dream.recall.terms import periods
 from dream.settings import Settings
@@ -125,6 +126,14 @@ def test_what_is_asked_for_is_all_that_comes(workspace: Workspace) -> None:
     assert texts(workspace, "7391", since=date(2026, 11, 20), until=date(2026, 11, 20))
     assert texts(workspace, "7391", session="another") == []
     assert texts(workspace, "7391", source="openai", kinds=["message"])
+
+
+def test_a_long_text_is_listed_from_a_word_to_a_word() -> None:
+    text = "before the harbour " * 30 + "Quillon listens there " + "behind the harbour " * 30
+    shown = excerpt(text, "quillon")
+    assert "Quillon listens there" in shown
+    assert set(shown.strip("…").split()) <= set(text.split())
+    assert excerpt("short", "quillon") == "short"
 
 
 def test_what_is_told_twice_is_one_hit(workspace: Workspace) -> None:
