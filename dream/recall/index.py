@@ -174,7 +174,7 @@ class Index:
         """Return how many documents hold each of the terms; those that none does are left out."""
         some = list(asked)
         marks = ", ".join("?" * len(some))
-        query = f"SELECT term, sum(length(docs)) / 2 FROM recall_term WHERE term IN ({marks}) GROUP BY term"  # noqa: S608
+        query = f"SELECT term, sum(length(docs)) / 2 FROM recall_term WHERE term IN ({marks}) GROUP BY term"
         return dict(self._rows(query, *some))
 
     def matches(
@@ -227,7 +227,7 @@ class Index:
         """Return where in each part the documents stand that hold each of the terms."""
         found: dict[str, dict[int, Sequence[int]]] = {term: {} for term in terms}
         marks = ", ".join("?" * len(terms))
-        query = f"SELECT term, part, docs FROM recall_term WHERE term IN ({marks}) AND part >= ? AND part < ?"  # noqa: S608
+        query = f"SELECT term, part, docs FROM recall_term WHERE term IN ({marks}) AND part >= ? AND part < ?"
         for term, part, docs in self._rows(query, *terms, *_parts(kind)) if terms else ():
             found[term][part] = array("H", docs)
         return found
@@ -244,7 +244,7 @@ class Index:
         enough = {bits: score for bits, score in sums.known.items() if score >= cut or not all_days}
         found: list[tuple[float, int]] = []
         told = "NULL" if all_days else "days"
-        query = f"SELECT part, lengths, {told} FROM recall_part WHERE part >= ? AND part < ?"  # noqa: S608 - of our own
+        query = f"SELECT part, lengths, {told} FROM recall_part WHERE part >= ? AND part < ?"
         for part, lengths, packed in self._rows(query, *_parts(kind)):
             base, some = part * PART, held.get(part, {})
             if packed is not None:
@@ -270,7 +270,7 @@ class Index:
         found: list[list[Found]] = [[] for _ in asked]
         values = ", ".join("(?, ?, ?, ?)" for _ in asked)
         query = (
-            f"WITH asked (at, session, first, last) AS (VALUES {values}) SELECT at, {_DOC} FROM asked CROSS JOIN"  # noqa: S608
+            f"WITH asked (at, session, first, last) AS (VALUES {values}) SELECT at, {_DOC} FROM asked CROSS JOIN"
             " recall_doc ON recall_doc.session = asked.session AND position BETWEEN first AND last AND id < ?"
             " ORDER BY position"
         )
@@ -308,12 +308,12 @@ class Index:
     def numbered(self, numbers: Iterable[int]) -> list[Found]:
         """Return the documents of these numbers that there are."""
         asked = ", ".join(map(str, numbers))
-        return [Found(*row) for row in self._rows(f"SELECT {_DOC} FROM recall_doc WHERE id IN ({asked})")]  # noqa: S608
+        return [Found(*row) for row in self._rows(f"SELECT {_DOC} FROM recall_doc WHERE id IN ({asked})")]
 
     def without_vector(self, limit: int) -> list[Found]:
         """Return the first messages that have no vector."""
         query = (
-            f"SELECT {_DOC} FROM recall_doc WHERE id >= (SELECT coalesce(max(doc), -1) + 1 FROM recall_digest)"  # noqa: S608
+            f"SELECT {_DOC} FROM recall_doc WHERE id >= (SELECT coalesce(max(doc), -1) + 1 FROM recall_digest)"
             " AND id < ? ORDER BY id LIMIT ?"
         )
         return [Found(*row) for row in self._rows(query, FIRST[ENTRY], limit)]
@@ -322,7 +322,7 @@ class Index:
         """Return those of the digests of texts that there are vectors of."""
         some = list(digests)
         marks = ", ".join("?" * len(some))
-        return [row[0] for row in self._rows(f"SELECT digest FROM recall_vector WHERE digest IN ({marks})", *some)]  # noqa: S608
+        return [row[0] for row in self._rows(f"SELECT digest FROM recall_vector WHERE digest IN ({marks})", *some)]
 
     def vectors_of(self, numbers: Iterable[int]) -> list[tuple[int, bytes]]:
         """Return the vectors of messages, by their numbers, of those that have one."""
@@ -452,7 +452,7 @@ def _make(db: sqlite3.Connection) -> None:
 
 def _empty(db: sqlite3.Connection) -> bool:
     for table in ("source", "session", "doc", "part", "term", "digest", "sketch"):
-        db.execute(f"DELETE FROM recall_{table}")  # noqa: S608 - names of our own
+        db.execute(f"DELETE FROM recall_{table}")
     return True
 
 

@@ -102,7 +102,7 @@ def _of_model(db: sqlite3.Connection, name: str) -> bool:
             db.execute(statement)
     if db.execute("SELECT name FROM recall_model").fetchone() != (name,):
         for table in ("model", "vector", "digest", "sketch"):
-            db.execute(f"DELETE FROM recall_{table}")  # noqa: S608 - names of our own
+            db.execute(f"DELETE FROM recall_{table}")
         db.execute("INSERT INTO recall_model VALUES (?)", (name,))
     return True
 

@@ -159,7 +159,7 @@ class Source:
             sorts = [f'"{column}"' for column in order if column in columns] or ["rowid"]
             if newest and columns.issuperset(newest):
                 sorts.insert(0, f'max("{newest[1]}") OVER (PARTITION BY "{newest[0]}")')
-            yield from self.selected(f'SELECT * FROM "{table}" ORDER BY {", ".join(sorts)}')  # noqa: S608, our own names
+            yield from self.selected(f'SELECT * FROM "{table}" ORDER BY {", ".join(sorts)}')
 
     def selected(self, statement: str) -> Iterator[Json]:
         """Yield the rows that a statement of ours finds. A damaged rest is reported."""
@@ -441,7 +441,7 @@ def groups(path: Path, table: str, by: str, newest: str) -> list[str]:
 
     Raises TranscriptError if the table can't be read.
     """
-    return _asked(path, f'SELECT "{by}" FROM "{table}" GROUP BY "{by}" ORDER BY max("{newest}")')  # noqa: S608, our own names
+    return _asked(path, f'SELECT "{by}" FROM "{table}" GROUP BY "{by}" ORDER BY max("{newest}")')
 
 
 def _asked(path: Path, statement: str) -> list[str]:
