@@ -36,7 +36,7 @@ from dream.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from dream.eval.conversation import Conversation
+    from dream.eval import Conversation
     from dream.eval.report import Table
 
 FILE = click.Path(dir_okay=False, path_type=Path)

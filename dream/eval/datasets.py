@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dream.errors import UsageError
-from dream.eval import dialogues, metric
-from dream.eval.conversation import (
+from dream.eval import (
     ChangedFact,
     Conversation,
     Plant,
@@ -27,7 +26,9 @@ from dream.eval.conversation import (
     Question,
     Sitting,
     dialog,
+    dialogues,
     ids,
+    metric,
     shortened,
 )
 from dream.eval.metric import last

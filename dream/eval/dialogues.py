@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from dream.errors import UsageError
-from dream.eval.conversation import Conversation, Gold, Half, Row, Sitting, dialog, matches
+from dream.eval import Conversation, Gold, Half, Row, Sitting, dialog, matches
 from dream.language.words import ALL_MARKS
 from dream.models import Message
 from dream.workspace.trace import facts

@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from dream.eval import metric
-from dream.eval.conversation import ChangedFact, Conversation, Plant, Planted, PlantedFact, Question
+from dream.eval import ChangedFact, Conversation, Plant, Planted, PlantedFact, Question, metric
 from dream.eval.datasets import PLANTING
 from dream.eval.metric import Overlap, content, find, mean, ready
 from dream.eval.scratch import Night, Remembered

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from dream import pipeline
 from dream.errors import ModelError
-from dream.eval.conversation import Conversation, Question
+from dream.eval import Conversation, Question
 from dream.eval.metric import cut, find, mean, ready
 from dream.eval.report import Table, laid_out
 from dream.eval.scratch import Scratch, Tell

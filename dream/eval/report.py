@@ -13,8 +13,7 @@ from typing import TypeVar
 
 from dream.door import make_folder
 from dream.errors import UsageError
-from dream.eval import datasets, dialogues, measures
-from dream.eval.conversation import Conversation
+from dream.eval import Conversation, datasets, dialogues, measures
 from dream.eval.dialogues import CONTROL, Judged
 from dream.eval.measures import ALL, Bill, Changed, EvidenceShares, Restraint, Retention, Share, Stability, Survival
 from dream.eval.scratch import Recording, Scratch, Tell, filed, remember

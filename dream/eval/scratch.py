@@ -19,7 +19,7 @@ from dream import errors, pipeline, transcripts
 from dream.door import make_folder, open_file
 from dream.dreaming.dreamer import Models
 from dream.errors import ModelError, SpendingLimit, UsageError
-from dream.eval.conversation import Conversation, Sitting
+from dream.eval import Conversation, Sitting
 from dream.eval.metric import cut
 from dream.language import tokens
 from dream.language.tokens import estimate

@@ -19,8 +19,7 @@ from typing import Any
 from dream import pipeline, prompts
 from dream.dreaming.dreamer import Models
 from dream.embedded import EmbeddedModel
-from dream.eval import datasets
-from dream.eval.conversation import Conversation
+from dream.eval import Conversation, datasets
 from dream.language import tokens
 from dream.llm import ChatMessage, Completion, Tool
 from dream.llm.spending import MESSAGE_TOKENS, Meter, prompt_tokens

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from dream.eval import measures
-from dream.eval.conversation import Conversation, Question, Sitting
+from dream.eval import Conversation, Question, Sitting, measures
 from dream.eval.scratch import Again, Remembered
 from dream.models import Message
 from dream.workspace.trace import Origin

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from dream.errors import ModelError
-from dream.eval.conversation import Conversation, Question, Sitting
+from dream.eval import Conversation, Question, Sitting
 from dream.eval.recall import Recalled, recall, table
 from dream.models import Message
 from dream.settings import Settings

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dream.eval import measures, metric
-from dream.eval.conversation import ChangedFact
+from dream.eval import ChangedFact, measures, metric
 
 
 @pytest.mark.parametrize(
