@@ -62,20 +62,20 @@ class _Told:
 def analyse(files: Mapping[MemoryFile, str], entries: Sequence[Dreamt], owners: Sequence[str] = ()) -> str:
     """Return the finding lines of a batch, or `[SKIP]`; of several people only the `owners` change rules."""
     told = _Told(owners=owners)
-    stated = list(_statements(entries))
+    talk = main([text for _, text in bullets_of(files)] + [one.text for one in entries], "en")
+    stated = list(_statements(entries, talk))
     people = {*owners, *(said.speaker for _, said in stated)}
     for file, text in bullets_of(files):
         rule = file == "SOUL.md"
-        said = read.of_line(parsed(unnamed(text, people) if rule else text), rule=rule)
+        said = read.of_line(parsed(unnamed(text, people) if rule else text, talk=talk), rule=rule)
         told.old[told.pool.add(said)] = _Old(file, text, said)
     for cursor, said in stated:
         _settle(told, said, cursor)
     out = [_finding(old.file, old.text, cursors, remove=True) for old, cursors in told.gone]
     added = choose.fitting(files, list(told.new.values()))
-    code = main([text for _, text in bullets_of(files)] + [new.statement.text for new in added], "en")
     for new in added:
         name = choose.section(new.file, new.statement)
-        title = standing(files.get(new.file, "").split("\n"), name) or heading(name, code)
+        title = standing(files.get(new.file, "").split("\n"), name) or heading(name, talk)
         out.append(_finding(new.file, line(new.statement), new.cursors, title.lstrip("# ")))
         out += [_finding(file, text, new.cursors, remove=True) for file, text in new.replaces]
     return "\n".join(out) or "[SKIP]"
@@ -86,7 +86,7 @@ def _finding(file: MemoryFile, text: str, cursors: Sequence[int], section: str =
     return f"[{tag}] {text} {{{','.join(map(str, cursors))}}}"
 
 
-def _statements(entries: Sequence[Dreamt]) -> Iterator[tuple[int, Statement]]:
+def _statements(entries: Sequence[Dreamt], talk: str) -> Iterator[tuple[int, Statement]]:
     """Yield what the entries state, in order; raw ones are read as conversations are."""
     for entry in entries:
         if entry.kind == "raw" or _RAW_HEAD.match(entry.text):
@@ -94,7 +94,7 @@ def _statements(entries: Sequence[Dreamt]) -> Iterator[tuple[int, Statement]]:
                 yield entry.cursor, replace(said, speaker=said.speaker or entry.by)
             continue
         for text in read.lines(entry.text):
-            said = read.of_line(parsed(text, entry.day))
+            said = read.of_line(parsed(text, entry.day, talk))
             if said.kind == "retract" or (said.kind in KEPT and said.meant):
                 quoted = said.quoted or entry.kind == "note"
                 yield entry.cursor, replace(said, quoted=quoted, speaker=said.speaker or entry.by)

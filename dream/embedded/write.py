@@ -109,16 +109,18 @@ def _names_month(text: str) -> bool:
     )
 
 
-def parsed(text: str, day: date | None = None) -> Statement:
+def parsed(text: str, day: date | None = None, talk: str = "") -> Statement:
     """Return the statement that a line of memory or history holds; `day` where it names none itself.
 
-    A line that nobody quoted is its own text; its kind is "" where it names none.
+    A line that nobody quoted is its own text; its kind is "" where it names none. It is in the language that its day
+    is spelled in, else in that of its words; in that of the `talk` where they are too few to tell.
     """
-    return _parsed(text.strip(), day)
+    return _parsed(text.strip(), day, talk)
 
 
 @lru_cache(maxsize=16384)
-def _parsed(text: str, day: date | None) -> Statement:
+def _parsed(text: str, day: date | None, talk: str) -> Statement:
+    code = ""
     kind = asked = speaker = before = ""
     if match := _KIND.match(text):
         kind, text = match[1], text[match.end() :]
@@ -129,6 +131,7 @@ def _parsed(text: str, day: date | None) -> Statement:
     if match := _earlier().search(text):
         before, text = match[1], text[: match.start()]
     if (match := _SAID_ON.search(text)) and (said := _day(match[1])):
+        code = _spelled_in(match[1], said)
         day, text = said, text[: match.start()]
     if match := _ASKED.match(text):
         asked, text = match[1], text[match.end() :]
@@ -145,7 +148,7 @@ def _parsed(text: str, day: date | None) -> Statement:
         speaker,
         kind or "",
         asked=asked,
-        code=guess(text) or guess(asked) or "en",
+        code=code or guess(text, talk) or guess(asked) or talk or "en",
         earlier=before,
         quoted=quoted,
     )
@@ -154,6 +157,12 @@ def _parsed(text: str, day: date | None) -> Statement:
 @cache
 def _earlier() -> re.Pattern[str]:
     return re.compile(rf" ?[(（](?:{either('earlier')})[,，、] ?(.*)[)）]$")
+
+
+def _spelled_in(text: str, day: date) -> str:
+    """Return the language in which a day is spelled so; "" where more than one does."""
+    found = [code for code in NAMES if days.spelled(day, code) == text.strip()]
+    return found[0] if len(found) == 1 else ""
 
 
 def _day(text: str) -> date | None:

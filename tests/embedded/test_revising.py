@@ -123,3 +123,28 @@ def test_what_was_told_as_the_earlier_stays_so_when_its_line_goes() -> None:
     (line,) = facts(files["memory/MEMORY.md"])
     assert "9443" in line
     assert "7001" in line.partition("(earlier")[2]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "„swap done, alte tabelle gedroppt“ (16. Februar 2026)",
+        "„Wir wohnen jetzt in der Pension Stary Młyn“ (9. November 2026)",
+        "«Invitados traigo 140» (11 de febrero de 2026)",
+    ],
+)
+def test_a_line_too_short_to_tell_its_language_by_stays_as_it_is_spelled(line: str) -> None:
+    files = dreamt({}, f"- [fact] {line}")
+
+    assert [line] == [line for text in files.values() for line in facts(text)]
+
+
+def test_a_line_of_memory_that_sounds_like_an_order_is_changed_as_the_fact_that_it_is() -> None:
+    before = '"warn limit of 40 is fine, in case you ever look for it" (7 April 2026)'
+    files = dreamt(
+        {"memory/MEMORY.md": f"# Memory\n\n- {before}\n"},
+        '- [fact] "i set the warn limit to 15 yesterday" (16 April 2026)',
+    )
+
+    (line,) = facts(files["memory/MEMORY.md"])
+    assert "limit to 15" in line
