@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import io
 import ipaddress
 import os
 import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
@@ -90,19 +93,36 @@ def _servers() -> Iterator[None]:
     Server.stop_all()
 
 
-@pytest.fixture(scope="session")
-def _litellm() -> None:
-    """Import LiteLLM once, as the gateway does: the warnings of its own import are not ours."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from dream.llm import gateway
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What the import of LiteLLM printed, and what it took from a `.env` where it was done."""
 
-        gateway.load_litellm()
+    printed: str
+    leaked: str | None
+
+
+@pytest.fixture(scope="session")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Imported:
+    """Import LiteLLM once, as the gateway does: the warnings of its own import are not ours."""
+    place = tmp_path_factory.mktemp("imports")
+    (place / ".env").write_text("LEAKED=yes\n", encoding="utf-8")
+    printed = io.StringIO()
+    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
+        warnings.simplefilter("ignore")
+        patch.chdir(place)
+        patch.delattr(
+            sys.modules["__main__"], "__file__", raising=False
+        )  # a `.env` is looked for beside the program, if it has one
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            from dream.llm import gateway
+
+            gateway.load_litellm()
     gc.freeze()  # its objects stay: without them each search for garbage is short
+    return Imported(printed.getvalue(), os.environ.pop("LEAKED", None))
 
 
 @pytest.fixture
-def provider(_litellm: None) -> Iterator[Provider]:
+def provider(imported: Imported) -> Iterator[Provider]:
     """A scripted provider on loopback; `provider.script(…)` says what it answers."""
     with Provider() as server:
         yield server

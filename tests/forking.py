@@ -1,7 +1,7 @@
 """`dream` processes without the half second in which Python loads it: a server that has loaded it forks one for each.
 
-Each is a process and a session of its own, as from a shell, and can be killed with all that it starts. Where the
-server was started with the shim before libc, a fault can be put into any of them.
+Each is a process and a session of its own, as from a shell, and can be killed with all that it starts. Where a
+compiler is there, the server is started with the shim before libc, and a fault can be put into any of them.
 
     client                     server (dream loaded)        the `dream` process
     connect, request   ───▶    accept, fork          ───▶   runs the command
@@ -12,6 +12,7 @@ The server has done every usual thing once, so that tables are read and patterns
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import gc
@@ -19,6 +20,7 @@ import json
 import os
 import pkgutil
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -28,6 +30,7 @@ import threading
 import time
 import traceback
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import ClassVar
@@ -37,6 +40,7 @@ HEAVY = ("dream.llm.gateway", "dream.mcp", "dream.__main__")
 LIBRARIES = ("git", "tomlkit", "rich.console", "rich.table")  # which `dream` itself loads where it needs them
 MODEL, MCP = "with LiteLLM", "with the MCP SDK"
 PYTHON = "python"
+DREAM = "from dream.cli import main; main()"
 SAID = str(Path(__file__).parent.parent / "dream/demo/1-monday.jsonl")
 PRACTICE = (
     *(("init",), ("note", "I live in Porto"), ("consolidate", SAID), ("run",), ("run",), ("log",), ("status",)),
@@ -44,17 +48,29 @@ PRACTICE = (
 )
 
 
+@cache
+def shim() -> Path | None:
+    """Compile the library that counts, kills and refuses calls; None without a compiler or glibc."""
+    if (compiler := shutil.which("gcc") or shutil.which("cc")) is None:
+        return None
+    folder = tempfile.mkdtemp(prefix="dream-shim-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    built, source = Path(folder, "shim.so"), Path(__file__).parent / "faults" / "shim.c"
+    line = [compiler, "-shared", "-fPIC", "-O1", "-o", str(built), str(source), "-ldl"]
+    return None if subprocess.run(line, capture_output=True, check=False).returncode else built
+
+
 class Server:
     """The client's side: one server process for each kind, started when it is first needed."""
 
-    _running: ClassVar[dict[tuple[Path | None, str], Server]] = {}
+    _running: ClassVar[dict[str, Server]] = {}
     _starting = threading.RLock()
 
-    def __init__(self, shim: Path | None, kind: str) -> None:
+    def __init__(self, kind: str) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="dream-fork-")
         self.path = f"{self._folder.name}/socket"
         env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
-        env |= {"LD_PRELOAD": str(shim)} if shim else {}
+        env |= {"LD_PRELOAD": str(compiled)} if (compiled := shim()) else {}
         self._process: Program | subprocess.Popen[str]
         if kind:  # one that has dream loaded loads the library too
             self._process = Program("import sys; from tests.forking import grow; grow(*sys.argv[1:])", self.path, kind)
@@ -65,12 +81,12 @@ class Server:
         assert self._process.stdout.readline() == "ready\n"
 
     @classmethod
-    def running(cls, *, shim: Path | None = None, kind: str = "") -> Server:
-        """Return the server with this shim; of the `kind` MODEL or MCP it has that library loaded too."""
+    def running(cls, kind: str = "") -> Server:
+        """Return the server; of the `kind` MODEL or MCP it has that library loaded too."""
         with cls._starting:
-            if (shim, kind) not in cls._running:
-                cls._running[shim, kind] = cls(shim, kind)
-            return cls._running[shim, kind]
+            if kind not in cls._running:
+                cls._running[kind] = cls(kind)
+            return cls._running[kind]
 
     @classmethod
     def stop_all(cls) -> None:
@@ -149,11 +165,12 @@ class Forked:
 class Program:
     """A running Python program, forked where `dream` is loaded, with pipes as `subprocess.Popen` gives them."""
 
-    def __init__(self, code: str, *arguments: str, cwd: Path | None = None) -> None:
+    def __init__(self, code: str, *arguments: str, cwd: Path | None = None, kind: str = "") -> None:
         reads, typed = os.pipe()
         printed, writes = os.pipe()
-        self._forked = Server.running().start(
-            [code, *arguments], os.environ, program=PYTHON, cwd=cwd, streams=(reads, writes, 2)
+        streams = (reads, writes, 2)
+        self._forked = Server.running(kind).start(
+            [code, *arguments], os.environ, program=PYTHON, cwd=cwd, streams=streams
         )
         os.close(reads)
         os.close(writes)

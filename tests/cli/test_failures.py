@@ -13,6 +13,7 @@ from dream.cli import output
 from dream.transcripts import FORMATS
 from tests.cli.commands import command, dream, environment
 from tests.cli.test_commands import chat
+from tests.forking import Server
 
 
 def test_a_run_that_failed_says_so_on_stderr_and_nothing_on_stdout(fresh: Path) -> None:
@@ -43,9 +44,9 @@ def test_a_failed_night_is_told_on_stderr(fresh: Path) -> None:
     assert "failed: " in done.err
 
 
-def test_what_a_full_disk_takes_of_the_output_is_told_and_no_success(fresh: Path) -> None:
+def test_what_a_full_disk_takes_of_the_output_is_told_and_no_success(fresh: Path, tmp_path: Path) -> None:
     dream("note", "I live in Kyoto", "-w", fresh)
-    line = shlex.join(command("run", "-w", fresh))
+    line = shlex.join([str(Server.running().install(tmp_path)), "run", "-w", str(fresh)])
 
     done = subprocess.run(
         ["sh", "-c", f"{line} >/dev/full"], env=environment(), capture_output=True, text=True, check=False

@@ -258,13 +258,13 @@ def test_a_prompt_that_stays_too_long_is_kept_as_it_was_said(history: History) -
 
 
 def test_a_spending_limit_stops_after_what_is_done_and_the_next_run_goes_on(history: History) -> None:
-    messages = conversation(200, words=100)
+    messages = conversation(100, words=100)
     with pytest.raises(SpendingLimit):
         consolidator(history, "- one", "- two", SpendingLimit("enough")).consolidate(KEY, messages, now=NOW)
     first = list(history.after(0))
     assert [entry.content.splitlines()[0] for entry in first] == ["- one", "- two"]
     consolidator(history, "- more").consolidate(KEY, messages, now=NOW)
-    check_spans(list(history.after(0)), 400)
+    check_spans(list(history.after(0)), 200)
 
 
 @pytest.mark.slow

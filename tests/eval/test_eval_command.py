@@ -97,16 +97,31 @@ def test_recorded_calls_are_replayed_without_a_model(provider: Provider, tmp_pat
     assert asked == first["bill"]["all"]["calls"] == len(calls.read_text("utf-8").splitlines())
 
     replayed = json.loads(invoke(str(talk), "--replay", str(calls), "--json").stdout)
-    resumed = json.loads(invoke(str(talk), *live, "--record", str(calls)).stdout)
     assert len(provider.requests) == asked
-    for other in (replayed, resumed):
-        other["bill"]["seconds"] = first["bill"]["seconds"]
-        assert other == first
+    replayed["bill"]["seconds"] = first["bill"]["seconds"]
+    assert replayed == first
 
     talk.write_text(TALK.replace("Postgres", "MariaDB"), encoding="utf-8")
     missed = invoke(str(talk), "--replay", str(calls))
     assert missed.return_value == 2
     assert "calls.jsonl has no answer to a request of consolidator" in missed.stderr
+
+
+@pytest.mark.slow
+def test_a_recording_is_gone_on_with_and_asks_only_what_is_not_in_it(provider: Provider, tmp_path: Path) -> None:
+    talk, calls = tmp_path / "talk.toml", tmp_path / "calls.jsonl"
+    talk.write_text(TALK, encoding="utf-8")
+    live = ("--model", "openai/scripted", "--set", f"api_base={provider.base}", "--set", "api_key=none", "--json")
+    provider.script(answer)
+    first = json.loads(invoke(str(talk), *live, "--record", str(calls)).stdout)
+    asked = len(provider.requests)
+
+    resumed = json.loads(invoke(str(talk), *live, "--record", str(calls)).stdout)
+    assert len(provider.requests) == asked
+    resumed["bill"]["seconds"] = first["bill"]["seconds"]
+    assert resumed == first
+
+    talk.write_text(TALK.replace("Postgres", "MariaDB"), encoding="utf-8")
     invoke(str(talk), *live, "--record", str(calls))
     assert len(provider.requests) > asked
     assert len(calls.read_text("utf-8").splitlines()) == len(provider.requests)
@@ -123,7 +138,7 @@ def test_a_recorded_failure_is_replayed_as_one(provider: Provider, tmp_path: Pat
 
 
 def test_the_tables_are_plain_in_a_pipe() -> None:
-    done = invoke("planted", "--sittings", "4", "--tokens", "2000")
+    done = invoke("planted:1", "--limit", "1", "--sittings", "2", "--tokens", "2000")
     assert "| memory, 2,000 " in done.stdout
     assert "### Restraint" in done.stdout
     assert "\x1b" not in done.stdout

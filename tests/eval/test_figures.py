@@ -32,6 +32,9 @@ def report(dataset: str, *, sizes: tuple[int, ...] = (2_000,), sittings: int | N
     return evaluate(conversations, QUIET, sizes=sizes, tell=lambda step: None)
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def planted() -> Report:
     """Remember both languages: 12 sittings, which have all facts and all changes."""

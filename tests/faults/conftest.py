@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests import forking
 from tests.faults import support
 
 
 @pytest.fixture(scope="session")
-def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shim() -> Path:
     """The library that counts, kills and refuses calls."""
-    compiler = shutil.which("gcc") or shutil.which("cc")
-    if compiler is None:
-        pytest.skip("no C compiler to build the shim with")
-    built = tmp_path_factory.mktemp("shim") / "shim.so"
-    source = Path(__file__).with_name("shim.c")
-    done = subprocess.run(
-        [compiler, "-shared", "-fPIC", "-O1", "-o", str(built), str(source), "-ldl"], capture_output=True, check=False
-    )
-    if done.returncode:
-        pytest.skip("the shim needs glibc")
-    return built
+    return forking.shim() or pytest.skip("no C compiler, or no glibc, to build the shim with")
 
 
 @pytest.fixture(scope="session")

@@ -105,14 +105,14 @@ def dream(root: Path, *arguments: object, fault: Fault | None = None, **more: st
     """Run one command to its end, with a fault or without."""
     counter = root.with_name(f"{root.name}.count")
     env = environment(**more, **(fault.environment(root, counter) if fault else {}))
-    status, out, err = forked(root, *arguments, env=env, shim=fault.shim if fault else None).wait()
+    status, out, err = forked(root, *arguments, env=env).wait()
     calls = struct.unpack("q", counter.read_bytes())[0] if fault else 0
     return Ended(status, out, err, calls)
 
 
-def forked(root: Path, *arguments: object, env: Mapping[str, str] | None = None, shim: Path | None = None) -> Forked:
+def forked(root: Path, *arguments: object, env: Mapping[str, str] | None = None) -> Forked:
     """Start `dream` on the workspace from a server that has it loaded: a process and a session of its own."""
-    return Server.running(shim=shim).start([*map(str, arguments), "-w", str(root)], env or environment())
+    return Server.running().start([*map(str, arguments), "-w", str(root)], env or environment())
 
 
 def called(root: Path, *arguments: object) -> Ended:

@@ -25,11 +25,9 @@ from dream.workspace.runs import Bills
 from dream.workspace.workspace import Workspace
 from tests.cli.commands import Ended, command, dream, environment
 from tests.fleet.fleets import CANARY, NOW, agent, canary, dreams, say, workspace
-from tests.forking import Program
+from tests.forking import DREAM, Program
 from tests.nights.world import answer
 from tests.provider import Provider, text
-
-DREAM = "from dream.cli import main; main()"
 
 
 def fleet(*arguments: object, **more: str) -> Ended:

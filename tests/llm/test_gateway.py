@@ -27,6 +27,7 @@ from dream.llm import ChatMessage, Completion, Tool, ToolCall
 from dream.llm.gateway import LiteLLMModel
 from dream.models import Usage
 from dream.settings import Settings
+from tests.conftest import Imported
 from tests.provider import Provider, Reply, choice, fault, garbage, hang, text, tools
 
 HELLO = [ChatMessage("system", "Be brief."), ChatMessage("user", "Hello")]
@@ -202,7 +203,7 @@ def test_an_answer_of_ten_megabytes_is_not_read(provider: Provider) -> None:
 
 
 def test_a_packed_answer_is_bounded_by_what_comes_out_of_it(provider: Provider) -> None:
-    packed = gzip.compress(b" " * 100_000_000)
+    packed = gzip.compress(b" " * 20_000_000)
     provider.script(Reply(packed, headers={"Content-Encoding": "gzip"}))
     with pytest.raises(AnswerUnusable, match="more than 8,000,000 bytes"):
         ask(provider)
@@ -421,6 +422,11 @@ def test_the_callers_values_are_not_changed(provider: Provider) -> None:
     assert (messages, schema) == (HELLO, {"type": "object", "properties": {}})
 
 
+def test_its_import_prints_nothing_and_reads_no_dotenv(imported: Imported) -> None:
+    assert (imported.printed, imported.leaked) == ("", None)
+
+
+@pytest.mark.slow
 def test_a_call_from_a_fresh_process_prints_nothing_and_reads_no_dotenv(provider: Provider, tmp_path: Path) -> None:
     provider.script(text("Hi", usage={}))
     (tmp_path / ".env").write_text("OPENAI_API_BASE=http://127.0.0.1:9/evil\nLEAKED=yes\n")

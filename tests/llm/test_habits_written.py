@@ -130,7 +130,7 @@ def test_no_mixture_of_them_is_an_error_of_ours(parts: list[str]) -> None:
     assert calls or rest == "".join(parts)
 
 
-@pytest.mark.parametrize("times", [300, pytest.param(5_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [100, *(pytest.param(more, marks=pytest.mark.slow) for more in (300, 5_000))])
 def test_a_long_text_is_read_in_no_time(times: int) -> None:
     text = "edit_file(\n" * (4 * times) + "<tool_call>" * times + "```json\n" * times
 

@@ -39,6 +39,7 @@ from dream.llm.spending import Meter
 from dream.models import Finding, MemoryFile, NewEntry
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
+from tests.conftest import Imported
 from tests.scripted import ScriptedModel
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
@@ -117,7 +118,7 @@ def _wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
 
 
 @pytest.fixture
-def settings(server: str, _litellm: None) -> Settings:
+def settings(server: str, imported: Imported) -> Settings:
     return Settings(
         model="openai/small",
         api_base=server,

@@ -21,8 +21,8 @@ from dream.language import tokens
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 from tests import readme
-from tests.cli.commands import command, dream, environment
-from tests.forking import MCP, Server
+from tests.cli.commands import dream, environment
+from tests.forking import DREAM, MCP, Program, Server
 from tests.recall.test_search import TALK, said
 from tests.workspaces import fresh
 
@@ -276,13 +276,13 @@ def test_several_clients_at_once_note_and_search(workspace: Workspace, program: 
 ASKING = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
 
 
-def running(root: Path, program: Path | None = None) -> subprocess.Popen[str]:
-    """Start the command, by a `program` in half the time."""
-    line, pipe = [str(program), "mcp", "-w", str(root)] if program else command("mcp", "-w", root), subprocess.PIPE
+def running(root: Path, program: Path) -> subprocess.Popen[str]:
+    """Start the command by a `program`."""
+    line, pipe = [str(program), "mcp", "-w", str(root)], subprocess.PIPE
     return subprocess.Popen(line, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment())
 
 
-def answer(server: subprocess.Popen[str], method: str, **params: object) -> Any:
+def answer(server: subprocess.Popen[str] | Program, method: str, **params: object) -> Any:
     """Ask a server in the protocol's own lines."""
     assert server.stdin is not None
     assert server.stdout is not None
@@ -291,14 +291,13 @@ def answer(server: subprocess.Popen[str], method: str, **params: object) -> Any:
     return json.loads(server.stdout.readline())["result"]
 
 
-def test_a_client_may_interrupt_it(workspace: Workspace) -> None:
-    server = running(workspace.root)
+def test_a_client_may_interrupt_it(workspace: Workspace, capfd: pytest.CaptureFixture[str]) -> None:
+    server = Program(DREAM, "mcp", "-w", str(workspace.root), kind=MCP)
     answer(server, "initialize", **ASKING)
 
     server.send_signal(signal.SIGINT)
 
-    assert server.wait(timeout=5) == -signal.SIGINT
-    assert server.communicate() == ("", "")
+    assert (server.communicate(), server.returncode, capfd.readouterr().err) == ("", -signal.SIGINT, "")
 
 
 def test_the_command_speaks_nothing_but_the_protocol_and_ends_with_its_client(tmp_path: Path, program: Path) -> None:

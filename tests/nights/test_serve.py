@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +14,8 @@ import pytest
 
 from dream.workspace import runs
 from dream.workspace.workspace import Workspace
-from tests.cli.commands import command, dream, environment
+from tests.cli.commands import dream
+from tests.forking import DREAM, Program
 from tests.workspaces import fresh
 
 EVENING = datetime(2026, 11, 20, 20, tzinfo=UTC)
@@ -28,19 +27,14 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 @contextmanager
-def serving(workspace: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(
-        command("serve", "-w", workspace, *arguments),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(),
-    )
+def serving(workspace: Path) -> Iterator[Program]:
+    process = Program(DREAM, "serve", "-w", str(workspace))
     try:
         yield process
     finally:
-        process.kill()
-        process.communicate()
+        if process.returncode is None:
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
 
 
 def until(true: Callable[[], bool], seconds: float = 30) -> None:
@@ -52,7 +46,6 @@ def until(true: Callable[[], bool], seconds: float = 30) -> None:
 
 def test_serve_says_when_the_next_night_is_and_status_knows_it(workspace: Workspace) -> None:
     with serving(workspace.root) as process:
-        assert process.stdout is not None
         line = process.stdout.readline()
         status = dream("status", "--json", "-w", workspace.root).json
 
@@ -63,14 +56,15 @@ def test_serve_says_when_the_next_night_is_and_status_knows_it(workspace: Worksp
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_serve_ends_cleanly_when_asked(workspace: Workspace, number: signal.Signals) -> None:
+def test_serve_ends_cleanly_when_asked(
+    workspace: Workspace, number: signal.Signals, capfd: pytest.CaptureFixture[str]
+) -> None:
     with serving(workspace.root) as process:
-        assert process.stdout is not None
         process.stdout.readline()
         process.send_signal(number)
-        out, err = process.communicate(timeout=30)
+        out = process.communicate()
 
-    assert (process.returncode, err) == (0, "")
+    assert (process.returncode, capfd.readouterr().err) == (0, "")
     assert out.endswith("Stopped.\n")
     assert dream("status", "--json", "-w", workspace.root).json["next_run"] is None
 
@@ -88,7 +82,6 @@ def test_serve_makes_up_for_the_night_it_missed(workspace: Workspace) -> None:
 def test_a_hang_up_reads_the_settings_anew_and_a_mistake_in_them_changes_nothing(workspace: Workspace) -> None:
     toml = workspace.root / "dream.toml"
     with serving(workspace.root) as process:
-        assert process.stdout is not None
         process.stdout.readline()
         toml.write_text('schedule = "15 5 * * *"\n', encoding="utf-8")
         process.send_signal(signal.SIGHUP)
@@ -117,8 +110,8 @@ def test_a_night_that_is_due_is_had_at_the_start_and_killing_it_loses_nothing(wo
     runs.stamp(workspace.private, now - timedelta(days=2))
     with serving(workspace.root) as process:
         until(lambda: workspace.dream_cursor() == 1)
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
     assert workspace.dream_cursor() == 1
     assert json.loads((workspace.private / "nightly" / "serving.json").read_bytes())["pid"] == process.pid
     assert runs.served(workspace.private) is None

@@ -219,7 +219,7 @@ def harm(directory: Path, kind: str, value: int | str, highest: int) -> None:
         (directory / ".dream/index.sqlite").write_text(str(value))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=settings.default.max_examples * 2)
 @given(steps=damage, seed=st.integers(0, 1000))
 def test_whatever_happens_to_the_log_what_was_appended_is_read_and_no_cursor_comes_twice(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int | str]], seed: int

@@ -184,7 +184,7 @@ def test_bytes_cut_off_put_in_or_taken_out_never_raise(name: str, data: st.DataO
     check(raw, name)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=settings.default.max_examples * 2)
 @given(raw=st.one_of(st.binary(max_size=80), st.text(max_size=80).map(lambda text: text.encode())), data=st.data())
 def test_any_bytes_at_all_never_raise_in_any_format(raw: bytes, data: st.DataObject) -> None:
     own = [name for name in transcripts.FORMATS if name in SEEDS or name == "text"]

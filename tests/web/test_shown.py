@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import html
 import json
-import os
 import re
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +21,8 @@ from dream.web.server import HERE
 from dream.workspace.runs import Bills
 from dream.workspace.workspace import Workspace
 from tests.attacks.cases import CASES
-from tests.cli.commands import ROOT, dream, environment
+from tests.cli.commands import dream
+from tests.forking import DREAM, Program
 from tests.test_layers import call, modules_after
 from tests.web.conftest import HOLD, Browser, Page, served, talk
 
@@ -265,18 +263,16 @@ def luminance(colour: str) -> float:
     return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
-def test_the_command_prints_the_address_and_ends_cleanly(workspace: Workspace) -> None:
-    line = [sys.executable, "-m", "dream", "web", "--port", "0", "--no-open", "-w", str(workspace.root)]
-    with subprocess.Popen(
-        line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=environment()
-    ) as it:
-        assert it.stdout is not None
-        address = it.stdout.readline().strip()
-        with httpx.Client(trust_env=False, verify=False) as client:
-            assert "Last night" in client.get(address, follow_redirects=True).text
-        os.kill(it.pid, signal.SIGINT)
-        out, err = it.communicate(timeout=30)
-        assert (it.returncode, err) == (0, ""), out
+def test_the_command_prints_the_address_and_ends_cleanly(
+    workspace: Workspace, capfd: pytest.CaptureFixture[str]
+) -> None:
+    it = Program(DREAM, "web", "--port", "0", "--no-open", "-w", str(workspace.root))
+    address = it.stdout.readline().strip()
+    with httpx.Client(trust_env=False, verify=False) as client:
+        assert "Last night" in client.get(address, follow_redirects=True).text
+    it.send_signal(signal.SIGINT)
+    out = it.communicate()
+    assert (it.returncode, capfd.readouterr().err) == (0, ""), out
 
 
 def test_a_port_that_is_taken_is_said_in_a_sentence(workspace: Workspace, browser: Browser) -> None:
