@@ -11,8 +11,6 @@ import ast
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 TESTS = Path(__file__).parent
 COUNTS = {"H": 33, "C": 37, "D": 31, "E": 12, "G": 27, "S": 14, "Q": 15, "U": 12}
 
@@ -244,11 +242,14 @@ def test_the_table_has_every_row_of_the_catalogue() -> None:
     assert list(TABLE) == [f"{letter}{number}" for letter, most in COUNTS.items() for number in range(1, most + 1)]
 
 
-@pytest.mark.parametrize("row", [row for row in TABLE if not TABLE[row].startswith("=")])
-def test_each_row_names_tests_that_are_there(row: str) -> None:
-    for node in TABLE[row].split():
-        path, _, name = node.partition("::")
-        assert name in names_in(path), f"{row}: {node}"
+def test_each_row_names_tests_that_are_there() -> None:
+    wrong = []
+    for row, named in TABLE.items():
+        for node in [] if named.startswith("=") else named.split():
+            path, _, name = node.partition("::")
+            if name not in names_in(path):
+                wrong.append(f"{row}: {node}")
+    assert wrong == []
 
 
 def test_each_other_row_says_why_it_cannot_happen() -> None:

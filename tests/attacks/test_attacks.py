@@ -52,6 +52,7 @@ def test_no_attack_gets_in_past_an_owner_in_a_chat_of_several(
     assert guarded(case, tmp_path / "embedded", embedded=True, settings=settings).won == frozenset()
 
 
+@pytest.mark.slow
 def test_without_guards_a_model_that_obeys_is_had_by_most_of_them() -> None:
     had = [case.name for case in CASES if unguarded(case, embedded=False).won]
     assert len(had) > 0.8 * len(CASES)

@@ -217,6 +217,7 @@ def test_a_restore_says_that_the_entries_are_read_again_unless_what_they_said_is
     assert told == [True, False, False]
 
 
+@pytest.mark.slow
 def test_a_dry_restore_shows_the_diff_and_changes_nothing(dreamt: Path) -> None:
     sha = dream("log", "-w", dreamt, "--json").json[0]["sha"]
 
@@ -452,14 +453,20 @@ def test_a_directory_that_was_removed_under_a_shell_is_one_sentence(fresh: Path,
     assert named.returncode == 0
 
 
-def test_a_closed_standard_input_is_no_answer_and_no_text(dreamt: Path) -> None:
-    def closed(*words: str) -> subprocess.CompletedProcess[str]:
-        line = ["sh", "-c", '"$@" <&-', "sh", *command(*words, "-w", dreamt)]
-        return subprocess.run(line, capture_output=True, text=True, env=environment(), check=False)
+def closed(*words: object) -> subprocess.CompletedProcess[str]:
+    """Run `dream` without a standard input."""
+    line = ["sh", "-c", '"$@" <&-', "sh", *command(*words)]
+    return subprocess.run(line, capture_output=True, text=True, env=environment(), check=False)
 
+
+def test_a_closed_standard_input_is_no_answer_and_no_text(dreamt: Path) -> None:
     newest = dream("log", "-w", dreamt, "--json").json[0]["sha"]
 
-    note = closed("note", "-")
+    note = closed("note", "-", "-w", dreamt)
     assert (note.returncode, note.stderr) == (2, "dream: Standard input is closed.\n")
-    assert closed("consolidate", "--hook").stderr == "dream: Standard input is closed.\n"
-    assert closed("restore", newest).returncode == 0
+    assert closed("restore", newest, "-w", dreamt).returncode == 0
+
+
+@pytest.mark.slow
+def test_a_closed_standard_input_is_no_hook(dreamt: Path) -> None:
+    assert closed("consolidate", "--hook", "-w", dreamt).stderr == "dream: Standard input is closed.\n"

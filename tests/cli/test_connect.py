@@ -143,6 +143,7 @@ def test_comments_order_and_mode_stay(home: Path) -> None:
     assert (home / ".claude.json").stat().st_mode & 0o777 == 0o640
 
 
+@pytest.mark.slow
 def test_another_workspace_takes_the_place_of_the_first(home: Path) -> None:
     connect(home, *ALL, "--yes")
     fresh(home / "other", NOW)

@@ -83,6 +83,7 @@ def test_a_path_that_is_not_there_is_no_fault_of_the_workspace(fresh: Path, tmp_
     assert dream("status", "--check", "-w", fresh).status == 0
 
 
+@pytest.mark.slow
 def test_an_agent_can_be_named_where_a_path_can(fresh: Path, projects: Path) -> None:
     write(projects / "one.jsonl", row(1, "one"), time.time())
 
@@ -109,6 +110,7 @@ def test_standard_input_that_is_no_transcript_is_named_as_such(fresh: Path) -> N
     assert dream("status", "--check", "-w", fresh).status == 0
 
 
+@pytest.mark.slow
 def test_a_note_comes_through_a_pipe(fresh: Path) -> None:
     assert dream("note", "-w", fresh, stdin="I like trains\n").out.startswith("Noted as entry 1")
     assert said(fresh) == ["I like trains"]

@@ -14,6 +14,7 @@ from tests.cli.commands import dream, on_a_terminal
 from tests.cli.test_commands import chat
 
 
+@pytest.mark.slow
 def test_a_dry_run_says_that_it_is_one(fresh: Path, tmp_path: Path) -> None:
     dream("consolidate", chat(tmp_path), "-w", fresh)
 

@@ -174,6 +174,7 @@ def test_raw_entries_hold_every_message_in_full_and_stay_small(history: History)
     check_spans(done.entries, 120)
 
 
+@pytest.mark.slow
 def test_a_model_that_is_down_is_not_asked_for_every_chunk(history: History) -> None:
     found: list[Diagnostic] = []
     model = ScriptedModel(ModelUnavailable("down"))

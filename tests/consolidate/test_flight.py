@@ -88,7 +88,7 @@ def test_history_is_the_same_with_one_call_at_a_time(tmp_path_factory: pytest.Te
     assert texts[0] == texts[1]
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("parallel", [1, 4])
 def test_a_spending_bound_ends_it_and_the_next_run_goes_on_there(history: History, parallel: int) -> None:
     with pytest.raises(SpendingLimit, match="enough"):

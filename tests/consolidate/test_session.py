@@ -179,6 +179,7 @@ def test_asyncio_can_wait_for_it(history: History) -> None:
     assert asyncio.run(agent()) == session.consolidated > 0
 
 
+@pytest.mark.slow
 def test_messages_added_from_many_threads_are_all_there(history: History) -> None:
     session = Session("nano:1", history)
     threads = [threading.Thread(target=talk, args=(session, 50)) for _ in range(4)]

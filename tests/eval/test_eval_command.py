@@ -60,7 +60,7 @@ def invoke(*arguments: str) -> click.testing.Result:
 
 
 def test_the_report_is_one_json_value_and_the_workspace_can_be_kept(tmp_path: Path) -> None:
-    asked = ("planted:2", "--limit", "1", "--sittings", "4", "--tokens", "500", "--keep", str(tmp_path / "kept"))
+    asked = ("planted:2", "--limit", "1", "--sittings", "2", "--tokens", "500", "--keep", str(tmp_path / "kept"))
     report = json.loads(invoke(*asked, "--json").stdout)
     assert report["conversations"] == ["planted-en-2"]
     assert {one["text"] for one in report["retention"]} >= {"memory, 500", "history, 500", "whole dialog"}

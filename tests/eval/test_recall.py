@@ -74,6 +74,7 @@ def meaning(body: Body) -> Reply:
     return Reply({"object": "list", "data": rows, "model": "m", "usage": {"prompt_tokens": 7, "total_tokens": 7}})
 
 
+@pytest.mark.slow
 def test_with_an_embedding_model_the_messages_are_embedded_as_in_a_night(provider: Provider) -> None:
     provider.script(meaning)
     named = replace(SETTINGS, embedding_model="openai/m", api_base=provider.base, api_key="k", model="openai/x")

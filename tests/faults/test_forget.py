@@ -303,6 +303,7 @@ def cut_short(pattern: Path, root: Path, shim: Path) -> None:
     assert dream(root, "forget", FACT, "--yes", fault=Fault(shim, calls // 2)).status == -9
 
 
+@pytest.mark.slow
 def test_a_forgetting_that_was_cut_short_is_finished_by_its_number(pattern: Path, tmp_path: Path, shim: Path) -> None:
     root = tmp_path / "w"
     cut_short(pattern, root, shim)
@@ -339,6 +340,7 @@ def test_what_an_older_version_noted_can_be_given_up(pattern: Path, tmp_path: Pa
     assert dream(root, "doctor", "--json").json == []
 
 
+@pytest.mark.slow
 def test_what_stands_in_the_systems_temporary_folder_is_forgotten_too(pattern: Path, tmp_path: Path) -> None:
     root, folder = copy(pattern, tmp_path / "w"), tmp_path / "tmp"
     for name in ("dream-diff-one", "dream-diff-two"):

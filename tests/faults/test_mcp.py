@@ -9,8 +9,9 @@ import anyio
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 
-from tests.cli.commands import command, environment
+from tests.cli.commands import environment
 from tests.faults.support import Fault, copy, ran, rows
+from tests.forking import MCP, Server
 
 
 def test_a_disk_that_can_only_be_read_is_searched(pattern: Path, tmp_path: Path, shim: Path) -> None:
@@ -18,11 +19,12 @@ def test_a_disk_that_can_only_be_read_is_searched(pattern: Path, tmp_path: Path,
     ran(root, "note", "My zeppelin lies in Narvik")
     history = rows(root)
     env = environment(Fault(shim, 1, errno.EROFS, stays=True).environment(root, tmp_path / "count"))
-    line = command("mcp", "-w", root)
+    program = Server.running(kind=MCP).install(tmp_path)
+    line = StdioServerParameters(command=str(program), args=["mcp", "-w", str(root)], env=env)
     said: list[tuple[str, bool]] = []
 
     async def run() -> None:
-        async with Client(StdioServerParameters(command=line[0], args=line[1:], env=env)) as client:
+        async with Client(line) as client:
             for tool, given in (
                 ("memory_search", {"query": "zeppelin"}),
                 ("memory_get", {"cite": "history:1"}),

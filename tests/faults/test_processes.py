@@ -52,6 +52,7 @@ def test_of_two_dreams_at_once_one_works_and_the_other_exits_4_at_once(pattern: 
     Checker(root).check()
 
 
+@pytest.mark.slow
 def test_a_lock_of_a_dead_process_and_of_a_reused_pid_is_taken_over(pattern: Path, tmp_path: Path) -> None:
     root = copy(pattern, tmp_path / "w")
     dead = holding(root)

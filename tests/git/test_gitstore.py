@@ -250,6 +250,7 @@ def test_before_the_first_commit_the_list_is_empty(tmp_path: Path) -> None:
     assert store.snapshot() == (None, {})
 
 
+@pytest.mark.slow
 def test_without_git_on_the_machine_the_error_says_so(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from dream.versions.store import GitStore; from dream.errors import *\n"

@@ -113,6 +113,7 @@ def test_nothing_of_the_persons_configuration_leaks_in(hostile: Path) -> None:
     assert (workspace.root / ".git" / "HEAD").read_text() == "ref: refs/heads/main\n"
 
 
+@pytest.mark.slow
 def test_no_program_that_the_workspaces_own_repository_names_is_run(tmp_path: Path) -> None:
     workspace = make(tmp_path / "w")
     ran = tmp_path / "ran"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from dream.llm import ChatMessage
 from dream.llm.spending import Meter, open_model
 from dream.settings import Settings
@@ -24,6 +26,7 @@ def test_the_embedded_model_is_metered_like_any_other() -> None:
     assert (meter.usage.calls, meter.usage.cost_usd) == (1, 0.0)
 
 
+@pytest.mark.slow
 def test_opening_and_using_it_imports_neither_litellm_nor_a_tokenizer() -> None:
     loaded = modules_after(
         "from dream.settings import Settings\nfrom dream.llm.spending import Meter, open_model\n"

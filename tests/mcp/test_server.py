@@ -250,6 +250,7 @@ def started(program: Path, root: Path) -> StdioServerParameters:
     return StdioServerParameters(command=str(program), args=["mcp", "-w", str(root)], env=environment())
 
 
+@pytest.mark.slow
 def test_several_clients_at_once_note_and_search(workspace: Workspace, program: Path) -> None:
     cursors: list[str] = []
 

@@ -104,17 +104,17 @@ def test_a_night_says_which_memory_file_is_missing(workspace: Workspace, tmp_pat
 
 
 def test_a_night_ends_at_its_bound_of_time_and_the_next_one_goes_on(workspace: Workspace, tmp_path: Path) -> None:
-    settings = replace(chats(tmp_path, 30), max_minutes=30)
+    settings = replace(chats(tmp_path, 20), max_minutes=30)
     report = night(workspace, settings, clock=Ticking())
     assert report.consolidated
-    assert 0 < report.consolidated.sessions < 30
+    assert 0 < report.consolidated.sessions < 20
     assert "half of the night" in report.consolidated.reason
     assert report.run.outcome == "committed"  # what was read is dreamt in the other half
     assert report.exit_status == 0
     assert status.read(workspace, settings, NOW, {}).problems == ()
-    for _ in range(7):
+    for _ in range(4):
         night(workspace, settings, clock=Ticking())
-    assert len(workspace.history.positions()) == 30
+    assert len(workspace.history.positions()) == 20
     assert workspace.dream_cursor() == workspace.history.last_cursor()
 
 

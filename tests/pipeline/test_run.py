@@ -79,6 +79,7 @@ def test_a_dream_of_plain_findings_asks_the_edit_agent_nothing(workspace: Worksp
     assert trace.written_since(workspace, NOW + timedelta(seconds=1), "USER.md") == frozenset()
 
 
+@pytest.mark.slow
 def test_each_commit_of_a_long_run_carries_its_own_time(workspace: Workspace) -> None:
     add(workspace, "moved to Tokyo", "has a cat")
     hours = iter(range(24))
@@ -283,6 +284,7 @@ def test_a_save_while_the_model_thinks_is_merged(workspace: Workspace) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_save_of_the_same_lines_wins_and_the_dream_s_edit_is_held(workspace: Workspace) -> None:
     add(workspace, "- likes tea")
     run(workspace, "[USER] Lives in Osaka {1}")
@@ -373,7 +375,7 @@ def test_what_is_over_the_budget_moves_to_the_archive(workspace: Workspace) -> N
     assert report.batches[0].notes
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("mark", "words"), [("- ", 4), ("", 4), ("- ", 40)])
 def test_a_dream_that_alone_writes_more_than_the_budget_keeps_to_it(
     workspace: Workspace, mark: str, words: int

@@ -83,6 +83,7 @@ def test_after_ten_dreams_what_is_said_twice_goes_in_a_commit_of_its_own(
     assert "7392" in workspace.read_file(MEMORY)
 
 
+@pytest.mark.slow
 def test_what_the_model_leaves_alone_is_not_asked_about_again_before_ten_more_dreams(workspace: Workspace) -> None:
     night(workspace, "[MEMORY/Facts] Tromso hosts the archive {}")
     asked = ScriptedModel("done")

@@ -19,10 +19,10 @@ from dream.language.tokens import estimate
 from dream.recall.prompt import TOKENS, Kept, recalled
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
+from tests.forking import Server
 from tests.recall.test_search import NOW, SETTINGS, said
 from tests.workspaces import fresh
 
-DREAM = [sys.executable, "-m", "dream"]
 TALK = (
     ("user", "Hi, I'm Ana. Staging listens on port 7391 behind the old proxy."),
     ("assistant", "Noted. Where does the header parser live?"),
@@ -50,7 +50,8 @@ def hook(
     data = said if isinstance(said, bytes) else json.dumps(said).encode()
     named = ["-w", str(workspace.root)] if workspace else []
     environ = {name: value for name, value in os.environ.items() if name != "DREAM_WORKSPACE"}
-    command = [*DREAM, "context", "--hook", *named, *words]
+    program = Server.running().install(Path(os.environ["HOME"]))
+    command = [program, "context", "--hook", *named, *words]
     done = subprocess.run(command, check=False, input=data, capture_output=True, env=environ, cwd=cwd)
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 

@@ -191,6 +191,7 @@ def test_nothing_is_kept_where_nothing_is_to_be(tmp_path: Path) -> None:
     assert texts(made, "7391")
 
 
+@pytest.mark.slow
 def test_what_is_forgotten_is_in_no_file_and_found_no_more(workspace: Workspace) -> None:
     assert texts(workspace, "HS-214")
     forget(workspace, "HS-214", text=True, now=NOW)

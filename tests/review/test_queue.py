@@ -46,7 +46,7 @@ def test_a_number_is_never_given_again_whatever_was_decided(workspace: Workspace
     assert ids(workspace) == [3]
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [None, b"", b"many\n"])
 def test_a_number_is_never_given_again_after_a_restore_and_damage(workspace: Workspace, damage: bytes | None) -> None:
     first = dream(workspace, GREEN).batches[0].commit

@@ -157,6 +157,7 @@ def test_a_source_that_is_gone_is_named_among_the_others(workspace: Workspace, h
     assert "/nowhere/*.json does not exist" in read.err
 
 
+@pytest.mark.slow
 def test_a_night_that_read_the_others_tells_which_source_is_gone(workspace: Workspace, home: Path) -> None:
     os.utime(session(home, "s1", 1), (0, 0))
     (workspace.root / "dream.toml").write_text('sources = ["/nowhere/*.json", "claude-code"]\n')

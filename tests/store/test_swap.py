@@ -170,7 +170,9 @@ print(number)
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("how", ["rename", "in place"])
-@pytest.mark.parametrize("seconds", [0.7, pytest.param(30, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "seconds", [0.3, pytest.param(0.7, marks=pytest.mark.slow), pytest.param(30, marks=pytest.mark.long)]
+)
 def test_in_a_race_with_an_editor_nothing_but_what_was_expected_is_replaced(
     tmp_path: Path, how: str, seconds: float
 ) -> None:

@@ -121,6 +121,7 @@ def test_a_restore_of_what_changed_meanwhile_does_nothing_and_says_what_changed(
     assert workspace.read_file("SOUL.md") == saved
 
 
+@pytest.mark.slow
 def test_a_restore_in_a_terminal_meanwhile_is_told_of_and_not_written_over(
     browser: Browser, workspace: Workspace
 ) -> None:

@@ -324,6 +324,7 @@ def found(folder: Path) -> list[list[str]]:
     return [row for text in texts for row in json.loads(text)]
 
 
+@pytest.mark.slow
 def test_a_large_memory_is_exported_in_pages_and_all_of_it_can_be_found(workspace: Workspace, tmp_path: Path) -> None:
     lines = [f"- Fact {number}: {'x' * 1_000}" for number in range(150)]
     (workspace.root / "USER.md").write_text("# User\n\n" + "\n".join(lines) + "\n", encoding="utf-8")
