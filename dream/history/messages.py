@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
@@ -141,19 +142,12 @@ class Messages:
         for path in self.paths():
             with explained("repaired", path, HistoryError):
                 _settle(path, self._aside, now)
-                kept, gone = bytearray(), list[bytes]()
-                for _, line in raw(path):
-                    said = decode(line)
-                    here = (said.session, said.position) if said else ("", -1)
-                    if said is None or here in known or said.position >= position(said.session):
-                        gone.append(line)
-                    else:
-                        known.add(here)
-                        kept += line + b"\n"
-                for line in gone:
-                    set_aside(self._aside, line, now, f"{FOLDER}/{path.name}")
-                if gone:
-                    files.replace_file(path, bytes(kept))
+                judged = list(_judged(path, known, position))
+                for line, _, wrong in judged:
+                    if wrong:
+                        set_aside(self._aside, line, now, f"{FOLDER}/{path.name}")
+                if any(wrong for _, _, wrong in judged):
+                    files.replace_file(path, b"".join(line + b"\n" for line, _, wrong in judged if not wrong))
         self.doubt()
 
     def _tell(self, path: Path, fault: OSError) -> None:
@@ -255,31 +249,39 @@ def _beyond(path: Path, position: Callable[[str], int]) -> set[tuple[str, int]]:
     return left
 
 
-def _flaws(path: Path, known: set[tuple[str, int]], position: Callable[[str], int]) -> Iterator[MessageFlaw]:
-    """Yield what is wrong with the lines of a file; `known` are the messages before it, and with it; raises OSError."""
+def _judged(
+    path: Path, known: set[tuple[str, int]], position: Callable[[str], int]
+) -> Iterator[tuple[bytes, str, Literal["", "broken", "twice", "ahead"]]]:
+    """Yield each whole line of a file, its session, and what is wrong: no message, one that stands there twice, or
+    ahead of its entry in history.
 
-    broken = twice = 0
-    ahead: dict[str, int] = {}
-    with opened(path) as descriptor:
-        size = size_of(descriptor)
-        for offset, line in lines(descriptor, 0, size):
-            if offset + len(line) == size:
-                yield MessageFlaw(path, "its last line was cut short")
-                break
-            said = decode(line)
-            if said is None:
-                broken += 1
-            elif (said.session, said.position) in known:
-                twice += 1
-            else:
-                known.add((said.session, said.position))
-                if said.position >= position(said.session):
-                    ahead[said.session] = ahead.get(said.session, 0) + 1
-    if broken:
+    `known` are the messages before it, and with it. Raises OSError.
+    """
+    for _, line in raw(path):
+        said = decode(line)
+        if said is None:
+            yield line, "", "broken"
+        elif (said.session, said.position) in known:
+            yield line, said.session, "twice"
+        else:
+            known.add((said.session, said.position))
+            yield line, said.session, "ahead" if said.position >= position(said.session) else ""
+
+
+def _flaws(path: Path, known: set[tuple[str, int]], position: Callable[[str], int]) -> Iterator[MessageFlaw]:
+    """Yield what is wrong with a file; `known` are the messages before it, and with it; raises OSError."""
+    found, ahead, end = Counter[str](), Counter[str](), 0
+    for line, session, wrong in _judged(path, known, position):
+        end += len(line) + 1
+        found[wrong] += 1
+        ahead[session] += wrong == "ahead"
+    if end < path.stat().st_size:
+        yield MessageFlaw(path, "its last line was cut short")
+    if broken := found["broken"]:
         yield MessageFlaw(path, _counted(broken, "line is no message", "lines are no messages"))
-    if twice:
+    if twice := found["twice"]:
         yield MessageFlaw(path, _counted(twice, "message stands there twice", "messages stand there twice"))
-    for session, count in ahead.items():
+    for session, count in (+ahead).items():
         text = _counted(count, "message waits for its entry", "messages wait for their entry")
         yield MessageFlaw(path, f"{text} of history, in session {session}", waits=True)
 
