@@ -235,15 +235,11 @@ def scan(sums: Sums, descriptor: int, end: int, flaws: Flaws, lost: Lost) -> Ite
     `flaws` gets (offset, why) of every odd line and of every loss that is not among the `lost`, which are asked for
     where one shows.
     """
-    for offset, line in lines(descriptor, sums.covered, end):
-        if not line.strip():
-            continue
-        try:
-            row = outline(line)
-        except BrokenRow as fault:
+    for offset, line, row in outlined(descriptor, sums.covered, end):
+        if isinstance(row, BrokenRow):
             sums.lost = max(sums.lost, legible_cursor(line))
             sums.chain.damaged(line)
-            flaws(offset, str(fault))
+            flaws(offset, str(row))
             continue
         if row.flaw:
             flaws(offset, row.flaw)
