@@ -435,7 +435,8 @@ def with_value(text: str, keys: Sequence[str | int], value: Any) -> str:
         node, depth = node.inside[keys[depth]], depth + 1
     for key in reversed(keys[depth + 1 :]):
         value = [value] if isinstance(key, int) else {key: value}
-    step = _step(text)
+    indented = re.search(r"\n([ \t]+)\S", text)
+    step = indented[1] if indented else "  "
     line = text[text.rfind("\n", 0, node.start) + 1 : node.start]
     outer = line[: len(line) - len(line.lstrip(" \t"))]
     one_line = "\n" not in text[node.start : node.end] and bool(node.inside)
@@ -458,11 +459,6 @@ def with_value(text: str, keys: Sequence[str | int], value: Any) -> str:
     tail = after + len(text[after : node.end - 1].rstrip())  # a comment of the last one stays behind it
     between = text[last.end : tail] if trailing else "," + text[after:tail]
     return f"{text[: last.end]}{between}{written}{',' * trailing}{text[tail:]}"
-
-
-def _step(text: str) -> str:
-    found = re.search(r"\n([ \t]+)\S", text)
-    return found[1] if found else "  "
 
 
 def without_value(text: str, keys: Sequence[str | int]) -> str:

@@ -97,7 +97,9 @@ def eval_command(
     if record and replay:
         raise UsageError("--record asks a model and --replay asks none: name one of them.")
     recording = Recording(file, ask=record is not None) if (file := record or replay) else None
-    settings = _eval_settings(directory, flags)
+    root = group.open_workspace(directory).root if directory else None
+    # Flags, environment and, of a workspace that is named, dream.toml; times are in the datasets' UTC.
+    settings = load(root, flags={"timezone": "UTC", "durable": False, **flags}, using=CALLING)
     sizes = _sizes(tokens) or report.SIZES
     conversations = datasets.load(dataset, limit=limit, sittings=sittings)
     if recall:
@@ -139,13 +141,6 @@ def _recall(conversations: Sequence[Conversation], settings: Settings, *, as_jso
         return
     _show(table(found))
     _show(prompt_table(prompts))
-
-
-def _eval_settings(directory: Path | None, flags: Mapping[str, object]) -> Settings:
-    """Read the settings: flags, environment and, of a workspace that is named, dream.toml; times are in the datasets'
-    UTC."""
-    root = group.open_workspace(directory).root if directory else None
-    return load(root, flags={"timezone": "UTC", "durable": False, **flags}, using=CALLING)
 
 
 def _sizes(tokens: str | None) -> tuple[int, ...]:

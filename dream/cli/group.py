@@ -93,7 +93,9 @@ class DreamCommand(click.Command):
         try:
             return super().invoke(ctx)
         except DreamError as error:
-            output.failure(str(error), as_json=bool(ctx.params.get("as_json")), more=self.failed)
+            output.problem(str(error))
+            if ctx.params.get("as_json"):
+                output.emit({"outcome": "failed", **self.failed, "reason": str(error)})
             return error.exit_status
 
 
@@ -350,8 +352,10 @@ def finish(command: click.Command, program: str) -> None:
             click.echo(error.format_message(), err=True)
         else:
             output.problem(_sentence(error))
-        if "--json" in sys.argv:
-            _emit(error)
+        if "--json" in sys.argv:  # a program reads one value, also where its own usage was wrong
+            called = error.ctx.command if isinstance(error, click.UsageError) and error.ctx else None
+            more = called.failed if isinstance(called, DreamCommand) else {}
+            output.emit({"outcome": "failed", **more, "reason": error.format_message()})
         status = error.exit_code
     except click.Abort:
         output.problem("Stopped. What was committed stays; everything else is as it was.")
@@ -388,10 +392,3 @@ def _narrow() -> int | None:
     """Return the width of a terminal that is narrower than click takes any to be; else None."""
     columns = shutil.get_terminal_size().columns
     return columns if NARROWEST <= columns < CLICKS_NARROWEST else None
-
-
-def _emit(error: click.ClickException) -> None:
-    """Give a program the one value that it reads, also where its own usage was wrong."""
-    called = error.ctx.command if isinstance(error, click.UsageError) and error.ctx else None
-    more = called.failed if isinstance(called, DreamCommand) else {}
-    output.emit({"outcome": "failed", **more, "reason": error.format_message()})

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -138,13 +138,6 @@ def emit(value: object) -> None:
 def problem(sentence: str) -> None:
     """Print a problem or a remark on stderr, folded on a terminal."""
     _write(sys.stderr, _fitting(f"{_time()}dream: {texts.clean(sentence)}", sys.stderr) + "\n")
-
-
-def failure(sentence: str, *, as_json: bool, more: Mapping[str, object] | None = None) -> None:
-    """Tell why a command failed: on stderr, and with `--json` as one object on stdout too, with `more` in it."""
-    problem(sentence)
-    if as_json:
-        emit({"outcome": "failed", **(more or {}), "reason": sentence})
 
 
 def sentence(words: str) -> str:

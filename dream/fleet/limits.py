@@ -126,7 +126,8 @@ class Ledger:
             return 0.0
         with self.engine.begin() as connection:
             now = self._now(connection)
-            asked = _rows(mine).with_for_update()
+            rows = sa.select(_TABLE.c.name, _TABLE.c.value, _TABLE.c.at).where(_TABLE.c.name.in_(list(mine)))
+            asked = rows.order_by("name").with_for_update()
             found = {row.name: row for row in connection.execute(asked)}
             if len(found) < len(mine):  # so that there is a row to lock
                 for level, (setting, _) in sorted(mine.items()):
@@ -177,10 +178,6 @@ class Ledger:
         if self._sqlite:
             return time.time()
         return float(connection.execute(sa.text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
-
-
-def _rows(names: Iterable[str]) -> sa.Select[Any]:
-    return sa.select(_TABLE.c.name, _TABLE.c.value, _TABLE.c.at).where(_TABLE.c.name.in_(list(names))).order_by("name")
 
 
 def _plain(connection: Any, record: object) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -79,9 +80,11 @@ class Server:
         self._catch_signals()
         scheduler.start()
         self._announce()
+        _notify(self._environ, "READY=1")
         try:
             self._stay(scheduler)
         finally:
+            _notify(self._environ, "STOPPING=1")
             scheduler.shutdown(wait=True)
             runs.not_serving(self._workspace.private)
             self._tell("Stopped.")
@@ -218,3 +221,13 @@ class _Times(BaseTrigger):  # type: ignore[misc]  # APScheduler ships no types
 
     def get_next_fire_time(self, previous_fire_time: datetime | None, now: datetime) -> datetime:
         return self._cron.after(previous_fire_time or now, self._zone)
+
+
+def _notify(environ: Mapping[str, str], state: str) -> None:
+    """Tell systemd how it stands, where it asks (sd_notify(3), Type=notify)."""
+    address = environ.get("NOTIFY_SOCKET")
+    if not address:
+        return
+    name = "\0" + address[1:] if address.startswith("@") else address
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
+        channel.sendto(state.encode(), name)
