@@ -26,7 +26,7 @@ from dream.versions import FILES, gitdir, log, read_all, read_memory, transactio
 from dream.versions.diff import strays
 from dream.versions.store import OLD, is_deserted
 from dream.workspace import idle, index
-from dream.workspace.files import TEMPORARY, opened, read_bytes, replace_file, sweep
+from dream.workspace.files import TEMPORARY, number, opened, read_bytes, replace_file, sweep
 from dream.workspace.lock import RUN_LOCK, run_lock
 from dream.workspace.workspace import DREAM_CURSOR, Workspace
 
@@ -157,8 +157,7 @@ def _committed(workspace: Workspace) -> int:
             return 0
     except GitError:  # the check of the versions names it
         return 0
-    data = (workspace.git.read("HEAD", DREAM_CURSOR) or b"").strip()
-    return int(data) if data.isdigit() and len(data) < 20 else 0
+    return number(workspace.git.read("HEAD", DREAM_CURSOR) or b"") or 0
 
 
 # The three memory files: their encoding, line ends, unseen characters, and secrets.
