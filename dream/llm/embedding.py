@@ -90,10 +90,9 @@ class LiteLLMEmbedder:
             **{name: value for name, value in self._access.items() if value},
         }
 
-        def ask(litellm: Any) -> Any:
-            return litellm.embedding(**request)
-
-        return self._door.patiently(lambda: self._door.through(ask, most=MOST_BYTES))
+        return self._door.patiently(
+            lambda: self._door.through(lambda litellm: litellm.embedding(**request), most=MOST_BYTES)
+        )
 
     def _read(self, response: Any, wanted: int) -> list[bytes]:
         try:

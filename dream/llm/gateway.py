@@ -72,39 +72,30 @@ class LiteLLMModel:
         schema: Mapping[str, Json] | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._name = name
+        self.name = name
         self._settings = settings
         self._api_base = api_base
         self._api_key = api_key
         self._schema = schema
         self._sleep = sleep
         self._card = card(name)
+        self.window = settings.context_window or self._card.window or UNKNOWN_WINDOW
+        # The answer's room: as set, but never more than the model can, nor than a quarter of its window.
+        most = min(self._card.max_output or self.window, max(256, self.window // 4))
+        self.max_output = min(settings.max_output_tokens, most)
         self._tools_refused: ToolsUnsupported | None = None
         self._streams = False
         self._pause = Pause()
 
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def window(self) -> int:
-        return self._settings.context_window or self._card.window or UNKNOWN_WINDOW
-
-    @property
-    def max_output(self) -> int:
-        """The answer's room: as set, but never more than the model can, nor than a quarter of its window."""
-        return min(self._settings.max_output_tokens, self._card.max_output or self.window, max(256, self.window // 4))
-
     def count(self, text: str) -> int:
-        return tokens.count(text, self._name)
+        return tokens.count(text, self.name)
 
     def prepare(self) -> None:
         """Import what a call of this model needs, so that no second thread is at it at the same time."""
         litellm = load_litellm()
         import openai
 
-        asked = {"model": self._name, "messages": [{"role": "user", "content": "-"}], "api_key": "-"}
+        asked = {"model": self.name, "messages": [{"role": "user", "content": "-"}], "api_key": "-"}
         with contextlib.suppress(openai.OpenAIError, ImportError, ValueError):  # the first real call tells of it
             litellm.completion(**asked, mock_response="-", max_tokens=1)
 
@@ -187,7 +178,7 @@ class LiteLLMModel:
         answer = read_answer(raw, [tool.name for tool in tools])
         if answer.failed:
             raise self._unusable(f"broke its answer off ({answer.failed})", usage)
-        return Completion(answer.text, answer.tool_calls, answer.finish, usage, self._name)
+        return Completion(answer.text, answer.tool_calls, answer.finish, usage, self.name)
 
     def far_above(self, said: Sequence[str], room: int) -> int:
         """Count the tokens of an answer that has far more than `room` of them; 0 for any other."""
@@ -196,14 +187,14 @@ class LiteLLMModel:
 
     def _unusable(self, what: str, usage: Usage) -> AnswerUnusable:
         """Make the error for an answer that came and is billed, but can't be used."""
-        error = AnswerUnusable(f"{self._name} {what}.")
+        error = AnswerUnusable(f"{self.name} {what}.")
         error.usage = usage if usage.input_tokens or usage.output_tokens else None
         return error
 
     def _request(self, messages: Sequence[ChatMessage], tools: Sequence[Tool], room: int) -> dict[str, Any]:
         request: dict[str, Any] = {
-            "model": self._name,
-            "messages": _wire_messages(messages, self._name),
+            "model": self.name,
+            "messages": _wire_messages(messages, self.name),
             "max_tokens": room,
             "timeout": self._settings.timeout,
             "max_retries": 0,  # LiteLLM's and the SDK's retries multiply, and repeat what can't succeed
@@ -222,7 +213,7 @@ class LiteLLMModel:
             request["api_base"] = self._api_base
         if self._api_key:
             request["api_key"] = self._api_key
-        if self._name.startswith(("ollama/", "ollama_chat/")):
+        if self.name.startswith(("ollama/", "ollama_chat/")):
             request["num_ctx"] = self.window  # Ollama silently cuts a prompt at its own small default
         return request
 
@@ -238,22 +229,22 @@ class LiteLLMModel:
         try:
             return _within(self._settings.timeout + GRACE, lambda: ask(litellm), watch)
         except concurrent.futures.TimeoutError as error:
-            raise translate(Fault(self._name, "", 408, "Timeout")) from error
+            raise translate(Fault(self.name, "", 408, "Timeout")) from error
         except (openai.OpenAIError, httpx.HTTPError, OSError) as error:
             raise (self._ended(watch) or translate(self._fault(error), tools_sent=tools_sent)) from error
         except ImportError as error:
-            raise translate(Fault(self._name, f"a Python package is missing: {error}", 400)) from error
+            raise translate(Fault(self.name, f"a Python package is missing: {error}", 400)) from error
 
     def _ended(self, watch: Watch) -> ModelError | None:
         """Return the error for a call that was ended from here."""
         where = f" at {self._api_base}" if self._api_base else ""
         if watch.elsewhere:
             return ModelInaccessible(
-                f"{self._name}{where} redirects to {quote(watch.elsewhere)}; no prompt is sent on to another host. "
+                f"{self.name}{where} redirects to {quote(watch.elsewhere)}; no prompt is sent on to another host. "
                 "If it is the right one, name it as api_base."
             )
         if watch.too_large:
-            return AnswerUnusable(f"{self._name}{where} answered with more than {watch.most:,} bytes; none is read.")
+            return AnswerUnusable(f"{self.name}{where} answered with more than {watch.most:,} bytes; none is read.")
         return None
 
     def _fault(self, error: Exception) -> Fault:
@@ -262,7 +253,7 @@ class LiteLLMModel:
             headers = getattr(getattr(error, "response", None), "headers", None)
         status = getattr(error, "status_code", None)
         return Fault(
-            model=self._name,
+            model=self.name,
             text=str(error),
             status=status if isinstance(status, int) else None,
             kind=type(error).__name__,

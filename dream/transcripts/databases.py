@@ -25,12 +25,12 @@ from dream.transcripts.turns import Options, Turns, role
 # Source of the shapes: letta-ai/trajectory, and what several readers of Cursor 0.50 to 2.x document; not seen in
 # Cursor.
 
-_ASKED = re.compile(r"<user_query>(.*?)</user_query>", re.DOTALL)
-_TIMESTAMP = re.compile(r"<timestamp>(.{1,80}?)</timestamp>", re.DOTALL)
+_CURSOR_ASKED = re.compile(r"<user_query>(.*?)</user_query>", re.DOTALL)
+_CURSOR_TIMESTAMP = re.compile(r"<timestamp>(.{1,80}?)</timestamp>", re.DOTALL)
 # `;` is the character behind `:`, so these are the rows whose keys begin so.
-_CONVERSATIONS = "SELECT value FROM cursorDiskKV WHERE key >= 'composerData:' AND key < 'composerData;'"
-_BUBBLES = "SELECT value FROM cursorDiskKV WHERE key >= 'bubbleId:{0}:' AND key < 'bubbleId:{0};'"
-_IDENTITY = re.compile(r"[\w-]{1,100}")
+_CURSOR_CONVERSATIONS = "SELECT value FROM cursorDiskKV WHERE key >= 'composerData:' AND key < 'composerData;'"
+_CURSOR_BUBBLES = "SELECT value FROM cursorDiskKV WHERE key >= 'bubbleId:{0}:' AND key < 'bubbleId:{0};'"
+_CURSOR_IDENTITY = re.compile(r"[\w-]{1,100}")
 
 
 def _is_cursor(head: Head) -> bool:
@@ -54,16 +54,16 @@ def _read_cursor(source: Source, options: Options) -> Iterator[Said]:
             continue
         content = parts.first(parts.table(row, "message"), "content")
         if who == "user":
-            content = _typed(content, turns)
+            content = _cursor_typed(content, turns)
         for message in turns.said(who, content, at=row.get("timestamp"), identity=parts.key(row, "id")):
             yield parts.key(row, "session_id", "sessionId"), message
 
 
-def _typed(content: object, turns: Turns) -> object:
+def _cursor_typed(content: object, turns: Turns) -> object:
     """Return what the user typed, without what the editor put beside it; the day that it tells is noted."""
     text = parts.split(content).text
-    turns.instructed("".join(f"date: {found}" for found in _TIMESTAMP.findall(text)[:1]))
-    asked = "\n\n".join(found.strip() for found in _ASKED.findall(text))
+    turns.instructed("".join(f"date: {found}" for found in _CURSOR_TIMESTAMP.findall(text)[:1]))
+    asked = "\n\n".join(found.strip() for found in _CURSOR_ASKED.findall(text))
     return asked or content
 
 
@@ -73,32 +73,32 @@ def _cursor_database(source: Source, options: Options) -> Iterator[Said]:
             f"{source.path} is of Cursor's command line, which dream can't read yet; its transcripts lie in"
             " ~/.cursor/projects/*/agent-transcripts."
         )
-    every = [found for row in source.selected(_CONVERSATIONS) if (found := _value(row))]
+    every = [found for row in source.selected(_CURSOR_CONVERSATIONS) if (found := _cursor_value(row))]
     silent = {one for found in every for one in found.get("subComposerIds") or [] if isinstance(one, str)}
-    for about in sorted(every, key=_newest):
+    for about in sorted(every, key=_cursor_newest):
         session = parts.key(about, "composerId") or ""
-        if _IDENTITY.fullmatch(session) and (options.include_subagents or session not in silent):
+        if _CURSOR_IDENTITY.fullmatch(session) and (options.include_subagents or session not in silent):
             turns = Turns(options, about.get("createdAt"))
-            for bubble in _bubbles(source, session, about):
+            for bubble in _cursor_bubbles(source, session, about):
                 for message in _cursor_messages(bubble, turns):
                     yield session, message
 
 
-def _newest(about: Json) -> float:
+def _cursor_newest(about: Json) -> float:
     at = parts.first(about, "lastUpdatedAt", "createdAt")
     return float(at) if isinstance(at, int | float) else 0.0
 
 
-def _bubbles(source: Source, session: str, about: Json) -> Iterator[Json]:
+def _cursor_bubbles(source: Source, session: str, about: Json) -> Iterator[Json]:
     """Yield a conversation's messages in its order; those of older versions stand in it."""
     kept = {parts.key(found, "bubbleId"): found for found in parts.tables(about, "conversation")}
     if order := [parts.key(head, "bubbleId") for head in parts.tables(about, "fullConversationHeadersOnly")]:
-        rows = source.selected(_BUBBLES.format(session))
-        kept |= {parts.key(found, "bubbleId"): found for row in rows if (found := _value(row))}
+        rows = source.selected(_CURSOR_BUBBLES.format(session))
+        kept |= {parts.key(found, "bubbleId"): found for row in rows if (found := _cursor_value(row))}
     yield from (kept[one] for one in order or kept if one in kept)
 
 
-def _value(row: Json) -> Json:
+def _cursor_value(row: Json) -> Json:
     value: Any = row["value"]
     found = parts.opened(value.decode("utf-8", "replace") if isinstance(value, bytes) else value)
     return found if isinstance(found, dict) else {}
@@ -136,9 +136,9 @@ CURSOR = Reader(
 #
 # Rows stand in the order of their times; one that was taken back (`active` 0) is left out.
 
-_MARKS = {"observed", "finish_reason", "tool_name", "active", "reasoning_content"}
-_JSON = "\0json:"  # what content begins with that is not plain text
-_SILENT = ("cron", "subagent", "delegate")  # sources of sessions in which nobody speaks
+_HERMES_MARKS = {"observed", "finish_reason", "tool_name", "active", "reasoning_content"}
+_HERMES_JSON = "\0json:"  # what content begins with that is not plain text
+_HERMES_SILENT = ("cron", "subagent", "delegate")  # sources of sessions in which nobody speaks
 
 
 def _is_hermes(head: Head) -> bool:
@@ -148,7 +148,7 @@ def _is_hermes(head: Head) -> bool:
     if isinstance(head.header.get("session"), dict) and "messages" in head.lists:
         return True
     return any(
-        "session_id" in row and "role" in row and not _MARKS.isdisjoint(row)
+        "session_id" in row and "role" in row and not _HERMES_MARKS.isdisjoint(row)
         for record in head.records
         for row in [record, *parts.tables(record, "messages")[:1]]
     )
@@ -169,19 +169,19 @@ def _hermes_exported(source: Source, options: Options) -> Iterator[tuple[str, Js
     header, _ = source.header()
     about = parts.table(header, "session")
     default = parts.key(about, "id") or source.default_id
-    if about.get("source") in _SILENT and not options.include_subagents:
+    if about.get("source") in _HERMES_SILENT and not options.include_subagents:
         return
     rows = (record.value for record in source.records())
-    for record in rows if source.shape == "lines" else _in_order(list(rows)):
-        inner = _in_order(parts.tables(record, "messages"))
-        if inner and record.get("source") in _SILENT and not options.include_subagents:
+    for record in rows if source.shape == "lines" else _hermes_in_order(list(rows)):
+        inner = _hermes_in_order(parts.tables(record, "messages"))
+        if inner and record.get("source") in _HERMES_SILENT and not options.include_subagents:
             continue
         own = parts.key(record, "id") if inner else None
         for row in inner or [record]:
             yield parts.key(row, "session_id") or own or default, row
 
 
-def _in_order(rows: list[Json]) -> list[Json]:
+def _hermes_in_order(rows: list[Json]) -> list[Json]:
     """Sort rows by their times, where all of them have one."""
     times = [row.get("timestamp") for row in rows]
     if not all(isinstance(time, int | float) for time in times):
@@ -193,7 +193,7 @@ def _hermes_database(source: Source, options: Options) -> Iterator[tuple[str, Js
     silent: set[Any] = set()
     if not options.include_subagents:
         about = source.rows("sessions", ("id",))
-        silent = {row.get("id") for row in about if row.get("source") in _SILENT}
+        silent = {row.get("id") for row in about if row.get("source") in _HERMES_SILENT}
     default = source.default_id
     order = ("session_id", "timestamp", "id")
     for row in source.rows("messages", order, newest=("session_id", "timestamp")):
@@ -207,8 +207,8 @@ def _hermes_messages(row: Json, turns: Turns) -> Iterator[Message]:
     identity = number and f"hermes-message-{number}"  # of the whole database
     if row.get("active") in (0, False):
         return
-    if isinstance(content, str) and content.startswith(_JSON):
-        content = parts.opened(content.removeprefix(_JSON))
+    if isinstance(content, str) and content.startswith(_HERMES_JSON):
+        content = parts.opened(content.removeprefix(_HERMES_JSON))
     asked = {"tool_calls": parts.opened(row.get("tool_calls"))}
     yield from turns.told(
         who,
@@ -231,9 +231,9 @@ HERMES = Reader("hermes", _is_hermes, _read_hermes, (Place(".hermes", "state.db"
 # taken off, or the user's own words would count as a quotation.
 # Source of the shape: letta-ai/trajectory, and a database of OpenCode 1.18.33.
 
-_ARGUMENT = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_OPENCODE_ARGUMENT = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 # The session whose last message is the oldest comes first.
-_PARTS = """
+_OPENCODE_PARTS = """
 SELECT message.session_id, message.data AS about, message.time_created AS at, part.id, part.data AS said
 FROM message JOIN part ON part.message_id = message.id
 ORDER BY max(message.time_created) OVER (PARTITION BY message.session_id), message.session_id,
@@ -257,9 +257,9 @@ def _read_opencode(source: Source, options: Options) -> Iterator[Said]:
     unasked: set[object] = set()
     for row in source.rows("session", ("id",)):
         silent.update([row.get("id")] if row.get("parent_id") and not options.include_subagents else [])
-        unasked.update([row.get("id")] if _is_unasked(row) else [])
+        unasked.update([row.get("id")] if _is_opencode_unasked(row) else [])
     turns, before = Turns(options), None
-    for row in source.selected(_PARTS):
+    for row in source.selected(_OPENCODE_PARTS):
         session = row["session_id"]
         if session in silent:
             continue
@@ -267,20 +267,20 @@ def _read_opencode(source: Source, options: Options) -> Iterator[Said]:
             turns, before = Turns(options), session
         about, said = parts.opened(row["about"]), parts.opened(row["said"])
         if isinstance(about, dict) and isinstance(said, dict):
-            said = _unquoted(said) if session in unasked and about.get("role") == "user" else said
+            said = _opencode_unquoted(said) if session in unasked and about.get("role") == "user" else said
             for message in _opencode_messages(about, said, turns, parts.key(row, "id"), row["at"]):
                 yield session, message
 
 
-def _is_unasked(session: Json) -> bool:
+def _is_opencode_unasked(session: Json) -> bool:
     """Return whether `opencode run` made a session."""
     rules = parts.tables({"rules": parts.opened(session.get("permission"))}, "rules")
     return any(rule.get("permission") == "question" and rule.get("action") == "deny" for rule in rules)
 
 
-def _unquoted(said: Json) -> Json:
+def _opencode_unquoted(said: Json) -> Json:
     """Take the quotes off a text that is one argument in quotes."""
-    found = _ARGUMENT.fullmatch(text) if isinstance(text := said.get("text"), str) else None
+    found = _OPENCODE_ARGUMENT.fullmatch(text) if isinstance(text := said.get("text"), str) else None
     return {**said, "text": found[1].replace('\\"', '"')} if found else said
 
 
@@ -307,10 +307,10 @@ def _opencode_messages(about: Json, said: Json, turns: Turns, identity: str | No
     elif kind == "file" and who == "user" and str(said.get("mime")).startswith("image/"):
         yield from turns.said(who, IMAGE, at=at, identity=identity)
     elif kind == "tool":
-        yield from _tool(said, turns, identity, at)
+        yield from _opencode_tool(said, turns, identity, at)
 
 
-def _tool(said: Json, turns: Turns, identity: str | None, at: object) -> Iterator[Message]:
+def _opencode_tool(said: Json, turns: Turns, identity: str | None, at: object) -> Iterator[Message]:
     state = parts.table(said, "state")
     when = parts.table(state, "time")
     asked = call({"id": parts.key(said, "callID"), "name": said.get("tool"), "input": state.get("input")})

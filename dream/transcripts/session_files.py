@@ -20,7 +20,7 @@ from dream.transcripts.turns import Options, Turns, role
 # what was read before; rows that a resumed session repeats are dropped by their id.
 # Source of the shape: letta-ai/trajectory, Claude Code 2.1.139 to 2.1.206.
 
-_MARKS = {"uuid", "parentUuid", "sessionId", "isSidechain", "leafUuid", "requestId", "gitBranch", "userType"}
+_CLAUDE_MARKS = {"uuid", "parentUuid", "sessionId", "isSidechain", "leafUuid", "requestId", "gitBranch", "userType"}
 
 
 def _is_claude(head: Head) -> bool:
@@ -28,7 +28,7 @@ def _is_claude(head: Head) -> bool:
     return head.shape == "lines" and any(
         record.get("type") in ("user", "assistant")
         and isinstance(record.get("message"), dict)
-        and not _MARKS.isdisjoint(record)
+        and not _CLAUDE_MARKS.isdisjoint(record)
         for record in head.records
         if isinstance(record.get("type"), str)
     )
@@ -40,7 +40,7 @@ def _read_claude(source: Source, options: Options) -> Iterator[Said]:
     for record in source.records():
         row = record.value
         session = state.session = parts.key(row, "sessionId") or state.session or default
-        if row.get("type") not in ("user", "assistant") or _left_out(row):
+        if row.get("type") not in ("user", "assistant") or _is_claude_left_out(row):
             continue
         sidechain = row.get("isSidechain") is True
         if sidechain and not options.include_subagents:
@@ -57,7 +57,7 @@ def _read_claude(source: Source, options: Options) -> Iterator[Said]:
             yield own, message
 
 
-def _left_out(row: Json) -> bool:
+def _is_claude_left_out(row: Json) -> bool:
     """Return whether a row is not a person's or the model's: meta rows, compaction summaries, the harness's answers."""
     if any(row.get(mark) is True for mark in ("isMeta", "isCompactSummary", "isApiErrorMessage")):
         return True
@@ -81,7 +81,7 @@ CLAUDE_CODE = Reader(
 # Source of the shape: letta-ai/trajectory.
 
 _CODEX_ROWS = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
-_OLD_ROWS = ("message", "function_call", "function_call_output", "reasoning", "local_shell_call")
+_CODEX_OLD_ROWS = ("message", "function_call", "function_call_output", "reasoning", "local_shell_call")
 
 
 def _is_codex(head: Head) -> bool:
@@ -90,7 +90,9 @@ def _is_codex(head: Head) -> bool:
         return False
     if any(isinstance(row.get("payload"), dict) and row.get("type") in _CODEX_ROWS for row in head.records):
         return True
-    old = [row for row in head.records if row.get("type") in _OLD_ROWS and not isinstance(row.get("message"), dict)]
+    old = [
+        row for row in head.records if row.get("type") in _CODEX_OLD_ROWS and not isinstance(row.get("message"), dict)
+    ]
     return bool(old) and ("instructions" in head.records[0] or any(row["type"] != "message" for row in old))
 
 
@@ -103,21 +105,21 @@ def _read_codex(source: Source, options: Options) -> Iterator[Said]:
         payload = row["payload"] if isinstance(row.get("payload"), dict) else row
         if row.get("type") == "session_meta" or "instructions" in row:
             state.session = state.session or parts.key(payload, "id")
-            if _is_subagent(payload) and not options.include_subagents:
+            if _is_codex_subagent(payload) and not options.include_subagents:
                 state.over = True
                 return
         if payload is not row and row.get("type") != "response_item":
             continue
-        for message in _item(payload, parts.first(row, "timestamp"), turns):
+        for message in _codex_item(payload, parts.first(row, "timestamp"), turns):
             yield state.session, message
 
 
-def _is_subagent(meta: Json) -> bool:
+def _is_codex_subagent(meta: Json) -> bool:
     origin = meta.get("source")
     return "subagent" in origin if isinstance(origin, dict | str) else False
 
 
-def _item(item: Json, at: object, turns: Turns) -> Iterator[Message]:
+def _codex_item(item: Json, at: object, turns: Turns) -> Iterator[Message]:
     kind = item.get("type")
     if not isinstance(kind, str) or kind == "message":
         who, person = role(item.get("role"))
@@ -150,14 +152,14 @@ CODEX = Reader("codex", _is_codex, _read_codex, (Place(".codex", "sessions/*/*/*
 # begins, and some in both, one after the other.
 # Source of the shape: letta-ai/trajectory, and files of Copilot CLI 1.0.102.
 
-_EVENTS = {"session.start", "user.message", "assistant.message", "hook.start"}
-_NOT_TYPED = ("skill", "system", "autopilot")  # how the source of a user message begins that nobody typed
+_COPILOT_EVENTS = {"session.start", "user.message", "assistant.message", "hook.start"}
+_COPILOT_NOT_TYPED = ("skill", "system", "autopilot")  # how the source of a user message begins that nobody typed
 
 
 def _is_copilot(head: Head) -> bool:
     """Events of a known type with their data."""
     return head.shape == "lines" and any(
-        record.get("type") in _EVENTS and isinstance(record.get("data"), dict)
+        record.get("type") in _COPILOT_EVENTS and isinstance(record.get("data"), dict)
         for record in head.records
         if isinstance(record.get("type"), str)
     )
@@ -180,7 +182,9 @@ def _read_copilot(source: Source, options: Options) -> Iterator[Said]:
 def _copilot_messages(row: Json, data: Json, turns: Turns, prompts: set[str]) -> Iterator[Message]:
     kind, at, identity = row.get("type"), row.get("timestamp"), parts.key(row, "id")
     if kind == "user.message":
-        if not str(data.get("source")).startswith(_NOT_TYPED) and _copilot_is_new(data.get("content"), "said", prompts):
+        if not str(data.get("source")).startswith(_COPILOT_NOT_TYPED) and _copilot_is_new(
+            data.get("content"), "said", prompts
+        ):
             yield from turns.said("user", data.get("content"), at=at, identity=identity)
     elif kind == "hook.start" and data.get("hookType") == "userPromptSubmitted":
         asked = parts.table(data, "input")
@@ -316,12 +320,12 @@ GEMINI_CLI = Reader(
 # Source of the shapes: letta-ai/trajectory, and files of Letta Code 0.25.9.
 
 COUNTED_FROM = 1_767_225_600_000  # ms: 2026-01-01, from which it counts its messages in seconds
-_KINDS = ("user", "assistant", "reasoning", "tool_call", "error")
+_LETTA_KINDS = ("user", "assistant", "reasoning", "tool_call", "error")
 
 
 def _is_letta(head: Head) -> bool:
     """Rows of a known kind, or messages that name their agent and conversation."""
-    return head.shape == "lines" and any(_is_local(record) or _is_known(record) for record in head.records)
+    return head.shape == "lines" and any(_is_letta_local(record) or _is_letta_known(record) for record in head.records)
 
 
 def _read_letta(source: Source, options: Options) -> Iterator[Said]:
@@ -330,40 +334,42 @@ def _read_letta(source: Source, options: Options) -> Iterator[Said]:
     asked: list[Json] = []  # what waits for the time of its answer
     for record in source.records():
         row = record.value
-        if not _is_local(row):
+        if not _is_letta_local(row):
             for message in _letta_messages(row, turns):
                 yield parts.key(row, "conversation_id"), message
             continue
         asked.append(row)
         if row["role"] != "user":
-            yield from _local(asked, turns)
+            yield from _letta_local(asked, turns)
             asked.clear()
-    yield from _local(asked, turns)
+    yield from _letta_local(asked, turns)
 
 
-def _local(rows: list[Json], turns: Turns) -> Iterator[Said]:
+def _letta_local(rows: list[Json], turns: Turns) -> Iterator[Said]:
     """Yield the messages of rows of the local backend; those without a time get that of the last."""
     for row in rows:
-        session = "/".join(_owner(row))
-        for message in _pi_says(row, turns, _time(row) or _time(rows[-1]), f"{session}/{parts.key(row, 'id')}"):
+        session = "/".join(_letta_owner(row))
+        for message in _pi_says(
+            row, turns, _letta_time(row) or _letta_time(rows[-1]), f"{session}/{parts.key(row, 'id')}"
+        ):
             yield session, message
 
 
-def _is_known(row: Json) -> bool:
-    known = isinstance(row.get("kind"), str) and row["kind"] in _KINDS
+def _is_letta_known(row: Json) -> bool:
+    known = isinstance(row.get("kind"), str) and row["kind"] in _LETTA_KINDS
     return known and not {"captured_at", "source_line_id", "text"}.isdisjoint(row)
 
 
-def _is_local(row: Json) -> bool:
-    return "role" in row and all(_owner(row))
+def _is_letta_local(row: Json) -> bool:
+    return "role" in row and all(_letta_owner(row))
 
 
-def _owner(row: Json) -> tuple[str, str]:
+def _letta_owner(row: Json) -> tuple[str, str]:
     about = parts.table(row, "metadata")
     return parts.key(about, "agent_id") or "", parts.key(about, "conversation_id") or ""
 
 
-def _time(row: Json) -> object:
+def _letta_time(row: Json) -> object:
     """Return when a message was said, where that is told: else it counts the message."""
     at, number = row.get("timestamp"), (parts.key(row, "id") or "").rpartition("-")[2]
     made_up = number.isdecimal() and at == COUNTED_FROM + 1_000 * int(number)
@@ -396,7 +402,7 @@ LETTA_CODE = Reader(
 # `last_consolidated` says are in nanobot's own history; a number that can't be is none, as it is for nanobot.
 
 # Channels on which nobody speaks: scheduled runs, sub-agents, and the dreaming of nanobot itself.
-_SILENT = ("cron", "heartbeat", "subagent", "system", "dream")
+_NANOBOT_SILENT = ("cron", "heartbeat", "subagent", "system", "dream")
 
 
 def _is_nanobot(head: Head) -> bool:
@@ -412,13 +418,13 @@ def _read_nanobot(source: Source, options: Options) -> Iterator[Said]:
         row = record.value
         if row.get("_type") == "metadata":
             state.session = parts.key(row, "key") or state.session
-            state.number = _summarised(row.get("last_consolidated"), source)
+            state.number = _nanobot_summarised(row.get("last_consolidated"), source)
         if "_type" in row:
             continue
         done, state.number = state.number > 0, max(state.number - 1, 0)
         if row.get("_command") or row.get("injected_event"):
             continue
-        if (state.session or "").partition(":")[0] in _SILENT and not options.include_subagents:
+        if (state.session or "").partition(":")[0] in _NANOBOT_SILENT and not options.include_subagents:
             continue
         who, person = role(row.get("role"))
         for message in turns.told(
@@ -433,7 +439,7 @@ def _read_nanobot(source: Source, options: Options) -> Iterator[Said]:
             yield state.session, replace(message, summarised=done)
 
 
-def _summarised(value: object, source: Source) -> int:
+def _nanobot_summarised(value: object, source: Source) -> int:
     """Read how many rows nanobot has summarised: 0 for what is no number, or more than there are."""
     if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
         return 0
@@ -461,7 +467,7 @@ NANOBOT = Reader(
 # Keys begin with `pi:` for all three; nothing in a file tells which of them wrote it.
 
 # How the first message of a session begins that a scheduler or another agent started.
-_STARTED_BY_ITSELF = ("[cron:", "[Subagent Context]", "[Subagent Task]")
+_PI_STARTED_BY_ITSELF = ("[cron:", "[Subagent Context]", "[Subagent Task]")
 
 
 def _is_pi(head: Head) -> bool:
@@ -487,7 +493,7 @@ def _read_pi(source: Source, options: Options) -> Iterator[Said]:
         said = parts.table(row, "message")
         at = parts.first(row, "timestamp") or said.get("timestamp")
         for message in _pi_says(said, turns, at, parts.key(row, "id")):
-            alone = message.content.startswith(_STARTED_BY_ITSELF)
+            alone = message.content.startswith(_PI_STARTED_BY_ITSELF)
             if not state.begun and message.role == "user" and alone and not options.include_subagents:
                 state.over = True
                 return

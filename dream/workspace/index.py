@@ -172,12 +172,10 @@ class Index:
             with self._lock:
                 self._connection = self._connected()
             inode = self._path.stat().st_ino
-        except WorkspaceError as fault:
+        except (WorkspaceError, sqlite3.DatabaseError) as fault:
             self.refused = str(fault)
         except OSError as fault:
             self.refused = reason(fault)
-        except sqlite3.DatabaseError as fault:
-            self.refused = str(fault)
         else:
             self._process = os.getpid()
             if self._inode not in (0, inode):  # what was asked of the earlier one may not stand in this
