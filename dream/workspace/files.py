@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import errno
 import json
 import os
@@ -356,6 +355,8 @@ def set_aside(path: Path, data: bytes, now: datetime, file: str = "history.jsonl
     try:
         row["text"] = data.decode("utf-8")
     except UnicodeDecodeError:
+        import base64  # of no use to anybody else, and every command reads files
+
         row["base64"] = base64.b64encode(data).decode("ascii")
     append(path, orjson.dumps(row))
 
