@@ -185,17 +185,20 @@ class Dreamer:
         known = {(one.file, one.text) for one in doubled}
         asks = self._models.phase2.name != EMBEDDED
         day = self._brief.day
-        doubtful = [one for path in files if asks for one in tidy.doubtful(path, found.texts[path], day)]
-        doubtful = [one for one in doubtful if (one.file, one.text) not in known]
+        left = tidy.read_left(self._workspace.private)
+        rows = [row for path in files if asks for row in tidy.doubtful(path, found.texts[path], day, left).items()]
+        doubtful = {mark: one for mark, one in rows if (one.file, one.text) not in known}
         protected = Protected(found.texts, found.person_lines, self._workspace.rejected())
-        desk = Editing([*doubled, *doubtful], protected, self._settings, optional=True)
+        desk = Editing([*doubled, *doubtful.values()], protected, self._settings, optional=True)
         edited = phase2.tidied(desk, len(doubled), self._models.phase2, self._brief)
         swept = tidy.swept({path: edited.draft.texts[path] for path in files}, found.person_lines)
         edited = replace(edited, draft=Draft({**edited.draft.texts, **swept}, edited.draft.edits))
         last = self._numbers.last(found.pending) if edited.held else 0
         waiting = commit.queued(edited.held, desk.findings, found.pending, last, self._clock())
         report = self._commit((), found, edited, waiting, mark, log.TIDY)
-        tidy.write_looks(self._workspace.private, files, report.commit or changes[0].sha)
+        asked = zip(doubtful, edited.outcomes[len(doubled) :], strict=True)
+        alone = {mark for mark, one in asked if one.state == "refused" and one.reason != phase2.UNSETTLED}
+        tidy.write_looks(self._workspace.private, files, report.commit or changes[0].sha, left | alone)
         return report if report.commit else None
 
     def _batch_after(self, cursor: int) -> list[Entry]:

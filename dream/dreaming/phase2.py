@@ -98,6 +98,7 @@ def _number(value: Json) -> int:
 
 log = logging.getLogger(__name__)
 
+UNSETTLED = "the edit agent's answer could not be used; it is asked again"
 MAX_BARREN_STEPS = 3  # rounds in a row in which no call succeeded end the loop
 MAX_CALLS_A_STEP = 64  # tool calls answered in one round
 
@@ -138,13 +139,15 @@ def tidied(desk: Editing, doubled: int, model: Model, brief: Brief) -> Edited:
     """
     for number in range(1, doubled + 1):
         planner.remove_plainly(desk, number)
+    why = "left as it is"
     if len(desk.findings) > doubled:
         try:
             _loop(desk, model, brief, "tidy")
         except (ToolsUnsupported, AnswerUnusable, PromptTooLong) as error:
             log.info("the memory is tidied without the model: %s", error)
+            why = UNSETTLED
     for number in desk.unsettled():
-        desk.decide(number, "refused", "left as it is")
+        desk.decide(number, "refused", why)
     return Edited(desk.draft, desk.outcomes(), tuple(desk.held), tuple(desk.notes))
 
 

@@ -7,6 +7,7 @@ like every other dream; the cursor stays where it is.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from datetime import date, timedelta
@@ -24,7 +25,10 @@ from dream.versions.log import Change
 from dream.workspace.files import read_note, write_note
 from dream.workspace.workspace import TEMPLATES
 
-FILE_NAME = "tidied.json"  # by file, the commit at which it was last looked through; a hint that saves calls
+# By file, the commit at which it was last looked through, and marks of the lines that were left alone then: a hint
+# that saves calls.
+FILE_NAME = "tidied.json"
+LEFT = "left"
 DREAMS = 10  # that changed a file, after which it is looked through
 FULL = 0.8  # of its budget, from which on it is looked through after every dream
 PASSED = timedelta(days=14)  # after the last day that a plan names
@@ -54,14 +58,22 @@ def due(
 def read_looks(private: Path) -> dict[str, str]:
     """Read at which commit each file was last looked through; none where the note is missing or damaged."""
     try:
-        return {str(path): str(sha) for path, sha in read_note(private / FILE_NAME).items()}
+        return {str(path): str(sha) for path, sha in read_note(private / FILE_NAME).items() if path != LEFT}
     except (ValueError, TypeError, AttributeError):
         return {}
 
 
-def write_looks(private: Path, files: Sequence[MemoryFile], sha: str) -> None:
-    """Note that files were looked through, and that `sha` is the newest dream since."""
-    write_note(private / FILE_NAME, {**read_looks(private), **dict.fromkeys(files, sha)})
+def read_left(private: Path) -> frozenset[str]:
+    """Read the marks of the lines that the edit agent left alone; none where the note is missing or damaged."""
+    try:
+        return frozenset(map(str, read_note(private / FILE_NAME).get(LEFT, ())))
+    except (ValueError, TypeError, AttributeError):
+        return frozenset()
+
+
+def write_looks(private: Path, files: Sequence[MemoryFile], sha: str, left: Set[str]) -> None:
+    """Note that files were looked through, that `sha` is the newest dream since, and the marks of what was `left`."""
+    write_note(private / FILE_NAME, {**read_looks(private), **dict.fromkeys(files, sha), LEFT: sorted(left)})
 
 
 def doubled(path: MemoryFile, text: str) -> list[Finding]:
@@ -80,17 +92,22 @@ def doubled(path: MemoryFile, text: str) -> list[Finding]:
     return [Finding(path, without_bullet(line), (), remove=True) for line in once]
 
 
-def doubtful(path: MemoryFile, text: str, day: date) -> list[Finding]:
-    """Return as removals the lines that somebody has to look at: nearly said twice, or planned for a day gone by."""
+def doubtful(path: MemoryFile, text: str, day: date, left: Set[str] = frozenset()) -> dict[str, Finding]:
+    """Return as removals the lines that somebody has to look at: nearly said twice, or planned for a day gone by.
+
+    Each by a mark of the line and of why it is doubtful; those whose mark is in `left` have been looked at.
+    """
     if path == "SOUL.md":
-        return []
+        return {}
     stated = [line for line in lines(text) if not line.startswith("#")]
-    found = [line for line in stated if _has_passed(line, day)]
-    for one, other in combinations(stated, 2):
-        if near_fact(one, other) and one not in found:
-            found.append(one)
-    unique = [line for line in dict.fromkeys(found) if stated.count(line) == 1]
-    return [Finding(path, without_bullet(line), (), remove=True) for line in unique[:MOST]]
+    near = ((one, other) for one, other in combinations(stated, 2) if near_fact(one, other))
+    found: dict[str, str] = {}
+    for line, beside in (*((line, "") for line in stated if _has_passed(line, day)), *near):
+        mark = hashlib.sha256(f"{path}\n{line}\n{beside}".encode()).hexdigest()[:16]
+        if line not in found and mark not in left and stated.count(line) == 1:
+            found[line] = mark
+    rows = list(found.items())[:MOST]
+    return {mark: Finding(path, without_bullet(line), (), remove=True) for line, mark in rows}
 
 
 def swept(texts: Mapping[MemoryFile, str], persons: Mapping[MemoryFile, frozenset[str]]) -> dict[MemoryFile, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -91,6 +92,19 @@ def test_what_the_model_leaves_alone_is_not_asked_about_again_before_ten_more_dr
     workspace.history.append([NewEntry("summary", "- something was said")], now=NOW)
     pipeline.run(workspace, settings=QUIET, now=NOW, models=models)
     assert asked.calls == []
+
+
+def test_what_was_left_alone_is_not_asked_about_after_every_dream_of_a_full_file(workspace: Workspace) -> None:
+    full = replace(QUIET, memory_max_bytes=len(workspace.read_file(MEMORY)) * 5 // 4 - 20)
+    asked: list[int] = []
+    for cursor, fact in enumerate(("Tromso hosts the archive", "The choir meets on Tuesdays"), start=10):
+        workspace.history.append([NewEntry("summary", "- something was said")], now=NOW)
+        agent = ScriptedModel("done", "done")
+        models = Models(ScriptedModel(f"[MEMORY/Facts] {fact} {{{cursor}}}"), agent, Meter(full))
+        pipeline.run(workspace, settings=full, now=NOW, models=models)
+        asked.append(len(agent.calls))
+    assert asked[0] > 0
+    assert asked[1] == 0
 
 
 def test_a_person_s_lines_stay_whatever_they_repeat(workspace: Workspace) -> None:
