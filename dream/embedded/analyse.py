@@ -175,7 +175,7 @@ def _instead(said: Statement, other: Statement) -> Statement:
     """Return `said` as it stands in the place of `other`, which it tells beside it where it is not sure or says more."""
     if said.kind == "rule" or said.earlier:
         return said
-    sure = replaces(said, other) >= SURE and covers(said, other)
+    sure = replaces(said, other) >= CERTAIN and covers(said, other)
     told = [*([] if sure else [earlier(other)]), *filter(None, [other.earlier])]
     told = told if sum(map(len, told)) + len(said.text) <= LONGEST else told[:1]
     return replace(said, earlier="; ".join(told))

@@ -50,10 +50,10 @@ class New:
 # Stage three: what is known, found by its words, and whether a new statement takes the place of one of it.
 
 
-SURE = 0.3  # of belief that a statement takes the place of another, above which the other goes
+SURE = 0.3  # of belief that a statement takes the place of another, above which one word in common is enough
 LIKELY = 0.15  # and above which both stand in one line
 FEW, LEFT = 3, 0.4  # words, and the share of its words, that may go with a statement whose place is taken
-CERTAIN = 0.85  # and above which more than one go
+CERTAIN = 0.85  # and above which the other goes, and more than one
 NEAR = 16  # statements most alike, which are looked at closely
 RECENT = 200  # statements in which a word is looked for, the last ones
 

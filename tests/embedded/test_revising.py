@@ -148,3 +148,12 @@ def test_a_line_of_memory_that_sounds_like_an_order_is_changed_as_the_fact_that_
 
     (line,) = facts(files["memory/MEMORY.md"])
     assert "limit to 15" in line
+
+
+def test_what_may_still_hold_is_told_beside_what_takes_its_place() -> None:
+    files = dreamt(
+        {"memory/MEMORY.md": "# Memory\n\n- „rip02 ist der rip-server für die heidelberg“ (3. Februar 2026)\n"},
+        "- [event] „rip02 hat 10.20.4.71, hab mich neulich vertippt“ (20. Februar 2026)",
+    )
+
+    assert "rip-server" in files["memory/MEMORY.md"]
