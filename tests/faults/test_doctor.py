@@ -209,6 +209,31 @@ def test_damage_is_named_and_mended_without_loss(sound: Path, tmp_path: Path, ca
     assert (again.status, again.json) == (0, [])
 
 
+# One of each thing that the doctor looks at.
+TOGETHER = (
+    "no content",
+    "stale .cursor",
+    "empty .dream_cursor",
+    "stale index.lock",
+    "CRLF in a memory file",
+    "half-written file",
+    "unfinished forgetting",
+    "a link as a memory file",
+)
+
+
+def test_damage_of_each_kind_is_named_at_once(sound: Path, tmp_path: Path) -> None:
+    root = copy(sound, tmp_path / "w")
+    cases = [case for case in CASES if case.name in TOGETHER]
+    for case in cases:
+        case.harm(root)
+
+    named = called(root, "doctor", "--json").json
+
+    for case in cases:
+        assert [one for one in named if one["file"] == case.file and case.says in one["text"]], (case.name, named)
+
+
 def without_line(number: int) -> Harm:
     def harm(root: Path) -> None:
         lines = (root / LOG).read_bytes().splitlines(keepends=True)

@@ -720,7 +720,7 @@ def test_a_value_that_the_user_proposes_is_meant() -> None:
     assert own("the docs say always force push") == ()
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     ("wish", "until"),
     [
@@ -731,8 +731,8 @@ def test_a_value_that_the_user_proposes_is_meant() -> None:
         ("六月十号之前别放提醒声音", True),
         ("お盆終わるまでは施設の話を出さない", True),
         ("Never push until I say so", False),
-        ("Keep the logs until the end of each month", False),
         ("每周五总结这周的进展", False),
+        ("Keep the logs until the end of each month", False),
         ("Antworte in bis zu 5 Sätzen", False),
         ("提交之前先跑测试", False),
         ("マージする前に聞いて", False),
