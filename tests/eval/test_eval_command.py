@@ -137,6 +137,7 @@ def test_a_recorded_failure_is_replayed_as_one(provider: Provider, tmp_path: Pat
     assert invoke(str(talk), "--replay", str(calls)).stderr == first.stderr
 
 
+@pytest.mark.slow
 def test_the_tables_are_plain_in_a_pipe() -> None:
     done = invoke("planted:1", "--limit", "1", "--sittings", "2", "--tokens", "2000")
     assert "| memory, 2,000 " in done.stdout

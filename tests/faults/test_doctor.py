@@ -182,7 +182,7 @@ def sound(pattern: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.replace(" ", "-"))
 def test_damage_is_named_and_mended_without_loss(sound: Path, tmp_path: Path, case: Case, count: Count) -> None:
     count(f"kinds of damage on disk, {'mended' if case.mends else 'named'} by dream doctor", 1)
@@ -344,6 +344,7 @@ def test_new_entries_are_dreamt_after_history_and_its_cursor_were_deleted(sound:
     assert [one["cursor"] for one in rows(root)] == [5]
 
 
+@pytest.mark.slow
 def test_an_entry_that_stood_out_of_order_is_dreamt_after_the_repair(sound: Path, tmp_path: Path) -> None:
     root = copy(sound, tmp_path / "w")
     called(root, "run")

@@ -186,17 +186,15 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]} {row[1][:12]}")
-def test_each_row_of_the_table_finds_its_own_example(row: tuple[str, str, str, str]) -> None:
-    example = _made(row[3])
-    before, secret, behind = re.split("[«»]", example)
-    text = f"{before}{secret}{behind}"
+def test_each_row_of_the_table_finds_its_own_example() -> None:
+    for row in ROWS:
+        before, secret, behind = re.split("[«»]", _made(row[3]))
 
-    found, kinds = redact(text)
-    for part in secret.split("\n"):
-        assert part not in found
-    assert row[0] in kinds
-    assert redact(found)[0] == found
+        found, kinds = redact(f"{before}{secret}{behind}")
+        for part in secret.split("\n"):
+            assert part not in found, row
+        assert row[0] in kinds, row
+        assert redact(found)[0] == found, row
 
 
 PASTED = [  # text with «what has to go», as people paste it

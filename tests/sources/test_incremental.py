@@ -164,7 +164,7 @@ def test_a_stop_leaves_the_file_for_the_next_time(workspace: Workspace, folder: 
 
 
 def test_a_long_session_says_how_far_it_is(workspace: Workspace, folder: Path) -> None:
-    (folder / "a.jsonl").write_text("".join(row(number, "s") for number in range(1500)))
+    (folder / "a.jsonl").write_text("".join(row(number, "s") for number in range(900)))
     steps: list[Step] = []
 
     read(workspace, folder, progress=steps.append)

@@ -45,6 +45,7 @@ def test_a_named_pipe_is_not_waited_for(tmp_path: Path) -> None:
         settings.load(tmp_path)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("name", "value", "why"),
     [
