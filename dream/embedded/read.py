@@ -252,7 +252,7 @@ def _stated(
     exact = hard(text)
     size = len(text) * (2 if turn.known.wide else 1)
     asked = _asked(turn, one, text, place, size)
-    kind = _kind(guessed, standing, text) if turn.agent else _told(guessed)
+    kind = _kind(guessed, text, turn.known) if turn.agent else _told(guessed)
     kept = _worth(turn, one, guessed, kind, size)
     if kept < _least(turn, guessed, exact=exact, jokes=jokes) or (turn.sure and _is_unmeant(turn, guessed)):
         return None
@@ -330,11 +330,17 @@ def _after_secret(text: str, known: Tongue) -> str:
     return rest if names and kinds.kind(rest, code=known.code).shares["rule"] >= RULE else text
 
 
-def _kind(guessed: kinds.Guess, standing: bool, text: str) -> str:
+def _kind(guessed: kinds.Guess, text: str, known: Tongue) -> str:
     """Return the kind of a statement: a rule only where that is believed, or a word like "always" stands in it.
 
-    "Never deploy on Fridays" is one whatever is believed of the words that the small model has not seen.
+    "Never deploy on Fridays" is one whatever is believed of the words that the small model has not seen; what its
+    speaker is at, "I'm trying to" and "I'm not sure", is none unless such a word stands beside it.
     """
+    said = plain(text)
+    rest = known.without_aims(said)
+    standing = known.has("standing", rest)
+    if rest != said and not standing:
+        return _told(guessed)
     if guessed.shares["rule"] >= (RULE_STANDING if standing else RULE) or cues.pattern("bans").match(text):
         return "rule"
     return _told(guessed)
@@ -407,8 +413,7 @@ def of_line(stated: Statement, *, rule: bool | None = None) -> Statement:
     if stated.kind:
         return replace(stated, weight=WORTH.get(stated.kind, 0.5) * (1 + 0.15 * min(4, hard(stated.text))))
     guessed = kinds.kind(stated.text, f"{stated.asked}" if stated.asked.endswith(("?", "？")) else "", stated.code)
-    standing = tongue(stated.code).has("standing", plain(stated.text))
-    kind = _kind(guessed, standing, stated.text) if rule is None else "rule" if rule else _told(guessed)
+    kind = _kind(guessed, stated.text, tongue(stated.code)) if rule is None else "rule" if rule else _told(guessed)
     weight = WORTH[kind] * (0.5 + guessed.kept) * (1 + 0.15 * min(4, hard(stated.text)))
     meant = not stated.quoted or (guessed.kept >= BELIEVED and _REDACTED not in stated.text)
     return replace(stated, kind=kind, weight=weight, meant=meant)

@@ -51,11 +51,18 @@ class Tongue:
     front: tuple[str, ...]
     back: tuple[str, ...]
     request: tuple[str, ...]
+    aims: tuple[str, ...]
     wide: bool
 
     def has(self, name: str, plain: str) -> bool:
         """Return whether a phrase of the cues `name` stands in a text made `plain`."""
         return any(map(plain.__contains__, self.cues[name]))
+
+    def without_aims(self, plain: str) -> str:
+        """Return a text made `plain` without the phrases that say what its speaker is at: "I'm trying to", "not sure"."""
+        for phrase in self.aims:
+            plain = plain.replace(phrase, "  ")
+        return plain
 
 
 def plain(text: str) -> str:
@@ -97,6 +104,7 @@ def tongue(code: str) -> Tongue:
         front=_longest(plain(one).strip() or one for one in trim["front"]),
         back=_longest(plain(one).strip() or one for one in trim["back"]),
         request=tuple(_phrase(one, wide) for one in trim["request"]),
+        aims=tuple(_phrase(one, wide) for one in table["aims"]),
         wide=wide,
     )
 

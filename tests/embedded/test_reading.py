@@ -209,3 +209,33 @@ def test_an_order_that_forbids_for_good_is_a_rule(text: str) -> None:
 )
 def test_what_was_never_so_is_no_rule(text: str) -> None:
     assert not [line for line in said(text) if line.startswith("[rule]")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I want to make sure my sourdough rises properly, so I'm checking the temperature of the dough",
+        "I'm not sure if I'm using the correct flour, can you review my recipe and suggest any improvements",
+        "I've never baked rye bread before, and I want to learn how to keep the crust soft",
+        "Ich möchte sichergehen, dass mein Formular die Eingaben prüft, und ich bin mir nicht sicher, ob das reicht",
+        "J'essaie de régler mon four, et je ne suis pas sûr d'utiliser la bonne température",
+        "Estoy intentando validar mi formulario y quiero asegurarme de que todo esté bien escrito",
+        "我想确保我的表单写得正确，我不确定这样行不行",
+        "フォームの確認をしようとしているのですが、書き方に自信がありません",
+    ],
+)
+def test_what_somebody_is_at_is_no_rule(text: str) -> None:
+    assert not any(line.startswith("[rule]") for line in said(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm trying to eat less sugar, so always leave the desserts out when you plan my meals",
+        "If you're not sure, ask me first, always",
+        "Ich versuche mein Deutsch zu verbessern, also antworte mir immer auf Deutsch",
+        "frag mich bei kleinen Fehlern nie, mach einfach",
+    ],
+)
+def test_a_rule_beside_what_somebody_is_at_is_one(text: str) -> None:
+    assert any(line.startswith("[rule]") for line in said(text))
