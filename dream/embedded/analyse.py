@@ -11,14 +11,15 @@ from dream.embedded.sections import LABELS, Dreamt, bullets_of, conversation
 from dream.embedded.statement import CERTAIN, LIKELY, SURE, New, Pool, Statement, covers, replaces
 from dream.embedded.write import earlier, line, parsed
 from dream.language.kinds import KEPT
-from dream.language.likeness import common, fact, telling, told_already
-from dream.language.tongue import main
+from dream.language.likeness import common, fact, signs, telling, told_already
+from dream.language.tongue import main, plain, tongue
 from dream.language.words import heading, standing
 from dream.models import MemoryFile
 from dream.provenance.user import is_owner, unnamed
 
 CAREFUL = 0.5  # of belief that a statement takes the place of another, where nothing would be left of that one
 TAKEN_BACK = 0.6  # of a retraction's telling words that a line must hold to be the one that is taken back
+RARE = 3  # statements that may hold the rarest word that two share, for them to be about one thing
 LONGEST = 560  # characters of a line with the earlier one in it
 FILES: dict[str, MemoryFile] = {"rule": "SOUL.md", "preference": "USER.md", "person": "USER.md"}
 _MINE = re.compile(
@@ -133,7 +134,7 @@ def _is_told(new: Statement, old: Statement) -> bool:
 
 def _outdated(said: Statement, near: Sequence[int], told: _Told) -> list[int]:
     """Return the numbers of the statements whose place `said` takes: the likeliest, and others where it is certain."""
-    beliefs = [(_belief(said, told.pool.held[number], told.owners), number) for number in near]
+    beliefs = [(_belief(said, told.pool.held[number], told), number) for number in near]
     best = max(beliefs, default=(0.0, -1))
     return [
         number
@@ -142,17 +143,23 @@ def _outdated(said: Statement, near: Sequence[int], told: _Told) -> list[int]:
     ]
 
 
-def _belief(said: Statement, other: Statement, owners: Sequence[str]) -> float:
+def _belief(said: Statement, other: Statement, told: _Told) -> float:
     """Return the belief that `said` takes the place of `other`; 0 where it can't, or where a line can't tell both."""
-    if _later(other, said) or (other.kind == "rule") != (said.kind == "rule") or not _may_change(said, other, owners):
+    if (
+        _later(other, said)
+        or (other.kind == "rule") != (said.kind == "rule")
+        or not _may_change(said, other, told.owners)
+    ):
         return 0.0
     belief = replaces(said, other)
+    if belief < LIKELY or not _differs(said, other, belief, told.pool):
+        return 0.0
     if (
         said.speaker or said.kind == "rule" or said.kind == other.kind == "event"
     ):  # of two things that happened both did
         return belief if belief >= CAREFUL else 0.0
     if belief < SURE and ((said.day and said.day == other.day) or not _of_one_thing(said, other)):
-        return 0.0  # what is told at one sitting is told side by side
+        return 0.0
     too_long = bool(said.earlier) or len(line(said)) + len(other.text) > LONGEST
     return 0.0 if too_long and not (belief >= SURE and covers(said, other)) else belief
 
@@ -162,6 +169,41 @@ def _may_change(said: Statement, other: Statement, owners: Sequence[str]) -> boo
     if owners and other.kind == "rule":
         return is_owner(said.speaker, owners)
     return said.speaker == other.speaker
+
+
+def _differs(said: Statement, other: Statement, belief: float, pool: Pool) -> bool:
+    """Return whether `said` tells another value of what `other` is about; if not, both hold.
+
+    They are about one thing where they share a word that few of this person's statements hold, or what has one value
+    at a time; and it differs where a number or a word says so. What is told at one sitting is told side by side, and
+    so are the things that somebody is at, "I'm trying to …", unless one plainly moves what the other says: 45 sources,
+    then 52; the deadline, then the new one.
+    """
+    found = signs(said.text, other.text, said.code, (said.kind, other.kind))
+    shared = pool.held_by(telling(said.text, said.code) & telling(other.text, other.code))
+    plainly = found["counted"] or (found["attribute"] and found["changes"] and found["moved"])
+    if not plainly and _stand_side_by_side(said, other, changes=found["changes"] > 0):
+        return False
+    if not plainly and said.kind != "rule" and not found["attribute"] and shared[:1] > [RARE]:
+        return False
+    if said.kind == "rule":
+        return True
+    valued = found["attribute"] or found["moved"] or found["slot"]
+    alone = shared[1:2] == [1]  # two words or more that only these two hold
+    if said.speaker:
+        return bool(valued or (found["changes"] and alone))
+    return bool(valued or found["changes"] or alone or belief >= CAREFUL)
+
+
+def _stand_side_by_side(said: Statement, other: Statement, *, changes: bool) -> bool:
+    """Return whether two statements are of one sitting without a word of change, or one tells what its speaker is at."""
+    return _is_at(said) or _is_at(other) or (said.day is not None and said.day == other.day and not changes)
+
+
+def _is_at(said: Statement) -> bool:
+    """Return whether a statement tells what its speaker is at: "I'm trying to …", "I'm not sure if …"."""
+    text = plain(said.text)
+    return tongue(said.code).without_aims(text) != text
 
 
 def _of_one_thing(said: Statement, other: Statement) -> bool:
@@ -202,8 +244,8 @@ def _take_back(told: _Told, said: Statement, near: Sequence[int], cursor: int) -
 
 
 def _file(said: Statement) -> MemoryFile:
-    """Return the file that a statement belongs in; what is told of other people stands in MEMORY.md."""
+    """Return the file that a statement belongs in; other people and what somebody is at stand in MEMORY.md."""
     file = FILES.get(said.kind, "memory/MEMORY.md")
-    if file == "USER.md" and (said.speaker or not _MINE.search(said.text)):
+    if file == "USER.md" and (said.speaker or not _MINE.search(said.text) or _is_at(said)):
         return "memory/MEMORY.md"
     return file

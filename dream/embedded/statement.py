@@ -89,6 +89,11 @@ class Pool:
                     shared[number] = shared.get(number, 0.0) + weight
         return sorted(shared, key=lambda number: (-shared[number], -number))[:NEAR]
 
+    def held_by(self, words: Iterable[str]) -> list[int]:
+        """Return how many statements hold each of `words`, the fewest first; numbers and common words are left out."""
+        telling = (one for one in words if one not in likeness.common() and not one.isdigit())
+        return sorted(sum(number in self.held for number in self.by_word.get(one, ())) for one in telling)
+
     def _weight(self, word: str) -> float:
         return math.log(1 + (self.count + 8) / (1 + len(self.by_word.get(word, ()))))
 

@@ -235,6 +235,7 @@ _OWN = re.compile(
 )
 _COUNTED = re.compile(r"([^\W\d_]{3,}) (?:#|nr\.? ?|no\.? ?)?\d{1,2}(?=\s*[.!,;)]*\s*$)", re.IGNORECASE)
 _NAMED = re.compile(r"\W*(?:[^\W\d_]+ )??([^\W\d_]{3,}) (?:#|nr\.? ?|no\.? ?)?\d{1,5}(?= [^\W\d_])", re.IGNORECASE)
+_COUNTS = re.compile(rf"(?<![\w.,/^*=+-])(\d[\d.,]*) (?!{MONTH})([^\W\d_]{{3,}})", re.IGNORECASE)
 _WIDE_RUN = re.compile(r"[぀-ヿ㐀-鿿豈-﫿]+")
 _GRAMMAR = frozenset(
     "的了是在着过和与也都就很把被我你您他她它们这那个一于之地得のはをがにでとてもしたますなだかられりる"
@@ -343,7 +344,7 @@ def signs(new: str, old: str, code: str, kinds: tuple[str, str] = ("fact", "fact
     only_names = bool(rare) and rare <= {name[:STEM] for name in one.value | other.value} | one.value | other.value
     found: dict[str, bool | float] = {
         **_in_words(one, other, rare),
-        **_in_values(new, old, one, other),
+        **_in_values(new, old, code, one, other),
         "only names": only_names,
         "only names, changes": only_names and changes,
         "only names, no change": only_names and not changes,
@@ -382,7 +383,7 @@ def _in_words(one: Fact, other: Fact, rare: frozenset[str]) -> dict[str, bool | 
     }
 
 
-def _in_values(new: str, old: str, one: Fact, other: Fact) -> dict[str, bool | float]:
+def _in_values(new: str, old: str, code: str, one: Fact, other: Fact) -> dict[str, bool | float]:
     """Return the signs of the numbers, names and codes of two statements, and of what stands beside them."""
     ours, theirs = frozenset(_NUMBER.findall(new)), frozenset(_NUMBER.findall(old))
     names, before = (frozenset(name for name in found.value if not name[:1].isdigit()) for found in (one, other))
@@ -393,6 +394,7 @@ def _in_values(new: str, old: str, one: Fact, other: Fact) -> dict[str, bool | f
         place: [{value for at, value in found.slots if at == place} for found in (one, other)]
         for place in {place for place, _ in one.slots} & {place for place, _ in other.slots}
     }
+    counts = _counted(old, code)
     return {
         "one value": moved and not apart and len(ours ^ theirs) == 2,
         "nearly one value": moved and len(apart) <= 2 and len(rest & other_rest) >= 2,
@@ -400,11 +402,23 @@ def _in_values(new: str, old: str, one: Fact, other: Fact) -> dict[str, bool | f
         "old number and another": bool(ours & theirs) and bool(ours - theirs),
         "moved": moved,
         "slot": any(here.isdisjoint(there) for here, there in slots.values()),
+        "counted": any(
+            some.isdisjoint(counts[thing]) for thing, some in _counted(new, code).items() if thing in counts
+        ),
         "same slot": bool(one.slots & other.slots),
         "same numbers": bool(ours & theirs),
         "renamed": bool(names - before) and bool(before - names),
         "shared names": bool(names & before),
     }
+
+
+def _counted(text: str, code: str) -> dict[str, set[str]]:
+    """Return the numbers of what a text counts, by its telling word: of "45 sources" 45; a share and a size is none."""
+    found: dict[str, set[str]] = {}
+    for match in _COUNTS.finditer(text):
+        for thing in telling(match[2], code):
+            found.setdefault(thing, set()).add(match[1])
+    return found
 
 
 def _together(found: Mapping[str, float]) -> dict[str, float]:

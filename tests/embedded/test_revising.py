@@ -157,3 +157,33 @@ def test_what_may_still_hold_is_told_beside_what_takes_its_place() -> None:
     )
 
     assert "rip-server" in files["memory/MEMORY.md"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (
+            "I'm trying to lay out my recipe gallery with CSS grid so that the cards line up on a phone",
+            "I'm trying to speed up my recipe gallery by loading the pictures of the cards late",
+        ),
+        (
+            "Ich versuche, die Messwerte der Zisterne mit Grafana zu zeichnen",
+            "Ich versuche, die Messwerte der Zisterne nach Influx zu schreiben",
+        ),
+    ],
+)
+def test_what_somebody_is_at_takes_no_place(one: str, other: str) -> None:
+    lines = told(one, other)
+
+    assert len(lines) == 2
+    assert not any("(earlier" in line or "(früher" in line for line in lines)
+
+
+def test_what_is_counted_anew_takes_the_place_of_the_old_count_even_in_a_task() -> None:
+    lines = told(
+        "I'm trying to sort my wood stove manuals, my shelf holds 45 manuals",
+        "I'm trying to find a better order for my wood stove manuals, my shelf holds 52 manuals now",
+    )
+
+    assert len(lines) == 1
+    assert "45" not in lines[0].partition("(earlier")[0]
