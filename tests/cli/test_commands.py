@@ -315,6 +315,7 @@ def test_doctor_is_content_with_a_sound_workspace(dreamt: Path) -> None:
     assert (done.status, done.json) == (0, [])
 
 
+@pytest.mark.slow
 def test_doctor_names_what_is_wrong(dreamt: Path) -> None:
     (dreamt / "USER.md").write_bytes(b"# User\n\xff\n")
     (dreamt / "SOUL.md").write_text("# Soul\n- my key is ghp_" + "a1B2" * 9 + "\n", encoding="utf-8")
@@ -327,6 +328,7 @@ def test_doctor_names_what_is_wrong(dreamt: Path) -> None:
     assert {one["file"] for one in done.json} >= {"USER.md", "SOUL.md", "memory/history.jsonl"}
 
 
+@pytest.mark.slow
 def test_doctor_makes_versions_where_there_are_none(fresh: Path) -> None:
     subprocess.run(["rm", "-rf", fresh / ".git"], check=True)
 
@@ -406,6 +408,7 @@ def test_the_demo_wants_a_directory_of_its_own(fresh: Path) -> None:
     assert dream("demo", fresh).status == 2
 
 
+@pytest.mark.slow
 def test_the_demo_shows_files_source_and_diff_with_nothing_configured(tmp_path: Path) -> None:
     done = dream("demo", tmp_path / "demo", DREAM_MODEL="openai/none", DREAM_API_KEY="x")
 

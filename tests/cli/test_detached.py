@@ -76,6 +76,7 @@ def test_the_agent_s_pipes_are_let_go(fresh: Path, said: str) -> None:
     assert landed(fresh) == 1
 
 
+@pytest.mark.slow
 def test_a_path_can_be_worked_on_in_the_background_too(fresh: Path, said: str) -> None:
     done = dream("consolidate", json.loads(said)["transcript_path"], "--detach", "-w", fresh)
 

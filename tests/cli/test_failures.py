@@ -179,6 +179,7 @@ def test_nothing_on_standard_input_is_recorded_without_the_file_it_was_put_in(fr
     assert run["reason"] == "standard input is empty; there is nothing to read in it."
 
 
+@pytest.mark.slow
 def test_versions_that_went_away_are_told_by_status_and_made_anew_by_doctor(dreamt: Path) -> None:
     shutil.rmtree(dreamt / ".git")  # as `git clean -fdx` takes `.dream` away in another repository
 

@@ -162,6 +162,7 @@ def test_a_live_session_cannot_wait_for_a_key(history: History) -> None:
     assert (done.raw, [entry.kind for entry in done.entries]) == (1, ["raw"])
 
 
+@pytest.mark.slow
 def test_raw_entries_hold_every_message_in_full_and_stay_small(history: History) -> None:
     messages = conversation(60, words=100)
     done = consolidator(history, "").consolidate(KEY, messages, now=NOW)

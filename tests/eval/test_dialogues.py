@@ -168,6 +168,7 @@ def test_the_shipped_dialogues_are_eight_in_each_language_half_of_them_unseen(sh
     assert {one.name for one in unseen} < {one.name for one in found}
 
 
+@pytest.mark.slow
 def test_each_pattern_of_the_shipped_dialogues_is_about_something_that_was_said(shipped: list[Conversation]) -> None:
     for one in shipped:
         said = unicodedata.normalize("NFKC", "\n".join(m.content for s in one.sessions for m in s.messages))

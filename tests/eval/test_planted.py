@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
@@ -14,6 +15,7 @@ def test_a_seed_gives_the_same_conversation_and_another_seed_another() -> None:
     assert datasets.generate("en", seed=4).questions != datasets.generate("en", seed=5).questions
 
 
+@pytest.mark.slow
 @given(language=some.sampled_from(datasets.LANGUAGES), seed=some.integers(1, 10_000), sittings=some.integers(4, 40))
 def test_what_is_planted_was_said(language: str, seed: int, sittings: int) -> None:
     conversation = datasets.generate(language, seed=seed, sittings=sittings)

@@ -55,7 +55,7 @@ def test_a_cursor_is_given_once_though_the_kill_left_its_file_behind(
         Checker(root, typed=False).check()
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("lag", LAGGING)
 def test_where_all_of_history_is_archived_the_archive_says_the_highest(pattern: Path, tmp_path: Path, lag: str) -> None:
     root = copy(pattern, tmp_path / "w")

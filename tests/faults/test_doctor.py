@@ -298,6 +298,7 @@ def test_lost_versions_are_named_by_doctor_and_status_and_brought_back(sound: Pa
     assert (git(root, "rev-list", "HEAD"), git(root, "status", "--short"), memory(root)) == before
 
 
+@pytest.mark.slow
 def test_an_append_that_was_cut_short_is_named_by_doctor_and_status(sound: Path, tmp_path: Path) -> None:
     root = copy(sound, tmp_path / "w")
     appended(b"\x8f\x00\xfe\x13 rubbish")(root)
@@ -375,6 +376,7 @@ def test_what_a_process_at_work_has_half_done_is_no_ailment(sound: Path, tmp_pat
     assert found == []
 
 
+@pytest.mark.slow
 def test_a_lock_that_vanishes_under_the_doctor_is_no_error(sound: Path, tmp_path: Path) -> None:
     root = copy(sound, tmp_path)
     over = threading.Event()

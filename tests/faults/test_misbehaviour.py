@@ -190,6 +190,7 @@ def test_a_provider_that_fails_in_phase_2_fails_the_dream_and_changes_nothing(
     assert state(root) == before
 
 
+@pytest.mark.slow
 def test_an_edit_that_deletes_everything_is_held(root: Path, provider: Provider) -> None:
     whole = memory(root)["memory/MEMORY.md"]
     wipe = {"path": "memory/MEMORY.md", "old_text": whole, "new_text": "# Memory\n", "findings": [1]}

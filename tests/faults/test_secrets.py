@@ -78,7 +78,7 @@ def test_of_what_a_user_says_or_notes(root: Path, provider: Provider, tmp_path: 
     assert (sent(provider), kept(root)) == ([], {})
 
 
-@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
 def test_of_what_a_model_answers(root: Path, provider: Provider, tmp_path: Path, every: int) -> None:
     talk = tmp_path / "talk.jsonl"
     talk.write_text(json.dumps({"role": "user", "content": "I moved to Kobe in May."}) + "\n", encoding="utf-8")

@@ -270,6 +270,7 @@ def test_killed_with_all_it_started_at_many_random_instants(
     count("SIGKILL at random instants of a transaction", 100)
 
 
+@pytest.mark.slow
 def test_a_person_who_saves_between_the_crash_and_the_repair_loses_nothing(pattern: Path, tmp_path: Path) -> None:
     workspace = fresh(pattern, tmp_path / "w")
     faults_until_head_moved(a_dream, workspace)

@@ -83,6 +83,7 @@ def test_a_rejected_removal_is_not_proposed_again(workspace: Workspace) -> None:
     assert workspace.read_file("USER.md") == OSAKA
 
 
+@pytest.mark.slow
 def test_a_rejected_removal_of_a_dreamt_line_leaves_it_to_be_written_and_replaced(workspace: Workspace) -> None:
     dream(workspace, "[USER] Lives in Osaka {n}", GUARDS)
     dream(workspace, REMOVE)

@@ -171,7 +171,7 @@ def read(path: Path, at: Carried | None = None) -> tuple[list[tuple[str, Message
     return list(transcripts.read(path, zone=UTC, report=said.append, carried=at)), said
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ROWS)
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
@@ -327,6 +327,7 @@ def test_a_history_that_was_lost_is_filled_again_from_the_whole_file(workspace: 
     assert entries == consolidate(other, path)[0]
 
 
+@pytest.mark.slow
 def test_a_damaged_bookmark_costs_time_and_nothing_else(workspace: Workspace, tmp_path: Path) -> None:
     path = tmp_path / "chats" / "a.jsonl"
     raw = transcript("pi", 30, PAD)

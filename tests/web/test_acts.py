@@ -135,6 +135,7 @@ def test_a_restore_in_a_terminal_meanwhile_is_told_of_and_not_written_over(
     assert (user(workspace), "Rex" in restored) == (restored, False)
 
 
+@pytest.mark.slow
 def test_of_several_findings_in_one_edit_each_is_decided_for_itself(browser: Browser, workspace: Workspace) -> None:
     path = workspace.memory / ".pending.jsonl"
     row = json.loads(path.read_text(encoding="utf-8").splitlines()[0])
