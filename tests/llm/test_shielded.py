@@ -30,5 +30,5 @@ def test_a_batch_holds_none_either() -> None:
 
 def test_our_own_prompts_are_sent_as_they_are() -> None:
     for name in ("consolidate", "phase1", "phase2"):
-        text = prompts.shipped(name)
+        text = prompts.shipped(f"prompts/{name}.md")
         assert redact(text)[0] == text
