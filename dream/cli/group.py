@@ -347,7 +347,8 @@ def finish(command: click.Command, program: str) -> None:
         status = command.main(prog_name=program, standalone_mode=False, terminal_width=_narrow())
     except SystemExit:  # click's, where the reader of what it prints itself has gone: `dream --help | true`
         status = 0
-    except click.ClickException as error:
+    except click.ClickException as raised:
+        error = _plainly(raised)
         if error.format_message().startswith("Usage: "):  # `dream cron` alone: its help is all there is to tell
             click.echo(error.format_message(), err=True)
         else:
@@ -369,15 +370,19 @@ def finish(command: click.Command, program: str) -> None:
 
 def _sentence(error: click.ClickException) -> str:
     """Return what was wrong on the command line, as our own errors do, and where it is told how it is right."""
-    if type(error) is click.BadParameter:
-        error = click.BadParameter(_plainly(error), error.ctx, error.param)
     said = output.sentence(error.format_message())
     path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else None
     return f"{said} `{path} --help` tells more." if path and "--help" not in said else said
 
 
-def _plainly(error: click.BadParameter) -> str:
-    """Return why a value is none of its kind, without click's own words for kinds."""
+def _plainly(error: click.ClickException) -> click.ClickException:
+    """Return the error with why a value is none of its kind said without click's own words for kinds."""
+    if type(error) is not click.BadParameter:
+        return error
+    return click.BadParameter(_none_of_its_kind(error), error.ctx, error.param)
+
+
+def _none_of_its_kind(error: click.BadParameter) -> str:
     value, kind = re.split(" is not | does not ", error.message)[0], error.param.type if error.param else None
     if isinstance(kind, click.DateTime):
         return f"{value} is not a day like 2026-11-18."

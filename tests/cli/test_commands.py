@@ -359,7 +359,6 @@ def test_wrong_usage_exits_with_2(fresh: Path) -> None:
     assert [dream(*line, DREAM_WORKSPACE=str(fresh)).status for line in wrong] == [2] * len(wrong)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("line", "more"), [(["log", "--nonsense"], {}), (["run", "--max-batches", "0"], {"batches": []}), (["runn"], {})]
 )
