@@ -31,7 +31,7 @@ CONTROL = "every sentence quoted"  # the simplest memory of all: what the user s
 
 _TURN = re.compile(r"(?m)^@(user|assistant|tool)(?:[ \t]+(.*))?$\n?")
 _THEN = "earlier|früher|antes|avant|plus tôt|auparavant|以前|此前|之前"
-_EARLIER = re.compile(
+EARLIER = re.compile(
     rf"[(（](?:{_THEN})[,，、:：].*[)）]\s*$|[(（][^()（）]*?(?:{_THEN})[^()（）]*[)）]", re.IGNORECASE
 )
 _JOINED = re.compile(r" [(（](?:later|später|después|depuis|后来|その後)[:：] |[;；] ")
@@ -118,7 +118,7 @@ def judge(conversation: Conversation, gold: Gold, name: str, soul: str, rest: st
     """Look for each row of the gold in the lines of a memory."""
     rules = list(_lines(soul))
     lines = [*rules, *_lines(rest)]
-    told = [_EARLIER.sub(" ", line) for line in lines]  # `(earlier, 2 November 2026: …)`
+    told = [EARLIER.sub(" ", line) for line in lines]  # `(earlier, 2 November 2026: …)`
     stale = tuple(row.says for row in gold.changed if any(_stale(row, line) for line in told))
     there = {row.says for row in gold.changed if any(matches(row.patterns, line) for line in lines)}
     got_in = [(row.says, line) for row in gold.never for line in told if _stands(row, line)]

@@ -9,6 +9,7 @@ from itertools import combinations
 
 from dream.eval import ChangedFact, Conversation, Plant, Planted, PlantedFact, Question, metric
 from dream.eval.datasets import PLANTING
+from dream.eval.dialogues import EARLIER
 from dream.eval.metric import Overlap, content, find, mean, ready
 from dream.eval.scratch import Night, Remembered
 from dream.language.likeness import same_fact
@@ -133,7 +134,7 @@ def judge(change: ChangedFact, text: str) -> tuple[bool, bool | None]:
     there = [metric.says(change.new, line) for line in text.splitlines()]
     if (old := change.old) is None:
         return any(there), None
-    others = (line for line, new in zip(text.splitlines(), there, strict=True) if not new)
+    others = (EARLIER.sub(" ", line) for line, new in zip(text.splitlines(), there, strict=True) if not new)
     return any(there), any(metric.near(old, line, change.about) and not _PAST.search(line) for line in others)
 
 

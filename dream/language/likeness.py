@@ -235,7 +235,7 @@ _OWN = re.compile(
 )
 _COUNTED = re.compile(r"([^\W\d_]{3,}) (?:#|nr\.? ?|no\.? ?)?\d{1,2}(?=\s*[.!,;)]*\s*$)", re.IGNORECASE)
 _NAMED = re.compile(r"\W*(?:[^\W\d_]+ )??([^\W\d_]{3,}) (?:#|nr\.? ?|no\.? ?)?\d{1,5}(?= [^\W\d_])", re.IGNORECASE)
-_COUNTS = re.compile(rf"(?<![\w.,/^*=+-])(\d[\d.,]*) (?!{MONTH})([^\W\d_]{{3,}})", re.IGNORECASE)
+_COUNTS = re.compile(rf"(?<![\w.,/^*=+$€£¥-])(\d[\d.,]*) (?!{MONTH})([^\W\d_]{{3,}})", re.IGNORECASE)
 _WIDE_RUN = re.compile(r"[぀-ヿ㐀-鿿豈-﫿]+")
 _GRAMMAR = frozenset(
     "的了是在着过和与也都就很把被我你您他她它们这那个一于之地得のはをがにでとてもしたますなだかられりる"

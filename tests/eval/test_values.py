@@ -33,6 +33,8 @@ def test_a_case_is_clean_when_both_values_can_be_seen(
         ("- The Zotero library grew from 45 to 52 sources", True, False),
         ("- The Zotero library had 45 sources before", False, False),
         ("- The report cites 45 sources", False, False),
+        ("- I moved it to Notion (earlier, 2 May 2026: the Zotero library has 45 sources)", False, False),
+        ("- The Zotero library has 45 sources (earlier, 2 May 2026: nothing else to read)", False, True),
     ],
 )
 def test_an_old_value_is_stale_where_a_line_tells_it_as_true(line: str, there: bool, stale: bool) -> None:
