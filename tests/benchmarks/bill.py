@@ -18,6 +18,7 @@ from typing import Any
 
 from dream import pipeline, prompts
 from dream.dreaming.dreamer import Models
+from dream.dreaming.excerpt import OMITTED
 from dream.embedded import EmbeddedModel
 from dream.eval import Conversation, datasets
 from dream.language import tokens
@@ -244,7 +245,10 @@ def savings(bill: Bill) -> dict[str, int]:
     edited = [night for night in bill.nights if night.phase2]
     return {
         "leaving out of phase 2 the lines that no finding is about": sum(
-            count(night.phase1[0].files) - count(sent.files) for night in edited for sent in night.phase2
+            count(night.phase1[0].files) - count(sent.files)
+            for night in edited
+            for sent in night.phase2
+            if OMITTED in sent.files  # else they are whole, and longer by what code has added since phase 1
         ),
         "giving phase 2 the findings only": sum(count(night.phase1[0].news) for night in edited for _ in night.phase2),
         "ending when every finding is settled": sum(_round(night.phase2[-1]) for night in edited),
