@@ -106,7 +106,8 @@ class Model:
         named = git(self.root, "show", "--format=", change["sha"])
         past = git(self.root, "log", "-p", "--format=", change["sha"])
         for line, file in self.typed.items():
-            text = (self.root / file).read_text(encoding="utf-8")
+            path = self.root / file
+            text = path.read_text(encoding="utf-8") if path.exists() else ""  # what takes back its first change
             if line in text:
                 self.undone.discard(line)
                 continue
