@@ -2,7 +2,7 @@
 
 import pytest
 
-from dream.dreaming.budget import lasting
+from dream.dreaming.commit import lasting
 
 
 @pytest.mark.parametrize(

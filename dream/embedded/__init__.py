@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dream.embedded import choose, read
-from dream.embedded.analyse import analyse
+from dream.embedded import read
+from dream.embedded.analyse import analyse, spoken
 from dream.embedded.sections import Utterance, conversation, files, history, owners, section
-from dream.embedded.write import history_line
+from dream.embedded.statement import history_line
 from dream.errors import ToolsUnsupported
 from dream.language.tokens import estimate
 from dream.language.tongue import is_wide
@@ -77,7 +77,7 @@ def _answer(data: str, limit: int) -> Completion:
 
 def consolidate(messages: Sequence[Utterance], limit: int) -> str:
     """Return the bullets of a conversation, at most `limit` tokens, or `(nothing)`."""
-    said = choose.spoken(read.statements(messages), limit)
+    said = spoken(read.statements(messages), limit)
     return "\n".join(f"- {history_line(one)}" for one in said) or "(nothing)"
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from dream.embedded import sections
 from dream.embedded.sections import Utterance
 from dream.embedded.statement import Statement
-from dream.language import kinds, quoting
-from dream.language.sentences import Sentence, quoted_share, sentences, trimmed, without_names
+from dream.language import kinds
+from dream.language.sentences import Sentence, is_supposed, own_words, quoted_share, sentences, trimmed, without_names
 from dream.language.tongue import Tongue, guess, is_wide, main, plain, tongue
 from dream.provenance import cues
 from dream.provenance.user import AGENTS, prefixed
@@ -95,7 +95,7 @@ def statements(messages: Sequence[Utterance]) -> list[Statement]:
         if speaks and said.text.strip():
             here = guess(said.text[:2_000], code) or code
             known = tongue(here)
-            own = quoting.own(said.text[:READ], known)
+            own = own_words(said.text[:READ], known)
             speaker = said.name if many else ""
             turn = _Turn(number, said, own, known, bool(here), speaker, before, names if many else frozenset(), agent)
             _turn(turn, found)
@@ -278,7 +278,7 @@ def _stated(
 
 def _is_claimed(turn: _Turn, one: Sentence) -> bool:
     """Return whether a sentence is its speaker's claim: nobody else's words, and nothing only dreamt or played."""
-    return quoted_share(one.text) <= 0.55 and (bool(turn.speaker) or not quoting.is_supposed(one.text))
+    return quoted_share(one.text) <= 0.55 and (bool(turn.speaker) or not is_supposed(one.text))
 
 
 def _worth(turn: _Turn, one: Sentence, guessed: kinds.Guess, kind: str, size: int) -> float:

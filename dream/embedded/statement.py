@@ -1,13 +1,17 @@
-"""The values between the stages."""
+"""Statements: the values between the stages, which takes the place of which, and each as a line of memory."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
+from functools import cache, lru_cache
 
-from dream.language import likeness
+from dream.language import days, likeness
+from dream.language.kinds import LABELS
+from dream.language.tongue import NAMES, either, guess, tongue
 from dream.models import MemoryFile
 
 Label = str  # one of dream.language.kinds.LABELS
@@ -114,3 +118,167 @@ def covers(new: Statement, old: Statement) -> bool:
 def replaces(new: Statement, old: Statement) -> float:
     """Return the belief, 0 to 1, that `new` takes the place of `old`, which was said before it."""
     return likeness.takes_place(new.text, old.text, new.code, (new.kind, old.kind))
+
+
+# Stage five: a statement as a line, and a line as the statement that it was. Nothing inside a quotation is altered.
+
+_OPENS = '“„«「"'
+_CLOSES = '”“»」"'
+_KIND = re.compile(rf"\[({'|'.join(LABELS)})\] ")
+_ASKED = re.compile(r"\[([^\[\]]{1,200})\] (?=\S)")
+_SPEAKER = re.compile(rf"([^:：“„«「\"\[\]()]{{1,40}})[:：] ?(?=[{_OPENS}])")
+_SAID_ON = re.compile(r" ?[(（]([^()（）]{4,40})[)）]$")
+_ISO_FIRST = re.compile(r"(\d{4}-\d\d-\d\d):? ")
+_NOTE = re.compile(
+    r" \[(?:\d{1,2}\.?(?:–\d{1,2}\.?)? )?(?:de )?(?:[^\W\d]{3,10} (?:de )?)?(?:19|20)\d\d(?: – [^\[\]]{6,28})?\]"
+    r"| \[(?:19|20)\d\d年[^\[\]]{0,28}\]"
+)
+# What summaries of other programs write before a line: no name, but what it is.
+_LABELLED = re.compile(
+    r"\**(Decision|Plan|Preference|Correction|Fact|Event|Solution|Rule|Person|Note)s?\**[:：]\** +", re.IGNORECASE
+)
+_KINDS = {"correction": "fact", "note": "fact"}
+
+
+def line(said: Statement) -> str:
+    """Return the line of a statement: `“I moved to Lisbon last weekend [7–8 November 2026]” (13 November 2026)`."""
+    text = _resolved(said)
+    if said.kind == "rule":
+        return f"[{said.asked}] {text}" if said.asked else text
+    known = tongue(said.code)
+    if said.quoted:
+        opening, closing = known.quotes
+        text = f"{opening}{text}{closing}"
+    if said.speaker:
+        text = f"{said.speaker}: {text}"
+    if said.asked:
+        text = f"[{said.asked}] {text}"
+    if said.day:
+        day = days.spelled(said.day, said.code)
+        text += f"（{day}）" if known.wide else f" ({day})"
+    return text + (f" ({known.earlier}, {said.earlier})" if said.earlier else "")
+
+
+def history_line(said: Statement) -> str:
+    """Return the line of a statement in history: with its kind in brackets, and a rule quoted and dated as any other."""
+    known = tongue(said.code)
+    if said.kind != "rule":
+        return f"[{said.kind}] {line(said)}"
+    opening, closing = known.quotes
+    speaker = f"{said.speaker}: " if said.speaker else ""
+    asked = f"[{said.asked}] " if said.asked else ""
+    day = days.spelled(said.day, said.code) if said.day else ""
+    dated = (f"（{day}）" if known.wide else f" ({day})") if day else ""
+    return f"[rule] {asked}{speaker}{opening}{_resolved(said)}{closing}{dated}"
+
+
+def earlier(said: Statement) -> str:
+    """Return how a statement is told beside the one that takes its place: its day and its words."""
+    opening, closing = tongue(said.code).quotes
+    day = f"{days.spelled(said.day, said.code)}: " if said.day else ""
+    return f"{day}{opening}{said.text}{closing}"
+
+
+def _resolved(said: Statement) -> str:
+    """Return the words of a statement, behind each day that counts from the talk the day that it was."""
+    text = said.text
+    if said.day is None or not said.quoted:
+        return text
+    for day in reversed(days.found(text, said.day, said.code)):
+        first, last = day.first, day.last
+        if said.kind == "rule" and first != last:
+            continue  # "on Sundays give me next week's plan" holds every week
+        if day.unsure:
+            if said.kind not in ("plan", "event") or _every(text[day.end :]):
+                continue
+            first = last = first - timedelta(weeks=1) if said.kind == "event" else first
+        if not day.whole and text[day.end : day.end + 2] != " [" and not _spelled_out(text, day, said.day):
+            text = f"{text[: day.end]} [{days.spelled_span(first, last, said.code)}]{text[day.end :]}"
+    return text
+
+
+def _every(after: str) -> bool:
+    """Return whether a weekday that this follows means each one: "on Tuesday evenings"."""
+    return re.match(r"s\b| (?:evening|morning|afternoon|night)s\b", after) is not None
+
+
+def _spelled_out(text: str, day: days.Day, said: date) -> bool:
+    """Return whether a day needs no other name: it is the day of the talk, or one of the year of the talk."""
+    if day.first == day.last == said:
+        return True
+    return (
+        any(character.isdigit() for character in text[day.start : day.end])
+        and day.first.year == said.year
+        and (day.first == day.last)
+        and _names_month(text[day.start : day.end])
+    )
+
+
+def _names_month(text: str) -> bool:
+    return re.search(r"\d{1,2}\.? ?(?:de )?[^\W\d]{3,}|[^\W\d]{3,} \d{1,2}|月", text) is not None and not re.search(
+        r"\b(?:ago|vor|in|hace|il y a|dans|en)\b|前|后|後", text
+    )
+
+
+def parsed(text: str, day: date | None = None, talk: str = "") -> Statement:
+    """Return the statement that a line of memory or history holds; `day` where it names none itself.
+
+    A line that nobody quoted is its own text; its kind is "" where it names none. It is in the language that its day
+    is spelled in, else in that of its words; in that of the `talk` where they are too few to tell.
+    """
+    return _parsed(text.strip(), day, talk)
+
+
+@lru_cache(maxsize=16384)
+def _parsed(text: str, day: date | None, talk: str) -> Statement:
+    code = ""
+    kind = asked = speaker = before = ""
+    if match := _KIND.match(text):
+        kind, text = match[1], text[match.end() :]
+    elif match := _LABELLED.match(text):
+        kind, text = _KINDS.get(match[1].lower(), match[1].lower()), text[match.end() :]
+    if match := _ISO_FIRST.match(text):  # the tail of a summary: 2026-03-02 user: “…”
+        day, text = date.fromisoformat(match[1]), text[match.end() :]
+    if match := _earlier().search(text):
+        before, text = match[1], text[: match.start()]
+    if (match := _SAID_ON.search(text)) and (said := _day(match[1])):
+        code = _spelled_in(match[1], said)
+        day, text = said, text[: match.start()]
+    if match := _ASKED.match(text):
+        asked, text = match[1], text[match.end() :]
+    if match := _SPEAKER.match(text):
+        speaker, text = match[1].strip(), text[match.end() :]
+        speaker = "" if speaker.lower() in ("user", "the user") else speaker
+    quoted = len(text) > 2 and text[0] in _OPENS and text[-1] in _CLOSES
+    if quoted:
+        text = text[1:-1].strip(" \u00a0")
+    text = _NOTE.sub("", text) if quoted else text
+    return Statement(
+        text,
+        day,
+        speaker,
+        kind or "",
+        asked=asked,
+        code=code or guess(text, talk) or guess(asked) or talk or "en",
+        earlier=before,
+        quoted=quoted,
+    )
+
+
+@cache
+def _earlier() -> re.Pattern[str]:
+    return re.compile(rf" ?[(（](?:{either('earlier')})[,，、] ?(.*)[)）]$")
+
+
+def _spelled_in(text: str, day: date) -> str:
+    """Return the language in which a day is spelled so; "" where more than one does."""
+    found = [code for code in NAMES if days.spelled(day, code) == text.strip()]
+    return found[0] if len(found) == 1 else ""
+
+
+def _day(text: str) -> date | None:
+    for code in NAMES:
+        named = days.found(text, None, code)
+        if named and named[0].whole and named[0].end - named[0].start >= len(text.strip()) - 2:
+            return named[0].first
+    return None

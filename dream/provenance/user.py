@@ -10,9 +10,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Literal
 
-from dream.language import quoting
 from dream.language.kinds import LABELS
-from dream.language.sentences import quoted_share, sentences, trimmed
+from dream.language.sentences import TAGGED, is_supposed, own_words, quoted_share, sentences, trimmed
 from dream.language.tongue import guess, tongue
 from dream.language.words import ALL_MARKS, MARKS, NOT, content_words, without_said_on, words
 from dream.language.words import LABELS as NO_NAMES
@@ -84,11 +83,11 @@ def own(text: str, *, asks: bool = False) -> tuple[str, ...]:
     A question is no statement of theirs; with `asks` it counts for what it tells by the way, and so do a list that a
     colon announces and what they tell of somebody's words: it is no wish of theirs, but they vouch for having heard it.
     """
-    text = quoting.TAGGED.sub("\n", _FENCED.sub("\n", text))
+    text = TAGGED.sub("\n", _FENCED.sub("\n", text))
     if len(text) > PASTED_CHARS:
         return ()
     kept: list[str] = []
-    text = quoting.own(text, tongue(guess(text) or "en"))
+    text = own_words(text, tongue(guess(text) or "en"))
     for line in _own_lines(_QUOTED.sub(_short, text), asks=asks):
         sentences = [sentence for sentence in _SENTENCE.split(line) if sentence and sentence.strip()]
         kept += [mine for sentence in sentences if (mine := _own_part(sentence, asks=asks))]
@@ -112,7 +111,7 @@ def quotations(text: str) -> list[str]:
 def typed(text: str) -> str:
     """Return what a user seems to have typed: all but code, markup, quotations, and documents that follow."""
     kept: list[str] = []
-    for line in _QUOTED.sub(_short, quoting.TAGGED.sub("\n", _FENCED.sub("\n", text))).split("\n"):
+    for line in _QUOTED.sub(_short, TAGGED.sub("\n", _FENCED.sub("\n", text))).split("\n"):
         if _FORWARDED.match(line) or (_ANNOUNCES.search(line) and cues.says("work_on", line)):
             break
         if not line.lstrip().startswith(">"):
@@ -179,7 +178,7 @@ def _own_part(sentence: str, *, asks: bool) -> str:
 
 
 def _is_own(sentence: str, *, asks: bool) -> bool:
-    if _CUT_OUT in sentence or quoting.is_supposed(sentence):
+    if _CUT_OUT in sentence or is_supposed(sentence):
         return False
     if cues.says("hearsay", cues.pattern("told").sub(" ", sentence) if asks else sentence):
         return False
@@ -402,7 +401,7 @@ def _verbatim(text: str) -> frozenset[str]:
     """Return the sentences of a message that its user typed, alone and two or three together, without their fillers."""
     known = tongue(guess(text[:2_000]) or "en")
     mine = _flat(" ".join(own(text)))
-    said = [sentence.text for sentence in sentences(quoting.own(text, known)) if quoted_share(sentence.text) < MOSTLY]
+    said = [sentence.text for sentence in sentences(own_words(text, known)) if quoted_share(sentence.text) < MOSTLY]
     said = [sentence for sentence in said if _flat(sentence) in mine]
     found = set()
     for start in range(len(said)):

@@ -484,9 +484,8 @@ def meaning(workspace: Workspace, index: Index, query: str, settings: Settings) 
     """
     if not settings.embedding_model or not query.strip():
         return None
-    from dream.llm.embedding import STATIC, open_embedder
     from dream.llm.spending import open_meter
-    from dream.recall.vectors import meant, take_in
+    from dream.recall.vectors import STATIC, meant, open_embedder, take_in
     from dream.workspace.runs import Bills
 
     quick = replace(settings, timeout=min(settings.timeout, PATIENCE))

@@ -14,7 +14,7 @@ from pathlib import Path
 from dream.errors import NoTranscript, TranscriptError
 from dream.models import Diagnostic, Report, Unheard
 from dream.settings import Settings
-from dream.transcripts import clean, parts, records, times
+from dream.transcripts import clean, parts, records
 from dream.transcripts.chats import CHATGPT, NEEDED, OPENAI, TEXT
 from dream.transcripts.databases import CURSOR, HERMES, OPENCODE
 from dream.transcripts.parts import Json
@@ -31,7 +31,7 @@ from dream.transcripts.session_files import (
 )
 from dream.transcripts.source import HEAD_RECORDS, Pair, Place, Reader, Source, ignore, open_source, read_head
 from dream.transcripts.trajectory import FOREIGN
-from dream.transcripts.turns import Carried, Options, Tally
+from dream.transcripts.turns import Carried, Options, Tally, parse_time
 
 __all__ = ["FORMATS", "Place", "Reader", "names", "newest", "read"]
 
@@ -295,6 +295,6 @@ def _beneath(directory: str, subagents: bool) -> list[str]:
 
 def _time(found: bytes, zone: tzinfo) -> datetime | None:
     try:
-        return times.parse(records.value(found)[0], zone)
+        return parse_time(records.value(found)[0], zone)
     except records.Broken:
         return None

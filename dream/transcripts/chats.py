@@ -11,11 +11,11 @@ from itertools import pairwise
 
 from dream.language.words import LABELS
 from dream.models import Message
-from dream.transcripts import parts, times
+from dream.transcripts import parts
 from dream.transcripts.parts import Call, Json, call
 from dream.transcripts.records import CHUNK, MAX_RECORD
 from dream.transcripts.source import Head, Reader, Record, Said, Source, records_in, zipped
-from dream.transcripts.turns import Options, Turns, role
+from dream.transcripts.turns import EPOCH, Options, Turns, parse_time, role
 
 # Chat messages as OpenAI's API has them, and their kin.
 #
@@ -139,7 +139,7 @@ def _read_chatgpt(source: Source, options: Options) -> Iterator[Said]:
 
 def _in_order(held: list[list[Said]]) -> Iterator[Said]:
     """Yield conversations in the order of their last messages; one without times goes first."""
-    never = times.EPOCH
+    never = EPOCH
     for pairs in sorted(held, key=lambda pairs: max((said.at for _, said in pairs if said.at), default=never)):
         yield from pairs
 
@@ -342,7 +342,7 @@ def _lines(source: Source) -> Iterator[tuple[int, str]]:
 def _day(line: str) -> str | None:
     """Return the time that a line tells and nothing else: `# 2026-11-20`, `Session 3: 1:56 pm on 8 May, 2023`."""
     told = _HEAD.sub("", line).strip() if len(line) < 80 and re.search(r"\d{4}", line) else ""
-    return told if not told.isdigit() and times.parse(told, UTC) else None
+    return told if not told.isdigit() and parse_time(told, UTC) else None
 
 
 def _form(line: str) -> re.Pattern[str] | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from dream import pipeline, prompts
 from dream.actions.note import LONGEST
 from dream.consolidate.consolidator import Consolidator
-from dream.dreaming import phase1, phase2, planner
+from dream.dreaming import phase1, phase2
 from dream.dreaming.draft import Draft, Edit, gone, lines
 from dream.dreaming.dreamer import Models
 from dream.dreaming.editing import Editing
@@ -194,10 +194,10 @@ def unguarded(case: Case, *, embedded: bool) -> Result:
     editing = _Unguarded(findings, Protected(BEFORE, {}, ()), SETTINGS)
     if findings:
         if embedded:
-            planner.settle_plain(editing, SETTINGS)
+            phase2.settle_plain(editing, SETTINGS)
         else:
             phase2._loop(editing, model, brief)
-        planner.settle(editing)
+        phase2.settle(editing)
     return _result(case, editing.draft.texts)
 
 

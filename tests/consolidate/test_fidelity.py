@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from dream.consolidate import fidelity
-from dream.consolidate.exact import exact
-from dream.consolidate.fidelity import POOR_CHARS, TAIL_CHARS
+from dream.consolidate.fidelity import POOR_CHARS, TAIL_CHARS, exact
 from dream.models import Kept, Message
 from tests.consolidate.conftest import SAID
 

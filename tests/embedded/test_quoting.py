@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dream.embedded.choose import fitting
+from dream.embedded.analyse import fitting
 from dream.embedded.statement import New, Statement
 from dream.eval import datasets
 from tests.embedded.asking import dreamt, facts, said, summary

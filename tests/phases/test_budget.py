@@ -2,8 +2,8 @@
 
 from datetime import date
 
-from dream.dreaming import budget
-from dream.dreaming.budget import Fitted
+from dream.dreaming import commit
+from dream.dreaming.commit import Fitted
 from dream.settings import Settings
 
 DAY = date(2026, 11, 21)
@@ -12,7 +12,7 @@ BIRDS = "heron kestrel plover dunnock wagtail siskin bittern curlew lapwing dipp
 
 def fit(before: str, text: str, lines: int, *, keep: tuple[str, ...] = (), day: date = DAY) -> Fitted | None:
     """Fit MEMORY.md into `lines`."""
-    return budget.fit("memory/MEMORY.md", before, text, frozenset(keep), Settings(memory_max_lines=lines), day)
+    return commit.fit_budget("memory/MEMORY.md", before, text, frozenset(keep), Settings(memory_max_lines=lines), day)
 
 
 def seen(birds: list[str]) -> str:
@@ -110,11 +110,13 @@ def test_of_what_lasts_alone_the_least_goes_too() -> None:
 def test_lines_of_this_week_stay_while_there_are_older_ones() -> None:
     text = "# Memory\n\n" + seen(BIRDS) + "- Saw a heron again\n"
     tight = Settings(memory_max_lines=12)
-    fitted = budget.fit(
+    fitted = commit.fit_budget(
         "memory/MEMORY.md", text, text, frozenset(), tight, DAY, lambda: frozenset(["- Saw a heron again"])
     )
     assert fitted is not None
     assert "- Saw a heron again\n" in fitted.text
-    everything = budget.fit("memory/MEMORY.md", text, text, frozenset(), tight, DAY, lambda: set(text.splitlines()))
+    everything = commit.fit_budget(
+        "memory/MEMORY.md", text, text, frozenset(), tight, DAY, lambda: set(text.splitlines())
+    )
     assert everything is not None
     assert len(everything.text.splitlines()) == 12

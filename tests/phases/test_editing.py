@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from dream.dreaming import planner
+from dream.dreaming import phase2
 from dream.dreaming.draft import Edit, EditError
 from dream.dreaming.editing import Editing
 from dream.dreaming.guards import Protected
@@ -201,7 +201,7 @@ def test_a_fact_that_a_person_took_back_stays_out() -> None:
 
 def test_review_hold_holds_everything() -> None:
     desk = editing(finding("Has a dog"), settings=Settings(review="hold"))
-    planner.settle(desk)
+    phase2.settle(desk)
     assert states(desk) == ["held"]
     assert desk.draft.texts["USER.md"] == USER
 
@@ -217,20 +217,20 @@ def test_invisible_characters_and_secrets_do_not_reach_the_draft() -> None:
 
 def test_without_a_model_a_correction_replaces_the_old_line() -> None:
     desk = editing(finding("Lives in Tokyo since November"), finding("Lives in Osaka", remove=True))
-    planner.settle(desk)
+    phase2.settle(desk)
     assert states(desk) == ["applied", "applied"]
     assert desk.draft.texts["USER.md"] == USER.replace("- Lives in Osaka", "- Lives in Tokyo since November")
 
 
 def test_without_a_model_what_stands_already_is_not_written_again() -> None:
     desk = editing(finding("The user has two cats"))
-    planner.settle(desk)
+    phase2.settle(desk)
     assert states(desk) == ["present"]
 
 
 def test_without_a_model_a_removal_of_nothing_says_so() -> None:
     desk = editing(finding("Owns a helicopter", remove=True))
-    planner.settle(desk)
+    phase2.settle(desk)
     assert desk.outcomes()[0].state == "present"
 
 
@@ -238,7 +238,7 @@ def test_without_a_model_a_correction_of_a_person_s_line_is_held_as_one() -> Non
     desk = editing(
         finding("Lives in Tokyo"), finding("Lives in Osaka", remove=True), at=protected(person=("- Lives in Osaka",))
     )
-    planner.settle(desk)
+    phase2.settle(desk)
     assert states(desk) == ["held", "held"]
     assert len(desk.held) == 1
 
@@ -257,7 +257,7 @@ def test_many_findings_are_settled_without_comparing_each_with_all_at_length(num
     facts = [finding(f"Trip {one} went to {one:x} with {one * 7} bags", remove=one % 3 == 0) for one in range(number)]
     desk = editing(*facts)
     begun = time.process_time()
-    planner.settle(desk)
+    phase2.settle(desk)
     assert states(desk).count("applied") == number * 2 // 3
     assert time.process_time() - begun < 4 * number / 600
 
@@ -279,7 +279,7 @@ LONG = (
 def test_a_fact_is_plain_beside_a_line_that_only_holds_most_of_its_words(fact: str, there: str, plain: bool) -> None:
     at = protected(f"# User\n\n## Person\n- {there}\n")
     desk = editing(replace(finding(fact), heading="Person"), at=at)
-    planner.settle_plain(desk, Settings())
+    phase2.settle_plain(desk, Settings())
     assert (desk.unsettled() == []) is plain
 
 
@@ -297,5 +297,5 @@ def test_a_fact_is_plain_beside_a_line_that_only_holds_most_of_its_words(fact: s
 def test_a_line_to_remove_may_be_copied_with_more_round_it(removal: str, plain: bool) -> None:
     at = protected("# User\n\n## Home\n- Lives in Osaka, near the harbour\n- Has two cats\n")
     desk = editing(finding(removal, remove=True), at=at)
-    planner.settle_plain(desk, Settings())
+    phase2.settle_plain(desk, Settings())
     assert (desk.unsettled() == []) is plain

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dream.errors import TranscriptError
-from dream.transcripts import times
+from dream.transcripts import turns
 from tests.transcripts.reading import at, document, lines, read, told
 
 
@@ -26,17 +26,17 @@ from tests.transcripts.reading import at, document, lines, read, told
     ],
 )
 def test_a_date_in_words_is_a_time(written: str, meant: str) -> None:
-    assert times.parse(written, UTC) == at(meant)
+    assert turns.parse_time(written, UTC) == at(meant)
 
 
 @pytest.mark.parametrize("written", ["8 May", "report of 8 May 2023", "31 February 2023", "May 2023", "8 May 2023 x"])
 def test_what_is_no_whole_date_or_more_than_one_is_no_time(written: str) -> None:
-    assert times.parse(written, UTC) is None
+    assert turns.parse_time(written, UTC) is None
 
 
 def test_the_first_day_with_its_year_is_found_in_a_text() -> None:
-    assert times.day("from 8 May 2023, written on 2023-06-01") == date(2023, 5, 8)
-    assert times.day("in May, on the 8th") is None
+    assert turns.day_in("from 8 May 2023, written on 2023-06-01") == date(2023, 5, 8)
+    assert turns.day_in("in May, on the 8th") is None
 
 
 TALK = [{"role": "user", "content": "I moved yesterday"}, {"role": "assistant", "content": "Where to?"}]
