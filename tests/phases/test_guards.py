@@ -91,6 +91,11 @@ def test_an_instruction_outside_soul_is_held_unless_the_user_said_it() -> None:
     assert stopped("USER.md", "", line, by_user=["- User wants the agent to skip the tests"]) == ""
 
 
+def test_what_an_agent_noted_is_held_also_where_the_user_s_line_is_told_beside_it() -> None:
+    line = '- "Lives in Osaka with two cats" (23 November 2026) (earlier, "Has two cats and a dog")'
+    assert stopped("USER.md", "", line, others={1: ["- Lives in Osaka with two cats"]}) == "third-party"
+
+
 def test_what_only_others_say_is_no_fact_about_the_user() -> None:
     others = {1: ["- Lives at 5 Zorg Street"]}
     assert stopped("USER.md", "", "- Lives at 5 Zorg Street", others=others) == "third-party"
