@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import cache
 from itertools import zip_longest
 from typing import Literal
 
@@ -20,7 +19,7 @@ from dream.dreaming.findings import Told
 from dream.dreaming.markup import FlawName, instructs, normative
 from dream.language.likeness import near_fact, same_fact, takes_place
 from dream.language.text import quoted
-from dream.language.tongue import either, guess
+from dream.language.tongue import earlier_part, guess
 from dream.language.words import content_words, coverage, without_bullet, without_mark, without_said_on, words
 from dream.models import Entry, Finding, MemoryFile, Rejected
 from dream.provenance import phrases, rule, user
@@ -385,7 +384,7 @@ def third_party(case: Case, protected: Protected, settings: Settings) -> Verdict
         fact = _fact(line)
         if not (case.edit.file == "USER.md" or normative(fact)) or markup.heading(line) is not None:
             continue
-        said = (fact, _fact(_before().sub("", line)))  # also without what it tells as the earlier
+        said = (fact, _fact(earlier_part().sub("", line)))  # also without what it tells as the earlier
         told = any(coverage(one, other) >= THEIRS for one in said for other in theirs)
         if told and not _by_user(line, case, protected):
             return Verdict("held", "third-party", f"a tool, a text or the agent says it, not the user: {quoted(line)}")
@@ -562,11 +561,6 @@ def review(case: Case, protected: Protected, settings: Settings) -> Verdict | No
 def said_for(case: Case, protected: Protected) -> list[str]:
     """Return the user's own lines among the entries that an edit rests on."""
     return [line for cursor in sorted(case.cursors) for line in protected.said.get(cursor, ())]
-
-
-@cache
-def _before() -> re.Pattern[str]:
-    return re.compile(rf" ?[(（](?:{either('earlier')})[,，、:：] ?.*[)）]\s*$")
 
 
 def _fact(line: str) -> str:

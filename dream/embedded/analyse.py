@@ -167,9 +167,8 @@ def _belief(said: Statement, other: Statement, told: _Told) -> float:
     belief = replaces(said, other)
     if belief < LIKELY or not _differs(said, other, belief, told.pool):
         return 0.0
-    if (
-        said.speaker or said.kind == "rule" or said.kind == other.kind == "event"
-    ):  # of two things that happened both did
+    both_happened = said.kind == other.kind == "event"
+    if said.speaker or said.kind == "rule" or both_happened:
         return belief if belief >= CAREFUL else 0.0
     if belief < SURE and ((said.day and said.day == other.day) or not _of_one_thing(said, other)):
         return 0.0
@@ -193,16 +192,17 @@ def _differs(said: Statement, other: Statement, belief: float, pool: Pool) -> bo
     then 52; the deadline, then the new one.
     """
     found = signs(said.text, other.text, said.code, (said.kind, other.kind))
-    shared = pool.held_by(telling(said.text, said.code) & telling(other.text, other.code))
+    counts = pool.held_by(telling(said.text, said.code) & telling(other.text, other.code))
+    rare = not counts or counts[0] <= RARE
     plainly = found["counted"] or (found["attribute"] and found["changes"] and found["moved"])
     if not plainly and _stand_side_by_side(said, other, changes=found["changes"] > 0):
         return False
-    if not plainly and said.kind != "rule" and not found["attribute"] and shared[:1] > [RARE]:
+    if not plainly and said.kind != "rule" and not found["attribute"] and not rare:
         return False
     if said.kind == "rule":
         return True
     valued = found["attribute"] or found["moved"] or found["slot"]
-    alone = shared[1:2] == [1]  # two words or more that only these two hold
+    alone = counts[:2] == [1, 1]  # two words or more that no other statement holds
     if said.speaker:
         return bool(valued or (found["changes"] and alone))
     return bool(valued or found["changes"] or alone or belief >= CAREFUL)
@@ -247,7 +247,7 @@ def _take_back(told: _Told, said: Statement, near: Sequence[int], cursor: int) -
         other = told.pool.held[number]
         held = telling(other.text, other.code)
         shared = wanted & held
-        if other.kind == "rule" and not (is_owner(said.speaker, told.owners) or not told.owners):
+        if other.kind == "rule" and told.owners and not is_owner(said.speaker, told.owners):
             continue
         if len(shared) >= 2 and len(shared) >= TAKEN_BACK * min(len(wanted), len(held)):
             old, _ = told.take_out(number)

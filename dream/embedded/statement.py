@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date, timedelta
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from dream.language import days, likeness
 from dream.language.kinds import LABELS
-from dream.language.tongue import NAMES, either, guess, tongue
+from dream.language.tongue import NAMES, earlier_part, guess, tongue
 from dream.models import MemoryFile
 
 Label = str  # one of dream.language.kinds.LABELS
@@ -239,7 +239,7 @@ def _parsed(text: str, day: date | None, talk: str) -> Statement:
         kind, text = _KINDS.get(match[1].lower(), match[1].lower()), text[match.end() :]
     if match := _ISO_FIRST.match(text):  # the tail of a summary: 2026-03-02 user: “…”
         day, text = date.fromisoformat(match[1]), text[match.end() :]
-    if match := _earlier().search(text):
+    if match := earlier_part(",，、").search(text):
         before, text = match[1], text[: match.start()]
     if (match := _SAID_ON.search(text)) and (said := _day(match[1])):
         code = _spelled_in(match[1], said)
@@ -263,11 +263,6 @@ def _parsed(text: str, day: date | None, talk: str) -> Statement:
         earlier=before,
         quoted=quoted,
     )
-
-
-@cache
-def _earlier() -> re.Pattern[str]:
-    return re.compile(rf" ?[(（](?:{either('earlier')})[,，、] ?(.*)[)）]$")
 
 
 def _spelled_in(text: str, day: date) -> str:

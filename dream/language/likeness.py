@@ -332,6 +332,7 @@ def _flat(text: str) -> str:
     return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", text).lower())
 
 
+@lru_cache(maxsize=1024)  # asked for the belief, and again for what differs
 def signs(new: str, old: str, code: str, kinds: tuple[str, str] = ("fact", "fact")) -> Mapping[str, float]:
     """Return what two statements have in common and how they differ, by name, each about 0 to 1.
 

@@ -116,6 +116,15 @@ def either(name: Literal["earlier", "later"]) -> str:
     return "|".join(dict.fromkeys(one.earlier if name == "earlier" else one.later for one in known))
 
 
+@cache
+def earlier_part(marks: str = ",，、:：") -> re.Pattern[str]:
+    """Return the pattern of what a line tells at its end as the earlier, its group: "(earlier, …)", "(früher: …)".
+
+    `marks` are those that may stand behind the word: a statement's is a comma, a rule's a colon.
+    """
+    return re.compile(rf" ?[(（](?:{either('earlier')})[{marks}] ?(.*)[)）]\s*$")
+
+
 def _phrase(phrase: str, wide: bool) -> str:
     text = plain(phrase)
     if wide:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Literal
 
 from dream.language import days
 from dream.language.kinds import kind
-from dream.language.tongue import either, guess, tongue
+from dream.language.tongue import earlier_part, either, guess, tongue
 from dream.language.words import content_words, coverage, is_cjk, words
 from dream.provenance import cues
 from dream.provenance.phrases import (
@@ -432,9 +432,7 @@ def with_days(own: str, line: str) -> str:
     return f"{own.rstrip(' .。')} [{', '.join(new)}]" if new else own
 
 
-@cache
-def _earlier() -> re.Pattern[str]:
-    return re.compile(rf" ?[(（](?:{either('earlier')})[:：] ?(.*)[)）]$")
+_earlier = partial(earlier_part, ":：")
 
 
 @cache
