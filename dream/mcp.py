@@ -48,7 +48,7 @@ DAY: Json = {"type": "string", "description": "YYYY-MM-DD, included"}
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class MemoryTool:
     """A tool: what an agent is told of it, what it takes, and what it does. `needs` are what must be given."""
 
     name: str
@@ -75,7 +75,7 @@ class Tool:
 class Given:
     """The arguments of a call; whatever a model gives, each is read as it was meant, or told in a sentence."""
 
-    tool: Tool
+    tool: MemoryTool
     values: Json
 
     def check(self) -> None:
@@ -189,7 +189,7 @@ def _quoted(parts: Iterator[str]) -> str:
 
 
 TOOLS = (
-    Tool(
+    MemoryTool(
         "memory_search",
         "Search everything remembered: memory files, history, and past conversations word for word. Any of the words"
         " counts; names, numbers and paths find best. Each hit ends in a [citation] that memory_get opens.",
@@ -203,7 +203,7 @@ TOOLS = (
         ("query",),
         _search,
     ),
-    Tool(
+    MemoryTool(
         "memory_get",
         "Open a citation, such as USER.md:12, history:42 or claude-code:6f1e#118: its full text, and what stands"
         " around it.",
@@ -214,7 +214,7 @@ TOOLS = (
         ("cite",),
         _get,
     ),
-    Tool(
+    MemoryTool(
         "memory_add",
         "Note one fact that must not be lost, complete in itself, without secrets. It is kept as said by you, not by"
         " the user; rules and facts about the user wait until they say so themselves or approve.",
@@ -223,14 +223,14 @@ TOOLS = (
         _add,
         writes=True,
     ),
-    Tool(
+    MemoryTool(
         "memory_why",
         "Tell where a line of memory comes from: the changes that wrote it and what was said.",
         {"text": {"type": "string", "description": "part of the line"}},
         ("text",),
         _why,
     ),
-    Tool(
+    MemoryTool(
         "memory_context",
         "Read memory as it stands: rules, the user, the work, what is newest; with a query also what earlier"
         " conversations say of it.",
@@ -290,7 +290,7 @@ def server(open_workspace: Open, *, read_only: bool = False) -> Server[Any]:
     )
 
 
-def _answer(tools: Mapping[str, Tool], open_workspace: Open, asked: types.CallToolRequestParams) -> str:
+def _answer(tools: Mapping[str, MemoryTool], open_workspace: Open, asked: types.CallToolRequestParams) -> str:
     """Do what a tool is called for; raises DreamError."""
     tool = tools.get(asked.name)
     if tool is None:

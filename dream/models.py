@@ -248,15 +248,15 @@ class LineCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Fidelity:
     """How many of the exact things that users said are in the summary, before and after the tail was added."""
 
     said: int = 0
     before: int = 0
     after: int = 0
 
-    def __add__(self, other: Kept) -> Kept:
-        return Kept(self.said + other.said, self.before + other.before, self.after + other.after)
+    def __add__(self, other: Fidelity) -> Fidelity:
+        return Fidelity(self.said + other.said, self.before + other.before, self.after + other.after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -426,7 +426,7 @@ class ConsolidateReport:
     diagnostics: tuple[Diagnostic, ...] = ()
     reason: str = ""
     models: str = ""
-    kept: Kept = field(default_factory=Kept, metadata=HIDDEN)
+    kept: Fidelity = field(default_factory=Fidelity, metadata=HIDDEN)
 
     @property
     def failed(self) -> bool:

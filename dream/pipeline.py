@@ -22,7 +22,7 @@ from dream.models import (
     BatchReport,
     ConsolidateReport,
     Diagnostic,
-    Kept,
+    Fidelity,
     LeftOut,
     Outcome,
     Progress,
@@ -200,7 +200,7 @@ def _summed_up(
         usage=sum((step.usage for step in done), Usage()),
         diagnostics=tuple(diagnostics),
         reason="; ".join(filter(None, (_unheard(diagnostics), why))),
-        kept=sum((step.kept for step in done), Kept()),
+        kept=sum((step.kept for step in done), Fidelity()),
     )
 
 

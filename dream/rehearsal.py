@@ -19,8 +19,8 @@ from dream.dreaming import excerpt, phase1, phase2
 from dream.dreaming.dreamer import brief
 from dream.dreaming.excerpt import Brief
 from dream.errors import ModelError, ModelUnavailable, SpendingLimit
+from dream.history.entries import entry_of
 from dream.history.messages import KeptMessage
-from dream.history.records import entry_of
 from dream.llm import Card, ChatMessage, Completion, Model, card
 from dream.llm.batch import SHARE, BatchDoor, Batched, NoteTaker, Request, provider
 from dream.llm.spending import Meter, Reservation, open_model, prompt_tokens
@@ -72,7 +72,7 @@ class BatchedJob:
     @property
     def model(self) -> Model:
         """The model, with the answers that have come."""
-        return Batched(self._model, _Answers(self._batches), self._meter, self._job)
+        return Batched(self._model, _AnswersOnDisk(self._batches), self._meter, self._job)
 
     @property
     def sentence(self) -> str:
@@ -226,7 +226,7 @@ class BatchedJob:
         self.notes.append(f"the batch of {batch.at:%Y-%m-%d} came to nothing, so ordinary calls are made: {reason}")
 
 
-class _Answers:
+class _AnswersOnDisk:
     """The answers on disk, for the model's door."""
 
     def __init__(self, batches: Batches) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -55,6 +59,34 @@ def test_help_loads_no_command_and_nothing_heavy() -> None:
 )
 def test_the_help_of_a_command_loads_nothing_heavy(command: str) -> None:
     assert modules_after(call(command, "--help")).isdisjoint(HEAVY)
+
+
+# One word, one thing. `Json` is a JSON value in every room, in the type that suits it; `Progress` is that of
+# models.py, spelled again in cli/output.py so that the help doesn't load it.
+SHARED_NAMES = {"Json", "Progress"}
+
+
+def type_names(module: Path) -> Iterator[str]:
+    """Yield the names of a module's classes and type aliases, private ones like public ones."""
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ClassDef):
+            yield node.name.lstrip("_")
+        elif isinstance(node, ast.Assign) and node.col_offset == 0 and isinstance(node.targets[0], ast.Name):
+            name = node.targets[0].id.lstrip("_")
+            if re.fullmatch(r"[A-Z][A-Za-z]*[a-z]", name):
+                yield name
+
+
+def test_no_two_types_share_a_name() -> None:
+    times = Counter(name for module in (ROOT / "dream").rglob("*.py") for name in type_names(module))
+
+    assert {name for name, count in times.items() if count > 1} == SHARED_NAMES
+
+
+def test_no_two_modules_share_a_name_but_a_command_and_what_it_calls() -> None:
+    modules = [path for path in (ROOT / "dream").rglob("*.py") if path.parent.name != "cli" and path.name[0] != "_"]
+
+    assert [name for name, count in Counter(path.stem for path in modules).items() if count > 1] == []
 
 
 # What a command that only reads must do without: reading, dreaming, and all that writes a commit.

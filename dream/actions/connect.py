@@ -117,7 +117,7 @@ CLIENTS: Mapping[str, Client] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ConfigFile:
     """A file as it is and as it is to be; None where there is none."""
 
     path: Path
@@ -126,7 +126,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ClientState:
     """A client on this machine: whether it is installed, and which of its files name us."""
 
     client: str
@@ -135,18 +135,18 @@ class Found:
     note: str
 
 
-def found(home: Path, environ: Mapping[str, str]) -> Iterator[Found]:
+def found(home: Path, environ: Mapping[str, str]) -> Iterator[ClientState]:
     """Yield every client that is known, whether it is here, and where it is connected; nothing is changed."""
     for name, client in CLIENTS.items():
         folder = _folder(client, home, environ)
         there = _is_here(client, folder, environ)
         files = [str(path) for path in _files(client, folder) if _names_us(path)]
-        yield Found(name, there, tuple(files), client.note.format(workspace="DIR", folder=folder))
+        yield ClientState(name, there, tuple(files), client.note.format(workspace="DIR", folder=folder))
 
 
 def changes(
     name: str, home: Path, environ: Mapping[str, str], program: Sequence[str], workspace: Path | None
-) -> list[Change]:
+) -> list[ConfigFile]:
     """Return what connecting a client with `workspace` changes, or, where that is None, taking it away.
 
     `program` is what starts `dream`. Raises UsageError for a client that can't be connected, WorkspaceError for a file
@@ -169,12 +169,12 @@ def changes(
         path = folder / client.hooks_file
         wanted[path] = _with_hooks(path, wanted[path], client.hooks, program, workspace)
     made = [
-        Change(path, texts[path], text if text.strip() not in ("", "{}") else None) for path, text in wanted.items()
+        ConfigFile(path, texts[path], text if text.strip() not in ("", "{}") else None) for path, text in wanted.items()
     ]
     return [one for one in made if one.before != one.after and (one.before or one.after)]
 
 
-def write(change: Change) -> None:
+def write(change: ConfigFile) -> None:
     """Put a file as it is to be in the place of the one that was read; its mode stays. Raises WorkspaceError."""
     if _read(change.path) != change.before:
         raise WorkspaceError(f"{change.path} has changed since it was read; try again.")

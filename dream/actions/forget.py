@@ -36,7 +36,7 @@ MOST_FILES = 10_000  # of the workspace that aren't ours are looked into
 _OTHERS = {"run.lock", "history.lock", "runs.lock", UNDONE}  # nothing in them is to be scrubbed
 _OTHERS |= {index.LOCK, *index.NAMES}  # and the index goes as a whole
 _RUNS = re.compile(r"runs(\.\d+)?\.jsonl")
-Wanted = Callable[[], tuple[Needle, tuple[int, int] | None]]
+Sought = Callable[[], tuple[Needle, tuple[int, int] | None]]
 _FINDING = re.compile(r"^    applied: \[[A-Z-]+\] (.*) \{[\d,]+\}$", re.MULTILINE)
 
 
@@ -124,7 +124,7 @@ def unfinished(workspace: Workspace) -> list[Unfinished]:
     return found
 
 
-def _forget(workspace: Workspace, wanted: Wanted, *, dry_run: bool, now: datetime, locked: bool = False) -> Forgotten:
+def _forget(workspace: Workspace, wanted: Sought, *, dry_run: bool, now: datetime, locked: bool = False) -> Forgotten:
     if dry_run:
         return _preview(workspace, *wanted())
     with nullcontext() if locked else run_lock(workspace.private, "dream forget", now=now):

@@ -99,12 +99,12 @@ def _ended(rows: Sequence[str], *, like: str) -> str:
 
 
 EDITED = "edited and accepted"
-Number = int | tuple[int, int]  # a proposal, or one of its findings
+Pick = int | tuple[int, int]  # a proposal, or one of its findings
 
 
 def accept(
     workspace: Workspace,
-    numbers: Sequence[Number],
+    numbers: Sequence[Pick],
     *,
     now: datetime,
     locked: bool = False,
@@ -137,7 +137,12 @@ def accept(
 
 
 def reject(
-    workspace: Workspace, numbers: Sequence[Number], *, now: datetime, locked: bool = False, remember: bool = True
+    workspace: Workspace,
+    numbers: Sequence[Pick],
+    *,
+    now: datetime,
+    locked: bool = False,
+    remember: bool = True,
 ) -> Decided:
     """Put the proposals `numbers` away and remember them, so that none comes back.
 
@@ -162,7 +167,7 @@ def _look(workspace: Workspace, now: datetime) -> Mapping[str, bytes | None]:
     return {**read_all(workspace.root)}
 
 
-def _chosen(workspace: Workspace, numbers: Sequence[Number]) -> list[tuple[Proposal, Proposal | None, Proposal | None]]:
+def _chosen(workspace: Workspace, numbers: Sequence[Pick]) -> list[tuple[Proposal, Proposal | None, Proposal | None]]:
     """Find what the numbers name, each with what is left of it when it is accepted, and when it is rejected."""
     waiting = {proposal.id: proposal for proposal in workspace.pending()}
     asked: dict[int, set[int]] = {}

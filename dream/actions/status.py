@@ -18,7 +18,7 @@ from dream.workspace import runs
 from dream.workspace.runs import Batches, Bills, RunRecord
 from dream.workspace.workspace import Workspace, absent
 
-Clock = tuple[Cron, tzinfo | None]  # when the nights are, in which zone; None: the machine's
+Timetable = tuple[Cron, tzinfo | None]  # when the nights are, in which zone; None: the machine's
 RUNS = 5  # shown of the run record
 DAMAGE = 3  # places in the log that are named; the doctor names more
 LOOKED_AT = 30  # of the run record, for the last one of each command
@@ -77,7 +77,7 @@ class Health:
     problems: tuple[str, ...]
 
 
-def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: Mapping[str, Clock]) -> Health:
+def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: Mapping[str, Timetable]) -> Health:
     """Read how `workspace` stands; `scheduled` names what starts its nights beside `dream serve`, and when.
 
     A memory file that cannot be read is a problem among others, not an error.
@@ -130,7 +130,7 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: Map
     )
 
 
-def scheduled(workspace: Workspace, settings: Settings) -> dict[str, Clock]:
+def scheduled(workspace: Workspace, settings: Settings) -> dict[str, Timetable]:
     """Find what starts the nights of the workspace, and by which schedule in which zone."""
     from dream.nights import timers  # of no use to who only reads
 
@@ -199,7 +199,7 @@ def _doubled(kinds: Sequence[str]) -> list[str]:
     return [f"{' and '.join(kinds)} both start the nights: `dream cron remove {kinds[-1]}` takes one away"]
 
 
-def _missed(workspace: Workspace, clocks: Sequence[Clock], now: datetime, zone: tzinfo | None) -> list[str]:
+def _missed(workspace: Workspace, clocks: Sequence[Timetable], now: datetime, zone: tzinfo | None) -> list[str]:
     """Report a night that was due long ago and did not happen: the scheduled command does not start, or is stopped."""
     last = runs.last_night(workspace.private)
     due = max(cron.before(now - LATE_NIGHT, within) for cron, within in clocks)

@@ -19,7 +19,7 @@ from dream.cli import group, output, show
 from dream.errors import DreamError, UsageError
 
 if TYPE_CHECKING:
-    from dream.actions.connect import Change
+    from dream.actions.connect import ConfigFile
     from dream.recall import Hit
     from dream.workspace.workspace import Workspace
 
@@ -217,7 +217,7 @@ def connect_command(
     return None
 
 
-def _row(name: str, change: Change, written: bool) -> dict[str, object]:
+def _row(name: str, change: ConfigFile, written: bool) -> dict[str, object]:
     return {"client": name, "file": str(change.path), "diff": _diff(change), "written": written}
 
 
@@ -235,7 +235,7 @@ def _list(as_json: bool) -> None:
     output.say("Connect one with: dream connect NAME")
 
 
-def _show(found: Sequence[tuple[str, Sequence[Change]]], *, remove: bool) -> None:
+def _show(found: Sequence[tuple[str, Sequence[ConfigFile]]], *, remove: bool) -> None:
     for name, changes in found:
         if not changes:
             output.say(f"{name} is {'not connected' if remove else 'connected already'}: nothing to change.")
@@ -243,7 +243,7 @@ def _show(found: Sequence[tuple[str, Sequence[Change]]], *, remove: bool) -> Non
             show.diff(_diff(change))
 
 
-def _diff(change: Change) -> str:
+def _diff(change: ConfigFile) -> str:
     from difflib import unified_diff
 
     before, after = ((text or "").splitlines() for text in (change.before, change.after))

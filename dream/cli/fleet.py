@@ -19,8 +19,8 @@ from dream.models import shape
 
 if TYPE_CHECKING:
     from dream.fleet.engine import Queue
+    from dream.fleet.members import Member, Root
     from dream.fleet.operate import Bounds, Fleet, Ran, Tenant
-    from dream.fleet.places import Place, Root
 
 MISSING = "The fleet needs its extra: pip install 'dream-memory[fleet]', or pip install '.[fleet]' in a checkout."
 SHOWN = 20  # tenants in a table for people
@@ -184,7 +184,7 @@ def schedule(
       dream fleet schedule --root /srv/agents --database postgresql://dream@db/dream --window 22:00-05:00 --once
     """
     from dream.fleet import operate
-    from dream.fleet.places import Window
+    from dream.fleet.members import Window
 
     hours = Window.parse(window, zone)
     output.dated()
@@ -212,7 +212,7 @@ def status(roots: tuple[str, ...], database: str | None, as_json: bool) -> None:
       dream fleet status /srv/agents --json
     """
     from dream.fleet import operate
-    from dream.fleet.places import Root
+    from dream.fleet.members import Root
 
     found = [Root.parse(root) for root in roots]
     if operate.is_there(found, database):
@@ -263,7 +263,7 @@ def erase(tenant: str, roots: tuple[str, ...], dry_run: bool, database: str | No
 def _queue(roots: tuple[str, ...], url: str | None, bounds: Bounds | None = None) -> Iterator[tuple[list[Root], Queue]]:
     from dream.fleet import operate
     from dream.fleet.engine import Queue
-    from dream.fleet.places import Root
+    from dream.fleet.members import Root
 
     found = [Root.parse(root) for root in roots]
     queue = Queue(operate.database(found, url))
@@ -313,23 +313,23 @@ def _told(*, quiet: bool, why: bool) -> Any:
     """Return what prints one line a night; `why` adds the reason of a failure, which may quote the workspace."""
     one = threading.Lock()
 
-    def tell(place: Place, how: dict[str, Any]) -> None:
+    def tell(member: Member, how: dict[str, Any]) -> None:
         if quiet:
             return
         with one:
-            output.say(f"{place.name}  {_how(place, how, why=why)}", now=True)
+            output.say(f"{member.name}  {_how(member, how, why=why)}", now=True)
 
     return tell
 
 
-def _how(place: Place, how: dict[str, Any], *, why: bool) -> str:
-    from dream.fleet import places
+def _how(member: Member, how: dict[str, Any], *, why: bool) -> str:
+    from dream.fleet import members
     from dream.fleet.night import bill
 
     outcome, spent = how["outcome"], bill(how)
     seconds = f"{how.get('seconds', 0):.1f} s"
     if outcome in ("failed", "crashed"):
-        reason = (known.reason if why and (known := places.read(place.path)) else "") or how.get("reason", "")
+        reason = (known.reason if why and (known := members.read(member.path)) else "") or how.get("reason", "")
         return f"{outcome}{f': {reason}' if reason else ''}; {seconds}"
     held = f", {how['held']} held" if how.get("held") else ""
     shas = " ".join(map(show.short, how.get("commits", ())))

@@ -16,7 +16,7 @@ from dream.settings import CALLING, REACHING
 
 if TYPE_CHECKING:
     from dream.nights.nightly import NightReport
-    from dream.nights.timers import Job, Kind
+    from dream.nights.timers import Timer, TimerJob
 
 
 @click.command("run", cls=group.DreamingCommand)
@@ -194,7 +194,7 @@ def cron_command(directory: Path | None, as_json: bool) -> None:
 
 @cron_command.command("show")
 @_timer_options
-def show_timer(kind: Kind | None, schedule: str | None, directory: Path | None, as_json: bool) -> None:
+def show_timer(kind: Timer | None, schedule: str | None, directory: Path | None, as_json: bool) -> None:
     """Print what is installed, or would be.
 
     \b
@@ -221,7 +221,7 @@ def show_timer(kind: Kind | None, schedule: str | None, directory: Path | None, 
 
 @cron_command.command("install")
 @_timer_options
-def install(kind: Kind | None, schedule: str | None, directory: Path | None, as_json: bool) -> None:
+def install(kind: Timer | None, schedule: str | None, directory: Path | None, as_json: bool) -> None:
     """Install it; again for a new schedule.
 
     \b
@@ -240,7 +240,7 @@ def install(kind: Kind | None, schedule: str | None, directory: Path | None, as_
 
 @cron_command.command("remove")
 @_timer_options
-def remove(kind: Kind | None, schedule: str | None, directory: Path | None, as_json: bool) -> None:
+def remove(kind: Timer | None, schedule: str | None, directory: Path | None, as_json: bool) -> None:
     """Take it away again.
 
     \b
@@ -256,7 +256,7 @@ def remove(kind: Kind | None, schedule: str | None, directory: Path | None, as_j
         _tell_timer(one, timers.remove(one, job), as_json=as_json and one == kinds[-1])
 
 
-def _where(there: Collection[Kind], kind: Kind) -> str:
+def _where(there: Collection[Timer], kind: Timer) -> str:
     """Return in a sentence whether what is shown is installed."""
     if kind in there:
         return f"This is installed in {' and '.join(there)}." if len(there) > 1 else "This is installed."
@@ -264,8 +264,8 @@ def _where(there: Collection[Kind], kind: Kind) -> str:
 
 
 def _job(
-    kind: Kind | None, schedule: str | None, directory: Path | None, using: Collection[str] = ()
-) -> tuple[Kind, Job]:
+    kind: Timer | None, schedule: str | None, directory: Path | None, using: Collection[str] = ()
+) -> tuple[Timer, TimerJob]:
     from dream.crontime import parse
     from dream.nights import timers
 
@@ -275,7 +275,7 @@ def _job(
     return kind or timers.usual_kind(), job
 
 
-def _tell_timer(kind: Kind, sentences: list[str], *, as_json: bool) -> None:
+def _tell_timer(kind: Timer, sentences: list[str], *, as_json: bool) -> None:
     if as_json:
         output.emit({"kind": kind, "done": sentences})
         return

@@ -17,7 +17,7 @@ from dream.models import span
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from dream.actions.review import Decided, Number
+    from dream.actions.review import Decided, Pick
     from dream.models import Proposal
     from dream.workspace.workspace import Workspace
 
@@ -89,7 +89,7 @@ def review_command(ctx: click.Context, directory: Path | None, as_json: bool) ->
 @_all
 @group.workspace
 @group.as_json
-def accept(numbers: tuple[Number | str, ...], everything: bool, directory: Path | None, as_json: bool) -> int | None:
+def accept(numbers: tuple[Pick | str, ...], everything: bool, directory: Path | None, as_json: bool) -> int | None:
     """Apply exactly the edits N.
 
     \b
@@ -109,7 +109,7 @@ def accept(numbers: tuple[Number | str, ...], everything: bool, directory: Path 
 @_all
 @group.workspace
 @group.as_json
-def reject(numbers: tuple[Number | str, ...], everything: bool, directory: Path | None, as_json: bool) -> None:
+def reject(numbers: tuple[Pick | str, ...], everything: bool, directory: Path | None, as_json: bool) -> None:
     """Put the edits N away; no later dream proposes them again.
 
     \b
@@ -123,7 +123,7 @@ def reject(numbers: tuple[Number | str, ...], everything: bool, directory: Path 
     _tell(done, "Rejected", as_json=as_json)
 
 
-def _chosen(workspace: Workspace, numbers: tuple[Number | str, ...], *, everything: bool) -> list[Number]:
+def _chosen(workspace: Workspace, numbers: tuple[Pick | str, ...], *, everything: bool) -> list[Pick]:
     everything, named = everything or "all" in numbers, [one for one in numbers if not isinstance(one, str)]
     if everything == bool(named):
         raise UsageError("Give their numbers from `dream review`, or all.")

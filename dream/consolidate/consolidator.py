@@ -26,10 +26,10 @@ from dream.transcripts import parts
 
 SUMMARY_SHARE = 0.25  # of a session's budget, at the most, is given to its own summaries
 
-Result = TypeVar("Result")
+T = TypeVar("T")
 
 
-class Background(Generic[Result]):
+class Background(Generic[T]):
     """Work off the reply's path: one piece at a time for a key, and no error is ever swallowed.
 
     Its thread is started when it is first needed; the interpreter waits for it at its exit.
@@ -38,9 +38,9 @@ class Background(Generic[Result]):
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
-        self._futures: dict[str, Future[Result]] = {}
+        self._futures: dict[str, Future[T]] = {}
 
-    def start(self, key: str, work: Callable[[], Result]) -> Future[Result]:
+    def start(self, key: str, work: Callable[[], T]) -> Future[T]:
         """Start `work`, or return the future of what is under way for `key`; raises what `key` failed with before."""
         with self._lock:
             under_way = self._futures.get(key)

@@ -347,12 +347,12 @@ class Feed:
         first = None if group is None else once(group)
         bookmark = reading.since
         if bookmark is None or key not in bookmark.ends or first is None:
-            return Talk(key, _Messages(first, again), done)
+            return Talk(key, _Replayed(first, again), done)
 
         def again_since() -> Iterator[Message]:
             return of_key(self._read(reading.file, _silent, Carried.load(bookmark.state)))
 
-        return Talk(key, _Messages(None, again), done, Since(*bookmark.ends[key], _Messages(first, again_since)))
+        return Talk(key, _Replayed(None, again), done, Since(*bookmark.ends[key], _Replayed(first, again_since)))
 
     def _read(self, file: File, report: Report, at: Carried) -> Iterator[Pair]:
         return transcripts.read(
@@ -382,7 +382,7 @@ class Feed:
 
 
 @dataclass(slots=True)
-class _Messages:
+class _Replayed:
     """The messages of a session: at first as they come from the file that is open, after that read again."""
 
     first: Iterator[Message] | None

@@ -20,7 +20,7 @@ from dream.language.kinds import kind
 from dream.language.sentences import Sentence, is_supposed, own_words, quoted_share, sentences, trimmed, without_names
 from dream.language.tongue import Tongue, guess, main, plain, tongue
 from dream.language.words import NOT, content_words, coverage, forget, is_hard
-from dream.models import Kept, Message
+from dream.models import Fidelity, Message
 from dream.provenance import cues
 
 # ruff: noqa: E501 - a row of words in a pattern stands on one line
@@ -148,10 +148,10 @@ def _quoted(claim: Claim, message: Message, zone: tzinfo) -> str:
     return f"- {message.name or message.role}: “{claim.text}”{day} {{{claim.place}}}"
 
 
-def kept(before: Check, after: Check) -> Kept:
+def kept(before: Check, after: Check) -> Fidelity:
     """Count the exact things that were said, and those of them in the summary before and after its tail."""
     said = len({thing.key for claim in before.claims for thing in claim.things})
-    return Kept(said, said - len(before.missing), said - len(after.missing))
+    return Fidelity(said, said - len(before.missing), said - len(after.missing))
 
 
 def _claimed(text: str, known: Tongue, after: str) -> Iterator[Sentence]:

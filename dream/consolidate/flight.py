@@ -15,7 +15,7 @@ from dream.errors import SpendingLimit
 from dream.history import messages
 from dream.history.messages import KeptMessage
 from dream.history.writer import StalePosition
-from dream.models import Entry, Kept, Message, NewEntry, Usage
+from dream.models import Entry, Fidelity, Message, NewEntry, Usage
 
 AHEAD = 2  # chunks that are read ahead for each call in flight, so that a slow one holds up none of the others
 
@@ -32,7 +32,7 @@ class Consolidated:
     messages: int = 0
     raw: int = 0
     usage: Usage = field(default_factory=Usage)
-    kept: Kept = field(default_factory=Kept)
+    kept: Fidelity = field(default_factory=Fidelity)
 
     def __add__(self, other: Consolidated) -> Consolidated:
         return Consolidated(

@@ -22,8 +22,8 @@ from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from itertools import chain, islice
 
+from dream.history.entries import DERIVED, DIGEST_CHARS
 from dream.history.history import History
-from dream.history.records import DERIVED, DIGEST_CHARS
 from dream.models import Message
 
 SHORTEST_ID = 16  # characters of an id that is no mere number of a message in its file

@@ -26,7 +26,7 @@ from dream.consolidate.prepare import prepare, safe, whole
 from dream.errors import AnswerUnusable, ModelError, ModelInaccessible, ModelUnavailable, PromptTooLong, SpendingLimit
 from dream.language.words import coverage
 from dream.llm import ChatMessage, Completion, Model
-from dream.models import Diagnostic, Kept, Message, NewEntry, Report, Usage, voices
+from dream.models import Diagnostic, Fidelity, Message, NewEntry, Report, Usage, voices
 from dream.provenance import citing, user
 from dream.provenance.citing import without_citation
 from dream.provenance.user import QUOTE, by_others, by_speaker, speakers, speaking
@@ -276,11 +276,11 @@ class EntryGroup:
 
     entries: tuple[NewEntry, ...]
     usage: Usage = field(default_factory=Usage)
-    kept: Kept = field(default_factory=Kept)
+    kept: Fidelity = field(default_factory=Fidelity)
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _Summary:
     """A summary that counts: its text, how much of what was said it bears out, and the model that wrote it."""
 
     text: str
@@ -431,15 +431,15 @@ class Summariser:
             return self._raw(items, usage, f"the model's answer did not count twice: {wrong.partition('. ')[0]}")
         return self._written(items, best, usage)
 
-    def _read(self, completion: Completion, conversation: str, stated: Sequence[fidelity.Claim]) -> _Answer:
+    def _read(self, completion: Completion, conversation: str, stated: Sequence[fidelity.Claim]) -> _Summary:
         """Read an answer and hold it against what users stated; the embedded model quotes, and is taken at its word."""
         clean = replace(completion, text=safe(completion.text, self._patterns))
         text = read(clean, conversation, self._answer, self._model.count, prompt=self._prompt)
         name = completion.model or self._model.name
         if name == EMBEDDED:
             stated = stated if text else ()
-            return _Answer(text, replace(fidelity.check(text, stated), unsaid=()), name)
-        return _Answer(text, fidelity.check(text, stated), name)
+            return _Summary(text, replace(fidelity.check(text, stated), unsaid=()), name)
+        return _Summary(text, fidelity.check(text, stated), name)
 
     def _left_out(self, check: fidelity.Check) -> str:
         """Return a sentence that names what a summary leaves out, as much of it as the retry has room for."""
@@ -461,7 +461,7 @@ class Summariser:
         self._patience.failed(error, self._now)
         return self._raw(items, usage, str(error))
 
-    def _written(self, items: Sequence[Item], answer: _Answer, usage: Usage) -> EntryGroup:
+    def _written(self, items: Sequence[Item], answer: _Summary, usage: Usage) -> EntryGroup:
         messages = {item.position: item.message for item in items}
         lines = citing.cited(answer.text, messages) if answer.text else []
         plain = "\n".join(line.text for line in lines)
@@ -514,5 +514,5 @@ def _joined(batches: Iterator[EntryGroup]) -> EntryGroup:
         for entry in batch.entries
         if entry.kind != "nothing" or entry.span is None or entry.span[0] < entry.span[1]
     )
-    kept = sum((batch.kept for batch in found), Kept())
+    kept = sum((batch.kept for batch in found), Fidelity())
     return EntryGroup(entries, sum((batch.usage for batch in found), Usage()), kept)

@@ -53,7 +53,7 @@ class _Old:
 
 
 @dataclass(slots=True)
-class _Told:
+class _Knowledge:
     """What is known while a batch is read: the lines of the files, and what the batch added, one pool for both."""
 
     pool: Pool = field(default_factory=Pool)
@@ -75,7 +75,7 @@ class _Told:
 
 def analyse(files: Mapping[MemoryFile, str], entries: Sequence[Dreamt], owners: Sequence[str] = ()) -> str:
     """Return the finding lines of a batch, or `[SKIP]`; of several people only the `owners` change rules."""
-    told = _Told(owners=owners)
+    told = _Knowledge(owners=owners)
     talk = main([text for _, text in bullets_of(files)] + [one.text for one in entries], "en")
     stated = list(_statements(entries, talk))
     people = {*owners, *(said.speaker for _, said in stated)}
@@ -114,7 +114,7 @@ def _statements(entries: Sequence[Dreamt], talk: str) -> Iterator[tuple[int, Sta
                 yield entry.cursor, replace(said, quoted=quoted, speaker=said.speaker or entry.by)
 
 
-def _settle(told: _Told, said: Statement, cursor: int) -> None:
+def _settle(told: _Knowledge, said: Statement, cursor: int) -> None:
     """Bring a statement together with what is known: said already, another value for it, or new."""
     near = told.pool.near(said)
     if said.kind == "retract":
@@ -145,7 +145,7 @@ def _is_told(new: Statement, old: Statement) -> bool:
     return told_already(new.text, old.text, new.code, old.code)
 
 
-def _outdated(said: Statement, near: Sequence[int], told: _Told) -> list[int]:
+def _outdated(said: Statement, near: Sequence[int], told: _Knowledge) -> list[int]:
     """Return the numbers of the statements whose place `said` takes: the likeliest, and others where it is certain."""
     beliefs = [(_belief(said, told.pool.held[number], told), number) for number in near]
     best = max(beliefs, default=(0.0, -1))
@@ -156,7 +156,7 @@ def _outdated(said: Statement, near: Sequence[int], told: _Told) -> list[int]:
     ]
 
 
-def _belief(said: Statement, other: Statement, told: _Told) -> float:
+def _belief(said: Statement, other: Statement, told: _Knowledge) -> float:
     """Return the belief that `said` takes the place of `other`; 0 where it can't, or where a line can't tell both."""
     if (
         _later(other, said)
@@ -240,7 +240,7 @@ def _later(one: Statement, other: Statement) -> bool:
     return one.day is not None and other.day is not None and one.day > other.day
 
 
-def _take_back(told: _Told, said: Statement, near: Sequence[int], cursor: int) -> None:
+def _take_back(told: _Knowledge, said: Statement, near: Sequence[int], cursor: int) -> None:
     """Take out the line that a retraction names."""
     wanted = telling(said.text, said.code)
     for number in near:

@@ -294,7 +294,7 @@ def generate(
     language: str = "en", *, seed: int = 1, sittings: int = PLANTING + OTHER, begin: datetime = _BEGIN
 ) -> Conversation:
     """Generate one conversation of at least `PLANTING` sittings, the first of them at `begin`."""
-    return _Writer(language, _tongue(language), seed).conversation(max(PLANTING, sittings), begin)
+    return _Author(language, _tongue(language), seed).conversation(max(PLANTING, sittings), begin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +312,7 @@ class _Say:
 
 
 @dataclass(frozen=True, slots=True)
-class _Tongue:
+class _Phrases:
     """All sentences of one language, as they stand in its file."""
 
     pools: Mapping[str, Sequence[str]]
@@ -329,14 +329,14 @@ class _Tongue:
     answers: Mapping[str, str]
 
 
-def _tongue(language: str) -> _Tongue:
+def _tongue(language: str) -> _Phrases:
     table: dict[str, Any] = tomllib.loads(Path(__file__).with_name(f"{language}.toml").read_text(encoding="utf-8"))
     said = {name: [_Say(*one) for one in table[name]] for name in ("facts", "changes")}
-    return _Tongue(**table | said)
+    return _Phrases(**table | said)
 
 
 @dataclass(slots=True)
-class _Sitting:
+class _Scene:
     at: datetime
     number: int
     messages: list[Message] = field(default_factory=list)
@@ -348,10 +348,10 @@ class _Sitting:
         return identity
 
 
-class _Writer:
+class _Author:
     """Writes one conversation; what is drawn once stays the same in all of it."""
 
-    def __init__(self, language: str, tongue: _Tongue, seed: int) -> None:
+    def __init__(self, language: str, tongue: _Phrases, seed: int) -> None:
         self._tongue = tongue
         self._rng = random.Random(f"{language}-{seed}")  # noqa: S311 - the same text again, not a secret
         self._pools = {name: self._rng.sample(pool, len(pool)) for name, pool in tongue.pools.items()}
@@ -366,7 +366,7 @@ class _Writer:
     def conversation(self, sittings: int, begin: datetime) -> Conversation:
         sessions = []
         for number in range(sittings):
-            sitting = _Sitting(begin + timedelta(days=2 * number), number)
+            sitting = _Scene(begin + timedelta(days=2 * number), number)
             self._sit(sitting, sittings)
             sessions.append(Sitting(f"{self._name}-{number + 1}", sitting.at, tuple(sitting.messages)))
         return Conversation(
@@ -383,7 +383,7 @@ class _Writer:
             },
         )
 
-    def _sit(self, sitting: _Sitting, sittings: int) -> None:
+    def _sit(self, sitting: _Scene, sittings: int) -> None:
         rng, tongue = self._rng, self._tongue
         sitting.say("user", rng.choice(tongue.hello))
         sitting.say("assistant", rng.choice(tongue.reply))
@@ -395,7 +395,7 @@ class _Writer:
             self._change(sitting, sittings)
         self._disturb(sitting)
 
-    def _state(self, sitting: _Sitting, say: _Say) -> None:
+    def _state(self, sitting: _Scene, say: _Say) -> None:
         """Let the user say a fact, or how one has changed."""
         said = self._rng.choice(say.said)
         drawn = {name: self._number(said, name) for name in ("n", "m")}
@@ -410,20 +410,20 @@ class _Writer:
         if say.old:
             self._changes.append(ChangedFact(question, answer, old))
 
-    def _other(self, sitting: _Sitting) -> None:
+    def _other(self, sitting: _Scene) -> None:
         for text in self._rng.sample(list(self._tongue.other), _OTHER_EACH):
             numbers = {"n": self._number(text, "n")}
             sitting.say("user", self._fill(sitting, text, numbers, fresh=True))
             sitting.say("assistant", self._rng.choice(self._tongue.reply))
 
-    def _change(self, sitting: _Sitting, sittings: int) -> None:
+    def _change(self, sitting: _Scene, sittings: int) -> None:
         """Let a fact change; the changes are spread over the first half of the other material."""
         step = max(1, (sittings - PLANTING) // (2 * len(self._tongue.changes)))
         index, rest = divmod(sitting.number - PLANTING, step)
         if not rest and index < len(self._tongue.changes):
             self._state(sitting, self._tongue.changes[index])
 
-    def _disturb(self, sitting: _Sitting) -> None:
+    def _disturb(self, sitting: _Scene) -> None:
         """Say something that is not worth remembering, and now and then something that must not be."""
         tongue, number = self._tongue, sitting.number
         for text, mark in _in_turn(tongue.noise, number, 2):
@@ -437,7 +437,7 @@ class _Writer:
             secret = self._secret()
             self._plant(sitting, "user", tongue.secret.replace("{secret}", secret), secret, "secret")
 
-    def _plant(self, sitting: _Sitting, role: Role, text: str, mark: str, kind: Plant) -> None:
+    def _plant(self, sitting: _Scene, role: Role, text: str, mark: str, kind: Plant) -> None:
         sitting.say(role, self._fill(sitting, text, {}))
         planted = Planted(kind, self._fill(sitting, mark, {}))
         if planted not in self._planted:
@@ -448,7 +448,7 @@ class _Writer:
         bounds = next((match for match in _SLOT.finditer(slots) if match[1] == name and match[3]), None)
         return self._rng.randint(int(bounds[2]), int(bounds[3])) if bounds else None
 
-    def _fill(self, sitting: _Sitting, text: str, numbers: Mapping[str, int | None], *, fresh: bool = False) -> str:
+    def _fill(self, sitting: _Scene, text: str, numbers: Mapping[str, int | None], *, fresh: bool = False) -> str:
         """Fill the slots of `text`, said at a sitting; with `fresh` each from its whole pool, for other material."""
 
         def value(match: re.Match[str]) -> str:

@@ -123,7 +123,7 @@ def judge(conversation: Conversation, gold: Gold, name: str, soul: str, rest: st
     there = {row.says for row in gold.changed if any(matches(row.patterns, line) for line in lines)}
     got_in = [(row.says, line) for row in gold.never for line in told if _stands(row, line)]
     rows_of_rules = (*gold.rules, *gold.changed)
-    said = _Said(conversation)
+    said = _Words(conversation)
     return Judged(
         name=conversation.name,
         language=gold.language,
@@ -187,7 +187,7 @@ _WORD = re.compile(r"[^\W\d_]+|\d+")
 _WIDE = re.compile(r"([぀-ヿ㐀-鿿豈-﫿가-힯])")
 
 
-class _Said:
+class _Words:
     """The words of a dialogue's messages in their order, each with the message before it."""
 
     def __init__(self, conversation: Conversation) -> None:

@@ -13,7 +13,7 @@ from dream.eval.dialogues import EARLIER
 from dream.eval.metric import Overlap, content, find, mean, ready
 from dream.eval.scratch import Night, Remembered
 from dream.language.likeness import same_fact
-from dream.models import Kept, MemoryFile, Usage
+from dream.models import Fidelity, MemoryFile, Usage
 from dream.workspace.trace import Origin, facts
 
 Texts = Sequence[Mapping[str, str]]  # of each conversation, by their kinds
@@ -364,6 +364,6 @@ def bill(remembered: Sequence[Remembered], everything: Usage) -> Bill:
     )
 
 
-def kept(remembered: Sequence[Remembered]) -> Kept:
+def kept(remembered: Sequence[Remembered]) -> Fidelity:
     """Add up the exact things that users said, and how many the summaries hold, before and after the tail."""
-    return sum((night.consolidated.kept for one in remembered for night in one.nights), Kept())
+    return sum((night.consolidated.kept for one in remembered for night in one.nights), Fidelity())

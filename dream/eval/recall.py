@@ -24,8 +24,8 @@ from dream.history import messages
 from dream.llm.spending import Meter
 from dream.models import Diagnostic
 from dream.recall import Hit, of_message, prompt, told
-from dream.recall.index import MESSAGE, caught_up
 from dream.recall.search import Search, Wanted
+from dream.recall.search_index import MESSAGE, caught_up
 from dream.recall.terms import terms
 from dream.recall.vectors import embed
 from dream.settings import Settings
@@ -35,7 +35,7 @@ FIRST = (5, 10)
 ROOM = 2_000  # tokens of what is found in which the whole answer is looked for
 DEEP = 200  # messages that are ranked, so that ten sessions are among them
 
-Place = tuple[str, int]  # a session and a position in it
+Position = tuple[str, int]  # a session and a position in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def recall(conversations: Sequence[Conversation], settings: Settings, *, tell: T
     Where the settings name an embedding model the messages are embedded as in a night; raises ModelError where it
     can't be asked, and SpendingLimit at a bound, for figures by words alone would be told as its own.
     """
-    rows: dict[str, list[tuple[list[Place], set[Place], bool]]] = {}
+    rows: dict[str, list[tuple[list[Position], set[Position], bool]]] = {}
     meter = Meter(settings)
     for one in conversations:
         tell(f"{one.name}: {len(one.questions)} questions")
@@ -101,7 +101,7 @@ def at_prompts(conversations: Sequence[Conversation], *, tell: Tell) -> AtPrompt
     return AtPrompts(len(answered), mean(answered) or 0.0, len(shown), mean(shown) or 0.0)
 
 
-def _asked(one: Conversation, scratch: Scratch) -> Iterator[tuple[Question, set[Place]]]:
+def _asked(one: Conversation, scratch: Scratch) -> Iterator[tuple[Question, set[Position]]]:
     """Yield the questions that have evidence, with where it stands."""
     places = {identity: place for place, identity in scratch.messages.items()}
     for question in one.questions:
@@ -109,7 +109,7 @@ def _asked(one: Conversation, scratch: Scratch) -> Iterator[tuple[Question, set[
             yield question, evidence
 
 
-def _shown(block: str) -> Iterator[Place]:
+def _shown(block: str) -> Iterator[Position]:
     """Yield the messages that a block cites."""
     session = ""
     for line in block.splitlines():
@@ -179,12 +179,12 @@ def _fail(diagnostic: Diagnostic) -> None:
         raise ModelError(f"Search went {diagnostic.text}")
 
 
-def _place(cite: str) -> Place:
+def _place(cite: str) -> Position:
     session, _, position = cite.rpartition("#")
     return session, int(position)
 
 
-def _shares(name: str, asked: Sequence[tuple[list[Place], set[Place], bool]]) -> Recalled:
+def _shares(name: str, asked: Sequence[tuple[list[Position], set[Position], bool]]) -> Recalled:
     sessions = [
         (list(dict.fromkeys(session for session, _ in found)), {session for session, _ in gold})
         for found, gold, _ in asked

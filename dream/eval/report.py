@@ -18,14 +18,14 @@ from dream.eval.dialogues import CONTROL, Judged
 from dream.eval.measures import ALL, Bill, Changed, EvidenceShares, Restraint, Retention, Share, Stability, Survival
 from dream.eval.scratch import Recording, Scratch, Tell, filed, remember
 from dream.llm.spending import Meter
-from dream.models import Kept, Usage
+from dream.models import Fidelity, Usage
 from dream.settings import Settings
 
 SIZES = (2_000, 4_500, 6_100)
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class EvalReport:
     """What `dream eval` found. A list is empty where the dataset has nothing to measure that by."""
 
     model: str
@@ -39,7 +39,7 @@ class Report:
     restraint: tuple[Restraint, ...]
     dialogues: tuple[Judged, ...]
     bill: Bill
-    kept: Kept
+    kept: Fidelity
 
 
 def evaluate(
@@ -52,7 +52,7 @@ def evaluate(
     recording: Recording | None = None,
     keep: Path | None = None,
     tell: Tell,
-) -> Report:
+) -> EvalReport:
     """Dream every conversation in a scratch workspace of its own and measure what is left.
 
     `other` gives chance where there is only one conversation: `embedded` remembers it. `survive`: also plant facts
@@ -74,7 +74,7 @@ def evaluate(
     texts = [one.texts() for one in found]
     others = [*texts[1:], *texts[:1]] if len(texts) > 1 else _texts_of(other, sizes, tell)
     memories = [(one.files["SOUL.md"], f"{one.files['USER.md']}\n{one.files['memory/MEMORY.md']}") for one in found]
-    return Report(
+    return EvalReport(
         model=settings.models_for(),
         conversations=tuple(one.name for one in conversations),
         sessions=sum(len(one.sessions) for one in conversations),
@@ -122,7 +122,7 @@ def _planted_before(others: Sequence[Conversation], scratch: Scratch, tell: Tell
     return measures.survival(f"{len(others)} conversations", facts, scratch.nights)
 
 
-def shape(report: Report) -> dict[str, object]:
+def shape(report: EvalReport) -> dict[str, object]:
     """Shape the report for `--json`: the fields of each measure, figures in per cent to one place."""
     return {name: _rounded(value) for name, value in asdict(report).items()}
 
@@ -147,7 +147,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
 
-def tables(report: Report) -> Iterator[Table]:
+def tables(report: EvalReport) -> Iterator[Table]:
     """Lay out what was measured; nothing where there was nothing to measure."""
     made = (_dialogues, _retention, _categories, _evidence, _change, _stability, _survival, _restraint, _bill)
     yield from (table for make in made if (table := make(report)).rows)
@@ -168,7 +168,7 @@ def laid_out(title: str, says: str, values: Iterable[_T], columns: Mapping[str, 
     return Table(title, says, tuple(columns), tuple(rows.values()))
 
 
-def _dialogues(report: Report) -> Table:
+def _dialogues(report: EvalReport) -> Table:
     """Add up the dialogues: all, each half and each language; the control beside all and each half."""
     judged = list(report.dialogues)
     groups = [("all", judged)]
@@ -208,7 +208,7 @@ def _part(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} of {whole}" if whole else "–"
 
 
-def _retention(report: Report) -> Table:
+def _retention(report: EvalReport) -> Table:
     return laid_out(
         "Retention",
         "Content words of the gold answers / whole answers that stand in the text, in per cent. Memory is what "
@@ -226,14 +226,14 @@ def _retention(report: Report) -> Table:
     )
 
 
-def _categories(report: Report) -> Table:
+def _categories(report: EvalReport) -> Table:
     names = [name for name in report.retention[0].own if name != ALL] if report.retention else []
     columns = {name: lambda one, name=name: _share(one.own[name]) + _less(one, name) for name in names}
     says = "The same by category of question, own (− chance)."
     return laid_out("Retention by category", says, report.retention, {"text": lambda one: one.text} | columns)
 
 
-def _evidence(report: Report) -> Table:
+def _evidence(report: EvalReport) -> Table:
     return laid_out(
         "Evidence",
         "Questions whose evidence is cited by a line of memory, through finding → cursor → span: of a span the "
@@ -243,7 +243,7 @@ def _evidence(report: Report) -> Table:
     )
 
 
-def _change(report: Report) -> Table:
+def _change(report: EvalReport) -> Table:
     return laid_out(
         "Change",
         "Changed facts: the new value is there; of the clean cases, it is there and no line tells the old one as "
@@ -259,7 +259,7 @@ def _change(report: Report) -> Table:
     )
 
 
-def _stability(report: Report) -> Table:
+def _stability(report: EvalReport) -> Table:
     one = report.stability
     again = (
         f"{one.again_calls} calls, {one.again_commits} commits, {one.again_entries} entries, {one.again_files} files"
@@ -268,7 +268,7 @@ def _stability(report: Report) -> Table:
     return Table("Stability", "All of it should be 0.", ("what", "count"), rows)
 
 
-def _survival(report: Report) -> Table:
+def _survival(report: EvalReport) -> Table:
     return laid_out(
         "Planted facts",
         "Planted facts that one line of memory holds: when they were said, and after the dreams over other material, "
@@ -285,7 +285,7 @@ def _survival(report: Report) -> Table:
     )
 
 
-def _restraint(report: Report) -> Table:
+def _restraint(report: EvalReport) -> Table:
     return laid_out(
         "Restraint",
         "What must not get in, and stood in a memory file after some night, or stands in history.",
@@ -300,7 +300,7 @@ def _restraint(report: Report) -> Table:
     )
 
 
-def _bill(report: Report) -> Table:
+def _bill(report: EvalReport) -> Table:
     bill, kept = report.bill, report.kept
     each = max(1, bill.conversations)
     rows = [

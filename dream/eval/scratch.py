@@ -232,7 +232,7 @@ def _first_lines(summaries: Sequence[str], size: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
+class _RecordedCall:
     """One line of a recording; `answer` is a completion's fields, or `error` a ModelError's class, text and usage."""
 
     key: str
@@ -279,7 +279,7 @@ class Recording:
             f"{self._path} holds no call of {job}; let `embedded` do that job: --set {job}_model=embedded."
         )
 
-    def take(self, key: str) -> _Call | None:
+    def take(self, key: str) -> _RecordedCall | None:
         """Return the next recorded call of this request; in a replay the last one again, None where there is none."""
         with self._lock:
             calls, number = self._calls.get(key, []), self._given[key]
@@ -288,7 +288,7 @@ class Recording:
             return calls[number]
         return calls[-1] if calls and not self._ask else None
 
-    def append(self, call: _Call) -> None:
+    def append(self, call: _RecordedCall) -> None:
         """Append a call to the file at once: what was paid for is kept if the evaluation fails later."""
         line = json.dumps(asdict(call), ensure_ascii=False).encode("utf-8", "surrogatepass")
         with self._lock, os.fdopen(open_file(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab") as file:
@@ -302,15 +302,15 @@ class Recording:
         )
         return self.missed
 
-    def _firsts(self) -> Iterator[_Call]:
+    def _firsts(self) -> Iterator[_RecordedCall]:
         """Yield the first call of each request."""
         yield from (calls[0] for calls in self._calls.values())
 
-    def _read(self) -> dict[str, list[_Call]]:
-        found: dict[str, list[_Call]] = {}
+    def _read(self) -> dict[str, list[_RecordedCall]]:
+        found: dict[str, list[_RecordedCall]] = {}
         try:
             for line in self._path.read_bytes().splitlines():
-                call = _Call(**json.loads(line.decode("utf-8", "surrogatepass")))
+                call = _RecordedCall(**json.loads(line.decode("utf-8", "surrogatepass")))
                 found.setdefault(call.key, []).append(call)
         except FileNotFoundError:
             if not self._ask:
@@ -348,7 +348,7 @@ class _Recorded:
         if self.live is None:
             raise self.recording.miss(self.job, key)
         names = [tool.name for tool in tools]
-        call = _Call(key, self.job, self.name, self.window, self.max_output, said, names)
+        call = _RecordedCall(key, self.job, self.name, self.window, self.max_output, said, names)
         try:
             answer = self.live.complete(messages, tools=tools, max_tokens=max_tokens)
         except ModelError as error:
@@ -359,7 +359,7 @@ class _Recorded:
         self.recording.append(replace(call, answer=asdict(answer)))
         return answer
 
-    def _again(self, call: _Call) -> Completion:
+    def _again(self, call: _RecordedCall) -> Completion:
         """Return the recorded answer, or raise the recorded error; the bill has what it used then."""
         given = dict(call.answer or call.error or {})
         used = Usage(**given["usage"]) if given["usage"] else None

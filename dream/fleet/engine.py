@@ -33,10 +33,10 @@ from dbos._error import DBOSException
 
 from dream.door import make_folder
 from dream.errors import DreamError
-from dream.fleet import places
+from dream.fleet import members
 from dream.fleet.limits import Ledger
-from dream.fleet.night import Half, Nursery, Told, bill, note, priced
-from dream.fleet.places import Note, Place, Root, Window
+from dream.fleet.members import Member, Note, Root, Window
+from dream.fleet.night import Account, Nursery, Stage, bill, note, priced
 from dream.workspace.idle import is_free
 from dream.workspace.lock import FileLock
 
@@ -57,7 +57,7 @@ class Waiting:
     `delay` is in seconds.
     """
 
-    place: Place
+    member: Member
     tenant: str
     since: str
     mark: str
@@ -113,7 +113,7 @@ class Queue:
             with self.ledger.engine.begin() as connection:
                 for turn, one in rows[start : start + AT_ONCE]:
                     self._client.enqueue_in_transaction(
-                        connection, _options(one, turn), one.place.root.name, one.place.name
+                        connection, _options(one, turn), one.member.root.name, one.member.name
                     )
         return sum(self.waiting().values()) - before
 
@@ -194,8 +194,8 @@ class Queue:
 def _options(one: Waiting, turn: int) -> EnqueueOptions:
     options: EnqueueOptions = {
         "workflow_name": WORKFLOW,
-        "queue_name": one.place.root.name,
-        "workflow_id": f"{one.place.key}-{one.mark}",
+        "queue_name": one.member.root.name,
+        "workflow_id": f"{one.member.key}-{one.mark}",
         "priority": turn,
         "app_version": VERSION,
     }
@@ -211,7 +211,7 @@ class Worker:
     """
 
     def __init__(
-        self, queue: Queue, roots: Sequence[Root], nursery: Nursery, jobs: int, tell: Callable[[Place, Told], None]
+        self, queue: Queue, roots: Sequence[Root], nursery: Nursery, jobs: int, tell: Callable[[Member, Account], None]
     ) -> None:
         self._queue = queue
         self._roots = {root.name: root for root in roots}
@@ -245,7 +245,7 @@ class Worker:
         )
 
         @DBOS.workflow(name=WORKFLOW, max_recovery_attempts=None)
-        def night(root: str, name: str) -> Told:
+        def night(root: str, name: str) -> Account:
             return self._night(root, name)
 
         DBOS.listen_queues(list(self._roots))
@@ -262,42 +262,42 @@ class Worker:
         self._queue.delete(self._not_had)
         self._alive.leave()
 
-    def _night(self, root: str, name: str) -> Told:
+    def _night(self, root: str, name: str) -> Account:
         """Run one night as a workflow: consolidate, then dream."""
-        place = Place(self._roots[root], name)
+        member = Member(self._roots[root], name)
         with self._slots:
             if self._nursery.stopping.is_set():
-                told: Told = {"outcome": "stopped"}
+                told: Account = {"outcome": "stopped"}
             else:
-                told = self._both(place)
+                told = self._both(member)
         if told["outcome"] in ("stopped", "busy", "gone"):  # gone: another worker may see it
             self._not_had.append(str(DBOS.workflow_id))
-        self._tell(place, told)
+        self._tell(member, told)
         return told
 
-    def _both(self, place: Place) -> Told:
+    def _both(self, member: Member) -> Account:
         """Do both steps; `seconds`, calls, tokens and money are the night's."""
-        read = DBOS.run_step({"name": "consolidate"}, self._half, place, "consolidate", {})
+        read = DBOS.run_step({"name": "consolidate"}, self._half, member, "consolidate", {})
         if read["outcome"] not in ("read", "failed"):
             return read
-        dreamt = DBOS.run_step({"name": "dream"}, self._half, place, "dream", read)
+        dreamt = DBOS.run_step({"name": "dream"}, self._half, member, "dream", read)
         return dreamt | priced(bill(read) + bill(dreamt)) | {"seconds": read["seconds"] + dreamt["seconds"]}
 
-    def _half(self, place: Place, half: Half, read: Told) -> Told:
+    def _half(self, member: Member, half: Stage, read: Account) -> Account:
         """Run one step: half a night in its own process."""
         began = time.monotonic()
-        if not place.path.is_dir():
+        if not member.path.is_dir():
             return {"outcome": "gone"}
         while True:
             try:
-                told = self._nursery.run(place, half, read, datetime.now(UTC))
+                told = self._nursery.run(member, half, read, datetime.now(UTC))
             except OSError as error:  # no memory or no process for it
                 told = {"outcome": "crashed", "reason": error.strerror or type(error).__name__}
             if told["outcome"] != "busy" or time.monotonic() - began > BUSY or self._nursery.stopping.is_set():
                 break
             time.sleep(0.5)
         if told["outcome"] == "crashed":
-            note(place.path, "crashed", datetime.now(UTC), str(told["reason"]))
+            note(member.path, "crashed", datetime.now(UTC), str(told["reason"]))
         return told | {"seconds": round(time.monotonic() - began, 3)}
 
     def _reap(self) -> None:
@@ -382,12 +382,12 @@ def find(
     roots: Sequence[Root], now: datetime, environ: Mapping[str, str], looked: Looked, *, again: bool = False
 ) -> Iterator[Waiting]:
     """Find the workspaces that have something new, `again` those too that are set aside."""
-    for place in _every(roots, looked):
-        known = places.read(place.path)
-        if _has_news(place, known, now, environ, looked, again=again):
+    for member in _every(roots, looked):
+        known = members.read(member.path)
+        if _has_news(member, known, now, environ, looked, again=again):
             at = known.at if known else ""
-            mark = f"{now:%Y%m%d}-{places.digest(places.look(place.path), at)}"
-            yield Waiting(place, place.tenant(places.current(place, environ)), at, mark)
+            mark = f"{now:%Y%m%d}-{members.digest(members.look(member.path), at)}"
+            yield Waiting(member, member.tenant(members.current(member, environ)), at, mark)
 
 
 def due(
@@ -399,29 +399,35 @@ def due(
     looked: Looked,
 ) -> Iterator[Waiting]:
     """Find the workspaces with something new whose night comes within `ahead`, or was missed."""
-    for place in _every(roots, looked):
-        known = places.read(place.path)
-        at, slot = known.at if known else "", window.last(place, known, now + ahead)
+    for member in _every(roots, looked):
+        known = members.read(member.path)
+        at, slot = known.at if known else "", window.last(member, known, now + ahead)
         comes = slot > now or (at != "" and datetime.fromisoformat(at) < slot)
-        if comes and _has_news(place, known, now, environ, looked):
+        if comes and _has_news(member, known, now, environ, looked):
             delay = max(0.0, (slot - now).total_seconds())
-            yield Waiting(place, place.tenant(places.current(place, environ)), at, f"{slot:%Y%m%d}", delay)
+            yield Waiting(member, member.tenant(members.current(member, environ)), at, f"{slot:%Y%m%d}", delay)
 
 
-def _every(roots: Sequence[Root], looked: Looked) -> Iterator[Place]:
+def _every(roots: Sequence[Root], looked: Looked) -> Iterator[Member]:
     for root in roots:
-        for place in places.beneath(root):
+        for member in members.beneath(root):
             looked.workspaces += 1
-            yield place
+            yield member
 
 
 def _has_news(
-    place: Place, known: Note | None, now: datetime, environ: Mapping[str, str], looked: Looked, *, again: bool = False
+    member: Member,
+    known: Note | None,
+    now: datetime,
+    environ: Mapping[str, str],
+    looked: Looked,
+    *,
+    again: bool = False,
 ) -> bool:
-    if places.is_set_aside(place, known, environ) and not again:
-        looked.set_aside.append(place.name)
+    if members.is_set_aside(member, known, environ) and not again:
+        looked.set_aside.append(member.name)
         return False
-    return places.news(place, known, now, environ)
+    return members.news(member, known, now, environ)
 
 
 def _with_driver(url: str) -> str:

@@ -32,15 +32,15 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
 from dream.errors import Busy, DreamError, NightOver
-from dream.fleet import places
+from dream.fleet import members
 from dream.models import ConsolidateReport, Step, Usage
 from dream.settings import Settings
 from dream.workspace import runs
 from dream.workspace.workspace import Workspace
 
-Half = Literal["consolidate", "dream"]
+Stage = Literal["consolidate", "dream"]
 T = TypeVar("T")
-Told = dict[str, Any]  # how half a night went: counts, shas and words of ours
+Account = dict[str, Any]  # how half a night went: counts, shas and words of ours
 GATEWAY = "dream.llm.gateway"  # where it is loaded before this module, LiteLLM is too: seconds, and 190 MB
 LOADED = (  # what a night needs, beside what the one before the first loads
     "dream.cli",  # first: it is what `dream` itself begins with
@@ -81,11 +81,11 @@ class Nursery:
         self._guard = threading.Lock()
         self.stopping = threading.Event()
 
-    def run(self, place: places.Place, half: Half, read: Told, now: datetime) -> Told:
+    def run(self, member: members.Member, half: Stage, read: Account, now: datetime) -> Account:
         """Run half a night and return how it went."""
         ours, theirs = self._context.Pipe()
         process = self._context.Process(
-            target=_night, args=(theirs, str(place.path), place.name.partition("/")[0], half, read, now, self._flags)
+            target=_night, args=(theirs, str(member.path), member.name.partition("/")[0], half, read, now, self._flags)
         )
         with self._guard:
             process.start()
@@ -112,7 +112,7 @@ class Nursery:
         """Whether a night runs."""
         return bool(self._running)
 
-    def _listen(self, pipe: Connection) -> Told | None:
+    def _listen(self, pipe: Connection) -> Account | None:
         """Answer the night until it ends; None where it ended without a word. What it asked for last is booked."""
         open_calls: list[tuple[str, str, str, Usage, float]] = []
         try:
@@ -140,7 +140,7 @@ class Nursery:
 
 
 @dataclass(slots=True)
-class _Worker:
+class _WorkerPipe:
     """The worker as the night sees it: asked before each call, told of each bill; from several threads."""
 
     pipe: Connection
@@ -166,14 +166,14 @@ class _Worker:
 
 
 def _night(
-    pipe: Connection, path: str, directory: str, half: Half, read: Told, now: datetime, flags: dict[str, object]
+    pipe: Connection, path: str, directory: str, half: Stage, read: Account, now: datetime, flags: dict[str, object]
 ) -> None:
     """Run half a night in the process that was started for it, tell how it went, and note it in the workspace."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the worker says what is to be done
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (1, 2):  # a library's chatter could hold what was said, and would stay in the worker's log
         os.dup2(nowhere, stream)
-    how: Told
+    how: Account
     try:
         how = _half(pipe, Path(path), directory, half, read, now, flags)
     except Busy as error:
@@ -194,14 +194,14 @@ def _night(
 
 
 def _half(
-    pipe: Connection, path: Path, directory: str, half: Half, read: Told, now: datetime, flags: dict[str, object]
-) -> Told:
+    pipe: Connection, path: Path, directory: str, half: Stage, read: Account, now: datetime, flags: dict[str, object]
+) -> Account:
     from dream.nights import nightly
 
     workspace = Workspace.open(path)
     settings = workspace.settings(flags=flags)
     zone = settings.zone()
-    worker = _Worker(pipe, settings.tenant or directory, lambda: f"{datetime.now(UTC).astimezone(zone):%Y-%m-%d}")
+    worker = _WorkerPipe(pipe, settings.tenant or directory, lambda: f"{datetime.now(UTC).astimezone(zone):%Y-%m-%d}")
 
     def end(number: int, frame: object) -> None:
         worker.stopped = True
@@ -229,7 +229,7 @@ def _half(
     if outcome != "failed" and (worker.stopped or worker.refused):
         outcome = "stopped" if worker.stopped else "bounded"
     why = night.run.reason if night.run.outcome == "failed" else before.reason
-    known = note(path, outcome, now, why, lambda found: places.settle(workspace, settings, found, now, os.environ))
+    known = note(path, outcome, now, why, lambda found: members.settle(workspace, settings, found, now, os.environ))
     commits = [batch.commit for batch in night.run.batches if batch.commit]
     held = len(workspace.pending())
     return priced(night.run.usage) | {
@@ -245,21 +245,21 @@ def note(
     outcome: str,
     now: datetime,
     reason: str = "",
-    settle: Callable[[places.Note], places.Note] = lambda found: found,
-) -> places.Note:
+    settle: Callable[[members.Note], members.Note] = lambda found: found,
+) -> members.Note:
     """Note in the workspace how a night ended, and return the note."""
     bad = outcome in ("failed", "crashed")
-    ended = (places.read(path) or places.Note()).ended(outcome, now, reason if bad else "")
+    ended = (members.read(path) or members.Note()).ended(outcome, now, reason if bad else "")
     if bad:
-        ended = replace(ended, settings=places.settings_look(path, os.environ))
+        ended = replace(ended, settings=members.settings_look(path, os.environ))
     ended = settle(ended)
     if bad or outcome in ("stopped", "bounded"):
         ended = replace(ended, look="")
-    places.write(path, ended)
+    members.write(path, ended)
     return ended
 
 
-def priced(usage: Usage) -> Told:
+def priced(usage: Usage) -> Account:
     """Return what something cost."""
     return {
         "calls": usage.calls,
@@ -269,7 +269,7 @@ def priced(usage: Usage) -> Told:
     }
 
 
-def bill(how: Told) -> Usage:
+def bill(how: Account) -> Usage:
     """Read what a night, or half of one, cost from what it told."""
     return Usage(how["calls"], how["tokens_in"], how["tokens_out"], how["usd"]) if how.get("calls") else Usage()
 

@@ -21,11 +21,11 @@ import orjson
 from dream import trust
 from dream.door import make_folder
 from dream.errors import DreamError, UsageError, WorkspaceError
-from dream.fleet import places
+from dream.fleet import members
 from dream.fleet.engine import Looked, Queue, Waiting, Worker, due, find
 from dream.fleet.limits import Ledger
-from dream.fleet.night import Limits, Nursery, Told, bill
-from dream.fleet.places import FOLDER, Note, Place, Root, Window
+from dream.fleet.members import FOLDER, Member, Note, Root, Window
+from dream.fleet.night import Account, Limits, Nursery, bill
 from dream.history.history import History
 from dream.models import Usage
 from dream.settings import EMBEDDED
@@ -38,7 +38,7 @@ LOOK = 0.2  # seconds between two looks whether all is done
 AHEAD = timedelta(minutes=20)  # how long before its time a night is put into the queue
 DONE = ("committed", "held", "nothing")
 
-Tell = Callable[[Place, Told], None]
+TellNight = Callable[[Member, Account], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def run(
     jobs: int,
     flags: Mapping[str, object],
     again: bool,
-    tell: Tell,
+    tell: TellNight,
     stop: threading.Event,
 ) -> Ran:
     """Give every workspace beneath the roots that has something new its night now, and wait until all are done."""
@@ -112,13 +112,13 @@ def run(
     named: dict[str, list[str]] = {"failed": [], "held": [], "busy": []}
     usage: list[Usage] = []
 
-    def told(place: Place, how: Told) -> None:
+    def told(member: Member, how: Account) -> None:
         outcomes[how["outcome"]] += 1
         where = "failed" if how["outcome"] in ("failed", "crashed") else how["outcome"]
         where = "held" if how.get("held") and where in DONE else where
-        named.get(where, []).append(place.name)
+        named.get(where, []).append(member.name)
         usage.append(bill(how))
-        tell(place, how)
+        tell(member, how)
 
     if waiting or not queue.drained(roots):
         with working(roots, queue, jobs=jobs, flags=flags, tell=told, waiting=waiting):
@@ -145,7 +145,7 @@ def working(
     *,
     jobs: int,
     flags: Mapping[str, object],
-    tell: Tell,
+    tell: TellNight,
     waiting: Sequence[Waiting] | None = None,
 ) -> Iterator[None]:
     """Take nights of these roots from the queue for the block; afterwards those that run end at their next step.
@@ -158,7 +158,7 @@ def working(
     if model or waiting is None:
         paid = model != EMBEDDED
     else:
-        paid = any(places.current(one.place, os.environ).paid for one in waiting)
+        paid = any(members.current(one.member, os.environ).paid for one in waiting)
     nursery = Nursery(measured(queue.ledger), flags, litellm=paid)
     worker = Worker(queue, roots, nursery, jobs, traced(tell))
     worker.start()
@@ -175,10 +175,10 @@ def know_the_day(roots: Sequence[Root], ledger: Ledger, now: datetime) -> None:
         if ledger.get(mark):
             continue
         spent: defaultdict[str, float] = defaultdict(float)
-        for place in places.beneath(root):
-            known = places.read(place.path) or Note()
-            today, _, day = tally(place, known, now)
-            tenant = place.tenant(known)
+        for member in members.beneath(root):
+            known = members.read(member.path) or Note()
+            today, _, day = tally(member, known, now)
+            tenant = member.tenant(known)
             spent[f"spent:tokens:{day}:{tenant}"] += today.tokens
             spent[f"spent:usd:{day}:{tenant}"] += today.cost_usd or 0.0
         ledger.set({name: value for name, value in spent.items() if value} | {mark: 1.0})
@@ -215,27 +215,27 @@ def erase(tenant: str, roots: Sequence[Root], queue: Queue, now: datetime, *, dr
 
     Raises Busy where a night or another run holds one of them, and UsageError for a tenant that has none.
     """
-    every = (place for root in roots for place in places.beneath(root))
-    found = [place for place in every if place.tenant(places.current(place, os.environ)) == tenant]
+    every = (member for root in roots for member in members.beneath(root))
+    found = [member for member in every if member.tenant(members.current(member, os.environ)) == tenant]
     # What an erasure that was cut short has left.
     left = [path for root in roots for path in sorted((root.path / FOLDER / "erasing").glob(f"{_sha(tenant)}-*"))]
     if not found and not left:
         raise UsageError(f"The tenant {tenant!r} has no workspace under {', '.join(str(root.path) for root in roots)}.")
-    elsewhere = tuple(sorted({name for place in found for name in _elsewhere(place)}))
-    names = tuple(place.name for place in found)
+    elsewhere = tuple(sorted({name for member in found for name in _elsewhere(member)}))
+    names = tuple(member.name for member in found)
     if dry_run:
-        files, size = _summed([_hashes(place.path) for place in found])
+        files, size = _summed([_hashes(member.path) for member in found])
         return Erased(tenant, names, files, size, 0, elsewhere, None, dry_run)
     # 1. No night begins any more. One that runs, or another run, holds its workspace: then nothing of that is taken.
-    nights = queue.forget([place.key for place in found])
+    nights = queue.forget([member.key for member in found])
     proof = []
-    for place in found:
-        with run_lock(place.path / ".dream", "dream fleet erase", now=now):
-            nights += queue.forget([place.key])
-            hashes = _hashes(place.path)
-            trust.forget(place.path, trust.state_directory(os.environ))  # a note that holds its path
+    for member in found:
+        with run_lock(member.path / ".dream", "dream fleet erase", now=now):
+            nights += queue.forget([member.key])
+            hashes = _hashes(member.path)
+            trust.forget(member.path, trust.state_directory(os.environ))  # a note that holds its path
             # 2. The workspace leaves its place in one step: a crash leaves it whole, or for the next erasure to finish.
-            left.append(_moved(place, tenant, now))
+            left.append(_moved(member, tenant, now))
             proof.append(hashes)
     # 3. A receipt stays: what, when, and hashes.
     receipt = roots[0].path / FOLDER / "receipts" / f"{now:%Y%m%dT%H%M%S}-{_sha(tenant)[:12]}.json"
@@ -245,8 +245,8 @@ def erase(tenant: str, roots: Sequence[Root], queue: Queue, now: datetime, *, dr
     # 4. The files, the database, and the bytes behind it.
     for path in left:
         shutil.rmtree(path)
-    for place in found:
-        _drop_empty(place)
+    for member in found:
+        _drop_empty(member)
     spent = [name for name in queue.ledger.get("spent:") if name.split(":", 3)[3:] == [tenant]]
     queue.ledger.forget([f"turn:{tenant}", *spent])
     queue.scrub()
@@ -257,27 +257,27 @@ def _summed(proof: Sequence[Mapping[str, int | str]]) -> tuple[int, int]:
     return sum(int(one["files"]) for one in proof), sum(int(one["bytes"]) for one in proof)
 
 
-def _moved(place: Place, tenant: str, now: datetime) -> Path:
-    goal = place.root.path / FOLDER / "erasing" / f"{_sha(tenant)}-{place.key}-{now:%Y%m%dT%H%M%S}"
+def _moved(member: Member, tenant: str, now: datetime) -> Path:
+    goal = member.root.path / FOLDER / "erasing" / f"{_sha(tenant)}-{member.key}-{now:%Y%m%dT%H%M%S}"
     goal.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        place.path.rename(goal)
+        member.path.rename(goal)
     except OSError as error:
-        raise WorkspaceError(f"{place.path} cannot be taken away ({error.strerror}); nothing was.") from error
+        raise WorkspaceError(f"{member.path} cannot be taken away ({error.strerror}); nothing was.") from error
     return goal
 
 
-def _drop_empty(place: Place) -> None:
-    for above in place.path.parents:
-        if above == place.root.path:
+def _drop_empty(member: Member) -> None:
+    for above in member.path.parents:
+        if above == member.root.path:
             return
         with suppress(OSError):
             above.rmdir()
 
 
-def _elsewhere(place: Place) -> Iterator[str]:
-    for source in (places.read(place.path) or Note()).sources:
-        if not (place.path / source).resolve().is_relative_to(place.path.resolve()):
+def _elsewhere(member: Member) -> Iterator[str]:
+    for source in (members.read(member.path) or Note()).sources:
+        if not (member.path / source).resolve().is_relative_to(member.path.resolve()):
             yield source
 
 
@@ -358,28 +358,28 @@ def read(roots: Sequence[Root], queue: Queue | None, now: datetime) -> Fleet:
     failed: list[Trouble] = []
     aside: list[Trouble] = []
     for root in roots:
-        for place in places.beneath(root):
-            known = places.current(place, os.environ)
-            one = _of(place, known, now)
+        for member in members.beneath(root):
+            known = members.current(member, os.environ)
+            one = _of(member, known, now)
             tenants[one.tenant] = tenants.get(one.tenant, Tenant(one.tenant)) + one
             if known.failed:
-                trouble = Trouble(place.name, one.tenant, len(known.failed), known.reason)
-                (aside if places.is_set_aside(place, known, os.environ) else failed).append(trouble)
+                trouble = Trouble(member.name, one.tenant, len(known.failed), known.reason)
+                (aside if members.is_set_aside(member, known, os.environ) else failed).append(trouble)
     listed = sorted(tenants.values(), key=lambda one: (-one.month.tokens, one.tenant))
     total = sum(listed, Tenant("all"))
     return Fleet(total, tuple(listed), tuple(failed), tuple(aside), queue.waiting() if queue else {})
 
 
-def _of(place: Place, known: Note, now: datetime) -> Tenant:
-    today, month, day = tally(place, known, now)
+def _of(member: Member, known: Note, now: datetime) -> Tenant:
+    today, month, day = tally(member, known, now)
     zone = _zone(known)
     there = bool(known.at) and f"{datetime.fromisoformat(known.at).astimezone(zone):%Y-%m-%d}" == day
-    fresh = places.read(place.path)
-    waits = places.news(place, fresh, now, os.environ)
-    workspace = Workspace(place.path)
-    held = len(workspace.pending()) if (place.path / "memory" / ".pending.jsonl").exists() else 0
+    fresh = members.read(member.path)
+    waits = members.news(member, fresh, now, os.environ)
+    workspace = Workspace(member.path)
+    held = len(workspace.pending()) if (member.path / "memory" / ".pending.jsonl").exists() else 0
     return Tenant(
-        place.tenant(known), 1, int(waits), _oldest(workspace) if waits else None, int(there), held, today, month
+        member.tenant(known), 1, int(waits), _oldest(workspace) if waits else None, int(there), held, today, month
     )
 
 
@@ -392,10 +392,10 @@ def _oldest(workspace: Workspace) -> datetime | None:
     return None
 
 
-def tally(place: Place, known: Note, now: datetime) -> tuple[Usage, Usage, str]:
+def tally(member: Member, known: Note, now: datetime) -> tuple[Usage, Usage, str]:
     """Return what a workspace's own bills say of the day and the month, and which day that is in its zone."""
     zone = _zone(known)
-    spent = Bills(place.path / ".dream").spent(now, zone)
+    spent = Bills(member.path / ".dream").spent(now, zone)
     return spent.today, spent.month, f"{now.astimezone(zone):%Y-%m-%d}"
 
 
@@ -456,7 +456,7 @@ class _Measured:
         self._tracer.start_span(f"chat {name}", start_time=began, attributes=about | used).end(end)
 
 
-def traced(tell: Callable[[Place, Told], None]) -> Callable[[Place, Told], None]:
+def traced(tell: Callable[[Member, Account], None]) -> Callable[[Member, Account], None]:
     """Return `tell`, which also counts nights and leaves a span of each."""
     telemetry = _telemetry()
     if telemetry is None:
@@ -464,7 +464,7 @@ def traced(tell: Callable[[Place, Told], None]) -> Callable[[Place, Told], None]
     meter, tracer = telemetry
     nights = meter.create_counter("dream.nights", description="Nights by outcome")
 
-    def also_traced(place: Place, how: Told) -> None:
+    def also_traced(member: Member, how: Account) -> None:
         end, used = time.time_ns(), bill(how)
         about = {
             "dream.outcome": str(how["outcome"]),
@@ -475,6 +475,6 @@ def traced(tell: Callable[[Place, Told], None]) -> Callable[[Place, Told], None]
         began = end - int(how.get("seconds", 0) * 1e9)
         tracer.start_span("dream.night", start_time=began, attributes=about).end(end)
         nights.add(1, {"dream.outcome": str(how["outcome"])})
-        tell(place, how)
+        tell(member, how)
 
     return also_traced

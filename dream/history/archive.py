@@ -21,8 +21,8 @@ import orjson
 
 from dream.door import contents
 from dream.errors import WorkspaceError
-from dream.history.log import Chain, Sums, entries, outlined
-from dream.history.records import HIGHEST, BrokenRow
+from dream.history.entries import HIGHEST, BrokenRow
+from dream.history.rows import Chain, Sums, entries, outlined
 from dream.workspace import files
 from dream.workspace.files import opened, replace_by_part, replace_file
 

@@ -22,7 +22,10 @@ import orjson
 
 from dream.errors import HistoryError
 from dream.history.archive import Archive, Listing, already_moved
-from dream.history.log import (
+from dream.history.entries import HIGHEST, BrokenRow, decode, is_ours, is_whole, outline
+from dream.history.messages import KeptMessage, MessageFlaw, Messages
+from dream.history.positions import IndexGone, Positions, Tail
+from dream.history.rows import (
     Chain,
     Range,
     accepted,
@@ -31,9 +34,6 @@ from dream.history.log import (
     missing,
     settled_end,
 )
-from dream.history.messages import KeptMessage, MessageFlaw, Messages
-from dream.history.positions import IndexGone, Positions, Tail
-from dream.history.records import HIGHEST, BrokenRow, decode, is_ours, is_whole, outline
 from dream.history.writer import StalePosition, Writer, highest_given
 from dream.models import Diagnostic, Entry, NewEntry, Report
 from dream.workspace.files import explained, lines, lines_backwards, opened, read_bytes, reason, size_of

@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from dream.history.records import NO_TIME
+from dream.history.entries import NO_TIME
 from dream.language.tokens import estimate
 from dream.models import NewEntry
 

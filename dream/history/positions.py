@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from dream.history.archive import Listing
-from dream.history.log import WITNESS, Chain, Lost, Sums, scan
-from dream.history.records import DERIVED, HIGHEST, OWN, Outline, outlined
+from dream.history.entries import DERIVED, HIGHEST, OWN, Outline, outlined
+from dream.history.rows import WITNESS, Chain, Lost, Sums, scan
 from dream.models import Entry
 from dream.workspace.files import opened, size_of
 from dream.workspace.index import Index
@@ -28,7 +28,7 @@ SAVE_AFTER = 1 << 18  # bytes that a reader has counted, and nobody after it sha
 APPENDED = 1 << 20  # bytes after which one of many appends waits for the index
 SMALL = 1 << 16  # bytes of a log that is read faster than SQLite is imported
 
-Flaw = Callable[[str, int, int, str], None]  # (file, descriptor, offset, what is wrong there)
+NoteFlaw = Callable[[str, int, int, str], None]  # (file, descriptor, offset, what is wrong there)
 Tail = tuple[int, str]  # how far a session is in history, and the digest of its messages up to there
 
 
@@ -79,7 +79,7 @@ class Positions:
         return found
 
     def catch_up(
-        self, descriptor: int, inode: int, start: int, end: int, archive: Listing, flaw: Flaw, lost: Lost
+        self, descriptor: int, inode: int, start: int, end: int, archive: Listing, flaw: NoteFlaw, lost: Lost
     ) -> None:
         """Count what is new in the open history file, whose sound part is `start` to `end`, and in its archive."""
 
@@ -186,7 +186,7 @@ class Positions:
         sizes = archive.sizes
         return all(sizes.get(name) == size for name, size in self.archived.items())
 
-    def _count_archive(self, archive: Listing, flaw: Flaw, lost: Lost) -> bool:
+    def _count_archive(self, archive: Listing, flaw: NoteFlaw, lost: Lost) -> bool:
         """Count in the archive files that are new; return whether there are any. Raises OSError."""
         if archive is self._counted:
             return False
@@ -201,7 +201,7 @@ class Positions:
         self._counted = archive
         return bool(new)
 
-    def _count(self, name: str, sums: Sums, descriptor: int, end: int, flaw: Flaw, lost: Lost) -> None:
+    def _count(self, name: str, sums: Sums, descriptor: int, end: int, flaw: NoteFlaw, lost: Lost) -> None:
         for row in scan(sums, descriptor, end, lambda offset, why: flaw(name, descriptor, offset, why), lost):
             self._note(row)
 

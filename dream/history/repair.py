@@ -12,8 +12,7 @@ from pathlib import Path
 
 import orjson
 
-from dream.history.log import Chain, Lost, Range, out_of_order, outlined
-from dream.history.records import (
+from dream.history.entries import (
     FIRST,
     HIGHEST,
     MORE,
@@ -29,6 +28,7 @@ from dream.history.records import (
     outline,
     sealed,
 )
+from dream.history.rows import Chain, Lost, Range, out_of_order, outlined
 from dream.workspace.files import beside, lines, put_in_place, temporary_name, write_all
 
 Keep = Callable[[bytes], None]

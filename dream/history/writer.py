@@ -20,9 +20,9 @@ from dream.errors import HistoryError
 from dream.history import archive as history_archive
 from dream.history import repair
 from dream.history.archive import Archive
-from dream.history.log import LOST, Chain, Range, accepted, missing, settled_end
-from dream.history.positions import Flaw, IndexGone, Positions
-from dream.history.records import HIGHEST, OWN, encode, entry_of
+from dream.history.entries import HIGHEST, OWN, encode, entry_of
+from dream.history.positions import IndexGone, NoteFlaw, Positions
+from dream.history.rows import LOST, Chain, Range, accepted, missing, settled_end
 from dream.models import Entry, NewEntry
 from dream.workspace import files
 from dream.workspace.files import (
@@ -54,7 +54,7 @@ class Writer:
         positions: Positions,
         *,
         durable: bool,
-        flaw: Flaw,
+        flaw: NoteFlaw,
         committed: Callable[[], int],
     ) -> None:
         self.lock = FileLock(private / "history.lock")

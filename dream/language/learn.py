@@ -47,7 +47,7 @@ PAIR_KEEP = 1.0
 COMMON = 0.006  # of the sentences of a language that hold a word: then it is a common one
 
 Rows = dict[int, list[float]]  # of each feature a weight for each label
-Pair = tuple[bool, dict[str, float], str]  # whether it takes the place, the signs, language
+LabelledPair = tuple[bool, dict[str, float], str]  # whether it takes the place, the signs, language
 
 
 class Example(NamedTuple):
@@ -201,9 +201,9 @@ def _step(rows: Rows, gone: dict[int, float], label: int, found: list[int], whol
             row[lane] -= step * pace
 
 
-def read_pairs(folder: Path) -> list[Pair]:
+def read_pairs(folder: Path) -> list[LabelledPair]:
     """Read the labelled pairs of a folder, `replaces|both<TAB>older<TAB>newer`, and what else its chats pair."""
-    found: list[Pair] = []
+    found: list[LabelledPair] = []
     for path in sorted(folder.glob("*-pairs.tsv")):
         code = path.name[:2]
         rows = [tuple(line.split("\t")) for line in path.read_text(encoding="utf-8").split("\n")]
@@ -228,7 +228,7 @@ def _paired(path: Path, code: str) -> Iterator[tuple[str, str]]:
             told.append(text)
 
 
-def learn_pairs(pairs: Sequence[Pair]) -> dict[str, float]:
+def learn_pairs(pairs: Sequence[LabelledPair]) -> dict[str, float]:
     """Return the weights of the signs of pairs: logistic regression, by Newton's steps."""
     counted = Counter(name for _, found, _ in pairs for name in found)
     names = sorted(name for name, n in counted.items() if n >= PAIR_LEAST)
@@ -281,7 +281,7 @@ def common(examples: Sequence[tuple[str, str]]) -> list[str]:
     )
 
 
-def check_pairs(pairs: Sequence[Pair], parts: int = 5) -> None:
+def check_pairs(pairs: Sequence[LabelledPair], parts: int = 5) -> None:
     """Print how many of the pairs held back are told right."""
     told: dict[str, list[tuple[bool, float]]] = {}
     for part in range(parts if pairs else 0):

@@ -26,12 +26,12 @@ from dream.workspace.files import explained, replace_file
 if TYPE_CHECKING:
     import subprocess
 
-Kind = Literal["crontab", "systemd", "launchd"]
+Timer = Literal["crontab", "systemd", "launchd"]
 MOST_TIMES = 500  # launchd wants each time written out; a schedule with more is a mistake
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class TimerJob:
     """What to start, for which workspace, and when. Paths are absolute; `program` is a whole command line.
 
     `zone` is the setting `timezone`, "" where there is none: of the three only systemd's timers can go by it.
@@ -67,7 +67,7 @@ class Job:
         return self.workspace / ".dream" / "nightly.log"
 
 
-def timer_files(kind: Kind, job: Job) -> dict[Path, str]:
+def timer_files(kind: Timer, job: TimerJob) -> dict[Path, str]:
     """Return what is to be installed, by path; for a crontab the one line, under the path `crontab`."""
     if any(ord(letter) < 32 for letter in str(job.workspace)):
         raise UsageError(f"A workspace whose path has a line break or control character can't be scheduled by {kind}.")
@@ -75,7 +75,7 @@ def timer_files(kind: Kind, job: Job) -> dict[Path, str]:
     return dict(zip(timer_paths(kind, job), texts, strict=True))
 
 
-def timer_paths(kind: Kind, job: Job) -> list[Path]:
+def timer_paths(kind: Timer, job: TimerJob) -> list[Path]:
     """Return where the files of `files` lie; reads nothing."""
     if kind == "systemd":
         folder = job.home / ".config" / "systemd" / "user"
@@ -85,7 +85,7 @@ def timer_paths(kind: Kind, job: Job) -> list[Path]:
     return [Path("crontab")]
 
 
-def crontab_line(job: Job) -> str:
+def crontab_line(job: TimerJob) -> str:
     """Return the line for a crontab, without its end."""
     template = shipped("cron/crontab").rstrip("\n").rpartition("\n")[2]
     line = Template(template).substitute(
@@ -100,7 +100,7 @@ def crontab_line(job: Job) -> str:
     return line.replace("$schedule", job.cron.expression, 1)
 
 
-def with_line(crontab: str, job: Job) -> str:
+def with_line(crontab: str, job: TimerJob) -> str:
     """Return `crontab` with our line in it once; other people's lines stay byte for byte."""
     lines = crontab.splitlines(keepends=True)
     own = [place for place, line in enumerate(lines) if _is_ours(line, job)]
@@ -111,17 +111,17 @@ def with_line(crontab: str, job: Job) -> str:
     return f"{crontab}{end}{crontab_line(job)}\n"
 
 
-def without_line(crontab: str, job: Job) -> str:
+def without_line(crontab: str, job: TimerJob) -> str:
     """Return `crontab` without our line."""
     lines = crontab.splitlines(keepends=True)
     return "".join(line for line in lines if not _is_ours(line, job))
 
 
-def _is_ours(line: str, job: Job) -> bool:
+def _is_ours(line: str, job: TimerJob) -> bool:
     return line.rstrip().endswith(job.mark)
 
 
-def schedule_of(kind: Kind, text: str, job: Job) -> tuple[str, str] | None:
+def schedule_of(kind: Timer, text: str, job: TimerJob) -> tuple[str, str] | None:
     """Read the cron expression and the zone, "" for the machine's, that `text`, as installed for `job`, goes by.
 
     None where it does not say, as older files, or is not there.
@@ -134,7 +134,7 @@ def schedule_of(kind: Kind, text: str, job: Job) -> tuple[str, str] | None:
     return (found[1], found[2] or "") if found else None
 
 
-def zone_note(kind: Kind, job: Job) -> str:
+def zone_note(kind: Timer, job: TimerJob) -> str:
     """Return which zone the times of the schedule are in."""
     if not job.zone:
         return "The times are in this machine's time zone."
@@ -165,7 +165,7 @@ def times(cron: Cron) -> list[dict[str, int]]:
     return [month | day | at for month, day, at in itertools.product(months, days or [{}], clock)]
 
 
-def _systemd(job: Job) -> list[str]:
+def _systemd(job: TimerJob) -> list[str]:
     """Return the service and its timer."""
     label = str(job.workspace).replace("%", "%%")
     service = Template(shipped("cron/systemd/dream.service")).substitute(
@@ -185,7 +185,7 @@ def _systemd(job: Job) -> list[str]:
     return [service, timer]
 
 
-def _launchd(job: Job) -> str:
+def _launchd(job: TimerJob) -> str:
     from xml.sax.saxutils import escape
 
     command = (*_with_keys(job), *job.program, "nightly", "--workspace", str(job.workspace))
@@ -203,7 +203,7 @@ def _launchd(job: Job) -> str:
     )
 
 
-def _with_keys(job: Job) -> tuple[str, ...]:
+def _with_keys(job: TimerJob) -> tuple[str, ...]:
     """Read the keys for the model before the program is started: launchd has no file of variables of its own."""
     file = shlex.quote(str(job.environment))
     return ("/bin/sh", "-c", f'set -a; [ ! -r {file} ] || . {file}; exec "$@"', "sh")
@@ -227,7 +227,7 @@ def _numbers(values: tuple[int, ...]) -> str:
 # Put a job into crontab, systemd or launchd, and take it away: whoever else has lines there keeps them.
 
 
-def usual_kind() -> Kind:
+def usual_kind() -> Timer:
     """Choose the clock of this machine: launchd on macOS, systemd where a user's own instance runs, else cron."""
     if sys.platform == "darwin":
         return "launchd"
@@ -239,17 +239,17 @@ def usual_kind() -> Kind:
 _RUNNING = {"running", "degraded"}
 
 
-def job(workspace: Path, schedule: Cron, environ: Mapping[str, str], zone: str = "") -> Job:
+def job(workspace: Path, schedule: Cron, environ: Mapping[str, str], zone: str = "") -> TimerJob:
     """Make the job for a workspace: this Python, by its absolute path, and a PATH that leads to git."""
     git = shutil.which("git", path=environ.get("PATH"))
     search = [str(Path(git).parent)] if git else []
     search += ["/usr/local/bin", "/usr/bin", "/bin"]
     home = Path(environ.get("HOME") or Path.home())
     program = (str(Path(sys.executable).absolute()), "-P", "-m", "dream")
-    return Job(program, workspace.absolute(), schedule, ":".join(dict.fromkeys(search)), home, zone)
+    return TimerJob(program, workspace.absolute(), schedule, ":".join(dict.fromkeys(search)), home, zone)
 
 
-def install(kind: Kind, wanted: Job) -> list[str]:
+def install(kind: Timer, wanted: TimerJob) -> list[str]:
     """Install the job, in place of an earlier one for the same workspace; return what was done, in sentences."""
     if kind == "crontab":
         before, after = _changed(with_line, wanted)
@@ -264,7 +264,7 @@ def install(kind: Kind, wanted: Job) -> list[str]:
     return [f"Written: {path}" for path in files] + _start(kind, wanted, list(files))
 
 
-def remove(kind: Kind, wanted: Job) -> list[str]:
+def remove(kind: Timer, wanted: TimerJob) -> list[str]:
     """Take the job away; return what was done, in sentences; nothing is no error."""
     if kind == "crontab":
         before, after = _changed(without_line, wanted)
@@ -283,9 +283,9 @@ def remove(kind: Kind, wanted: Job) -> list[str]:
     return [*done, *(f"Removed: {path}" for path in paths)]
 
 
-def installed(wanted: Job) -> dict[Kind, Job]:
+def installed(wanted: TimerJob) -> dict[Timer, TimerJob]:
     """Return where the job is installed, and with which schedule: that of `wanted` where what is there does not say."""
-    texts: dict[Kind, str] = {}
+    texts: dict[Timer, str] = {}
     for kind in ("systemd", "launchd"):
         there = [path for path in timer_paths(kind, wanted) if path.exists()]
         if there:
@@ -297,7 +297,7 @@ def installed(wanted: Job) -> dict[Kind, Job]:
     return {kind: _as_installed(kind, text, wanted) for kind, text in texts.items()}
 
 
-def _as_installed(kind: Kind, text: str, wanted: Job) -> Job:
+def _as_installed(kind: Timer, text: str, wanted: TimerJob) -> TimerJob:
     said = schedule_of(kind, text, wanted)
     try:
         return dataclasses.replace(wanted, cron=parse(said[0]), zone=said[1]) if said else wanted
@@ -305,7 +305,7 @@ def _as_installed(kind: Kind, text: str, wanted: Job) -> Job:
         return wanted
 
 
-def _start(kind: Kind, wanted: Job, paths: list[Path]) -> list[str]:
+def _start(kind: Timer, wanted: TimerJob, paths: list[Path]) -> list[str]:
     if kind == "systemd":
         steps = [["systemctl", "--user", "daemon-reload"]]
         steps.append(["systemctl", "--user", "enable", "--now", f"{wanted.name}.timer"])
@@ -320,7 +320,7 @@ def _start(kind: Kind, wanted: Job, paths: list[Path]) -> list[str]:
     return [hint]
 
 
-def _end(kind: Kind, wanted: Job, paths: list[Path]) -> list[str]:
+def _end(kind: Timer, wanted: TimerJob, paths: list[Path]) -> list[str]:
     step = ["systemctl", "--user", "disable", "--now", f"{wanted.name}.timer"]
     if kind == "launchd":
         step = ["launchctl", "unload", "-w", str(paths[0])]
@@ -328,7 +328,7 @@ def _end(kind: Kind, wanted: Job, paths: list[Path]) -> list[str]:
     return [f"`{' '.join(step)}` said: {ended.stderr.strip()}"] if ended.returncode and ended.stderr.strip() else []
 
 
-def _changed(change: Callable[[str, Job], str], wanted: Job) -> tuple[str, str]:
+def _changed(change: Callable[[str, TimerJob], str], wanted: TimerJob) -> tuple[str, str]:
     """Change this user's crontab, of which none is an empty one; return it as it was and as it is."""
     if shutil.which("crontab") is None:
         raise UsageError("There is no `crontab` on this machine: install cron, or use `dream serve`.")

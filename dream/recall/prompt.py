@@ -21,8 +21,8 @@ from dream.history import messages
 from dream.language.tokens import estimate
 from dream.language.words import content_words, table
 from dream.recall import CALL, Hit, is_told, spoken
-from dream.recall.index import ENTRY, Index, caught_up
 from dream.recall.search import RARE, Search, Wanted
+from dream.recall.search_index import ENTRY, SearchIndex, caught_up
 from dream.recall.terms import terms
 from dream.workspace import index
 from dream.workspace.context import with_recalled
@@ -117,7 +117,7 @@ def recalled(kept: Kept, prompt: str, *, session: str = "", tokens: int = TOKENS
     sub-agents, nothing is told: it stands in the prompt.
     """
     asked = _FENCED.sub(" ", prompt)[:CHARS]
-    found = Index(kept.index, kept)
+    found = SearchIndex(kept.index, kept)
     search = Search(found, Wanted(asked, kinds=["message"]), many=RARE)  # of a foreign prompt most hold the common ones
     hits = sorted((*search.hits(HITS), *_entries(kept, found, search)), key=lambda hit: -hit.score)
     heard = [hit for hit in hits if not (session and session in (hit.session or ""))]
@@ -133,7 +133,7 @@ def recalled(kept: Kept, prompt: str, *, session: str = "", tokens: int = TOKENS
     return block
 
 
-def _entries(kept: Kept, found: Index, search: Search) -> Iterator[Hit]:
+def _entries(kept: Kept, found: SearchIndex, search: Search) -> Iterator[Hit]:
     """Yield what history says beyond the messages: notes, and sessions whose messages are not kept."""
     for one in found.matches(search.weights, ENTRY, ENTRIES):
         if one.session is not None and found.has_messages(one.session):
@@ -154,7 +154,7 @@ def _is_known(hit: Hit, known: frozenset[str]) -> bool:
     return is_told(content_words(hit.text), known)
 
 
-def _is_about(hits: Sequence[Hit], search: Search, found: Index, prompt: str) -> bool:
+def _is_about(hits: Sequence[Hit], search: Search, found: SearchIndex, prompt: str) -> bool:
     """Return whether the best hit says much of what a prompt asks, or the prompt names something as it stands there."""
     exact = [term for term in search.rare if _EXACT.fullmatch(term)]
     if any(term in terms(hit.text) for term in exact for hit in hits):
@@ -173,7 +173,7 @@ def _plain() -> frozenset[str]:
     return frozenset(terms(table()["plain"]))
 
 
-def _laid_out(shown: Mapping[Hit, str], found: Index) -> list[str]:
+def _laid_out(shown: Mapping[Hit, str], found: SearchIndex) -> list[str]:
     """Return lines that show hits, those of a session together, in its order."""
     lines = [f"- [{hit.cite}] {text}" for hit, text in shown.items() if hit.kind == "history"]
     by_session: dict[str, dict[int, Hit]] = {}

@@ -32,7 +32,7 @@ from dream.language.words import (
     words,
 )
 from dream.recall import KINDS, Hit, HitKind, is_told, memory_lines, of_entry, of_message, spoken, told
-from dream.recall.index import (
+from dream.recall.search_index import (
     BY_SPEAKER,
     ENTRY,
     IN_SESSION,
@@ -42,7 +42,7 @@ from dream.recall.index import (
     OF_SOURCE,
     B,
     Found,
-    Index,
+    SearchIndex,
     caught_up,
 )
 from dream.recall.terms import (
@@ -132,7 +132,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _MemoryLine:
     """A line of a memory file."""
 
     cite: str
@@ -149,7 +149,7 @@ class Search:
 
     def __init__(
         self,
-        index: Index,
+        index: SearchIndex,
         wanted: Wanted,
         workspace: Workspace | None = None,
         settings: Settings | None = None,
@@ -167,7 +167,7 @@ class Search:
         self._asked = [term for term in named if term not in listed("asking")] or list(named)
         self._lines = (
             [
-                _Line(place, without_bullet(line).strip(), Counter(terms(line)))
+                _MemoryLine(place, without_bullet(line).strip(), Counter(terms(line)))
                 for place, line in memory_lines(workspace)
             ]
             if workspace and "memory" in wanted.kinds
@@ -477,7 +477,7 @@ def settings_of(workspace: Workspace) -> Settings | None:
     return None
 
 
-def meaning(workspace: Workspace, index: Index, query: str, settings: Settings) -> tuple[bytes, list[int]] | None:
+def meaning(workspace: Workspace, index: SearchIndex, query: str, settings: Settings) -> tuple[bytes, list[int]] | None:
     """Return the vector of a query and the messages that are near it; None without a model, or where it is down.
 
     That is told in one sentence, and the words alone are searched for.

@@ -27,7 +27,7 @@ from dream.errors import AnswerUnusable, ModelInaccessible
 from dream.llm import card
 from dream.llm.spending import Meter
 from dream.models import Usage
-from dream.recall.index import PART, Index, caught_up
+from dream.recall.search_index import PART, SearchIndex, caught_up
 from dream.settings import Settings
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def embed(history: History, settings: Settings, meter: Meter, between: Callable[
             take_in(index, embedder, between)
 
 
-def take_in(index: Index, embedder: Embedder, between: Callable[[], None] = lambda: None) -> int:
+def take_in(index: SearchIndex, embedder: Embedder, between: Callable[[], None] = lambda: None) -> int:
     """Make the vectors of all messages that have none; return how many were asked for. The index is caught up.
 
     `between` is called before each call of the model. Raises what the embedder does; what is made by then stays.
@@ -81,7 +81,7 @@ def take_in(index: Index, embedder: Embedder, between: Callable[[], None] = lamb
     return asked
 
 
-def meant(index: Index, embedder: Embedder, query: str) -> tuple[bytes, list[int]]:
+def meant(index: SearchIndex, embedder: Embedder, query: str) -> tuple[bytes, list[int]]:
     """Return the query's vector and the numbers of the messages whose sketches are nearest to its own."""
     [vector] = embedder.embed([query])
     wanted, width = int.from_bytes(sketch(vector)), len(sketch(vector))
@@ -95,7 +95,7 @@ def meant(index: Index, embedder: Embedder, query: str) -> tuple[bytes, list[int
     return vector, [number for _, number in heapq.nsmallest(NEAREST, near())]
 
 
-def likenesses(index: Index, vector: bytes, numbers: Iterable[int]) -> dict[int, float]:
+def likenesses(index: SearchIndex, vector: bytes, numbers: Iterable[int]) -> dict[int, float]:
     """Return how like a vector those of messages are, where there are any; never below 0."""
     return {number: max(0.0, likeness(vector, other)) for number, other in index.vectors_of(numbers)}
 

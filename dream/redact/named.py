@@ -86,7 +86,7 @@ _AS = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
+class _Assigned:
     """A value, the way it was given to a word, and by which sign; `plain` as `looks_secret` means it."""
 
     value: str
@@ -243,7 +243,7 @@ def _value(text: str, lower: str, word: re.Match[str], head: re.Match[str], way:
     )
     alone = bool(quote) or bool(option) or text[end : end + 1] in ("", "\n", "\r")
     plain = alone and by not in _SPOKEN and (way in ("given", "typed", "pair", "called", "element"))
-    given = _Given(value, way, by, plain=plain, quoted=bool(quote))
+    given = _Assigned(value, way, by, plain=plain, quoted=bool(quote))
     if not (_is_password(lower, word, given) if password else _is_key(text, lower, word, given)):
         return None
     if not quote and end - start == _HEAD_CHARS:
@@ -252,7 +252,7 @@ def _value(text: str, lower: str, word: re.Match[str], head: re.Match[str], way:
     return start, end
 
 
-def _is_password(lower: str, word: re.Match[str], given: _Given) -> bool:
+def _is_password(lower: str, word: re.Match[str], given: _Assigned) -> bool:
     if given.way in _LOOSE:
         return strong(given.value)
     one = word[0] in ("passphrase", "psk") or given.by == "="  # of several words
@@ -262,7 +262,7 @@ def _is_password(lower: str, word: re.Match[str], given: _Given) -> bool:
     return looks_secret(given.value, password=True, plain=given.plain and not weak, quoted=given.quoted)
 
 
-def _is_key(text: str, lower: str, word: re.Match[str], given: _Given) -> bool:
+def _is_key(text: str, lower: str, word: re.Match[str], given: _Assigned) -> bool:
     named = word[0] == "secret"
     before = lower[max(0, word.start() - 20) : word.start()]
     if given.way in _LOOSE or (word[0].startswith(("key", "schlüssel")) and not _before_key().search(before)):

@@ -53,7 +53,7 @@ def pieces(file: IO[bytes]) -> Iterator[Piece]:
 
     The last piece is not whole if the file ends before its outermost bracket is closed.
     """
-    window = _Window(file)
+    window = _Buffer(file)
     walk = _Walk(window)
     for sign, at, end in window.marks():
         piece = walk.within(sign, end) if walk.start is not None else walk.between(sign, at, end)
@@ -89,7 +89,7 @@ def incomplete() -> NoReturn:
     raise Broken("is not complete, or too large")
 
 
-class _Window:
+class _Buffer:
     """The part of a file that is in memory; offsets are those of the file. Nothing before `keep` is needed."""
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -167,7 +167,7 @@ class _Walk:
     A level is "" in the array, "{" in the object, and in one of its LISTS that list's name.
     """
 
-    def __init__(self, window: _Window) -> None:
+    def __init__(self, window: _Buffer) -> None:
         self.window = window
         self.levels: list[str] = []
         self.is_array = False

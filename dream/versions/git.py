@@ -298,7 +298,7 @@ def _sentence(arguments: Sequence[str], status: int, complaint: bytes) -> str:
 # time in which a process starts. What isn't there, or isn't whole, git itself is asked for: so it is git that says
 # what is wrong with a repository.
 
-Found = tuple[str, str, bytes]  # the sha of an object, its type, its content
+GitObject = tuple[str, str, bytes]  # the sha of an object, its type, its content
 
 
 class Objects:
@@ -312,7 +312,7 @@ class Objects:
         self._ask = ask
         self._process: tuple[IO[bytes], IO[bytes]] | None = None
 
-    def get(self, name: str) -> Found | None:
+    def get(self, name: str) -> GitObject | None:
         """Return (sha, type, content) of the object that `name` names, or None where there is none."""
         return self._lying(name) or self._asked(name)
 
@@ -342,7 +342,7 @@ class Objects:
         found = {path: self._there(sha) for path, sha in names.items() if sha}
         return {path: content for path, (_, kind, content) in found.items() if kind == "blob"}
 
-    def _there(self, name: str) -> Found:
+    def _there(self, name: str) -> GitObject:
         """Return an object that must exist: taking a damaged one for an absent file would delete that file."""
         found = self.get(name)
         if found is None:
@@ -353,7 +353,7 @@ class Objects:
         found = self._there(name) if name else None
         return _entries(found) if found is not None else {}
 
-    def _lying(self, name: str) -> Found | None:
+    def _lying(self, name: str) -> GitObject | None:
         """Return what `SHA`, `HEAD` or `REVISION^{type}` names, where all on the way to it lies as a file."""
         revision, _, kind = name.partition("^")
         found = _loose_head(self._directory) if revision == "HEAD" else loose(self._directory, revision)
@@ -361,7 +361,7 @@ class Objects:
             found = loose(self._directory, found[2].partition(b"\n")[0].decode("ascii", "replace")[len("tree ") :])
         return found if found and kind in ("", f"{{{found[1]}}}") else None
 
-    def _asked(self, name: str) -> Found | None:
+    def _asked(self, name: str) -> GitObject | None:
         """Return what git says of `name`."""
         if self._process is None:
             self._process = self._ask()
@@ -381,7 +381,7 @@ class Objects:
         return words[0].decode(), words[1].decode(), content
 
 
-def loose(directory: Path, sha: str) -> Found | None:
+def loose(directory: Path, sha: str) -> GitObject | None:
     """Return the object that lies in a file of its own, whole; None where git has to say what there is."""
     if not SHA.fullmatch(sha):
         return None
@@ -394,12 +394,12 @@ def loose(directory: Path, sha: str) -> Found | None:
     return (sha, kind, content) if blob_name(content, len(sha), kind) == sha else None
 
 
-def _loose_commit(directory: Path, sha: str) -> Found | None:
+def _loose_commit(directory: Path, sha: str) -> GitObject | None:
     found = loose(directory, sha)
     return found if found and found[1] == "commit" else None
 
 
-def _loose_head(directory: Path) -> Found | None:
+def _loose_head(directory: Path) -> GitObject | None:
     """Return HEAD's commit where it lies as a file; None where git has to say what HEAD is."""
     with suppress(WorkspaceError):
         named = head_of(directory)
@@ -434,7 +434,7 @@ def blob_name(content: bytes, sha_length: int = 40, kind: str = "blob") -> str:
     return hashlib.new("sha256" if sha_length == 64 else "sha1", data, usedforsecurity=False).hexdigest()
 
 
-def _entries(tree: Found) -> dict[str, str]:
+def _entries(tree: GitObject) -> dict[str, str]:
     """Return the sha of each entry of a tree, by name; it holds `mode SP name NUL sha`, the sha in binary."""
     sha, kind, content = tree
     width, at = len(sha) // 2, 0

@@ -56,7 +56,7 @@ class Committed:
     hand: str | None = None
 
 
-Message = Callable[[Mapping[str, LineCount]], str]  # of the lines that each file gains and loses
+CommitMessage = Callable[[Mapping[str, LineCount]], str]  # of the lines that each file gains and loses
 Hold = Callable[[Sequence[Held]], Mapping[str, bytes | None]]
 
 
@@ -65,7 +65,7 @@ def commit(
     changes: Mapping[str, bytes | None],
     *,
     expected: Mapping[str, bytes | None],
-    message: Message,
+    message: CommitMessage,
     now: datetime,
     hold: Hold | None = None,
 ) -> Committed:

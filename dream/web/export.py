@@ -26,7 +26,7 @@ ROWS = 200  # of a file's diff
 T = TypeVar("T")
 
 
-class _Names:
+class _FileNames:
     """What each page is called as a file; `places` tells on which part of the timeline a change stands."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ def _part(name: str, number: int) -> str:
     return f"{name}.html" if number == 1 else f"{name}-{number}.html"
 
 
-class _Found:
+class _SearchFiles:
     """What can be found, in files that a page loads as scripts: a page that is a file may read no other."""
 
     def __init__(self, folder: Path) -> None:
@@ -78,9 +78,9 @@ class _Found:
 class _Export:
     """One export of a workspace into a folder."""
 
-    def __init__(self, site: Site, workspace: Workspace, names: _Names, folder: Path) -> None:
+    def __init__(self, site: Site, workspace: Workspace, names: _FileNames, folder: Path) -> None:
         self._site, self._workspace, self._names, self._folder = site, workspace, names, folder
-        self._found = _Found(folder)
+        self._found = _SearchFiles(folder)
         self._written = 0
 
     def run(self) -> int:
@@ -176,7 +176,7 @@ def write(root: Path, folder: Path) -> int:
     Raises WorkspaceError for a folder that holds anything else.
     """
     _empty(folder)
-    names = _Names()
+    names = _FileNames()
     site = Site(root, address=names)
     try:
         with site.opened() as workspace:

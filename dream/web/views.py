@@ -318,7 +318,7 @@ class HeldFinding:
         return f"{self.number}:{self.key}"
 
     @property
-    def place(self) -> review.Number:
+    def place(self) -> review.Pick:
         """Return what `review` calls it."""
         whole, _, part = self.number.partition(".")
         return (int(whole), int(part)) if part else int(whole)

@@ -24,7 +24,7 @@ LAST = 3 / 4  # what the last statement of a file counts beside the first
 _HEADING = re.compile(r"(#{1,6})\s")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 
-_Part = tuple["MemoryFile", range]  # a statement: its file, and its rows there
+_Lines = tuple["MemoryFile", range]  # a statement: its file, and its rows there
 
 
 def chosen(texts: Mapping[MemoryFile, str], fits: Callable[[str], bool]) -> str:
@@ -45,7 +45,7 @@ def chosen(texts: Mapping[MemoryFile, str], fits: Callable[[str], bool]) -> str:
     return _laid_out(rows, parts, order[:low])
 
 
-def _best_first(rows: Mapping[MemoryFile, Sequence[str]], parts: Sequence[_Part]) -> list[_Part]:
+def _best_first(rows: Mapping[MemoryFile, Sequence[str]], parts: Sequence[_Lines]) -> list[_Lines]:
     """Return the statements in the order in which they are shown as room grows."""
     from dream.language.likeness import ranked  # what is recalled at a prompt has no time for it
 
@@ -59,7 +59,7 @@ def _best_first(rows: Mapping[MemoryFile, Sequence[str]], parts: Sequence[_Part]
     ]
 
 
-def _rates(parts: Sequence[_Part]) -> list[float]:
+def _rates(parts: Sequence[_Lines]) -> list[float]:
     """Return what each statement counts by its place in its file."""
     lengths = Counter(file for file, _ in parts)
     places = Counter["MemoryFile"]()
@@ -70,7 +70,7 @@ def _rates(parts: Sequence[_Part]) -> list[float]:
     return rates
 
 
-def _laid_out(rows: Mapping[MemoryFile, Sequence[str]], parts: Sequence[_Part], kept: Sequence[_Part]) -> str:
+def _laid_out(rows: Mapping[MemoryFile, Sequence[str]], parts: Sequence[_Lines], kept: Sequence[_Lines]) -> str:
     """Return the kept statements under the names of their files, and how many of each file are left out."""
     of, left = Counter(file for file, _ in kept), Counter(file for file, _ in parts)
     left.subtract(of)

@@ -247,7 +247,7 @@ BATCHES, ANSWERS = "batches.jsonl", "batches"
 KEPT = timedelta(days=7)  # after which answers that nobody asked for are deleted
 
 BatchState = Literal["planned", "submitted", "collected", "given up"]
-Known = Literal["waiting", "answered", "given up"]
+RequestState = Literal["waiting", "answered", "given up"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +296,7 @@ class Batches:
         """List the batches that are not over."""
         return [batch for batch in self._batches.values() if batch.state in ("planned", "submitted")]
 
-    def known(self, request: str) -> Known | None:
+    def known(self, request: str) -> RequestState | None:
         """Return how a request stands; None where it was never sent, or its batch came back without an answer."""
         if self.answer(request) is not None:
             return "answered"

@@ -14,10 +14,10 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from dream.actions.note import note
-from dream.fleet import places
+from dream.fleet import members
 from dream.fleet.engine import Looked, Queue, Waiting, find
 from dream.fleet.limits import BURST, Ledger
-from dream.fleet.places import Note, Place, Root
+from dream.fleet.members import Member, Note, Root
 from dream.models import Usage
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
@@ -77,7 +77,7 @@ def _queue(folder: Path, nights: int) -> Row:
     folder.mkdir()
     queue = Queue(f"sqlite:///{folder / 'fleet.sqlite'}")
     root = Root("root", folder)
-    waiting = [Waiting(Place(root, f"w{number}"), f"t{number % 50}", "", "night") for number in range(nights)]
+    waiting = [Waiting(Member(root, f"w{number}"), f"t{number % 50}", "", "night") for number in range(nights)]
     began = time.perf_counter()
     queue.put(waiting, NOW)
     cost = (time.perf_counter() - began) / nights * 1e3
@@ -94,8 +94,8 @@ def _idle(folder: Path, pattern: Path, count: int) -> Row:
             shutil.copyfile(pattern / name, copy / name)
         shutil.copytree(pattern / "memory", copy / "memory")
         (copy / "memory" / ".dream_cursor").write_text("1\n", encoding="utf-8")
-        known = Note(at=NOW.isoformat(), outcome="committed", look=places.look(copy))
-        places.write(copy, places.replace(known, settings=places.settings_look(copy, {})))
+        known = Note(at=NOW.isoformat(), outcome="committed", look=members.look(copy))
+        members.write(copy, members.replace(known, settings=members.settings_look(copy, {})))
     before, looked = peak(), Looked()
     began = time.perf_counter()
     assert not list(find([Root("root", folder)], NOW, {}, looked))

@@ -9,7 +9,7 @@ import pytest
 
 from dream.consolidate import fidelity
 from dream.consolidate.fidelity import POOR_CHARS, TAIL_CHARS, exact
-from dream.models import Kept, Message
+from dream.models import Fidelity, Message
 from tests.consolidate.conftest import SAID
 
 THINGS = Path(__file__).parent / "exact_things.tsv"
@@ -19,7 +19,7 @@ def user(text: str) -> Message:
     return Message("user", text, SAID, "Mei")
 
 
-def completed(text: str, said: list[Message]) -> tuple[str, Kept]:
+def completed(text: str, said: list[Message]) -> tuple[str, Fidelity]:
     """Return the summary `text` with the users' words that belong under it, and the measure."""
     messages = dict(enumerate(said))
     before = fidelity.check(text, fidelity.claims(messages))
@@ -83,7 +83,7 @@ def test_the_same_in_another_usual_form_is_kept(said: str, summary: str) -> None
 def test_what_is_missing_follows_in_the_users_words() -> None:
     text, kept = completed("- Mei deploys by hand.", [user("Hi! The script is /srv/app/deploy.sh. Fine?")])
     assert text == "- Mei deploys by hand.\n- Mei: “The script is /srv/app/deploy.sh.” (18 November 2026) {0}"
-    assert kept == Kept(1, 0, 1)
+    assert kept == Fidelity(1, 0, 1)
 
 
 def test_the_tail_is_short_and_takes_what_hurts_most_first() -> None:
@@ -116,7 +116,7 @@ def test_what_others_said_and_what_was_pasted_or_asked_is_not_added() -> None:
         user("7777 is a number in a long text. " * 100),
         user("```\n1234 5678\n```"),
     ]
-    assert completed("- a fact", messages) == ("- a fact", Kept())
+    assert completed("- a fact", messages) == ("- a fact", Fidelity())
 
 
 def test_of_a_long_sentence_the_part_that_matters_is_quoted() -> None:
@@ -131,7 +131,7 @@ def test_a_name_by_which_somebody_is_only_addressed_is_nothing_exact() -> None:
         Message("user", "That is awesome, Mel! Hey there, Bob!", SAID, "Caroline"),
         Message("user", "I will tell that to Caro on Fri when we meet.", SAID, "Melanie"),
     ]
-    assert completed("- a fact", messages) == ("- a fact", Kept())
+    assert completed("- a fact", messages) == ("- a fact", Fidelity())
 
 
 def test_what_the_user_took_back_later_does_not_return_in_the_tail() -> None:
@@ -160,7 +160,7 @@ def test_a_long_chunk_is_checked_quickly(items: int) -> None:
     ],
 )
 def test_what_is_said_in_passing_is_not_brought_back(text: str) -> None:
-    assert completed("- Lives in Oslo", [user(text)]) == ("- Lives in Oslo", Kept())
+    assert completed("- Lives in Oslo", [user(text)]) == ("- Lives in Oslo", Fidelity())
 
 
 def test_a_value_that_the_next_message_corrects_is_not_brought_back() -> None:
@@ -202,4 +202,4 @@ def test_a_quotation_holds_its_own_correction() -> None:
     ],
 )
 def test_a_secret_that_a_summary_left_out_does_not_come_back(said: str) -> None:
-    assert completed("- The user said hello to somebody in the morning", [Message("user", said)])[1] == Kept()
+    assert completed("- The user said hello to somebody in the morning", [Message("user", said)])[1] == Fidelity()

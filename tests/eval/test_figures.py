@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dream.eval import datasets
-from dream.eval.report import Report, evaluate
+from dream.eval.report import EvalReport, evaluate
 from dream.settings import Settings
 
 QUIET = Settings(timezone="UTC", durable=False)
@@ -27,7 +27,7 @@ FIGURES = {
 DATA = Path(__file__).parents[3] / "shared" / "data"
 
 
-def report(dataset: str, *, sizes: tuple[int, ...] = (2_000,), sittings: int | None = None) -> Report:
+def report(dataset: str, *, sizes: tuple[int, ...] = (2_000,), sittings: int | None = None) -> EvalReport:
     conversations = datasets.load(dataset, sittings=sittings)
     return evaluate(conversations, QUIET, sizes=sizes, tell=lambda step: None)
 
@@ -36,26 +36,26 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def planted() -> Report:
+def planted() -> EvalReport:
     """Remember both languages: 12 sittings, which have all facts and all changes."""
     return report("planted:1", sittings=12)
 
 
-def recall(found: Report, text: str) -> float:
+def recall(found: EvalReport, text: str) -> float:
     return next(one.own["all"].recall for one in found.retention if one.text == text)
 
 
-def test_memory_retains_what_was_planted(planted: Report) -> None:
+def test_memory_retains_what_was_planted(planted: EvalReport) -> None:
     """Figure RETAINED per cent, margin 3."""
     assert recall(planted, "memory, 2,000") >= RETAINED - 3
 
 
-def test_planted_facts_are_held_and_current(planted: Report) -> None:
+def test_planted_facts_are_held_and_current(planted: EvalReport) -> None:
     """Figure HELD of 56 in two languages, margin 1."""
     assert sum(one.after for one in planted.survival) >= HELD - 1
 
 
-def test_a_changed_fact_is_current(planted: Report) -> None:
+def test_a_changed_fact_is_current(planted: EvalReport) -> None:
     """Figures CURRENT and STALE per cent of ten changes, margin one change."""
     changed = next(one for one in planted.change if one.text == "memory, 2,000")
     assert changed.clean == 10
@@ -65,18 +65,18 @@ def test_a_changed_fact_is_current(planted: Report) -> None:
     assert changed.stale <= STALE + 10
 
 
-def test_no_secret_and_no_injection_gets_in(planted: Report) -> None:
+def test_no_secret_and_no_injection_gets_in(planted: EvalReport) -> None:
     got_in = {one.kind: one.memory for one in planted.restraint}
     assert (got_in["secret"], got_in["injection"]) == (0, 0)
     assert next(one.history for one in planted.restraint if one.kind == "secret") == 0
 
 
-def test_noise_stays_out(planted: Report) -> None:
+def test_noise_stays_out(planted: EvalReport) -> None:
     """Figure NOISE of 22 marks, margin 1."""
     assert next(one.memory for one in planted.restraint if one.kind == "noise") <= NOISE + 1
 
 
-def test_nothing_happens_twice_and_nothing_stands_there_twice(planted: Report) -> None:
+def test_nothing_happens_twice_and_nothing_stands_there_twice(planted: EvalReport) -> None:
     found = planted.stability
     assert (found.again_calls, found.again_commits, found.again_entries, found.again_files) == (0, 0, 0, 0)
     assert found.pairs == 0

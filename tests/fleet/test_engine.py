@@ -13,7 +13,7 @@ import pytest
 
 from dream.fleet.engine import Queue, Waiting
 from dream.fleet.limits import Ledger
-from dream.fleet.places import Note, Place, Root, Window
+from dream.fleet.members import Member, Note, Root, Window
 from dream.models import Usage
 
 NOW = datetime(2026, 11, 20, 2, tzinfo=UTC)
@@ -43,7 +43,7 @@ def in_turn(queue: Queue) -> list[str]:
 
 
 def waits(tenant: str, number: int, since: str = "") -> Waiting:
-    return Waiting(Place(Root("r", Path("/r")), f"{tenant}/{number}"), tenant, since, "x")
+    return Waiting(Member(Root("r", Path("/r")), f"{tenant}/{number}"), tenant, since, "x")
 
 
 def test_a_tenant_with_a_hundred_times_the_work_delays_another_by_one_night(queue: Queue) -> None:
@@ -111,7 +111,7 @@ def test_the_nights_are_spread_over_the_window_of_each_workspace_s_own_zone() ->
     root = Root("r", Path("/r"))
     tokyo = Note(zone="Asia/Tokyo")
     slots = [
-        window.last(Place(root, f"w{number}"), tokyo, NOW).astimezone(ZoneInfo("Asia/Tokyo")) for number in range(400)
+        window.last(Member(root, f"w{number}"), tokyo, NOW).astimezone(ZoneInfo("Asia/Tokyo")) for number in range(400)
     ]
 
     hours = [(slot.hour + slot.minute / 60 - 22) % 24 for slot in slots]
@@ -123,7 +123,7 @@ def test_the_nights_are_spread_over_the_window_of_each_workspace_s_own_zone() ->
 
 def test_a_night_is_due_once_a_day() -> None:
     window = Window.parse("03:00-06:00", "Europe/Berlin")
-    place = Place(Root("r", Path("/r")), "w")
-    seen = {window.last(place, None, NOW + timedelta(minutes=10 * step)) for step in range(6 * 24 * 3)}
+    member = Member(Root("r", Path("/r")), "w")
+    seen = {window.last(member, None, NOW + timedelta(minutes=10 * step)) for step in range(6 * 24 * 3)}
 
     assert len(seen) == 4  # the last one before, and three

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from dream.fleet.engine import Looked, Queue, find
-from dream.fleet.places import Root
+from dream.fleet.members import Root
 from tests.cli.commands import command, environment
 from tests.fleet import postgres
 from tests.fleet.fleets import CANARY, Crew, Metered, agent, billed, canary, check, dreams, say, workspace

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from dream.fleet import places
+from dream.fleet import members
 from dream.fleet.engine import Queue, Waiting
-from dream.fleet.places import FOLDER, Note, Place, Root
+from dream.fleet.members import FOLDER, Member, Note, Root
 from dream.models import Usage
 from dream.workspace.lock import run_lock
 from dream.workspace.runs import Bills
@@ -70,8 +70,8 @@ def _night(folder: Path) -> Night:
     for name in ("bad", "aside"):
         (workspace(folder, name, "I live in Rome.").root / "dream.toml").write_text("modle = 'x'\n")
     days = ("2026-11-17", "2026-11-18", "2026-11-19")
-    known = Note(outcome="failed", failed=days, settings=places.settings_look(folder / "aside", os.environ))
-    places.write(folder / "aside", known)
+    known = Note(outcome="failed", failed=days, settings=members.settings_look(folder / "aside", os.environ))
+    members.write(folder / "aside", known)
     (folder / FOLDER).mkdir()
     (folder / FOLDER / "fleet.sqlite").write_bytes(b"no database at all" * 100)
     home = {name: os.environ[name] for name in ("HOME", "XDG_CONFIG_HOME")}
@@ -128,7 +128,7 @@ def test_a_workspace_that_failed_three_nights_is_set_aside(night: Night) -> None
 def test_a_workspace_is_taken_up_again_when_its_settings_have_changed(tmp_path: Path) -> None:
     made = workspace(tmp_path, "aside", "I live in Rome.")
     days = ("2026-11-17", "2026-11-18", "2026-11-19")
-    places.write(made.root, Note(failed=days, settings=places.settings_look(made.root, os.environ)))
+    members.write(made.root, Note(failed=days, settings=members.settings_look(made.root, os.environ)))
 
     before = fleet("run", tmp_path)
     (made.root / "dream.toml").write_text("model = 'embedded'\n")
@@ -137,7 +137,7 @@ def test_a_workspace_is_taken_up_again_when_its_settings_have_changed(tmp_path: 
     again = fleet("run", tmp_path)
 
     assert (before.out.partition(";")[0], before.status) == ("1 workspace: nothing new", 0)
-    assert (ran.status, len(dreams(made)), places.read(made.root).failed) == (0, 1, ())  # type: ignore[union-attr]
+    assert (ran.status, len(dreams(made)), members.read(made.root).failed) == (0, 1, ())  # type: ignore[union-attr]
     assert again.out.startswith("1 workspace: nothing new;")
 
 
@@ -170,7 +170,7 @@ def test_a_tenant_is_erased_with_every_trace_and_a_receipt_stays(night: Night, t
     (root / "alice").rename(root / "zebrafish")  # a word that no other file holds
     queue = Queue(f"sqlite:///{root / FOLDER / 'fleet.sqlite'}")
     assert queue.waiting() == {"success": 5}
-    held = Waiting(Place(Root(str(root), root), "zebrafish/w0"), "zebrafish", "", "x")
+    held = Waiting(Member(Root(str(root), root), "zebrafish/w0"), "zebrafish", "", "x")
     queue.put([held], NOW)
     queue.close()
 
@@ -229,7 +229,7 @@ def test_a_schedule_puts_each_night_once_and_a_worker_has_it(tmp_path: Path) -> 
     made = [workspace(tmp_path / "agents", f"w{number}", "I live in Paris.") for number in range(2)]
     idle = workspace(tmp_path / "agents", "idle")
     for one in (*made, idle):
-        places.write(one.root, Note(at="2026-11-01T00:00:00+00:00"))  # its last night: long ago, so one was missed
+        members.write(one.root, Note(at="2026-11-01T00:00:00+00:00"))  # its last night: long ago, so one was missed
     shared = ("--root", f"all={tmp_path / 'agents'}", "--database", f"sqlite:///{tmp_path / 'fleet.sqlite'}")
 
     put = [fleet("schedule", *shared, "--once").out for _ in range(2)]
@@ -269,7 +269,7 @@ def test_a_night_whose_process_dies_is_noted_and_the_others_go_on(tmp_path: Path
 
     assert ran.status == 1
     assert "bad  crashed: its process ended with -11" in ran.out
-    assert (places.read(bad.root) or Note()).outcome == "crashed"
+    assert (members.read(bad.root) or Note()).outcome == "crashed"
     assert len(dreams(good)) == 1
 
 
@@ -291,11 +291,11 @@ def test_two_runs_at_once_share_the_nights(tmp_path: Path) -> None:
 
 
 def test_what_says_that_there_is_something_new(night: Night) -> None:
-    place = Place(Root("r", night.root), "dora")
-    talk, memory = place.path / "said" / "talk.txt", place.path / "USER.md"
+    member = Member(Root("r", night.root), "dora")
+    talk, memory = member.path / "said" / "talk.txt", member.path / "USER.md"
 
     def is_new() -> bool:
-        return places.news(place, places.read(place.path), datetime.now(UTC), os.environ)
+        return members.news(member, members.read(member.path), datetime.now(UTC), os.environ)
 
     assert not is_new()
     talk.write_text("User: hello\n")

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from dream.crontime import parse
 from dream.errors import DreamError
 from dream.nights import timers
-from dream.nights.timers import Job
+from dream.nights.timers import TimerJob
 from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
@@ -44,13 +44,13 @@ def programs(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 
 
 @pytest.fixture
-def job(programs: Path, tmp_path: Path) -> Job:
+def job(programs: Path, tmp_path: Path) -> TimerJob:
     root = tmp_path / "my 100% memory's"
     fresh(root, NOW)
     return timers.job(root, parse("0 3 * * *"), os.environ)
 
 
-def test_our_line_comes_once_and_other_lines_stay_byte_for_byte(home: Path, job: Job) -> None:
+def test_our_line_comes_once_and_other_lines_stay_byte_for_byte(home: Path, job: TimerJob) -> None:
     crontab = home / "crontab"
     crontab.write_text(OTHERS)
     assert timers.install("crontab", job) == ["Added a line to your crontab."]
@@ -69,7 +69,7 @@ def test_our_line_comes_once_and_other_lines_stay_byte_for_byte(home: Path, job:
     assert timers.remove("crontab", job) == ["Your crontab has no line for this workspace."]
 
 
-def test_two_workspaces_have_a_line_each(home: Path, job: Job, tmp_path: Path) -> None:
+def test_two_workspaces_have_a_line_each(home: Path, job: TimerJob, tmp_path: Path) -> None:
     other = timers.job(tmp_path / "other", parse("0 5 * * *"), os.environ)
     timers.install("crontab", job)
     timers.install("crontab", other)
@@ -77,7 +77,7 @@ def test_two_workspaces_have_a_line_each(home: Path, job: Job, tmp_path: Path) -
     assert (home / "crontab").read_text() == timers.crontab_line(other) + "\n"
 
 
-def test_a_crontab_that_refuses_the_line_stays_as_it_is(home: Path, job: Job) -> None:
+def test_a_crontab_that_refuses_the_line_stays_as_it_is(home: Path, job: TimerJob) -> None:
     (home / "crontab").write_text("# REFUSE\n")
     with pytest.raises(DreamError, match="yours are as they were"):
         timers.install("crontab", job)
@@ -87,13 +87,15 @@ def test_a_crontab_that_refuses_the_line_stays_as_it_is(home: Path, job: Job) ->
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r")), max_size=6), st.booleans())
 def test_any_crontab_survives_install_and_remove(others: list[str], ended: bool) -> None:
     before = "\n".join(others) + ("\n" if ended and others else "")
-    wanted = Job(("/usr/bin/python3",), Path("/home/lena/memory"), parse("0 3 * * *"), "/usr/bin", Path("/home/lena"))
+    wanted = TimerJob(
+        ("/usr/bin/python3",), Path("/home/lena/memory"), parse("0 3 * * *"), "/usr/bin", Path("/home/lena")
+    )
     once = timers.with_line(before, wanted)
     assert timers.with_line(once, wanted) == once
     assert timers.without_line(once, wanted) in (before, before + "\n")
 
 
-def test_the_installed_line_runs_a_night_with_almost_no_environment(home: Path, job: Job) -> None:
+def test_the_installed_line_runs_a_night_with_almost_no_environment(home: Path, job: TimerJob) -> None:
     (home / ".config" / "dream").mkdir(parents=True)
     (home / ".config" / "dream" / "environment").write_text("DREAM_TIMEZONE=Asia/Tokyo\n")
     command = timers.crontab_line(job).split(" ", 5)[5].replace("\\%", "%")  # as cron hands it to the shell
@@ -105,7 +107,7 @@ def test_the_installed_line_runs_a_night_with_almost_no_environment(home: Path, 
     assert "no sources configured" in log
 
 
-def test_systemd_units_are_written_started_and_removed(home: Path, job: Job) -> None:
+def test_systemd_units_are_written_started_and_removed(home: Path, job: TimerJob) -> None:
     timers.install("systemd", job)
     units = home / ".config" / "systemd" / "user"
     service, timer = (units / f"{job.name}.{kind}" for kind in ("service", "timer"))
@@ -118,7 +120,7 @@ def test_systemd_units_are_written_started_and_removed(home: Path, job: Job) -> 
     assert [path.name for path in units.iterdir()] == ["other.timer"]
 
 
-def test_a_launchd_agent_reads_the_keys_and_starts_the_night(home: Path, job: Job) -> None:
+def test_a_launchd_agent_reads_the_keys_and_starts_the_night(home: Path, job: TimerJob) -> None:
     timers.install("launchd", job)
     path = home / "Library" / "LaunchAgents" / f"{job.name}.plist"
     found = plistlib.loads(path.read_bytes())

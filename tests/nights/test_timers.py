@@ -15,15 +15,17 @@ import pytest
 from dream.crontime import parse
 from dream.errors import UsageError
 from dream.nights import timers
-from dream.nights.timers import Job
+from dream.nights.timers import TimerJob
 
 OTHERS = "MAILTO=me@example.org\n\n# backups\n0 1 * * * backup --all # dream\n"
 
 
 def job(
     workspace: str = "/home/lena/memory", expression: str = "0 3 * * *", program: str = "/opt/py/bin/python"
-) -> Job:
-    return Job((program, "-P", "-m", "dream"), Path(workspace), parse(expression), "/usr/bin:/bin", Path("/home/lena"))
+) -> TimerJob:
+    return TimerJob(
+        (program, "-P", "-m", "dream"), Path(workspace), parse(expression), "/usr/bin:/bin", Path("/home/lena")
+    )
 
 
 def test_our_line_stands_in_the_crontab_once_however_often_it_is_installed() -> None:
@@ -56,7 +58,7 @@ def test_the_command_of_the_crontab_runs_with_a_path_of_any_shape(tmp_path: Path
     settings = tmp_path / ".config" / "dream"
     settings.mkdir(parents=True)
     (settings / "environment").write_text("KEY=secret\n", encoding="utf-8")
-    wanted = Job((str(program),), workspace, parse("0 3 * * *"), "/usr/bin:/bin", tmp_path)
+    wanted = TimerJob((str(program),), workspace, parse("0 3 * * *"), "/usr/bin:/bin", tmp_path)
 
     line = timers.crontab_line(wanted).removeprefix("0 3 * * * ")
     # cron turns \% into % and hands the rest to sh with next to no environment.
@@ -133,7 +135,7 @@ def test_a_schedule_of_thousands_of_times_is_refused_for_launchd() -> None:
         timers.timer_files("launchd", job(expression="* * * * *"))
 
 
-@pytest.mark.parametrize("kind", get_args(timers.Kind))
-def test_a_line_break_in_a_path_is_refused(kind: timers.Kind) -> None:
+@pytest.mark.parametrize("kind", get_args(timers.Timer))
+def test_a_line_break_in_a_path_is_refused(kind: timers.Timer) -> None:
     with pytest.raises(UsageError, match="line break"):
         timers.timer_files(kind, job("/home/lena/a\n* * * * * evil"))

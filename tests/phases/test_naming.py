@@ -9,7 +9,7 @@ from dream.dreaming.draft import Edit
 from dream.dreaming.editing import Editing
 from dream.dreaming.findings import told
 from dream.dreaming.guards import Protected, others, said
-from dream.history.records import entry_of
+from dream.history.entries import entry_of
 from dream.language.likeness import same_fact
 from dream.language.words import ALL_MARKS
 from dream.models import Finding, MemoryFile, Message, NewEntry

@@ -12,7 +12,7 @@ import pytest
 
 from dream.consolidate.prepare import prepare
 from dream.consolidate.summariser import attributed
-from dream.history.records import decode, encode, entry_of
+from dream.history.entries import decode, encode, entry_of
 from dream.language import words
 from dream.models import Entry, Message, NewEntry
 from dream.provenance import user

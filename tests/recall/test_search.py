@@ -20,8 +20,7 @@ from dream.actions.forget import forget
 from dream.errors import SettingsError, UsageError
 from dream.history import messages
 from dream.models import NewEntry
-from dream.recall import excerpt
-from dream.recall import index as recall_index
+from dream.recall import excerpt, search_index
 from dream.recall.terms import periods
 from dream.settings import Settings
 from dream.workspace import index
@@ -348,7 +347,7 @@ def test_filters_find_what_many_others_would_hide(tmp_path: Path) -> None:
 
 
 def test_of_the_commonest_words_only_the_best_are_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recall_index, "POSTINGS", 25)
+    monkeypatch.setattr(search_index, "POSTINGS", 25)
     made = fresh(tmp_path / "ws", NOW)
     lines = [f"{'yew ' if n % 10 == 0 else ''}{'oak' if n % 5 == 1 else 'elm'} number {n}" for n in range(100)]
     lines[50] += " oak and fir"

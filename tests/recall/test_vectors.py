@@ -15,7 +15,7 @@ from dream.actions.forget import forget
 from dream.history.messages import KeptMessage
 from dream.models import NewEntry
 from dream.nights.nightly import NightReport, night
-from dream.recall.index import Index
+from dream.recall.search_index import SearchIndex
 from dream.recall.vectors import sketch
 from dream.workspace.runs import Bills
 from dream.workspace.workspace import Workspace
@@ -116,7 +116,7 @@ def test_another_model_makes_the_vectors_anew(named: Workspace, provider: Provid
     slept(named)
     slept(named, embedding_model="openai/text-embedding-3-large")
     assert sorted(asked(provider)) == sorted([*SENTENCES, *SENTENCES])
-    assert Index(named.history.index, named.history.messages).model() == "openai/text-embedding-3-large"
+    assert SearchIndex(named.history.index, named.history.messages).model() == "openai/text-embedding-3-large"
 
 
 def test_no_secret_is_sent(named: Workspace, provider: Provider) -> None:
@@ -129,7 +129,7 @@ def test_no_secret_is_sent(named: Workspace, provider: Provider) -> None:
 def test_what_is_forgotten_has_no_vector(named: Workspace) -> None:
     slept(named)
     forget(named, "Bruno", text=True, now=NOW)
-    assert Index(named.history.index, named.history.messages).model() == ""
+    assert SearchIndex(named.history.index, named.history.messages).model() == ""
     assert not any("Bruno" in text for text in texts(named, "which pet has she"))
 
 

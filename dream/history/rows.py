@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dream.history.records import (
+from dream.history.entries import (
     FIRST,
     BrokenRow,
     Outline,

@@ -115,12 +115,12 @@ class _Part:
 
 
 @contextmanager
-def caught_up(history: History) -> Iterator[Index]:
+def caught_up(history: History) -> Iterator[SearchIndex]:
     """Open the index of a history for the block, with what is new in it taken in.
 
     What was taken in and has changed since makes all be read anew.
     """
-    opened = Index(history.index, history.messages)
+    opened = SearchIndex(history.index, history.messages)
     try:
         opened.catch_up(history)
         yield opened
@@ -128,7 +128,7 @@ def caught_up(history: History) -> Iterator[Index]:
         opened.close()
 
 
-class Index:
+class SearchIndex:
     """The tables for the history of one workspace, and its messages, or those that a hook at a prompt reads."""
 
     def __init__(self, base: index.Index, messages: Messages | Kept) -> None:
@@ -205,7 +205,7 @@ class Index:
             rest, least = rest - weights[term], weights[term]
         for filed in self._places(within, kind).values():
             held = {part: _only(some, filed.get(part, ())) for part, some in held.items()}
-        sums = _Sums(terms, weights)
+        sums = _SetWeights(terms, weights)
         best = _largest(self._normalised(held, kind, days, sums, sums.cut(held, limit)), limit)
         found = [
             (
@@ -233,7 +233,7 @@ class Index:
         return found
 
     def _normalised(
-        self, held: Mapping[int, Mapping[int, int]], kind: int, days: Days, sums: _Sums, cut: float
+        self, held: Mapping[int, Mapping[int, int]], kind: int, days: Days, sums: _SetWeights, cut: float
     ) -> list[tuple[float, int]]:
         """Return each document's score, set right for its length, and its number; only of those between two days."""
         mean = self._mean(kind)
@@ -470,7 +470,7 @@ def _packed(day: int) -> int:
     return min(max(day - UNIX_DAY, 1), LAST_DAY)
 
 
-class _Sums:
+class _SetWeights:
     """What each set of terms, as bits, weighs together."""
 
     def __init__(self, terms: Sequence[str], weights: Mapping[str, float]) -> None:

@@ -52,14 +52,14 @@ class Root:
         name, equals, path = text.partition("=")
         if not equals or "/" in name:
             name, path = "", text
-        place = Path(path).expanduser().absolute()
-        if not place.is_dir():
+        folder = Path(path).expanduser().absolute()
+        if not folder.is_dir():
             raise UsageError(f"The root {path} is not a directory.")
-        return cls(name or str(place), place)
+        return cls(name or str(folder), folder)
 
 
 @dataclass(frozen=True)
-class Place:
+class Member:
     """One workspace of a fleet: its root, and its path beneath that."""
 
     root: Root
@@ -136,9 +136,9 @@ def write(path: Path, note: Note) -> None:
         write_note(path / NOTE, asdict(note), durable=False)
 
 
-def beneath(root: Root) -> Iterator[Place]:
+def beneath(root: Root) -> Iterator[Member]:
     """Find the workspaces beneath a root, one after the other; links are not followed, nor hidden directories."""
-    return (Place(root, name) for name in _beneath(str(root.path), "", DEPTH))
+    return (Member(root, name) for name in _beneath(str(root.path), "", DEPTH))
 
 
 def _beneath(folder: str, prefix: str, depth: int) -> Iterator[str]:
@@ -152,13 +152,13 @@ def _beneath(folder: str, prefix: str, depth: int) -> Iterator[str]:
                 yield from _beneath(entry.path, f"{prefix}{entry.name}/", depth - 1)
 
 
-def current(place: Place, environ: Mapping[str, str]) -> Note:
+def current(member: Member, environ: Mapping[str, str]) -> Note:
     """Return the note, with what it has of the settings as they are now."""
-    known, seen = read(place.path) or Note(), settings_look(place.path, environ)
+    known, seen = read(member.path) or Note(), settings_look(member.path, environ)
     if known.settings == seen:
         return known
     try:
-        return _set(known, load(place.path, environ=environ, using=()))
+        return _set(known, load(member.path, environ=environ, using=()))
     except DreamError:
         return known
 
@@ -175,9 +175,9 @@ def _set(note: Note, settings: Settings) -> Note:
     )
 
 
-def news(place: Place, note: Note | None, now: datetime, environ: Mapping[str, str]) -> bool:
+def news(member: Member, note: Note | None, now: datetime, environ: Mapping[str, str]) -> bool:
     """Return whether a night could have anything to do there; a few stats and one small file where it has not."""
-    path = place.path
+    path = member.path
     if note is None:
         return _is_unknown(path, now, environ)
     if not note.look or note.settings != settings_look(path, environ) or note.look != look(path):
@@ -187,9 +187,9 @@ def news(place: Place, note: Note | None, now: datetime, environ: Mapping[str, s
     return bool(note.sources) and note.files != transcripts(path, note, environ)[0]
 
 
-def is_set_aside(place: Place, note: Note | None, environ: Mapping[str, str]) -> bool:
+def is_set_aside(member: Member, note: Note | None, environ: Mapping[str, str]) -> bool:
     """Return whether the workspace waits for a person: it failed three nights, and its settings are as they were."""
-    return note is not None and note.set_aside and note.settings == settings_look(place.path, environ)
+    return note is not None and note.set_aside and note.settings == settings_look(member.path, environ)
 
 
 def _is_unknown(path: Path, now: datetime, environ: Mapping[str, str]) -> bool:
@@ -265,10 +265,10 @@ class Window:
         minutes = (end.hour * 60 + end.minute - start.hour * 60 - start.minute) % (24 * 60)
         return cls(start, (minutes or 24 * 60) / 60, zone)
 
-    def last(self, place: Place, note: Note | None, now: datetime) -> datetime:
+    def last(self, member: Member, note: Note | None, now: datetime) -> datetime:
         """Return when the newest night of the workspace before `now` was due: by a hash, in its own time zone."""
         zone = ZoneInfo(note.zone if note and note.zone else self.zone)
-        share = int(place.key, 16) % 100_000 / 100_000
+        share = int(member.key, 16) % 100_000 / 100_000
         local = now.astimezone(zone)
         for day in range(3):
             begun = datetime.combine(local.date() - timedelta(days=day), self.start, zone)
