@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import time
 from collections.abc import Callable, Iterator
@@ -23,7 +22,6 @@ from dream.models import MEMORY_FILES, Diagnostic
 from dream.redact import redact
 from dream.settings import Settings
 from dream.versions import FILES, gitdir, log, read_all, read_memory, transaction
-from dream.versions.diff import strays
 from dream.versions.store import OLD, is_deserted
 from dream.workspace import idle, index
 from dream.workspace.files import TEMPORARY, number, opened, read_bytes, replace_file, sweep
@@ -420,11 +418,6 @@ def _leftovers(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
             text = "was left half-written by a process that was killed"
             cure = "dream doctor --repair removes it, unless its process still lives"
             yield Ailment(str(path.relative_to(workspace.root)), text, cure, not path.exists())
-    for path in strays():
-        if repair:
-            shutil.rmtree(path, ignore_errors=True)
-        text = "was left with text of memory by an older dream that was killed"
-        yield Ailment(str(path), text, f"{REPAIR} removes it", not path.exists())
 
 
 def _without_index(workspace: Workspace) -> Iterator[Ailment]:
@@ -434,7 +427,7 @@ def _without_index(workspace: Workspace) -> Iterator[Ailment]:
 
 
 def _open_to_all(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
-    """Name what everybody may read, as adopted workspaces and older versions have it.
+    """Name what everybody may read, as adopted workspaces have it.
 
     What stands in a directory that is closed to them nobody reaches; what is open to a group a person has opened.
     """

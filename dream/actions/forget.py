@@ -7,10 +7,8 @@ read; it is the last of all that goes.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
@@ -23,7 +21,6 @@ from dream.errors import UnknownRevision, UsageError
 from dream.history.repair import Sealing
 from dream.models import span
 from dream.versions import changed, is_memory, rewrite, transaction
-from dream.versions.diff import strays
 from dream.versions.rewrite import SHORTEST, Names, Needle, is_long_enough, is_name, renamed
 from dream.workspace import files, index
 from dream.workspace.lock import run_lock
@@ -64,23 +61,13 @@ class Forgotten:
 class Unfinished:
     """A forgetting that was begun and did not come to its end.
 
-    `texts` are what it takes out; empty where the note is damaged, or an older version's, which kept only a hash.
+    `texts` are what it takes out; empty where the note is damaged.
     """
 
     number: int
     since: datetime
     texts: tuple[str, ...]
     line: bytes
-
-    def is_of(self, needle: Needle) -> bool:
-        """Return whether it is of these very texts."""
-        if self.texts:
-            return self.texts == needle.given
-        with suppress(ValueError, TypeError, KeyError):
-            row = orjson.loads(self.line)
-            texts = "\n".join(needle.texts).encode("utf-8", "surrogatepass")
-            return bool(row["of"] == hashlib.blake2b(texts, key=bytes.fromhex(row["salt"])).hexdigest())
-        return False
 
 
 def forget(
@@ -139,9 +126,7 @@ def _forget(workspace: Workspace, wanted: Sought, *, dry_run: bool, now: datetim
         needle, sources = wanted()
         workspace.history.index.remove()
         plan = _preview(workspace, needle, sources)
-        for stray in strays():
-            shutil.rmtree(stray, ignore_errors=True)
-        others = [one for one in unfinished(workspace) if not one.is_of(needle)]
+        others = [one for one in unfinished(workspace) if one.texts != needle.given]
         if not plan.found and others == unfinished(workspace):
             return plan
         number = 1 + max((one.number for one in others), default=0)
@@ -206,8 +191,7 @@ def _change(workspace: Workspace, what: str) -> str | None:
 
 
 def _preview(workspace: Workspace, needle: Needle, sources: tuple[int, int] | None) -> Forgotten:
-    left = ((str(path), path) for stray in strays() for path in sorted(stray.rglob("*")) if path.is_file())
-    places = [(name, found) for name, path in (*_ours(workspace), *left) if (found := needle.count(_read(path)))]
+    places = [(name, found) for name, path in _ours(workspace) if (found := needle.count(_read(path)))]
     git = workspace.git.git
     head = workspace.git.head()
     versions = rewrite.versions(git, head, needle) if head else (0, 0)

@@ -7,11 +7,8 @@ different insertions at the same place.
 
 from __future__ import annotations
 
-import os
 import shutil
-import stat
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from difflib import SequenceMatcher, unified_diff
 from io import BytesIO
@@ -138,23 +135,6 @@ def still_standing(before: bytes, after: bytes, present: bytes) -> bytes:
         kept = tuple(line for line in lines[hunk.start : hunk.end] if line in there and line not in added)
         standing.append(_Hunk(hunk.start, hunk.end, kept + added))
     return b"".join(_apply(lines, standing))
-
-
-def strays() -> list[Path]:
-    """Return what older versions of dream left in the system's directory of temporary files when they were killed.
-
-    They compared files there, so text of memory stands in it.
-    """
-    import tempfile
-
-    found = []
-    places = {Path(tempfile.gettempdir()), Path("/tmp")}  # noqa: S108  # TMPDIR, and where cron has none
-    for path in sorted(path for place in places for path in place.glob("dream-diff-*")):
-        with suppress(OSError):
-            status = path.lstat()
-            if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid():
-                found.append(path)
-    return found
 
 
 def split(printed: bytes, *, sides: bool = False) -> Diff:

@@ -330,32 +330,14 @@ def test_a_forgetting_that_was_cut_short_is_given_up_by_its_number(pattern: Path
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("note", [b"{}", b'{"since": "2026-11-21T03:00:00+00:00", "salt": "00", "of": "00"}', b"\xff"])
-def test_what_an_older_version_noted_can_be_given_up(pattern: Path, tmp_path: Path, note: bytes) -> None:
+@pytest.mark.parametrize("note", [b"{}", b'{"since": "2026-11-21T03:00:00+00:00"}', b"\xff"])
+def test_a_damaged_note_can_be_given_up(pattern: Path, tmp_path: Path, note: bytes) -> None:
     root = copy(pattern, tmp_path / "w")
     (root / ".dream/forgetting.json").write_bytes(note)
     refused = dream(root, "forget", "--finish", 1, "--yes")
     assert (refused.status, "--give-up 1" in refused.err) == (2, True)
     assert dream(root, "forget", "--give-up", 1).status == 0
     assert dream(root, "doctor", "--json").json == []
-
-
-@pytest.mark.slow
-def test_what_stands_in_the_systems_temporary_folder_is_forgotten_too(pattern: Path, tmp_path: Path) -> None:
-    root, folder = copy(pattern, tmp_path / "w"), tmp_path / "tmp"
-    for name in ("dream-diff-one", "dream-diff-two"):
-        (folder / name / "a/memory").mkdir(parents=True)
-        (folder / name / "a/memory/MEMORY.md").write_text(f"- {FACT}\n")
-    (folder / "dream-diff-link").symlink_to(root)
-    (folder / "mine").write_text(FACT)
-    told = dream(root, "doctor", "--json", TMPDIR=str(folder)).json
-    assert {one["file"] for one in told} >= {str(folder / "dream-diff-one"), str(folder / "dream-diff-two")}
-    done = dream(root, "forget", FACT, "--yes", "--json", TMPDIR=str(folder))
-    assert {"file": str(folder / "dream-diff-one/a/memory/MEMORY.md"), "count": 1} in done.json["places"]
-    assert sorted(path.name for path in folder.iterdir()) == ["dream-diff-link", "mine"]
-    (folder / "dream-diff-three").mkdir()
-    assert all(one["mended"] for one in dream(root, "doctor", "--repair", "--json", TMPDIR=str(folder)).json)
-    assert not (folder / "dream-diff-three").exists()
 
 
 @pytest.mark.slow
