@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from datetime import date, tzinfo
 from functools import cache
 
-from dream.language import days
+from dream.language import cues, days
 from dream.language.days import spelled
 from dream.language.kinds import kind
 from dream.language.sentences import Sentence, is_supposed, own_words, quoted_share, sentences, trimmed, without_names
 from dream.language.tongue import Tongue, guess, main, plain, tongue
 from dream.language.words import NOT, content_words, coverage, forget, is_hard
 from dream.models import Fidelity, Message
-from dream.provenance import cues
 
 # ruff: noqa: E501 - a row of words in a pattern stands on one line
 

@@ -14,10 +14,10 @@ from dream.dreaming.excerpt import Brief
 from dream.dreaming.findings import Analysis, parse
 from dream.errors import AnswerCut, AnswerUnusable
 from dream.history import legacy
+from dream.language import cues
 from dream.language.words import MONTH, coverage
 from dream.llm import ChatMessage, Completion, Json, Model
 from dream.models import Entry, Finding, MemoryFile, span
-from dream.provenance import cues
 from dream.redact import redact
 
 # What in an answer only repeats the prompt: small models copy its examples and our own lines. Pure.

@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 from dream.embedded import sections
 from dream.embedded.sections import Utterance
 from dream.embedded.statement import Statement
-from dream.language import kinds
+from dream.language import cues, kinds
 from dream.language.sentences import Sentence, is_supposed, own_words, quoted_share, sentences, trimmed, without_names
 from dream.language.tongue import Tongue, guess, is_wide, main, plain, tongue
-from dream.provenance import cues
 from dream.provenance.user import AGENTS, prefixed
 
 KEEP = 0.3  # of belief that a sentence is worth a line

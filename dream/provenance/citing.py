@@ -12,10 +12,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from dream.language import cues
 from dream.language.kinds import kind
 from dream.language.words import content_words, coverage
 from dream.models import Message
-from dream.provenance import cues
 from dream.provenance.phrases import OWN_CHARS, bare, flat, in_one_line, own_sentence, signed, told_by
 from dream.provenance.user import QUOTE, foreign, own, quotation
 

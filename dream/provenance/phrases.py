@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import combinations, pairwise, takewhile
 
+from dream.language import cues
 from dream.language.words import NOT, content_words, is_cjk, words
-from dream.provenance import cues
 
 OWN_CHARS = 240  # of the user's own sentences as they are shown beside a line, or written
 WHOLE = 7  # letters of a word that begins another to be a form of it: "refactor", "refactorizar"

@@ -13,11 +13,10 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Literal
 
-from dream.language import days
+from dream.language import cues, days
 from dream.language.kinds import kind
 from dream.language.tongue import earlier_part, either, guess, tongue
 from dream.language.words import content_words, coverage, is_cjk, words
-from dream.provenance import cues
 from dream.provenance.phrases import (
     CLAUSE,
     DAY,

@@ -10,13 +10,13 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Literal
 
+from dream.language import cues
 from dream.language.kinds import LABELS
 from dream.language.sentences import TAGGED, is_supposed, own_words, quoted_share, sentences, trimmed
 from dream.language.tongue import guess, tongue
 from dream.language.words import ALL_MARKS, MARKS, NOT, content_words, without_said_on, words
 from dream.language.words import LABELS as NO_NAMES
 from dream.models import Message
-from dream.provenance import cues
 
 # What of a message is the user's own: not the code, quotations, documents and reports that they paste into it.
 

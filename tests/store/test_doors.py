@@ -93,7 +93,7 @@ NOT_OF_A_WORKSPACE = {
     "language/tokens.py": "the ranks of a tokenizer that is installed",
     "language/tongue.py": "the tables that are shipped",
     "language/words.py": "the table that is shipped",
-    "provenance/cues.py": "the table that is shipped",
+    "language/cues.py": "the table that is shipped",
     "redact/forms.py": "the table that is shipped",
     "recall/vectors.py": "the word vectors of a package that is installed",
     "consolidate/feed.py": "a transcript",
