@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
+from functools import lru_cache
 from itertools import chain, islice
-from operator import add
 from pathlib import Path
 from typing import Any, Literal
 
@@ -114,10 +114,6 @@ class Spent:
     paid_today: Usage = field(default_factory=Usage)
 
 
-def _day(minute: str, zone: tzinfo) -> date:
-    return datetime.fromisoformat(f"{minute}+00:00").astimezone(zone).date()
-
-
 class Bills:
     """The bills of one workspace; safe to add to from several threads and processes."""
 
@@ -134,8 +130,7 @@ class Bills:
         """Add up the day and the month of `now` in `zone`; raises WorkspaceError."""
         day = now.astimezone(zone).date()
         today, month, paid = Usage(), Usage(), Usage()
-        for (minute, model, _), usage in self._by_minute(day).items():
-            on = _day(minute, zone)
+        for on, model, _, usage in self._of_months(zone, day):
             if (on.year, on.month) != (day.year, day.month):
                 continue
             month += usage
@@ -151,46 +146,28 @@ class Bills:
     def daily(self, now: datetime, zone: tzinfo) -> dict[tuple[date, str, str], Usage]:
         """Add up the bills of each day in `zone`, model and job, this month's and the last's; raises WorkspaceError."""
         today = now.astimezone(zone).date()
-        bills = self._by_minute(today.replace(day=1) - timedelta(days=1)) | self._by_minute(today)
         sums: dict[tuple[date, str, str], Usage] = {}
-        for (minute, model, job), usage in bills.items():
-            key = _day(minute, zone), model, job
-            sums[key] = sums.get(key, Usage()) + usage
+        for on, model, job, usage in self._of_months(zone, today.replace(day=1) - timedelta(days=1), today):
+            sums[on, model, job] = sums.get((on, model, job), Usage()) + usage
         return sums
 
-    def _by_minute(self, day: date) -> dict[tuple[str, str, str], Usage]:
-        """Add up the bills of each minute, model and job around `day`'s month.
+    def _of_months(self, zone: tzinfo, *days: date) -> Iterator[tuple[date, str, str, Usage]]:
+        """Yield day, model, job and usage of each bill around the months of `days`.
 
         A file's month is UTC's, so the ends of a zone's month may lie in the next ones.
         """
-        first = day.replace(day=1)
-        last = (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
-        around = (first - timedelta(days=1), first, last + timedelta(days=1))
-        sums: dict[tuple[str, str, str], list[float]] = {}
-        for name in dict.fromkeys(f"{one:%Y-%m}.jsonl" for one in around):
-            for row in Records(self._folder / name):
-                _add(sums, row)
-        return {key: _usage(sum_) for key, sum_ in sums.items()}
-
-
-def _add(sums: dict[tuple[str, str, str], list[float]], row: dict[str, Any]) -> None:
-    """Add one bill, unless it is none of ours. The last figure counts the calls whose price is not known."""
-    try:
-        key, cost = (row["at"][:16], str(row["model"]), str(row.get("job", ""))), row["cost_usd"]
-        total = sums.get(key)
-        if total is None:
-            datetime.fromisoformat(f"{key[0]}+00:00")
-            total = sums[key] = [0, 0, 0, 0, 0.0, 0]
-        asked, answered, cached = row["input_tokens"], row["output_tokens"], row["cached_tokens"]
-        figures = (int(row["calls"]), int(asked), int(answered), int(cached), cost or 0.0, cost is None)
-        total[:] = map(add, total, figures)
-    except (ValueError, TypeError, KeyError):
-        return
-
-
-def _usage(total: list[float]) -> Usage:
-    calls, asked, answered, cached, cost, unpriced = total
-    return Usage(int(calls), int(asked), int(answered), None if unpriced else cost, int(cached))
+        around = (day.replace(day=1) + timedelta(days=shift) for day in days for shift in (-1, 0, 31))
+        names = dict.fromkeys(f"{one:%Y-%m}.jsonl" for one in around)
+        on = lru_cache(lambda minute: datetime.fromisoformat(f"{minute}+00:00").astimezone(zone).date())
+        for row in chain.from_iterable(Records(self._folder / name) for name in names):
+            try:
+                day, model, job = on(row["at"][:16]), str(row["model"]), str(row.get("job", ""))
+                asked, answered, cached = (int(row[f"{kind}_tokens"]) for kind in ("input", "output", "cached"))
+                cost = None if row["cost_usd"] is None else float(row["cost_usd"])
+                usage = Usage(int(row["calls"]), asked, answered, cost, cached)
+            except (ValueError, TypeError, KeyError):  # torn, or none of ours
+                continue
+            yield day, model, job, usage
 
 
 # When the last night was, and which process serves the workspace: two small files in .dream/nightly/.
