@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from dream import __version__, transcripts
@@ -33,6 +33,7 @@ TICK = 2_000_000_000  # ns: the coarsest clock of a file system (FAT); a file th
 DATABASES = (".db", ".sqlite", ".vscdb")  # what their writers add stands in a second file at first
 
 Look = tuple[int, ...]
+T = TypeVar("T")
 
 
 def look(path: str) -> Look:
@@ -49,41 +50,31 @@ def look(path: str) -> Look:
     return found
 
 
-def is_utf8(path: str) -> bool:
-    """Return whether a path can stand in JSON."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 class Seen:
     """The cache beside `history`. What was read under other `terms` (settings, version) counts as not read.
 
-    How each file looked is kept column by column: thousands of small lists cost more to read than to compare. How far
-    each session of a file is in history is asked for only where history has changed, or the cache will.
+    How far each session of a file is in history is asked for only where history has changed, or the cache will.
     """
 
     def __init__(self, history: History, terms: str) -> None:
         self._history = history
         self._terms = terms
-        self._looks: dict[str, dict[str, Look]] = {terms: {}}  # by terms, then by file
+        self._looks: dict[str, dict[str, list[int]]] = {terms: {}}  # by terms, then by file
         self._changed = False
         with suppress(ValueError, TypeError, KeyError):
             if state := history.index.document(LOOKS):
-                self._looks |= _by_terms(state["groups"])
+                self._looks |= state["looks"]
                 if not _still(history.path, state.get("history", ())):
                     self._check()
 
     def holds(self, path: str, now: Look) -> bool:
         """Return whether all of the file, which looks as `now`, was in history, and still is."""
-        return self._looks[self._terms].get(path) == now
+        return self._looks[self._terms].get(path) == [*now]
 
     def unread(self, files: Iterable[File]) -> list[File]:
         """Return those of `files` that history does not hold as they look; one that a person named is among them."""
         held = self._looks[self._terms].get
-        return [file for file in files if held(file.name) != file.look or file.named]
+        return [file for file in files if held(file.name) != [*file.look] or file.named]
 
     def is_settled(self, listed: Set[str]) -> bool:
         """Return whether the cache stays as it is where the files `listed` are those that there are."""
@@ -104,7 +95,7 @@ class Seen:
             age = int(at.timestamp() * 1e9) - max(before[1::3])
             if look(path) == before and not 0 <= age < TICK:
                 self._forget([path])
-                self._looks[self._terms][path] = before
+                self._looks[self._terms][path] = [*before]
                 self._ends[path] = dict(keys)
                 return True
         return False
@@ -118,9 +109,9 @@ class Seen:
         self._forget(missing)
         if self._changed:
             with suppress(OSError):
-                looks = {"history": _mark(self._history.path), "groups": self._groups()}
-                ends = {path: found for path, found in self._ends.items() if is_utf8(path)}
-                self._history.index.keep(**{LOOKS: looks, ENDS: ends})
+                looks = {terms: _in_json(files) for terms, files in self._looks.items()}
+                state = {"history": _mark(self._history.path), "looks": looks}
+                self._history.index.keep(**{LOOKS: state, ENDS: _in_json(self._ends)})
         return missing
 
     @cached_property
@@ -142,30 +133,10 @@ class Seen:
             self._ends.pop(path, None)
             self._changed = True
 
-    def _groups(self) -> list[dict[str, object]]:
-        """Write the looks as columns: of each terms, and of each length, since a database has a log beside it."""
-        groups: dict[tuple[str, int], list[tuple[str, Look]]] = {}
-        for terms, files in self._looks.items():
-            for path, found in files.items():
-                if is_utf8(path):
-                    groups.setdefault((terms, len(found)), []).append((path, found))
-        return [
-            {
-                "terms": terms,
-                "names": [path for path, _ in rows],
-                "looks": list(zip(*(row for _, row in rows), strict=True)),
-            }
-            for (terms, _), rows in groups.items()
-        ]
 
-
-def _by_terms(groups: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Look]]:
-    """Read what `Seen` writes. Raises ValueError, TypeError or KeyError for what is not that."""
-    found: dict[str, dict[str, Look]] = {}
-    for group in groups:
-        rows = zip(group["names"], zip(*group["looks"], strict=True), strict=True)
-        found.setdefault(group["terms"], {}).update(rows)
-    return found
+def _in_json(by_file: Mapping[str, T]) -> dict[str, T]:
+    """Leave out the files whose names are not UTF-8: they can't stand in JSON."""
+    return {path: found for path, found in by_file.items() if path.encode("utf-8", "ignore").decode() == path}
 
 
 def _mark(path: Path) -> list[int | str]:

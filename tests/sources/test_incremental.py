@@ -136,7 +136,7 @@ def test_deleted_files_leave_the_cache_and_history_as_it_is(workspace: Workspace
     gone.unlink()
     assert opened(workspace, folder) == []
     head, ends = (workspace.history.index.document(name) for name in (LOOKS, ENDS))
-    assert [group["names"] for group in head["groups"]] == [list(ends)] == [[str(folder / "b.jsonl")]]
+    assert [list(files) for files in head["looks"].values()] == [list(ends)] == [[str(folder / "b.jsonl")]]
     assert len(list(workspace.history.after(0))) == 2
 
 
