@@ -38,7 +38,8 @@ def excerpt(output: str) -> str:
     person, memory = lines.index("──── USER.md ────"), lines.index("──── memory/MEMORY.md ────")
     diff = lines.index("──── what the last dream changed ────")
     hunk = next(place for place in range(diff, len(lines)) if lines[place].startswith("+- "))
-    parts = [lines[: lines.index("")], lines[person : memory - 1], lines[diff : hunk + 1]]
+    last = max(place for place in range(person, memory) if lines[place].startswith("- "))
+    parts = [lines[: lines.index("")], lines[person : last + 1], lines[diff : hunk + 1]]
     return "\n…\n".join("\n".join(part) for part in parts) + "\n…\n"
 
 

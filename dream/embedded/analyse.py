@@ -15,6 +15,7 @@ from dream.embedded.statement import (
     New,
     Pool,
     Statement,
+    apart,
     covers,
     earlier,
     history_line,
@@ -127,10 +128,11 @@ def _settle(told: _Knowledge, said: Statement, cursor: int) -> None:
             told.new[number] = replace(held, cursors=tuple(sorted({*held.cursors, cursor})))
     if again:
         return
-    file, cursors, places = _file(said), {cursor}, list[_Old]()
+    file, cursors, places, beside = _file(said), {cursor}, list[_Old](), list[tuple[MemoryFile, Statement]]()
     for number in _outdated(said, near, told):
         other = told.pool.held[number]
-        said = _instead(said, other)
+        changed, rests = (other, []) if other.kind == "rule" else apart(other, said)
+        said = _instead(said, changed)
         old, new = told.take_out(number)
         if old:
             places.append(old)
@@ -138,7 +140,10 @@ def _settle(told: _Knowledge, said: Statement, cursor: int) -> None:
         if new:
             cursors |= set(new.cursors)
             places += [_Old(path, text, other) for path, text in new.replaces]
+        beside += [(old.file if old else new.file if new else file, rest) for rest in rests]
     told.learn(file, said, tuple(sorted(cursors)), places)
+    for where, rest in beside:
+        told.learn(where, rest, tuple(sorted(cursors)))
 
 
 def _is_told(new: Statement, old: Statement) -> bool:

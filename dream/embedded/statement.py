@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import lru_cache
 
 from dream.language import days, likeness
 from dream.language.kinds import LABELS
-from dream.language.tongue import NAMES, earlier_part, guess, tongue
+from dream.language.sentences import sentences
+from dream.language.tongue import NAMES, earlier_part, guess, plain, tongue
 from dream.models import MemoryFile
 
 Label = str  # one of dream.language.kinds.LABELS
@@ -113,6 +114,57 @@ def covers(new: Statement, old: Statement) -> bool:
     held = likeness.telling(old.text, old.code)
     rest = held - likeness.telling(new.text, new.code)
     return len(rest) <= max(FEW, LEFT * len(held))
+
+
+_NUMBER = re.compile(r"(?<!\w)\d")
+_ANEW = re.compile(
+    r"[,;]?\s+(?:and|und|et|y)\s+(?=[A-ZÀ-Þ][a-zà-ÿ]+\s|(?:I|I'm|we|my|our|ich|wir|je|j'ai|on|nous|mi|mis|yo)\s)"
+)  # where another part of a sentence begins, with somebody of its own: "…, and I live in Porto"
+APART = 2  # telling words of a part of a statement that can stand by itself
+
+
+def apart(old: Statement, new: Statement) -> tuple[Statement, list[Statement]]:
+    """Return the part of `old` whose place `new` takes, and the parts before and behind it, which still hold.
+
+    Of "I write the backend, and I live in Porto" a move takes the place of the second. A part is a sentence, or begins
+    with somebody of its own; one with a number is not told apart from a new number.
+    """
+    shared = likeness.telling(new.text, new.code) & likeness.telling(old.text, old.code)
+    about, counts = likeness.fact(new.text, new.code).attribute, _NUMBER.search(new.text)
+
+    def touched(text: str) -> bool:
+        told = likeness.fact(text, old.code)
+        return bool(shared & told.subject or (about and told.attribute == about) or (counts and _NUMBER.search(text)))
+
+    parts = _parts(old.text)
+    hit = [number for number, (start, end) in enumerate(parts) if touched(old.text[start:end])] or [0, len(parts) - 1]
+    first, last = _part(old, parts[: hit[0]]), _part(old, parts[hit[-1] + 1 :])
+    text = old.text[parts[hit[0]][0] if first else 0 : parts[hit[-1]][1] if last else len(old.text)]
+    return replace(old, text=text, asked="" if first else old.asked), [one for one in (first, last) if one]
+
+
+def _parts(text: str) -> list[tuple[int, int]]:
+    """Return from where to where each part of a text goes."""
+    found = []
+    for one in sentences(text):
+        start = one.start
+        for joint in _ANEW.finditer(text, one.start, one.end):
+            found.append((start, joint.start()))
+            start = joint.end()
+        found.append((start, one.end))
+    return found or [(0, len(text))]
+
+
+def _part(old: Statement, parts: Sequence[tuple[int, int]]) -> Statement | None:
+    """Return some parts of a statement on end as one; None where they tell nothing by themselves."""
+    if not parts:
+        return None
+    start, end = parts[0][0], parts[-1][1]
+    text, known = old.text[start:end], tongue(old.code)
+    leans = start > 0 and plain(text).removeprefix(" " if known.wide else "").startswith(tuple(known.cues["lean"]))
+    if leans or len(likeness.telling(text, old.code) - likeness.common()) < APART:
+        return None
+    return replace(old, text=text, earlier="", asked="" if start else old.asked)
 
 
 def replaces(new: Statement, old: Statement) -> float:

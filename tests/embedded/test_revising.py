@@ -187,3 +187,28 @@ def test_what_is_counted_anew_takes_the_place_of_the_old_count_even_in_a_task() 
 
     assert len(lines) == 1
     assert "45" not in lines[0].partition("(earlier")[0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "stays"),
+    [
+        (
+            "I write the backend of Crumb, an ordering app, and I live in Porto.",
+            "I moved to Lisbon last week, so I'm no longer in Porto.",
+            "I write the backend of Crumb, an ordering app",
+        ),
+        (
+            "Der Port von Heron ist 8443, und Marta verantwortet die Rechnungen.",
+            "Der Port von Heron ist jetzt 9443.",
+            "Marta verantwortet die Rechnungen",
+        ),
+    ],
+)
+def test_what_was_told_beside_a_value_that_changed_still_holds(old: str, new: str, stays: str) -> None:
+    lines = told(old, new)
+
+    beside = [line for line in lines if stays in line]
+    assert len(lines) == 2
+    assert len(beside) == 1
+    assert "(earlier" not in beside[0]
+    assert "(früher" not in beside[0]
