@@ -18,7 +18,7 @@ from dream.language import cues, days
 from dream.language.days import spelled
 from dream.language.kinds import kind
 from dream.language.sentences import Sentence, is_supposed, own_words, quoted_share, sentences, trimmed, without_names
-from dream.language.tongue import Tongue, guess, main, plain, tongue
+from dream.language.tongue import SPACED, Tongue, guess, main, plain, tongue
 from dream.language.words import NOT, content_words, coverage, forget, is_hard
 from dream.models import Fidelity, Message
 
@@ -298,15 +298,6 @@ _IDIOM = re.compile(
     r"|\b1[.,]?000 ?(?:times|thanks|thx|mal|dank|fois|mercis?|veces|gracias|recuerdos)\b",
     re.IGNORECASE,
 )
-# The units that a span of time is told in, with what makes it a time ago.
-_UNITS = {
-    "en": ("", "years?|months?|weeks?|days?|hours?|yrs?", "(?: ago)?"),
-    "de": ("(?:vor )?", "Jahre?n?|Monate?n?|Wochen?|Tagen?|Stunden?", ""),
-    "fr": ("(?:il y a )?", "ans?|années?|mois|semaines?|jours?|heures?", ""),
-    "es": ("(?:hace )?", "años?|mese?s?|semanas?|días?|horas?", ""),
-    "zh": ("", "年|个月|個月|个?星期|周|週|天|个?小时", "(?:以?前)?"),
-    "ja": ("", "年(?:間)?|[ヶかカケ]月(?:間)?|週間|日間|時間", "(?:前)?"),
-}
 _HAN_DIGITS = "一二三四五六七八九十"
 _TWO = str.maketrans("两兩", "二二")
 # Capitals that name nobody: days, which only count from the message's date, and what people begin with.
@@ -429,7 +420,7 @@ def _is_dated(said: str, day: days.Day) -> bool:
 @cache
 def _spans(code: str) -> re.Pattern[str]:
     known = tongue(code)
-    before, units, after = _UNITS[known.code]
+    before, units, after = known.units
     if known.wide:
         return re.compile(rf"(?<![第\d/年月])((?:\d{{1,3}}|[{_HAN_DIGITS[1:]}两兩百]+) ?(?:{units}){after})(?!\d)")
     numbers = "|".join(known.numbers[1:])  # "one day" tells no span
@@ -438,7 +429,7 @@ def _spans(code: str) -> re.Pattern[str]:
 
 def _amounts(span: str) -> Iterator[str]:
     """Yield the number of a span of time as it stands there, in digits, and as an English word."""
-    for code in ("en", "de", "fr", "es"):
+    for code in SPACED:
         for number, word in enumerate(tongue(code).numbers, 1):
             if re.search(rf"(?<!\w)(?:{word}|{number})(?!\w)", span):
                 yield from (word, str(number), tongue("en").numbers[number - 1])

@@ -10,7 +10,7 @@ from itertools import islice
 from dream.dreaming.draft import Edit, lines
 from dream.errors import AnswerCut, AnswerUnusable
 from dream.language.text import clean, quoted
-from dream.language.words import MARKS, content_words, coverage
+from dream.language.words import content_words, coverage, marks
 from dream.models import TAGS, Entry, Finding, MemoryFile
 from dream.provenance.user import Foreign, marked, names_source
 
@@ -161,5 +161,5 @@ def _source(line: str, secondhand: Sequence[tuple[str, Foreign]], firsthand: Seq
 
 def _mark(line: str) -> Foreign | None:
     return next(
-        (source for source in _SOURCES.values() if any(mark.strip() in line for mark in MARKS[source].values())), None
+        (source for source in _SOURCES.values() if any(mark.strip() in line for mark in marks()[source].values())), None
     )

@@ -16,12 +16,13 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from dream.errors import UsageError
 from dream.eval import Conversation, Gold, Half, Row, Sitting, dialog, matches
-from dream.language.words import ALL_MARKS
+from dream.language.words import all_marks
 from dream.models import Message
 from dream.workspace.trace import facts
 from dream.workspace.workspace import TEMPLATES
@@ -35,7 +36,6 @@ EARLIER = re.compile(
     rf"[(（](?:{_THEN})[,，、:：].*[)）]\s*$|[(（][^()（）]*?(?:{_THEN})[^()（）]*[)）]", re.IGNORECASE
 )
 _JOINED = re.compile(r" [(（](?:later|später|después|depuis|后来|その後)[:：] |[;；] ")
-_MARKS = re.compile("|".join(re.escape(unicodedata.normalize("NFKC", mark)) for mark in ALL_MARKS), re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?。！？…])\s+|(?<=[。！？])|\n+")
 _RULE = re.compile(
     r"\b(?:always|never|please|don't|do not|from now on|immer|nie|niemals|bitte|ab jetzt|toujours|jamais|stp|siempre"
@@ -187,6 +187,12 @@ _WORD = re.compile(r"[^\W\d_]+|\d+")
 _WIDE = re.compile(r"([぀-ヿ㐀-鿿豈-﫿가-힯])")
 
 
+@cache
+def _marks() -> re.Pattern[str]:
+    """Return what finds the mark of a line whose source nobody vouches for."""
+    return re.compile("|".join(re.escape(unicodedata.normalize("NFKC", mark)) for mark in all_marks()), re.IGNORECASE)
+
+
 class _Words:
     """The words of a dialogue's messages in their order, each with the message before it."""
 
@@ -204,7 +210,7 @@ class _Words:
         return self._has(line) or (len(parts) > 1 and all(map(self._has, parts)))
 
     def _has(self, line: str) -> bool:
-        bare = _NOTE.sub(" ", _DAY.sub("", _MARKS.sub(" ", line)))
+        bare = _NOTE.sub(" ", _DAY.sub("", _marks().sub(" ", line)))
         wanted = [_words(bare), _words(_LABEL.sub("", bare, count=1))]
         return any(_in_order(words, text) for words in wanted for text in self._texts)
 

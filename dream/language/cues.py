@@ -17,7 +17,7 @@ Cue = Literal[
     "negating", "pivotal", "neutral", "soft", "own_rules", "work_on", "about_a_text", "reported", "own_report",
     "excepts", "corrects", "of_oneself", "pointing", "filler", "until", "sends",
     "unkept", "of_another", "each", "changes", "person_says", "told", "agrees", "goes_on", "bans", "weather",
-    "over",
+    "over", "denies", "of_its_speaker", "the_user", "abbreviated", "imagined", "mail_field",
 ]  # fmt: skip
 
 _SIGNS = re.compile(r"\W*")
@@ -52,10 +52,25 @@ def wide(cue: Cue) -> re.Pattern[str]:
     return re.compile("|".join(_rows(cue, _WIDE)), re.IGNORECASE)
 
 
+def ends(cue: Cue, text: str) -> bool:
+    """Return whether a text ends with a cue of that kind."""
+    return _at_end(cue).search(text) is not None
+
+
+@cache
+def _at_end(cue: Cue) -> re.Pattern[str]:
+    return re.compile(f"(?:{pattern(cue).pattern})$", re.IGNORECASE)
+
+
 @cache
 def words(cue: Cue) -> frozenset[str]:
     """Return the cues of that kind, each one word, in the languages that are written with blanks."""
     return frozenset(_rows(cue, _table().keys() - _WIDE))
+
+
+def rows(cue: Cue) -> list[str]:
+    """Return the cues of that kind as they stand in the table, for a pattern that they are a part of."""
+    return list(_rows(cue, _table()))
 
 
 def _rows(cue: Cue, languages: Collection[str]) -> Iterator[str]:

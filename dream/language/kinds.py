@@ -11,14 +11,15 @@ import lzma
 import math
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
 from itertools import accumulate
+from typing import Literal
 
 from dream.language.sentences import quoted_share
-from dream.language.tongue import Tongue, guess, is_wide, plain, tongue
+from dream.language.tongue import NAMES, SPACED, Tongue, guess, is_wide, plain, tongue
 
 LABELS = (
     *("rule", "preference", "person", "decision", "plan", "event", "fact", "solution"),
@@ -34,14 +35,6 @@ _SENTENCES = re.compile(r"(?<=[.!?。！？])\s*|\n")
 _MARKS = (*("...", "…", "!", "?", '"', "“", "「", ":", "：", ";", "(", "->", "→", "=", "%", "€", "$", "/", "`"),
           *("http", "@", "#", "~", "～", "w", "笑", "lol", "haha", ":)"))  # fmt: skip
 _CODE = re.compile(r"[`/\\_{}<>=]|\w\.\w|--\w|[a-z][A-Z]|\b[A-Z]{2,}\b")
-_FIRST = frozenset(
-    "i im ive me my mine we our us ich mein meine meinen meiner meinem mir mich wir unser unsere unserem unseren je j mon ma"
-    " mes moi nous notre nos yo mi mis nuestro nuestra nuestros".split()
-)
-_SECOND = frozenset(
-    "you your youre u yours du dein deine deinen dir dich ihr tu toi ton tes vous votre vos te ti usted contigo".split()
-)
-_WIDE_FIRST, _WIDE_SECOND = ("我", "私", "僕", "俺", "うち"), ("你", "您", "あなた")
 _NAMES = re.compile(r"(?<=[a-zà-ÿ,;] )[A-ZÀ-Þ][a-zà-ÿ]+")
 
 
@@ -176,10 +169,9 @@ def _signs(text: str, said: str, context: str, known: Tongue) -> Iterator[str]:
     end = text.rstrip()[-1:]
     asks = end in "?？"
     yield f"e {end if end in '.!?…。！？:：)' else ''}"
-    tokens = said.split()
-    first = not _FIRST.isdisjoint(tokens) or (known.wide and any(map(said.__contains__, _WIDE_FIRST)))
+    first = _names("first", said, known)
     yield f"first {first} {asks} {'once' in cues}"
-    if not _SECOND.isdisjoint(tokens) or (known.wide and any(map(said.__contains__, _WIDE_SECOND))):
+    if _names("second", said, known):
         yield f"second {first} {'wish' in cues}"
     digit = _DIGIT.search(text) is not None
     if digit:
@@ -197,6 +189,19 @@ def _signs(text: str, said: str, context: str, known: Tongue) -> Iterator[str]:
     if quoted := quoted_share(text):
         yield f"quoted {min(4, int(quoted * 5))}"
     yield from _of_context(context, size, known)
+
+
+def _names(person: Literal["first", "second"], said: str, known: Tongue) -> bool:
+    """Return whether a sentence made `plain` names a person, in any language: people mix them."""
+    if not _pronouns(person, SPACED).isdisjoint(said.split()):
+        return True
+    return known.wide and any(map(said.__contains__, _pronouns(person, NAMES[len(SPACED) :])))
+
+
+@cache
+def _pronouns(person: Literal["first", "second"], codes: Sequence[str]) -> frozenset[str]:
+    tables = map(tongue, codes)
+    return frozenset().union(*(one.first if person == "first" else one.second for one in tables))
 
 
 def _of_context(context: str, size: int, known: Tongue) -> Iterator[str]:

@@ -13,6 +13,7 @@ from difflib import SequenceMatcher
 from functools import cache, lru_cache
 from importlib import resources
 
+from dream.language import cues
 from dream.language.tongue import plain, tongue
 from dream.language.words import (
     MONTH,
@@ -223,23 +224,10 @@ _CODE = re.compile(
 )
 _NAME = re.compile(r"(?<=[\wà-ÿ,;:)] )[A-ZÀ-Þ][\wà-ÿ’'-]+")
 _TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:[-’'./_][\w]+)*\d*|[㐀-鿿]")
-_NOT = re.compile(
-    r"\b(?:not|no|never|nt|dont|without|stop|nicht|kein\w*|nie|ohne|pas|jamais|plus|sans|ne|sin|nunca|nada|ya no)\b"
-    r"|n't\b|不|没|别|勿|ない|なし|ません",
-    re.IGNORECASE,
-)
-_OWN = re.compile(
-    r"\b(?:i|i'm|im|we|my|our|ich|wir|mein\w*|unser\w*|je|j|on|nous|mon|ma|mes|notre|yo|mi|mis|nuestr\w*|vivo|vivimos)\b"
-    r"|我|私|うち",
-    re.IGNORECASE,
-)
 _COUNTED = re.compile(r"([^\W\d_]{3,}) (?:#|nr\.? ?|no\.? ?)?\d{1,2}(?=\s*[.!,;)]*\s*$)", re.IGNORECASE)
 _NAMED = re.compile(r"\W*(?:[^\W\d_]+ )??([^\W\d_]{3,}) (?:#|nr\.? ?|no\.? ?)?\d{1,5}(?= [^\W\d_])", re.IGNORECASE)
 _COUNTS = re.compile(rf"(?<![\w.,/^*=+$€£¥-])(\d[\d.,]*) (?!{MONTH})([^\W\d_]{{3,}})", re.IGNORECASE)
 _WIDE_RUN = re.compile(r"[぀-ヿ㐀-鿿豈-﫿]+")
-_GRAMMAR = frozenset(
-    "的了是在着过和与也都就很把被我你您他她它们这那个一于之地得のはをがにでとてもしたますなだかられりる"
-)
 _ENGLISH = "en"
 
 
@@ -261,23 +249,16 @@ class Fact:
     own: bool
 
 
-# Whom every line of a summary is about: that two lines name them says nothing of what they say.
-_USER = re.compile(
-    r"\b(?:the user|der (?:be)?nutzer|die (?:be)?nutzerin|l['’]utilisat(?:eur|rice)|el usuario|la usuaria)(?:'s)?\b"
-    r"|用户|使用者|ユーザー",
-    re.IGNORECASE,
-)
-
-
 @lru_cache(maxsize=16384)
 def telling(text: str, code: str) -> frozenset[str]:
     """Return the telling words of a text, cut to a stem's length; Chinese and Japanese by pairs of characters."""
     known = tongue(code)
     found: set[str] = set()
-    for word in plain(_USER.sub(" ", text)).split():
+    grammar = set(table()["grammar_wide"])
+    for word in plain(cues.pattern("the_user").sub(" ", text)).split():
         runs = _WIDE_RUN.findall(word)
         for run in runs:
-            found.update(run[at : at + 2] for at in range(len(run) - 1) if not _GRAMMAR.issuperset(run[at : at + 2]))
+            found.update(run[at : at + 2] for at in range(len(run) - 1) if not grammar.issuperset(run[at : at + 2]))
         rest = _WIDE_RUN.sub("", word) if runs else word
         if rest and rest not in known.function and rest not in tongue(_ENGLISH).function:
             found.add(
@@ -297,7 +278,7 @@ def fact(text: str, code: str) -> Fact:
     """Return what a text states."""
     known = tongue(code)
     said = plain(text)
-    attribute = next((name for name, cues in known.attributes.items() if any(cue in said for cue in cues)), "")
+    attribute = next((name for name, ones in known.attributes.items() if any(one in said for one in ones)), "")
     names = {name.lower() for name in _NAME.findall(text) if not _MONTH.fullmatch(name) and known.code != "de"}
     value = frozenset({*names, *_NUMBER.findall(text), *(one.strip("`").lower() for one in _CODE.findall(text))})
     tokens = [token.lower() for token in _TOKEN.findall(text)]
@@ -308,9 +289,9 @@ def fact(text: str, code: str) -> Fact:
         for beside in (f"{before} _", f"_ {after}")
         if len(beside) > 3 and not beside.strip("_ ").isdigit()
     }
-    cues = frozenset(name for name in known.cues if known.has(name, said))
-    polarity, own = _NOT.search(text) is None, _OWN.search(text) is not None
-    return Fact(telling(text, code), attribute, value, frozenset(slots), polarity, cues, own)
+    held = frozenset(name for name in known.cues if known.has(name, said))
+    polarity, own = not cues.says("denies", text), cues.says("of_its_speaker", text)
+    return Fact(telling(text, code), attribute, value, frozenset(slots), polarity, held, own)
 
 
 def told_already(new: str, old: str, code: str, old_code: str) -> bool:

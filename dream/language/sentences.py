@@ -5,17 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import cache
 
+from dream.language import cues
 from dream.language.tongue import WIDE, Tongue, plain
 
 LONG = 240  # characters of a sentence that is still easy to read as a line
 LEAST = 16  # characters of a part that a long sentence is cut into
 
-_ABBREVIATED = (
-    r"(?:\b(?:e\.g|i\.e|z|z\. ?b|d|d\. ?h|u|u\. ?a|bzw|dr|mr|mrs|ms|st|nr|vs|etc|ca|usw|prof|hr|fr|approx|p\. ?ex|sr|sra|ud"
-    r"|art|tel|max|min|incl|inkl|vol|fig|jan|feb|sept|okt|oct|nov|dez|dec|janv|févr|avr|juil|déc|ene|abr|ago|dic))$"
-)
-_ABBREVIATION = re.compile(_ABBREVIATED, re.IGNORECASE)
 _END = re.compile(rf"[.!?…]+[)\"”’»\]]*(?=\s|$|[{WIDE}])|[。！？；]+[」』”）)]*|(?<=\S)\s+(?=\d{{1,2}}\)\s)|;\s|\n")
 _CLOSERS = frozenset(')"”’»]')
 _QUOTED = re.compile(r"“[^”\n]{0,600}”|\"[^\"\n]{0,600}\"|«[^»\n]{0,600}»|„[^“”\n]{0,600}[“”]|「[^」\n]{0,600}」|『[^』\n]{0,600}』|`[^`\n]{1,200}`")  # fmt: skip
@@ -28,9 +25,6 @@ _SMILEY = re.compile(r"(?:^|\s)(?:[:;=][-']?[)(DPp/|\\]|<3|\^\^|xD|XD)+\s*$")
 _NAME = re.compile(r"[A-ZÀ-Þ][\w’'-]{1,24}(?: [A-ZÀ-Þ][\w’'-]{1,24})?[,!.:]\s")
 _INLINE = re.compile(r"\s*\d{1,2}\)\s+")
 _CLAUSE = re.compile(r"[,，、;；]\s*|\s[-–—]+\s|[.!。！]\s+|\(")
-_LOOSE = frozenset(
-    "also yeah please okay hello plus pues vale alors donc aber und actually bueno übrigens hallo hola salut anyway".split()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +95,7 @@ def _goes_on(line: str, start: int, end: int) -> bool:
     if not said.endswith(".") or said.endswith(".."):
         return False
     before = said[:-1]
-    if _ABBREVIATION.search(before) or re.search(r"(?:^|\s)[A-ZÀ-Þ]$", before):
+    if cues.ends("abbreviated", before) or re.search(r"(?:^|\s)[A-ZÀ-Þ]$", before):
         return True
     return re.search(r"(?:^|\D)\d{1,2}$", before) is not None and (after[:1].islower() or after[:3].isalpha())
 
@@ -200,19 +194,14 @@ def _without_filler(text: str, known: Tongue) -> str:
             return text
         if rest[0] in ",.!?:;…–，。！：；、":
             return rest[1:].lstrip()
-        loose = (len(filler) <= 3 and filler != "si") or " " in filler or filler in _LOOSE  # "si" is "if"
+        loose = (len(filler) <= 3 and filler != "si") or " " in filler or filler in known.loose  # "si" is "if"
         if rest[0].isspace() and loose:
             rest = rest.lstrip()
             name = _NAME.match(rest)
-            return rest[name.end() :] if name and filler in ("hey", "hi", "hello", "hallo") else rest
-        if known.wide and len(filler) >= 2 and filler in _WIDE_LOOSE:
+            return rest[name.end() :] if name and filler in known.greets else rest
+        if known.wide and len(filler) >= 2 and filler in known.loose:
             return rest
     return text
-
-
-_WIDE_LOOSE = frozenset(
-    ("对了", "另外", "还有", "顺便", "以后", "记一下", "请", "麻烦", "補足", "今後は", "これからは", "ちなみに", "あと")
-)
 
 
 def _without_end(text: str, known: Tongue) -> str:
@@ -221,30 +210,7 @@ def _without_end(text: str, known: Tongue) -> str:
         if len(text) > len(filler) + 3:
             before = text[: -len(filler)]
             if known.wide or before[-1] in ",.!;，。 ":
-                wordlike = (
-                    known.wide
-                    or before[-1] != " "
-                    or filler
-                    in (
-                        "pls",
-                        "please",
-                        "thanks",
-                        "thx",
-                        "lol",
-                        "haha",
-                        "tho",
-                        "btw",
-                        "bitte",
-                        "danke",
-                        "stp",
-                        "svp",
-                        "porfa",
-                        "gracias",
-                        "merci",
-                        "mdr",
-                        "jaja",
-                    )
-                )
+                wordlike = known.wide or before[-1] != " " or filler in known.polite
                 if wordlike and not (known.wide and before[-1] not in "，。,. !！～" and len(filler) < 2):
                     return before
     return text
@@ -277,23 +243,10 @@ TAGGED = re.compile(
     r"|(?<![\w=/.-])<[A-Za-z][\w-]{0,40}\b[^<>\n]{0,200}>.{0,20000}?\Z",
     re.DOTALL,
 )
-_MAIL = re.compile(
-    r"^\s*(?:<\|\w+\|>.*|-{3,}.*(?:message|nachricht|mensaje|forward|weitergeleitet|transf).*|begin forwarded message.*"
-    r"|(?:from|subject|to|von|betreff|an|de|objet|à|asunto|para|发件人|主题|收件人|差出人|件名|宛先)\s*[:：]\s*\S.*)$",
-    re.IGNORECASE,
-)
 _MACHINE = re.compile(
     r"^\s*(?:>|\||[$#%]\s\S|\[?\d{2,4}[-/:.]\d\d[-/:.T ]\d\d|at\s+[\w.$<>]+\(|File \"|Traceback|[+-]{3}\s|@@|diff --git"
     r"|\{|\}|\[(?:info|warn|error|debug)|(?:error|warn(?:ing)?|info|fatal|debug)\b[:\s\[]|import \w|from \w+ import|def \w"
     r"|class \w+[:(]|(?:const|let|var) \w|function\b|return\b|SELECT\b|INSERT\b|UPDATE \w+ SET|CREATE TABLE|</?\w+>)",
-)
-# What somebody only imagines, dreams or plays is nothing they claim; "if I ask, I'd like you to …" is a wish.
-_SUPPOSED = re.compile(
-    r"\b(?:i dream(?:t|ed)|dream(?:t|ed) (?:last night|that)|imagine|suppos(?:e|ing)|hypothetically|let'?s (?:say (?:(?:i|we|you|he|she|they|it|there|that|my|our|the)\b|,)|pretend|play)|pretend"
-    r"|if i (?:were|was)"
-    r"|wish i (?:was|were|had)|geträumt|stell dir vor|angenommen|ach wär|wenn ich .{0,30}wäre|imag[ií]na\w*|supongamos|si (?:yo )?fuera|supposons"
-    r"|si j'étais|j'ai rêvé|soñé)\b|假如|假设|要是我|如果我是|梦见|梦到|もし私|夢を見|夢で",
-    re.IGNORECASE,
 )
 _SIGN = re.compile(r"[^\w\s,.!?'’\"，。！？、：:()（）-]")
 _COLON = re.compile(r"[:：]\s*$")
@@ -314,7 +267,7 @@ def own_words(text: str, known: Tongue) -> str:
 
 def is_supposed(sentence: str) -> bool:
     """Return whether a sentence tells what is only imagined, dreamt or played."""
-    return _SUPPOSED.search(sentence) is not None
+    return cues.says("imagined", sentence)
 
 
 def _blank(found: re.Match[str]) -> str:
@@ -339,12 +292,22 @@ def _own_lines(lines: list[str], known: Tongue) -> Iterator[int]:
         if skipping or _MACHINE.match(line) or _is_machine(line):
             yield 0
             continue
-        if _MAIL.match(line):
+        if _mail().match(line):
             skipping = "all"
             yield 0
             continue
         keep, skipping = _announced(line, known)
         yield keep
+
+
+@cache
+def _mail() -> re.Pattern[str]:
+    """Return what finds a line with which a mail begins."""
+    return re.compile(
+        r"^\s*(?:<\|\w+\|>.*|-{3,}.*(?:message|nachricht|mensaje|forward|weitergeleitet|transf).*|begin forwarded message.*"
+        rf"|(?:{'|'.join(cues.rows('mail_field'))})\s*[:：]\s*\S.*)$",
+        re.IGNORECASE,
+    )
 
 
 def _announced(line: str, known: Tongue) -> tuple[int, str]:

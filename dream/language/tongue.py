@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 from dream.language.words import months
 
-NAMES = ("en", "de", "fr", "es", "zh", "ja")
+SPACED = ("en", "de", "fr", "es")  # written with blanks between words
+NAMES = (*SPACED, "zh", "ja")
 SURELY = 2  # small words more than those of the talk's language that a text in another one has
 WIDE = "぀-ヿ㐀-鿿豈-﫿"  # written without blanks between words
 _KANA = re.compile("[぀-ヿ]")
@@ -45,11 +46,17 @@ class Tongue:
     ordinals: str
     of: str
     function: frozenset[str]
+    first: frozenset[str]
+    second: frozenset[str]
+    units: tuple[str, str, str]
     relative: Mapping[str, str]
     cues: Mapping[str, tuple[str, ...]]
     attributes: Mapping[str, tuple[str, ...]]
     front: tuple[str, ...]
     back: tuple[str, ...]
+    loose: frozenset[str]
+    greets: frozenset[str]
+    polite: frozenset[str]
     request: tuple[str, ...]
     aims: tuple[str, ...]
     wide: bool
@@ -81,7 +88,7 @@ def tongue(code: str) -> Tongue:
     code = code if code in NAMES else "en"
     text = (Path(__file__).parent / "tables" / f"{code}.toml").read_text(encoding="utf-8")
     table: dict[str, Any] = tomllib.loads(text)
-    wide = code in ("zh", "ja")
+    wide = code not in SPACED
     trim: dict[str, list[str]] = table["trim"]
     return Tongue(
         code=code,
@@ -98,11 +105,17 @@ def tongue(code: str) -> Tongue:
         ordinals=table["ordinals"],
         of=table["of"],
         function=frozenset(plain(table["function"]).split()),
+        first=frozenset(table["first"].split()),
+        second=frozenset(table["second"].split()),
+        units=(table["units"][0], table["units"][1], table["units"][2]),
         relative=table["relative"],
         cues={name: tuple(_phrase(one, wide) for one in ones) for name, ones in table["cues"].items()},
         attributes={name: tuple(_phrase(one, wide) for one in ones) for name, ones in table["attributes"].items()},
         front=_longest(plain(one).strip() or one for one in trim["front"]),
         back=_longest(plain(one).strip() or one for one in trim["back"]),
+        loose=frozenset(plain(one).strip() for one in trim["loose"]),
+        greets=frozenset(trim["greets"]),
+        polite=frozenset(trim["polite"]),
         request=tuple(_phrase(one, wide) for one in trim["request"]),
         aims=tuple(_phrase(one, wide) for one in table["aims"]),
         wide=wide,
@@ -158,7 +171,7 @@ def guess(text: str, else_: str = "") -> str:
     if _SHARE * len(_OTHER.findall(text)) > letters:
         return ""
     found = plain(text).split()
-    counted = {code: sum(word in tongue(code).function for word in found) for code in NAMES[:4]}
+    counted = {code: sum(word in tongue(code).function for word in found) for code in SPACED}
     best = max(counted, key=lambda code: counted[code])
     others = sorted(counted.values())[-2]
     if else_ in counted and counted[best] <= counted[else_] + SURELY:
@@ -171,7 +184,7 @@ def main(texts: Iterable[str], other: str = "") -> str:
     counted: dict[str, int] = {}
     for text in texts:
         if code := guess(text[:2_000]):
-            counted[code] = counted.get(code, 0) + len(text) * (3 if code in ("zh", "ja") else 1)
+            counted[code] = counted.get(code, 0) + len(text) * (1 if code in SPACED else 3)
     return max(counted, key=lambda code: counted[code]) if counted else other
 
 

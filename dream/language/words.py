@@ -11,23 +11,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-# Words that every reader of what people wrote knows: the months, and labels that stand where a name may.
+# A month, as every reader of what people wrote knows it.
 
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 MONTH = (  # a pattern; the first three letters of what it finds are in MONTHS
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
     r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
-)
-# What stands before a colon and does not speak: parts of mail and of documents, levels of logs. In lower case.
-LABELS = frozenset(
-    """
-    a answer author bug cc context date debug description error example fix fixed fixme from goal hint http https id
-    idea info input instructions issue key message name note notes notice output plan please problem q question quote
-    re reminder reply request result role solution status step subject summary system tags task text time tip title to
-    todo topic trace type update url usage user value version warn warning
-    问题 回答 注意 总结 任务 答案 背景 要求 说明 例如
-    """.split()
 )
 
 
@@ -38,37 +28,6 @@ LABELS = frozenset(
 
 
 NOT = "¬"
-# What a line of memory ends with that nobody in the conversation vouches for, by who said it first and by language; it
-# says nothing of the fact itself.
-MARKS: Mapping[str, Mapping[str, str]] = {
-    "tool": {
-        "en": " (according to tool output)",
-        "de": " (laut Ausgabe eines Werkzeugs)",
-        "fr": " (d'après la sortie d'un outil)",
-        "es": " (según la salida de una herramienta)",
-        "zh": "（据工具输出）",
-        "ja": "（ツールの出力による）",
-    },
-    "paste": {
-        "en": " (according to pasted text)",
-        "de": " (laut eingefügtem Text)",
-        "fr": " (d'après un texte collé)",
-        "es": " (según un texto pegado)",
-        "zh": "（据粘贴的文本）",
-        "ja": "（貼られた文による）",
-    },
-    "agent": {
-        "en": " (noted by an agent)",
-        "de": " (von einem Agenten notiert)",
-        "fr": " (noté par un agent)",
-        "es": " (anotado por un agente)",
-        "zh": "（助手所记）",
-        "ja": "（エージェントのメモ）",
-    },
-}
-ALL_MARKS = tuple(mark.strip() for marks in MARKS.values() for mark in marks.values())
-_MARK = re.compile("|".join(map(re.escape, ALL_MARKS)), re.IGNORECASE)
-
 # Most texts hold neither a day nor a time, and to look for each form of them takes most of the time.
 _NUMERIC_DAY = re.compile(r"\d[-/.]\d")
 _MAYBE_DAY = re.compile(r"\d(?:[-/.]\d| ?月|[\w.]{0,2} [^\W\d])")
@@ -105,6 +64,23 @@ def table() -> Mapping[str, Any]:
 def listed(name: str) -> frozenset[str]:
     """Return the words of a row of the table."""
     return frozenset(table()[name].split())
+
+
+@cache
+def all_marks() -> tuple[str, ...]:
+    """Return what a line of memory may end with that nobody in the conversation vouches for; see `marks`."""
+    return tuple(mark.strip() for known in marks().values() for mark in known.values())
+
+
+def marks() -> Mapping[str, Mapping[str, str]]:
+    """Return the marks of such lines, by who said them first and by language; they say nothing of the fact itself."""
+    found: Mapping[str, Mapping[str, str]] = table()["marks"]
+    return found
+
+
+@cache
+def _mark() -> re.Pattern[str]:
+    return re.compile("|".join(map(re.escape, all_marks())), re.IGNORECASE)
 
 
 @cache
@@ -190,7 +166,7 @@ def without_said_on(text: str) -> str:
 
 def without_mark(text: str) -> str:
     """Return `text` without the mark that names its source."""
-    return _MARK.sub(" ", text) if "(" in text or "（" in text else text
+    return _mark().sub(" ", text) if "(" in text or "（" in text else text
 
 
 def without_bullet(line: str) -> str:

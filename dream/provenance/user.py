@@ -14,8 +14,7 @@ from dream.language import cues
 from dream.language.kinds import LABELS
 from dream.language.sentences import TAGGED, is_supposed, own_words, quoted_share, sentences, trimmed
 from dream.language.tongue import guess, tongue
-from dream.language.words import ALL_MARKS, MARKS, NOT, content_words, without_said_on, words
-from dream.language.words import LABELS as NO_NAMES
+from dream.language.words import NOT, all_marks, content_words, listed, marks, without_said_on, words
 from dream.models import Message
 
 # What of a message is the user's own: not the code, quotations, documents and reports that they paste into it.
@@ -373,7 +372,7 @@ def _speaker(name: str, text: str) -> re.Match[str] | None:
     if name and name.lower() not in AGENTS:
         return None
     match = _PREFIX.match(text)
-    return match if match and match["name"].lower() not in NO_NAMES | AGENTS else None
+    return match if match and match["name"].lower() not in listed("labels") | AGENTS else None
 
 
 def _without_others(message: Message, names: Set[str]) -> Message:
@@ -572,14 +571,14 @@ def sources(content: str, messages: Sequence[Message]) -> tuple[tuple[int, ...],
 
 def names_source(line: str) -> bool:
     """Return whether a line says itself where it comes from."""
-    return any(mark in line for mark in ALL_MARKS) or _NAMED.search(line) is not None
+    return any(mark in line for mark in all_marks()) or _NAMED.search(line) is not None
 
 
 def marked(line: str, source: Foreign) -> str:
     """Return `line` with its source named at its end, before the day on which it was said."""
     plain = without_said_on(line)
     day = line[len(plain) :].strip()
-    known = MARKS[source]
+    known = marks()[source]
     mark = known.get(guess(plain), known["en"])
     return f"{plain.rstrip(' .。')}{mark}{' ' + day if day else ''}"
 

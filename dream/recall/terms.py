@@ -64,7 +64,6 @@ ENDS_ASKING, ASKS, TELLS_WHEN = 1, 2, 4
 _DIGIT = re.compile(r"\d|[年月]")
 _YEARS = 10  # back, in which a month without a year may be
 _VERBS = ("may", "march")  # months only after a word that stands before one
-_TONGUES = ("en", "de", "fr", "es")
 _ENGLISH = frozenset("the of what when did does which who where how and with they she his".split())
 
 
@@ -93,9 +92,10 @@ def periods(query: str, today: date) -> list[tuple[date, date]]:
     if not (_DIGIT.search(query) or holds_any("tells_when", query) or holds_any("names_day", query)):
         return []
     from dream.language import days  # a hook at a prompt that finds nothing has no time for them
+    from dream.language.tongue import SPACED
 
     found: list[tuple[date, date]] = []
-    tongues = _TONGUES if _ENGLISH.isdisjoint(WORD.findall(query.lower())) else _TONGUES[:1]  # each takes 15 ms
+    tongues = SPACED if _ENGLISH.isdisjoint(WORD.findall(query.lower())) else SPACED[:1]  # each takes 15 ms
     for code in tongues:
         found += [(day.first, day.last) for day in days.found(query, today, code) if not day.unsure]
     if found:

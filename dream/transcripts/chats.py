@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC
 from itertools import pairwise
 
-from dream.language.words import LABELS
+from dream.language.words import listed
 from dream.models import Message
 from dream.transcripts import parts
 from dream.transcripts.parts import Call, Json, call
@@ -288,7 +288,9 @@ def _is_talk(lines: Sequence[str], who: Sequence[str]) -> bool:
     others = sum(1 for line in lines if line.strip() and _day(line) is None) - len(who)
     turns = sum(one != other for one, other in pairwise(who))
     few = 2 <= len(set(who)) <= min(MOST_PEOPLE, len(who) // 2)
-    return few and 2 * turns >= len(who) and others <= len(who) and not LABELS & {one.lower() for one in who}
+    return (
+        few and 2 * turns >= len(who) and others <= len(who) and listed("labels").isdisjoint(one.lower() for one in who)
+    )
 
 
 def _read_chat_text(source: Source, options: Options) -> Iterator[Said]:

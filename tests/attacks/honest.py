@@ -11,7 +11,7 @@ from dream import pipeline
 from dream.errors import DreamError, UsageError
 from dream.eval import datasets
 from dream.eval.scratch import Scratch
-from dream.language.words import ALL_MARKS
+from dream.language.words import all_marks
 from dream.llm.spending import Meter
 from dream.models import MEMORY_FILES, RunReport
 from dream.settings import Settings
@@ -41,7 +41,7 @@ class Measured:
             line for file in MEMORY_FILES for line in workspace.read_file(file).splitlines() if line.startswith("- ")
         ]
         self.lines += len(told)
-        self.sourced += sum(any(mark in line for mark in ALL_MARKS) for line in told)
+        self.sourced += sum(any(mark in line for mark in all_marks()) for line in told)
 
 
 def measure(path: Path, directory: Path, measured: Measured) -> None:

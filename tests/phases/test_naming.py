@@ -11,7 +11,7 @@ from dream.dreaming.findings import told
 from dream.dreaming.guards import Protected, others, said
 from dream.history.entries import entry_of
 from dream.language.likeness import same_fact
-from dream.language.words import ALL_MARKS
+from dream.language.words import all_marks
 from dream.models import Finding, MemoryFile, Message, NewEntry
 from dream.provenance.user import marked, names_source, sources
 from dream.settings import Settings
@@ -106,7 +106,7 @@ def test_the_mark_says_nothing_of_the_fact_and_stands_before_the_day() -> None:
     assert dated == "- The port is 80 (according to tool output) (2 November 2026)"
     assert marked("- 备份已经停用。", "paste") == "- 备份已经停用（据粘贴的文本）"
     assert same_fact("The port is 80", dated)
-    assert all(names_source(f"- x {mark}") for mark in ALL_MARKS)
+    assert all(names_source(f"- x {mark}") for mark in all_marks())
     assert marked("- Der Port ist seit gestern nicht mehr 80.", "tool").endswith("(laut Ausgabe eines Werkzeugs)")
 
 
