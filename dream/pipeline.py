@@ -34,11 +34,9 @@ from dream.models import (
     span,
 )
 from dream.settings import EMBEDDED, Settings
-from dream.versions import transaction
 from dream.workspace import runs
 from dream.workspace.files import sweep
 from dream.workspace.idle import nothing_to_dream, nothing_to_read, why_nothing
-from dream.workspace.live import left_behind, quiet_at
 from dream.workspace.lock import run_lock
 from dream.workspace.workspace import Workspace
 
@@ -78,6 +76,8 @@ def consolidate(
     with _failure_recorded(workspace, settings, now, paths):
         sweep(workspace.private)  # of what a killed or refused write left there
         # 1. On most nights nobody has said anything that history does not hold.
+        from dream.workspace.live import left_behind, quiet_at
+
         left = left_behind(workspace.private, quiet_at(now, settings)) if idle else []
         if idle and not left and (why := nothing_to_read(workspace, paths, settings, now)):
             return _recorded(workspace, ConsolidateReport(reason=why, models=settings.model_for("consolidator")), now)
@@ -224,8 +224,13 @@ def _settle(workspace: Workspace, now: datetime) -> None:
     if not workspace.git.exists:
         workspace.complete(now)
     workspace.take_in_notes(now)
-    transaction.recover(workspace)
-    transaction.commit_hand_edits(workspace, now)
+    for folder in (workspace.private, workspace.memory):
+        sweep(folder)
+    if not workspace.git.is_at_rest:
+        from dream.versions import transaction
+
+        transaction.recover(workspace)
+        transaction.commit_hand_edits(workspace, now)
 
 
 def _dreamt(
@@ -240,6 +245,7 @@ def _dreamt(
     """Dream batch after batch, then tidy up; what goes wrong ends it, and the dreams before it stay."""
     from dream.dreaming.dreamer import Dreamer, brief
     from dream.rehearsal import half_price
+    from dream.versions import transaction
 
     now = clock()
     models = models or _open_models(workspace, settings, now, watch)

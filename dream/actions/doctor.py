@@ -21,7 +21,7 @@ from dream.language import text as texts
 from dream.models import MEMORY_FILES, Diagnostic
 from dream.redact import redact
 from dream.settings import Settings
-from dream.versions import FILES, gitdir, log, read_all, read_memory, transaction
+from dream.versions import FILES, INTENT, gitdir, log, read_all, read_memory, transaction
 from dream.versions.store import OLD, is_deserted
 from dream.workspace import idle, index
 from dream.workspace.files import TEMPORARY, number, opened, read_bytes, replace_file, sweep
@@ -383,7 +383,7 @@ def _all(workspace: Workspace, settings: Settings, now: datetime, *, repair: boo
 
 
 def _unfinished(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
-    if (workspace.private / transaction.INTENT).exists():
+    if (workspace.private / INTENT).exists():
         mended = repair and transaction.recover(workspace)
         yield Ailment(".dream/apply.json", "a commit was cut short by a crash", "the next `dream run` ends it", mended)
     for one in unfinished(workspace):

@@ -130,10 +130,10 @@ class DreamGroup(DreamCommand, click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command; for an unknown one the nearest is named, or where they are."""
-        from difflib import get_close_matches
-
         names, said = list(self.told()), args[0]
         if said not in names and not said.startswith("-"):
+            from difflib import get_close_matches
+
             near = get_close_matches(said, names, n=1)
             *others, last = [f"`{ctx.command_path} {name}`" for name in names]
             where = f"`{ctx.command_path} --help` lists them."

@@ -11,6 +11,7 @@ from dream.workspace import files
 FILES = ("SOUL.md", "USER.md", "memory/MEMORY.md")
 STATE = ("memory/.dream_cursor", "memory/.pending.jsonl", "memory/.rejected.jsonl")
 ARCHIVE = "memory/archive"
+INTENT = "apply.json"  # in .dream/, there only while a commit is being made
 
 
 def is_versioned(path: str) -> bool:

@@ -19,7 +19,6 @@ import hashlib
 import os
 import re
 import shutil
-import subprocess
 import threading
 import time
 import zlib
@@ -27,12 +26,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from dream.door import OTHERS, contents
 from dream.errors import GitError, WorkspaceError
 from dream.versions import ARCHIVE, FILES, STATE, is_archive
 from dream.workspace.files import read_bytes, reason
+
+if TYPE_CHECKING:
+    import subprocess
 
 DREAM = ("dream", "dream@localhost")
 PERSON = ("person", "person@localhost")
@@ -231,6 +233,8 @@ def _library() -> Any:
 
 
 def _read(command: Sequence[str], own: dict[str, str], directory: Path) -> subprocess.Popen[bytes]:
+    import subprocess  # on most nights no process is started
+
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     return subprocess.Popen(
         ["git", *command],
@@ -244,6 +248,8 @@ def _read(command: Sequence[str], own: dict[str, str], directory: Path) -> subpr
 
 
 def _change(command: Sequence[str], own: dict[str, str], directory: Path) -> Any:
+    import subprocess
+
     library = _library()
     door = library.Git(str(directory))
     try:

@@ -41,7 +41,7 @@ CONFIG = """[core]
 # Keys that git would obey whatever switches it is started with: configuration from elsewhere, objects from elsewhere, a
 # file of any kind read at length, a program of `git gc`. A section or key stands in the file as it is, in any case of
 # letters, so that a search of the bytes misses none; what else it finds is sorted out by git itself.
-_REACHING = re.compile(
+_REACHING = (  # compiled where it is asked for, which is in few repositories
     r"include(if\..*)?\.path|extensions\.partialclone|remote\..*\.(promisor|partialclonefilter)"
     r"|core\.alternaterefs(command|prefixes)|fsck\.skiplist|gc\.recentobjectshook|mailmap\.(file|blob)"
 )
@@ -186,8 +186,8 @@ def _check_configuration(root: Path, path: Path, *, is_ours: bool) -> None:
             )
     elif _SUSPECT.search(data):
         listed = Git(root).run("config", "--file", str(path), "--no-includes", "--name-only", "--list", "-z")
-        reaching = [key for key in listed.decode("utf-8", "replace").split("\0") if _REACHING.fullmatch(key.lower())]
-        if reaching:
+        keys = listed.decode("utf-8", "replace").split("\0")
+        if reaching := [key for key in keys if re.fullmatch(_REACHING, key.lower())]:
             raise GitError(
                 f"{path} sets {reaching[0]}, which leads git out of this repository; such a repository is not used."
             )

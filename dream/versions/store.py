@@ -17,17 +17,18 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dream.errors import GitError
-from dream.models import LineCount
-from dream.versions import gitdir, is_versioned, log
-from dream.versions.diff import Diff, compare, count
+from dream.versions import INTENT, gitdir, is_memory, is_versioned, read_memory
 from dream.versions.git import DREAM, NEXT, STALE, Git, blob_name, check_installed, wait_for_lock
-from dream.versions.log import Change, ChangeKind, Shown
 from dream.workspace import files as on_disk
 from dream.workspace.files import explained, read_bytes, replace_file
 
-__all__ = ["Change", "Diff", "GitStore", "Shown"]
+if TYPE_CHECKING:
+    from dream.models import LineCount
+    from dream.versions.diff import Diff
+    from dream.versions.log import Change, ChangeKind, Shown
 
 _LOCKS = (
     "*.lock",
@@ -50,6 +51,7 @@ class GitStore:
     """The repository of the workspace at `root`; `private` is its .dream directory.
 
     It never touches the memory files: it writes commits of what it is given and reads what is in them.
+    What lists and compares versions is imported where it is asked for: most nights change nothing.
     """
 
     def __init__(self, root: Path, private: Path) -> None:
@@ -111,6 +113,14 @@ class GitStore:
         with self.git.reading() as objects:
             head = objects.head()
             return head, objects.files(head) if head else {}
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether no commit was cut short, the index is not behind, and HEAD has the memory files as they are."""
+        if self.has_index_behind or (self.private / INTENT).exists():
+            return False
+        _, present = self.snapshot()
+        return {path: data for path, data in present.items() if is_memory(path)} == read_memory(self.root)
 
     def write(
         self,
@@ -253,6 +263,8 @@ class GitStore:
         self, limit: int | None = None, *, after: str | None = None, kind: ChangeKind | None = None
     ) -> list[Change]:
         """List the changes that dream made, newest first: at most `limit`, made after a commit, of one kind."""
+        from dream.versions import log
+
         try:
             return log.log(self.git, limit, after, kind)
         except GitError:
@@ -262,18 +274,26 @@ class GitStore:
 
     def patches_of(self, path: str) -> bytes:
         """Return every change of one file in the history of HEAD, as patches without context, newest first."""
+        from dream.versions import log
+
         return log.patches(self.git, path)
 
     def show(self, sha: str) -> Shown:
         """Read one change with its message and its diff. `sha` comes from `resolve` or `log`."""
+        from dream.versions import log
+
         return log.show(self.git, sha)
 
     def each(self, revision: str = "HEAD") -> Iterator[Shown]:
         """Yield every change in full, from `revision` back, newest first; read by the page."""
+        from dream.versions import log
+
         return log.each(self.git, revision) if self.head() is not None else iter(())
 
     def resolve(self, prefix: str) -> str:
         """Return the whole sha that a prefix of at least 4 characters names; raises UnknownRevision."""
+        from dream.versions import log
+
         return log.resolve(self.git, prefix)
 
     def since(self, old: str, new: str = "HEAD") -> list[bytes] | None:
@@ -286,10 +306,14 @@ class GitStore:
 
     def compare(self, old: Mapping[str, bytes | None], new: Mapping[str, bytes | None]) -> Diff:
         """Compare two states of the files; nothing is written to the repository."""
+        from dream.versions.diff import compare
+
         return compare(old, new, self.private)
 
     def count(self, old: Mapping[str, bytes | None], new: Mapping[str, bytes | None]) -> Mapping[str, LineCount]:
         """Count the lines that each file gains and loses between two states of the files."""
+        from dream.versions.diff import count
+
         return count(old, new, self.private)
 
     def fsck(self) -> None:

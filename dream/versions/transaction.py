@@ -20,7 +20,7 @@ import orjson
 
 from dream.errors import Conflict, DreamError, GitError
 from dream.models import LineCount
-from dream.versions import ARCHIVE, STATE, applied, changed, is_memory, log, read_all, read_memory
+from dream.versions import ARCHIVE, INTENT, STATE, applied, changed, is_memory, log, read_all, read_memory
 from dream.versions.diff import merge
 from dream.versions.git import DREAM, PERSON
 from dream.versions.swap import ASIDE, swap
@@ -29,7 +29,6 @@ from dream.workspace import files
 if TYPE_CHECKING:
     from dream.workspace.workspace import Workspace
 
-INTENT = "apply.json"  # in .dream/, there only while a commit is being made
 # How often a commit is begun anew because somebody committed by hand at the same moment.
 ATTEMPTS = 5
 BUSY = "Somebody keeps committing in the workspace; run the command again when that has ended."
