@@ -32,7 +32,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dream.models import Usage
+    from dream.reports import Usage
 
 
 class DreamError(Exception):

@@ -18,15 +18,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from dream.errors import DreamError, ModelError, NightOver, SpendingLimit, TranscriptError
-from dream.models import (
+from dream.reports import (
     BatchReport,
     ConsolidateReport,
     Diagnostic,
     Fidelity,
     LeftOut,
-    Outcome,
     Progress,
-    Proposal,
     RunReport,
     Step,
     Unheard,
@@ -45,6 +43,7 @@ if TYPE_CHECKING:
     from dream.consolidate.flight import Consolidated, Talk
     from dream.dreaming.dreamer import Dreamer, Models
     from dream.llm import Model
+    from dream.models import Outcome, Proposal
     from dream.workspace.listing import File
 
 Clock = Callable[[], datetime]

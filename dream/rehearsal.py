@@ -24,7 +24,8 @@ from dream.history.messages import KeptMessage
 from dream.llm import Card, ChatMessage, Completion, Model, card
 from dream.llm.batch import SHARE, BatchDoor, Batched, NoteTaker, Request, provider
 from dream.llm.spending import Meter, Reservation, open_model, prompt_tokens
-from dream.models import MEMORY_FILES, Entry, NewEntry, Usage
+from dream.models import MEMORY_FILES, Entry, NewEntry
+from dream.reports import Usage
 from dream.settings import EMBEDDED, Job, Settings
 from dream.workspace.runs import Batches, ProviderBatch, Unit
 from dream.workspace.workspace import Workspace

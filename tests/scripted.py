@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from dream.language import tokens
 from dream.llm import ChatMessage, Completion, Json, Tool, ToolCall
-from dream.models import Usage
+from dream.reports import Usage
 
 # What a script may hold: text, a whole answer, an error to raise, or a function of the messages that gives one of them.
 Answer = str | Completion | Exception | Callable[[Sequence[ChatMessage]], "str | Completion | Exception"]

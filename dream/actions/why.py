@@ -8,8 +8,9 @@ from datetime import datetime
 from itertools import chain, repeat
 
 from dream.language.words import coverage, without_said_on
-from dream.models import FLAT, Entry, Kind, named
+from dream.models import Entry, Kind
 from dream.recall import talk
+from dream.reports import FLAT, named
 from dream.versions.log import Change
 from dream.workspace.trace import Origin, fact_lines, trace
 from dream.workspace.workspace import Workspace

@@ -15,7 +15,7 @@ import click
 
 from dream.cli import group, output, show
 from dream.errors import DreamError, UsageError
-from dream.models import shape
+from dream.reports import shape
 
 if TYPE_CHECKING:
     from dream.fleet.engine import Queue

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dream.cli import group, output, show
-from dream.models import Step, shape
+from dream.reports import Step, shape
 from dream.settings import CALLING, REACHING
 
 if TYPE_CHECKING:

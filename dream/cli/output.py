@@ -22,7 +22,7 @@ import click
 from dream.language import text as texts
 
 if TYPE_CHECKING:
-    from dream.models import Step
+    from dream.reports import Step
 
 # Lines that are longer than a terminal is wide, folded where a reader would: a terminal itself breaks words in two.
 
@@ -124,7 +124,7 @@ def say(
 
 def emit(value: object) -> None:
     """Print `value`, of ours or of plain types, as the one JSON value of this command."""
-    from dream.models import shape  # with `dream --help` nothing is told, and the values are half of its start
+    from dream.reports import shape  # with `dream --help` nothing is told, and the values are half of its start
 
     value = shape(value)
     encoded = json.dumps(value, ensure_ascii=False)
@@ -242,7 +242,7 @@ EARLY = 3.0  # seconds before which nobody can say how long it will take
 @contextmanager
 def progress(what: str, *, quiet: bool = False, lines: bool = True) -> Iterator[Progress]:
     """Yield a function that shows what is being done; not where nobody watches: `quiet`, or no `lines` in a pipe."""
-    from dream.models import Step
+    from dream.reports import Step
 
     pace, told = Pace(Step(what)), time.monotonic()
 

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 from dream.cli import output
 from dream.language.text import shortened
-from dream.models import span
+from dream.reports import span
 
 if TYPE_CHECKING:
     from dream.actions.why import Evidence
-    from dream.models import BatchReport, ConsolidateReport, Diagnostic, LineCount, Outcome, RunReport, Usage
+    from dream.models import Outcome
     from dream.nights.nightly import NightReport
     from dream.rehearsal import Estimate
+    from dream.reports import BatchReport, ConsolidateReport, Diagnostic, LineCount, RunReport, Usage
     from dream.settings import Settings
 
 SMALL = "embedded: the small default, which needs no key. For a better one: DREAM_MODEL=openai/gpt-5-mini dream run"

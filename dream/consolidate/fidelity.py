@@ -20,7 +20,8 @@ from dream.language.kinds import kind
 from dream.language.sentences import Sentence, is_supposed, own_words, quoted_share, sentences, trimmed, without_names
 from dream.language.tongue import SPACED, Tongue, guess, main, plain, tongue
 from dream.language.words import NOT, content_words, coverage, forget, is_hard
-from dream.models import Fidelity, Message
+from dream.models import Message
+from dream.reports import Fidelity
 
 # ruff: noqa: E501 - a row of words in a pattern stands on one line
 

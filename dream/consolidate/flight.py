@@ -15,7 +15,8 @@ from dream.errors import SpendingLimit
 from dream.history import messages
 from dream.history.messages import KeptMessage
 from dream.history.writer import StalePosition
-from dream.models import Entry, Fidelity, Message, NewEntry, Usage
+from dream.models import Entry, Message, NewEntry
+from dream.reports import Fidelity, Usage
 
 AHEAD = 2  # chunks that are read ahead for each call in flight, so that a slow one holds up none of the others
 

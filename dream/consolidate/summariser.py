@@ -26,10 +26,11 @@ from dream.consolidate.prepare import prepare, safe, whole
 from dream.errors import AnswerUnusable, ModelError, ModelInaccessible, ModelUnavailable, PromptTooLong, SpendingLimit
 from dream.language.words import coverage
 from dream.llm import ChatMessage, Completion, Model
-from dream.models import Diagnostic, Fidelity, Message, NewEntry, Report, Usage, voices
+from dream.models import Message, NewEntry, voices
 from dream.provenance import citing, user
 from dream.provenance.citing import without_citation
 from dream.provenance.user import QUOTE, by_others, by_speaker, speakers, speaking
+from dream.reports import Diagnostic, Fidelity, Report, Usage
 from dream.settings import EMBEDDED, Settings
 from dream.workspace.files import read_note, write_note
 

@@ -17,7 +17,8 @@ from dream.dreaming.phase2 import Edited
 from dream.errors import WorkspaceError
 from dream.language.likeness import ranked, same_fact
 from dream.language.words import MONTH, without_said_on
-from dream.models import MEMORY_FILES, BatchReport, Finding, LineCount, MemoryFile, Outcome, Proposal
+from dream.models import MEMORY_FILES, Finding, MemoryFile, Outcome, Proposal
+from dream.reports import BatchReport, LineCount
 from dream.settings import Settings
 from dream.versions import is_memory, log, read_memory
 from dream.versions.diff import PLAIN

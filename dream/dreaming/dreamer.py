@@ -20,7 +20,8 @@ from dream.dreaming.phase2 import Edited
 from dream.errors import AnswerCut, AnswerUnusable, ModelError, PromptTooLong
 from dream.llm import Model
 from dream.llm.spending import Meter
-from dream.models import MEMORY_FILES, BatchReport, Entry, Finding, LineCount, Proposal
+from dream.models import MEMORY_FILES, Entry, Finding, Proposal
+from dream.reports import BatchReport, LineCount
 from dream.settings import EMBEDDED, Settings
 from dream.versions import log, transaction
 from dream.workspace import trace

@@ -22,7 +22,7 @@ from dream.errors import ToolsUnsupported
 from dream.language.tokens import estimate
 from dream.language.tongue import is_wide
 from dream.llm import ChatMessage, Completion, Tool
-from dream.models import Usage
+from dream.reports import Usage
 
 UNKNOWN = (
     "I am the embedded model: I only consolidate conversations and find facts in history. "

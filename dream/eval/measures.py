@@ -13,7 +13,8 @@ from dream.eval.dialogues import EARLIER
 from dream.eval.metric import Overlap, content, find, mean, ready
 from dream.eval.scratch import Night, Remembered
 from dream.language.likeness import same_fact
-from dream.models import Fidelity, MemoryFile, Usage
+from dream.models import MemoryFile
+from dream.reports import Fidelity, Usage
 from dream.workspace.trace import Origin, facts
 
 Texts = Sequence[Mapping[str, str]]  # of each conversation, by their kinds

@@ -18,7 +18,7 @@ from dream.eval.dialogues import CONTROL, Judged
 from dream.eval.measures import ALL, Bill, Changed, EvidenceShares, Restraint, Retention, Share, Stability, Survival
 from dream.eval.scratch import Recording, Scratch, Tell, filed, remember
 from dream.llm.spending import Meter
-from dream.models import Fidelity, Usage
+from dream.reports import Fidelity, Usage
 from dream.settings import Settings
 
 SIZES = (2_000, 4_500, 6_100)

@@ -15,7 +15,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from dream.models import Usage
+from dream.reports import Usage
 
 BURST = 1.0  # seconds of a rate that may be saved up while nobody calls
 LEARNT = 0.1  # how much one bill counts in what is expected of the next

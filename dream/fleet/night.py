@@ -33,7 +33,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from dream.errors import Busy, DreamError, NightOver
 from dream.fleet import members
-from dream.models import ConsolidateReport, Step, Usage
+from dream.reports import ConsolidateReport, Step, Usage
 from dream.settings import Settings
 from dream.workspace import runs
 from dream.workspace.workspace import Workspace

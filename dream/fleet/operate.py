@@ -27,7 +27,7 @@ from dream.fleet.limits import Ledger
 from dream.fleet.members import FOLDER, Member, Note, Root, Window
 from dream.fleet.night import Account, Limits, Nursery, bill
 from dream.history.history import History
-from dream.models import Usage
+from dream.reports import Usage
 from dream.settings import EMBEDDED
 from dream.workspace.files import replace_file
 from dream.workspace.lock import run_lock

@@ -24,7 +24,8 @@ from dream.workspace import files
 from dream.workspace.files import SET_ASIDE, explained, lines, lines_backwards, opened, reason, set_aside, size_of
 
 if TYPE_CHECKING:
-    from dream.models import Message, Report
+    from dream.models import Message
+    from dream.reports import Report
 
 FOLDER = "messages"
 LINE = 1 << 12  # bytes read at a time of one message
@@ -152,7 +153,7 @@ class Messages:
 
     def _tell(self, path: Path, fault: OSError) -> None:
         if self._report is not None and path not in self._reported:
-            from dream.models import Diagnostic
+            from dream.reports import Diagnostic
 
             self._reported.add(path)
             name = str(path.relative_to(self.folder.parent.parent))

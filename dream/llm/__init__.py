@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from dream.language.tokens import litellm_folder
-from dream.models import Role, Usage
+from dream.models import Role
+from dream.reports import Usage
 from dream.settings import EMBEDDED
 
 Finish = Literal["stop", "length", "tool_calls", "refusal"]

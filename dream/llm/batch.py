@@ -19,7 +19,7 @@ from dream.llm import ChatMessage, Completion, Model, Tool, card
 from dream.llm.answers import RawAnswer, read_answer
 from dream.llm.gateway import LiteLLMModel, shielded
 from dream.llm.spending import Meter, Reservation
-from dream.models import Usage
+from dream.reports import Usage
 from dream.settings import EMBEDDED, Settings
 
 SHARE = 0.5  # of the ordinary price: what every provider with batches asks, and LiteLLM's list says of each

@@ -25,8 +25,8 @@ from dream.llm import UNKNOWN_WINDOW, ChatMessage, Completion, Json, Tool, ToolC
 from dream.llm.answers import RawAnswer, RawCall, read_answer
 from dream.llm.faults import Fault, Overloaded, Pause, StreamWanted, quote, translate, wait_before, was_taken
 from dream.llm.spending import prompt_tokens
-from dream.models import Usage
 from dream.redact import redact
+from dream.reports import Usage
 from dream.settings import Settings
 
 if TYPE_CHECKING:

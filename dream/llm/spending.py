@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from dream.errors import ModelError, ModelUnavailable, PromptTooLong, SpendingLimit
 from dream.llm import Card, ChatMessage, Completion, Json, Model, Tool, card
-from dream.models import Progress, Step, Usage
+from dream.reports import Progress, Step, Usage
 from dream.settings import EMBEDDED, Job, Settings
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import orjson
 
 from dream import pipeline
 from dream.errors import DreamError, NightOver
-from dream.models import FLAT, ConsolidateReport, Progress, RunReport, Step, Usage
+from dream.reports import FLAT, ConsolidateReport, Progress, RunReport, Step, Usage
 from dream.settings import EMBEDDED, Settings
 from dream.workspace import runs
 from dream.workspace.live import left_behind, quiet_at

@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Any
 from dream.errors import AnswerUnusable, ModelInaccessible
 from dream.llm import card
 from dream.llm.spending import Meter
-from dream.models import Usage
 from dream.recall.search_index import PART, SearchIndex, caught_up
+from dream.reports import Usage
 from dream.settings import Settings
 
 if TYPE_CHECKING:

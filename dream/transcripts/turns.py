@@ -19,7 +19,8 @@ import orjson
 
 from dream.language.text import mend_surrogates
 from dream.language.words import MONTH, MONTHS
-from dream.models import Message, Report, Role
+from dream.models import Message, Role
+from dream.reports import Report
 from dream.transcripts import clean, parts
 from dream.transcripts.parts import Json
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from dream.door import make_folder
 from dream.errors import Conflict
-from dream.models import LineCount
+from dream.reports import LineCount
 from dream.versions.git import Git
 from dream.workspace.files import temporary_name, write_beside
 

@@ -9,13 +9,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from dream.errors import UnknownRevision
-from dream.models import FLAT, LineCount, Outcome, Usage, span
+from dream.reports import FLAT, LineCount, Usage, span
 from dream.versions import is_memory
 from dream.versions.diff import PLAIN, parse_numstat, split
 from dream.versions.git import Git
+
+if TYPE_CHECKING:
+    from dream.models import Outcome
 
 ChangeKind = Literal["dream", "hand", "restore", "init"]
 KINDS: tuple[ChangeKind, ...] = ("dream", "hand", "restore", "init")

@@ -26,7 +26,7 @@ from dream.workspace import files as on_disk
 from dream.workspace.files import explained, read_bytes, replace_file
 
 if TYPE_CHECKING:
-    from dream.models import LineCount
+    from dream.reports import LineCount
     from dream.versions.diff import Diff
     from dream.versions.log import Change, ChangeKind, Shown
 

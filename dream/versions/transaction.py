@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from dream.errors import Conflict, DreamError, GitError
-from dream.models import LineCount
+from dream.reports import LineCount
 from dream.versions import ARCHIVE, INTENT, STATE, applied, changed, is_memory, log, read_all, read_memory
 from dream.versions.diff import merge
 from dream.versions.git import DREAM, PERSON
@@ -27,6 +27,7 @@ from dream.versions.swap import ASIDE, swap
 from dream.workspace import files
 
 if TYPE_CHECKING:
+    from dream.models import MemoryFile
     from dream.workspace.workspace import Workspace
 
 # How often a commit is begun anew because somebody committed by hand at the same moment.
@@ -436,7 +437,7 @@ def _has_state(root: Path, old: Mapping[str, bytes], ready: Mapping[str, bytes |
 # The first commits of a workspace, made or adopted: dream's state and templates, then what a person had there.
 
 
-def begin(workspace: Workspace, templates: Mapping[str, bytes], now: datetime) -> str:
+def begin(workspace: Workspace, templates: Mapping[MemoryFile, bytes], now: datetime) -> str:
     """Give a workspace its repository and its first commit, and return HEAD.
 
     First a commit of kind `init`: dream's own state as it lies there, the cursor of an adopted workspace too, so that
@@ -448,7 +449,9 @@ def begin(workspace: Workspace, templates: Mapping[str, bytes], now: datetime) -
     for _ in range(ATTEMPTS):
         head, present = workspace.git.snapshot()
         there = read_all(workspace.root)
-        wanted = {path: data for path, data in templates.items() if path not in present and path not in there}
+        wanted: dict[str, bytes] = {
+            path: data for path, data in templates.items() if path not in present and path not in there
+        }
         wanted |= {path: data for path, data in there.items() if path in STATE and present.get(path) != data}
         if head is None or wanted:
             _init(workspace, head, present, wanted, now)

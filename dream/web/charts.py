@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Literal
 
-from dream.models import MEMORY_FILES, Usage
+from dream.models import MEMORY_FILES
+from dream.reports import Usage
 from dream.web.known import Past
 from dream.workspace import runs
 from dream.workspace.runs import Bills, RunRecord

@@ -18,8 +18,9 @@ from dream.dreaming.draft import lines
 from dream.errors import UsageError
 from dream.language.text import shortened
 from dream.language.words import coverage, without_said_on
-from dream.models import MEMORY_FILES, MemoryFile, Proposal, Usage
+from dream.models import MEMORY_FILES, MemoryFile, Proposal
 from dream.recall import Hit
+from dream.reports import Usage
 from dream.versions import is_memory, read_all, read_memory
 from dream.versions.log import Change, Shown
 from dream.web.known import Past

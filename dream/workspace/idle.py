@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dream.door import check_folder, contents, open_file
-from dream.models import LeftOut
+from dream.reports import LeftOut
 from dream.settings import Settings
 from dream.workspace.files import opened, read_note, size_of
 

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from dream import __version__, transcripts
 from dream.errors import SettingsError, TranscriptError
 from dream.history.history import History
-from dream.models import Diagnostic, Report, named
+from dream.reports import Diagnostic, Report, named
 from dream.settings import Settings
 from dream.transcripts import FORMATS, names
 from dream.workspace.files import opened

@@ -10,14 +10,17 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
-from dream.models import ConsolidateReport, RunReport, State, Usage, shape
+from dream.reports import ConsolidateReport, RunReport, Usage, shape
 from dream.settings import EMBEDDED
 from dream.workspace.files import Records, explained, read_bytes, read_note, replace_file, sync_directory, write_note
 from dream.workspace.lock import FileLock
+
+if TYPE_CHECKING:
+    from dream.models import State
 
 # The run record: one line per run in .dream/runs.jsonl, also of a run that did nothing, with its reason.
 

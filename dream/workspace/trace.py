@@ -13,7 +13,8 @@ from datetime import datetime
 from itertools import takewhile
 
 from dream.language.words import coverage
-from dream.models import HIDDEN, MEMORY_FILES, TAGS, MemoryFile
+from dream.models import MEMORY_FILES, TAGS, MemoryFile
+from dream.reports import HIDDEN
 from dream.versions.log import Change, Shown
 from dream.workspace.workspace import Workspace
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from dream import trust
 from dream.door import check_folder, contents, make_folder
 from dream.errors import GitError, SettingsError, WorkspaceError
-from dream.models import MEMORY_FILES, Diagnostic, Entry, MemoryFile, Proposal, Rejected, Report
+from dream.reports import Diagnostic, Report
 from dream.settings import PROMPTS, REACHING, Settings, is_trusted, load, reaching
-from dream.workspace import places, review_files
+from dream.workspace import places
 from dream.workspace.files import (
     check_plain,
     explained,
@@ -30,6 +30,7 @@ from dream.workspace.files import (
 
 if TYPE_CHECKING:
     from dream.history.history import History
+    from dream.models import Entry, MemoryFile, Proposal, Rejected
     from dream.recall import Hit
     from dream.versions.store import GitStore
     from dream.workspace.context import Count
@@ -41,7 +42,7 @@ RECALL_SHARE = 5  # one part in so many of a context is for what a query recalls
 SHOWN = 4  # files that one sentence names
 SEEN_NOTES = "notes.json"  # in .dream/
 
-TEMPLATES: Mapping[str, bytes] = {
+TEMPLATES: Mapping[MemoryFile, bytes] = {
     "SOUL.md": b"# Soul\n\nHow I behave.\n\n## Manner\n\n## Rules\n",
     "USER.md": b"# User\n\nWho I work for, and what they prefer.\n\n## Person\n\n## Preferences\n\n## Plans\n",
     "memory/MEMORY.md": (
@@ -88,7 +89,7 @@ class Workspace:
         self._check_directories()
         with explained("made", self.memory):
             make_folder(self.memory)
-        for file in MEMORY_FILES:
+        for file in TEMPLATES:
             check_plain(self.root / file)
         self.make_private()
         if not self.git.exists:
@@ -213,10 +214,14 @@ class Workspace:
 
     def pending(self) -> list[Proposal]:
         """Return the edits that wait for a person."""
+        from dream.workspace import review_files
+
         return review_files.parse_pending(read_bytes(self.root / review_files.PENDING) or b"", self._report)
 
     def rejected(self) -> list[Rejected]:
         """Return the facts that a person took back."""
+        from dream.workspace import review_files
+
         return review_files.parse_rejected(read_bytes(self.root / review_files.REJECTED) or b"", self._report)
 
     def search(
@@ -267,6 +272,7 @@ class Workspace:
         stands before that is the same for every query.
         """
         from dream.language.tokens import estimate
+        from dream.models import MEMORY_FILES
         from dream.workspace import context
 
         if query is not None:
@@ -289,7 +295,8 @@ class Workspace:
         What HISTORY.md held at first counts as dreamt, what was written to it since does not. A file that is as it
         was the last time is not opened.
         """
-        seen, taken = self._seen_notes(), list[Entry]()
+        seen = self._seen_notes()
+        taken: list[Entry] = []
         for name, path in self._noted().items():
             status = path.stat()
             if seen.get(name) == (stamp := [status.st_size, status.st_mtime_ns]):
@@ -410,7 +417,7 @@ def _only_began(file: MemoryFile, text: str) -> bool:
 def absent(root: Path) -> list[str]:
     """Report each memory file at `root` that is missing or empty, and what to do; read only."""
     told = []
-    for name in MEMORY_FILES:
+    for name in TEMPLATES:
         try:
             if not contents(root / name).strip():
                 told.append(f"{name} is empty; where that was not meant, `dream log` shows what to restore.")

@@ -13,7 +13,8 @@ from dream.eval import datasets
 from dream.eval.scratch import Scratch
 from dream.language.words import all_marks
 from dream.llm.spending import Meter
-from dream.models import MEMORY_FILES, RunReport
+from dream.models import MEMORY_FILES
+from dream.reports import RunReport
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 from tests.workspaces import fresh

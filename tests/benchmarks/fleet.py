@@ -18,7 +18,7 @@ from dream.fleet import members
 from dream.fleet.engine import Looked, Queue, Waiting, find
 from dream.fleet.limits import BURST, Ledger
 from dream.fleet.members import Member, Note, Root
-from dream.models import Usage
+from dream.reports import Usage
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 from tests.benchmarks.measure import Row, peak

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from dream import pipeline
-from dream.models import ConsolidateReport, NewEntry, RunReport
+from dream.models import NewEntry
+from dream.reports import ConsolidateReport, RunReport
 from dream.settings import Settings
 from dream.workspace.runs import Bills
 from dream.workspace.workspace import Workspace

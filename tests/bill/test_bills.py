@@ -16,7 +16,7 @@ import pytest
 from dream.errors import SpendingLimit
 from dream.llm import Card
 from dream.llm.spending import Meter, open_meter
-from dream.models import Usage
+from dream.reports import Usage
 from dream.settings import Settings
 from dream.workspace.runs import Bills, Spent
 from tests.cli.commands import dream
@@ -119,7 +119,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from dream.llm import Card
 from dream.llm.spending import Meter, open_meter
-from dream.models import Usage
+from dream.reports import Usage
 from dream.settings import Settings
 from dream.workspace.runs import Bills
 from dream.workspace.workspace import Workspace

@@ -11,7 +11,7 @@ import pytest
 
 from dream.cli import output
 from dream.cli.output import Pace
-from dream.models import Step
+from dream.reports import Step
 from tests.cli.commands import command, dream, environment, on_a_terminal
 from tests.provider import Provider, text
 

@@ -9,7 +9,8 @@ import pytest
 
 from dream.consolidate import fidelity
 from dream.consolidate.fidelity import POOR_CHARS, TAIL_CHARS, exact
-from dream.models import Fidelity, Message
+from dream.models import Message
+from dream.reports import Fidelity
 from tests.consolidate.conftest import SAID
 
 THINGS = Path(__file__).parent / "exact_things.tsv"

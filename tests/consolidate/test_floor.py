@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from dream import pipeline
-from dream.models import ConsolidateReport, Entry
+from dream.models import Entry
+from dream.reports import ConsolidateReport
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 from tests.provider import Provider, Script, fault, text

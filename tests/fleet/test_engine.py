@@ -14,7 +14,7 @@ import pytest
 from dream.fleet.engine import Queue, Waiting
 from dream.fleet.limits import Ledger
 from dream.fleet.members import Member, Note, Root, Window
-from dream.models import Usage
+from dream.reports import Usage
 
 NOW = datetime(2026, 11, 20, 2, tzinfo=UTC)
 CALL = Usage(calls=1, input_tokens=100, cost_usd=0.5)

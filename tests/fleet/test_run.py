@@ -19,7 +19,7 @@ import pytest
 from dream.fleet import members
 from dream.fleet.engine import Queue, Waiting
 from dream.fleet.members import FOLDER, Member, Note, Root
-from dream.models import Usage
+from dream.reports import Usage
 from dream.workspace.lock import run_lock
 from dream.workspace.runs import Bills
 from dream.workspace.workspace import Workspace

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import strategies as st
 
 from dream.errors import GitError, UnknownRevision
-from dream.models import LineCount
+from dream.reports import LineCount
 from dream.versions import diff
 from dream.versions.git import blob_name
 from dream.versions.store import GitStore

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dream.models import Finding, LineCount, Outcome, Usage
+from dream.models import Finding, Outcome
+from dream.reports import LineCount, Usage
 from dream.versions import log
 from dream.versions.rewrite import Needle
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from dream.language import tokens
 from dream.llm import card
-from dream.models import Usage
+from dream.reports import Usage
 from dream.workspace.workspace import Workspace
 from tests.test_layers import modules_after
 

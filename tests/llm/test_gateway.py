@@ -25,7 +25,7 @@ from dream.errors import (
 )
 from dream.llm import ChatMessage, Completion, Tool, ToolCall
 from dream.llm.gateway import LiteLLMModel
-from dream.models import Usage
+from dream.reports import Usage
 from dream.settings import Settings
 from tests.conftest import Imported
 from tests.provider import Provider, Reply, choice, fault, garbage, hang, text, tools

@@ -12,7 +12,7 @@ from dream.errors import AnswerUnusable, ModelRejected, ModelUnavailable, Prompt
 from dream.llm import Card, ChatMessage, Completion, Tool, ToolCall
 from dream.llm.faults import retry_after, wait_before
 from dream.llm.spending import Meter, MeteredModel, open_model
-from dream.models import Usage
+from dream.reports import Usage
 from dream.settings import Settings
 from tests.scripted import ScriptedModel
 

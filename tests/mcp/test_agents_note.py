@@ -15,7 +15,8 @@ from dream.dreaming.dreamer import Models
 from dream.errors import UsageError
 from dream.llm import ChatMessage
 from dream.llm.spending import Meter
-from dream.models import Entry, RunReport
+from dream.models import Entry
+from dream.reports import RunReport
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 from tests.cli.commands import dream

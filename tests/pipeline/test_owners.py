@@ -14,7 +14,8 @@ from dream.dreaming.dreamer import Models
 from dream.embedded import EmbeddedModel
 from dream.llm import Model
 from dream.llm.spending import Meter
-from dream.models import BatchReport, Message, Role
+from dream.models import Message, Role
+from dream.reports import BatchReport
 from dream.settings import Settings
 from tests.scripted import ScriptedModel
 from tests.workspaces import fresh

@@ -16,7 +16,8 @@ from dream.dreaming.dreamer import Models
 from dream.errors import Busy, ModelUnavailable
 from dream.llm import ChatMessage, Completion, ToolCall
 from dream.llm.spending import Meter, MeteredModel
-from dream.models import LineCount, NewEntry, RunReport
+from dream.models import NewEntry
+from dream.reports import LineCount, RunReport
 from dream.settings import Settings
 from dream.workspace import runs, trace
 from dream.workspace.lock import run_lock

@@ -14,7 +14,8 @@ from dream.dreaming.dreamer import Models
 from dream.errors import ModelUnavailable
 from dream.llm import Completion, ToolCall
 from dream.llm.spending import Meter
-from dream.models import NewEntry, RunReport
+from dream.models import NewEntry
+from dream.reports import RunReport
 from dream.settings import Settings
 from dream.versions import log
 from dream.workspace.workspace import Workspace

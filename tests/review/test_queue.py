@@ -12,7 +12,8 @@ from dream.actions import review
 from dream.actions.restore import restore
 from dream.dreaming.dreamer import Models
 from dream.llm.spending import Meter
-from dream.models import NewEntry, RunReport
+from dream.models import NewEntry
+from dream.reports import RunReport
 from dream.settings import Settings
 from dream.workspace import files
 from dream.workspace.workspace import Workspace

@@ -12,7 +12,8 @@ from dream.actions import review
 from dream.dreaming.dreamer import Models
 from dream.errors import UsageError, WorkspaceError
 from dream.llm.spending import Meter
-from dream.models import MEMORY_FILES, NewEntry, Proposal, RunReport
+from dream.models import MEMORY_FILES, NewEntry, Proposal
+from dream.reports import RunReport
 from dream.settings import Settings
 from dream.workspace import review_files, trace
 from dream.workspace.workspace import Workspace

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from dream import pipeline
-from dream.models import ConsolidateReport, Step
+from dream.reports import ConsolidateReport, Step
 from dream.settings import Settings
 from dream.workspace import listing
 from dream.workspace.listing import ENDS, LOOKS

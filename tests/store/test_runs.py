@@ -6,7 +6,7 @@ import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from dream.models import Usage
+from dream.reports import Usage
 from dream.workspace import runs
 from dream.workspace.runs import RunRecord
 from tests.store.helpers_history import NOW

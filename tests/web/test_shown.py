@@ -14,7 +14,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from dream.models import Usage
+from dream.reports import Usage
 from dream.web import views
 from dream.web.export import write
 from dream.web.server import HERE
