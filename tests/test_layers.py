@@ -62,7 +62,7 @@ def test_the_help_of_a_command_loads_nothing_heavy(command: str) -> None:
 
 
 # One word, one thing. `Json` is a JSON value in every room, in the type that suits it; `Progress` is that of
-# models.py, spelled again in cli/output.py so that the help doesn't load it.
+# reports.py, spelled again in cli/output.py so that the help doesn't load it.
 SHARED_NAMES = {"Json", "Progress"}
 
 
@@ -116,8 +116,14 @@ def test_what_is_quick_loads_nothing_heavy(tmp_path: Path, arguments: list[str])
     assert loaded.isdisjoint((HEAVY | WORK) - wanted)
 
 
-# An idle night has looked at the sources, which are transcripts, and has committed what a person typed.
-IDLE = WORK - {"dream.transcripts"} | {"dream.llm.spending", "ctypes"}
+# An idle night has looked at the sources, which are transcripts; nobody has typed anything that it had to commit.
+IDLE = WORK - {"dream.transcripts"} | {
+    "dream.llm.spending",
+    "dream.versions.transaction",
+    "dream.versions.log",
+    "ctypes",
+}
+NO_SOURCES = {"dream.transcripts", "dream.history.history", "dream.models"}
 
 
 @pytest.mark.few(2)
@@ -136,7 +142,7 @@ def test_a_run_with_nothing_to_do_loads_no_stage(tmp_path: Path, arguments: list
     loaded = modules_after(call(*arguments, "-w", str(root)), whole=True)
 
     assert "dream.cli.nights" in loaded
-    assert loaded.isdisjoint(HEAVY | (IDLE if sources else IDLE | {"dream.transcripts", "dream.history.history"}))
+    assert loaded.isdisjoint(HEAVY | (IDLE if sources else IDLE | NO_SOURCES))
 
 
 def test_every_public_name_can_be_had() -> None:
