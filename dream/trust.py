@@ -14,7 +14,7 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from dream.door import make_folder
+from dream.door import make_folder, open_file
 from dream.errors import WorkspaceError
 
 MARK = Path(".dream") / "trust"
@@ -58,11 +58,8 @@ def note(root: Path, state: Path | None) -> bytes:
     notes = _notes(state)
     try:
         make_folder(notes)
-        descriptor = os.open(notes / mark, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            os.write(descriptor, os.fsencode(root.resolve()))
-        finally:
-            os.close(descriptor)
+        with os.fdopen(open_file(notes / mark, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
+            file.write(os.fsencode(root.resolve()))
     except OSError as fault:
         raise WorkspaceError(f"That {root} is trusted cannot be noted in {notes}: {fault.strerror}.") from fault
     return mark.encode() + b"\n"

@@ -25,7 +25,7 @@ from dream.settings import Settings
 from dream.versions import FILES, INTENT, gitdir, log, read_all, read_memory, transaction
 from dream.versions.store import OLD, is_deserted
 from dream.workspace import idle, index
-from dream.workspace.files import TEMPORARY, number, opened, read_bytes, replace_file, sweep
+from dream.workspace.files import TEMPORARY, lines, number, opened, read_bytes, replace_file, size_of, sweep
 from dream.workspace.lock import RUN_LOCK, run_lock
 from dream.workspace.workspace import DREAM_CURSOR, Workspace
 
@@ -48,7 +48,6 @@ class Ailment:
 # History and the two cursors beside it.
 
 
-CHUNK = 1 << 20
 KEPT = "passed over and kept"
 _LOG = "memory/history.jsonl"
 
@@ -109,15 +108,8 @@ def _flaws(workspace: Workspace) -> Iterator[Diagnostic]:
 
 
 def _has_crlf(path: Path) -> bool:
-    try:
-        with opened(path) as descriptor, open(descriptor, "rb", closefd=False) as log:
-            before = b""
-            while chunk := log.read(CHUNK):
-                if b"\r\n" in before[-1:] + chunk:
-                    return True
-                before = chunk
-    except OSError:
-        return False
+    with suppress(OSError), opened(path) as descriptor:
+        return any(line.endswith(b"\r") for _, line in lines(descriptor, 0, size_of(descriptor)))
     return False
 
 

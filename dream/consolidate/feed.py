@@ -90,14 +90,9 @@ class Bookmarks:
             self._index.change(lambda db: db.executemany("delete from bookmark where file = ?", rows))
 
 
-def _at_once(name: str, flags: int) -> int:
-    """Open a file; what has become a named pipe keeps nobody waiting."""
-    return os.open(name, flags | os.O_NONBLOCK)
-
-
 def _witness(name: str, end: int) -> str:
     """Return the digest of the file's inode and of windows of its first `end` bytes. Raises OSError, ValueError."""
-    with open(name, "rb", buffering=0, opener=_at_once) as file:
+    with open(name, "rb", buffering=0, opener=source.at_once) as file:
         status = os.fstat(file.fileno())
         if status.st_size < end:
             raise ValueError("the file is shorter than it was")

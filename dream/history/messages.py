@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
-from dream.door import check_folder, open_file
+from dream.door import check_folder
 from dream.errors import HistoryError
 from dream.workspace import files
 from dream.workspace.files import SET_ASIDE, explained, lines, lines_backwards, opened, reason, set_aside, size_of
@@ -215,9 +215,7 @@ def of(session: str, position: int, message: Message) -> KeptMessage:
 
 def _settle(path: Path, aside: Path, now: datetime) -> None:
     """End the last line, or set aside what of it a crash has left; raises OSError."""
-
-    descriptor = open_file(path, os.O_RDWR | os.O_APPEND)
-    try:
+    with opened(path, os.O_RDWR | os.O_APPEND) as descriptor:
         size = size_of(descriptor)
         last = next(lines_backwards(descriptor, 0, size), None)
         if last is None or last[0] + len(last[1]) < size:
@@ -227,8 +225,6 @@ def _settle(path: Path, aside: Path, now: datetime) -> None:
         else:
             set_aside(aside, last[1], now, f"{FOLDER}/{path.name}")
             os.ftruncate(descriptor, last[0])
-    finally:
-        os.close(descriptor)
 
 
 def _beyond(path: Path, position: Callable[[str], int]) -> set[tuple[str, int]]:

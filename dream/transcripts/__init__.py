@@ -29,7 +29,7 @@ from dream.transcripts.session_files import (
     OPENCLAW,
     PI,
 )
-from dream.transcripts.source import HEAD_RECORDS, Pair, Place, Reader, Source, ignore, open_source, read_head
+from dream.transcripts.source import HEAD_RECORDS, Pair, Place, Reader, Source, at_once, ignore, open_source, read_head
 from dream.transcripts.trajectory import FOREIGN
 from dream.transcripts.turns import Carried, Options, Tally, parse_time
 
@@ -139,15 +139,12 @@ def newest(name: str, zone: tzinfo, modified: int) -> datetime:
     Only the file's end is looked at: good enough to put files in order before they are read.
     """
     try:
-        descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a named pipe would keep us waiting
-        try:
-            size = os.fstat(descriptor).st_size
+        with open(name, "rb", buffering=0, opener=at_once) as file:
+            size = os.fstat(file.fileno()).st_size
             for start in dict.fromkeys((max(size - LOOK_BYTES, 0), 0)):
-                told = [_time(found, zone) for found in _TIME.findall(os.pread(descriptor, LOOK_BYTES, start))]
+                told = [_time(found, zone) for found in _TIME.findall(os.pread(file.fileno(), LOOK_BYTES, start))]
                 if known := [moment for moment in told if moment is not None]:
                     return max(known)
-        finally:
-            os.close(descriptor)
     except OSError:
         pass  # it is read all the same, and what is wrong with it is said then
     return datetime.fromtimestamp(modified / 1e9, UTC)

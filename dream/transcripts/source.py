@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import errno
 import io
+import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     import sqlite3
     from zipfile import ZipFile
 
-    from _typeshed import WriteableBuffer as Buffer
 
 Shape = Literal["lines", "array", "object", "text", "zip", "sqlite"]
 Pair = tuple[str, Message]  # a session's key, and a message of it
@@ -97,12 +97,13 @@ class Source:
         self.report(Diagnostic(str(self.path), line, text))
 
     def open(self) -> IO[bytes]:
-        """Open the file as a stream of UTF-8 bytes, whatever its encoding is."""
+        """Open the file as a stream of UTF-8 bytes; one in another encoding, which is rare, is read whole."""
+        if self.encoding != "utf-8":
+            text = self.path.read_bytes()[self.skip :].decode(self.encoding, "replace")
+            return io.BytesIO(text.encode("utf-8", "replace"))
         file = self.path.open("rb")
         file.seek(self.skip)
-        if self.encoding == "utf-8":
-            return file
-        return io.BufferedReader(_Recoded(file, self.encoding), CHUNK)
+        return file
 
     def lines(self) -> Iterator[tuple[int, bytes, bool]]:
         """Yield (number, line, whether a newline ends it) from where `carried` is. To be called once.
@@ -324,32 +325,9 @@ def _after(broken: records.Piece, say: Callable[[int, str], None], restarts: int
         yield Record(passed + record.line, record.value)
 
 
-class _Recoded(io.RawIOBase):
-    """A file in another encoding as a stream of UTF-8; what can't be decoded becomes �."""
-
-    def __init__(self, file: IO[bytes], encoding: str) -> None:
-        self.file = file
-        self.decoder = codecs.getincrementaldecoder(encoding)("replace")
-        self.rest = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Buffer) -> int:
-        view = memoryview(buffer)
-        while not self.rest:
-            raw = self.file.read(len(view))
-            self.rest = self.decoder.decode(raw, final=not raw).encode("utf-8", "replace")
-            if not raw:
-                break
-        taken = self.rest[: len(view)]
-        self.rest = self.rest[len(taken) :]
-        view[: len(taken)] = taken
-        return len(taken)
-
-    def close(self) -> None:
-        self.file.close()
-        super().close()
+def at_once(name: str, flags: int) -> int:
+    """Open a file, as `opener`; what has become a named pipe keeps nobody waiting."""
+    return os.open(name, flags | os.O_NONBLOCK)
 
 
 def ignore(diagnostic: Diagnostic) -> None:

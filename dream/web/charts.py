@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
@@ -107,12 +108,10 @@ def chart(title: str, unit: str, numbers: Numbers, kind: Literal["line", "bars"]
 
 def _step(highest: float) -> float:
     """Return a round distance between two of about four lines of an axis."""
-    power = 10.0
-    while power > 1e-6 and power > highest / 4:
-        power /= 10
-    while power * 10 <= highest / 4:
-        power *= 10
-    return next((power * one for one in _STEPS if power * one >= highest / 4), power * 10) if highest else 1.0
+    if not highest:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(highest / 4))
+    return next((power * one for one in _STEPS if power * one >= highest / 4), power * 10)
 
 
 def _label(value: float) -> str:

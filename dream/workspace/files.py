@@ -267,15 +267,12 @@ def put_in_place(temporary: Path, path: Path, *, durable: bool = True) -> None:
 def append(path: Path, line: bytes, *, durable: bool = True) -> None:
     """Add `line` and its end; on disk when this returns, if `durable`. Raises OSError."""
     make_folder(path.parent)
-    descriptor = open_file(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
-    try:
-        size = os.fstat(descriptor).st_size
+    with opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as descriptor:
+        size = size_of(descriptor)
         torn = size and os.pread(descriptor, 1, size - 1) != b"\n"
         write_all(descriptor, (b"\n" if torn else b"") + line.removesuffix(b"\n") + b"\n")
         if durable:
             os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 # Lines forwards and backwards, through a descriptor with pread(2), so that a reader keeps the file it has opened while
@@ -283,9 +280,9 @@ def append(path: Path, line: bytes, *, durable: bool = True) -> None:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[int]:
-    """Open a file for reading as a descriptor; raises OSError."""
-    descriptor = open_file(path)
+def opened(path: Path, flags: int = os.O_RDONLY) -> Iterator[int]:
+    """Open a file for the block, as a descriptor, for reading or as `flags` say; raises OSError."""
+    descriptor = open_file(path, flags)
     try:
         yield descriptor
     finally:

@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dream.door import check_folder, contents, open_file
+from dream.door import check_folder, contents
 from dream.reports import LeftOut
 from dream.settings import Settings
 from dream.workspace.files import opened, read_note, size_of
@@ -111,13 +111,10 @@ def _cursor(path: Path) -> int:
 def is_free(path: Path) -> bool:
     """Return whether nobody holds the run lock at this moment."""
     try:
-        descriptor = open_file(path, os.O_RDWR)
+        with opened(path, os.O_RDWR) as descriptor:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except FileNotFoundError:
         return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    finally:
-        os.close(descriptor)
     return True

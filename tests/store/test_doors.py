@@ -96,7 +96,6 @@ NOT_OF_A_WORKSPACE = {
     "language/cues.py": "the table that is shipped",
     "redact/forms.py": "the table that is shipped",
     "recall/vectors.py": "the word vectors of a package that is installed",
-    "consolidate/feed.py": "a transcript",
     "fleet/night.py": "/dev/null",
     "fleet/operate.py": "the fleet's own folder, beside the workspaces",
     "web/export.py": "the static files that are shipped",
