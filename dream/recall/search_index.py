@@ -7,6 +7,7 @@ the tables live in memory for as long as the search.
 
 from __future__ import annotations
 
+import heapq
 import os
 import sqlite3
 from array import array
@@ -206,7 +207,7 @@ class SearchIndex:
         for filed in self._places(within, kind).values():
             held = {part: _only(some, filed.get(part, ())) for part, some in held.items()}
         sums = _SetWeights(terms, weights)
-        best = _largest(self._normalised(held, kind, days, sums, sums.cut(held, limit)), limit)
+        best = heapq.nlargest(limit, self._normalised(held, kind, days, sums, sums.cut(held, limit)))
         found = [
             (
                 score + sum(weights[term] for term in more),
@@ -502,14 +503,6 @@ class _SetWeights:
             if left <= 0:
                 break
         return min(cut, max(self._weights.values(), default=0.0))
-
-
-def _largest(found: list[tuple[float, int]], limit: int) -> list[tuple[float, int]]:
-    """Return the first `limit`, the largest first."""
-    if len(found) > limit:
-        least = sorted((score for score, _ in found), reverse=True)[limit - 1]
-        found = [one for one in found if one[0] >= least]
-    return sorted(found, reverse=True)[:limit]
 
 
 def _add(held: dict[int, int], places: Sequence[int], bit: int) -> None:
