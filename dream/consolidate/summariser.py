@@ -27,9 +27,9 @@ from dream.errors import AnswerUnusable, ModelError, ModelInaccessible, ModelUna
 from dream.language.words import coverage
 from dream.llm import ChatMessage, Completion, Model
 from dream.models import Message, NewEntry, voices
-from dream.provenance import citing, user
-from dream.provenance.citing import without_citation
-from dream.provenance.user import QUOTE, by_others, by_speaker, speakers, speaking
+from dream.provenance import vouching
+from dream.provenance.user import QUOTE
+from dream.provenance.vouching import by_others, by_speaker, speakers, speaking, without_citation
 from dream.reports import Diagnostic, Fidelity, Report, Usage
 from dream.settings import EMBEDDED, Settings
 from dream.workspace.files import read_note, write_note
@@ -144,7 +144,7 @@ def attributed(entry: NewEntry, messages: Sequence[Message], *, places: Sequence
     The users' own sentences, which code has put under the lines that rest on them, are theirs whatever else; they name
     their message by one of the `places` of `messages`.
     """
-    by_tool, by_paste = user.sources(entry.content, messages)
+    by_tool, by_paste = vouching.sources(entry.content, messages)
     others = {"o": by_others(entry.content, messages), "t": by_tool, "p": by_paste}
     rows = enumerate(entry.content.split("\n"), start=1)
     quotes = {number for number, row in rows if entry.rests and row.startswith(QUOTE)}
@@ -464,10 +464,10 @@ class Summariser:
 
     def _written(self, items: Sequence[Item], answer: _Summary, usage: Usage) -> EntryGroup:
         messages = {item.position: item.message for item in items}
-        lines = citing.cited(answer.text, messages) if answer.text else []
+        lines = vouching.cited(answer.text, messages) if answer.text else []
         plain = "\n".join(line.text for line in lines)
         tail = fidelity.tail(plain, answer.check, messages, self._zone)
-        lines += citing.cited("\n".join(tail), messages) if tail else []
+        lines += vouching.cited("\n".join(tail), messages) if tail else []
         if not lines:
             return EntryGroup(
                 (NewEntry("nothing", "", self._key, cut.span(items), 0, answer.model, cut.ids(items)),), usage
@@ -475,7 +475,7 @@ class Summariser:
         whole = "\n".join(line.text for line in lines)
         kept = fidelity.kept(answer.check, fidelity.check(whole, answer.check.claims))
         spoken = dict(zip(messages, speaking(list(messages.values())), strict=True))
-        lines = citing.with_wishes(lines, spoken)
+        lines = vouching.with_wishes(lines, spoken)
         text = "\n".join(line.text for line in lines)
         entry = NewEntry(
             "summary", text, self._key, cut.span(items), self._model.count(text), answer.model, cut.ids(items)

@@ -12,7 +12,8 @@ from dream.errors import AnswerCut, AnswerUnusable
 from dream.language.text import clean, quoted
 from dream.language.words import content_words, coverage, marks
 from dream.models import TAGS, Entry, Finding, MemoryFile
-from dream.provenance.user import Foreign, marked, names_source
+from dream.provenance.user import names_source
+from dream.provenance.vouching import Foreign, marked
 
 MAX_FINDINGS = 1_000  # read of one answer: more than twice what the three files may hold in all
 MAX_UNREADABLE = 100  # lines that are told of, of those that are no finding

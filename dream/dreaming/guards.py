@@ -24,7 +24,8 @@ from dream.language.words import content_words, coverage, without_bullet, withou
 from dream.models import Entry, Finding, MemoryFile, Rejected
 from dream.provenance import phrases, rule, user
 from dream.provenance.rule import Judgement, Known, RuleSource, source
-from dream.provenance.user import QUOTE, bare, is_owner, names_source, quotation, share, unnamed, without_speaker
+from dream.provenance.user import QUOTE, names_source, quotation, without_report
+from dream.provenance.vouching import is_owner, share, unnamed, without_speaker
 from dream.settings import EMBEDDED, Settings
 
 GuardName = (
@@ -210,7 +211,7 @@ def _sources(entry: Entry, by: Mapping[int, str]) -> Iterator[RuleSource]:
             plain = without_bullet(quotation(row))
             for name in entry.speakers[number - 1] if number <= len(entry.speakers) else ():
                 plain = without_speaker(plain, name)
-            said = bare(plain)
+            said = without_report(plain)
             yield RuleSource(_QUOTED.sub(r"\1", said), stands=stands or said != plain, by=by[number])
 
 
@@ -452,13 +453,13 @@ def in_own_words(case: Case, protected: Protected) -> dict[str, str]:
     for line in rules:
         new = rule.without_changed(line, gone)
         one = judged(new, case, protected)
-        said = one.own if one.verdict == "close" else phrases.plain(unnamed(new, protected.people))
+        said = one.own if one.verdict == "close" else phrases.without_mark(unnamed(new, protected.people))
         if one.verdict == "close" and case.edit.file != "SOUL.md":
             if coverage(phrases.bare(line), said) < rule.SAYS:
                 continue  # too little of it to stand for a fact: then it waits as it is
             said = rule.with_days(said, line)
         text = _with_changed(line, said, gone, one.by) if one.verdict != "waits" else said
-        if one.verdict != "waits" and text != phrases.plain(line):
+        if one.verdict != "waits" and text != phrases.without_mark(line):
             own[line] = text
     return own
 

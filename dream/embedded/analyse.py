@@ -29,7 +29,7 @@ from dream.language.tokens import estimate
 from dream.language.tongue import main, plain, tongue
 from dream.language.words import heading, standing
 from dream.models import MemoryFile
-from dream.provenance.user import is_owner, unnamed
+from dream.provenance.vouching import is_owner, unnamed
 
 CAREFUL = 0.5  # of belief that a statement takes the place of another, where nothing would be left of that one
 TAKEN_BACK = 0.6  # of a retraction's telling words that a line must hold to be the one that is taken back

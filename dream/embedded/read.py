@@ -12,7 +12,7 @@ from dream.embedded.statement import Statement
 from dream.language import cues, kinds
 from dream.language.sentences import Sentence, is_supposed, own_words, quoted_share, sentences, trimmed, without_names
 from dream.language.tongue import Tongue, guess, is_wide, main, plain, tongue
-from dream.provenance.user import AGENTS, prefixed
+from dream.provenance.vouching import AGENTS, prefixed
 
 KEEP = 0.3  # of belief that a sentence is worth a line
 UNMEANT = 0.5  # of belief that it is a joke, supposed, quoted, somebody else's view or a mood, above which it is out

@@ -1,5 +1,5 @@
 """Who said it: the user, somebody they pasted, a tool. In code, for a model can be talked round.
 
-`message` and `line` tell what is really somebody's own in a message and in a line of an entry; `user`, `others` and
-`secondhand` compare the two.
+`user` tells which words are the user's own in a message and in a line of an entry, `vouching` who vouches for a line of
+a summary, `phrases` what of a message says a line, and `rule` whether a rule is what the user wants.
 """

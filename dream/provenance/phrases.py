@@ -66,7 +66,7 @@ def bare(line: str) -> str:
     return _FRAME.sub("", DAY.sub("", LIST_MARK.sub("", line)).strip())
 
 
-def plain(line: str) -> str:
+def without_mark(line: str) -> str:
     """Return a line without its list mark."""
     return LIST_MARK.sub("", line).strip()
 

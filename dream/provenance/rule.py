@@ -32,10 +32,10 @@ from dream.provenance.phrases import (
     negations,
     neutral,
     own_sentence,
-    plain,
     signed,
     stands_in,
     told_by,
+    without_mark,
 )
 from dream.provenance.user import DAY_NOTE
 
@@ -390,11 +390,11 @@ def with_changed(line: str, own: str, gone: Sequence[str]) -> str:
     "Make that 10:15" says nothing to who doesn't know of what: `10:15 (earlier: the list at 9:30)`. A rule that only
     gets a bound stands before it: `never touch prod (later: you may restart the cache)`.
     """
-    old = [plain(one) for one in gone if one.strip()]
+    old = [without_mark(one) for one in gone if one.strip()]
     if len(old) != 1:
         return own
     kept, said = _earlier().sub("", old[0]), own.rstrip(" .。")
-    told = _later().match(plain(line)) is not None and without_changed(line, gone) != line
+    told = _later().match(without_mark(line)) is not None and without_changed(line, gone) != line
     excepted = told or (excepts(line) and not excepts(kept))
     permitted = forbids(kept) and allows(own)
     if coverage(kept, own) >= TAKES_PLACE and not told and not permitted:
@@ -411,8 +411,8 @@ def with_changed(line: str, own: str, gone: Sequence[str]) -> str:
 
 def without_changed(line: str, gone: Sequence[str]) -> str:
     """Return what a line says anew, without the rule that it changes, where that is among the lines `gone`."""
-    old = [plain(text).rstrip(" .。") for one in gone if one.strip() for text in (one, _earlier().sub("", one))]
-    new = plain(line).rstrip(" .。")
+    old = [without_mark(text).rstrip(" .。") for one in gone if one.strip() for text in (one, _earlier().sub("", one))]
+    new = without_mark(line).rstrip(" .。")
     if (found := _earlier().search(new)) and any(found[1].rstrip(" .。") in one for one in old):
         return new[: found.start()]
     for one in old:

@@ -1,21 +1,17 @@
-"""Who said it: what a message's writer vouches for, and what others said first."""
+"""Which words are the user's own: in a message, in a line of an entry, and whether these bear out or end a rule."""
 
 # ruff: noqa: E501 - a row of words in a pattern stands on one line
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import replace
 from functools import lru_cache
-from typing import Literal
 
 from dream.language import cues
 from dream.language.kinds import LABELS
-from dream.language.sentences import TAGGED, is_supposed, own_words, quoted_share, sentences, trimmed
+from dream.language.sentences import TAGGED, is_supposed, own_words
 from dream.language.tongue import guess, tongue
-from dream.language.words import NOT, all_marks, content_words, listed, marks, without_said_on, words
-from dream.models import Message
+from dream.language.words import NOT, all_marks, content_words, without_said_on, words
 
 # What of a message is the user's own: not the code, quotations, documents and reports that they paste into it.
 
@@ -197,6 +193,22 @@ def _reports(sentence: str) -> bool:
     return cues.says("reported", sentence)
 
 
+# "According to the page …", "the article says …": a line that names its source needs no mark.
+_NAMED = re.compile(
+    r"^\W*according to (?!(?:the )?(?:user|owner|agent|assistant)\b)|^\W*(?:据|根据)(?!用户)"
+    r"|\b(?:page|article|website|site|post|docs?|documentation|readme|logs?|output|tool|e-?mail|file|report|ticket"
+    r"|changelog|release notes|search results?|advisory)\b"
+    r"[^.]{0,40}?\b(?:says?|states?|claims?|reports?|reads?|warns?|mentions?)\b"
+    r"|(?:网页|页面|文章|工具|文档|日志|邮件|帖子|公告)[^。]{0,8}(?:说|称|写道|写着|显示|声称)",
+    re.IGNORECASE,
+)
+
+
+def names_source(line: str) -> bool:
+    """Return whether a line says itself where it comes from."""
+    return any(mark in line for mark in all_marks()) or _NAMED.search(line) is not None
+
+
 # A line of an entry without what a summary puts round the words that were said.
 
 # "The user wants the agent to …", "用户希望助手…": what a summary puts before the user's words.
@@ -228,7 +240,7 @@ DAY_NOTE = re.compile(
 )
 
 
-def bare(line: str) -> str:
+def without_report(line: str) -> str:
     """Return a line of an entry without the header of a raw message, a quotation's mark, the speaker and the report."""
     line = _MESSAGE_HEADER.sub("", _QUOTE.sub("", line))
     line = _SPEAKER.sub("", line)
@@ -254,8 +266,6 @@ SHARE = 0.5  # of a passage's words that the line must hold: a half sentence may
 # Words that end a rule. A negation does too, but so does a word against a rule that holds one.
 _ENDS = frozenset(words("stop instead forget drop cancel remove delete"))
 
-TOGETHER = 3  # sentences in a row that one line quotes
-MOSTLY = 0.55  # of a sentence that is quoted itself: then it is somebody else's
 _SIGNS = re.compile(r"[\W_]+")
 _KIND = re.compile(rf"^(\s*(?:[-*•]\s+)?)\[(?:{'|'.join(LABELS)})\] ")
 _BRACKET = re.compile(r"^\s*(?:[-*•]\s+)?\[([^\[\]]{1,200})\] ")
@@ -276,110 +286,6 @@ _SUPPOSED = re.compile(
 Passage = tuple[tuple[str, ...], ...]  # the words of some clauses that follow each other
 
 
-def by_speaker(content: str, messages: Sequence[Message]) -> list[frozenset[str]]:
-    """Return for each line of a summary the names of the users who said it, "" for one whom nobody names."""
-    said: dict[str, list[Message]] = {}
-    for message in speaking(messages):
-        if message.role == "user":
-            said.setdefault(message.name or "", []).append(message)
-    found: list[set[str]] = [set() for _ in content.split("\n")]
-    asked = _asked(messages)
-    for name, theirs in said.items():
-        passages = said_by_user(theirs)
-        quoted = {sentence for message in theirs for sentence in _verbatim(message.content)}
-        for line, names in zip(content.split("\n"), found, strict=True):
-            plain = without_speaker(quotation(line, asked), name)
-            if line.strip() and (_flat(plain) in quoted or covered(plain, passages)):
-                names.add(name)
-    return list(map(frozenset, found))
-
-
-def said_by_user(messages: Sequence[Message]) -> list[Passage]:
-    """Return what users said of their own, by sentence, each as the words of its clauses."""
-    return [passage for message in messages if message.role == "user" for passage in passages(own(message.content))]
-
-
-# Who of several people speaks: the name that a message has, else the one that it begins with, `Caroline: …`.
-
-
-AGENTS = frozenset("assistant agent ai bot claude gpt chatgpt model system tool user human me".split())
-MOST = 0.8  # of a role's messages that begin with a name: then names stand there
-_LIST_MARK = re.compile(r"\s*(?:[-*•]\s+)?")
-_PREFIX = re.compile(r"(?P<name>[A-ZÀ-Þ][\w’'-]{1,24}(?: [A-ZÀ-Þ][\w’'.-]{0,24})?|[぀-ヿ㐀-鿿]{2,6})(?:: +|：\s*)(?=\S)")
-
-
-def speakers(messages: Sequence[Message]) -> frozenset[str]:
-    """Return the names of the users who talk."""
-    return frozenset(message.name for message in speaking(messages) if message.role == "user" and message.name)
-
-
-def is_owner(name: str, owners: Sequence[str]) -> bool:
-    """Return whether the messages of `name` count as the user's by the setting `owners`; one without a name does."""
-    return not name or "*" in owners or _known_as(name) in map(_known_as, owners)
-
-
-def share(owners: Sequence[str]) -> bool:
-    """Return whether several people have a say by the setting `owners`, so that a rule has to tell whose it is."""
-    return "*" in owners or len(set(map(_known_as, owners))) > 1
-
-
-def _known_as(name: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
-
-
-def speaking(messages: Sequence[Message]) -> list[Message]:
-    """Return messages each with its speaker's name, and without the lines in them that another one is made to say.
-
-    A name that a text begins with counts only where the message has none: anybody can type a name.
-    """
-    rows = [(one.role, "" if one.role == "user" else one.name or "assistant", one.content) for one in messages]
-    known = {one.name for one in messages if one.role == "user" and one.name}
-    begun = {} if known else prefixed(rows)
-    shown = [
-        replace(one, name=begun[at]["name"], content=one.content[begun[at].end() :]) if at in begun else one
-        for at, one in enumerate(messages)
-    ]
-    names = known | {match["name"] for at, match in begun.items() if messages[at].role == "user"}
-    return [_without_others(one, names) if one.role == "user" else one for one in shown] if len(names) > 1 else shown
-
-
-def prefixed(rows: Sequence[tuple[str, str, str]]) -> dict[int, re.Match[str]]:
-    """Return, of messages as (role, name, text), the speakers that they begin with, where two or more people do so."""
-    found = {at: match for at, row in enumerate(rows) if (match := _speaker(*row[1:]))}
-    roles = set()
-    for role in ("user", "assistant"):
-        own = [at for at, row in enumerate(rows) if row[0] == role and row[2].strip()]
-        if sum(at in found for at in own) >= max(2, MOST * len(own)):
-            roles.add(role)
-    found = {at: match for at, match in found.items() if rows[at][0] in roles}
-    return found if len({match["name"] for match in found.values()}) > 1 else {}
-
-
-def without_speaker(line: str, name: str) -> str:
-    """Return a line without the `name` of the one who says it at its beginning."""
-    return re.sub(rf"^(\s*(?:[-*•>]\s+)?){re.escape(name)}\s*[:：]\s*", r"\1", line) if name else line
-
-
-def unnamed(line: str, names: Iterable[str]) -> str:
-    """Return a rule without the one of `names` at its beginning whose it is; with "*" among them, without any name."""
-    bare = next((bare for name in names if (bare := without_speaker(line, name)) != line), line)
-    mark = _LIST_MARK.match(line)
-    found = _PREFIX.match(line, mark.end() if mark else 0) if bare == line and "*" in names else None
-    return line[: found.start()] + line[found.end() :] if found else bare
-
-
-def _speaker(name: str, text: str) -> re.Match[str] | None:
-    if name and name.lower() not in AGENTS:
-        return None
-    match = _PREFIX.match(text)
-    return match if match and match["name"].lower() not in listed("labels") | AGENTS else None
-
-
-def _without_others(message: Message, names: Set[str]) -> Message:
-    others = "|".join(re.escape(name) for name in sorted(names - {message.name}))
-    return replace(message, content=re.sub(rf"(?mi)^\s*(?:{others})\s*[:：].*$", "", message.content))
-
-
 def quotation(line: str, asked: str = "") -> str:
     """Return a line without what stands round the words that it quotes: its kind and days in brackets, its day.
 
@@ -388,41 +294,23 @@ def quotation(line: str, asked: str = "") -> str:
     text = DAY_NOTE.sub("", without_said_on(line))
     text = _KIND.sub("", text)
     found = _BRACKET.match(text)
-    return text[found.end() :] if found and _flat(found[1]) in asked else text
-
-
-def _asked(messages: Sequence[Message]) -> str:
-    return _flat("".join(message.content for message in messages if message.role in ("user", "assistant")))
-
-
-@lru_cache(maxsize=1024)
-def _verbatim(text: str) -> frozenset[str]:
-    """Return the sentences of a message that its user typed, alone and two or three together, without their fillers."""
-    known = tongue(guess(text[:2_000]) or "en")
-    mine = _flat(" ".join(own(text)))
-    said = [sentence.text for sentence in sentences(own_words(text, known)) if quoted_share(sentence.text) < MOSTLY]
-    said = [sentence for sentence in said if _flat(sentence) in mine]
-    found = set()
-    for start in range(len(said)):
-        for end in range(start + 1, min(len(said), start + TOGETHER) + 1):
-            whole = " ".join(said[start:end])
-            found |= {_flat(whole), _flat(trimmed(whole, known))}
-    return frozenset(found - {""})
+    return text[found.end() :] if found and letters(found[1]) in asked else text
 
 
 @lru_cache(maxsize=4096)
-def _flat(text: str) -> str:
+def letters(text: str) -> str:
+    """Return only the letters and digits of a text, in lower case."""
     return _SIGNS.sub("", text.casefold())
 
 
 def own_lines(lines: Iterable[str]) -> list[Passage]:
     """Return the passages in `lines` of entries that are the user's own."""
-    return [passage for line in lines for passage in passages([bare(quotation(line))])]
+    return [passage for line in lines for passage in passages([without_report(quotation(line))])]
 
 
 def taken_back(rule: str, said: Iterable[Passage]) -> bool:
     """Return whether a clause of what the user said takes `rule` back: it holds most of it, and a word that ends it."""
-    wanted = set(_words(bare(without_said_on(rule)))) - {NOT}
+    wanted = set(_words(without_report(without_said_on(rule)))) - {NOT}
     for passage in said:
         for clause in passage:
             ends = NOT in clause or not _ENDS.isdisjoint(clause)
@@ -450,7 +338,7 @@ def passages(texts: Iterable[str]) -> list[Passage]:
 def _forms(line: str) -> list[tuple[str, ...]]:
     """Return the words of a line, as it stands and without who said it; empty ones prove nothing."""
     plain = quotation(line)
-    forms = dict.fromkeys((_words(plain), _words(bare(plain))))
+    forms = dict.fromkeys((_words(plain), _words(without_report(plain))))
     return [form for form in forms if form]
 
 
@@ -478,133 +366,3 @@ def _in_order(line: Sequence[str], said: Sequence[str]) -> bool:
         return True  # "answers short" and "short answers"
     rest = iter(said)
     return all(word in rest for word in line)
-
-
-# What others said: which lines of a summary only a tool's output, or what a user pasted, bears out.
-
-
-MOSTLY_OTHERS = 0.6  # of a line's words that others must have said for it to be theirs,
-NOT_OURS = 0.3  # and how many more of them than user and agent
-
-
-def by_others(content: str, messages: Sequence[Message]) -> tuple[int, ...]:
-    """Return the numbers, from 1, of the lines that only a tool's output, or what a user pasted, bears out.
-
-    What the agent said counts with the user's words here: most of what a tool finds is worth keeping, once the agent
-    has made something of it.
-    """
-    by_us = [_of_ours(message) for message in messages]
-    if all(own == message.content for own, message in zip(by_us, messages, strict=True)):
-        return ()
-    ours: set[str] = set()
-    theirs: set[str] = set()
-    for own, message in zip(by_us, messages, strict=True):
-        said = content_words(message.content)
-        theirs |= said
-        ours |= said if own == message.content else content_words(own)
-    if theirs == ours:
-        return ()
-    return tuple(
-        number
-        for number, line in enumerate(content.split("\n"), start=1)
-        if (told := content_words(bare(without_said_on(line))))
-        and len(told & theirs) >= MOSTLY_OTHERS * len(told)
-        and len(told & theirs) - len(told & ours) >= NOT_OURS * len(told)
-        and not names_user(line, ours)
-    )
-
-
-def _of_ours(message: Message) -> str:
-    """Return the part of a message that the user or the agent said."""
-    if message.role == "user":
-        return typed(message.content)
-    return message.content if message.role == "assistant" else ""
-
-
-# Second-hand: which lines of a summary a tool's output or a pasted text said first, before user or agent did.
-#
-# What a page, a log or a forwarded mail states may be true or not; nobody in the conversation vouches for it, also
-# where the agent repeats it. Such a line becomes memory only with its source in it.
-
-
-Foreign = Literal["tool", "paste", "agent"]  # who said it first, where nobody vouches for it; an agent by a note
-
-WINDOW = 40  # words that one passage may have: in a longer one any line would find its words
-_CUT = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])|\n+")
-_JOINED = re.compile(r"[._/=:-]+")  # `staging.port=80` says what "the staging port is 80" says
-# "According to the page …", "the article says …": a line that names its source needs no mark.
-_NAMED = re.compile(
-    r"^\W*according to (?!(?:the )?(?:user|owner|agent|assistant)\b)|^\W*(?:据|根据)(?!用户)"
-    r"|\b(?:page|article|website|site|post|docs?|documentation|readme|logs?|output|tool|e-?mail|file|report|ticket"
-    r"|changelog|release notes|search results?|advisory)\b"
-    r"[^.]{0,40}?\b(?:says?|states?|claims?|reports?|reads?|warns?|mentions?)\b"
-    r"|(?:网页|页面|文章|工具|文档|日志|邮件|帖子|公告)[^。]{0,8}(?:说|称|写道|写着|显示|声称)",
-    re.IGNORECASE,
-)
-
-
-def sources(content: str, messages: Sequence[Message]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the numbers, from 1, of the lines that a tool's output said first, and of those that pasted text did.
-
-    What the user typed themselves anywhere in `messages` is theirs, whoever else says it.
-    """
-    texts = [part for message in messages for part in _parts(message)]
-    if not any(source and text.strip() for source, text in texts):  # mostly so: no word need be read
-        return (), ()
-    own: set[str] = set()
-    for message in messages:
-        if message.role == "user":
-            own |= content_words(typed(message.content))
-    said = [(source, words) for source, text in texts for words in _windows(text)]
-    found: dict[Foreign, list[int]] = {"tool": [], "paste": []}
-    for number, line in enumerate(content.split("\n"), start=1):
-        plain = without_said_on(line)
-        told = content_words(bare(plain))
-        told = told if len(told) > 1 else content_words(plain)  # what looked like a speaker may be a name: "Port: 80"
-        if len(told) < 2 or len(told & own) >= MOSTLY_OTHERS * len(told) or names_user(line, own):
-            continue
-        first = next((source for source, words in said if len(told & words) >= MOSTLY_OTHERS * len(told)), None)
-        if first is not None:
-            found[first].append(number)
-    return tuple(found["tool"]), tuple(found["paste"])
-
-
-def names_source(line: str) -> bool:
-    """Return whether a line says itself where it comes from."""
-    return any(mark in line for mark in all_marks()) or _NAMED.search(line) is not None
-
-
-def marked(line: str, source: Foreign) -> str:
-    """Return `line` with its source named at its end, before the day on which it was said."""
-    plain = without_said_on(line)
-    day = line[len(plain) :].strip()
-    known = marks()[source]
-    mark = known.get(guess(plain), known["en"])
-    return f"{plain.rstrip(' .。')}{mark}{' ' + day if day else ''}"
-
-
-def _parts(message: Message) -> Iterator[tuple[Foreign | None, str]]:
-    """Yield who said it (None: the agent) and what; of the user only what was pasted."""
-    if message.role == "user":
-        kept = {line.strip() for line in typed(message.content).split("\n")}
-        rest = [line for line in message.content.split("\n") if line.strip() not in kept]
-        yield "paste", "\n".join([*rest, *quotations(message.content)])
-    elif message.role in ("tool", "assistant"):
-        yield ("tool" if message.role == "tool" else None), message.content
-
-
-def _windows(text: str) -> Iterator[frozenset[str]]:
-    """Yield the words of `text`, a sentence or two at a time."""
-    before: frozenset[str] = frozenset()
-    for sentence in filter(None, _CUT.split(text)):
-        for piece in _pieces(sentence.split()):
-            words = content_words(piece)
-            if _JOINED.search(piece):
-                words |= content_words(_JOINED.sub(" ", piece))
-            if words:
-                yield before | words
-                before = words
-
-
-def _pieces(words: Sequence[str]) -> Iterable[str]:
-    return (" ".join(words[start : start + WINDOW]) for start in range(0, len(words), WINDOW))

@@ -15,9 +15,8 @@ from dream.consolidate.summariser import attributed
 from dream.history.entries import decode, encode, entry_of
 from dream.language import words
 from dream.models import Entry, Message, NewEntry
-from dream.provenance import user
-from dream.provenance.citing import cited, with_wishes
-from dream.provenance.user import by_others, by_speaker
+from dream.provenance import vouching
+from dream.provenance.vouching import by_others, by_speaker, cited, with_wishes
 
 OWN = (
     ("please always answer in Chinese", "- User wants the agent to always answer in Chinese"),
@@ -191,7 +190,7 @@ def test_where_only_the_user_and_the_agent_spoke_the_words_of_their_messages_are
     said = [Message("assistant" if at % 2 else "user", f"We talk of harbour {at}. " * 30) for at in range(20)]
     entry = NewEntry("summary", "- Harbour 3 was talked of")
 
-    calls = functions_called(lambda: (by_others(entry.content, said), user.sources(entry.content, said)))
+    calls = functions_called(lambda: (by_others(entry.content, said), vouching.sources(entry.content, said)))
 
     assert calls["_content"] == 0
 
