@@ -422,7 +422,11 @@ def takes_place(new: str, old: str, code: str, kinds: tuple[str, str] = ("fact",
     found = signs(new, old, code, kinds)
     if found["other attribute"]:
         return 0.0  # the budget, and the timeout
-    if not (found["rare"] or found["attribute"]) or found["only names, no change"] > found["old number and another"]:
+    if not (found["rare"] or found["attribute"]):
+        return 0.0
+    if _moves(new, old, code):
+        return ONE_VALUE
+    if found["only names, no change"] > found["old number and another"]:
         return 0.0  # of the same project, perhaps, and of another thing
     belief = share(found, _weights())
     if not found["one value"]:
@@ -430,6 +434,15 @@ def takes_place(new: str, old: str, code: str, kinds: tuple[str, str] = ("fact",
     if _counts(new, code) and _counts(old, code):
         return 0.0  # "box 1", "box 2": the number says which one is meant
     return max(belief, ONE_VALUE)
+
+
+def _moves(new: str, old: str, code: str) -> bool:
+    """Return whether `new` names what `old` says as what it was: "we move Crumb from SQLite to Postgres"."""
+    found, said = tongue(code).moves.search(plain(new)), fact(new, code)
+    if not found or said.cues.isdisjoint(("change", "decide", "plan")):
+        return False
+    was, told = telling(found["was"], code), fact(old, code).subject
+    return any(word.isalpha() for word in was) and was <= told and bool((said.subject - was - common()) & told)
 
 
 def _counts(text: str, code: str) -> bool:

@@ -59,6 +59,7 @@ class Tongue:
     polite: frozenset[str]
     request: tuple[str, ...]
     aims: tuple[str, ...]
+    moves: re.Pattern[str]
     wide: bool
 
     def has(self, name: str, plain: str) -> bool:
@@ -118,6 +119,7 @@ def tongue(code: str) -> Tongue:
         polite=frozenset(trim["polite"]),
         request=tuple(_phrase(one, wide) for one in trim["request"]),
         aims=tuple(_phrase(one, wide) for one in table["aims"]),
+        moves=re.compile(table["moves"]),
         wide=wide,
     )
 

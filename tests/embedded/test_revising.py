@@ -6,6 +6,7 @@ from datetime import date, timedelta
 
 import pytest
 
+from dream.language.tongue import earlier_part
 from tests.embedded.asking import dreamt, facts, said
 
 MONDAY = date(2026, 3, 2)
@@ -37,8 +38,25 @@ def test_a_new_value_takes_the_place_of_the_old_one(old: str, new: str, gone: st
 
 
 @pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Crumb runs on FastAPI with SQLite.", "We decided to move Crumb from SQLite to Postgres 16."),
+        ("Die Rechnungen verwaltet Kwame mit Excel.", "Wir stellen die Rechnungen jetzt von Excel auf Lexware um."),
+        ("Los pedidos de Lima van por WhatsApp.", "Ahora pasamos los pedidos de WhatsApp a Telegram."),
+        ("灯笼的任务用Celery跑。", "灯笼的任务我们决定从Celery换成Dramatiq。"),
+    ],
+)
+def test_what_a_move_names_as_its_start_is_the_earlier(old: str, new: str) -> None:
+    (line,) = told(old, new)
+
+    assert earlier_part().search(line)
+
+
+@pytest.mark.parametrize(
     ("one", "other"),
     [
+        ("We run Heron on Postgres.", "The train from Porto to Lisbon takes three hours."),
+        ("The backup goes from Heron to Lynx.", "We moved the demo from Monday to Friday."),
         ("My sister Ines is a nurse.", "My brother Tom is a vet."),
         ("The billing module is owned by Kwame.", "The search index is owned by Aisha."),
     ],
