@@ -12,6 +12,7 @@ import os
 import stat
 from pathlib import Path
 
+CHUNK = 1 << 17  # bytes read at a time
 FILE = 0o600
 FOLDER = 0o700
 OTHERS = 0o077  # bits of a mode: what anybody but the owner may do
@@ -41,8 +42,14 @@ def open_file(path: Path | str, flags: int = os.O_RDONLY) -> int:
 
 def contents(path: Path) -> bytes:
     """Return the bytes of a file; raises OSError, FileNotFoundError where there is none."""
-    with open(open_file(path), "rb", buffering=0) as file:
-        return file.readall()
+    descriptor = open_file(path)
+    try:
+        parts = []
+        while part := os.read(descriptor, CHUNK):
+            parts.append(part)
+        return b"".join(parts)
+    finally:
+        os.close(descriptor)
 
 
 def make_folder(path: Path) -> None:
