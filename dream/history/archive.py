@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,7 +38,6 @@ class Archived(NamedTuple):
     last: int
     name: str
     size: int
-    inode: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,25 +49,14 @@ class Beginning:
     sums: Sums
 
 
-def archived(folder: Path, known: Mapping[str, Archived]) -> list[Archived]:
-    """List the archive files, oldest entries first; raises OSError.
-
-    A file that is `known` by its name and still has its inode is as it was: nothing more is asked of it.
-    """
-    found: list[Archived] = []
+def archived(folder: Path) -> list[Archived]:
+    """List the archive files, oldest entries first; raises OSError."""
     try:
-        entries = os.scandir(folder)
+        with os.scandir(folder) as entries:
+            named = ((NAME.fullmatch(entry.name), entry) for entry in entries)
+            return sorted(Archived(int(m[1]), int(m[2]), m[0], entry.stat().st_size) for m, entry in named if m)
     except FileNotFoundError:
-        return found
-    with entries:
-        for entry in entries:
-            row = known.get(entry.name)
-            if row is not None and row.inode == entry.inode():
-                found.append(row)
-            elif match := NAME.fullmatch(entry.name):
-                size = entry.stat().st_size
-                found.append(Archived(int(match[1]), int(match[2]), entry.name, size, entry.inode()))
-    return sorted(found)
+        return []
 
 
 def already_moved(descriptor: int, size: int, folder: Path, archive: Listing) -> int:
@@ -121,10 +109,9 @@ def move(descriptor: int, end: int, history: Path, folder: Path, part: Beginning
         number += 1
         path = folder / f"history-{part.first}-{part.sums.highest}.{number}.jsonl"
     replace_by_part(path, descriptor, 0, part.end)
-    status = path.stat()
     files.checkpoint("between the steps of a move to the archive")
     replace_by_part(history, descriptor, part.end, end)
-    return Archived(part.first, part.sums.highest, path.name, status.st_size, status.st_ino)
+    return Archived(part.first, part.sums.highest, path.name, part.end)
 
 
 def _stands_at(descriptor: int, start: int, size: int, path: Path, file: Archived) -> bool:
@@ -143,12 +130,11 @@ def _stands_at(descriptor: int, start: int, size: int, path: Path, file: Archive
 # The list of archive files, which may be thousands: kept in memory and in .dream/ for as long as it must be right.
 #
 # A file that comes or goes changes the time of its directory. A list is trusted only where that time was older than
-# any clock's tick when the list was made: what came later then shows. An archive file changes in no other way, so
-# that of a list that is out of date every file still stands that has its name and its inode.
+# any clock's tick when the list was made: what came later then shows. An archive file changes in no other way.
 
 
 FILE_NAME = "archive.json"
-VERSION = 2
+VERSION = 3
 TICK = 2_000_000_000  # ns: the coarsest clock of a file system (FAT)
 MANY = 100  # files from which reading the list is quicker than making it
 
@@ -187,7 +173,7 @@ class Archive:
         key = self._key()
         known = self.known or self._kept()
         if known is None or known.key != key:
-            known = self._made(key, known.files if known else ())
+            known = self._made(key)
         self.known = known
         return known
 
@@ -199,9 +185,9 @@ class Archive:
         self.known = Listing(None, sorted((*known.files, file)))
         return self.known
 
-    def _made(self, key: Key, before: Sequence[Archived]) -> Listing:
+    def _made(self, key: Key) -> Listing:
         settled = time.time_ns() - key[1] > TICK
-        files = archived(self.folder, {file.name: file for file in before})
+        files = archived(self.folder)
         trusted = settled and self._key() == key
         listing = Listing(key if trusted else None, files)
         if trusted and len(files) >= MANY:
