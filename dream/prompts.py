@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, tzinfo
-from importlib import resources
 from pathlib import Path
 from string import Template
 
@@ -62,6 +61,8 @@ def _own(path: Path) -> str | None:
 
 def shipped(name: str) -> str:
     """Return a file of `prompts/` or `cron/`: packaged with a wheel, or beside the package in a checkout."""
+    from importlib import resources  # of no use to `status`, which reads the timers, and slow to load
+
     packaged = resources.files("dream") / f"_{name}"
     if packaged.is_file():
         return packaged.read_text(encoding="utf-8")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 from dream.crontime import Cron, parse
 from dream.errors import GitError, WorkspaceError
@@ -136,8 +135,11 @@ def scheduled(workspace: Workspace, settings: Settings) -> dict[str, Timetable]:
     from dream.nights import timers  # of no use to who only reads
 
     wanted = timers.job(workspace.root, parse(settings.schedule), os.environ, settings.timezone or "")
-    there = timers.installed(wanted).items()
-    return {kind: (job.cron, ZoneInfo(job.zone) if job.zone and kind == "systemd" else None) for kind, job in there}
+    found: dict[str, Timetable] = {}
+    for kind, job in timers.installed(wanted).items():
+        zone = job.zone if kind == "systemd" else ""
+        found[kind] = job.cron, replace(settings, timezone=zone).zone() if zone else None
+    return found
 
 
 def _files(workspace: Workspace, settings: Settings, problems: list[str]) -> dict[MemoryFile, FileSize]:

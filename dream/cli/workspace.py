@@ -152,13 +152,10 @@ def status_command(check: bool, directory: Path | None, as_json: bool) -> int | 
       dream status --check || echo "memory needs you"
     """
     from dream.actions import status
-    from dream.workspace.workspace import absent
 
     workspace = group.open_workspace(directory)
     settings = workspace.settings(using=())
     found = status.read(workspace, settings, group.now(), status.scheduled(workspace, settings))
-    for sentence in absent(workspace.root):
-        output.problem(sentence)
     if as_json:
         output.emit(found)
     else:

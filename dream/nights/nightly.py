@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import subprocess
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -209,6 +208,8 @@ def _tell(report: NightReport, settings: Settings, workspace: Workspace) -> list
     command = settings.on_failure if failed else settings.on_change if report.run.commits else None
     if not command:
         return []
+    import subprocess
+
     read = report.consolidated  # what failed is told first of all
     why = read if read is not None and read.failed and report.run.outcome != "failed" else report.run
     words = {

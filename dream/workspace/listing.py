@@ -10,7 +10,6 @@ from datetime import datetime, tzinfo
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, TypeVar
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from dream import __version__, transcripts
 from dream.errors import SettingsError, TranscriptError
@@ -348,6 +347,8 @@ def split(source: str) -> tuple[str, tzinfo | None]:
     name, at, zone = source.rpartition(ZONE)
     if not at:
         return source, None
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
     try:
         return name.strip(), ZoneInfo(zone.strip())
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
