@@ -12,8 +12,8 @@ from dream.actions import restore as restores
 from dream.actions.restore import Mode, Restored
 from dream.consolidate.consolidator import Consolidator
 from dream.llm.spending import open_meter, open_model, prepare
-from dream.models import Entry
-from dream.reports import ConsolidateReport, Report, RunReport
+from dream.models import Entry, Report
+from dream.reports import ConsolidateReport, RunReport
 from dream.settings import CALLING, Settings
 from dream.workspace.runs import Bills
 from dream.workspace.workspace import Workspace

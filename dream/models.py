@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import zip_longest
 from typing import Literal
-
-from dream.reports import FLAT, named
 
 Role = Literal["system", "user", "assistant", "tool"]
 Kind = Literal["summary", "raw", "note", "nothing"]
@@ -136,7 +134,7 @@ class Finding:
 class Outcome:
     """What became of one finding, checked against the draft. `reason` is empty for `applied`."""
 
-    finding: Finding = field(metadata=FLAT)
+    finding: Finding = field(metadata={"json": ""})  # as reports.FLAT
     state: State
     reason: str = ""
 
@@ -150,7 +148,7 @@ class Proposal:
     """
 
     id: int
-    at: datetime = field(metadata=named("time"))
+    at: datetime = field(metadata={"json": "time"})
     file: MemoryFile | None
     old_text: str
     new_text: str
@@ -173,3 +171,24 @@ class Rejected:
     text: str
     source: str
     removal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """Something in a file that could not be used as it stands. `line` counts from 1; 0 is the whole file."""
+
+    file: str
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.text}" if self.line else f"{self.file}: {self.text}"
+
+
+class Unheard(Diagnostic):
+    """A transcript that holds messages of which none of the user's was read."""
+
+    __slots__ = ()
+
+
+Report = Callable[[Diagnostic], None]

@@ -18,19 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from dream.errors import DreamError, ModelError, NightOver, SpendingLimit, TranscriptError
-from dream.reports import (
-    BatchReport,
-    ConsolidateReport,
-    Diagnostic,
-    Fidelity,
-    LeftOut,
-    Progress,
-    RunReport,
-    Step,
-    Unheard,
-    Usage,
-    span,
-)
+from dream.language.text import span
+from dream.reports import BatchReport, ConsolidateReport, Fidelity, LeftOut, Progress, RunReport, Step, Usage
 from dream.settings import EMBEDDED, Settings
 from dream.workspace import runs
 from dream.workspace.files import sweep
@@ -43,7 +32,7 @@ if TYPE_CHECKING:
     from dream.consolidate.flight import Consolidated, Talk
     from dream.dreaming.dreamer import Dreamer, Models
     from dream.llm import Model
-    from dream.models import Outcome, Proposal
+    from dream.models import Diagnostic, Outcome, Proposal
     from dream.workspace.listing import File
 
 Clock = Callable[[], datetime]
@@ -205,6 +194,10 @@ def _summed_up(
 
 def _unheard(diagnostics: Sequence[Diagnostic]) -> str:
     """Name the transcripts in which no user was heard: `status` tells it too, when nobody saw the night itself."""
+    if not diagnostics:
+        return ""
+    from dream.models import Unheard
+
     files = [one.file for one in diagnostics if isinstance(one, Unheard)]
     if not files:
         return ""

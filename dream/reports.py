@@ -14,7 +14,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 if TYPE_CHECKING:
-    from dream.models import Outcome, Proposal, State
+    from dream.models import Diagnostic, Outcome, Proposal, State
 
 # Metadata of a field that JSON has not under its own name: left out, or with its own fields in its place.
 HIDDEN: Mapping[str, str | None] = {"json": None}
@@ -43,12 +43,6 @@ def shape(value: object) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
     return str(value) if isinstance(value, PurePath) else value
-
-
-def span(entries: tuple[int, int]) -> str:
-    """Name a range of entries by its first and last cursor: `entry 4`, `entries 4–9`."""
-    first, last = entries
-    return f"entry {first}" if first == last else f"entries {first}–{last}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,26 +90,6 @@ class Fidelity:
     def __add__(self, other: Fidelity) -> Fidelity:
         return Fidelity(self.said + other.said, self.before + other.before, self.after + other.after)
 
-
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
-    """Something in a file that could not be used as it stands. `line` counts from 1; 0 is the whole file."""
-
-    file: str
-    line: int
-    text: str
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.text}" if self.line else f"{self.file}: {self.text}"
-
-
-class Unheard(Diagnostic):
-    """A transcript that holds messages of which none of the user's was read."""
-
-    __slots__ = ()
-
-
-Report = Callable[[Diagnostic], None]
 
 NOTHING_NEW = "nothing new: history holds every message that was read"  # the reason of a consolidation
 

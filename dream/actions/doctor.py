@@ -18,9 +18,8 @@ from dream.errors import DreamError, GitError, WorkspaceError
 from dream.history.messages import FOLDER
 from dream.history.writer import read_cursor
 from dream.language import text as texts
-from dream.models import MEMORY_FILES
+from dream.models import MEMORY_FILES, Diagnostic
 from dream.redact import redact
-from dream.reports import Diagnostic
 from dream.settings import Settings
 from dream.versions import FILES, INTENT, gitdir, log, read_all, read_memory, transaction
 from dream.versions.store import OLD, is_deserted

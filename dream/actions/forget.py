@@ -19,7 +19,7 @@ import orjson
 
 from dream.errors import UnknownRevision, UsageError
 from dream.history.repair import Sealing
-from dream.reports import span
+from dream.language.text import span
 from dream.versions import changed, is_memory, rewrite, transaction
 from dream.versions.rewrite import SHORTEST, Names, Needle, is_long_enough, is_name, renamed
 from dream.workspace import files, index

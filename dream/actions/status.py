@@ -11,8 +11,8 @@ from pathlib import Path
 from dream.crontime import Cron, parse
 from dream.errors import GitError, WorkspaceError
 from dream.language import tokens
-from dream.models import MEMORY_FILES, MemoryFile
-from dream.reports import HIDDEN, Diagnostic, Usage
+from dream.models import MEMORY_FILES, Diagnostic, MemoryFile
+from dream.reports import HIDDEN, Usage
 from dream.settings import Settings, reaching
 from dream.workspace import runs
 from dream.workspace.runs import Batches, Bills, RunRecord

@@ -19,8 +19,8 @@ from dream.cli import group, output, show
 from dream.errors import UsageError
 from dream.language import tokens
 from dream.language.text import clean, shortened
-from dream.models import MEMORY_FILES, MemoryFile
-from dream.reports import BatchReport, ConsolidateReport, Diagnostic, Progress, RunReport, Step, named
+from dream.models import MEMORY_FILES, Diagnostic, MemoryFile
+from dream.reports import BatchReport, ConsolidateReport, Progress, RunReport, Step, named
 from dream.settings import CALLING, EMBEDDED, Settings, load
 from dream.workspace.workspace import Workspace
 

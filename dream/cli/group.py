@@ -24,7 +24,7 @@ from dream.errors import DreamError, UsageError
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from dream.reports import Diagnostic
+    from dream.models import Diagnostic
     from dream.workspace.workspace import Workspace
 
 # The list of commands. `dream --help` is made from it alone, so that it loads none of them.

@@ -8,15 +8,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dream.cli import output
-from dream.language.text import shortened
-from dream.reports import span
+from dream.language.text import shortened, span
 
 if TYPE_CHECKING:
     from dream.actions.why import Evidence
-    from dream.models import Outcome
+    from dream.models import Diagnostic, Outcome
     from dream.nights.nightly import NightReport
     from dream.rehearsal import Estimate
-    from dream.reports import BatchReport, ConsolidateReport, Diagnostic, LineCount, RunReport, Usage
+    from dream.reports import BatchReport, ConsolidateReport, LineCount, RunReport, Usage
     from dream.settings import Settings
 
 SMALL = "embedded: the small default, which needs no key. For a better one: DREAM_MODEL=openai/gpt-5-mini dream run"

@@ -16,7 +16,8 @@ import click
 from dream import cli
 from dream.cli import group, output, show
 from dream.errors import SettingsError, TranscriptError, UsageError
-from dream.reports import ConsolidateReport, Diagnostic
+from dream.models import Diagnostic
+from dream.reports import ConsolidateReport
 from dream.settings import CALLING, FILE_NAME, REACHING, Settings
 from dream.transcripts import FORMATS
 from dream.workspace import listing

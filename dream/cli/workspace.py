@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dream.cli import group, output, show
-from dream.reports import span
+from dream.language.text import span
 from dream.settings import reaching
 from dream.workspace import places
 from dream.workspace.workspace import Workspace

@@ -20,8 +20,7 @@ from dream.history.history import History
 from dream.history.messages import KeptMessage
 from dream.history.writer import StalePosition
 from dream.llm import Model
-from dream.models import Entry, Message, NewEntry
-from dream.reports import Diagnostic, Report
+from dream.models import Diagnostic, Entry, Message, NewEntry, Report
 from dream.settings import Settings
 from dream.transcripts import parts
 

@@ -20,8 +20,8 @@ from dream.consolidate.flight import Talk
 from dream.consolidate.identity import Since
 from dream.errors import NoTranscript, ReaderMissing, TranscriptError
 from dream.history.history import History
-from dream.models import Message
-from dream.reports import Diagnostic, LeftOut, Progress, Report, Step
+from dream.models import Diagnostic, Message, Report
+from dream.reports import LeftOut, Progress, Step
 from dream.settings import Settings
 from dream.transcripts import FormatChanged, chats, source
 from dream.transcripts.source import Pair

@@ -26,11 +26,11 @@ from dream.consolidate.prepare import prepare, safe, whole
 from dream.errors import AnswerUnusable, ModelError, ModelInaccessible, ModelUnavailable, PromptTooLong, SpendingLimit
 from dream.language.words import coverage
 from dream.llm import ChatMessage, Completion, Model
-from dream.models import Message, NewEntry, voices
+from dream.models import Diagnostic, Message, NewEntry, Report, voices
 from dream.provenance import vouching
 from dream.provenance.user import QUOTE
 from dream.provenance.vouching import by_others, by_speaker, speakers, speaking, without_citation
-from dream.reports import Diagnostic, Fidelity, Report, Usage
+from dream.reports import Fidelity, Usage
 from dream.settings import EMBEDDED, Settings
 from dream.workspace.files import read_note, write_note
 

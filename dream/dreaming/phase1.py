@@ -15,11 +15,11 @@ from dream.dreaming.findings import Analysis, parse
 from dream.errors import AnswerCut, AnswerUnusable
 from dream.history import legacy
 from dream.language import cues
+from dream.language.text import span
 from dream.language.words import MONTH, coverage
 from dream.llm import ChatMessage, Completion, Json, Model
 from dream.models import Entry, Finding, MemoryFile
 from dream.redact import redact
-from dream.reports import span
 
 # What in an answer only repeats the prompt: small models copy its examples and our own lines. Pure.
 

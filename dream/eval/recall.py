@@ -22,12 +22,12 @@ from dream.eval.report import Table, laid_out
 from dream.eval.scratch import Scratch, Tell
 from dream.history import messages
 from dream.llm.spending import Meter
+from dream.models import Diagnostic
 from dream.recall import Hit, of_message, prompt, told
 from dream.recall.search import Search, Wanted
 from dream.recall.search_index import MESSAGE, caught_up
 from dream.recall.terms import terms
 from dream.recall.vectors import embed
-from dream.reports import Diagnostic
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 

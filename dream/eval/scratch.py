@@ -25,8 +25,8 @@ from dream.language import tokens
 from dream.language.tokens import estimate
 from dream.llm import ChatMessage, Completion, Model, Tool, ToolCall
 from dream.llm.spending import FREE, Meter, Reservation, open_model
-from dream.models import MEMORY_FILES, MemoryFile
-from dream.reports import ConsolidateReport, Diagnostic, RunReport, Usage
+from dream.models import MEMORY_FILES, Diagnostic, MemoryFile
+from dream.reports import ConsolidateReport, RunReport, Usage
 from dream.settings import JOBS, Job, Settings
 from dream.workspace.trace import Origin, origins
 from dream.workspace.workspace import Workspace

@@ -35,8 +35,7 @@ from dream.history.rows import (
     settled_end,
 )
 from dream.history.writer import StalePosition, Writer, highest_given
-from dream.models import Entry, NewEntry
-from dream.reports import Diagnostic, Report
+from dream.models import Diagnostic, Entry, NewEntry, Report
 from dream.workspace.files import explained, lines, lines_backwards, opened, read_bytes, reason, size_of
 from dream.workspace.idle import is_free
 from dream.workspace.index import NAME, Index

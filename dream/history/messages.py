@@ -24,8 +24,7 @@ from dream.workspace import files
 from dream.workspace.files import SET_ASIDE, explained, lines, lines_backwards, opened, reason, set_aside, size_of
 
 if TYPE_CHECKING:
-    from dream.models import Message
-    from dream.reports import Report
+    from dream.models import Message, Report
 
 FOLDER = "messages"
 LINE = 1 << 12  # bytes read at a time of one message
@@ -153,7 +152,7 @@ class Messages:
 
     def _tell(self, path: Path, fault: OSError) -> None:
         if self._report is not None and path not in self._reported:
-            from dream.reports import Diagnostic
+            from dream.models import Diagnostic
 
             self._reported.add(path)
             name = str(path.relative_to(self.folder.parent.parent))

@@ -18,7 +18,6 @@ import orjson
 from dream.door import contents, make_folder, open_file
 from dream.errors import HistoryError
 from dream.history import archive as history_archive
-from dream.history import repair
 from dream.history.archive import Archive
 from dream.history.entries import HIGHEST, OWN, encode, entry_of
 from dream.history.positions import IndexGone, NoteFlaw, Positions
@@ -145,6 +144,8 @@ class Writer:
 
         Checksums continue the line before again, and what is gone is noted as lost.
         """
+        from dream.history import repair  # of no use to who only adds
+
         self.ready(now)
         mended, chain = 0, Chain()
 
@@ -170,6 +171,8 @@ class Writer:
 
     def accept(self, now: datetime) -> None:
         """Note every entry that is missing now as lost, so that it is not named again."""
+        from dream.history import repair
+
         self.ready(now)
         chain, gaps = Chain(), []
         for path in self._files():

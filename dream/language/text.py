@@ -73,6 +73,12 @@ def shortened(text: str, chars: int) -> str:
     return (whole if len(whole) * 2 >= chars else cut).rstrip(" ,;:.") + "…"
 
 
+def span(entries: tuple[int, int]) -> str:
+    """Name a range of entries by its first and last cursor: `entry 4`, `entries 4–9`."""
+    first, last = entries
+    return f"entry {first}" if first == last else f"entries {first}–{last}"
+
+
 def problems(text: str) -> list[str]:
     """Name each kind of character in `text` that `clean` would change, with its first place; empty if none is."""
     found: dict[str, str] = {}

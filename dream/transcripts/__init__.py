@@ -12,7 +12,7 @@ from fnmatch import translate
 from pathlib import Path
 
 from dream.errors import NoTranscript, TranscriptError
-from dream.reports import Diagnostic, Report, Unheard
+from dream.models import Diagnostic, Report, Unheard
 from dream.settings import Settings
 from dream.transcripts import clean, parts, records
 from dream.transcripts.chats import CHATGPT, NEEDED, OPENAI, TEXT

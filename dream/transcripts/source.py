@@ -17,8 +17,7 @@ from typing import IO, TYPE_CHECKING, Literal
 from urllib.parse import quote
 
 from dream.errors import NoTranscript, TranscriptError
-from dream.models import Message
-from dream.reports import Diagnostic, Report
+from dream.models import Diagnostic, Message, Report
 from dream.transcripts import records
 from dream.transcripts.parts import Json
 from dream.transcripts.records import CHUNK, MAX_RECORD

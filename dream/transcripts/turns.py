@@ -19,8 +19,7 @@ import orjson
 
 from dream.language.text import mend_surrogates
 from dream.language.words import MONTH, MONTHS
-from dream.models import Message, Role
-from dream.reports import Report
+from dream.models import Message, Report, Role
 from dream.transcripts import clean, parts
 from dream.transcripts.parts import Json
 

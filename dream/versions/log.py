@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from dream.errors import UnknownRevision
-from dream.reports import FLAT, LineCount, Usage, span
+from dream.language.text import span
+from dream.reports import FLAT, LineCount, Usage
 from dream.versions import is_memory
 from dream.versions.diff import PLAIN, parse_numstat, split
 from dream.versions.git import Git

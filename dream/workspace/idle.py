@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dream.door import check_folder, contents
-from dream.reports import LeftOut
 from dream.settings import Settings
 from dream.workspace.files import opened, read_note, size_of
 
@@ -60,6 +59,7 @@ def nothing_to_read(
 
     None where there may be something to read, where a path is not yet listed, and where a cache is to be written.
     """
+    from dream.reports import LeftOut
     from dream.workspace import listing
     from dream.workspace.listing import Seen
 

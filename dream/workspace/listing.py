@@ -14,7 +14,8 @@ from typing import NamedTuple, TypeVar
 from dream import __version__, transcripts
 from dream.errors import SettingsError, TranscriptError
 from dream.history.history import History
-from dream.reports import Diagnostic, Report, named
+from dream.models import Diagnostic, Report
+from dream.reports import named
 from dream.settings import Settings
 from dream.transcripts import FORMATS, names
 from dream.workspace.files import opened

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import orjson
 
 from dream.errors import GitError
-from dream.models import MEMORY_FILES, MemoryFile, Proposal, Rejected
-from dream.reports import Diagnostic, Report
+from dream.models import MEMORY_FILES, Diagnostic, MemoryFile, Proposal, Rejected, Report
 from dream.workspace.files import number, read_bytes, replace_file
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from dream import trust
 from dream.door import check_folder, contents, make_folder
 from dream.errors import GitError, SettingsError, WorkspaceError
-from dream.reports import Diagnostic, Report
 from dream.settings import PROMPTS, REACHING, Settings, is_trusted, load, reaching
 from dream.workspace import places
 from dream.workspace.files import (
@@ -30,7 +29,7 @@ from dream.workspace.files import (
 
 if TYPE_CHECKING:
     from dream.history.history import History
-    from dream.models import Entry, MemoryFile, Proposal, Rejected
+    from dream.models import Entry, MemoryFile, Proposal, Rejected, Report
     from dream.recall import Hit
     from dream.versions.store import GitStore
     from dream.workspace.context import Count
@@ -402,6 +401,8 @@ class Workspace:
 
     def _tell(self, file: str, text: str) -> None:
         if self._report is not None:
+            from dream.models import Diagnostic
+
             self._report(Diagnostic(file, 0, text))
 
 

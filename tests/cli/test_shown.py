@@ -9,8 +9,8 @@ import pytest
 
 from dream import pipeline
 from dream.cli import output, show
-from dream.models import Finding, Outcome, Proposal
-from dream.reports import BatchReport, Diagnostic, Usage
+from dream.models import Diagnostic, Finding, Outcome, Proposal
+from dream.reports import BatchReport, Usage
 from tests.cli.commands import dream, on_a_terminal
 from tests.cli.test_commands import chat
 

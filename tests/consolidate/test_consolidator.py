@@ -25,8 +25,8 @@ from dream.errors import (
 )
 from dream.history.history import History
 from dream.llm import ChatMessage, Completion
-from dream.models import Entry, Message, NewEntry
-from dream.reports import Diagnostic, Usage
+from dream.models import Diagnostic, Entry, Message, NewEntry
+from dream.reports import Usage
 from dream.settings import Settings
 from tests.consolidate.conftest import NOW, SAID, conversation, open_history
 from tests.scripted import Answer, ScriptedModel

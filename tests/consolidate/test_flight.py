@@ -14,8 +14,7 @@ from dream.consolidate.flight import Consolidated, Talk
 from dream.errors import ModelRejected, SpendingLimit
 from dream.history.history import History
 from dream.llm import ChatMessage
-from dream.models import Message, NewEntry
-from dream.reports import Report
+from dream.models import Message, NewEntry, Report
 from dream.settings import Settings
 from tests.consolidate.conftest import NOW, conversation
 from tests.scripted import Answer, ScriptedModel

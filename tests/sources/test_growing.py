@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from dream import pipeline, transcripts
 from dream.consolidate.feed import LEAST
-from dream.models import Message
-from dream.reports import Diagnostic
+from dream.models import Diagnostic, Message
 from dream.settings import Settings
 from dream.transcripts.turns import Carried
 from dream.workspace.index import Index

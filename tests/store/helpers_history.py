@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dream.history.history import History
-from dream.models import Entry, NewEntry
-from dream.reports import Diagnostic
+from dream.models import Diagnostic, Entry, NewEntry
 
 NOW = datetime(2026, 11, 21, 3, 0, 7, tzinfo=UTC)
 

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dream.models import NewEntry
-from dream.reports import Diagnostic
+from dream.models import Diagnostic, NewEntry
 from tests.store.helpers_history import NOW, contents, cursors, fact, facts, history, log, row
 
 FOREIGN = [

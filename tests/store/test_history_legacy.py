@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from dream.dreaming import phase1
 from dream.history.legacy import LATER, SESSION, decoded, entries
 from dream.library import Dream
-from dream.models import Entry
-from dream.reports import Diagnostic
+from dream.models import Diagnostic, Entry
 from dream.workspace import idle
 from dream.workspace.workspace import Workspace
 from tests.store.helpers_history import NOW, contents, cursors, history, log, row

@@ -12,7 +12,7 @@ import pytest
 
 from dream import Dream, Workspace
 from dream.errors import HistoryError
-from dream.reports import Diagnostic
+from dream.models import Diagnostic
 from tests.store.helpers_history import NOW, fact, facts, history, log, row
 
 Told = tuple[int, str, str | None, tuple[int, int] | None]

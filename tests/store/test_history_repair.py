@@ -6,7 +6,7 @@ from pathlib import Path
 
 import orjson
 
-from dream.reports import Diagnostic
+from dream.models import Diagnostic
 from tests.store.helpers_history import NOW, contents, cursors, fact, facts, history, log, names, row
 
 

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from dream import transcripts
-from dream.models import Message
-from dream.reports import Diagnostic
+from dream.models import Diagnostic, Message
 
 _PLACES = [parent / "shared" / "data" / "transcripts" for parent in Path(__file__).resolve().parents[3:]]
 SAMPLES = next((place for place in _PLACES if place.is_dir()), _PLACES[0])

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from dream import transcripts
 from dream.errors import TranscriptError
-from dream.models import Message
-from dream.reports import Diagnostic
+from dream.models import Diagnostic, Message
 from tests.transcripts import test_claude_code, test_formats, test_openai
 from tests.transcripts.reading import sample
 
