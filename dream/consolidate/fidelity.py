@@ -46,17 +46,6 @@ WEATHER_CHARS = 80  # of a sentence; a longer one tells more than the weather
 FORGET_CHARS = 120  # at the beginning of what is said next, where it says that this is to be forgotten
 RESTS = 160  # characters after a sentence in which its speaker may take it back
 
-_SUPPOSED = re.compile(
-    r"\bif (?:i|we|you|he|she|they)\b[^.!?]{0,80}\b(?:i|we|you|he|she|they)(?:['’]d| would| could| might)\b(?! like| prefer)"
-    r"|\bif (?:i|we) (?:won|had|were|was|could|ever)\b|\bwenn (?:ich|wir)\b[^.!?]{0,60}\b(?:würde|hätte|wäre|könnte)\w*"
-    r"|^\W*what if\b|如果.*(?:就|会)|要是|もし",
-    re.IGNORECASE,
-)
-_TAKES_BACK = re.compile(
-    r"^\W*(?:(?:oh|ah|er|uh|hm+|wait|ach|äh|ay) ?,? )*(?:no\b(?! (?:problem|worries|idea|one)\b)|sorry|wait\b|actually|correction|scratch that|i mean[t]?\b|make that"
-    r"|nein|doch\b|quatsch|ich mein\w*|perdón|digo\b|mejor dicho|non\b|pardon|je veux dire)|^\W*(?:不对|不是|错了|更正|いや|違う|訂正)",
-    re.IGNORECASE,
-)
 _PART = re.compile(r"(?<=[.!?…。！？])\s*|\n|\.\.\.|…|,\s")
 
 
@@ -212,19 +201,19 @@ def _worth(claim: Claim, missing: Collection[tuple[str, str]]) -> float:
 
 def _in_passing(sentence: str) -> bool:
     """Return whether a sentence tells nothing that holds: what is supposed, trouble that is over, the weather."""
-    if is_supposed(sentence) or _SUPPOSED.search(sentence) or cues.says("over", sentence):
+    if is_supposed(sentence) or cues.says("would", sentence) or cues.says("over", sentence):
         return True
     return len(sentence) <= WEATHER_CHARS and cues.says("weather", sentence)
 
 
 def _takes_back(rest: str) -> bool:
     """Return whether the `rest` of a message takes back the sentence before it, or puts another value for it."""
-    return any(_TAKES_BACK.match(part) for part in _PART.split(rest[:RESTS]) if part)
+    return any(cues.begins("takes_back", part) for part in _PART.split(rest[:RESTS]) if part)
 
 
 def _is_replaced(sentence: str, after: str, code: str) -> bool:
     """Return whether the user's next message begins by giving another value: "no, make that 60 ms"."""
-    if not _TAKES_BACK.match(after):
+    if not cues.begins("takes_back", after):
         return False
     given = {thing.kind for thing in exact(after[:RESTS], code)}
     return any(thing.kind in given for thing in exact(sentence, code))

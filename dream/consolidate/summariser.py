@@ -24,6 +24,7 @@ from dream.consolidate import cut, fidelity
 from dream.consolidate.cut import Item, ids, parts, span
 from dream.consolidate.prepare import prepare, safe, whole
 from dream.errors import AnswerUnusable, ModelError, ModelInaccessible, ModelUnavailable, PromptTooLong, SpendingLimit
+from dream.language import cues
 from dream.language.words import coverage
 from dream.llm import ChatMessage, Completion, Model
 from dream.models import Diagnostic, Message, NewEntry, Report, voices
@@ -60,14 +61,6 @@ _NOTHING = re.compile(r"(?:[-*•]\s*)?[`\"'*_]*\(nothing\)[`\"'*_]*\.?", re.IGN
 _CALL = re.compile(
     r"^\s*(?:<\|?(?:tools?|tool_calls?|function_calls?|python_tag)\|?>|<function=|\[TOOL_CALLS\]|<｜tool)", re.M
 )
-_REFUSAL = re.compile(
-    r"(?:i['’]m|i am) (?:very |so |really )?(?:sorry|afraid|unable|not able|not comfortable)"
-    r"|(?:i|we) (?:can['’]?t|cannot|can not|won['’]?t|will not|must decline|am not able)\b|sorry\b|apolog|unfortunately"
-    r"|as an ai\b|as a language model|es tut mir leid|(?:das )?kann ich (?:leider )?nicht|ich kann (?:\w+ )?nicht"
-    r"|lo siento|no puedo|je suis désolé|désolé|je ne peux|mi dispiace|desculpe|не могу|извините|к сожалению"
-    r"|抱歉|对不起|對不起|我无法|我無法|我不能|很遗憾|申し訳|すみません|できません|죄송",
-    re.IGNORECASE,
-)
 
 
 def read(completion: Completion, conversation: str, most: int, count: Callable[[str], int], *, prompt: str = "") -> str:
@@ -84,7 +77,7 @@ def read(completion: Completion, conversation: str, most: int, count: Callable[[
     text = _bare(completion.text)
     if _CALL.search(text):
         raise AnswerUnusable("it calls a tool in its text where only text was asked for")
-    if completion.finish == "refusal" or (not _BULLET.search(text) and _REFUSAL.match(text)):
+    if completion.finish == "refusal" or (not _BULLET.search(text) and cues.pattern("refuses").match(text)):
         raise AnswerUnusable("it is a refusal")
     if completion.finish != "stop":
         raise AnswerUnusable("it was not finished")

@@ -17,7 +17,9 @@ Cue = Literal[
     "negating", "pivotal", "neutral", "soft", "own_rules", "work_on", "about_a_text", "reported", "own_report",
     "excepts", "corrects", "of_oneself", "pointing", "filler", "until", "sends",
     "unkept", "of_another", "each", "changes", "person_says", "told", "agrees", "goes_on", "bans", "weather",
-    "over", "denies", "of_its_speaker", "the_user", "abbreviated", "imagined", "mail_field",
+    "over", "denies", "of_its_speaker", "the_user", "abbreviated", "imagined", "mail_field", "requests",
+    "tagged", "exemplifies", "opens_condition", "names_user", "would_myself", "would", "names_source",
+    "takes_back", "refuses", "was_before", "in_place_of", "user_noun", "wants", "joins", "turns",
 ]  # fmt: skip
 
 _SIGNS = re.compile(r"\W*")
@@ -31,7 +33,13 @@ def says(cue: Cue, text: str) -> bool:
 
 def begins(cue: Cue, text: str) -> bool:
     """Return whether a text begins with a cue of that kind, signs apart."""
-    return pattern(cue).match(text, _SIGNS.match(text).end()) is not None  # type: ignore[union-attr]
+    return opening(cue, text) > 0
+
+
+def opening(cue: Cue, text: str) -> int:
+    """Return where the cue of that kind ends that a text begins with, signs apart; 0 where it begins with none."""
+    match = pattern(cue).match(text, _SIGNS.match(text).end())  # type: ignore[union-attr]
+    return match.end() if match else 0
 
 
 def found(cue: Cue, text: str) -> list[str]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import combinations, pairwise, takewhile
 
 from dream.language import cues
@@ -18,26 +18,6 @@ WHOLE = 7  # letters of a word that begins another to be a form of it: "refactor
 LIST_MARK = re.compile(r"^\s*(?:[-*•+>]\s+|\d{1,3}[.)]\s+)+")
 DAY = re.compile(
     r"\s*[(（](?:said |as of |since )?(?:\d{4}-\d\d-\d\d|\d{1,2} [A-Z][a-z]+ \d{4}|\d{4}年\d{1,2}月\d{1,2}日)[)）]\s*$"
-)
-_FRAME = re.compile(
-    r"^(?:the |der |die |el |la |le |l['’])?(?:user|nutzer|benutzer|usuario|utilisateur|utente|usuário|用户|ユーザー(?:は)?|사용자(?:는)?)\s*"
-    r"(?:(?:wants|asks|prefers|wishes|expects|would like|asked|told|instructed)(?: that)? (?:the )?(?:agent|assistant)(?: to| should| must)?"
-    r"|(?:will|möchte|wollte|wünscht(?: sich)?|bittet|verlangt|erwartet)(?: (?:vom|den|die) \w+)?(?:,? dass)?(?: (?:der|die) (?:agent|assistent)(?:in)?)?"
-    r"|(?:veut|souhaite|demande|voudrait|préfère|exige)(?: qu[e'’])?(?: (?:à )?l['’](?:agent|assistant))?(?: d[e'’])?"
-    r"|(?:quiere|pide|desea|prefiere)(?: que)?(?: (?:el|al) (?:agente|asistente))?(?: que)?"
-    r"|(?:エージェント|アシスタント)(?:に|が|は)?"
-    r"|(?:希望|要求|想让|让|请)(?:助手|代理|智能体)?)\s*",
-    re.IGNORECASE,
-)
-CLAUSE = re.compile(
-    r"[.!?。！？;；:：,，、\n()（）]+(?=\s|$|[^\x00-\x7f])|[。！？；，、：]|\s(?:[-–—]+|/)\s"
-    r"|\s(?:and|but|und|aber|sondern|pero|sino|mais|ma|mas|e|y|et|而|但|然后)\s",
-    re.IGNORECASE,
-)
-# Where a part of what somebody typed ends: people use commas, a new line and "and" for full stops.
-_PART = re.compile(
-    r"[.!?…]+[)\"”’]*(?:\s+|$)|[。！？；，、：…]+|[,;:](?:\s+|$)|\n+|\s(?:[-–—]+|/)\s|(?<=[⺀-鿿])\s+(?=[⺀-鿿])"
-    r"|\s(?=(?:but|so(?! (?:that|much|many|far|long))|aber|sondern|drum|mais|donc|pero|así que)\s)",
 )
 _SENTENCE_END = re.compile(r"(?:[.!?…][)\"”’]*\s*|[。！？；…]\s*|\n\s*|\s/\s+)$")
 _LINE_END = re.compile(r"(?<=[^\s.!?…。！？；;:：,，、])[^\S\n]*\n\s*")
@@ -57,13 +37,44 @@ _BLANK = re.compile(r"[\s，。、；,;（(]+")
 _GAP = re.compile(r"\s*(?:…|\.\.\.)\s*")  # between two phrases of one message
 _BESIDE = re.compile(r"\s*[;；]\s*")  # between those of two
 _UNNAMED: tuple[cues.Cue, ...] = ("leave", "risky", "negating")  # what no note may bring in
+_WHO_WANTS: tuple[cues.Cue, ...] = ("user_noun", "wants")
 _ENDS: tuple[cues.Cue, ...] = ("jest", "once")
 _OPENS: tuple[cues.Cue, ...] = ("corrects", "excepts")
 
 
+@cache
+def _frame() -> re.Pattern[str]:
+    """Return what finds who wants something of whom at a line's beginning: "The user wants the agent to "."""
+    users, wants = ("|".join(cues.rows(cue)) for cue in _WHO_WANTS)
+    return re.compile(rf"^(?:{users})\s*(?:{wants})\s*", re.IGNORECASE)
+
+
+@cache
+def _clause_end() -> re.Pattern[str]:
+    return re.compile(
+        r"[.!?。！？;；:：,，、\n()（）]+(?=\s|$|[^\x00-\x7f])|[。！？；，、：]|\s(?:[-–—]+|/)\s"
+        rf"|\s(?:{'|'.join(cues.rows('joins'))})\s",
+        re.IGNORECASE,
+    )
+
+
+@cache
+def _part() -> re.Pattern[str]:
+    """Return where a part of what somebody typed ends: people use commas, a new line and "and" for full stops."""
+    return re.compile(
+        r"[.!?…]+[)\"”’]*(?:\s+|$)|[。！？；，、：…]+|[,;:](?:\s+|$)|\n+|\s(?:[-–—]+|/)\s|(?<=[⺀-鿿])\s+(?=[⺀-鿿])"
+        rf"|\s(?=(?:{'|'.join(cues.rows('turns'))})\s)",
+    )
+
+
+def clauses(text: str) -> list[str]:
+    """Cut a text into its clauses."""
+    return _clause_end().split(text)
+
+
 def bare(line: str) -> str:
     """Return a rule without list mark, the day at its end, and who wants it of whom."""
-    return _FRAME.sub("", DAY.sub("", LIST_MARK.sub("", line)).strip())
+    return _frame().sub("", DAY.sub("", LIST_MARK.sub("", line)).strip())
 
 
 def without_mark(line: str) -> str:
@@ -206,7 +217,7 @@ def _signs_of(text: str) -> frozenset[str]:
 
 
 def _spans(text: str) -> list[tuple[int, int]]:
-    ends = [0, *(match.end() for match in _PART.finditer(text)), len(text)]
+    ends = [0, *(match.end() for match in _part().finditer(text)), len(text)]
     return [(start, end) for start, end in pairwise(ends) if text[start:end].strip()]
 
 
@@ -300,8 +311,8 @@ def negations(text: str) -> int:
 def signed(text: str) -> dict[str, frozenset[bool]]:
     """Return the words of a text that carry what it says, each with whether it is negated, or both."""
     found: dict[str, set[bool]] = {}
-    for clause in CLAUSE.split(_ELIDED.sub(r"\1 ", text.replace("`", " "))):
-        for word, negated in _clause(clause or ""):
+    for clause in clauses(_ELIDED.sub(r"\1 ", text.replace("`", " "))):
+        for word, negated in _clause(clause):
             found.setdefault(word, set()).add(negated)
     return {word: frozenset(signs) for word, signs in found.items()}
 

@@ -8,7 +8,7 @@ words alone is `close`: then the user's own sentence may be written in its place
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Literal
@@ -18,7 +18,6 @@ from dream.language.kinds import kind
 from dream.language.tongue import earlier_part, either, guess, tongue
 from dream.language.words import content_words, coverage, is_cjk, words
 from dream.provenance.phrases import (
-    CLAUSE,
     DAY,
     HARD,
     LIST_MARK,
@@ -26,6 +25,7 @@ from dream.provenance.phrases import (
     TOKEN,
     alike,
     bare,
+    clauses,
     excepts,
     flat,
     is_copied,
@@ -295,9 +295,14 @@ def _strays(rule: str, best: _Compared, known: Known) -> bool:
         return True
     if sum(map(negations, parts)) != negations(rule):
         return True
-    inside = [signed(clause or "") for clause in CLAUSE.split(text)]
-    clauses = [[word for word in signed(clause or "") if stands_in(word, theirs)] for clause in CLAUSE.split(rule)]
-    return not all(any(all(stands_in(word, part) for word in clause) for part in inside) for clause in clauses)
+    wanted = ([word for word in signed(clause) if stands_in(word, theirs)] for clause in clauses(rule))
+    inside = [signed(clause) for clause in clauses(text)]
+    return not all(_stand_together(some, inside) for some in wanted)
+
+
+def _stand_together(some: Sequence[str], clauses: Sequence[Collection[str]]) -> bool:
+    """Return whether one of the clauses holds all of some words, in whatever form."""
+    return any(all(stands_in(word, clause) for word in some) for clause in clauses)
 
 
 def _corrected(text: str) -> tuple[str, str]:

@@ -1,17 +1,16 @@
 """Which words are the user's own: in a message, in a line of an entry, and whether these bear out or end a rule."""
 
-# ruff: noqa: E501 - a row of words in a pattern stands on one line
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence, Set
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from dream.language import cues
 from dream.language.kinds import LABELS
 from dream.language.sentences import TAGGED, is_supposed, own_words
 from dream.language.tongue import guess, tongue
-from dream.language.words import NOT, all_marks, content_words, without_said_on, words
+from dream.language.words import NOT, all_marks, content_words, listed, table, without_said_on, words
 
 # What of a message is the user's own: not the code, quotations, documents and reports that they paste into it.
 
@@ -43,28 +42,7 @@ _CHAT = re.compile(
     r"([^\W\d_][\w .'’-]{0,24})[:：]\s*\S",
     re.IGNORECASE,
 )
-# Before a quotation that is the user's own example or name, and nobody else's sentence.
-_EXAMPLE = re.compile(
-    r"(?:\b(?:like|such as|e\.?g\.?|for (?:example|instance)|called?|named|as|say|format|style"
-    r"|instead of|not|never|no|without(?: \w+)?|word|words|phrase|write"
-    r"|wie|z\.? ?b\.?|zum beispiel|etwa|namens|nicht|nie|ohne(?: \w+)?|kein\w*|wort"
-    r"|como|por ejemplo|p\.? ?ej\.?|comme|par exemple|come|ad esempio|por exemplo)"
-    r"|例如|比如|像|叫|即|例えば|のような|예를 들어|처럼)\s*[,:：]?\s*$",
-    re.IGNORECASE,
-)
-_CONDITION = re.compile(r"^\W*(?:(?:and|so|but) )?(?:if|when|whenever|once|as soon as)\b", re.IGNORECASE)
 _CUT_OUT = "\ufffc"  # where somebody else's sentence stood
-_REQUEST = re.compile(  # "can you …?", and "I want …, can you …?"
-    r"^(?:(?:\w+[, ]+){0,2}?|(?:I|we)['’ ][^?]*, )(?:can|could|would|will) you\b"
-    r"|\b(?:peux-tu|tu peux|tu pourrais|pourrais-tu|pouvez-vous|vous pouvez|on peut se|(?:kannst|könntest|würdest|magst) du|(?:können|könnten) sie"
-    r"|(?:puedes|podrías|podéis|puede usted))\b|请|麻烦|能不能|可以.{0,12}吗|(?:ません|もらえ(?:る|ます|ません)?|くれ(?:る|ます|ない|ません)?|いただけ\w*)か?[?？]$",
-    re.IGNORECASE,
-)
-_TAG = re.compile(  # an order with a question mark: "only when we call you, ok?"
-    r"[,.;，、]\s*¿?(?:ok(?:ay|ey|e)?|vale|de acuerdo|sí|d['’]accord|hein|ça marche|ja|gell|klar|in ordnung|passt|alright|please|pls|yeah"
-    r"|好吗|好嗎|好不好|行吗|行不行|可以吗|いい(?:です)?か?|ね)\s*[?？]+$",
-    re.IGNORECASE,
-)
 _SENTENCE = re.compile(  # not behind what is cut short before a name
     r"(?<=[.!?])(?<!\bMag\.)(?<!\bDr\.)(?<!\bProf\.)(?<!\bMr\.)(?<!\bMrs\.)(?<!\bMs\.)(?<!\bSr\.)(?<!\bNr\.)(?<!\bSt\.)\s+"
     r"|(?<=[。！？；])|\n+"
@@ -137,7 +115,7 @@ def _own_lines(text: str, *, asks: bool) -> Iterator[str]:
 def _short(found: re.Match[str]) -> str:
     inside = next(group for group in found.groups() if group is not None)
     before = found.string[max(0, found.start() - 30) : found.start()]
-    named = len(inside) <= _SHORT_QUOTE or _EXAMPLE.search(before) or cues.says("own_report", before)
+    named = len(inside) <= _SHORT_QUOTE or cues.says("exemplifies", before) or cues.says("own_report", before)
     if (named or _is_wording(found, inside)) and "\n" not in inside:
         return found[0]
     return f" {_CUT_OUT}. " if inside.rstrip()[-1:] in tuple(".!?…") else f" {_CUT_OUT} "
@@ -158,6 +136,7 @@ def _is_wording(found: re.Match[str], inside: str) -> bool:
 BEFORE_REASON = 3  # words of a wish before the reason that somebody gives for it
 _COMMA = re.compile(r"[,;，、；]\s*")
 _OTHERS: tuple[cues.Cue, ...] = ("reported", "hearsay")
+_TAG = re.compile(r"[,.;，、]\s*¿?([^,.;，、¿?？]{1,20}?)\s*[?？]+$")
 
 
 def _own_part(sentence: str, *, asks: bool) -> str:
@@ -183,30 +162,25 @@ def _is_own(sentence: str, *, asks: bool) -> bool:
     if lead and cues.says("about_a_text", lead[1]) and not cues.says("own_rules", lead[1]):
         return False
     is_question = sentence.rstrip().endswith(("?", "？"))
-    return asks or not is_question or any(one.search(sentence.rstrip()) for one in (_REQUEST, _TAG))
+    return asks or not is_question or _orders(sentence.rstrip())
+
+
+def _orders(question: str) -> bool:
+    """Return whether a question asks the agent for something, or ends an order: "only when we call you, ok?"."""
+    tag = _TAG.search(question)
+    return cues.says("requests", question) or (tag is not None and cues.pattern("tagged").fullmatch(tag[1]) is not None)
 
 
 def _reports(sentence: str) -> bool:
     """Return whether a sentence tells what somebody else said; what the agent is to write them, the user says."""
-    if cues.says("own_report", sentence) or cues.begins("sends", sentence) or _CONDITION.match(sentence):
+    if cues.says("own_report", sentence) or cues.begins("sends", sentence) or cues.begins("opens_condition", sentence):
         return False
     return cues.says("reported", sentence)
 
 
-# "According to the page …", "the article says …": a line that names its source needs no mark.
-_NAMED = re.compile(
-    r"^\W*according to (?!(?:the )?(?:user|owner|agent|assistant)\b)|^\W*(?:据|根据)(?!用户)"
-    r"|\b(?:page|article|website|site|post|docs?|documentation|readme|logs?|output|tool|e-?mail|file|report|ticket"
-    r"|changelog|release notes|search results?|advisory)\b"
-    r"[^.]{0,40}?\b(?:says?|states?|claims?|reports?|reads?|warns?|mentions?)\b"
-    r"|(?:网页|页面|文章|工具|文档|日志|邮件|帖子|公告)[^。]{0,8}(?:说|称|写道|写着|显示|声称)",
-    re.IGNORECASE,
-)
-
-
 def names_source(line: str) -> bool:
     """Return whether a line says itself where it comes from."""
-    return any(mark in line for mark in all_marks()) or _NAMED.search(line) is not None
+    return any(mark in line for mark in all_marks()) or cues.says("names_source", line)
 
 
 # A line of an entry without what a summary puts round the words that were said.
@@ -224,7 +198,6 @@ _LEAD = re.compile(
 _LEAD_ZH = re.compile(
     r"^\s*(?:[-*•]\s*)?(?:用户|[\w·]{1,12}?)(?:要求|希望|想让|让|请|偏好|喜欢)(?:助手|代理|智能体|AI|你|它)?(?:能|要|应该)?"
 )
-_NAMES_USER = re.compile(r"^\W*(?:The user is called|The user's name is|用户叫|Der Nutzer heißt|ユーザーの名前は) ?")
 # Only who is known to speak is taken off a line: anything else before a colon is a part of what it says.
 _SPEAKER = re.compile(
     r"^\s*(?:[-*•]\s+)?(?:(?:\d{4}-\d\d-\d\d|\d{1,2} [A-Z][a-z]{2,8} \d{4}):? )?(?:the )?(?:user|用户)[:：]\s+",
@@ -249,8 +222,9 @@ def without_report(line: str) -> str:
 
 def names_user(line: str, said: Set[str]) -> bool:
     """Return whether a line only gives the user a name that is among the words they `said`."""
-    name, frames = _NAMES_USER.subn("", without_said_on(line))
-    return frames > 0 and content_words(name) <= said
+    plain = without_said_on(line)
+    frame = cues.opening("names_user", plain)
+    return frame > 0 and content_words(plain[frame:]) <= said
 
 
 # What the user said: which lines of a summary, and which rules, a message of theirs bears out or takes back.
@@ -263,25 +237,10 @@ PASSAGE = 5  # clauses in a row that a line may take its words from
 TAKEN_BACK = 0.75  # of a rule's words that a clause which ends it must hold
 SHARE = 0.5  # of a passage's words that the line must hold: a half sentence may mean the opposite
 
-# Words that end a rule. A negation does too, but so does a word against a rule that holds one.
-_ENDS = frozenset(words("stop instead forget drop cancel remove delete"))
-
 _SIGNS = re.compile(r"[\W_]+")
 _KIND = re.compile(rf"^(\s*(?:[-*•]\s+)?)\[(?:{'|'.join(LABELS)})\] ")
 _BRACKET = re.compile(r"^\s*(?:[-*•]\s+)?\[([^\[\]]{1,200})\] ")
 _CLAUSE = re.compile(r"[.!?。！？;；\n]+(?=\s|$|[^\x00-\x7f])|[,，、]\s*|\s[-–—]\s|(?<=[。！？；，])")
-# What makes a wish a standing one, a polite one or one to somebody: a rule says the same without it.
-_SOFT_WORDS = frozenset(
-    "please pls alway always agent assistant ai bot claude kindly hey hi hello thank thanks ok okay must should".split()
-)
-
-# What somebody only imagines is nothing they said of themselves; "if I ask, I'd like you to …" is a wish.
-_SUPPOSED = re.compile(
-    r"\b(?:if|imagine|suppose)\b[^.!?\n]*?\bi\b[^.!?\n]*?\b(?:i|we)(?:'d|\u2019d| would| could| might)\b"
-    r"(?! (?:like|want|prefer|love|need|expect))[^.!?\n]*"
-    r"|(?:如果|假如|要是)我[^。！？\n]*?我(?:会|就)[^。！？\n]*",
-    re.IGNORECASE,
-)
 
 Passage = tuple[tuple[str, ...], ...]  # the words of some clauses that follow each other
 
@@ -313,10 +272,15 @@ def taken_back(rule: str, said: Iterable[Passage]) -> bool:
     wanted = set(_words(without_report(without_said_on(rule)))) - {NOT}
     for passage in said:
         for clause in passage:
-            ends = NOT in clause or not _ENDS.isdisjoint(clause)
+            ends = NOT in clause or not _ending().isdisjoint(clause)
             if wanted and ends and len(wanted & set(clause)) >= TAKEN_BACK * len(wanted):
                 return True
     return False
+
+
+@cache
+def _ending() -> frozenset[str]:
+    return frozenset(words(table()["ends_rule"]))
 
 
 def covered(line: str, said: Iterable[Passage]) -> bool:
@@ -329,7 +293,8 @@ def passages(texts: Iterable[str]) -> list[Passage]:
     """Cut texts into passages, a few clauses of words each."""
     found = []
     for text in texts:
-        clauses = tuple(tokens for clause in _CLAUSE.split(_SUPPOSED.sub("", text)) if (tokens := _words(clause)))
+        said = cues.pattern("would_myself").sub("", text)
+        clauses = tuple(filter(None, map(_words, _CLAUSE.split(said))))
         if clauses:
             found.append(clauses)
     return found
@@ -345,7 +310,8 @@ def _forms(line: str) -> list[tuple[str, ...]]:
 @lru_cache(maxsize=16384)
 def _words(text: str) -> tuple[str, ...]:
     found = words(cues.pattern("soft").sub(" ", without_said_on(text)))
-    return tuple(word for word in found if word not in _SOFT_WORDS and not word.startswith("@"))
+    soft = listed("soft")
+    return tuple(word for word in found if word not in soft and not word.startswith("@"))
 
 
 def _borne_out(line: tuple[str, ...], passage: Sequence[tuple[str, ...]]) -> bool:

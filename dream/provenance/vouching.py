@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Literal
 
 from dream.language import cues
@@ -50,13 +50,7 @@ _MARKED = re.compile(r"^\s*>[\s>]*")  # what only code may write before a line: 
 _NUMBERS = re.compile(r"(\d{1,9})(?:\s*[–-]\s*(\d{1,9}))?")
 _PATHLIKE = re.compile(r"[\w.~-]*/[\w./~-]+|[\w.+-]+@[\w.-]+|\b[\w-]+\.(?:[a-z]{2,5})\b", re.IGNORECASE)
 _QUOTED = re.compile(r"[“„«「\"]([^“”„«»「」\"]{4,})[”“»」\"]")
-# What a line says in brackets of how it was before: the message that changes it need not repeat that.
-_EARLIER = re.compile(
-    r"\s*[(（](?:avant|antes|before|earlier|previously|formerly|was|vorher|bisher|früher|zuvor|以前|之前|原来|变更前|変更前|前の)"
-    r"[^()（）]{1,200}[)）]|[,(（]?\s*(?:instead of|rather than|statt|anstatt|au lieu d[eu]|en vez de|en lugar de"
-    r"|而不是|代わりに)[^,;()（），；]{1,60}[)）]?|[(（][^()（）]{1,60}から(?:変更|[^()（）]{0,8}変え)[^()（）]{0,20}[)）]",
-    re.IGNORECASE,
-)
+_BEFORE: tuple[cues.Cue, ...] = ("was_before", "in_place_of")
 _QUESTION = re.compile(r"((?:[^.!?。！？\n]|\.(?=\S)){4,160}[?？])\s*$")
 
 Who = str  # u: the user themselves; a: the agent; t: a tool; p: text that the user pasted or quoted; ?: nobody known
@@ -123,7 +117,7 @@ def _borne_out(line: str, messages: Sequence[Message]) -> bool:
     """Return whether messages hold some of a line, and its paths, addresses, numbers that are no days, and negation."""
     text = "\n".join(message.content for message in messages)
     said, flat = content_words(text), text.casefold()
-    line = _EARLIER.sub("", line)
+    line = _earlier().sub("", line)
     if not cues.says("wish", line) and _negates(line) and not _negates(text):
         return False  # of a wish, which stands beside the user's own words for it, that is judged with the rule
     wanted = content_words(bare(line))
@@ -132,6 +126,17 @@ def _borne_out(line: str, messages: Sequence[Message]) -> bool:
     if any(found[0].casefold() not in flat for found in _PATHLIKE.finditer(line)):
         return False
     return {word for word in wanted if word.isdecimal() and len(word) != 4 and word != "1"} <= said
+
+
+@cache
+def _earlier() -> re.Pattern[str]:
+    """Return what finds how it was before, said in brackets: the message that changes it need not repeat that."""
+    was, instead = ("|".join(cues.rows(cue)) for cue in _BEFORE)
+    return re.compile(
+        rf"\s*[(（](?:{was})[^()（）]{{1,200}}[)）]|[,(（]?\s*(?:{instead})[^,;()（），；]{{1,60}}[)）]?"
+        r"|[(（][^()（）]{1,60}から(?:変更|[^()（）]{0,8}変え)[^()（）]{0,20}[)）]",
+        re.IGNORECASE,
+    )
 
 
 def _negates(text: str) -> bool:
@@ -176,7 +181,7 @@ def _said(line: str, message: Message) -> str:
     if before and cues.begins("goes_on", said) and len(before) + len(said) < OWN_CHARS:
         said = f"{before} {said}"  # "And British spelling.": whether it holds for good, the one before tells
     standing = cues.says("standing", line) and cues.says("standing", said) and kind(said).shares["rule"] >= RULE
-    wish = standing or cues.says("wish", line) or cues.says("changes", line) or _EARLIER.search(line) is not None
+    wish = standing or cues.says("wish", line) or cues.says("changes", line) or _earlier().search(line) is not None
     return said if wish else ""
 
 
