@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 import subprocess
 import sys
@@ -82,6 +83,12 @@ def three(
 def command(*arguments: str, environ: Mapping[str, str] | None = None) -> Callable[[], object]:
     """Return a deed that runs a whole process, quietly."""
     return lambda: subprocess.run(arguments, env=environ, check=False, capture_output=True, stdin=subprocess.DEVNULL)
+
+
+def compiled(folder: Path) -> dict[str, str]:
+    """Return an environment in which programs are compiled once, as where they are installed, into `folder`."""
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return environ | {"PYTHONPYCACHEPREFIX": str(folder / "compiled")}
 
 
 def python(code: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +14,7 @@ from pathlib import Path
 from dream.history.messages import KeptMessage
 from dream.models import NewEntry
 from dream.workspace.workspace import Workspace
-from tests.benchmarks.measure import Row, pairs
+from tests.benchmarks.measure import Row, command, compiled, pairs
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 SESSION = 40  # messages of a session, and of them what an entry stands for:
@@ -76,8 +75,7 @@ def _filled(folder: Path, messages: int, said: Callable[[], list[str]]) -> Works
 
 
 def _command(root: Path, question: str, size: str) -> Row:
-    def run(*arguments: str) -> None:
-        subprocess.run([sys.executable, "-m", "dream", *arguments], check=True, capture_output=True)
-
-    ours, other, ratio = pairs(lambda: run("search", question, "-w", str(root)), lambda: run("--help"))
+    dream, environ = (sys.executable, "-m", "dream"), compiled(root.parent)
+    found = command(*dream, "search", question, "-w", str(root), environ=environ)
+    ours, other, ratio = pairs(found, command(*dream, "--help", environ=environ), 15)
     return Row(f"`dream search`, {size} / `dream --help`", ours * 1e3, other * 1e3, "ms", ratio, 2.5)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dream.workspace.workspace import Workspace
-from tests.benchmarks.measure import Row, command, pairs
+from tests.benchmarks.measure import Row, command, compiled, pairs
 
 BARE = """import click
 @click.group()
@@ -39,9 +39,7 @@ def rows(folder: Path) -> Iterator[Row]:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "bare.py").write_text(BARE, encoding="utf-8")
     workspace = Workspace.create(folder / "workspace", now=datetime(2026, 11, 21, tzinfo=UTC)).root
-    # As where it is installed: compiled once, whatever this process was told.
-    environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    environ["PYTHONPYCACHEPREFIX"] = str(folder / "compiled")
+    environ = compiled(folder)
     dream = (sys.executable, "-m", "dream")
     bare = command(sys.executable, str(folder / "bare.py"), "--help", environ=environ)
     shown = command(*dream, "--help", environ=environ)

@@ -205,7 +205,7 @@ def test_a_damaged_index_and_damaged_messages_are_no_traceback(workspace: Worksp
 def test_it_imports_neither_the_command_line_nor_git_nor_a_model(workspace: Workspace) -> None:
     program = (
         "import sys; from pathlib import Path; from dream.recall.prompt import Kept, recalled;"
-        "recalled(Kept(Path(sys.argv[1])), 'Which port does staging listen on?');"
+        "recalled(Kept(Path(sys.argv[1])), 'Does staging listen on port 7391 with f98ce8e?');"
         "print(*sorted({'click', 'rich', 'git', 'litellm', 'dream.models', 'dream.history.rows',"
         "'dream.language.days'} & set(sys.modules)))"
     )
