@@ -136,9 +136,9 @@ def test_a_list_made_within_a_tick_of_the_clock_is_not_kept(tmp_path: Path) -> N
     [
         b"",
         b"[]",
-        b'{"version":2}',
-        b'{"version":2,"key":[0,0],"files":3}',
-        b'{"version":2,"key":[0,0],"files":[[1,2]]}',
+        b'{"version":3}',
+        b'{"version":3,"key":[0,0],"files":3}',
+        b'{"version":3,"key":[0,0],"files":[[1,2]]}',
         b'{"version":1,"key":[0,0],"files":[[1,2,"history-1-2.jsonl",90]]}',
     ],
 )
