@@ -15,6 +15,7 @@ from dream.dreaming.editing import HeldEdit
 from dream.dreaming.guards import Verdict
 from dream.dreaming.phase2 import Edited
 from dream.errors import WorkspaceError
+from dream.language import cues
 from dream.language.likeness import ranked, same_fact
 from dream.language.words import MONTH, without_said_on
 from dream.models import MEMORY_FILES, Finding, MemoryFile, Outcome, Proposal
@@ -383,10 +384,6 @@ _IS = (
     r"|expires|must|may)"
 )
 _WE_DO = r"We (?:deploy|release|meet|use|run|ship|keep|store|host|work|bill|publish|want to|plan to|aim to)"
-_IDENTITY = re.compile(
-    r"(?:The user is called|Is called|The user's name is|Lives in|Works (?:at|for|as))\b"
-    r"|(?:Is|Has) (?:an? )?(?:allerg|diabet)\w+|Der Nutzer heißt|用户叫|ユーザーの名前は"
-)
 # Who somebody is, in the present: "Melanie, a friend of Vera's, has kids and a job", "Otto is from Orkney".
 _WHO = r"^(?:The user|[A-Z][\w-]*(?: [A-Z][\w-]*)?(?:['’]s [\w -]{2,30}?)?)(?:, [^,]{2,40},)?"
 _KIN = (
@@ -401,24 +398,15 @@ _STATE = re.compile(
 )
 _DECIDED = re.compile(
     r"^(?:(?:(?:We|The team|The user|Our team|They)(?:'ve| have| has)?|For [\w-]+,? we) )?"
-    r"(?:decided|settled|agreed|chose)\b"
-    r"|\bis (?:responsible for|in charge of|owned by)\b|entschieden|beschlossen|决定|选定|に決め|负责",
+    r"(?:decided|settled|agreed|chose)\b",
     re.I,
 )
 # How a thing is set: "The API timeout of Heron is 300 ms", "We deploy Heron every Monday".
-_SET = re.compile(
-    rf"^{_THING}{_IS}\b(?! (?:\w+ing|going|been)\b).*{_VALUE}|^{_WE_DO}\b.*{_VALUE}"
-    r"|(?:是|在|为|端口|超时|预算).*\d|(?:は|が).*\d.*(?:です|ます)"
-    r"|\b(?:beträgt|läuft auf|liegt unter|ist am)\b.*\d"
-)
+_SET = re.compile(rf"^{_THING}{_IS}\b(?! (?:\w+ing|going|been)\b).*{_VALUE}|^{_WE_DO}\b.*{_VALUE}")
 _RUN = re.compile(
     rf"^{_THING}(?:is|are) (?:run|built|deployed|started|tested|released|installed)"
     r" (?:with|by|through|via|using|from) \S"
     r"|\b(?:fixed|solved) (?:it|the|this|that)\b|\b(?:root cause|caused by)\b"
-)
-_PAST = re.compile(
-    r"\b(?:was|were|had|went|got|came|made|took|said|told|used to|(?:has|have) (?:recently|now|already)"
-    r"|\w{3,}(?<!ne)ed (?:the|a|an|my|our|their|to|for|it))\b|了（|ました"
 )
 _BEGINS = re.compile(r"^\s*[-*+] (?:[^:“„«「\"]{1,40}: ?(?=[“„«「\"]))?")  # the bullet, and who says it
 
@@ -428,9 +416,15 @@ def lasting(line: str) -> bool:
     text = without_said_on(_BEGINS.sub("", line)).strip(' "“”„«»「」')
     if len(text) > LONGEST:
         text = _CLAUSE.split(text, maxsplit=1)[0][:LONGEST]
-    if _IDENTITY.match(text) or _STATE.match(text) or _DECIDED.search(text) or _RUN.search(text):
+    if _says_who(text) or _DECIDED.search(text) or cues.says("decides", text) or _RUN.search(text):
         return True
-    return _SET.search(text) is not None and _PAST.search(text) is None
+    is_set = _SET.search(text) is not None or cues.says("is_set", text)
+    return is_set and not cues.says("past", text)
+
+
+def _says_who(text: str) -> bool:
+    """Return whether a line states who somebody is."""
+    return cues.pattern("identity").match(text) is not None or _STATE.match(text) is not None
 
 
 LINE = 40  # characters that a line costs beyond its own: a file is bound in lines as well as in bytes

@@ -20,7 +20,7 @@ from dream.dreaming.markup import FlawName, instructs, normative
 from dream.language.likeness import near_fact, same_fact, takes_place
 from dream.language.text import quoted
 from dream.language.tongue import earlier_part, guess
-from dream.language.words import content_words, coverage, without_bullet, without_mark, without_said_on, words
+from dream.language.words import content_words, coverage, listed, without_bullet, without_mark, without_said_on, words
 from dream.models import Entry, Finding, MemoryFile, Rejected
 from dream.provenance import phrases, rule, user
 from dream.provenance.rule import Judgement, Known, RuleSource, source
@@ -325,14 +325,6 @@ def person_line(case: Case, protected: Protected, settings: Settings) -> Verdict
 THEIRS = 0.6  # of a line's words that a line of others must hold
 RULE_SUCCEEDS = 0.6  # of belief that one rule takes the place of another
 # Words of which an ordinary heading in SOUL.md is made; another one could be a rule itself.
-_HEADING_WORDS = frozenset(
-    """
-    soul rules rule style tone manner manners behaviour behavior language communication format formatting answers
-    preferences preference principles boundaries limits habits voice personality character identity values general
-    code coding git tools tool working work workflow safety writing names how i the agent and of my
-    regeln umgangston ton stil ルール 話し方 灵魂 规则 风格 语气 语言 行为 偏好 沟通 格式 工作
-    """.split()
-)
 
 
 def rule_source(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
@@ -506,7 +498,7 @@ def _succeeds(added: Iterable[str], line: str) -> bool:
 
 def _is_plain_heading(line: str) -> bool:
     text = markup.heading(line)
-    return text is not None and set(text.casefold().replace("&", " ").split()) <= _HEADING_WORDS
+    return text is not None and set(text.casefold().replace("&", " ").split()) <= listed("rule_headings")
 
 
 # Last how much an edit does: nothing that its findings don't say, no great loss, nothing at all unseen.

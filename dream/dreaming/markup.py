@@ -6,6 +6,7 @@ import re
 import unicodedata
 from typing import Literal, NamedTuple
 
+from dream.language import cues
 from dream.language.text import quoted
 
 # ruff: noqa: E501 - a pattern is not cut in two
@@ -61,13 +62,6 @@ _SECTION = re.compile(
     r"|^[\s>*_#-]*(?-i:SYSTEM|TOOL)[*_]*\s*[:：]"
     r"|^\W*\[\d+\]\s+(?:\d{4}-\d\d-\d\d \d\d:\d\d (?:[A-Z][a-z]{2} )?)?(?:system|user|assistant|tool|summary|raw|note)\b"
     r"|^[\s>*+-]*#{1,6}\s*(?:instruction|response|input|system)s?\s*[:：]?\s*$",
-    re.IGNORECASE,
-)
-_AUTHORITY = re.compile(
-    r"(?:(?:new|important|critical|hidden|secret|updated?)\s+)*(?:system|developer|assistant|tool|root|admin\w*|operator|anthropic|openai)"
-    r"(?:\s+(?:prompt|message|instructions?|notice|override|note|update|polic(?:y|ies)|rules?|directives?|mode|output))*"
-    r"|.*\b(?:instructions?|orders|directives?)\s+(?:for|to)\s+(?:the\s+)?(?:agents?|assistants?|ai|models?|llms?|bots?|dream)\b.*"
-    r"|.*\b(?:system prompt|prompt injection|jailbreak|override|ignore)\b.*|系统.{0,4}(?:提示|指令|消息)|.*(?:给|对)(?:助手|AI).{0,4}指令",
     re.IGNORECASE,
 )
 _HEADING = re.compile(r"^\s*(?:[-*+>]\s+)*#{1,6}\s*(.*?)\s*#*\s*$")
@@ -168,7 +162,7 @@ def _heading(line: str) -> Flaw | None:
     found = _HEADING.match(line)
     if found is None:
         return None
-    if _AUTHORITY.fullmatch(folded(found[1]).strip(" *_:!.")):
+    if cues.pattern("authority").fullmatch(folded(found[1]).strip(" *_:!.")):
         return Flaw("heading", f"the heading {quoted(found[1])} claims an authority that memory does not have")
     if len(found[1]) > LONGEST_HEADING:
         return Flaw("heading", f"a heading of {len(found[1])} characters is no heading")
@@ -181,7 +175,8 @@ def heading(line: str) -> str | None:
     return found[1] if found else ("" if _UNDERLINE.match(line) else None)
 
 
-# Tell a line that instructs whoever reads it from one that states a fact. Pure; patterns, in nine languages.
+# Tell a line that instructs whoever reads it from one that states a fact. Pure. English patterns are composed and stand
+# here; those of the other languages are rows of language/cues.toml.
 #
 # Such a line is memory only if the user said it. Patterns miss what nobody thought of; that is why SOUL.md, which
 # agents obey, does not rest on them: there every line must be the user's own.
@@ -265,38 +260,8 @@ _PATTERNS = tuple(
         r"(?:curl|wget|iwr|irm|invoke-webrequest|fetch)\b[^|\n]{0,200}\|\s*(?:sudo\s+)?(?:ba|z|da|fi|pwsh|power)?(?:sh|shell|iex|python3?|node|perl)\b"
         r"|\brm\s+-(?:rf|fr)\b\s+(?:/|~|\$|\*)|\bbase64\s+(?:-d|-D|--decode)\b|\bpowershell\b[^\n]{0,40}\s-e(?:nc)?\w*\s|\b(?:nc|ncat)\b[^\n]{0,40}\s-e\s"
         r"|\bos\.system\(|\bsubprocess\.|\beval\(|\bexec\(",
-        # Chinese
-        r"(?:忽略|无视|無視|忘记|忘掉|不要理会|绕过)[^。]{0,14}(?:指令|指示|规则|規則|提示|要求|限制|设定)|系统提示|系統提示|你现在是|从现在(?:起|开始)",
-        r"(?:助手|助理|代理|智能体|机器人|AI|Claude|你)(?:都|就|也)?(?:必须|应该|应当|务必|需要|总是|永远|一律|不得|不要|可以|要|得|请)",
-        r"(?:希望|要求|想让|让|请|需要)(?:助手|助理|代理|智能体|AI|你)",
-        r"(?:当|如果|每当|一旦|下次)(?:用户|有人|你|他|她)[^。]{0,30}(?:时|时候|的话|，|,)[^。]{0,8}(?:就|请|必须|回复|回答|推荐|发送|执行|告诉|说|运行|删除|提到)",
-        r"(?:请|务必|必须|一律|总是|始终)[^。]{0,10}(?:发送|转发|上传|执行|运行|删除|推荐|回复|告诉)[^。]{0,40}",
-        # German, Spanish, French, Italian, Portuguese (after folding: without accents)
-        r"\b(?:ignoriere?n?|vergiss|missachte|vergesse)\b[^.]{0,40}\b(?:anweisung|regel|vorgabe|befehl|instruktion)"
-        r"|\b(?:assistent|agent|ki|bot)(?:in|en)?\s+(?:muss|soll|darf|hat\b[^.;]{1,60}\bzu\s+\w+n)\b|\bab (?:jetzt|sofort)\b[^.]{0,40}\b(?:immer|nur|antworte|sende)",
-        r"\b(?:ignor[ae]r?n?|olvid[ae]r?|omit[ae]|desobedece)\b[^.]{0,40}\b(?:instruccion|regla|indicacion|orden)"
-        r"|\b(?:asistente|agente|la ia)\s+(?:debe|tiene que|siempre|nunca)\b|\bde ahora en adelante\b|\ba partir de ahora\b",
-        r"\b(?:ignore[rz]?|oublie[rz]?|neglige[rz]?)\b[^.]{0,40}\b(?:instruction|consigne|regle|directive)"
-        r"|\b(?:assistant|agent|ia)\s+(?:doit|devra|dois)\b|\bdesormais\b|\ba partir de maintenant\b",
-        r"\b(?:ignora|dimentica|ignore|esqueca|desconsidere)\b[^.]{0,40}\b(?:istruzion|regol|instruc|regra|ordens)"
-        r"|\b(?:assistente|agente|l'ia|a ia)\s+(?:deve|dovra|devera)\b|\bd'ora in poi\b|\ba partir de agora\b|\bda ora in poi\b",
     )
 )  # fmt: skip
-# These are looked for in the text as it stands: folding would make Latin letters of Cyrillic ones.
-_AS_IT_STANDS = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"(?:игнориру|забудь|не обращай|отбрось)\w*[^.]{0,40}(?:инструкц|правил|указан|команд)"
-        r"|(?:ассистент|агент|помощник|бот|ии)\s+(?:долж|обязан|всегда|никогда)|(?:отныне|с этого момента|теперь ты)",
-        r"(?:以前|これまで|上記|前|すべて)の(?:指示|命令|ルール|プロンプト)[^。]{0,8}(?:無視|忘れ)|今後は"
-        r"|(?:アシスタント|エージェント|AI|あなた)は[^。]{0,40}(?:なければ|べき|すること|してください|しろ|せよ)",
-        r"(?:이전|위의|기존|모든)\s?[^.]{0,6}(?:지시|명령|규칙|프롬프트)[^.]{0,10}(?:무시|잊)|이제부터"
-        r"|(?:어시스턴트|에이전트|비서|AI|당신)[는은]\s?[^.]{0,40}(?:야 한다|야 합니다|해야|하라|하세요|하십시오|보내)",
-        r"(?:تجاهل|انس)[^.]{0,40}(?:التعليمات|الأوامر|القواعد)|(?:يجب على|على) (?:المساعد|الوكيل)",
-    )
-)
-
-
 _SPEAKER = re.compile(r"^\s*(?:[-*•+]\s+)?(?:\d{4}-\d\d-\d\d:?\s+)?[\w .'-]{1,40}[:：]\s+")
 
 
@@ -306,25 +271,16 @@ def instructs(line: str) -> bool:
     told = _SPEAKER.sub("", plain)
     if any(pattern.search(text) for text in {plain, told} for pattern in _PATTERNS):
         return True
-    return any(pattern.search(unicodedata.normalize("NFKC", line)) for pattern in _AS_IT_STANDS)
+    as_it_stands = unicodedata.normalize("NFKC", line)  # folding would make Latin letters of Cyrillic ones
+    return any(cues.says("orders", text) for text in {plain, told, as_it_stands})
 
 
 # What a statement that only a third party made may not hold: a wish, a rule, an address to send something to. Far more
 # words than above, for here a false alarm costs a person a look and no more.
-_NORMATIVE = re.compile(
-    r"\b(?:must|should|shall|ought|needs?(?: to)?|ha(?:s|ve) to|always|never|essential|mandatory|required?|necessary|unnecessary"
-    r"|rules?|polic(?:y|ies)|guidelines?|instructions?|orders?|best practice|recommend\w*|suggest\w*|remember|reminder|todo|task"
-    r"|next (?:time|session|run)|future|tomorrow|from now|please|kindly|only|every|all|skip|ignore|disable|enable|purge|delete"
-    r"|remove|send|upload|forward|transfer|pay|invoices?|account|bank|iban|wallet|repl(?:y|ies)|answers?|responses?|questions?"
-    r"|confirm\w*|approv\w*|trust\w*|favou?r|side with|obey|comply|prais\w*|agents?|assistants?|ai|llm|bots?|claude|chatgpt|memory"
-    r"|prompts?|exfil\w*|secret|password|token|credentials?|curl|wget|nc|ssh|sudo|eval|hxxps?|doubt|instead of asking|without)\b"
-    r"|@|://|\bwww\.|\[\.\]|[⟦⟧【】<>|]|\{\{|\}\}|\$\{|必须|应该|务必|总是|永远|请|每次|不要|禁止|规则|指令|助手|回答|回复|发送|账户|广告|推荐"
-    r"|\b(?:vergiss|immer|niemals?|muss|soll|bitte|debe|siempre|nunca|toujours|jamais|doit|deve|sempre|mai)\b"
-    r"|долж|всегда|никогда|нужно|べき|必ず|ください|すること|해야|하라|항상|절대",
-    re.IGNORECASE,
-)
+_ADDRESS_SIGN = re.compile(r"@|://|\bwww\.|\[\.\]|[⟦⟧【】<>|]|\{\{|\}\}|\$\{", re.IGNORECASE)
 
 
 def normative(line: str) -> bool:
     """Return whether a line says what ought to be, or where to send something, rather than only what is."""
-    return _NORMATIVE.search(folded(line)) is not None or _NORMATIVE.search(line) is not None
+    texts = (line, folded(line))
+    return any(cues.says("normative", text) or _ADDRESS_SIGN.search(text) for text in texts)

@@ -12,11 +12,13 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from functools import cache
 from hashlib import blake2b
 from typing import Self
 
 import orjson
 
+from dream.language import cues
 from dream.language.text import mend_surrogates
 from dream.language.words import MONTH, MONTHS
 from dream.models import Message, Report, Role
@@ -29,12 +31,6 @@ MARK_BYTES = 8  # of each message that has an id
 
 PROMPT = 20_000  # characters of a system prompt that are read for the day
 WITHIN = 60  # characters behind its words in which the day stands
-_TODAY = re.compile(
-    r"\b(?:today(?:['’]s date)?(?: is|:)|(?:current|this|the|session|conversation|chat) (?:date|time|day)\b"
-    r"|(?:it is|now is|date|now) ?:|(?:conversation|session|chat|talk)(?: \w+)? (?:on|of|from|started)\b"
-    r"|今天是|当前日期)",
-    re.IGNORECASE,
-)
 _ROLES: dict[str, Role | None] = {
     **dict.fromkeys(("user", "human", "customer", "prompter", "input", "you", "me"), "user"),
     **dict.fromkeys(("assistant", "ai", "bot", "model", "gpt", "chatgpt", "gemini", "claude", "agent"), "assistant"),
@@ -72,6 +68,11 @@ class Options:
     tally: Tally = field(default_factory=Tally)
 
 
+@cache
+def _today() -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(cues.rows('today'))})", re.IGNORECASE)
+
+
 @dataclass(slots=True)
 class Turns:
     """The messages of one session, in order.
@@ -99,7 +100,7 @@ class Turns:
     def instructed(self, prompt: object) -> None:
         """Read a system prompt, of which nothing is kept, for the day that it says it is."""
         text = parts.text(prompt)[:PROMPT]
-        found = day_in(text[said.start() :][:WITHIN]) if (said := _TODAY.search(text)) else None
+        found = day_in(text[said.start() :][:WITHIN]) if (said := _today().search(text)) else None
         if found:
             self.day = found.isoformat()
 
