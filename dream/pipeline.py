@@ -9,6 +9,7 @@ that is so on most nights, so the stages, which take long to import, are importe
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
@@ -100,12 +101,15 @@ def run(
     """Dream until nothing is left, or `max_batches` times; each dream is one commit.
 
     What goes wrong ends the run: the dreams before it stay, the one that failed changed nothing, and the
-    report says why. With `dry_run` nothing is written, not even a record. `locked`: the caller holds the lock.
+    report says why. With `dry_run` nothing is written, not even a record, but for what a call cost. `locked`: the
+    caller holds the lock.
     `progress` is told of each dream before and after it, and of each model that is asked. With a clock as `now` each
     commit carries its own time.
     Raises Busy when another run holds the workspace.
     """
-    with nullcontext() if locked else run_lock(workspace.private):
+    # A rehearsal that costs nothing has nothing to note: it goes without the lock where the disk can't be written to.
+    writes = not (dry_run and _is_free(settings)) or os.access(workspace.private, os.W_OK)
+    with run_lock(workspace.private) if writes and not locked else nullcontext():
         clock = now if callable(now) else partial(_same, now)
         now = clock()
         try:
@@ -240,7 +244,7 @@ def _dreamt(
     from dream.versions import transaction
 
     now = clock()
-    models = models or _open_models(workspace, settings, now, watch)
+    models = models or _open_models(workspace, settings, now, watch, dry_run=dry_run)
     batches: list[BatchReport] = []
     waits, failure = "", None
     try:
@@ -265,15 +269,23 @@ def _dreamt(
     return _ended(workspace, batches, failure, waits, models)
 
 
-def _open_models(workspace: Workspace, settings: Settings, now: datetime, progress: Progress) -> Models:
+def _open_models(
+    workspace: Workspace, settings: Settings, now: datetime, progress: Progress, *, dry_run: bool
+) -> Models:
     """Open the models of both phases on one meter."""
     from dream.dreaming.dreamer import Models
     from dream.dreaming.phase1 import SCHEMA
-    from dream.llm.spending import open_meter, open_model
+    from dream.llm.spending import Meter, open_meter, open_model
 
-    meter = open_meter(runs.Bills(workspace.private), settings, now, progress)
+    bills = runs.Bills(workspace.private)
+    free = dry_run and _is_free(settings)
+    meter = Meter(settings) if free else open_meter(bills, settings, now, progress)
     schema = SCHEMA if settings.structured else None
     return Models(open_model(settings, "phase1", meter, schema=schema), open_model(settings, "phase2", meter), meter)
+
+
+def _is_free(settings: Settings) -> bool:
+    return settings.models_for(("phase1", "phase2")) == EMBEDDED
 
 
 def _dreams(workspace: Workspace, dreamer: Dreamer, most: int | None, progress: Progress) -> Iterator[BatchReport]:

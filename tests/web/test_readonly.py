@@ -7,11 +7,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
 import pytest
 
+from dream.actions.note import note
+from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 from tests.cli.commands import ROOT, environment
 from tests.web.conftest import Page
@@ -77,6 +80,8 @@ def test_it_is_exported_to_where_there_is_room(readonly: Path, tmp_path: Path) -
 
 def test_a_dry_run_shows_there_what_it_would_change(readonly: Path, workspace: Workspace) -> None:
     sha = next(change.sha for change in workspace.git.log() if change.kind == "dream" and change.files)
+    note(workspace, "I moved to Kyoto.", settings=Settings(), now=datetime(2026, 11, 22, tzinfo=UTC))
+    workspace.history.close()
 
     def told(*line: str) -> str:
         command = inside(readonly, sys.executable, "-m", "dream", *line, "-w", readonly)
@@ -88,3 +93,16 @@ def test_a_dry_run_shows_there_what_it_would_change(readonly: Path, workspace: W
     assert shown.startswith(sha[:10])
     assert "\n--- a/" in shown
     assert "\n@@ " in shown
+    dreamt = told("run", "--dry-run")
+    assert '+- "I moved to Kyoto."' in dreamt
+    assert "This was a dry run: nothing was written." in dreamt
+
+
+def test_a_dry_run_that_costs_money_wants_a_disk_on_which_its_bill_can_be_noted(readonly: Path) -> None:
+    line = inside(
+        readonly, sys.executable, "-m", "dream", "run", "--dry-run", "-m", "openai/gpt-5-mini", "-w", readonly
+    )
+    done = subprocess.run(line, capture_output=True, text=True, cwd=ROOT, env=environment(), check=False)
+
+    assert done.returncode == 1
+    assert done.stderr.endswith("run.lock cannot be opened: the file system is read-only.\n")
