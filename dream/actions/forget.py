@@ -21,6 +21,7 @@ from dream.errors import UnknownRevision, UsageError
 from dream.history.repair import Sealing
 from dream.language.text import span
 from dream.versions import changed, is_memory, rewrite, transaction
+from dream.versions.diff import by_file
 from dream.versions.rewrite import SHORTEST, Names, Needle, is_long_enough, is_name, renamed
 from dream.workspace import files, index
 from dream.workspace.lock import run_lock
@@ -169,7 +170,7 @@ def _wanted(workspace: Workspace, what: str, *, text: bool) -> tuple[Needle, tup
     """Return what to look for, and the entries that a named change was dreamt from."""
     if not text and re.fullmatch(r"[0-9a-f]{4,40}", what.strip()) and (sha := _change(workspace, what)):
         shown = workspace.git.show(sha)
-        lines = [line[1:] for line in shown.diff.splitlines() if line.startswith("+") and not line.startswith("+++")]
+        lines = [row[1:] for _, rows in by_file(shown.diff) for row in rows if row.startswith("+")]
         known = {line for data in TEMPLATES.values() for line in data.decode().splitlines()}
         stated = [line for line in lines if line not in known and not line.lstrip().startswith("#")]
         needle = Needle(one for one in (*stated, *_FINDING.findall(shown.body)) if is_long_enough(one))

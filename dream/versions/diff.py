@@ -7,11 +7,13 @@ different insertions at the same place.
 
 from __future__ import annotations
 
+import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher, unified_diff
 from io import BytesIO
+from itertools import dropwhile
 from pathlib import Path
 
 from dream.door import make_folder
@@ -22,6 +24,10 @@ from dream.workspace.files import temporary_name, write_beside
 
 # Whatever the person's configuration or attributes say: plain text, nothing run, no renames.
 PLAIN = ("--text", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--diff-algorithm=myers")
+
+
+_PARTS = re.compile(r"^(?=diff --git )", re.MULTILINE)
+_FILE = re.compile(r"diff --git a/(.*) b/\1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +152,14 @@ def split(printed: bytes, *, sides: bool = False) -> Diff:
     files = parse_numstat(numbers + b"\0", sides=sides)
     text = patch.decode("utf-8", "replace")
     return Diff(text if not sides else _one_sided(text), files)
+
+
+def by_file(diff: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield each file of a unified diff, and the rows of its hunks: there a row that looks like a header is none."""
+    for part in _PARTS.split(diff):
+        head, _, body = part.partition("\n")
+        if named := _FILE.fullmatch(head):
+            yield named[1], list(dropwhile(lambda row: not row.startswith("@@ "), body.split("\n")))
 
 
 def parse_numstat(printed: bytes, *, sides: bool = False) -> dict[str, LineCount]:

@@ -104,9 +104,7 @@ class _Export:
         """Write the changes with their differences."""
         git = self._workspace.git
         count = len(self._workspace.git.log()) if git.exists else 0
-        found = (
-            (ShownChange(one.change, one.body, tuple(views.read_diff(one.diff))) for one in git.each()) if count else ()
-        )
+        found = map(views.shown, git.each()) if count else ()
 
         def rendered(part: Sequence[ShownChange], number: int, more: bool) -> str:
             self._names.places |= {one.change.sha: number for one in part}

@@ -22,6 +22,7 @@ from dream.models import MEMORY_FILES, MemoryFile, Proposal
 from dream.recall import Hit
 from dream.reports import Usage
 from dream.versions import is_memory, read_all, read_memory
+from dream.versions.diff import by_file
 from dream.versions.log import Change, Shown
 from dream.web.known import Past
 from dream.workspace import runs
@@ -434,7 +435,6 @@ def day(when: datetime) -> str:
 
 COMPARED = 4_000  # characters of a line whose words are compared
 _PIECES = re.compile(r"[^\W_]+|\s+|.", re.DOTALL)
-_HEAD = re.compile(r"^diff --git a/(.*) b/\1$")
 
 Sign = Literal["+", "-", " ", "@"]
 
@@ -466,13 +466,7 @@ def line_key(file: str, line: str) -> str:
 
 def read_diff(diff: str) -> list[FileDiff]:
     """Take a unified diff apart: the files that a person reads, in its order."""
-    found: list[tuple[str, list[str]]] = []
-    for line in diff.split("\n"):
-        if head := _HEAD.match(line):
-            found.append((head[1], []))
-        elif found:
-            found[-1][1].append(line)
-    return [FileDiff(file, tuple(_diff_rows(file, lines))) for file, lines in found if is_memory(file)]
+    return [FileDiff(file, tuple(_diff_rows(file, rows))) for file, rows in by_file(diff) if is_memory(file)]
 
 
 def compared(file: str, old: str, new: str) -> tuple[DiffRow, ...]:
@@ -490,17 +484,16 @@ def compared(file: str, old: str, new: str) -> tuple[DiffRow, ...]:
 
 
 def _diff_rows(file: str, lines: Sequence[str]) -> Iterator[DiffRow]:
-    gone, new, begun = list[str](), list[str](), False
-    for line in [*lines, "@@"]:
-        if begun and line[:1] == "-":
+    gone, new = list[str](), list[str]()
+    for line in [*lines, ""]:
+        if line[:1] == "-":
             gone.append(line[1:])
-        elif begun and line[:1] == "+":
+        elif line[:1] == "+":
             new.append(line[1:])
-        elif begun or line.startswith("@@"):
+        else:
             yield from _changed(file, gone, new)
             gone, new = [], []
             if line.startswith("@@ "):
-                begun = True
                 yield DiffRow("@", ())
             elif line[:1] == " ":
                 yield DiffRow(" ", ((line[1:], False),), line_key(file, line[1:]))

@@ -15,6 +15,7 @@ from itertools import takewhile
 from dream.language.words import coverage
 from dream.models import MEMORY_FILES, TAGS, MemoryFile
 from dream.reports import HIDDEN
+from dream.versions.diff import by_file
 from dream.versions.log import Change, Shown
 from dream.workspace.workspace import Workspace
 
@@ -23,7 +24,6 @@ SAID = 0.5  # of a finding's content words that stand in a line: then the line m
 _FINDING = re.compile(
     r"    (?P<state>applied|present)(?: \(.*?\))?: \[(?P<tag>[A-Z-]+)\] (?P<text>.*) \{(?P<at>[\d,]+)\}"
 )
-_SECTION = re.compile(r"^diff --git a/(.*) b/\1$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,18 +167,8 @@ def steps(workspace: Workspace, revision: str = "HEAD") -> Iterator[Deed]:
 
 
 def _step(shown: Shown) -> Deed:
-    added: list[tuple[str, str]] = []
-    removed: list[tuple[str, str]] = []
-    file = ""
-    for row in shown.diff.split("\n"):
-        if header := _SECTION.match(row):
-            file = header[1]
-        elif row.startswith(("+++ ", "--- ")) or file not in MEMORY_FILES:
-            continue
-        elif row.startswith("+"):
-            added.append((file, row[1:]))
-        elif row.startswith("-"):
-            removed.append((file, row[1:]))
+    rows = [(file, row) for file, rows in by_file(shown.diff) if file in MEMORY_FILES for row in rows]
+    added, removed = ([(file, row[1:]) for file, row in rows if row.startswith(sign)] for sign in "+-")
     return Deed(shown.change, shown.body, added, removed, tuple(_findings(shown.body)))
 
 

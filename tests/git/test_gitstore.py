@@ -18,11 +18,13 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
+from dream.actions import forget
 from dream.errors import GitError, UnknownRevision
 from dream.reports import LineCount
 from dream.versions import diff
 from dream.versions.git import blob_name
 from dream.versions.store import GitStore
+from dream.workspace import trace
 from dream.workspace.workspace import Workspace
 from tests.git.support import NOW, VERSIONED, add, dream, git, make, read, type_line
 
@@ -360,6 +362,14 @@ def test_lines_that_did_not_move_are_counted_without_a_process(tmp_path: Path) -
     new = {"USER.md": b"# User\n\n- a\n- new\n- b\n", "SOUL.md": None, "memory/.dream_cursor": b"2\n"}
     counts = {"USER.md": LineCount(1, 0), "SOUL.md": LineCount(0, 1), "memory/.dream_cursor": LineCount(1, 1)}
     assert diff.count(old, new, missing) == counts
+
+
+def test_a_line_that_looks_like_the_head_of_a_diff_is_a_line_of_its_file(workspace: Workspace) -> None:
+    sha = add(workspace, "++ b/USER.md", 1)
+    step = next(trace.steps(workspace))
+    assert (step.change.sha, step.added, step.removed) == (sha, [("USER.md", "++ b/USER.md")], [])
+    found = forget.forget(workspace, sha, dry_run=True, now=NOW)
+    assert ("USER.md", 1) in found.places
 
 
 def test_state_and_history_do_not_show_as_untracked(tmp_path: Path) -> None:
