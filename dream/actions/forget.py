@@ -35,7 +35,7 @@ _OTHERS = {"run.lock", "history.lock", "runs.lock", UNDONE}  # nothing in them i
 _OTHERS |= {index.LOCK, *index.NAMES}  # and the index goes as a whole
 _RUNS = re.compile(r"runs(\.\d+)?\.jsonl")
 Sought = Callable[[], tuple[Needle, tuple[int, int] | None]]
-_FINDING = re.compile(r"^    applied: \[[A-Z-]+\] (.*) \{[\d,]+\}$", re.MULTILINE)
+_FINDING = re.compile(r"^    applied(?: \(.*?\))?: \[[A-Z-]+\] (.*) \{[\d,]+\}$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -20,8 +21,9 @@ from hypothesis import strategies as st
 
 from dream.actions import forget
 from dream.errors import GitError, UnknownRevision
+from dream.models import Finding, Outcome
 from dream.reports import LineCount
-from dream.versions import diff
+from dream.versions import diff, log, transaction
 from dream.versions.git import blob_name
 from dream.versions.store import GitStore
 from dream.workspace import trace
@@ -370,6 +372,15 @@ def test_a_line_that_looks_like_the_head_of_a_diff_is_a_line_of_its_file(workspa
     assert (step.change.sha, step.added, step.removed) == (sha, [("USER.md", "++ b/USER.md")], [])
     found = forget.forget(workspace, sha, dry_run=True, now=NOW)
     assert ("USER.md", 1) in found.places
+
+
+def test_a_change_that_a_person_accepted_is_forgotten_with_its_finding(workspace: Workspace) -> None:
+    outcome = Outcome(Finding("USER.md", "works at the harbour office", (1,)), "applied", "held, then accepted")
+    text = (read(workspace, "USER.md") or b"") + b"- Works in the office of the port\n"
+    message = partial(log.build, "dream", outcomes=[outcome])
+    sha = transaction.commit(workspace, {"USER.md": text}, expected={}, message=message, now=NOW).sha
+    forget.forget(workspace, sha or "", now=NOW)
+    assert "office" not in git(workspace.root, "log", "--format=%B")
 
 
 def test_state_and_history_do_not_show_as_untracked(tmp_path: Path) -> None:
