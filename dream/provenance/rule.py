@@ -187,7 +187,9 @@ def _and_the_rest(mine: str, rule: str, best: RuleSource, sources: Sequence[Rule
         ):
             more = clause
         told = [word for word in left if stands_in(word, telling(more))]
-        enough = len(told) >= (MORE_SIGNS if is_cjk(more[:1]) else MORE) or any(word.isdecimal() for word in told)
+        # A number alone is enough, in figures and not in `mine`: "ten percent" is not the 10 of "20 by 10s".
+        number = any(word.isdecimal() and _within(word, flat(more)) and not _within(word, flat(mine)) for word in told)
+        enough = number or len(told) >= (MORE_SIGNS if is_cjk(more[:1]) else MORE)
         if (
             enough
             and more not in mine

@@ -547,6 +547,16 @@ def test_two_wishes_that_a_rule_tells_at_once_are_both_written() -> None:
     )
 
 
+def test_a_number_that_somebody_writes_as_a_word_of_something_else_brings_no_sentence_along() -> None:
+    """Seen: "10" of "20 by 10" was taken for the "ten" of "ten percent"."""
+    said = "it'll be the cream ones, 20 by 10, from Harlech Tiles", "Add ten percent for breakages"
+    for tiles in (said[0], said[0].replace("10", "10s")):
+        found = judge("The tiles are the cream ones, 20 by 10, from Harlech", (RuleSource(tiles), RuleSource(said[1])))
+        assert "percent" not in found.own
+    found = judge("The tiles are the cream ones from Harlech, 10 to a box", (RuleSource(said[0]), RuleSource(said[1])))
+    assert "percent" not in found.own
+
+
 def test_of_one_sentence_all_that_a_rule_says_is_quoted_however_far_apart() -> None:
     said = "never any data to a server, no analytics, no firebase, even if i beg you for stats one tired evening"
     own = own_sentence(
