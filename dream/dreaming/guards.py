@@ -323,6 +323,7 @@ def person_line(case: Case, protected: Protected, settings: Settings) -> Verdict
 
 
 THEIRS = 0.6  # of a line's words that a line of others must hold
+_CLAUSES = re.compile(r"([;；]\s*)")
 RULE_SUCCEEDS = 0.6  # of belief that one rule takes the place of another
 # Words of which an ordinary heading in SOUL.md is made; another one could be a rule itself.
 
@@ -443,6 +444,9 @@ def in_own_words(case: Case, protected: Protected) -> dict[str, str]:
     rules = [line for line in rules if case.edit.file == "SOUL.md" or instructs(line)]
     own: dict[str, str] = {}
     for line in rules:
+        if case.edit.file != "SOUL.md" and (text := _orders_in_own_words(line, case, protected)):
+            own[line] = text
+            continue
         new = rule.without_changed(line, gone)
         one = judged(new, case, protected)
         said = one.own if one.verdict == "close" else phrases.without_mark(unnamed(new, protected.people))
@@ -466,6 +470,24 @@ def _with_changed(line: str, said: str, gone: Sequence[str], by: str) -> str:
 
 def _of(name: str, said: str) -> str:
     return said if not name or re.match(rf"{re.escape(name)}\b", said, re.IGNORECASE) else f"{name}: {said}"
+
+
+def _orders_in_own_words(line: str, case: Case, protected: Protected) -> str:
+    """Return a line of facts and orders with each order in the user's words, and its facts as they stand; or "".
+
+    Each of its clauses is judged as it would be on a line of its own.
+    """
+    clauses = _CLAUSES.split(phrases.without_mark(line))
+    orders = [place for place, clause in enumerate(clauses) if instructs(clause)]
+    if not orders or instructs("; ".join(clause for at, clause in enumerate(clauses) if at not in orders)):
+        return ""
+    for place in orders:
+        one = judged(clauses[place], case, protected)
+        if one.verdict == "waits" or coverage(phrases.bare(clauses[place]), one.own) < rule.SAYS:
+            return ""
+        if one.verdict == "close":
+            clauses[place] = rule.with_days(one.own, clauses[place]).rstrip(" .。")
+    return "".join(clauses) if len(orders) < len(clauses[::2]) else ""
 
 
 def _by_user(line: str, case: Case, protected: Protected) -> bool:

@@ -197,7 +197,8 @@ def _and_the_rest(mine: str, rule: str, best: RuleSource, sources: Sequence[Rule
             and len(mine) + len(more) <= 2 * OWN_CHARS
             and not passing(other.text, clause, more)
         ):
-            mine = f"{more}; {mine}" if sources.index(other) < sources.index(best) else f"{mine}; {more}"
+            first, last = (more, mine) if sources.index(other) < sources.index(best) else (mine, more)
+            mine = f"{first.rstrip(' .。')}; {last}"
     return mine
 
 

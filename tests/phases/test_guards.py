@@ -13,6 +13,7 @@ from dream.dreaming.editing import LONGEST_LINE, Editing
 from dream.dreaming.guards import Case, Protected, late, loss, said, wishes
 from dream.dreaming.markup import instructs
 from dream.models import Entry, Finding, MemoryFile
+from dream.provenance.rule import source
 from dream.settings import Settings
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -94,6 +95,19 @@ def test_an_instruction_outside_soul_is_held_unless_the_user_said_it() -> None:
 def test_what_an_agent_noted_is_held_also_where_the_user_s_line_is_told_beside_it() -> None:
     line = '- "Lives in Osaka with two cats" (23 November 2026) (earlier, "Has two cats and a dog")'
     assert stopped("USER.md", "", line, others={1: ["- Lives in Osaka with two cats"]}) == "third-party"
+
+
+def test_of_a_fact_with_an_order_only_the_order_is_written_in_the_user_s_words() -> None:
+    said = ("the tiles are the cream ones from Harlech. Don't let me change my mind again!",)
+    line = "- The tiles are the cream ones from Harlech; Gwen asked the agent not to let her change her mind again"
+    protected = Protected(
+        {"SOUL.md": "", "USER.md": "", "memory/MEMORY.md": "# Memory\n"}, {}, (), wishes={1: list(map(source, said))}
+    )
+    desk = Editing([Finding("memory/MEMORY.md", line[2:], (1,))], protected, Settings())
+    desk.edit(Edit("memory/MEMORY.md", "", line, (1,)))
+    assert desk.draft.texts["memory/MEMORY.md"].splitlines()[-1] == (
+        "- The tiles are the cream ones from Harlech; Don't let me change my mind again!"
+    )
 
 
 def test_what_only_others_say_is_no_fact_about_the_user() -> None:
