@@ -370,8 +370,9 @@ def _show_forgotten(done: Forgotten, *, as_json: bool) -> None:
 
 
 def _forgotten(done: Forgotten) -> dict[str, object]:
+    outcome = "preview" if done.dry_run else "forgotten"
     return {
-        "outcome": "preview" if done.dry_run and done.found else "forgotten" if done.found else "nothing",
+        "outcome": outcome if done.found else "nothing",
         "places": [{"file": file, "count": count} for file, count in done.places],
         "versions": {"holding": done.versions[0], "all": done.versions[1]},
         "commits": [{"old": old, "new": new} for old, new in done.renamed],

@@ -141,14 +141,17 @@ def attributed(entry: NewEntry, messages: Sequence[Message], *, places: Sequence
     others = {"o": by_others(entry.content, messages), "t": by_tool, "p": by_paste}
     rows = enumerate(entry.content.split("\n"), start=1)
     quotes = {number for number, row in rows if entry.rests and row.startswith(QUOTE)}
-    theirs = {voice: set(numbers) - quotes for voice, numbers in others.items()}
     names = {place: message.name or "" for place, message in zip(places, speaking(messages), strict=False)}
     spoken = by_speaker(entry.content, messages)
     for number in quotes:
-        quoted = {names[place] for place in (int(entry.rests[number - 1][1:]),) if place in names}
-        spoken[number - 1] = spoken[number - 1] | quoted
+        place = int(entry.rests[number - 1][1:])
+        if place in names:
+            spoken[number - 1] |= {names[place]}
+    theirs = {voice: set(numbers) - quotes for voice, numbers in others.items()}
     talkers = speakers(messages)
-    own = {number for number, by in enumerate(spoken, start=1) if by} | quotes if len(talkers) < 2 else set[int]()
+    own = set[int]()
+    if len(talkers) < 2:
+        own = quotes | {number for number, by in enumerate(spoken, start=1) if by}
     said = tuple(tuple(sorted(by)) for by in spoken) if talkers and any(spoken) else ()
     return replace(entry, voices=voices(entry.content, {"u": own, **theirs}), speakers=said)
 

@@ -25,7 +25,7 @@ from dream.language import tokens
 from dream.language.tokens import estimate
 from dream.llm import ChatMessage, Completion, Model, Tool, ToolCall
 from dream.llm.spending import FREE, Meter, Reservation, open_model
-from dream.models import MEMORY_FILES, Diagnostic, MemoryFile
+from dream.models import MEMORY_FILES, Diagnostic, MemoryFile, Message
 from dream.reports import ConsolidateReport, RunReport, Usage
 from dream.settings import JOBS, Job, Settings
 from dream.workspace.trace import Origin, origins
@@ -121,19 +121,7 @@ class Scratch:
     def written(self, session: Sitting) -> Path:
         """Write a session as a transcript, and note which message stands at which position when it is read back."""
         path = self.root / f"{filed(session.key)}.jsonl"
-        rows = [
-            {
-                "session_id": session.key,
-                "id": message.id,
-                "role": message.role,
-                "timestamp": message.at.isoformat() if message.at else None,
-                "content": message.content,
-            }
-            | ({"name": message.name} if message.name else {})
-            | ({"tool_call_id": message.answers} if message.answers else {})
-            | ({"tool_calls": [_call(one) for one in message.calls]} if message.calls else {})
-            for message in session.messages
-        ]
+        rows = [{"session_id": session.key, **_row(message)} for message in session.messages]
         path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
         counted: dict[str, int] = {}
         for key, message in transcripts.read(path, format="openai", zone=UTC, report=_silent):
@@ -145,6 +133,22 @@ class Scratch:
 def filed(name: str) -> str:
     """Return `name`, which a dataset gives, as the name of a file."""
     return re.sub(r"[^\w.-]+", "-", name).lstrip(".") or "-"
+
+
+def _row(message: Message) -> dict[str, Any]:
+    """Return a message as a line of a transcript has it, without the fields that it lacks."""
+    row = {
+        "id": message.id,
+        "role": message.role,
+        "timestamp": message.at.isoformat() if message.at else None,
+        "content": message.content,
+    }
+    more = {
+        "name": message.name,
+        "tool_call_id": message.answers,
+        "tool_calls": [_call(one) for one in message.calls],
+    }
+    return row | {name: value for name, value in more.items() if value}
 
 
 def _call(identity: str) -> dict[str, object]:

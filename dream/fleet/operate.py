@@ -80,7 +80,11 @@ class Ran:
     @property
     def exit_status(self) -> int:
         """Return 1 where a night failed or all were stopped, 4 for busy workspaces, 3 for held edits, else 0."""
-        return 1 if self.failed or self.stopped else 4 if self.busy else 3 if self.held else 0
+        if self.failed or self.stopped:
+            return 1
+        if self.busy:
+            return 4
+        return 3 if self.held else 0
 
 
 def database(roots: Sequence[Root], url: str | None) -> str:

@@ -142,11 +142,11 @@ def learn(examples: Sequence[Example]) -> Rows:
 def _learnt(lots: Sequence[Sequence[Example]], runs: int) -> list[Rows]:
     """Return the weights that each lot of examples teaches, averaged over runs."""
     counted = [Counter(number for one in lot for number in one.numbers) for lot in lots]
-    jobs = [
-        ([(one.label, [n for n in one.numbers if known[n] >= LEAST]) for one in lot for _ in range(one.looks)], seed)
-        for lot, known in zip(lots, counted, strict=True)
-        for seed in range(runs)
-    ]
+    jobs: list[tuple[list[tuple[int, list[int]]], int]] = []
+    for lot, known in zip(lots, counted, strict=True):
+        frequent = [(one, [number for number in one.numbers if known[number] >= LEAST]) for one in lot]
+        looks = [(one.label, numbers) for one, numbers in frequent for _ in range(one.looks)]
+        jobs += [(looks, seed) for seed in range(runs)]
     with ProcessPoolExecutor(min(len(jobs), os.cpu_count() or 1)) as pool:
         found = list(pool.map(_run, *zip(*jobs, strict=True)))
     return [_mean(found[at * runs : (at + 1) * runs], known) for at, known in enumerate(counted)]

@@ -282,16 +282,18 @@ def fact(text: str, code: str) -> Fact:
     names = {name.lower() for name in _NAME.findall(text) if not _MONTH.fullmatch(name) and known.code != "de"}
     value = frozenset({*names, *_NUMBER.findall(text), *(one.strip("`").lower() for one in _CODE.findall(text))})
     tokens = [token.lower() for token in _TOKEN.findall(text)]
-    slots = {
-        (beside, token)
-        for before, token, after in zip(["", *tokens], tokens, [*tokens[1:], ""], strict=False)
-        if token in value or token[:1].isdigit()
-        for beside in (f"{before} _", f"_ {after}")
-        if len(beside) > 3 and not beside.strip("_ ").isdigit()
-    }
+    slots = set[tuple[str, str]]()
+    for before, token, after in zip(["", *tokens], tokens, [*tokens[1:], ""], strict=False):
+        if token in value or token[:1].isdigit():
+            slots.update((beside, token) for beside in (f"{before} _", f"_ {after}") if _names_slot(beside))
     held = frozenset(name for name in known.cues if known.has(name, said))
     polarity, own = not cues.says("denies", text), cues.says("of_its_speaker", text)
     return Fact(telling(text, code), attribute, value, frozenset(slots), polarity, held, own)
+
+
+def _names_slot(beside: str) -> bool:
+    """Return whether what stands beside a value tells what it is of: a word, and no number."""
+    return len(beside) > 3 and not beside.strip("_ ").isdigit()
 
 
 def told_already(new: str, old: str, code: str, old_code: str) -> bool:
@@ -372,10 +374,7 @@ def _in_values(new: str, old: str, code: str, one: Fact, other: Fact) -> dict[st
     rest, other_rest = one.subject - one.value - ours, other.subject - other.value - theirs
     apart = rest ^ other_rest
     moved = bool(ours - theirs) and bool(theirs - ours)
-    slots = {
-        place: [{value for at, value in found.slots if at == place} for found in (one, other)]
-        for place in {place for place, _ in one.slots} & {place for place, _ in other.slots}
-    }
+    here, there = _by_place(one.slots), _by_place(other.slots)
     counts = _counted(old, code)
     return {
         "one value": moved and not apart and len(ours ^ theirs) == 2,
@@ -383,7 +382,7 @@ def _in_values(new: str, old: str, code: str, one: Fact, other: Fact) -> dict[st
         "old value": bool(one.value & other.value),
         "old number and another": bool(ours & theirs) and bool(ours - theirs),
         "moved": moved,
-        "slot": any(here.isdisjoint(there) for here, there in slots.values()),
+        "slot": any(here[place].isdisjoint(there[place]) for place in here.keys() & there.keys()),
         "counted": any(
             some.isdisjoint(counts[thing]) for thing, some in _counted(new, code).items() if thing in counts
         ),
@@ -392,6 +391,14 @@ def _in_values(new: str, old: str, code: str, one: Fact, other: Fact) -> dict[st
         "renamed": bool(names - before) and bool(before - names),
         "shared names": bool(names & before),
     }
+
+
+def _by_place(slots: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
+    """Return the values of slots by the word beside which they stand."""
+    found: dict[str, set[str]] = {}
+    for place, value in slots:
+        found.setdefault(place, set()).add(value)
+    return found
 
 
 def _counted(text: str, code: str) -> dict[str, set[str]]:

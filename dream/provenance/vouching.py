@@ -362,14 +362,16 @@ def by_others(content: str, messages: Sequence[Message]) -> tuple[int, ...]:
         ours |= said if mine == message.content else content_words(mine)
     if theirs == ours:
         return ()
-    return tuple(
-        number
-        for number, line in enumerate(content.split("\n"), start=1)
-        if (told := content_words(without_report(without_said_on(line))))
-        and len(told & theirs) >= MOSTLY_OTHERS * len(told)
-        and len(told & theirs) - len(told & ours) >= NOT_OURS * len(told)
-        and not names_user(line, ours)
-    )
+    return tuple(n for n, line in enumerate(content.split("\n"), start=1) if _is_of_others(line, ours, theirs))
+
+
+def _is_of_others(line: str, ours: Set[str], theirs: Set[str]) -> bool:
+    """Return whether the words of a line are mostly `theirs`, and few of them `ours`."""
+    told = content_words(without_report(without_said_on(line)))
+    by_them, by_us = len(told & theirs), len(told & ours)
+    if not told or by_them < MOSTLY_OTHERS * len(told) or by_them - by_us < NOT_OURS * len(told):
+        return False
+    return not names_user(line, ours)
 
 
 def _of_ours(message: Message) -> str:

@@ -208,15 +208,12 @@ class SearchIndex:
             held = {part: _only(some, filed.get(part, ())) for part, some in held.items()}
         sums = _SetWeights(terms, weights)
         best = heapq.nlargest(limit, self._normalised(held, kind, days, sums, sums.cut(held, limit)))
-        found = [
-            (
-                score + sum(weights[term] for term in more),
-                number,
-                sums.terms(held[number // PART][number % PART]).union(more),
-            )
-            for score, number in best
-            for more in [[term for term in late if _holds(looked[term].get(number // PART, ()), number % PART)]]
-        ]
+        found: list[tuple[float, int, frozenset[str]]] = []
+        for score, number in best:
+            part, place = divmod(number, PART)
+            more = [term for term in late if _holds(looked[term].get(part, ()), place)]
+            own = sums.terms(held[part][place]).union(more)
+            found.append((score + sum(weights[term] for term in more), number, own))
         if late:
             found.sort(key=lambda one: one[:2], reverse=True)
         documents = {one.number: one for one in self.numbered(number for _, number, _ in found)}

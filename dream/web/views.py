@@ -355,14 +355,14 @@ def matching(found: Sequence[HeldFinding], query: Mapping[str, str]) -> list[Hel
     """Return the items that a filter leaves: by file, guard, source, and text."""
     file, guard, source = query.get("file", ""), query.get("guard", ""), query.get("source", "")
     text = query.get("q", "").casefold()
-    return [
-        one
-        for one in found
-        if (not file or one.proposal.file == file)
-        and (not guard or one.proposal.guard == guard)
-        and (not source or one.source == source)
-        and text in f"{one.old}\n{one.new}\n{one.proposal.reason}".casefold()
-    ]
+
+    def matches(one: HeldFinding) -> bool:
+        asked = ((file, one.proposal.file), (guard, one.proposal.guard), (source, one.source))
+        if any(wanted and wanted != there for wanted, there in asked):
+            return False
+        return text in f"{one.old}\n{one.new}\n{one.proposal.reason}".casefold()
+
+    return list(filter(matches, found))
 
 
 def digest(found: Sequence[HeldFinding]) -> str:
@@ -392,14 +392,16 @@ def timeline(known: Past, steps: Sequence[Deed], workspace: Workspace, query: Ma
     """Return the changes that a filter leaves, newest first: by file, by who made it, by source, and text."""
     file, kind, source = query.get("file", ""), query.get("kind", ""), query.get("source", "")
     text = query.get("q", "").casefold()
-    return [
-        step.change
-        for step in steps
-        if (not file or file in step.change.files)
-        and (not kind or step.change.kind == kind)
-        and (not text or any(text in said.casefold() for said in _said(step)))
-        and (not source or source in known.agents(workspace, step.change.entries))
-    ]
+
+    def matches(step: Deed) -> bool:
+        change = step.change
+        if (file and file not in change.files) or (kind and kind != change.kind):
+            return False
+        if text and not any(text in said.casefold() for said in _said(step)):
+            return False
+        return not source or source in known.agents(workspace, change.entries)
+
+    return [step.change for step in steps if matches(step)]
 
 
 def _said(step: Deed) -> Iterator[str]:

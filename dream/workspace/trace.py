@@ -7,7 +7,7 @@ same, or the same line elsewhere, the search goes on for it: what was kept of a 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import takewhile
@@ -84,19 +84,7 @@ def trace(
     traced = _trace(wanted, steps(workspace) if known is None else known)
     cursors = {cursor for found in traced.values() for cursor in found.entries}
     spans = _spans(workspace, cursors)
-    return [
-        Origin(
-            file,
-            line,
-            tuple(found.commits),
-            tuple(dict.fromkeys(found.findings)),
-            tuple(sorted(found.entries)),
-            tuple(dict.fromkeys(spans[cursor] for cursor in sorted(found.entries) if cursor in spans)),
-            tuple(dict.fromkeys(one for one in found.earlier if one != line)),
-        )
-        for file, line in wanted
-        for found in (traced[file, line],)
-    ]
+    return [_origin(file, line, traced[file, line], spans) for file, line in wanted]
 
 
 def said(workspace: Workspace, file: MemoryFile, line: str) -> datetime | None:
@@ -118,6 +106,19 @@ def facts(text: str) -> Iterator[str]:
     for line in text.splitlines():
         if line.strip() and not line.startswith("#"):
             yield line
+
+
+def _origin(file: MemoryFile, line: str, found: _Traced, spans: Mapping[int, tuple[str, int, int]]) -> Origin:
+    entries = sorted(found.entries)
+    return Origin(
+        file,
+        line,
+        tuple(found.commits),
+        tuple(dict.fromkeys(found.findings)),
+        tuple(entries),
+        tuple(dict.fromkeys(spans[cursor] for cursor in entries if cursor in spans)),
+        tuple(dict.fromkeys(one for one in found.earlier if one != line)),
+    )
 
 
 def _trace(wanted: Sequence[tuple[MemoryFile, str]], known: Iterable[Deed]) -> dict[tuple[str, str], _Traced]:
