@@ -15,7 +15,6 @@ _WHICH = (
     r"|base64|read|write|ro|rw|main|primary|secondary|local|default))?"
 )
 _BESIDE = rf"(?:{_Q}|[*\])]){{0,3}}(?:[ \t]?(?:\[[^\]\n]{{0,20}}\]|\([^)\n]{{0,30}}\)))?[*_]{{0,2}}"
-_SPOKEN = ("is", "was", "ist", "是", "は", "为")
 # How a value is given to a name, each up to the value: (name of the way, pattern).
 _WAYS = (
     ("block", r"{0}[ \t]{{0,3}}:[ \t]{{0,3}}[|>][-+0-9]{{0,2}}[ \t]{{0,8}}\n"),
@@ -64,12 +63,8 @@ _OWN_END = r"(?:com|by|sur|tres|over|under|en|im|tre|pre|out|hour|see)$"
 _OTHER_KEY = (
     r"(?:public|publishable|primary|foreign|partition|sort|cache|object|idempotency|s3|hot|host|gpg|i18n)[ _-]?$"
 )
-_CHANGE = r"(?i)\b(?:re)?set|chang|updat|änder|setz|cambi|modifi|rotat|смен|поменя"
-_CHANGE_BEHIND = r"ändert|gesetzt"
 _VERB_CHARS = 40  # before the word, or behind the value, where the verb may stand
 _VALUE = r"(?P<quote>[\"'`„“«*]{0,2})(?:(?<=«)[ \u00a0\u202f])?(?P<value>[^\s\"'`<>„“”«»]{6,64})"
-_OF = r"(?:[ \t]+(?:for|of|to|on|at|für|fürs|von|vom|zum|zur|beim|de|del|para|pour|du)\b[^.!?;:\n\"'`]{1,40}?)?"
-_CHANGED = rf"\w{{0,3}}{_OF}[ \t]+(?:to|auf|in|a|por|à|en|на)[ \t]+{_VALUE}"
 _KEY_SAID = (
     r"s?(?:[ \t]+[^.!?;:=\n\"'`]{1,48}?)?(?:[ \t]*[:=–—]|[ \t](?:is|was|ist|lautet|es|est|è|é|-))?[ \t]{1,3}"
     r"[\"'`(]?(?P<value>[\w+=~-]{20,400})(?![/.])"
@@ -78,11 +73,6 @@ _KEY_SAID = (
 _KEY_BESIDE = r"s?[ \t]{1,3}(?:[\u4e00-\u9fff]{1,6}[ \t]?)?[\"'`(]?(?P<value>[\w~-]{12,64})(?![\w/.=:])"
 _SWITCH = r"(?<=[a-zA-Z])(?=\d)|(?<=\d)(?=[a-zA-Z])"
 _SWITCHES = 3  # from a letter to a digit or back: names and versions have fewer
-_LINK = r"[ \t](?:as|is|ist|als|como|comme|es|è|est|jako|это|ise)[ \t]"
-_AS = (
-    rf"(?P<value>[^\s\"'`<>]{{6,64}})[\"'`,]{{0,2}}{_LINK}[ \t]*"
-    r"(?:[^\W\d_]{1,14}[ \t]+){0,3}$"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +232,7 @@ def _value(text: str, lower: str, word: re.Match[str], head: re.Match[str], way:
         text[word.start()].isupper() or regex(_OPTION).search(text[max(0, word.start() - 34) : word.start()])
     )
     alone = bool(quote) or bool(option) or text[end : end + 1] in ("", "\n", "\r")
-    plain = alone and by not in _SPOKEN and (way in ("given", "typed", "pair", "called", "element"))
+    plain = alone and by not in table()["told"]["spoken"] and (way in ("given", "typed", "pair", "called", "element"))
     given = _Assigned(value, way, by, plain=plain, quoted=bool(quote))
     if not (_is_password(lower, word, given) if password else _is_key(text, lower, word, given)):
         return None
@@ -301,16 +291,16 @@ def _flagged(text: str, word: re.Match[str], *, password: bool) -> Span | None:
 
 def _told(text: str, word: re.Match[str]) -> Span | None:
     """Return where the value of the word for a password is told; None where it is not."""
-    for pattern, enough in ((_said(word[0]), strong), (_direct(), stark), (regex(_CHANGED), strong)):
+    for pattern, enough in ((_said(word[0]), strong), (_direct(), stark), (_changed(), strong)):
         said = pattern.match(text, word.end()) if pattern else None
-        if said is None or (pattern is regex(_CHANGED) and not _changes(text, word.start(), said.end())):
+        if said is None or (pattern is _changed() and not _changes(text, word.start(), said.end())):
             continue
         span = _enough(text, said.span("value"), enough)
         if span is not None:
             return span
     first = max(0, word.start() - 2 * _HEAD_CHARS)
     before = text[first : word.start()]
-    used = regex(_AS).search(before) if regex(_LINK).search(before) else None
+    used = _as().search(before) if _link().search(before) else None
     return _enough(text, (first + used.start("value"), first + used.end("value")), strong) if used else None
 
 
@@ -333,7 +323,28 @@ def _told_key(text: str, word: re.Match[str]) -> Span | None:
 def _changes(text: str, start: int, end: int) -> bool:
     """Return whether a verb of change stands before the word, or behind the value."""
     before, behind = text[max(0, start - _VERB_CHARS) : start], text[end : end + _VERB_CHARS]
-    return bool(regex(_CHANGE).search(before) or regex(_CHANGE_BEHIND).search(behind))
+    told = table()["told"]
+    return bool(regex(told["changes"]).search(before) or regex(told["changed"]).search(behind))
+
+
+@functools.cache
+def _changed() -> re.Pattern[str]:
+    """Return what finds to what a password was changed."""
+    told = table()["told"]
+    of = rf"(?:[ \t]+(?:{told['of']})\b[^.!?;:\n\"'`]{{1,40}}?)?"
+    return re.compile(rf"\w{{0,3}}{of}[ \t]+(?:{told['to']})[ \t]+{_VALUE}")
+
+
+@functools.cache
+def _link() -> re.Pattern[str]:
+    return re.compile(rf"[ \t](?:{table()['told']['link']})[ \t]")
+
+
+@functools.cache
+def _as() -> re.Pattern[str]:
+    """Return what finds a value that stands before the word: "use hunter2 as the password"."""
+    ends = rf"{_link().pattern}[ \t]*(?:[^\W\d_]{{1,14}}[ \t]+){{0,3}}$"
+    return re.compile(rf"(?P<value>[^\s\"'`<>]{{6,64}})[\"'`,]{{0,2}}{ends}")
 
 
 def _enough(text: str, span: Span, enough: Callable[[str], bool]) -> Span | None:
@@ -359,7 +370,7 @@ def _said(word: str) -> re.Pattern[str] | None:
     return re.compile(
         rf"{ending}(?:[ \t,]+[^.!?;:=\n\"'`]{{1,48}}?)??[ \t]*"
         rf"(?:(?<!\w)(?:{verbs})(?!\w)|[:：–—]|-(?= )|->|是|为|為|は|는|은|คือ)"
-        rf"(?:[ \t]*:)?(?:[ \t]+(?:now|still|currently|jetzt|nun|übrigens|ahora|maintenant|теперь))?[ \t]*{_VALUE}"
+        rf"(?:[ \t]*:)?(?:[ \t]+(?:{table()['told']['now']}))?[ \t]*{_VALUE}"
     )
 
 
