@@ -225,7 +225,8 @@ class History:
     def last_cursor(self) -> int:
         """Return the highest cursor ever given out; 0 when there was none."""
         with self._counted() as view:
-            return max(self._positions.now.highest, view.archive.last, highest_given(self._directory, self._committed))
+            counted, given = self._positions.now, highest_given(self._directory, self._committed)
+            return max(counted.highest, counted.lost, view.archive.last, given)
 
     def position(self, session: str) -> int:
         """Return how many messages of `session` are in history: the highest span end, archive included."""

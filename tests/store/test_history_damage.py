@@ -129,6 +129,29 @@ def test_a_cursor_is_never_used_again_when_the_log_is_deleted(tmp_path: Path) ->
     assert cursors(history(tmp_path).append(facts(1), now=NOW)) == [8]
 
 
+@pytest.mark.parametrize(
+    "behind", [b"", b"\x00\x00\n", b'{"cursor":2,"kind\n'], ids=["nothing", "zeros", "an older row"]
+)
+def test_the_cursor_of_a_row_that_broke_is_never_used_again(tmp_path: Path, behind: bytes) -> None:
+    history(tmp_path).append(facts(7), now=NOW)
+    log(tmp_path).write_bytes(log(tmp_path).read_bytes()[:-3] + b"#}\n" + behind)
+    (tmp_path / "memory/.cursor").write_text("6")
+
+    assert history(tmp_path).last_cursor() == 7
+    assert cursors(history(tmp_path).append(facts(1), now=NOW)) == [8]
+
+
+def test_a_row_that_broke_is_not_named_as_missing_too(tmp_path: Path) -> None:
+    history(tmp_path).append(facts(7), now=NOW)
+    rows = log(tmp_path).read_bytes().splitlines(keepends=True)
+    rows[2] = rows[2][:-3] + b"#}\n"
+    log(tmp_path).write_bytes(b"".join(rows))
+    reports: list[Diagnostic] = []
+
+    assert cursors(history(tmp_path, reports=reports).append(facts(1), now=NOW)) == [8]
+    assert [found.line for found in reports] == [3]
+
+
 def test_a_cursor_file_from_a_backup_is_not_believed(tmp_path: Path) -> None:
     history(tmp_path).append(facts(7), now=NOW)
     (tmp_path / "memory/.cursor").write_text("2")
