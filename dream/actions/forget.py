@@ -135,8 +135,7 @@ def _forget(workspace: Workspace, wanted: Sought, *, dry_run: bool, now: datetim
         row = orjson.dumps({"number": number, "since": now.isoformat(), "texts": needle.given})
         _note(workspace, [*others, Unfinished(number, now, needle.given, row)])
         # 2. Files that git doesn't keep: history, its archive, the run record.
-        _rewrite_history(workspace, needle, now)
-        _rewrite_files(workspace, needle)
+        _rewrite_files(workspace, needle, _rewrite_history(workspace, needle, now))
         # 3. Every version, and with it the files of the newest one.
         names = _rewrite_versions(workspace, needle)
         _rename_in_records(workspace, names)
@@ -214,19 +213,25 @@ def _read(path: Path) -> bytes:
     return files.read_bytes(path) or b""
 
 
-def _rewrite_history(workspace: Workspace, needle: Needle, now: datetime) -> None:
+def _rewrite_history(workspace: Workspace, needle: Needle, now: datetime) -> list[Path]:
+    """Scrub what is written under history's lock: the messages, and the files of the log, which it returns."""
     with workspace.history.rewriting(now=now) as paths:
         sealing = Sealing()
         for path in paths:
             _rewrite(path, lambda data: sealing.sealed(data, needle.scrub(data)))
-        for path in workspace.history.messages.paths():  # they are written under the same lock
+        for path in workspace.history.messages.paths():
             _rewrite(path, needle.scrub)
+        return paths
 
 
-def _rewrite_files(workspace: Workspace, needle: Needle) -> None:
-    """Scrub what isn't memory; a person's files change with the versions. A cache is made anew by who needs it."""
+def _rewrite_files(workspace: Workspace, needle: Needle, logs: list[Path]) -> None:
+    """Scrub what isn't memory; a person's files change with the versions. A cache is made anew by who needs it.
+
+    What is written under history's lock is left alone: without the lock, an append meanwhile would be lost.
+    """
+    locked = {*logs, *workspace.history.messages.paths()}
     for name, path in _ours(workspace):
-        if not is_memory(name):
+        if not is_memory(name) and path not in locked:
             _rewrite(path, needle.scrub)
 
 
