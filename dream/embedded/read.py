@@ -10,6 +10,7 @@ from dream.embedded import sections
 from dream.embedded.sections import Utterance
 from dream.embedded.statement import Statement
 from dream.language import cues, kinds
+from dream.language.likeness import common, telling
 from dream.language.sentences import Sentence, is_supposed, own_words, quoted_share, sentences, trimmed, without_names
 from dream.language.tongue import Tongue, guess, is_wide, main, plain, tongue
 from dream.provenance.vouching import AGENTS, prefixed
@@ -32,8 +33,12 @@ ASKED = 140  # characters of a question that an answer is shown with
 OF_RULE = 0.1  # of belief that it is a rule, from which a fragment behind one belongs to it
 FRAGMENT = 18  # characters of a rule that says nothing without the sentence before it: "any hour", "ohne Ausnahme"
 POINTING = 80  # of one that begins with a word for it: "that goes for every screen"
+SCRAP = 24  # characters of a sentence that says little without the one before it: "port stays", "£27 an hour"
+CHATS = 0.6  # of belief that a sentence only chats, from which it says nothing of what follows it
 BRIEF = 32  # characters of a rule that is told in one line with the one beside it: "Never delete it. Move it, always"
 SHORT = 44  # characters of an answer that may need its question
+NOT_CLAIMED = ("joke", "hypothesis")
+NOT_ONES_OWN = ("opinion", "quotation", "joke")  # what a sentence was taken for that what leans on goes with
 WORTH = {
     "rule": 3.0,
     "person": 2.2,
@@ -61,6 +66,11 @@ _PART = re.compile(
     r"[,;]\s+(?:(?:but|aber|mais|pero)\s)?|[，；]|(?:(?<=[,;] )|\s)(?:and|und|et|y|with|mit|but|aber|mais|pero)\s",
     re.IGNORECASE,
 )  # where another part begins
+_ARTICLE = {  # at the beginning of a sentence; the same words are pronouns too
+    "de": re.compile(r"(?:[Dd](?:er|ie|as|en|em)|[Dd]iese[rsnm]?) [A-ZÄÖÜ]"),
+    "fr": re.compile(r"(?:les?|la) ", re.IGNORECASE),
+    "es": re.compile(r"(?:el|los|las|la|lo de|lo del) ", re.IGNORECASE),
+}
 BEFORE_SECRET = 12  # characters of a sentence that tells something before it
 _YES = re.compile(r"^\W*(?:yes|yep|yeah|y|ja|jo|jep|oui|ouais|sí|si|是的?|对|嗯|はい|うん)\b\W*$", re.IGNORECASE)
 
@@ -78,6 +88,18 @@ class _Turn:
     before: str
     names: frozenset[str] = frozenset()  # of those who talk
     agent: bool = True  # one listens, and takes rules
+
+    def goes_on(self, end: int, one: Sentence) -> bool:
+        """Return whether a sentence goes on in the line in which the one before it ends."""
+        return not one.item and "\n" not in self.own[end : one.start]
+
+
+@dataclass(frozen=True, slots=True)
+class _Last:
+    """A sentence that was read, and what it was taken for."""
+
+    sentence: Sentence
+    taken: kinds.Guess
 
 
 def statements(messages: Sequence[Utterance]) -> list[Statement]:
@@ -114,7 +136,7 @@ def named(messages: Sequence[Utterance]) -> list[Utterance]:
 
 def _turn(turn: _Turn, found: list[Statement]) -> None:
     """Append what one message states to what was stated before, and take back what it takes back."""
-    last: Sentence | None = None  # the sentence before, whatever it was
+    last: _Last | None = None  # the sentence before, whatever it was
     cut = _whole_orders(sentences(turn.own), turn)
     laughs = [_LAUGHS.search(one.text) is not None or turn.known.has("laugh", plain(one.text)) for one in cut]
     for place, one in enumerate(cut):
@@ -124,23 +146,25 @@ def _turn(turn: _Turn, found: list[Statement]) -> None:
         context = turn.before[-400:] if last is None else ""
         beside = [cut[place - 1].text if place else "", cut[place + 1].text if place + 1 < len(cut) else ""]
         guessed = kinds.kind(one.text, context, turn.known.code, *beside)
-        if _retracts(guessed, text, turn) and _takes_back(turn, place, found):
-            last = one
+        if _retracts(guessed, text, turn) and _takes_back(turn, last, place, found):
+            last = _Last(one, guessed)
             continue
         if _corrects(one, turn, found, place):
-            last = one
+            last = _Last(one, guessed)
             continue
         if guessed.shares["rule"] >= OF_RULE and _ends_rule(turn, one, text, place, found):
-            last = one
+            last = _Last(one, guessed)
             continue
         stated = _stated(turn, one, text, place, guessed, jokes=any(laughs[max(0, place - 1) : place + 2]))
         if stated is not None and stated.kind == "rule" and not stated.asked:
             size = len(stated.text) * (2 if turn.known.wide else 1)
             if size < FRAGMENT or (size < POINTING and _leans(one, turn)):
-                stated = _whole(turn, last, one, stated, found, alone=size >= FRAGMENT)
+                stated = _whole(turn, last.sentence if last else None, one, stated, found, alone=size >= FRAGMENT)
         if stated is not None and not _joined(turn, one, stated, found):
-            found.append(stated)
-        last = one
+            held = bool(found) and (found[-1].source, found[-1].place) == (turn.number, place - 1)
+            stated = _complete(turn, last, one, stated, held=held)
+            found += [stated] if stated else []
+        last = _Last(one, guessed)
 
 
 def _whole_orders(cut: Sequence[Sentence], turn: _Turn) -> list[Sentence]:
@@ -174,11 +198,17 @@ def _retracts(guessed: kinds.Guess, text: str, turn: _Turn) -> bool:
     return guessed.shares["retract"] >= TAKEN_BACK and turn.known.has("retract", plain(text))
 
 
-def _takes_back(turn: _Turn, place: int, found: list[Statement]) -> bool:
-    """Take back what the sentence or the message before stated; False where there is nothing of the speaker's own."""
+def _takes_back(turn: _Turn, before: _Last | None, place: int, found: list[Statement]) -> bool:
+    """Take back what the sentence or the message before stated; False where there is nothing of the speaker's own.
+
+    Where the sentence before was no claim, and is in no line, it is that one which is taken back.
+    """
     if not found or found[-1].speaker != turn.speaker:
         return False
     last = found[-1]
+    held = (last.source, last.place) == (turn.number, place - 1)
+    if before and not held and before.taken.label in NOT_CLAIMED and _tells(before.sentence.text, turn.known) >= 3:
+        return True
     near = last.source == turn.number and last.place >= place - 2
     if near or (place == 0 and turn.number - 2 <= last.source < turn.number):
         found.pop()
@@ -375,6 +405,11 @@ def _in_a_breath(last: Statement, one: Sentence, stated: Statement, turn: _Turn)
     return stated.kind == "rule" and brief and turn.said.text[last.span[1] : one.start].strip("\t ") == ""
 
 
+def _is_scrap(one: Sentence, stated: Statement, last: Statement, turn: _Turn) -> bool:
+    """Return whether a sentence is so short that it belongs to the one before it in its line."""
+    return not turn.speaker and _is_brief(stated.text, turn.known) and turn.goes_on(last.span[1], one)
+
+
 def _joined(turn: _Turn, one: Sentence, stated: Statement, found: list[Statement]) -> bool:
     """Put a sentence that leans on the one before it to that one's line, as they were said; False where it doesn't."""
     last = found[-1] if found else None
@@ -383,7 +418,7 @@ def _joined(turn: _Turn, one: Sentence, stated: Statement, found: list[Statement
     if (last.kind == "rule") != (stated.kind == "rule"):
         return False
     whole = " ".join(turn.said.text[last.span[0] : one.end].split())
-    leans = _leans(one, turn) or _in_a_breath(last, one, stated, turn)
+    leans = _leans(one, turn) or _in_a_breath(last, one, stated, turn) or _is_scrap(one, stated, last, turn)
     if len(whole) > (WIDTH if leans else 0 if turn.agent else BOTH) // (2 if turn.known.wide else 1):
         return False
     found[-1] = replace(
@@ -397,8 +432,52 @@ def _joined(turn: _Turn, one: Sentence, stated: Statement, found: list[Statement
     return True
 
 
+def _complete(turn: _Turn, last: _Last | None, one: Sentence, stated: Statement, *, held: bool) -> Statement | None:
+    """Return a statement with the sentence before it, as they were said, where it needs that one.
+
+    `held` says that a line holds that one already. None where it says nothing without one, or goes on with a joke or
+    somebody else's view.
+    """
+    if stated.kind == "rule" or stated.asked or turn.speaker:
+        return stated
+    exact, brief = hard(stated.text), _is_brief(stated.text, turn.known)
+    leans = _leans(one, turn)
+    if last is not None and not held and (leans or brief) and turn.goes_on(last.sentence.end, one):
+        if last.taken.label in NOT_ONES_OWN and (leans or not exact):
+            return None
+        whole = " ".join(turn.said.text[last.sentence.start : one.end].split())
+        fits = len(whole) <= BOTH // (2 if turn.known.wide else 1)
+        if fits and _leads(last, turn.known, exact=exact > 0):
+            return replace(stated, text=_bare(whole, turn), span=(last.sentence.start, one.end))
+    if exact or not brief or _tells(stated.text, turn.known) >= 2:
+        return stated
+    said = plain(stated.text)
+    return stated if turn.known.has("own", said) or kinds.names("first", said, turn.known) else None
+
+
+def _leads(last: _Last, known: Tongue, *, exact: bool) -> bool:
+    """Return whether a sentence says what the one behind it is about: a question or a topic, an order if that is exact."""
+    shares = last.taken.shares
+    if last.taken.label in kinds.UNMEANT and last.taken.label != "mood":
+        return False
+    ordered = last.taken.label in ("task", "rule") and not exact
+    return not ordered and shares["chat"] < CHATS and _tells(last.sentence.text, known) > 0
+
+
+def _is_brief(text: str, known: Tongue) -> bool:
+    return len(text) * (2 if known.wide else 1) < SCRAP
+
+
+def _tells(text: str, known: Tongue) -> int:
+    """Return how many telling words a text has."""
+    return len(telling(text, known.code) - common())
+
+
 def _leans(one: Sentence, turn: _Turn) -> bool:
-    """Return whether a sentence begins with what points at the one before: and, so, that."""
+    """Return whether a sentence begins with what points at the one before: and, so, that; an article doesn't."""
+    article = _ARTICLE.get(turn.known.code)
+    if article is not None and article.match(one.text):
+        return False
     lead = plain(one.text)[: 4 if turn.known.wide else 14]
     lead = lead.strip() if turn.known.wide else lead
     return any(lead.startswith(cue) for cue in turn.known.cues["lean"])

@@ -169,9 +169,9 @@ def _signs(text: str, said: str, context: str, known: Tongue) -> Iterator[str]:
     end = text.rstrip()[-1:]
     asks = end in "?？"
     yield f"e {end if end in '.!?…。！？:：)' else ''}"
-    first = _names("first", said, known)
+    first = names("first", said, known)
     yield f"first {first} {asks} {'once' in cues}"
-    if _names("second", said, known):
+    if names("second", said, known):
         yield f"second {first} {'wish' in cues}"
     digit = _DIGIT.search(text) is not None
     if digit:
@@ -191,7 +191,7 @@ def _signs(text: str, said: str, context: str, known: Tongue) -> Iterator[str]:
     yield from _of_context(context, size, known)
 
 
-def _names(person: Literal["first", "second"], said: str, known: Tongue) -> bool:
+def names(person: Literal["first", "second"], said: str, known: Tongue) -> bool:
     """Return whether a sentence made `plain` names a person, in any language: people mix them."""
     if not _pronouns(person, SPACED).isdisjoint(said.split()):
         return True

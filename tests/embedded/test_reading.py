@@ -239,3 +239,54 @@ def test_what_somebody_is_at_is_no_rule(text: str) -> None:
 )
 def test_a_rule_beside_what_somebody_is_at_is_one(text: str) -> None:
     assert any(line.startswith("[rule]") for line in said(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (
+            "next: timescale. its on pg 15 on the box called malt",
+            "next: timescale. its on pg 15 on the box called malt",
+        ),
+        ("status of the night run? it's on a timer at 03:25", "status of the night run? it's on a timer at 03:25"),
+        (
+            "linde ist abgeschaltet, alles läuft seit samstag auf esche. port bleibt.",
+            "linde ist abgeschaltet, alles läuft seit samstag auf esche. port bleibt",
+        ),
+        (
+            "設計の人が増えてCADのライセンスを8本に増やした。年96万。",
+            "設計の人が増えてCADのライセンスを8本に増やした。年96万",
+        ),
+    ],
+)
+def test_a_sentence_that_needs_the_one_before_it_is_quoted_with_that(text: str, line: str) -> None:
+    (found,) = said(text)
+
+    assert line in found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no me pidas perdón, nunca. el worker corre en tordo",
+        "Die Miete ist 920 Euro warm. Der Kater kriegt nur Nassfutter, er hat was an der Niere.",
+        "on avait promis 24 mois d'autonomie. le réseau est passé à 10, les balises du fond passaient pas",
+    ],
+)
+def test_an_article_points_at_nothing_before_it(text: str) -> None:
+    assert len(said(text)) == 2
+
+
+@pytest.mark.parametrize(
+    "text", ["My brother Keith says sell the boat. He's been saying so since 2019.", "Two things.", "field report!"]
+)
+def test_what_says_nothing_alone_and_has_nothing_of_ones_own_before_it_is_left_out(text: str) -> None:
+    assert said(text) == []
+
+
+def test_what_was_only_supposed_is_taken_back_without_the_line_before_it() -> None:
+    lines = said(
+        "水曜は俺16時に上がる、息子の学童の迎え。小1でさ。もし来年も一人体制のままなら転職も考えるけどな…まあ寝言だ、忘れて"
+    )
+
+    assert ["水曜は俺16時に上がる" in line for line in lines] == [True]
