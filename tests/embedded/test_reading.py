@@ -290,3 +290,31 @@ def test_what_was_only_supposed_is_taken_back_without_the_line_before_it() -> No
     )
 
     assert ["水曜は俺16時に上がる" in line for line in lines] == [True]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "put it in my name, Joanne Tapscott",
+        "etwas freundlicher bitte",
+        "until the fares audit on the 24th nobody touches fares.txt, you neither",
+        "Bis zum Wochenende frag mich bitte nichts, ich hab vier Nachtdienste",
+        "manchmal denk ich wir sollten die busse durch lamas ersetzen, die halten sich wenigstens an keinen fahrplan",
+        "Mettez-lui quand même un « Merci », pour une fois, elle a été adorable",
+    ],
+)
+def test_an_order_for_once_or_until_a_day_is_no_rule(text: str) -> None:
+    assert not any(line.startswith("[rule]") for line in said(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "敬語ガチガチやと疲れるから、うちにはもっと気楽にしゃべって",
+        "no me mandes listas con mil viñetas porfa, escribime cortito como charlando",
+    ],
+)
+def test_a_rule_is_found_in_a_part_of_a_sentence(text: str) -> None:
+    (line,) = said(text)
+
+    assert line.startswith("[rule]")
