@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Generic, Protocol, Self, TypeVar
 
 from dream.consolidate import cut, identity
 from dream.consolidate.flight import Consolidated, Flight, OpenTalk, Reached, Talk
-from dream.consolidate.prepare import known_lines
+from dream.consolidate.prepare import known_lines, prepare
 from dream.consolidate.session import Session
 from dream.consolidate.summariser import EntryGroup, Patience, Stuck, Summariser
 from dream.history.history import History
@@ -21,6 +22,7 @@ from dream.history.messages import KeptMessage
 from dream.history.writer import StalePosition
 from dream.llm import Model
 from dream.models import Diagnostic, Entry, Message, NewEntry, Report
+from dream.provenance.vouching import speakers
 from dream.settings import Settings
 from dream.transcripts import parts
 
@@ -231,13 +233,15 @@ class Consolidator:
         chars = self._settings.tool_result_chars
         now, done = now or datetime.now(UTC), Consolidated(session.key)
         while True:
-            old = [(at, _live(message, chars)) for at, message in session.waiting() if end is None or at < end]
+            told = session.waiting()
+            waiting = [message for _, message in told]
+            old = [(at, _live(message, chars)) for at, message in told if end is None or at < end]
             if not old:
                 return done
             place = Reached(session.key, old[0][0])
             try:
                 for step in self._run(
-                    self._begun(Talk(session.key, ()), place, iter(old), now, can_wait=can_wait), now
+                    self._begun(Talk(session.key, waiting), place, iter(old), now, can_wait=can_wait), now
                 ):
                     done += step
             except StalePosition:  # another process was quicker; what it left is ours
@@ -272,10 +276,17 @@ class Consolidator:
             stuck=self._stuck,
             can_wait=can_wait,
             known=known_lines(self._history.path.parent.parent, self._folder),
+            people=cache(partial(self._people, talk, place.key)),
             now=now,
         )
         items = (self._read(place, summariser.item(at, message)) for at, message in numbered)
         return OpenTalk(talk, place, summariser, cut.chunks(items, summariser.budget))
+
+    def _people(self, talk: Talk, key: str) -> frozenset[str]:
+        """Return the names of the users who talk in a session, by what history holds of it and by all its messages."""
+        told = {name for entry in self._history.of_backwards(key) for names in entry.speakers for name in names}
+        unread = [prepare(replace(one, content="", whole=""), ()) for one in talk.messages]
+        return speakers(unread) | told - {""}
 
     def _read(self, place: Reached, item: cut.Item) -> cut.Item:
         if self._settings.keep_messages and item.message.content:

@@ -304,9 +304,11 @@ class Summariser:
         stuck: Stuck,
         can_wait: bool,
         known: frozenset[str] = frozenset(),
+        people: Callable[[], frozenset[str]],
         now: datetime,
     ) -> None:
         self._key = key
+        self._people = people
         self._model = model
         self._known = known
         self._patterns = settings.redact_patterns
@@ -340,7 +342,13 @@ class Summariser:
         """
         said = max((item.message.at for item in items if item.message.at), default=None)
         for batch in self._batches(items, HALVINGS):
-            yield replace(batch, entries=tuple(replace(entry, said=said) for entry in batch.entries))
+            yield replace(batch, entries=tuple(replace(self._of_one(entry), said=said) for entry in batch.entries))
+
+    def _of_one(self, entry: NewEntry) -> NewEntry:
+        """Return `entry`, and where only one of several people is heard in it as one that is not the user's."""
+        if not entry.speakers or not any("u" in code for code in entry.voices) or len(self._people()) < 2:
+            return entry
+        return replace(_not_by_user(entry), speakers=entry.speakers)
 
     def _batches(self, items: Sequence[Item], halvings: int) -> Iterator[EntryGroup]:
         if not any(item.message.content for item in items):
