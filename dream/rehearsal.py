@@ -122,7 +122,7 @@ class BatchedJob:
         return [entry for entry in batch if unit is None or entry.cursor <= unit.last]
 
     def _asked(self, batch: Sequence[Entry], brief: Brief) -> list[Request]:
-        told = phase1.told(batch)
+        told = phase1.that_say_something(batch)
         files = {path: self._workspace.read_file(path) for path in MEMORY_FILES}
         return self._rehearsed(lambda model: phase1.analyse(told, files, model, brief)) if told else []
 
@@ -361,7 +361,7 @@ def estimate(workspace: Workspace, settings: Settings, now: datetime, max_batche
 def _dream(
     workspace: Workspace, batch: Sequence[Entry], first: Model, second: Model, about: Brief
 ) -> tuple[Usage, Usage]:
-    told = phase1.told(batch)
+    told = phase1.that_say_something(batch)
     if not told:
         return Usage(), Usage()
     files = {path: workspace.read_file(path) for path in MEMORY_FILES}

@@ -28,7 +28,7 @@ from dream.transcripts.source import Pair
 from dream.transcripts.turns import Carried
 from dream.workspace import listing
 from dream.workspace.index import Index
-from dream.workspace.listing import File, Seen, Unread, bare
+from dream.workspace.listing import File, Seen, Unread, without_file_name
 
 # Where reading a transcript that only grows can go on: a bookmark for each file, in the index.
 #
@@ -147,8 +147,9 @@ class Feed:
     ) -> None:
         self._history, self._settings, self._form, self.report = history, settings, form, report
         self._clock, self.progress = clock, progress
-        self._seen = Seen(history, listing.terms(settings, form))
-        self._bookmarks = Bookmarks(history.index, f"{listing.terms(settings, form)} {settings.tool_result_chars}")
+        terms = listing.reading_terms(settings, form)
+        self._seen = Seen(history, terms)
+        self._bookmarks = Bookmarks(history.index, f"{terms} {settings.tool_result_chars}")
         self._listed: list[File] = []
         self._named: list[Path] = []
         self._left_out = LeftOut(hours=settings.idle_hours)
@@ -366,7 +367,7 @@ class Feed:
         if reading.fault is None:
             reading.fault = error
             self._fault = self._fault or error
-            told = bare(reading.file.name, error)
+            told = without_file_name(reading.file.name, error)
             if reading.file.named:
                 self.report(Unread(reading.file.name, 0, told))
             elif isinstance(error, ReaderMissing):

@@ -105,7 +105,7 @@ def _says(proposal: Proposal, text: str) -> bool:
     return any(not tag.endswith("-REMOVE") and same_fact(fact, text) for tag, _, fact in waiting)
 
 
-def told(pending: Sequence[Proposal]) -> list[str]:
+def waiting_lines(pending: Sequence[Proposal]) -> list[str]:
     """Return the findings that wait, as phase 1 is told of them: without the entries that they rest on."""
     return list(dict.fromkeys(_uncited(one)[:300] for item in pending for one in item.findings))
 

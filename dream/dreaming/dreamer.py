@@ -14,7 +14,7 @@ from dream.dreaming.commit import Landing, Snapshot
 from dream.dreaming.draft import Draft
 from dream.dreaming.editing import Editing
 from dream.dreaming.excerpt import Brief
-from dream.dreaming.findings import told
+from dream.dreaming.findings import by_source
 from dream.dreaming.guards import Protected, counted, late, named, others, people, said, uncounted, unvouched, wishes
 from dream.dreaming.phase2 import Edited
 from dream.errors import AnswerCut, AnswerUnusable, ModelError, PromptTooLong
@@ -215,13 +215,12 @@ class Dreamer:
     def _analyse(
         self, batch: Sequence[Entry], found: Snapshot, left_out: list[str] | None = None
     ) -> tuple[Finding, ...]:
-        told = phase1.told(batch)
-        if not told:
+        saying = phase1.that_say_something(batch)
+        if not saying:
             return ()
         leave_out = left_out.append if left_out is not None else None
-        findings = phase1.analyse(
-            told, found.texts, self._models.phase1, self._brief, leave_out, waiting=commit.told(found.pending)
-        )
+        waiting = commit.waiting_lines(found.pending)
+        findings = phase1.analyse(saying, found.texts, self._models.phase1, self._brief, leave_out, waiting=waiting)
         self._answered = True
         return findings
 
@@ -239,7 +238,7 @@ class Dreamer:
             people=people(batch, self._settings.owners),
             unvouched=unvouched(batch),
             known=named(batch, found.texts),
-            told=told(batch),
+            told=by_source(batch),
             late=late(batch),
             learnt=partial(trace.said, self._workspace),
         )

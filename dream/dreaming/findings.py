@@ -110,7 +110,7 @@ class Told:
     firsthand: tuple[str, ...] = ()
 
 
-def told(entries: Iterable[Entry]) -> dict[int, Told]:
+def by_source(entries: Iterable[Entry]) -> dict[int, Told]:
     """Return, by cursor, the lines of entries by who said them first; what nobody looked into counts as first-hand."""
     found: dict[int, Told] = {}
     for entry in entries:

@@ -25,7 +25,7 @@ from dream.models import Entry, Finding, MemoryFile, Rejected
 from dream.provenance import phrases, rule, user
 from dream.provenance.rule import Judgement, Known, RuleSource, source
 from dream.provenance.user import QUOTE, names_source, quotation, without_report
-from dream.provenance.vouching import is_owner, share, unnamed, without_speaker
+from dream.provenance.vouching import have_shared_rules, is_owner, unnamed, without_speaker
 from dream.settings import EMBEDDED, Settings
 
 GuardName = (
@@ -176,7 +176,7 @@ def wishes(entries: Iterable[Entry], owners: Sequence[str] = ()) -> dict[int, tu
         by: dict[int, str] = {}
         for number, ((_, voices), names) in enumerate(zip_longest(entry.lines(), entry.speakers), start=1):
             if "u" in voices:
-                theirs = [name for name in names or () if share(owners) and is_owner(name, owners)]
+                theirs = [name for name in names or () if have_shared_rules(owners) and is_owner(name, owners)]
                 by[number] = theirs[-1] if theirs else ""
         found[entry.cursor] = tuple(_sources(entry, by))
     return found

@@ -134,7 +134,7 @@ def batches(entries: Iterable[Entry], model: Model, brief: Brief) -> Iterator[li
         yield batch
 
 
-def told(batch: Sequence[Entry]) -> list[Entry]:
+def that_say_something(batch: Sequence[Entry]) -> list[Entry]:
     """Leave out the entries that say nothing, and nanobot's older ones, which it has dreamt."""
     said = [entry for entry in batch if entry.kind != "nothing" and entry.content.strip()]
     return [entry for entry in said if entry.session != legacy.SESSION]

@@ -395,7 +395,7 @@ class History:
         found = [
             (replace(one, span=(done + place, done + place + 1)), at)
             for place, (one, at) in enumerate(
-                pair for pair in legacy.entries(text, key, zone, day) if not legacy.stands_in(pair[0].content, known)
+                pair for pair in legacy.entries(text, key, zone, day) if not legacy.is_known(pair[0].content, known)
             )
         ]
         try:

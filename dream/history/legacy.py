@@ -116,7 +116,7 @@ def _zone(said: str | None) -> tzinfo | None:
         return None
 
 
-def stands_in(content: str, known: str) -> bool:
+def is_known(content: str, known: str) -> bool:
     """Return whether all of an entry is known, line by line, as it stands or as an earlier version took it in."""
     lines = f"\n{known}\n"
     return any(one and f"\n{one}\n" in lines for one in (content, bare(content)))

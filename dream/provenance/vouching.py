@@ -227,7 +227,7 @@ def is_owner(name: str, owners: Sequence[str]) -> bool:
     return not name or "*" in owners or _known_as(name) in map(_known_as, owners)
 
 
-def share(owners: Sequence[str]) -> bool:
+def have_shared_rules(owners: Sequence[str]) -> bool:
     """Return whether several people have a say by the setting `owners`, so that a rule has to tell whose it is."""
     return "*" in owners or len(set(map(_known_as, owners))) > 1
 

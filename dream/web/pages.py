@@ -81,7 +81,7 @@ def review(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values
         "place": place,
         "before": left[place - 1] if place else None,
         "after": left[place + 1] if place + 1 < len(left) else None,
-        "alike": views.alike(workspace, one) if one else [],
+        "alike": views.similar_lines(workspace, one) if one else [],
         "talks": views.source_of(workspace, one) if one else (),
         "shown": views.digest(left),
         "paged": paged,

@@ -370,7 +370,7 @@ def digest(found: Sequence[HeldFinding]) -> str:
     return hashlib.blake2b(" ".join(one.name for one in found).encode(), digest_size=8).hexdigest()
 
 
-def alike(workspace: Workspace, item: HeldFinding) -> list[str]:
+def similar_lines(workspace: Workspace, item: HeldFinding) -> list[str]:
     """Return the lines that stand in the file already and say something like what is held, the nearest first."""
     if item.proposal.file is None:
         return []

@@ -201,7 +201,7 @@ def files(paths: Iterable[Path | File], report: Report, *, subagents: bool = Fal
                 found.setdefault(one.name, one)
         except TranscriptError as error:
             first = first or error
-            report(Unread(str(path), 0, bare(str(path), error)))
+            report(Unread(str(path), 0, without_file_name(str(path), error)))
     if first is not None and not found:
         raise first
     return list(found.values())
@@ -244,12 +244,12 @@ def of_subagents(paths: Iterable[Path]) -> int:
     return count
 
 
-def terms(settings: Settings, form: str | None) -> str:
+def reading_terms(settings: Settings, form: str | None) -> str:
     """Name what decides about what is read of a file: when it changes, all are read anew."""
     return f"{__version__} {form} {settings.include_subagents}"
 
 
-def bare(name: str, error: TranscriptError) -> str:
+def without_file_name(name: str, error: TranscriptError) -> str:
     """Return what an error says of a file without the file's name, which stands before it already."""
     return str(error).removeprefix(f"{name} ")
 
@@ -311,7 +311,7 @@ def survey(
 
     Without `history` all of them is new.
     """
-    seen = Seen(history, terms(settings, None)) if history else None
+    seen = Seen(history, reading_terms(settings, None)) if history else None
     agents = [name for name, reader in FORMATS.items() if reader.places]
     configured = {source.rpartition(ZONE)[0].strip() or source: source for source in settings.sources}
     listed = []

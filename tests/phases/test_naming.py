@@ -7,7 +7,7 @@ import pytest
 from dream.consolidate.summariser import attributed
 from dream.dreaming.draft import Edit
 from dream.dreaming.editing import Editing
-from dream.dreaming.findings import told
+from dream.dreaming.findings import by_source
 from dream.dreaming.guards import Protected, others, said
 from dream.history.entries import entry_of
 from dream.language.likeness import same_fact
@@ -33,7 +33,7 @@ def written(
     new = attributed(NewEntry("summary", summary), messages)
     entry = entry_of(new, 1, NOW)
     files: dict[MemoryFile, str] = {"SOUL.md": "", "USER.md": "", "memory/MEMORY.md": before}
-    protected = Protected(files, {}, (), said([entry]), others([entry]), told([entry]))
+    protected = Protected(files, {}, (), said([entry]), others([entry]), by_source([entry]))
     editing = Editing([Finding(file, line, (1,))], protected, Settings())
     editing.edit(Edit(file, before.rstrip("\n"), f"- {line}", (1,)))
     return editing.draft.texts[file]

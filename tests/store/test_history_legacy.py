@@ -198,7 +198,7 @@ def test_what_was_dreamt_once_is_passed_over_and_what_was_written_since_is_dream
     old.write_text("[2026-04-03 10:00] a\n")
     workspace = Workspace.create(tmp_path, now=NOW)
 
-    assert contents(phase1.told(list(workspace.history.after(1)))) == ["- I live in Oslo"]
+    assert contents(phase1.that_say_something(list(workspace.history.after(1)))) == ["- I live in Oslo"]
     assert Dream(workspace).run(now=NOW).outcome in ("committed", "nothing")
     assert idle.nothing_to_dream(tmp_path) is not None
 
@@ -207,7 +207,7 @@ def test_what_was_dreamt_once_is_passed_over_and_what_was_written_since_is_dream
     assert idle.nothing_to_dream(tmp_path) is None
     Dream(workspace).run(now=NOW)
     (new,) = workspace.history.after(3)
-    assert (phase1.told([new]), workspace.dream_cursor()) == ([new], 4)
+    assert (phase1.that_say_something([new]), workspace.dream_cursor()) == ([new], 4)
 
 
 def test_a_second_memory_is_said_to_be_left(tmp_path: Path) -> None:
