@@ -23,8 +23,9 @@ from dream.embedded.statement import (
     parsed,
     replaces,
 )
-from dream.language.kinds import KEPT
-from dream.language.likeness import common, fact, ranked, signs, telling, told_already
+from dream.language import cues
+from dream.language.kinds import KEPT, kind
+from dream.language.likeness import common, fact, ranked, recounted, shared, signs, telling, told_already
 from dream.language.tokens import estimate
 from dream.language.tongue import main, plain, tongue
 from dream.language.words import heading, standing
@@ -33,6 +34,8 @@ from dream.provenance.vouching import is_owner, unnamed
 
 CAREFUL = 0.5  # of belief that a statement takes the place of another, where nothing would be left of that one
 TAKEN_BACK = 0.6  # of a retraction's telling words that a line must hold to be the one that is taken back
+ORDERED = 0.5  # of belief that what is told of a rule orders or decides something
+MOST = 0.4  # of the words of the shorter of two, for them to say little else
 RARE = 3  # statements that may hold the rarest word that two share, for them to be about one thing
 LONGEST = 560  # characters of a line with the earlier one in it
 FILES: dict[str, MemoryFile] = {"rule": "SOUL.md", "preference": "USER.md", "person": "USER.md"}
@@ -131,6 +134,8 @@ def _settle(told: _Knowledge, said: Statement, cursor: int) -> None:
     file, cursors, places, beside = _file(said), {cursor}, list[_Old](), list[tuple[MemoryFile, Statement]]()
     for number in _outdated(said, near, told):
         other = told.pool.held[number]
+        if other.kind == "rule":  # what changes one is one, however it is told
+            said, file = replace(said, kind="rule"), "SOUL.md"
         changed, rests = (other, []) if other.kind == "rule" else apart(other, said)
         said = _instead(said, changed)
         old, new = told.take_out(number)
@@ -154,31 +159,109 @@ def _outdated(said: Statement, near: Sequence[int], told: _Knowledge) -> list[in
     """Return the numbers of the statements whose place `said` takes: the likeliest, and others where it is certain."""
     beliefs = [(_belief(said, told.pool.held[number], told), number) for number in near]
     best = max(beliefs, default=(0.0, -1))
+    if best[0] and told.pool.held[best[1]].kind == "rule":
+        return [best[1]] if _may_go(said, told, *best) else []
     return [
         number
         for belief, number in sorted(beliefs, reverse=True)
-        if belief >= (LIKELY if number == best[1] else CERTAIN)
+        if belief >= (LIKELY if number == best[1] else CERTAIN) and told.pool.held[number].kind != "rule"
     ]
+
+
+def _may_go(said: Statement, told: _Knowledge, belief: float, number: int) -> bool:
+    """Return whether nothing is lost with a rule: it stands in the file, so that the line tells both, or `said` does."""
+    new = told.new.get(number)
+    return new is None or (belief >= CAREFUL and not new.replaces and covers(said, new.statement))
 
 
 def _belief(said: Statement, other: Statement, told: _Knowledge) -> float:
     """Return the belief that `said` takes the place of `other`; 0 where it can't, or where a line can't tell both."""
-    if (
-        _later(other, said)
-        or (other.kind == "rule") != (said.kind == "rule")
-        or not _may_change(said, other, told.owners)
-    ):
+    if _later(other, said) or not _may_change(said, other, told.owners):
+        return 0.0
+    if other.kind == "rule":
+        return _belief_of_rule(said, other, told.pool)
+    if said.kind == "rule":
         return 0.0
     belief = replaces(said, other)
+    anew = belief < SURE and not _same_day(said, other) and _counts_anew(said, other, told.pool)
+    belief = SURE if anew else belief
     if belief < LIKELY or not _differs(said, other, belief, told.pool):
         return 0.0
     both_happened = said.kind == other.kind == "event"
-    if said.speaker or said.kind == "rule" or both_happened:
+    if said.speaker or both_happened:
         return belief if belief >= CAREFUL else 0.0
-    if belief < SURE and ((said.day and said.day == other.day) or not _of_one_thing(said, other)):
+    if belief < SURE and (_same_day(said, other) or not _of_one_thing(said, other, told.pool)):
         return 0.0
     too_long = bool(said.earlier) or len(line(said)) + len(other.text) > LONGEST
     return 0.0 if too_long and not (belief >= SURE and covers(said, other)) else belief
+
+
+def _belief_of_rule(said: Statement, rule: Statement, pool: Pool) -> float:
+    """Return the belief that `said` changes a rule, which may be told as a fact: "We deploy on Fridays now after all".
+
+    What is said for one occasion changes none, and at one sitting rules stand side by side: only what is certain takes
+    the place of another there. A fact has to sound like a rule or a decision, and share words that nothing else holds.
+    """
+    if said.kind == "rule":
+        belief = _belief_of_rules(said, rule, pool)
+    else:
+        belief = 0.0 if _same_day(said, rule) else _belief_of_told(said, rule, pool)
+    return 0.0 if belief and _is_for_once(said) else belief
+
+
+def _belief_of_rules(said: Statement, rule: Statement, pool: Pool) -> float:
+    """Return the belief that one rule takes the place of another."""
+    belief, same_day = replaces(said, rule), _same_day(said, rule)
+    if belief < LIKELY or not _differs(said, rule, belief, pool):
+        return 0.0
+    if same_day or belief >= CAREFUL:
+        return belief if belief >= (CERTAIN if same_day else CAREFUL) else 0.0
+    held = _held(said, rule, pool)
+    found = signs(said.text, rule.text, said.code, (said.kind, rule.kind))
+    plainly = held[:1] == [1] and found["changes"] and _gives_value(found)
+    return belief if len(held) >= 2 or plainly else 0.0
+
+
+def _belief_of_told(said: Statement, rule: Statement, pool: Pool) -> float:
+    """Return the belief that what is told as a fact or a decision changes a rule."""
+    held = [] if said.kind in ("event", "person") else _held(said, rule, pool)
+    if held[:1] != [1]:
+        return 0.0
+    belief = replaces(said, rule)
+    found = signs(said.text, rule.text, said.code, (said.kind, rule.kind))
+    names_old = found["old value"] or found["old number and another"]
+    shares = kind(said.text, code=said.code).shares
+    ordered = shares["rule"] + shares["decision"]
+    changes = (
+        (names_old and found["changes"] and belief >= CAREFUL)
+        or (ordered >= ORDERED / 2 and held[:2] == [1, 1])
+        or (ordered >= ORDERED and belief >= LIKELY and found["moved"])
+        or (ordered >= ORDERED and found["changes"] and found["overlap"] >= MOST)
+    )
+    return max(belief, LIKELY) if changes else 0.0
+
+
+def _is_for_once(said: Statement) -> bool:
+    """Return whether something is said for one occasion or for a time: "just for today", "until Friday"."""
+    return cues.says("once", said.text) or cues.says("until", said.text)
+
+
+def _same_day(said: Statement, other: Statement) -> bool:
+    return said.day is not None and said.day == other.day
+
+
+def _counts_anew(said: Statement, other: Statement, pool: Pool) -> bool:
+    """Return whether `said` has another number of what `other` counts, and they are about one thing."""
+    return recounted(said.text, other.text, said.code) and min(_held(said, other, pool), default=RARE + 1) <= RARE
+
+
+def _gives_value(found: Mapping[str, float]) -> bool:
+    return any(found[name] for name in ("moved", "renamed", "old value", "slot"))
+
+
+def _held(said: Statement, other: Statement, pool: Pool) -> list[int]:
+    """Return of each rare word that two statements share how many statements hold it, the fewest first."""
+    return sorted(min(pool.held_by(word), default=0) for word in shared(said.text, other.text, said.code))
 
 
 def _may_change(said: Statement, other: Statement, owners: Sequence[str]) -> bool:
@@ -206,11 +289,23 @@ def _differs(said: Statement, other: Statement, belief: float, pool: Pool) -> bo
         return False
     if said.kind == "rule":
         return True
-    valued = found["attribute"] or found["moved"] or found["slot"]
+    if not _rests_on_more(said, other, found, pool):
+        return False
+    valued = found["attribute"] or found["moved"] or found["slot"] or recounted(said.text, other.text, said.code)
     alone = counts[:2] == [1, 1]  # two words or more that no other statement holds
     if said.speaker:
         return bool(valued or (found["changes"] and alone))
     return bool(valued or found["changes"] or alone or belief >= CAREFUL)
+
+
+def _rests_on_more(said: Statement, other: Statement, found: Mapping[str, float], pool: Pool) -> bool:
+    """Return whether two statements share more than a month or a weekday; at one sitting also what plainly changed."""
+    if found["attribute"] or found["old value"] or found["old number and another"]:
+        return bool(found["changes"] or found["counted"] or not _same_day(said, other))
+    held = _held(said, other, pool)
+    if found["counted"] or not _same_day(said, other):
+        return bool(held)
+    return bool(found["changes"] and (len(held) >= 2 or (held[:1] == [1] and found["moved"])))
 
 
 def _stand_side_by_side(said: Statement, other: Statement, *, changes: bool) -> bool:
@@ -224,11 +319,15 @@ def _is_at(said: Statement) -> bool:
     return tongue(said.code).without_aims(text) != text
 
 
-def _of_one_thing(said: Statement, other: Statement) -> bool:
-    """Return whether two statements share two telling words, or what they are about."""
-    shared = telling(said.text, said.code) & telling(other.text, other.code)
+def _of_one_thing(said: Statement, other: Statement, pool: Pool) -> bool:
+    """Return whether two statements share two telling words, or what they are about, or one names the other's value."""
+    both = telling(said.text, said.code) & telling(other.text, other.code)
     about = fact(said.text, said.code).attribute
-    return len(shared - common()) >= 2 or (bool(about) and about == fact(other.text, other.code).attribute)
+    if len(both - common()) >= 2 or (bool(about) and about == fact(other.text, other.code).attribute):
+        return True
+    found = signs(said.text, other.text, said.code, (said.kind, other.kind))
+    named = found["changes"] and (found["old value"] or found["old number and another"])
+    return bool(named) and _held(said, other, pool)[:1] == [1]
 
 
 def _instead(said: Statement, other: Statement) -> Statement:

@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from importlib import resources
 
 from dream.language import cues
-from dream.language.tongue import plain, tongue
+from dream.language.tongue import NAMES, plain, tongue
 from dream.language.words import (
     MONTH,
     NOT,
@@ -407,6 +407,73 @@ def _counted(text: str, code: str) -> dict[str, set[str]]:
     for match in _COUNTS.finditer(text):
         for thing in telling(match[2], code):
             found.setdefault(thing, set()).add(match[1])
+    return found
+
+
+# What the learnt signs don't tell, and what their weights are not of: which words two statements share, counted as a
+# person would, and whether something is counted anew that numbers in words or a sign for money tell of.
+
+
+_TIMES = frozenset("月日号號年時时分点點")  # what a number before them tells is a day or an hour
+_PRONOUNS = frozenset("我你您他她它")
+_HIRAGANA = re.compile("[ぁ-ゟ]")
+_HAN_ONLY = re.compile("[㐀-鿿]+")
+_MEASURED = re.compile(
+    r"(?<![A-Za-zÀ-ÿ\d_.,:/-])(\d+(?:[.,]\d+)*) ?(?:([^\W\d_぀-鿿]{2,}|[%€$£])|([㐀-鿿゠-ヿ]))",
+)
+_HOURS = frozenset(("uhr", "am", "pm", "hs"))
+
+
+def shared(new: str, old: str, code: str) -> list[frozenset[str]]:
+    """Return the rare words that two statements share, each with the forms by which `telling` knows it.
+
+    Months, weekdays and numbers are none of them. In Chinese and Japanese a word is a run of pairs, and a long run of
+    characters is more than one.
+    """
+    both = telling(new, code) & telling(old, code) - common() - _calendar()
+    pairs = {word for word in both if len(word) == 2 and _WIDE_RUN.fullmatch(word)}
+    found = [frozenset({word}) for word in both - pairs if not word.isdigit()]
+    runs: list[frozenset[str]] = []
+    for pair in sorted(pairs):
+        if _HIRAGANA.match(pair) or pair[0] in _TIMES or not _PRONOUNS.isdisjoint(pair):
+            continue
+        touching = [run for run in runs if any(pair[0] == one[1] or pair[1] == one[0] for one in run)]
+        runs = [*(run for run in runs if run not in touching), frozenset({pair}).union(*touching)]
+    for run in runs:
+        found += [run] * (max(1, (len(run) + 1) // 2) if all(map(_HAN_ONLY.fullmatch, run)) else 1)
+    return found
+
+
+@cache
+def _calendar() -> frozenset[str]:
+    """Return the names of months and weekdays as `telling` has them."""
+    names = (
+        (name, known.code) for known in map(tongue, NAMES) for name in (*known.months, *known.short, *known.weekdays)
+    )
+    return frozenset(word for name, code in names for form in (name, f"{name}s") for word in telling(form, code))
+
+
+def recounted(new: str, old: str, code: str) -> bool:
+    """Return whether `new` has another number of something that `old` counts or measures; days and hours are neither."""
+    counts = _measured(old, code)
+    if _counts(new, code) and _counts(old, code):
+        return False  # "box 1", "box 2"
+    return any(some.isdisjoint(counts[thing]) for thing, some in _measured(new, code).items() if thing in counts)
+
+
+@lru_cache(maxsize=4096)
+def _measured(text: str, code: str) -> Mapping[str, set[str]]:
+    """Return the numbers of what a text counts or measures, by its telling word: of "three panels" 3, of "5 mg" 5."""
+    known, said = tongue(code), text.lower()
+    if not known.wide:
+        for value, word in enumerate(known.numbers[1:], 2):
+            said = re.sub(rf"\b{word}\b", str(value), said)
+    told = [(match[2] or match[3], match[1]) for match in _MEASURED.finditer(said)]
+    found: dict[str, set[str]] = {}
+    for thing, number in told:
+        if thing not in _TIMES and thing not in _HOURS:
+            for word in (telling(thing, code) or {thing}) - _calendar():
+                found.setdefault(word, set()).add(number)
     return found
 
 

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 import pytest
 
 from dream.language.tongue import earlier_part
-from tests.embedded.asking import dreamt, facts, said
+from tests.embedded.asking import dreamt, facts, findings, said
 
 MONDAY = date(2026, 3, 2)
 
@@ -230,3 +230,90 @@ def test_what_was_told_beside_a_value_that_changed_still_holds(old: str, new: st
     assert len(beside) == 1
     assert "(earlier" not in beside[0]
     assert "(früher" not in beside[0]
+
+
+def rules(*lines: str) -> list[str]:
+    """Return the rules that stand after each of `lines` of history was read by itself."""
+    files: dict[str, str] = {}
+    for one in lines:
+        files = dreamt(files, one)
+    return facts(files.get("SOUL.md", ""))
+
+
+@pytest.mark.parametrize(
+    ("rule", "told", "words"),
+    [
+        (
+            "[rule] „Freitags nie deployen“ (2. März 2026)",
+            "[decision] „Wir deployen jetzt doch freitags“ (9. März 2026)",
+            "jetzt doch",
+        ),
+        (
+            "[rule] « Trois hashtags, pas plus, à chaque fois » (2 mars 2026)",
+            "[decision] « Instagram : plus de hashtags du tout » (9 mars 2026)",
+            "du tout",
+        ),
+        (
+            "[rule] «al final ponme una listita de pendientes, siempre, máximo cinco» (2 de marzo de 2026)",
+            "[fact] «La listita de pendientes con tres basta, cinco ya me agobia» (9 de marzo de 2026)",
+            "tres basta",
+        ),
+    ],
+)
+def test_a_rule_whose_change_is_told_as_a_fact_is_changed(rule: str, told: str, words: str) -> None:
+    added, removed = findings(dreamt({}, f"- {rule}"), f"- {told}")
+
+    assert words in added
+    assert added.startswith("[SOUL/")
+    assert removed.startswith("[SOUL-REMOVE]")
+
+
+@pytest.mark.parametrize(
+    ("rule", "once"),
+    [
+        ("Never push straight to main", "[rule] “Just for today push straight to main, no branch” (9 March 2026)"),
+        ("Deploy the shop on Tuesdays only", "[decision] “We deploy the shop at 4 now, just this once” (9 March 2026)"),
+    ],
+)
+def test_what_is_said_for_one_occasion_leaves_the_rule_as_it_is(rule: str, once: str) -> None:
+    assert rule in rules(f"- [rule] “{rule}” (2 March 2026)", f"- {once}")
+
+
+def test_a_fact_that_shares_a_word_with_a_rule_is_none() -> None:
+    rule = "Emails to clients are always signed by both of us"
+
+    assert rules(
+        f"- [rule] “{rule}” (2 March 2026)", "- [fact] “My sister found new clients in Leeds now” (9 March 2026)"
+    ) == [rule]
+
+
+def test_rules_of_one_sitting_stand_side_by_side() -> None:
+    files = dreamt(
+        {},
+        "- [rule] “Never give me medical terms for what the doctors found, explain it in plain words” (2 March 2026)\n"
+        "- [rule] “No dose, no plan, nothing from you on pills now, in plain words: ask the doctors” (2 March 2026)",
+    )
+
+    assert len(facts(files["SOUL.md"])) == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Beto pays, and the hall costs 95 mil pesos in total.", "Beto gave in, it went up to 105 mil."),
+        ("We have two panels on the roof.", "There are three panels up there."),
+        ("青屿那边仓库36台车。", "车又加了，青屿60台。"),
+    ],
+)
+def test_another_number_of_the_same_thing_takes_the_place_of_the_old_one(old: str, new: str) -> None:
+    files = dreamt({}, f"- [fact] “{old}” (2 March 2026)")
+    files = dreamt(files, f"- [fact] “{new}” (9 March 2026)")
+
+    assert len([one for text in files.values() for one in facts(text)]) == 1
+
+
+def test_that_two_things_are_in_one_month_joins_nothing() -> None:
+    files = dreamt({}, "- [plan] « départ le 4 juillet » (1 mars 2026)")
+    files = dreamt(files, "- [person] « Ondine a un concours de pianos le 8 juillet » (19 avril 2026)")
+
+    assert "avant" not in "".join(files.values())
