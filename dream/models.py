@@ -90,7 +90,7 @@ class NewEntry:
 
     @property
     def by_agent(self) -> bool:
-        """Whether an agent noted it by itself; what it says then has nobody's word."""
+        """Return whether an agent noted it by itself; what it says then has nobody's word."""
         return any("a" in voices for voices in self.voices)
 
     def lines(self) -> Iterator[tuple[str, str]]:

@@ -238,5 +238,5 @@ class ConsolidateReport:
 
     @property
     def failed(self) -> bool:
-        """Whether it ended before all was read, for a reason that a person has to see to."""
+        """Return whether it ended before all was read, for a reason that a person has to see to."""
         return self.outcome in ("failed", "refused")

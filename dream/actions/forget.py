@@ -54,7 +54,7 @@ class Forgotten:
 
     @property
     def found(self) -> bool:
-        """Whether there is anything to forget."""
+        """Return whether there is anything to forget."""
         return bool(self.places or self.versions[0])
 
 

@@ -106,7 +106,7 @@ class Note:
 
     @property
     def set_aside(self) -> bool:
-        """Whether it failed too often to be tried again before a person has looked at it."""
+        """Return whether it failed too often to be tried again before a person has looked at it."""
         return len(self.failed) >= NIGHTS
 
     def ended(self, outcome: str, now: datetime, reason: str = "") -> Note:
@@ -193,7 +193,7 @@ def is_set_aside(member: Member, note: Note | None, environ: Mapping[str, str]) 
 
 
 def _is_unknown(path: Path, now: datetime, environ: Mapping[str, str]) -> bool:
-    """Look properly at a workspace that the fleet knows nothing of."""
+    """Return whether a workspace that the fleet has no note of may have anything to do."""
     if (path / FILE_NAME).exists() or any(name.startswith(PREFIX) for name in environ):
         return True
     return idle.nothing_to_dream(path) is None or _was_left(path, now, Settings().idle_hours)

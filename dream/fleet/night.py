@@ -109,7 +109,7 @@ class Nursery:
 
     @property
     def busy(self) -> bool:
-        """Whether a night runs."""
+        """Return whether a night runs."""
         return bool(self._running)
 
     def _listen(self, pipe: Connection) -> Account | None:

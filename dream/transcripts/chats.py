@@ -29,7 +29,7 @@ _MESSAGES = ("messages", "conversation", "conversations", "chat", "turns", "item
 
 
 def _is_openai(head: Head) -> bool:
-    """Any record that has content and says who speaks, or that holds such records."""
+    """Return whether a record has content and says who speaks, or holds records that do."""
     if "messages" in head.lists or "conversations" in head.lists:
         return True
     return any(_is_message(record) or _conversation(record) is not None for record in head.records)
@@ -110,7 +110,7 @@ _SHOWN = ("execution_output", "tether_quote", "tether_browsing_display", "system
 
 
 def _is_chatgpt(head: Head) -> bool:
-    """A zip with conversations in it, or conversations with a mapping of nodes."""
+    """Return whether it is a zip of conversations, or holds conversations with a mapping of nodes."""
     if head.shape == "zip":
         return any(_MEMBER.fullmatch(member) for member in head.names)
     return any(isinstance(record.get("mapping"), dict) for record in (head.header, *head.records))
@@ -258,7 +258,7 @@ class _Spoken:
 
 
 def _is_chat_text(head: Head) -> bool:
-    """Two lines that name a speaker in the same form, or one that begins the file; people's names, if it is a talk."""
+    """Return whether two lines, or the first one, name a speaker in the same form; people's names, if it is a talk."""
     if head.shape != "text":
         return False
     lines = _split(head.start)

@@ -34,7 +34,7 @@ _CURSOR_IDENTITY = re.compile(r"[\w-]{1,100}")
 
 
 def _is_cursor(head: Head) -> bool:
-    """Rows of a role and a message with content, or a database with Cursor's table or its command line's two."""
+    """Return whether it has rows of a role and a message with content, or is a database with Cursor's tables."""
     if head.shape == "sqlite":
         return "cursorDiskKV" in head.names or set(head.names) == {"blobs", "meta"}
     rows = (row for row in head.records if "type" not in row and row.get("role") in ("user", "assistant"))
@@ -142,7 +142,7 @@ _HERMES_SILENT = ("cron", "subagent", "delegate")  # sources of sessions in whic
 
 
 def _is_hermes(head: Head) -> bool:
-    """A database with sessions and messages, an object with a session, or rows that name theirs."""
+    """Return whether it is a database of sessions and messages, or has an object or rows that name a session."""
     if head.shape == "sqlite":
         return {"sessions", "messages"} <= set(head.names)
     if isinstance(head.header.get("session"), dict) and "messages" in head.lists:
@@ -242,7 +242,7 @@ ORDER BY max(message.time_created) OVER (PARTITION BY message.session_id), messa
 
 
 def _is_opencode(head: Head) -> bool:
-    """A database with sessions, messages and their parts, or an object with the like."""
+    """Return whether it is a database of sessions, messages and their parts, or an object with the like."""
     if head.shape == "sqlite":
         return {"session", "message", "part"} <= set(head.names)
     return isinstance(head.header.get("info"), dict) and any("parts" in row for row in head.records)

@@ -24,7 +24,7 @@ _CLAUDE_MARKS = {"uuid", "parentUuid", "sessionId", "isSidechain", "leafUuid", "
 
 
 def _is_claude(head: Head) -> bool:
-    """Rows of type user or assistant with a message in them and Claude Code's own fields beside it."""
+    """Return whether rows of type user or assistant hold a message, with Claude Code's own fields beside it."""
     return head.shape == "lines" and any(
         record.get("type") in ("user", "assistant")
         and isinstance(record.get("message"), dict)
@@ -85,7 +85,7 @@ _CODEX_OLD_ROWS = ("message", "function_call", "function_call_output", "reasonin
 
 
 def _is_codex(head: Head) -> bool:
-    """Rows with a payload, or the older ones: a first line with instructions, then items without a message inside."""
+    """Return whether rows have a payload, or, as older ones, instructions first and then items without a message."""
     if head.shape != "lines":
         return False
     if any(isinstance(row.get("payload"), dict) and row.get("type") in _CODEX_ROWS for row in head.records):
@@ -157,7 +157,7 @@ _COPILOT_NOT_TYPED = ("skill", "system", "autopilot")  # how the source of a use
 
 
 def _is_copilot(head: Head) -> bool:
-    """Events of a known type with their data."""
+    """Return whether it has events of a known type with their data."""
     return head.shape == "lines" and any(
         record.get("type") in _COPILOT_EVENTS and isinstance(record.get("data"), dict)
         for record in head.records
@@ -230,7 +230,7 @@ COPILOT_CLI = Reader(
 
 
 def _is_gemini(head: Head) -> bool:
-    """A header with a project's hash, or messages of type gemini."""
+    """Return whether it has a header with a project's hash, or messages of type gemini."""
     if head.shape not in ("object", "lines"):
         return False
     if "projectHash" in head.header or any("projectHash" in record for record in head.records):
@@ -324,7 +324,7 @@ _LETTA_KINDS = ("user", "assistant", "reasoning", "tool_call", "error")
 
 
 def _is_letta(head: Head) -> bool:
-    """Rows of a known kind, or messages that name their agent and conversation."""
+    """Return whether it has rows of a known kind, or messages that name their agent and conversation."""
     return head.shape == "lines" and any(_is_letta_local(record) or _is_letta_known(record) for record in head.records)
 
 
@@ -406,7 +406,7 @@ _NANOBOT_SILENT = ("cron", "heartbeat", "subagent", "system", "dream")
 
 
 def _is_nanobot(head: Head) -> bool:
-    """A line whose `_type` is metadata."""
+    """Return whether it has a line whose `_type` is metadata."""
     return head.shape == "lines" and any(record.get("_type") == "metadata" for record in head.records)
 
 
@@ -471,7 +471,7 @@ _PI_STARTED_BY_ITSELF = ("[cron:", "[Subagent Context]", "[Subagent Task]")
 
 
 def _is_pi(head: Head) -> bool:
-    """A session header, and rows that are messages with a role inside."""
+    """Return whether it has a session header, and rows that are messages with a role inside."""
     return head.shape == "lines" and any(
         record.get("type") == "message"
         and "role" in parts.table(record, "message")

@@ -261,7 +261,7 @@ class Carried:
 
     @property
     def whole(self) -> bool:
-        """Whether reading can go on from here and give what a whole reading would."""
+        """Return whether reading can go on from here and give what a whole reading would."""
         return bool(self.format) and self.offset > 0 and not self.torn and len(self.said) <= MOST_SAID
 
     def turns_of(self, session: str, options: Options) -> Turns:

@@ -70,7 +70,7 @@ class GitStore:
 
     @property
     def exists(self) -> bool:
-        """Whether there is a repository of ours; starts no process."""
+        """Return whether there is a repository of ours; starts no process."""
         return gitdir.find(self.root, self.private) is not None
 
     def check(self) -> None:
@@ -116,7 +116,7 @@ class GitStore:
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether no commit was cut short, the index is not behind, and HEAD has the memory files as they are."""
+        """Return whether no commit was cut short, the index is current, and HEAD has the memory files as they stand."""
         if self.has_index_behind or (self.private / INTENT).exists():
             return False
         _, present = self.snapshot()
@@ -180,7 +180,7 @@ class GitStore:
 
     @property
     def has_index_behind(self) -> bool:
-        """Whether the index stayed behind a commit; starts no process."""
+        """Return whether the index stayed behind a commit; starts no process."""
         return self._behind.exists()
 
     def behind_index(self, disk: Mapping[str, bytes]) -> dict[str, bytes | None]:
@@ -208,7 +208,7 @@ class GitStore:
 
     @property
     def has_damaged_index(self) -> bool:
-        """Whether the index that `git status` reads is not as git wrote it; starts no process."""
+        """Return whether the index that `git status` reads is not as git wrote it; starts no process."""
         data = read_bytes(self.git.directory / "index") if self._has_index() else None
         if data is None:
             return False
@@ -322,7 +322,7 @@ class GitStore:
 
     @property
     def is_loose(self) -> bool:
-        """Whether loose objects have become so many that it pays to pack them; starts no process."""
+        """Return whether loose objects have become so many that it pays to pack them; starts no process."""
         try:
             return sum(1 for _ in (self.git.directory / "objects" / "17").iterdir()) >= _LOOSE
         except FileNotFoundError:

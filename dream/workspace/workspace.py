@@ -159,7 +159,7 @@ class Workspace:
 
     @property
     def is_trusted(self) -> bool:
-        """Whether this user has made, adopted or accepted the workspace on this machine."""
+        """Return whether this user has made, adopted or accepted the workspace on this machine."""
         return is_trusted(self.root)
 
     def trust(self) -> None:
