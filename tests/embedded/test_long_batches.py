@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from dream import pipeline
 from dream.embedded import EmbeddedModel
 from dream.llm import ChatMessage
@@ -22,6 +24,7 @@ def invented(number: int) -> str:
     return "".join(SYLLABLES[part] for part in parts)
 
 
+@pytest.mark.slow  # that such a batch is split, tests/pipeline/test_run.py shows with one answer that is cut
 def test_the_newest_statement_of_a_long_batch_is_remembered(tmp_path: Path) -> None:
     workspace = fresh(tmp_path / "ws", NOW)
     said = [
