@@ -18,8 +18,8 @@ from dream.language import cues, days
 from dream.language.days import spelled
 from dream.language.kinds import kind
 from dream.language.sentences import Sentence, is_supposed, own_words, quoted_share, sentences, trimmed, without_names
-from dream.language.tongue import SPACED, Tongue, guess, main, plain, tongue
-from dream.language.words import NOT, content_words, coverage, forget, is_hard
+from dream.language.tongue import Tongue, guess, main, plain, spaced, tongue
+from dream.language.words import NOT, content_words, coverage, forget, is_hard, table
 from dream.models import Message
 from dream.reports import Fidelity
 
@@ -402,9 +402,7 @@ def _without_dates(text: str, code: str, found: list[Exact]) -> str:
 
 def _is_dated(said: str, day: days.Day) -> bool:
     """Return whether a day is told by its number: not "3 days ago", which counts from the day of the talk."""
-    return re.search(rf"(?<!\d)0?{day.first.day}(?!\d)", said) is not None and not re.search(
-        r"\b(?:ago|vor|in|hace|il y a|dans|en)\b|[前后後]", said
-    )
+    return re.search(rf"(?<!\d)0?{day.first.day}(?!\d)", said) is not None and not re.search(table()["counts"], said)
 
 
 @cache
@@ -419,7 +417,7 @@ def _spans(code: str) -> re.Pattern[str]:
 
 def _amounts(span: str) -> Iterator[str]:
     """Yield the number of a span of time as it stands there, in digits, and as an English word."""
-    for code in SPACED:
+    for code in spaced():
         for number, word in enumerate(tongue(code).numbers, 1):
             if re.search(rf"(?<!\w)(?:{word}|{number})(?!\w)", span):
                 yield from (word, str(number), tongue("en").numbers[number - 1])

@@ -12,7 +12,7 @@ from functools import lru_cache
 from dream.language import days, likeness
 from dream.language.kinds import LABELS
 from dream.language.sentences import sentences
-from dream.language.tongue import NAMES, earlier_part, guess, plain, tongue
+from dream.language.tongue import earlier_part, guess, names, plain, tongue
 from dream.models import MemoryFile
 
 Label = str  # one of dream.language.kinds.LABELS
@@ -319,12 +319,12 @@ def _parsed(text: str, day: date | None, talk: str) -> Statement:
 
 def _spelled_in(text: str, day: date) -> str:
     """Return the language in which a day is spelled so; "" where more than one does."""
-    found = [code for code in NAMES if days.spelled(day, code) == text.strip()]
+    found = [code for code in names() if days.spelled(day, code) == text.strip()]
     return found[0] if len(found) == 1 else ""
 
 
 def _day(text: str) -> date | None:
-    for code in NAMES:
+    for code in names():
         named = days.found(text, None, code)
         if named and named[0].whole and named[0].end - named[0].start >= len(text.strip()) - 2:
             return named[0].first

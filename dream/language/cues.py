@@ -12,6 +12,8 @@ from functools import cache
 from importlib import resources
 from typing import Literal
 
+from dream.language.words import listed
+
 Cue = Literal[
     "standing", "once", "jest", "laughs", "in_earnest", "supposed", "conditional", "leave", "risky", "wish", "hearsay",
     "negating", "pivotal", "neutral", "soft", "own_rules", "work_on", "about_a_text", "reported", "own_report",
@@ -24,7 +26,6 @@ Cue = Literal[
 ]  # fmt: skip
 
 _SIGNS = re.compile(r"\W*")
-_WIDE = ("zh", "ja", "ko", "signs")  # written without blanks, so that a cue is found inside of a longer word too
 
 
 def says(cue: Cue, text: str) -> bool:
@@ -51,14 +52,14 @@ def found(cue: Cue, text: str) -> list[str]:
 @cache
 def pattern(cue: Cue) -> re.Pattern[str]:
     """Return what finds any cue of that kind, in any language."""
-    narrow = "|".join(one.replace(" ", r"\s+") for one in _rows(cue, _table().keys() - _WIDE))
-    return re.compile("|".join((rf"(?<!\w)(?:{narrow})(?!\w)", *_rows(cue, _WIDE))), re.IGNORECASE)
+    narrow = "|".join(one.replace(" ", r"\s+") for one in _rows(cue, _table().keys() - _wide()))
+    return re.compile("|".join((rf"(?<!\w)(?:{narrow})(?!\w)", *_rows(cue, _wide()))), re.IGNORECASE)
 
 
 @cache
 def wide(cue: Cue) -> re.Pattern[str]:
     """Return what finds a cue of that kind in the languages that are written without blanks."""
-    return re.compile("|".join(_rows(cue, _WIDE)), re.IGNORECASE)
+    return re.compile("|".join(_rows(cue, _wide())), re.IGNORECASE)
 
 
 def ends(cue: Cue, text: str) -> bool:
@@ -74,7 +75,7 @@ def _at_end(cue: Cue) -> re.Pattern[str]:
 @cache
 def words(cue: Cue) -> frozenset[str]:
     """Return the cues of that kind, each one word, in the languages that are written with blanks."""
-    return frozenset(_rows(cue, _table().keys() - _WIDE))
+    return frozenset(_rows(cue, _table().keys() - _wide()))
 
 
 def rows(cue: Cue) -> list[str]:
@@ -86,6 +87,11 @@ def _rows(cue: Cue, languages: Collection[str]) -> Iterator[str]:
     for language, cues in _table().items():
         if language in languages:
             yield from filter(None, re.split(r";\s+|\n", cues.get(cue, "")))
+
+
+def _wide() -> frozenset[str]:
+    """Return the sections whose cues are found inside of a longer word too."""
+    return listed("wide") | {"signs"}
 
 
 @cache

@@ -11,7 +11,7 @@ import lzma
 import math
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
@@ -19,7 +19,8 @@ from itertools import accumulate
 from typing import Literal
 
 from dream.language.sentences import quoted_share
-from dream.language.tongue import NAMES, SPACED, Tongue, guess, is_wide, plain, tongue
+from dream.language.tongue import Tongue, guess, is_wide, plain, tongue
+from dream.language.words import listed
 
 LABELS = (
     *("rule", "preference", "person", "decision", "plan", "event", "fact", "solution"),
@@ -192,15 +193,15 @@ def _signs(text: str, said: str, context: str, known: Tongue) -> Iterator[str]:
 
 
 def names(person: Literal["first", "second"], said: str, known: Tongue) -> bool:
-    """Return whether a sentence made `plain` names a person, in any language: people mix them."""
-    if not _pronouns(person, SPACED).isdisjoint(said.split()):
+    """Return whether a sentence made `plain` names a person, in its own language or in a learnt one: people mix them."""
+    if not _pronouns(person, known.code, wide=False).isdisjoint(said.split()):
         return True
-    return known.wide and any(map(said.__contains__, _pronouns(person, NAMES[len(SPACED) :])))
+    return known.wide and any(map(said.__contains__, _pronouns(person, known.code, wide=True)))
 
 
 @cache
-def _pronouns(person: Literal["first", "second"], codes: Sequence[str]) -> frozenset[str]:
-    tables = map(tongue, codes)
+def _pronouns(person: Literal["first", "second"], own: str, *, wide: bool) -> frozenset[str]:
+    tables = (tongue(code) for code in {own, *listed("learnt")} if wide is (code in listed("wide")))
     return frozenset().union(*(one.first if person == "first" else one.second for one in tables))
 
 

@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from importlib import resources
 
 from dream.language import cues
-from dream.language.tongue import NAMES, plain, tongue
+from dream.language.tongue import names, plain, tongue
 from dream.language.words import (
     MONTH,
     NOT,
@@ -447,10 +447,10 @@ def shared(new: str, old: str, code: str) -> list[frozenset[str]]:
 @cache
 def _calendar() -> frozenset[str]:
     """Return the names of months and weekdays as `telling` has them."""
-    names = (
-        (name, known.code) for known in map(tongue, NAMES) for name in (*known.months, *known.short, *known.weekdays)
+    named = (
+        (name, known.code) for known in map(tongue, names()) for name in (*known.months, *known.short, *known.weekdays)
     )
-    return frozenset(word for name, code in names for form in (name, f"{name}s") for word in telling(form, code))
+    return frozenset(word for name, code in named for form in (name, f"{name}s") for word in telling(form, code))
 
 
 def recounted(new: str, old: str, code: str) -> bool:

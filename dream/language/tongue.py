@@ -11,10 +11,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from dream.language.words import months
+from dream.language.words import listed, months
 
-SPACED = ("en", "de", "fr", "es")  # written with blanks between words
-NAMES = (*SPACED, "zh", "ja")
 SURELY = 2  # small words more than those of the talk's language that a text in another one has
 WIDE = "぀-ヿ㐀-鿿豈-﫿"  # written without blanks between words
 _KANA = re.compile("[぀-ヿ]")
@@ -83,13 +81,24 @@ def plain(text: str) -> str:
     return f" {_SIGNS.sub(' ', text.lower()).strip()} "
 
 
+def names() -> tuple[str, ...]:
+    """Return the codes of the languages that have a table, in their order."""
+    return tuple(months())
+
+
+@cache
+def spaced() -> tuple[str, ...]:
+    """Return the codes of those that are written with blanks between words."""
+    return tuple(code for code in names() if code not in listed("wide"))
+
+
 @cache
 def tongue(code: str) -> Tongue:
     """Return the table of a language; English stands in for one that has none."""
-    code = code if code in NAMES else "en"
+    code = code if code in names() else "en"
     text = (Path(__file__).parent / "tables" / f"{code}.toml").read_text(encoding="utf-8")
     table: dict[str, Any] = tomllib.loads(text)
-    wide = code not in SPACED
+    wide = code in listed("wide")
     trim: dict[str, list[str]] = table["trim"]
     return Tongue(
         code=code,
@@ -127,7 +136,7 @@ def tongue(code: str) -> Tongue:
 @cache
 def either(name: Literal["earlier", "later"]) -> str:
     """Return the pattern of the word for what was before, or for what came after, in any of the languages."""
-    known = map(tongue, NAMES)
+    known = map(tongue, names())
     return "|".join(dict.fromkeys(one.earlier if name == "earlier" else one.later for one in known))
 
 
@@ -173,7 +182,7 @@ def guess(text: str, else_: str = "") -> str:
     if _SHARE * len(_OTHER.findall(text)) > letters:
         return ""
     found = plain(text).split()
-    counted = {code: sum(word in tongue(code).function for word in found) for code in SPACED}
+    counted = {code: sum(word in tongue(code).function for word in found) for code in spaced()}
     best = max(counted, key=lambda code: counted[code])
     others = sorted(counted.values())[-2]
     if else_ in counted and counted[best] <= counted[else_] + SURELY:
@@ -186,7 +195,7 @@ def main(texts: Iterable[str], other: str = "") -> str:
     counted: dict[str, int] = {}
     for text in texts:
         if code := guess(text[:2_000]):
-            counted[code] = counted.get(code, 0) + len(text) * (1 if code in SPACED else 3)
+            counted[code] = counted.get(code, 0) + len(text) * (1 if code in spaced() else 3)
     return max(counted, key=lambda code: counted[code]) if counted else other
 
 

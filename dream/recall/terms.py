@@ -93,10 +93,10 @@ def periods(query: str, today: date) -> list[tuple[date, date]]:
     if not (_DAY_OR_YEAR.search(query) or holds_any("tells_when", query) or holds_any("names_day", query)):
         return []
     from dream.language import days  # a hook at a prompt that finds nothing has no time for them
-    from dream.language.tongue import SPACED
+    from dream.language.tongue import spaced
 
     found: list[tuple[date, date]] = []
-    tongues = SPACED if _ENGLISH.isdisjoint(WORD.findall(query.lower())) else SPACED[:1]  # each takes 15 ms
+    tongues = spaced() if _ENGLISH.isdisjoint(WORD.findall(query.lower())) else ("en",)  # each takes 15 ms
     for code in tongues:
         found += [(day.first, day.last) for day in days.found(query, today, code) if not day.unsure]
     if found:

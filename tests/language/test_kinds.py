@@ -5,14 +5,19 @@ from __future__ import annotations
 import lzma
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dream.language import kinds, learn
-from dream.language.tongue import NAMES, guess, tongue
+from dream.language.tongue import guess, names
+from dream.language.words import table
+
+TABLES = Path(kinds.__file__).parent / "tables"
 
 
 def test_the_weights_are_small_and_loading_is_quick() -> None:
@@ -90,11 +95,42 @@ def test_a_sentence_is_told_for_what_it_is(text: str, label: str) -> None:
     assert kinds.kind(text).label == label
 
 
-@pytest.mark.parametrize("code", NAMES)
+@pytest.mark.parametrize("code", sorted({path.stem for path in TABLES.glob("??.toml")} | set(names())))
 def test_a_language_has_every_table(code: str) -> None:
-    assert tongue(code).cues.keys() == tongue("en").cues.keys()
-    assert len(tongue(code).weekdays) == 7
-    assert len(tongue(code).months) == 12
+    assert _missing(code) == []
+
+
+def test_what_a_new_language_lacks_is_said() -> None:
+    assert _missing("xx")[:3] == [
+        "language/tables/xx.toml is missing",
+        "cues.toml has no section [xx]",
+        "words.toml, [months]: no xx, with twelve names",
+    ]
+
+
+def _missing(code: str) -> list[str]:
+    def read(name: str) -> dict[str, Any]:
+        return tomllib.loads(path.read_text(encoding="utf-8")) if (path := TABLES / name).is_file() else {}
+
+    own, model = read(f"{code}.toml"), read("en.toml")
+    told = [] if own else [f"language/tables/{code}.toml is missing"]
+    told += [] if code in read("../cues.toml") else [f"cues.toml has no section [{code}]"]
+    if len(table()["months"].get(code, "").split()) != 12:
+        told.append(f"words.toml, [months]: no {code}, with twelve names")
+    told += [
+        f"words.toml, [titles]: {title} has no {code}"
+        for title, by in table()["titles"].items()
+        if code not in {*by, "en"}
+    ]
+    told += [f"words.toml: [marks.{name}] has no {code}" for name, by in table()["marks"].items() if code not in by]
+    told += [f"{code}.toml has no {name}" for name in model if own and name not in own]
+    for part in ("cues", "trim") if own else ():
+        told += [
+            f"{code}.toml: [{part}] has no {name}" for name in model[part] if own and name not in own.get(part, {})
+        ]
+    if own and len(own.get("weekdays", ())) != 7:
+        told.append(f"{code}.toml: weekdays are not seven")
+    return told
 
 
 @pytest.mark.parametrize(
