@@ -71,6 +71,7 @@ def test_whatever_is_said_no_line_has_other_words(texts: list[str]) -> None:
             "Ayer firmé el contrato con Carla.",
             "«Ayer [7 de mayo de 2023] firmé el contrato con Carla» (8 de mayo de 2023)",
         ),
+        ("Ieri abbiamo firmato il contratto.", "«Ieri [7 maggio 2023] abbiamo firmato il contratto» (8 maggio 2023)"),
     ],
 )
 def test_a_line_is_a_quotation_with_its_days_in_the_language_of_the_talk(text: str, line: str) -> None:
@@ -121,3 +122,15 @@ def test_a_full_memory_takes_in_what_tells_more_than_what_it_holds() -> None:
     kept = fitting({"memory/MEMORY.md": f"# Memory\n\n{told}"}, new)
     assert [one.statement.text.split()[1] for one in kept] == ["bought"]
     assert fitting({"memory/MEMORY.md": "# Memory\n"}, new) == new
+
+
+def test_a_language_without_labelled_sentences_has_its_rules_told_by_its_phrases() -> None:
+    bullets = said(
+        "Non fare mai push su main senza chiedermelo.",
+        "Mia sorella Marta abita a Torino con il gatto.",
+        "Se vinco alla lotteria compro un castello in Scozia ahah",
+    )
+    files = dreamt({}, "\n".join(f"- {line}" for line in bullets))
+
+    assert facts(files["SOUL.md"]) == ["Non fare mai push su main senza chiedermelo"]
+    assert facts(files["memory/MEMORY.md"]) == ["«Mia sorella Marta abita a Torino con il gatto» (8 maggio 2023)"]

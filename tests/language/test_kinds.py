@@ -142,6 +142,7 @@ def _missing(code: str) -> list[str]:
         ("mi hermana vive en la costa con su perro", "es"),
         ("我住在成都", "zh"),
         ("私は大阪に住んでいます", "ja"),
+        ("il gatto di mia sorella è arrivato ieri", "it"),
         ("Мы переехали в Казань", ""),
     ],
 )
