@@ -97,7 +97,9 @@ def test_a_sentence_is_told_for_what_it_is(text: str, label: str) -> None:
 
 @pytest.mark.parametrize("code", sorted({path.stem for path in TABLES.glob("??.toml")} | set(names())))
 def test_a_language_has_every_table(code: str) -> None:
-    assert _missing(code) == []
+    missing = _missing(code)
+
+    assert not missing, "\n".join(missing)
 
 
 def test_what_a_new_language_lacks_is_said() -> None:
