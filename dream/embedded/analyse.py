@@ -289,13 +289,22 @@ def _differs(said: Statement, other: Statement, belief: float, pool: Pool) -> bo
         return False
     if said.kind == "rule":
         return True
-    if not _rests_on_more(said, other, found, pool):
+    if not _rests_on_more(said, other, found, pool) or _is_of_another(said, other, found):
         return False
     valued = found["attribute"] or found["moved"] or found["slot"] or recounted(said.text, other.text, said.code)
     alone = counts[:2] == [1, 1]  # two words or more that no other statement holds
     if said.speaker:
         return bool(valued or (found["changes"] and alone))
     return bool(valued or found["changes"] or alone or belief >= CAREFUL)
+
+
+def _is_of_another(said: Statement, other: Statement, found: Mapping[str, float]) -> bool:
+    """Return whether two statements tell the same of two things: "The crawler has 3 tickets", "The scheduler has 5"."""
+    if found["attribute"] or not found["moved"]:
+        return False
+    ours, theirs = ({word for word in telling(one.text, one.code) if not word[:1].isdigit()} for one in (said, other))
+    both, least = len(ours & theirs), min(len(ours), len(theirs))
+    return 1 <= len(ours - theirs) <= 2 and 1 <= len(theirs - ours) <= 2 and both >= least / 2
 
 
 def _rests_on_more(said: Statement, other: Statement, found: Mapping[str, float], pool: Pool) -> bool:

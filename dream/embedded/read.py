@@ -397,7 +397,7 @@ def _kind(guessed: kinds.Guess, text: str, known: Tongue) -> str:
     if rest != said and not standing:
         return _told(guessed)
     ordered = guessed.shares["rule"] >= (RULE_STANDING if standing else RULE) or cues.pattern("bans").match(text)
-    if ordered and not cues.says("until", text) and (standing or not cues.says("once", text)):
+    if ordered and (standing or not cues.says("once", text)):
         return "rule"
     return _told(guessed)
 

@@ -298,12 +298,11 @@ def test_what_was_only_supposed_is_taken_back_without_the_line_before_it() -> No
         "put it in my name, Joanne Tapscott",
         "etwas freundlicher bitte",
         "until the fares audit on the 24th nobody touches fares.txt, you neither",
-        "Bis zum Wochenende frag mich bitte nichts, ich hab vier Nachtdienste",
         "manchmal denk ich wir sollten die busse durch lamas ersetzen, die halten sich wenigstens an keinen fahrplan",
         "Mettez-lui quand même un « Merci », pour une fois, elle a été adorable",
     ],
 )
-def test_an_order_for_once_or_until_a_day_is_no_rule(text: str) -> None:
+def test_what_is_ordered_or_told_for_once_is_no_rule(text: str) -> None:
     assert not any(line.startswith("[rule]") for line in said(text))
 
 

@@ -317,3 +317,15 @@ def test_that_two_things_are_in_one_month_joins_nothing() -> None:
     files = dreamt(files, "- [person] « Ondine a un concours de pianos le 8 juillet » (19 avril 2026)")
 
     assert "avant" not in "".join(files.values())
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The crawler has 512 open tickets.", "The scheduler has 429 open tickets."),
+        ("I bought a used oboe for 638 euros.", "I bought a used trombone for 753 euros."),
+        ("The office got a new exporter licence for 53 people.", "The office got a new linter licence for 9 people."),
+    ],
+)
+def test_the_same_told_of_another_thing_stands_beside_it(one: str, other: str) -> None:
+    assert len(told(one, other)) == 2
