@@ -15,9 +15,9 @@ from typing import Any
 from dream import prompts
 from dream.consolidate.consolidator import Consolidator
 from dream.consolidate.flight import Talk
-from dream.dreaming import excerpt, phase1, phase2
+from dream.dreaming import draft, phase1, phase2
+from dream.dreaming.draft import Brief
 from dream.dreaming.dreamer import brief
-from dream.dreaming.excerpt import Brief
 from dream.errors import ModelError, ModelUnavailable, SpendingLimit
 from dream.history.entries import entry_of
 from dream.history.messages import KeptMessage
@@ -371,7 +371,7 @@ def _dream(
     least = _priced(about.settings, "phase1", *_counted(first, notes.requests, SKIP_TOKENS))
     likely = _priced(about.settings, "phase1", *_counted(first, notes.requests, findings // len(notes.requests)))
     system = prompts.load("phase2", about.prompts_folder, language=prompts.language(about.settings.language))
-    shown = min(sum(second.count(text) for text in files.values()), excerpt.WHOLE_TOKENS + findings)
+    shown = min(sum(second.count(text) for text in files.values()), draft.WHOLE_TOKENS + findings)
     asked = prompt_tokens(second, [ChatMessage("system", system)], phase2.TOOLS) + shown + findings
     return least, likely + _priced(about.settings, "phase2", 1, asked, min(int(EDITED * findings), second.max_output))
 

@@ -11,9 +11,8 @@ from pathlib import Path
 
 from dream.dreaming import commit, phase1, phase2, tidy
 from dream.dreaming.commit import Landing, Snapshot
-from dream.dreaming.draft import Draft
+from dream.dreaming.draft import Brief, Draft
 from dream.dreaming.editing import Editing
-from dream.dreaming.excerpt import Brief
 from dream.dreaming.findings import by_source
 from dream.dreaming.guards import Protected, counted, late, named, others, people, said, uncounted, unvouched, wishes
 from dream.dreaming.phase2 import Edited

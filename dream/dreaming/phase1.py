@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from dream import prompts
-from dream.dreaming import excerpt
-from dream.dreaming.excerpt import Brief
+from dream.dreaming.draft import Brief, shown_to_fit
 from dream.dreaming.findings import Analysis, parse
 from dream.errors import AnswerCut, AnswerUnusable
 from dream.history import legacy
@@ -265,7 +264,7 @@ def _prompt(
     owners = prompts.owners(brief.settings.owners)
     news = f"{prompts.today(brief.day)}\n{owners}{held}{prompts.history(said, brief.zone, by=bool(owners))}"
     room = min(brief.room(model, system, news), FILES_TOKENS)
-    shown = excerpt.fit(files, [entry.content for entry in page], room, model.count)
+    shown = shown_to_fit(files, [entry.content for entry in page], room, model.count)
     system, user = prompts.filled(system, f"{prompts.files(shown)}\n{news}")
     return [ChatMessage("system", system), ChatMessage("user", user)]
 

@@ -9,10 +9,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from dream import prompts
-from dream.dreaming import excerpt
-from dream.dreaming.draft import Draft, Edit, EditError, lines, memory_file, plain_ends
+from dream.dreaming.draft import (
+    Brief,
+    Draft,
+    Edit,
+    EditError,
+    lines,
+    memory_file,
+    plain_ends,
+    shown_near,
+    shown_to_fit,
+)
 from dream.dreaming.editing import Editing, HeldEdit
-from dream.dreaming.excerpt import Brief
 from dream.dreaming.guards import Protected
 from dream.errors import AnswerUnusable, PromptTooLong, ToolsUnsupported
 from dream.language.likeness import near_fact, nearest, states
@@ -184,7 +192,7 @@ def _opening(editing: Editing, model: Model, brief: Brief, prompt: str) -> list[
     findings = prompts.findings(open_findings, numbers)
     room = brief.room(model, system, findings)
     texts = _shown(editing.draft.texts, open_findings, model)
-    shown = excerpt.fit(texts, [finding.text for finding in open_findings], room, model.count)
+    shown = shown_to_fit(texts, [finding.text for finding in open_findings], room, model.count)
     today = f"{prompts.today(brief.day)}\n" if prompt == "tidy" else ""
     system, user = prompts.filled(system, f"{prompts.files(shown)}\n{today}{findings}")
     return [ChatMessage("system", system), ChatMessage("user", user)]
@@ -195,7 +203,7 @@ def _shown(texts: Mapping[MemoryFile, str], findings: Sequence[Finding], model: 
     topics: dict[MemoryFile, list[str]] = {}
     for finding in findings:
         topics.setdefault(finding.file, []).append(finding.text)
-    return excerpt.near(texts, topics, model.count)
+    return shown_near(texts, topics, model.count)
 
 
 def _answers(completion: Completion, editing: Editing) -> tuple[list[ChatMessage], bool]:

@@ -11,10 +11,9 @@ from dream import pipeline, prompts
 from dream.actions.note import LONGEST
 from dream.consolidate.consolidator import Consolidator
 from dream.dreaming import phase1, phase2
-from dream.dreaming.draft import Draft, Edit, gone, lines
+from dream.dreaming.draft import Brief, Draft, Edit, gone, lines
 from dream.dreaming.dreamer import Models
 from dream.dreaming.editing import Editing
-from dream.dreaming.excerpt import Brief
 from dream.dreaming.guards import Protected, Verdict
 from dream.embedded import EmbeddedModel
 from dream.language.words import without_said_on

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from dream import pipeline, prompts
+from dream.dreaming.draft import OMITTED
 from dream.dreaming.dreamer import Models
-from dream.dreaming.excerpt import OMITTED
 from dream.embedded import EmbeddedModel
 from dream.eval import Conversation, datasets
 from dream.language import tokens

@@ -7,8 +7,8 @@ from datetime import UTC, date
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dream.dreaming import excerpt, phase2
-from dream.dreaming.excerpt import Brief
+from dream.dreaming import draft, phase2
+from dream.dreaming.draft import Brief
 from dream.dreaming.guards import Protected
 from dream.language import tokens
 from dream.llm import Json
@@ -25,26 +25,26 @@ BRIEF = Brief(Settings(), date(2026, 11, 21), UTC)
 
 def test_small_files_are_shown_whole() -> None:
     small: dict[MemoryFile, str] = {**FILES, "memory/MEMORY.md": "# Memory\n- a\n- b\n"}
-    assert excerpt.near(small, {}, tokens.estimate) == small
+    assert draft.shown_near(small, {}, tokens.estimate) == small
 
 
 def test_of_large_files_headings_section_ends_and_near_lines_are_shown() -> None:
-    shown = excerpt.near(FILES, {"memory/MEMORY.md": [PORT.text]}, tokens.estimate)
+    shown = draft.shown_near(FILES, {"memory/MEMORY.md": [PORT.text]}, tokens.estimate)
 
     lines = shown["memory/MEMORY.md"].splitlines()
     assert {"# Memory", "## Projects", "## People", PROJECTS[7], PROJECTS[-1], "- Tom bakes bread"} <= set(lines)
     assert len(lines) < 20
-    assert shown["SOUL.md"] == f"# Soul\n{excerpt.OMITTED}"  # no finding is about it
+    assert shown["SOUL.md"] == f"# Soul\n{draft.OMITTED}"  # no finding is about it
 
 
 @given(st.lists(st.text("ab c#-", max_size=12), max_size=60), st.lists(st.text("ab c", min_size=1), max_size=4))
 def test_every_line_shown_is_a_line_of_the_file_and_in_its_order(lines: list[str], topics: list[str]) -> None:
     texts: dict[MemoryFile, str] = {"USER.md": "\n".join(lines), "memory/MEMORY.md": LARGE}
 
-    shown = excerpt.near(texts, {"USER.md": topics}, tokens.estimate)["USER.md"].splitlines()
+    shown = draft.shown_near(texts, {"USER.md": topics}, tokens.estimate)["USER.md"].splitlines()
 
     rest = iter(texts["USER.md"].splitlines())
-    assert all(line in rest for line in shown if line != excerpt.OMITTED)
+    assert all(line in rest for line in shown if line != draft.OMITTED)
 
 
 def test_an_edit_of_what_is_shown_lands_in_the_whole_file() -> None:

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 import pytest
 
 from dream.dreaming import phase1
-from dream.dreaming.excerpt import Brief
+from dream.dreaming.draft import Brief
 from dream.dreaming.findings import parse
 from dream.errors import AnswerUnusable
 from dream.llm.spending import Meter, open_model

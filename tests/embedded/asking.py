@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, date
 
 from dream.dreaming import phase2
-from dream.dreaming.excerpt import Brief
+from dream.dreaming.draft import Brief
 from dream.dreaming.findings import parse
 from dream.dreaming.guards import Protected
 from dream.dreaming.phase2 import Edited

@@ -11,7 +11,7 @@ import pytest
 
 from dream import pipeline
 from dream.dreaming import phase1, phase2
-from dream.dreaming.excerpt import Brief
+from dream.dreaming.draft import Brief
 from dream.dreaming.guards import Protected
 from dream.errors import AnswerUnusable, ModelInaccessible
 from dream.llm import ChatMessage, Completion

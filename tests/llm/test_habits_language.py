@@ -11,8 +11,8 @@ import pytest
 
 from dream import pipeline
 from dream.dreaming import phase2
+from dream.dreaming.draft import Brief
 from dream.dreaming.dreamer import Models
-from dream.dreaming.excerpt import Brief
 from dream.dreaming.guards import Protected
 from dream.language.likeness import nearest, same_fact, states
 from dream.llm import Completion

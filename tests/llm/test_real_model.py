@@ -27,8 +27,8 @@ import pytest
 
 from dream import pipeline
 from dream.dreaming import phase2
+from dream.dreaming.draft import Brief
 from dream.dreaming.dreamer import Models
-from dream.dreaming.excerpt import Brief
 from dream.dreaming.guards import Protected
 from dream.errors import PromptTooLong, ToolsUnsupported
 from dream.eval import datasets

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dream.dreaming import phase1
-from dream.dreaming.excerpt import Brief
+from dream.dreaming.draft import Brief
 from dream.errors import AnswerUnusable
 from dream.llm import Completion, ToolCall
 from dream.models import Entry, Finding, MemoryFile

@@ -7,7 +7,7 @@ from datetime import UTC, date
 import pytest
 
 from dream.dreaming import phase2
-from dream.dreaming.excerpt import Brief
+from dream.dreaming.draft import Brief
 from dream.dreaming.guards import Protected
 from dream.errors import AnswerUnusable, ModelUnavailable, ToolsUnsupported
 from dream.llm import Completion, Json, ToolCall
