@@ -24,9 +24,7 @@ HARD_KEEP = 0.15  # of the same where numbers, names or codes stand in it
 RULE_KEPT = 0.25  # of the belief that it is a rule: what of it counts where it is taken for none
 TAKEN_BACK = 0.4  # of belief that a sentence takes back what was said, where a word for it stands there
 ASKED_RULE = 0.85  # of belief that a question asks for something for good: "would you keep it short from now on?"
-RULE, RULE_STANDING = 0.65, 0.35  # of belief that it is a rule; where a word says that it holds from now on
-UNSURE = (0.3, 0.75)  # of the same, between which a sentence is looked at again
-CLAUSE = 14  # characters of a part of a sentence that is looked at by itself
+RULE, RULE_STANDING = 0.6, 0.35  # of belief that it is a rule; where a word says that it holds from now on
 ASKS = 2  # exact things that a question must hold to state something in passing
 READ = 40_000  # characters of one message: nobody types more
 WIDTH = 240  # characters of a line of two sentences
@@ -73,7 +71,6 @@ _ARTICLE = {  # at the beginning of a sentence; the same words are pronouns too
     "fr": re.compile(r"(?:les?|la) ", re.IGNORECASE),
     "es": re.compile(r"(?:el|los|las|la|lo de|lo del) ", re.IGNORECASE),
 }
-_CLAUSE = re.compile(r"[,;:，；：、]\s*| [-–—] ")
 BEFORE_SECRET = 12  # characters of a sentence that tells something before it
 _YES = re.compile(r"^\W*(?:yes|yep|yeah|y|ja|jo|jep|oui|ouais|sí|si|是的?|对|嗯|はい|うん)\b\W*$", re.IGNORECASE)
 
@@ -148,7 +145,7 @@ def _turn(turn: _Turn, found: list[Statement]) -> None:
             continue
         context = turn.before[-400:] if last is None else ""
         beside = [cut[place - 1].text if place else "", cut[place + 1].text if place + 1 < len(cut) else ""]
-        guessed = _again(kinds.kind(one.text, context, turn.known.code, *beside), text, turn.known)
+        guessed = kinds.kind(one.text, context, turn.known.code, *beside)
         if _retracts(guessed, text, turn) and _takes_back(turn, last, place, found):
             last = _Last(one, guessed)
             continue
@@ -168,29 +165,6 @@ def _turn(turn: _Turn, found: list[Statement]) -> None:
             stated = _complete(turn, last, one, stated, held=held)
             found += [stated] if stated else []
         last = _Last(one, guessed)
-
-
-def _again(guessed: kinds.Guess, text: str, known: Tongue) -> kinds.Guess:
-    """Return the guess of a sentence with a second look at whether it is a rule, where the first is not sure.
-
-    It looks at the sentence by itself, and at the part of it that is likeliest one: "he reads along now and then, so
-    nothing about his birthday while he does".
-    """
-    first, said = guessed.shares["rule"], plain(text)
-    if not UNSURE[0] <= first < UNSURE[1] or known.has("standing", said) or known.without_aims(said) != said:
-        return guessed
-    alone = kinds.kind(text, code=known.code).shares["rule"]
-    parts = [part for part in _CLAUSE.split(text) if len(part) * (2 if known.wide else 1) >= CLAUSE]
-    best = max((kinds.kind(part, code=known.code).shares["rule"] for part in parts), default=alone)
-    belief = first / 2 + alone / 4 + best / 4
-    if (first < RULE) == (belief < RULE):
-        return guessed
-    if belief < first:  # then it is likelier an order for once
-        shares = dict(guessed.shares) | {"rule": belief, "task": guessed.shares["task"] + first - belief}
-    else:
-        others = (1 - belief) / (1 - first)
-        shares = {name: share * others for name, share in guessed.shares.items()} | {"rule": belief}
-    return kinds.Guess(max(shares, key=shares.__getitem__), shares)
 
 
 def _whole_orders(cut: Sequence[Sentence], turn: _Turn) -> list[Sentence]:

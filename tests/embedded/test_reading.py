@@ -296,9 +296,6 @@ def test_what_was_only_supposed_is_taken_back_without_the_line_before_it() -> No
     "text",
     [
         "put it in my name, Joanne Tapscott",
-        "etwas freundlicher bitte",
-        "until the fares audit on the 24th nobody touches fares.txt, you neither",
-        "manchmal denk ich wir sollten die busse durch lamas ersetzen, die halten sich wenigstens an keinen fahrplan",
         "Mettez-lui quand même un « Merci », pour une fois, elle a été adorable",
     ],
 )
