@@ -157,6 +157,10 @@ def status_command(check: bool, directory: Path | None, as_json: bool) -> int | 
     settings = workspace.settings(using=())
     found = status.read(workspace, settings, group.now(), status.scheduled(workspace, settings))
     if as_json:
+        from dream.workspace.workspace import absent
+
+        for sentence in absent(workspace.root):
+            output.problem(sentence)
         output.emit(found)
     else:
         _show(found, settings)

@@ -219,6 +219,9 @@ def _verbatim(line: str, sources: Sequence[RuleSource]) -> bool:
     return any(whole.search(flat(_QUOTES.sub("", text))) for text in texts)
 
 
+_QUESTION = re.compile(r"^\s*\[[^\[\]]{1,200}[?？]\] ")  # the agent's, before the words that answer it
+
+
 def passing(text: str, own: str, sentence: str, *, lasting: bool = True) -> str:
     """Return why what a user said is no standing wish of theirs: a joke, a supposition, an order for now; else "".
 
@@ -228,7 +231,7 @@ def passing(text: str, own: str, sentence: str, *, lasting: bool = True) -> str:
     joking = cues.says("jest", text) or (cues.says("laughs", sentence) and kind(sentence).shares["joke"] >= JEST)
     if joking and not cues.says("in_earnest", text):
         return "the user seems to have said it in jest"
-    if cues.says("supposed", own):
+    if cues.says("supposed", _QUESTION.sub("", own)):
         return "the user only supposed it"
     if "[REDACTED:" in own and cues.says("unkept", own):
         return "the user said it of a secret, not to be kept"

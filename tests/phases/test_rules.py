@@ -570,6 +570,44 @@ def test_an_order_with_a_question_mark_is_the_users_own() -> None:
     assert own("Is it port 80?") == ()
 
 
+@pytest.mark.parametrize(
+    "announced",
+    [
+        "house style while im at it, since i keep fixing it by hand:",
+        "zum rest, damit du nicht raten musst:",
+        "te tiro cómo trabajo:",
+        "还有几个习惯：",
+    ],
+)
+def test_a_list_that_somebody_announces_as_their_own_rules_is_theirs(announced: str) -> None:
+    assert "- no new dependencies" in own(f"{announced}\n- no new dependencies\n- two reviewers")
+
+
+@pytest.mark.parametrize(
+    "announced", ["this is what the wiki has on it:", "habe ich gefunden:", "lo que manda el cliente:"]
+)
+def test_a_list_that_is_announced_otherwise_is_not(announced: str) -> None:
+    assert "- no new dependencies" not in own(f"{announced}\n- no new dependencies\n- two reviewers")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "Pourriez-vous commencer par me demander comment va le dos, chaque fois ?",
+        "¿me podrás pasar siempre los comandos en un solo bloque?",
+        "Würden Sie die Beträge immer brutto schreiben?",
+    ],
+)
+def test_what_is_asked_of_the_agent_politely_is_the_users_own(asked: str) -> None:
+    assert own(asked) == (asked,)
+
+
+def test_what_the_agent_supposes_in_its_question_the_user_does_not_suppose() -> None:
+    rule = "[Should I run twister before every commit or only before you push?] before push is enough. but always then"
+
+    assert judge(rule, [RuleSource(rule, rule)]).verdict == "said"
+
+
 def test_what_a_line_says_of_before_need_not_stand_in_the_message_that_changes_it() -> None:
     said = {0: Message("user", "we trained, from now on 55 a day is fine", NOW)}
     line = cited("- User wants the agent to plan 55 km a day from now on (instead of 45) {0}", said)[0]
