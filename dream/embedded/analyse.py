@@ -36,6 +36,7 @@ CAREFUL = 0.5  # of belief that a statement takes the place of another, where no
 TAKEN_BACK = 0.6  # of a retraction's telling words that a line must hold to be the one that is taken back
 ORDERED = 0.5  # of belief that what is told of a rule orders or decides something
 MOST = 0.4  # of the words of the shorter of two, for them to say little else
+COUNTED = 240  # characters of two statements of which one counts anew what the other counts: longer ones tell more
 RARE = 3  # statements that may hold the rarest word that two share, for them to be about one thing
 LONGEST = 560  # characters of a line with the earlier one in it
 FILES: dict[str, MemoryFile] = {"rule": "SOUL.md", "preference": "USER.md", "person": "USER.md"}
@@ -252,6 +253,8 @@ def _same_day(said: Statement, other: Statement) -> bool:
 
 def _counts_anew(said: Statement, other: Statement, pool: Pool) -> bool:
     """Return whether `said` has another number of what `other` counts, and they are about one thing."""
+    if len(said.text) + len(other.text) > COUNTED:
+        return False
     return recounted(said.text, other.text, said.code) and min(_held(said, other, pool), default=RARE + 1) <= RARE
 
 
