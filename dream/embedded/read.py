@@ -10,7 +10,7 @@ from dream.embedded import sections
 from dream.embedded.sections import Utterance
 from dream.embedded.statement import Statement
 from dream.language import cues, kinds
-from dream.language.likeness import common, telling
+from dream.language.likeness import tells
 from dream.language.sentences import Sentence, is_supposed, own_words, quoted_share, sentences, trimmed, without_names
 from dream.language.tongue import Tongue, guess, is_wide, main, plain, tongue
 from dream.provenance.vouching import AGENTS, prefixed
@@ -207,7 +207,7 @@ def _takes_back(turn: _Turn, before: _Last | None, place: int, found: list[State
         return False
     last = found[-1]
     held = (last.source, last.place) == (turn.number, place - 1)
-    if before and not held and before.taken.label in NOT_CLAIMED and _tells(before.sentence.text, turn.known) >= 3:
+    if before and not held and before.taken.label in NOT_CLAIMED and tells(before.sentence.text, turn.known.code) >= 3:
         return True
     near = last.source == turn.number and last.place >= place - 2
     if near or (place == 0 and turn.number - 2 <= last.source < turn.number):
@@ -450,7 +450,7 @@ def _complete(turn: _Turn, last: _Last | None, one: Sentence, stated: Statement,
         fits = len(whole) <= BOTH // (2 if turn.known.wide else 1)
         if fits and _leads(last, turn.known, exact=exact > 0):
             return replace(stated, text=_bare(whole, turn), span=(last.sentence.start, one.end))
-    if exact or not brief or _tells(stated.text, turn.known) >= 2:
+    if exact or not brief or tells(stated.text, turn.known.code) >= 2:
         return stated
     said = plain(stated.text)
     return stated if turn.known.has("own", said) or kinds.names("first", said, turn.known) else None
@@ -462,16 +462,11 @@ def _leads(last: _Last, known: Tongue, *, exact: bool) -> bool:
     if last.taken.label in kinds.UNMEANT and last.taken.label != "mood":
         return False
     ordered = last.taken.label in ("task", "rule") and not exact
-    return not ordered and shares["chat"] < CHATS and _tells(last.sentence.text, known) > 0
+    return not ordered and shares["chat"] < CHATS and tells(last.sentence.text, known.code) > 0
 
 
 def _is_brief(text: str, known: Tongue) -> bool:
     return len(text) * (2 if known.wide else 1) < SCRAP
-
-
-def _tells(text: str, known: Tongue) -> int:
-    """Return how many telling words a text has."""
-    return len(telling(text, known.code) - common())
 
 
 def _leans(one: Sentence, turn: _Turn) -> bool:

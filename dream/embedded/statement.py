@@ -162,7 +162,7 @@ def _part(old: Statement, parts: Sequence[tuple[int, int]]) -> Statement | None:
     start, end = parts[0][0], parts[-1][1]
     text, known = old.text[start:end], tongue(old.code)
     leans = start > 0 and plain(text).removeprefix(" " if known.wide else "").startswith(tuple(known.cues["lean"]))
-    if leans or len(likeness.telling(text, old.code) - likeness.common()) < APART:
+    if leans or likeness.tells(text, old.code) < APART:
         return None
     return replace(old, text=text, earlier="", asked="" if start else old.asked)
 

@@ -273,6 +273,11 @@ def telling(text: str, code: str) -> frozenset[str]:
     return frozenset(found)
 
 
+def tells(text: str, code: str) -> int:
+    """Return how many telling words a text has that few sentences hold."""
+    return len(telling(text, code) - common())
+
+
 @lru_cache(maxsize=16384)
 def fact(text: str, code: str) -> Fact:
     """Return what a text states."""
