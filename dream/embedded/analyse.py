@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from dream.embedded import read
 from dream.embedded.sections import LABELS, Dreamt, bullets_of, conversation
@@ -175,71 +176,112 @@ def _may_go(said: Statement, told: _Knowledge, belief: float, number: int) -> bo
     return new is None or (belief >= CAREFUL and not new.replaces and covers(said, new.statement))
 
 
+class _Revision:
+    """A statement and an older one that it may change, and what tells whether it does."""
+
+    def __init__(self, said: Statement, other: Statement, pool: Pool) -> None:
+        self.said, self.other = said, other
+        self.same_day = said.day is not None and said.day == other.day
+        self._pool = pool
+
+    @cached_property
+    def belief(self) -> float:
+        """The belief that the statement takes the place of the older one, by their words alone."""
+        return replaces(self.said, self.other)
+
+    @cached_property
+    def found(self) -> Mapping[str, float]:
+        """What the two have in common and how they differ, by name."""
+        return signs(self.said.text, self.other.text, self.said.code, (self.said.kind, self.other.kind))
+
+    @cached_property
+    def held(self) -> list[int]:
+        """Of each rare word that the two share how many statements hold it, the fewest first."""
+        words = shared(self.said.text, self.other.text, self.said.code)
+        return sorted(min(self._pool.held_by(word), default=0) for word in words)
+
+    @cached_property
+    def counts(self) -> list[int]:
+        """The same of each telling word, months and weekdays with them."""
+        return self._pool.held_by(self.telling)
+
+    @property
+    def telling(self) -> frozenset[str]:
+        """The telling words that the two share."""
+        return telling(self.said.text, self.said.code) & telling(self.other.text, self.other.code)
+
+    @property
+    def changes(self) -> bool:
+        """Whether the statement has a word of change."""
+        return self.found["changes"] > 0
+
+    @property
+    def names_old(self) -> bool:
+        """Whether the statement names the value that the older one tells."""
+        return bool(self.found["old value"] or self.found["old number and another"])
+
+    @property
+    def covered(self) -> bool:
+        """Whether little of the older one is lost with it."""
+        return covers(self.said, self.other)
+
+
 def _belief(said: Statement, other: Statement, told: _Knowledge) -> float:
     """Return the belief that `said` takes the place of `other`; 0 where it can't, or where a line can't tell both."""
     if _later(other, said) or not _may_change(said, other, told.owners):
         return 0.0
+    pair = _Revision(said, other, told.pool)
     if other.kind == "rule":
-        return _belief_of_rule(said, other, told.pool)
+        return _belief_of_rule(pair)
     if said.kind == "rule":
         return 0.0
-    belief = replaces(said, other)
-    anew = belief < SURE and not _same_day(said, other) and _counts_anew(said, other, told.pool)
-    belief = SURE if anew else belief
-    if belief < LIKELY or not _differs(said, other, belief, told.pool):
+    belief = SURE if pair.belief < SURE and not pair.same_day and _counts_anew(pair) else pair.belief
+    if belief < LIKELY or not _differs(pair):
         return 0.0
     both_happened = said.kind == other.kind == "event"
     if said.speaker or both_happened:
         return belief if belief >= CAREFUL else 0.0
-    if belief < SURE and (_same_day(said, other) or not _of_one_thing(said, other, told.pool)):
+    if belief < SURE and (pair.same_day or not _of_one_thing(pair)):
         return 0.0
     too_long = bool(said.earlier) or len(line(said)) + len(other.text) > LONGEST
-    return 0.0 if too_long and not (belief >= SURE and covers(said, other)) else belief
+    return 0.0 if too_long and not (belief >= SURE and pair.covered) else belief
 
 
-def _belief_of_rule(said: Statement, rule: Statement, pool: Pool) -> float:
-    """Return the belief that `said` changes a rule, which may be told as a fact: "We deploy on Fridays now after all".
+def _belief_of_rule(pair: _Revision) -> float:
+    """Return the belief that a statement changes a rule, which may be told as a fact: "We deploy on Fridays now".
 
     What is said for one occasion changes none, and at one sitting rules stand side by side: only what is certain takes
     the place of another there. A fact has to sound like a rule or a decision, and share words that nothing else holds.
     """
-    if said.kind == "rule":
-        belief = _belief_of_rules(said, rule, pool)
-    else:
-        belief = 0.0 if _same_day(said, rule) else _belief_of_told(said, rule, pool)
-    return 0.0 if belief and _is_for_once(said) else belief
-
-
-def _belief_of_rules(said: Statement, rule: Statement, pool: Pool) -> float:
-    """Return the belief that one rule takes the place of another."""
-    belief, same_day = replaces(said, rule), _same_day(said, rule)
-    if belief < LIKELY or not _differs(said, rule, belief, pool):
+    if _is_for_once(pair.said):
         return 0.0
-    if same_day or belief >= CAREFUL:
-        return belief if belief >= (CERTAIN if same_day else CAREFUL) else 0.0
-    held = _held(said, rule, pool)
-    found = signs(said.text, rule.text, said.code, (said.kind, rule.kind))
-    plainly = held[:1] == [1] and found["changes"] and _gives_value(found)
-    return belief if len(held) >= 2 or plainly else 0.0
-
-
-def _belief_of_told(said: Statement, rule: Statement, pool: Pool) -> float:
-    """Return the belief that what is told as a fact or a decision changes a rule."""
-    held = [] if said.kind in ("event", "person") else _held(said, rule, pool)
-    if held[:1] != [1]:
+    if pair.said.kind != "rule":
+        return max(pair.belief, LIKELY) if _changes_as_told(pair) else 0.0
+    if pair.belief < LIKELY or not _differs(pair):
         return 0.0
-    belief = replaces(said, rule)
-    found = signs(said.text, rule.text, said.code, (said.kind, rule.kind))
-    names_old = found["old value"] or found["old number and another"]
-    shares = kind(said.text, code=said.code).shares
-    ordered = shares["rule"] + shares["decision"]
-    changes = (
-        (names_old and found["changes"] and belief >= CAREFUL)
-        or (ordered >= ORDERED / 2 and held[:2] == [1, 1])
-        or (ordered >= ORDERED and belief >= LIKELY and found["moved"])
-        or (ordered >= ORDERED and found["changes"] and found["overlap"] >= MOST)
+    if pair.same_day:
+        return pair.belief if pair.belief >= CERTAIN else 0.0
+    valued = any(pair.found[name] for name in ("moved", "renamed", "old value", "slot"))
+    changed = (
+        pair.belief >= CAREFUL,
+        len(pair.held) >= 2,
+        pair.held == [1] and pair.changes and valued,
     )
-    return max(belief, LIKELY) if changes else 0.0
+    return pair.belief if any(changed) else 0.0
+
+
+def _changes_as_told(pair: _Revision) -> bool:
+    """Return whether what is told as a fact or a decision changes a rule of another sitting."""
+    if pair.same_day or pair.said.kind in ("event", "person") or pair.held[:1] != [1]:
+        return False
+    shares = kind(pair.said.text, code=pair.said.code).shares
+    ordered, found = shares["rule"] + shares["decision"], pair.found
+    return any((
+        pair.names_old and pair.changes and pair.belief >= CAREFUL,
+        ordered >= ORDERED / 2 and pair.held[:2] == [1, 1],
+        ordered >= ORDERED and found["moved"] and pair.belief >= LIKELY,
+        ordered >= ORDERED and pair.changes and found["overlap"] >= MOST,
+    ))  # fmt: skip
 
 
 def _is_for_once(said: Statement) -> bool:
@@ -247,24 +289,12 @@ def _is_for_once(said: Statement) -> bool:
     return cues.says("once", said.text) or cues.says("until", said.text)
 
 
-def _same_day(said: Statement, other: Statement) -> bool:
-    return said.day is not None and said.day == other.day
-
-
-def _counts_anew(said: Statement, other: Statement, pool: Pool) -> bool:
-    """Return whether `said` has another number of what `other` counts, and they are about one thing."""
+def _counts_anew(pair: _Revision) -> bool:
+    """Return whether a statement has another number of what the older one counts, and they are about one thing."""
+    said, other = pair.said, pair.other
     if len(said.text) + len(other.text) > COUNTED:
         return False
-    return recounted(said.text, other.text, said.code) and min(_held(said, other, pool), default=RARE + 1) <= RARE
-
-
-def _gives_value(found: Mapping[str, float]) -> bool:
-    return any(found[name] for name in ("moved", "renamed", "old value", "slot"))
-
-
-def _held(said: Statement, other: Statement, pool: Pool) -> list[int]:
-    """Return of each rare word that two statements share how many statements hold it, the fewest first."""
-    return sorted(min(pool.held_by(word), default=0) for word in shared(said.text, other.text, said.code))
+    return recounted(said.text, other.text, said.code) and min(pair.held, default=RARE + 1) <= RARE
 
 
 def _may_change(said: Statement, other: Statement, owners: Sequence[str]) -> bool:
@@ -274,55 +304,50 @@ def _may_change(said: Statement, other: Statement, owners: Sequence[str]) -> boo
     return said.speaker == other.speaker
 
 
-def _differs(said: Statement, other: Statement, belief: float, pool: Pool) -> bool:
-    """Return whether `said` tells another value of what `other` is about; if not, both hold.
+def _differs(pair: _Revision) -> bool:
+    """Return whether a statement tells another value of what the older one is about; if not, both hold.
 
     They are about one thing where they share a word that few of this person's statements hold, or what has one value
     at a time; and it differs where a number or a word says so. What is told at one sitting is told side by side, and
     so are the things that somebody is at, "I'm trying to …", unless one plainly moves what the other says: 45 sources,
     then 52; the deadline, then the new one.
     """
-    found = signs(said.text, other.text, said.code, (said.kind, other.kind))
-    counts = pool.held_by(telling(said.text, said.code) & telling(other.text, other.code))
-    rare = not counts or counts[0] <= RARE
-    plainly = found["counted"] or (found["attribute"] and found["changes"] and found["moved"])
-    if not plainly and _stand_side_by_side(said, other, changes=found["changes"] > 0):
-        return False
-    if not plainly and said.kind != "rule" and not found["attribute"] and not rare:
-        return False
-    if said.kind == "rule":
+    said, other, found = pair.said, pair.other, pair.found
+    rule, attribute = said.kind == "rule", found["attribute"]
+    if not (found["counted"] or (attribute and pair.changes and found["moved"])):
+        side_by_side = pair.same_day and not pair.changes
+        widely_held = bool(pair.counts) and pair.counts[0] > RARE and not attribute and not rule
+        if side_by_side or widely_held or _is_at(said) or _is_at(other):
+            return False
+    if rule:
         return True
-    if not _rests_on_more(said, other, found, pool) or _is_of_another(said, other, found):
+    if not _rests_on_more(pair) or _is_of_another(pair):
         return False
-    valued = found["attribute"] or found["moved"] or found["slot"] or recounted(said.text, other.text, said.code)
-    alone = counts[:2] == [1, 1]  # two words or more that no other statement holds
+    valued = attribute or found["moved"] or found["slot"] or recounted(said.text, other.text, said.code)
+    alone = pair.counts[:2] == [1, 1]  # two words or more that no other statement holds
     if said.speaker:
-        return bool(valued or (found["changes"] and alone))
-    return bool(valued or found["changes"] or alone or belief >= CAREFUL)
+        return bool(valued) or (pair.changes and alone)
+    return bool(valued) or pair.changes or alone or pair.belief >= CAREFUL
 
 
-def _is_of_another(said: Statement, other: Statement, found: Mapping[str, float]) -> bool:
+def _is_of_another(pair: _Revision) -> bool:
     """Return whether two statements tell the same of two things: "The crawler has 3 tickets", "The scheduler has 5"."""
-    if found["attribute"] or not found["moved"]:
+    if pair.found["attribute"] or not pair.found["moved"]:
         return False
-    ours, theirs = ({word for word in telling(one.text, one.code) if not word[:1].isdigit()} for one in (said, other))
+    ours, theirs = (
+        {word for word in telling(one.text, one.code) if not word[:1].isdigit()} for one in (pair.said, pair.other)
+    )
     both, least = len(ours & theirs), min(len(ours), len(theirs))
     return 1 <= len(ours - theirs) <= 2 and 1 <= len(theirs - ours) <= 2 and both >= least / 2
 
 
-def _rests_on_more(said: Statement, other: Statement, found: Mapping[str, float], pool: Pool) -> bool:
+def _rests_on_more(pair: _Revision) -> bool:
     """Return whether two statements share more than a month or a weekday; at one sitting also what plainly changed."""
-    if found["attribute"] or found["old value"] or found["old number and another"]:
-        return bool(found["changes"] or found["counted"] or not _same_day(said, other))
-    held = _held(said, other, pool)
-    if found["counted"] or not _same_day(said, other):
-        return bool(held)
-    return bool(found["changes"] and (len(held) >= 2 or (held[:1] == [1] and found["moved"])))
-
-
-def _stand_side_by_side(said: Statement, other: Statement, *, changes: bool) -> bool:
-    """Return whether two statements are of one sitting without a word of change, or one tells what its speaker is at."""
-    return _is_at(said) or _is_at(other) or (said.day is not None and said.day == other.day and not changes)
+    named, held, found = bool(pair.found["attribute"]) or pair.names_old, pair.held, pair.found
+    if not pair.same_day:
+        return named or bool(held)
+    of_one_thing = named or len(held) >= 2 or (held == [1] and found["moved"] > 0)
+    return (pair.changes and of_one_thing) or (found["counted"] > 0 and (named or bool(held)))
 
 
 def _is_at(said: Statement) -> bool:
@@ -331,15 +356,13 @@ def _is_at(said: Statement) -> bool:
     return tongue(said.code).without_aims(text) != text
 
 
-def _of_one_thing(said: Statement, other: Statement, pool: Pool) -> bool:
+def _of_one_thing(pair: _Revision) -> bool:
     """Return whether two statements share two telling words, or what they are about, or one names the other's value."""
-    both = telling(said.text, said.code) & telling(other.text, other.code)
+    said, other = pair.said, pair.other
     about = fact(said.text, said.code).attribute
-    if len(both - common()) >= 2 or (bool(about) and about == fact(other.text, other.code).attribute):
+    if len(pair.telling - common()) >= 2 or (bool(about) and about == fact(other.text, other.code).attribute):
         return True
-    found = signs(said.text, other.text, said.code, (said.kind, other.kind))
-    named = found["changes"] and (found["old value"] or found["old number and another"])
-    return bool(named) and _held(said, other, pool)[:1] == [1]
+    return pair.changes and pair.names_old and pair.held[:1] == [1]
 
 
 def _instead(said: Statement, other: Statement) -> Statement:
