@@ -72,7 +72,6 @@ _ARTICLE = {  # at the beginning of a sentence; the same words are pronouns too
     "es": re.compile(r"(?:el|los|las|la|lo de|lo del) ", re.IGNORECASE),
 }
 BEFORE_SECRET = 12  # characters of a sentence that tells something before it
-_YES = re.compile(r"^\W*(?:yes|yep|yeah|y|ja|jo|jep|oui|ouais|sí|si|是的?|对|嗯|はい|うん)\b\W*$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +148,7 @@ def _turn(turn: _Turn, found: list[Statement]) -> None:
         if _retracts(guessed, text, turn) and _takes_back(turn, last, place, found):
             last = _Last(one, guessed)
             continue
-        if _corrects(one, turn, found, place):
-            last = _Last(one, guessed)
-            continue
-        if guessed.shares["rule"] >= OF_RULE and _ends_rule(turn, one, text, place, found):
+        if _ends_line(turn, one, text, guessed, place, found):
             last = _Last(one, guessed)
             continue
         stated = _stated(turn, one, text, place, guessed, jokes=any(laughs[max(0, place - 1) : place + 2]))
@@ -216,15 +212,23 @@ def _takes_back(turn: _Turn, before: _Last | None, place: int, found: list[State
     return False
 
 
-def _corrects(one: Sentence, turn: _Turn, found: list[Statement], place: int) -> bool:
-    """Put a correction to the sentence just before it, as they were said: "2028… no sorry, 2027 autumn"."""
-    if not found or not _CORRECTS.match(one.text) or len(one.text) < 4:
+def _ends_line(turn: _Turn, one: Sentence, text: str, guessed: kinds.Guess, place: int, found: list[Statement]) -> bool:
+    """Put a sentence to the line of the one just before it, as they were said; False where it doesn't belong there.
+
+    It does where it is a correction ("2028… no sorry, 2027 autumn"), a fragment behind a rule ("never without my ok.
+    any hour"), or the half behind a semicolon that leans on the first ("no longer on Thursday; it is every Monday now").
+    """
+    last = found[-1] if found else None
+    if last is None or (last.source, last.place) != (turn.number, place - 1):
         return False
-    last = found[-1]
-    if last.source != turn.number or last.place != place - 1:
-        return False
+    size = len(text) * (2 if turn.known.wide else 1)
+    asks = one.text.rstrip().endswith(("?", "？"))
+    of_rule = last.kind == "rule" and guessed.shares["rule"] >= OF_RULE and size < FRAGMENT
+    half = turn.said.text[: one.start].rstrip().endswith((";", "；")) and _leans(one, turn)
+    half = half and guessed.label not in NOT_ONES_OWN
+    corrects = len(one.text) >= 4 and _CORRECTS.match(one.text) is not None
     whole = " ".join(turn.said.text[last.span[0] : one.end].split())
-    if len(whole) > WIDTH:
+    if not (corrects or ((of_rule or half) and not one.item and not asks)) or len(whole) > WIDTH:
         return False
     found[-1] = replace(last, text=_bare(whole, turn), place=place, span=(last.span[0], one.end))
     return True
@@ -254,19 +258,6 @@ def _whole(
     return replace(stated, text=_bare(whole, turn), span=(last.start, one.end))
 
 
-def _ends_rule(turn: _Turn, one: Sentence, text: str, place: int, found: list[Statement]) -> bool:
-    """Put a fragment to the rule just before it, as they were said: "never without my ok. any hour"."""
-    rule = found[-1] if found else None
-    if rule is None or (rule.kind, rule.source, rule.place) != ("rule", turn.number, place - 1) or one.item:
-        return False
-    size = len(text) * (2 if turn.known.wide else 1)
-    whole = " ".join(turn.said.text[rule.span[0] : one.end].split())
-    if size >= FRAGMENT or one.text.rstrip().endswith(("?", "？")) or len(whole) > WIDTH:
-        return False
-    found[-1] = replace(rule, text=_bare(whole, turn), place=place, span=(rule.span[0], one.end))
-    return True
-
-
 def _stated(
     turn: _Turn, one: Sentence, text: str, place: int, guessed: kinds.Guess, *, jokes: bool = False
 ) -> Statement | None:
@@ -285,11 +276,7 @@ def _stated(
     kept = _worth(turn, one, guessed, kind, size)
     if kept < _least(turn, guessed, exact=exact, jokes=jokes) or (turn.sure and _is_unmeant(turn, guessed)):
         return None
-    if (
-        size < (LEAST if turn.speaker and not (exact or asked) else 6)
-        or _REDACTED in text
-        or (_YES.match(text) and not asked)
-    ):
+    if size < (LEAST if turn.speaker and not (exact or asked) else 6) or _REDACTED in text:
         return None
     if kind == "rule" and turn.known.has("oneoff", plain(text)):
         return None
