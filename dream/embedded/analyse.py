@@ -41,11 +41,6 @@ COUNTED = 240  # characters of two statements of which one counts anew what the 
 RARE = 3  # statements that may hold the rarest word that two share, for them to be about one thing
 LONGEST = 560  # characters of a line with the earlier one in it
 FILES: dict[str, MemoryFile] = {"rule": "SOUL.md", "preference": "USER.md", "person": "USER.md"}
-_MINE = re.compile(
-    r"\b(?:i|i'm|im|i've|my|me|we|our|ich|mein\w*|mir|mich|je|j|mon|ma|mes|moi|yo|soy|mi|mis|me|vivo|trabajo|tengo)\b"
-    r"|我|私|僕|俺|うち|the user|called|^(?:lives|works|likes|prefers|is|has) ",
-    re.IGNORECASE,
-)
 _RAW_HEAD = re.compile(r"\[RAW\] \d+ messages")
 
 
@@ -398,7 +393,7 @@ def _take_back(told: _Knowledge, said: Statement, near: Sequence[int], cursor: i
 def _file(said: Statement) -> MemoryFile:
     """Return the file that a statement belongs in; other people and what somebody is at stand in MEMORY.md."""
     file = FILES.get(said.kind, "memory/MEMORY.md")
-    if file == "USER.md" and (said.speaker or not _MINE.search(said.text) or _is_at(said)):
+    if file == "USER.md" and (said.speaker or not cues.says("mine", said.text) or _is_at(said)):
         return "memory/MEMORY.md"
     return file
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from dream.embedded import sections
 from dream.embedded.sections import Utterance
@@ -55,22 +56,8 @@ _HARD = re.compile(
 _SECRET = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z])[\w!@#$%^&*+=./-]{5,}|\d{4,}|\d(?: \d){3,}|[a-z]+-[A-Z]\w+-|\w+_\w+_\w+")
 _TOKEN = re.compile(r"\b(?=[\w:-]*\d)(?=[\w:-]*[A-Za-z])[\w:-]{16,}")  # which no rule needs
 _LETTERS = re.compile(r"[^\W\d_]")
-_CORRECTS = re.compile(
-    r"^(?:\W*(?:no+(?=\s*(?:[,.!…;:–-]|$)|\s+(?:no|wait|sorry|it['’]?s|make|let|use|rather|mejor|perdón|espera|digo|\d))|nope|wait|sorry|scratch that|i mean|i meant|make that|actually|nein|moment|quatsch|ach nein|sorry"
-    r"|non|pardon|en fait|no perdón|perdón|espera|digo)\b)|^\W*(?:不对|不是|等等|说错|应该是|いや|違う|訂正|じゃなくて|间违)",
-    re.IGNORECASE,
-)
 _LAUGHS = re.compile("[😂🤣😅😄😆😜🙃]")
 _REDACTED = "[REDACTED"  # the mark of a secret that was taken out
-_PART = re.compile(
-    r"[,;]\s+(?:(?:but|aber|mais|pero)\s)?|[，；]|(?:(?<=[,;] )|\s)(?:and|und|et|y|with|mit|but|aber|mais|pero)\s",
-    re.IGNORECASE,
-)  # where another part begins
-_ARTICLE = {  # at the beginning of a sentence; the same words are pronouns too
-    "de": re.compile(r"(?:[Dd](?:er|ie|as|en|em)|[Dd]iese[rsnm]?) [A-ZÄÖÜ]"),
-    "fr": re.compile(r"(?:les?|la) ", re.IGNORECASE),
-    "es": re.compile(r"(?:el|los|las|la|lo de|lo del) ", re.IGNORECASE),
-}
 BEFORE_SECRET = 12  # characters of a sentence that tells something before it
 
 
@@ -226,7 +213,7 @@ def _ends_line(turn: _Turn, one: Sentence, text: str, guessed: kinds.Guess, plac
     of_rule = last.kind == "rule" and guessed.shares["rule"] >= OF_RULE and size < FRAGMENT
     half = turn.said.text[: one.start].rstrip().endswith((";", "；")) and _leans(one, turn)
     half = half and guessed.label not in NOT_ONES_OWN
-    corrects = len(one.text) >= 4 and _CORRECTS.match(one.text) is not None
+    corrects = len(one.text) >= 4 and cues.begins("amends", one.text)
     whole = " ".join(turn.said.text[last.span[0] : one.end].split())
     if not (corrects or ((of_rule or half) and not one.item and not asks)) or len(whole) > WIDTH:
         return False
@@ -324,10 +311,17 @@ def _tells_a_secret(text: str, known: Tongue, *, rule: bool) -> bool:
     return (_TOKEN if rule else _SECRET).search(text) is not None and known.has("secret", plain(text))
 
 
+@cache
+def _part() -> re.Pattern[str]:
+    """Return what finds where another part of a sentence begins."""
+    joins = "|".join([*cues.rows("joins"), *cues.rows("accompanies")])
+    return re.compile(rf"[,;]\s+(?:(?:{joins})\s)?|[，；]|(?:(?<=[,;] )|\s)(?:{joins})\s", re.IGNORECASE)
+
+
 def _before_secret(text: str, known: Tongue) -> str:
     """Return what a sentence states before the part that tells a secret, where that is something exact."""
     end = 0
-    for cut in _PART.finditer(text):
+    for cut in _part().finditer(text):
         part = text[: cut.start()]
         if _REDACTED in part or known.has("secret", plain(part)):
             break
@@ -337,11 +331,11 @@ def _before_secret(text: str, known: Tongue) -> str:
 
 def _after_secret(text: str, known: Tongue) -> str:
     """Return the rule behind a secret where it names what it is about: "the key is …, never put the key in a mail"."""
-    cut = _PART.search(text, text.rindex(_REDACTED))
+    cut = _part().search(text, text.rindex(_REDACTED))
     if cut is None:
         return text
     rest = text[cut.end() :]
-    first = _PART.split(rest, maxsplit=1)[0]
+    first = _part().split(rest, maxsplit=1)[0]
     names = hard(first) or known.has("secret", plain(first))
     return rest if names and kinds.kind(rest, code=known.code).shares["rule"] >= RULE else text
 
@@ -458,8 +452,7 @@ def _is_brief(text: str, known: Tongue) -> bool:
 
 def _leans(one: Sentence, turn: _Turn) -> bool:
     """Return whether a sentence begins with what points at the one before: and, so, that; an article doesn't."""
-    article = _ARTICLE.get(turn.known.code)
-    if article is not None and article.match(one.text):
+    if turn.known.articles.match(one.text):
         return False
     lead = plain(one.text)[: 4 if turn.known.wide else 14]
     lead = lead.strip() if turn.known.wide else lead

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
-from functools import lru_cache
+from functools import cache, lru_cache
 
-from dream.language import days, likeness
+from dream.language import cues, days, likeness
 from dream.language.kinds import LABELS
 from dream.language.sentences import sentences
 from dream.language.tongue import earlier_part, guess, names, plain, tongue
@@ -117,9 +117,6 @@ def covers(new: Statement, old: Statement) -> bool:
 
 
 _NUMBER = re.compile(r"(?<!\w)\d")
-_ANEW = re.compile(
-    r"[,;]?\s+(?:and|und|et|y)\s+(?=[A-ZÀ-Þ][a-zà-ÿ]+\s|(?:I|I'm|we|my|our|ich|wir|je|j'ai|on|nous|mi|mis|yo)\s)"
-)  # where another part of a sentence begins, with somebody of its own: "…, and I live in Porto"
 APART = 2  # telling words of a part of a statement that can stand by itself
 
 
@@ -148,11 +145,18 @@ def _parts(text: str) -> list[tuple[int, int]]:
     found = []
     for one in sentences(text):
         start = one.start
-        for joint in _ANEW.finditer(text, one.start, one.end):
+        for joint in _anew().finditer(text, one.start, one.end):
             found.append((start, joint.start()))
             start = joint.end()
         found.append((start, one.end))
     return found or [(0, len(text))]
+
+
+@cache
+def _anew() -> re.Pattern[str]:
+    """Return what finds where another part of a sentence begins, with somebody of its own: "…, and I live in Porto"."""
+    joins, speaks = "|".join(cues.rows("goes_on")), "|".join(cues.rows("of_its_speaker"))
+    return re.compile(rf"[,;]?\s+(?i:{joins})\s+(?=[A-ZÀ-Þ][a-zà-ÿ]+\s|(?i:{speaks})(?!\w))")
 
 
 def _part(old: Statement, parts: Sequence[tuple[int, int]]) -> Statement | None:

@@ -22,7 +22,7 @@ Cue = Literal[
     "over", "denies", "of_its_speaker", "the_user", "abbreviated", "imagined", "mail_field", "requests",
     "tagged", "exemplifies", "opens_condition", "names_user", "would_myself", "would", "names_source",
     "takes_back", "refuses", "was_before", "in_place_of", "user_noun", "wants", "joins", "turns", "identity",
-    "decides", "is_set", "past", "authority", "orders", "normative", "today",
+    "decides", "is_set", "past", "authority", "orders", "normative", "today", "mine", "amends", "accompanies",
 ]  # fmt: skip
 
 _SIGNS = re.compile(r"\W*")

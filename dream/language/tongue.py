@@ -58,6 +58,7 @@ class Tongue:
     request: tuple[str, ...]
     aims: tuple[str, ...]
     moves: re.Pattern[str]
+    articles: re.Pattern[str]
     wide: bool
 
     def has(self, name: str, plain: str) -> bool:
@@ -129,6 +130,7 @@ def tongue(code: str) -> Tongue:
         request=tuple(_phrase(one, wide) for one in trim["request"]),
         aims=tuple(_phrase(one, wide) for one in table["aims"]),
         moves=re.compile(table["moves"]),
+        articles=re.compile(table["articles"] or "(?!)"),
         wide=wide,
     )
 

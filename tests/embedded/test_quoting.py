@@ -133,4 +133,4 @@ def test_a_language_without_labelled_sentences_has_its_rules_told_by_its_phrases
     files = dreamt({}, "\n".join(f"- {line}" for line in bullets))
 
     assert facts(files["SOUL.md"]) == ["Non fare mai push su main senza chiedermelo"]
-    assert facts(files["memory/MEMORY.md"]) == ["«Mia sorella Marta abita a Torino con il gatto» (8 maggio 2023)"]
+    assert facts(files["USER.md"]) == ["«Mia sorella Marta abita a Torino con il gatto» (8 maggio 2023)"]

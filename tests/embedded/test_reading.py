@@ -51,6 +51,18 @@ def test_what_is_taken_back_at_once_is_not_kept() -> None:
     assert said("We're getting a third dog in March. Just kidding.") == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We no longer deploy Quarry on Thursday; it is every Monday now",
+        "Wir deployen Quarry nicht mehr donnerstags; es ist jetzt jeden Montag",
+        "我们周四不再部署 Quarry 了；它现在每周一部署",
+    ],
+)
+def test_the_half_behind_a_semicolon_stands_with_the_first_where_it_leans_on_it(text: str) -> None:
+    assert [text in line for line in said(text)] == [True]
+
+
 def test_a_correction_stands_with_what_it_corrects() -> None:
     lines = said("I deferred my place to 2028. No sorry, 2027 autumn.")
 

@@ -86,6 +86,8 @@ def test_archiving_appending_and_reading_side_by_side_lose_nothing(tmp_path: Pat
     for process in running:
         process.communicate()
 
+    log_.archive(295, 200, now=NOW)  # also where both had ended before anything was seen
+
     assert cursors(list(history(tmp_path).after(0))) == list(range(1, 301))
     assert log_.size()[0] < 300
 
