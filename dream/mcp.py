@@ -49,7 +49,7 @@ DAY: Json = {"type": "string", "description": "YYYY-MM-DD, included"}
 
 @dataclass(frozen=True, slots=True)
 class MemoryTool:
-    """A tool: what an agent is told of it, what it takes, and what it does. `needs` are what must be given."""
+    """A tool: its description for an agent, its arguments, and what it does. `needs` are the required ones."""
 
     name: str
     does: str
@@ -73,7 +73,7 @@ class MemoryTool:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The arguments of a call; whatever a model gives, each is read as it was meant, or told in a sentence."""
+    """The arguments of a call; each is read as a model meant it, or refused in one sentence."""
 
     tool: MemoryTool
     values: Json
@@ -146,7 +146,7 @@ def _get(workspace: Workspace, given: Given) -> str:
 
 
 def _opened(hit: Hit, room: int) -> str:
-    """Return what stands at a citation under its head, as much as there is room for."""
+    """Return the text of a citation under its heading, as much as there is room for."""
     head = [f"[{hit.cite}]", f"{hit.when:%Y-%m-%d %H:%M}" if hit.when else "", hit.speaker or ""]
     text = hit.text.strip()
     more = f"\n(… {len(text) - room:,} more characters)" if len(text) > room else ""
@@ -165,7 +165,7 @@ def _why(workspace: Workspace, given: Given) -> str:
 
 
 def _reason(one: Reason) -> str:
-    """Return a line of memory with the changes that wrote it and what it rests on."""
+    """Return a line of memory with the changes that wrote it and its sources."""
     line = without_bullet(one.origin.line).strip()
     rows = [f"{one.origin.file}: {line}"]
     rows += [f"  {change.sha[:10]} {change.time:%Y-%m-%d} {change.subject}" for change in one.changes]
@@ -249,7 +249,7 @@ FILES: Mapping[str, MemoryFile] = {f"memory://{file.removeprefix('memory/')}": f
 
 
 def server(open_workspace: Open, *, read_only: bool = False) -> Server[Any]:
-    """Make the server of the workspace that `open_workspace` opens; with `read_only` nothing can be noted."""
+    """Build the server for the workspace that `open_workspace` opens; with `read_only`, agents can add no notes."""
     tools = {tool.name: tool for tool in TOOLS if not (read_only and tool.writes)}
 
     async def list_tools(_: object, __: object) -> types.ListToolsResult:
@@ -291,7 +291,7 @@ def server(open_workspace: Open, *, read_only: bool = False) -> Server[Any]:
 
 
 def _answer(tools: Mapping[str, MemoryTool], open_workspace: Open, asked: types.CallToolRequestParams) -> str:
-    """Do what a tool is called for; raises DreamError."""
+    """Call a tool; raises DreamError."""
     tool = tools.get(asked.name)
     if tool is None:
         known = ", ".join(tools)
@@ -303,7 +303,7 @@ def _answer(tools: Mapping[str, MemoryTool], open_workspace: Open, asked: types.
 
 
 def serve(open_workspace: Open, *, read_only: bool = False) -> None:
-    """Serve a client on standard input and output until it closes its end."""
+    """Serve a client on standard input and output until it closes the connection."""
     serving = server(open_workspace, read_only=read_only)
 
     async def run() -> None:
@@ -324,7 +324,7 @@ def serve(open_workspace: Open, *, read_only: bool = False) -> None:
 
 
 def _is_handshake(said: SessionMessage | Exception) -> bool:
-    """Return whether a client begins, perhaps anew.
+    """Return whether a message begins a connection, perhaps anew.
 
     Copilot CLI asks in the newest protocol first, and where the answer takes too long in the older one, which the SDK
     refuses on a connection that has begun.

@@ -1,4 +1,4 @@
-"""What a run will ask, found by rehearsing it: told as an estimate, or handed to a provider at half the price.
+"""What a run will ask, found by rehearsing it: shown as an estimate, or submitted as a batch at half price.
 
 To rehearse a stage is to run it with a model that takes notes, while nothing is written.
 """
@@ -44,9 +44,9 @@ TOLD = "at half the price; the provider answers within a day, and the next run g
 
 
 class BatchedJob:
-    """One job of one run by a provider's `batches`, of which the caller holds the lock.
+    """One job of one run through a provider's `batches`, whose lock the caller holds.
 
-    What was reserved for questions that were not handed over has to be released in the end.
+    Whatever was reserved for requests that were never submitted has to be released at the end.
     """
 
     def __init__(
@@ -72,20 +72,20 @@ class BatchedJob:
 
     @property
     def model(self) -> Model:
-        """The model, with the answers that have come."""
+        """The model, which uses the answers that have arrived."""
         return Batched(self._model, _AnswersOnDisk(self._batches), self._meter, self._job)
 
     @property
     def sentence(self) -> str:
-        """Return what waits, and what went wrong; empty where nothing did."""
+        """Return a sentence on what is pending and what went wrong; "" if neither."""
         what = "sessions" if self._job == "consolidator" else "batches of entries"
         waits = [f"{self._waiting} {what} wait for an answer {TOLD}"] if self._waiting else []
         return "; ".join([*self.notes, *waits])
 
     def ready(self, talks: Iterator[Talk]) -> Iterator[Talk]:
-        """Yield the sessions that can go ahead, then submit what the others will ask.
+        """Yield the sessions whose answers are there, then submit the requests of the others.
 
-        Where the provider takes no batch they go ahead too, in ordinary calls.
+        Where the provider accepts no batch, they go ahead too, in ordinary calls.
         """
         waiting: list[Talk] = []
         for talk in talks:
@@ -112,7 +112,7 @@ class BatchedJob:
             self._waiting = 0
 
     def cut(self, batch: list[Entry], brief: Brief) -> list[Entry]:
-        """Return the entries to dream next, of those that follow: as they were submitted; none while they wait."""
+        """Return the entries to dream next, cut as they were submitted; none while their answers are pending."""
         batch = self._as_planned(batch)
         waits = any(self._batches.known(one.key) == "waiting" for one in self._asked(batch, brief))
         return [] if waits else batch
@@ -142,7 +142,7 @@ class BatchedJob:
         return notes.requests
 
     def _settled(self, what: str, requests: Sequence[Request], span: tuple[int, int] = (0, 0)) -> bool:
-        """Return whether nothing of `requests` is to be waited for; what was never sent is put down for submission."""
+        """Return whether none of `requests` is pending; those that were never sent are queued for submission."""
         known = {one.key: self._batches.known(one.key) for one in requests}
         new = [one for one in requests if known[one.key] is None and one.key not in self._requests]
         if new and self._hold(new):
@@ -151,7 +151,7 @@ class BatchedJob:
         return all(state in ("answered", "given up") for state in known.values())
 
     def _hold(self, requests: Sequence[Request]) -> bool:
-        """Hold the money of `requests`, as far as the bounds allow it; False for what waits for another night."""
+        """Reserve the money for `requests` within the bounds; False if they have to wait for another night."""
         if len(self._requests) + len(requests) > MOST_REQUESTS or self._bytes > MOST_BYTES:
             return False
         held: list[Reservation] = []
@@ -169,7 +169,7 @@ class BatchedJob:
         return True
 
     def _submit(self) -> bool:
-        """Hand over what was put down; False where the provider takes no batch, which is told."""
+        """Submit the queued requests; False, with a message, where the provider accepts no batch."""
         units, self._units = self._units, []
         if not units:
             return True
@@ -186,13 +186,13 @@ class BatchedJob:
         return True
 
     def release(self) -> None:
-        """Release what is still reserved for questions."""
+        """Release what is still reserved for requests."""
         for held in self._held:
             self._meter.release(held)
         self._held = []
 
     def collect(self) -> None:
-        """Ask how the open batches stand and take the answers of those that are over."""
+        """Ask for the state of the open batches and take the answers of those that have ended."""
         for model, answer in self._batches.unused(self._now):
             self._meter.record(Reservation(0, 0.0, model), _completion(answer).usage)
         for batch in self._batches.open():
@@ -228,7 +228,7 @@ class BatchedJob:
 
 
 class _AnswersOnDisk:
-    """The answers on disk, for the model's door."""
+    """A model that answers from the answers on disk."""
 
     def __init__(self, batches: Batches) -> None:
         self._batches = batches
@@ -263,7 +263,7 @@ def _halved(model: str) -> Card:
 
 
 class Calls:
-    """Ordinary calls: an answer comes at once, so nothing is planned and nothing waits.
+    """Ordinary calls: each answer comes at once, so nothing is planned and nothing is pending.
 
     `sentence` says why there are no batches, where the settings ask for them.
     """
@@ -297,7 +297,7 @@ def half_price(
 ) -> Iterator[Calls | BatchedJob]:
     """Open the provider's batches for `job`, where the settings ask for them and there are any; else ordinary calls.
 
-    Without `asks`, as in a dry run, nothing is handed to a provider.
+    Without `asks`, as in a dry run, nothing is submitted to a provider.
     """
     name = settings.model_for(job)
     if not settings.batch or name == EMBEDDED:
@@ -318,7 +318,7 @@ def half_price(
                 batched.release()
 
 
-# What a run will cost, said before a model is called.
+# What a run will cost, estimated before a model is called.
 
 SKIP_TOKENS = 4  # of the answer [SKIP]
 # What an answer comes to cannot be known beforehand. Of the tokens of entries that phase 1 repeats as findings, and of

@@ -173,12 +173,12 @@ class RunReport:
 
     @property
     def held(self) -> int:
-        """Count what this run left for a person."""
+        """Count what this run left for a person to decide."""
         return sum(batch.held for batch in self.batches)
 
     @property
     def exit_status(self) -> int:
-        """Return what the command line exits with."""
+        """Return the exit status of the command line."""
         if self.outcome == "failed":
             return self.failure_status
         return 3 if self.held else 0
@@ -186,7 +186,7 @@ class RunReport:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """How many files were not read, and why, where nothing is wrong with them.
+    """How many files were not read although nothing is wrong with them, and why.
 
     `busy` were written to within the last `hours`; `subagents` are sub-agents'; of the files that were read, `silent`
     held no message, mostly because all in them was a sub-agent's or a scheduled one's.
@@ -198,7 +198,7 @@ class LeftOut:
     hours: float = 0.0
 
     def sentence(self, *, appended: bool) -> str:
-        """Return why a consolidation did no more: what waits, and where nothing was appended, what never will be."""
+        """Return why a consolidation did no more: what is pending and, if nothing was appended, what never will be."""
         parts = []
         if self.busy:
             what = "1 transcript waits, it was" if self.busy == 1 else f"{self.busy:,} transcripts wait, they were"
@@ -217,7 +217,7 @@ class LeftOut:
 class ConsolidateReport:
     """What was read and appended: sessions with something new, messages, first and last cursor, raw entries.
 
-    It is `refused` where what a person named holds no transcript. `models` names the one that was to be asked. `kept`
+    It is `refused` if what a person named holds no transcript. `models` names the one that was to be asked. `kept`
     counts the exact things that users said, and how many of them are in the summaries.
     """
 
@@ -238,5 +238,5 @@ class ConsolidateReport:
 
     @property
     def failed(self) -> bool:
-        """Return whether it ended before all was read, for a reason that a person has to see to."""
+        """Return whether it ended before all was read, for a reason that a person has to resolve."""
         return self.outcome in ("failed", "refused")

@@ -2,10 +2,10 @@
 
     dataset ─▶ conversations ─▶ the real pipeline, night by night, in a scratch workspace ─▶ measures ─▶ report
 
-A measure compares text with text, so that two people get the same figure. Beside every share stands what chance
-gives: the same questions against the memory of another conversation.
+A measure compares text with text, so that two people get the same figure. Beside every share stands its chance
+level: the same questions asked of the memory of another conversation.
 
-What a dataset gives stands here: conversations, and what memory should hold of them afterwards.
+This module holds what a dataset provides: conversations, and what memory should hold of them afterwards.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class Question:
 class ChangedFact:
     """A fact that changed: `new` must stand in memory, `old` must be gone or be told as past.
 
-    `old` is None where the dataset does not let one say which value was replaced; then it is no clean case.
-    A line with the old value counts when it is about what `about` asks; any line where that is empty.
+    `old` is None where the dataset does not say which value was replaced; such a case is not clean.
+    A line with the old value counts if it is about what `about` asks; every line counts where that is empty.
     """
 
     question: str
@@ -131,7 +131,7 @@ def matches(patterns: Iterable[re.Pattern[str]], text: str) -> bool:
 
 
 def dialog(sessions: tuple[Sitting, ...], *, role: str | None = None) -> str:
-    """Write a conversation out: a date, then a line a message; with `role`, only its messages."""
+    """Write a conversation out as text: a date, then one line per message; with `role`, only messages of that role."""
     lines: list[str] = []
     for session in sessions:
         lines.append(f"{session.at:%-d %B %Y, %H:%M}")
@@ -141,12 +141,12 @@ def dialog(sessions: tuple[Sitting, ...], *, role: str | None = None) -> str:
 
 
 def ids(sessions: Iterable[Sitting]) -> set[str | None]:
-    """Return the identities of what was said in sessions."""
+    """Return the ids of the messages in sessions."""
     return {message.id for session in sessions for message in session.messages}
 
 
 def shortened(whole: Conversation, sittings: int) -> Conversation:
-    """Return the first sittings of a conversation, with what was asked and is to be found of them alone."""
+    """Return the first sittings of a conversation, with only the questions and facts that rest on them."""
     if sittings >= len(whole.sessions):
         return whole
     sessions = whole.sessions[:sittings]

@@ -1,6 +1,6 @@
-"""Open what `dream eval` is given: `dialogues`, `planted`, a LoCoMo file, a BEAM chat, a dialogue, a folder of a kind.
+"""Open the dataset that `dream eval` is given: `dialogues`, `planted`, or a LoCoMo file, BEAM chat, dialogue or folder.
 
-`dialogues:seen` and `dialogues:unseen` are the halves of those shipped; `planted:SEED` is other than `planted`.
+`dialogues:seen` and `dialogues:unseen` are the two shipped halves; each `planted:SEED` differs from `planted`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _sample(sample: Any) -> Conversation:
 
 
 def _locomo_sessions(name: str, conversation: Any) -> Iterator[Sitting]:
-    """Yield the sessions; some samples give dates of sessions that are not there."""
+    """Yield the sessions; some samples list dates for sessions that they do not contain."""
     number = 1
     while f"session_{number}" in conversation:
         at = datetime.strptime(conversation[f"session_{number}_date_time"], _DATE).replace(tzinfo=UTC)
@@ -76,7 +76,7 @@ def _locomo_sessions(name: str, conversation: Any) -> Iterator[Sitting]:
 
 
 def _message(turn: Any, first: str, at: datetime, place: int) -> Message:
-    """Read a turn. The photo's caption is a vision model's, not said by anyone: it is left out, as images are."""
+    """Read a turn. A photo's caption was written by a vision model, not said by anyone: it is left out."""
     role: Role = "user" if turn["speaker"] == first else "assistant"
     return Message(role, turn["text"], at + timedelta(seconds=20 * place), turn["speaker"], turn["dia_id"])
 
@@ -163,7 +163,7 @@ def _date(anchor: str | None) -> datetime | None:
 
 
 def _questions(probes: Any, said: Mapping[str, str]) -> Iterator[Question]:
-    """Yield what the rubrics want stated, a question each, and the wishes that were to be followed."""
+    """Yield a question for each thing that the rubrics want stated, and for each wish to be followed."""
     for category in _STATED:
         for one in probes.get(category, ()):
             for point in one["rubric"]:
@@ -224,7 +224,7 @@ def load(dataset: str, *, limit: int | None = None, sittings: int | None = None)
 
 
 def another(dataset: str, than: Conversation, *, sittings: int | None = None) -> Conversation:
-    """Return a conversation that gives chance where only one is evaluated: of the same dataset, else a planted one."""
+    """Return another conversation to measure chance by: one of the same dataset, else a planted one."""
     others = (one for one in load(dataset, sittings=sittings) if one.name != than.name)
     return next(others, None) or generate(sittings=sittings or len(than.sessions))
 
@@ -242,7 +242,7 @@ def _read(path: Path) -> list[Conversation]:
         found = [one for each in data if is_locomo(each) for one in read_locomo(each)]
         if found:
             return found
-        raise UsageError(f"{path} holds no chat.json of BEAM and no JSON file of LoCoMo.")
+        raise UsageError(f"{path} holds neither a chat.json of BEAM nor a LoCoMo JSON file.")
     data = _json(path)
     if is_locomo(data):
         return read_locomo(data)
@@ -264,7 +264,7 @@ def _json(path: Path) -> Any:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}; name a dataset or `planted`.") from error
     except ValueError as error:
-        raise UsageError(f"{path} is no JSON: {error}.") from error
+        raise UsageError(f"{path} is not JSON: {error}.") from error
 
 
 # The planted conversation: generated, seeded, any length, in English or Chinese; it needs no download.
@@ -417,14 +417,14 @@ class _Author:
             sitting.say("assistant", self._rng.choice(self._tongue.reply))
 
     def _change(self, sitting: _Scene, sittings: int) -> None:
-        """Let a fact change; the changes are spread over the first half of the other material."""
+        """Change a fact; the changes are spread over the first half of the other material."""
         step = max(1, (sittings - PLANTING) // (2 * len(self._tongue.changes)))
         index, rest = divmod(sitting.number - PLANTING, step)
         if not rest and index < len(self._tongue.changes):
             self._state(sitting, self._tongue.changes[index])
 
     def _disturb(self, sitting: _Scene) -> None:
-        """Say something that is not worth remembering, and now and then something that must not be."""
+        """Say something that is not worth remembering, and now and then something that must not be remembered."""
         tongue, number = self._tongue, sitting.number
         for text, mark in _in_turn(tongue.noise, number, 2):
             self._plant(sitting, "user", text, mark, "noise")
@@ -449,7 +449,7 @@ class _Author:
         return self._rng.randint(int(bounds[2]), int(bounds[3])) if bounds else None
 
     def _fill(self, sitting: _Scene, text: str, numbers: Mapping[str, int | None], *, fresh: bool = False) -> str:
-        """Fill the slots of `text`, said at a sitting; with `fresh` each from its whole pool, for other material."""
+        """Fill the slots of `text`, said at a sitting; with `fresh`, draw each from its whole pool."""
 
         def value(match: re.Match[str]) -> str:
             name, index, _, days = match.groups()
@@ -467,12 +467,12 @@ class _Author:
         return _SLOT.sub(value, text)
 
     def _secret(self) -> str:
-        """Make something in the shape of a key; put together here, so that no scanner of this file takes it for one."""
+        """Make a fake key; it is assembled here so that no secret scanner mistakes this file for a leak."""
         prefix, size = self._rng.choice((("gh" + "p_", 36), ("sk-" + "proj-", 40), ("AK" + "IA", 16)))
         letters = string.ascii_uppercase + string.digits if prefix.startswith("AK") else _LETTERS
         return prefix + "".join(self._rng.choices(letters, k=size))
 
 
 def _in_turn(items: Sequence[_T], number: int, count: int) -> list[_T]:
-    """Take `count` of `items`, other ones in every sitting until all had their turn."""
+    """Take `count` of `items`, different ones in every sitting until each has had its turn."""
     return [items[(number * count + one) % len(items)] for one in range(count)]

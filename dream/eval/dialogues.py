@@ -2,7 +2,7 @@
 
 They were written by people and models who had not seen this program, in six languages, before anything was run. Half
 of them, `half = "unseen"`, is only ever looked at to report. Each is one TOML file; `tests/eval/test_dialogues.py`
-checks them, and `docs` say how one is written.
+checks them.
 
 A pattern is a regular expression, matched without regard to case, after NFKC. All patterns of a row have to match
 within one line of memory.
@@ -100,7 +100,7 @@ def read(file: Path) -> Conversation:
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}.") from error
     except (ValueError, KeyError, TypeError, AttributeError, re.error) as error:
-        raise UsageError(f"{file} is no dialogue: {error!r}.") from error
+        raise UsageError(f"{file} is not a dialogue: {error!r}.") from error
     return Conversation(str(data["id"]), sessions, references={"whole dialog": dialog(sessions)}, gold=gold)
 
 
@@ -147,9 +147,9 @@ def judge(conversation: Conversation, gold: Gold, name: str, soul: str, rest: st
 
 
 def control(conversation: Conversation) -> tuple[str, str]:
-    """Return (SOUL.md, the rest) as the simplest memory has them: each sentence of the user's that is no question.
+    """Return (SOUL.md, the rest) of the simplest memory: every sentence of the user's that is not a question.
 
-    A sentence with a word of ordering is a rule. What a memory is better than this at, it has earned.
+    A sentence with an ordering word counts as a rule. A memory has earned only what it does better than this.
     """
     rules: list[str] = []
     rest: list[str] = []
@@ -163,7 +163,7 @@ def control(conversation: Conversation) -> tuple[str, str]:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Yield the lines that state something; the sentence under a title, which every workspace begins with, is none."""
+    """Yield the lines that state something; the sentence under a title, which every new workspace has, does not."""
     begun = {line for text in TEMPLATES.values() for line in facts(text.decode())}
     for line in facts(text):
         if line not in begun:
@@ -232,7 +232,7 @@ def _sessions(name: str, sittings: Sequence[Any]) -> Iterator[Sitting]:
 
 
 def _messages(talk: str, at: datetime, number: int) -> Iterator[Message]:
-    """Yield the messages of a sitting, a minute apart; a tool's result has the call that it answers before it."""
+    """Yield the messages of a sitting, a minute apart; a tool's result is preceded by the call that it answers."""
     parts = _TURN.split(talk.lstrip("\n"))
     if parts[0].strip():
         raise ValueError(f"text before the first @: {parts[0].strip()[:40]!r}")

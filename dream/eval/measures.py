@@ -52,7 +52,7 @@ class Retention:
 
 
 def retention(conversations: Sequence[Conversation], texts: Texts, others: Texts) -> Iterator[Retention]:
-    """Ask each conversation's questions of each kind of its text, and of another conversation's."""
+    """Look for the answers to each conversation's questions in each kind of its text, and in another conversation's."""
     for name in _kinds(texts) if any(one.questions for one in conversations) else ():
         own = [text.get(name, "") for text in texts]
         rows = _asked(conversations, own)
@@ -109,7 +109,7 @@ class Changed:
 
 
 def change(conversations: Sequence[Conversation], texts: Texts, others: Texts) -> Iterator[Changed]:
-    """Judge the changes of each conversation on each kind of its text; another conversation's text gives chance."""
+    """Judge each conversation's changes by each kind of its text, and by another conversation's for chance."""
     changes = [one.changes for one in conversations]
     for name in _kinds(texts) if any(changes) else ():
         judged = list(_judged(name, changes, texts))
@@ -184,7 +184,7 @@ def _shares(
 
 
 def _cited(one: Remembered, size: int) -> Iterator[str]:
-    """Yield the messages that the lines which an agent gets at this size cite."""
+    """Yield the messages cited by the lines that an agent gets at this size."""
     shown = set(one.contexts[size].splitlines())
     said = {
         message.id: content(f"{message.name or ''} {message.content}")
@@ -202,7 +202,7 @@ def _cited(one: Remembered, size: int) -> Iterator[str]:
 
 
 def _nearness(statement: frozenset[str], message: frozenset[str]) -> tuple[float, float]:
-    """Return the share of a statement's words that stand in a message; then, of as much, the shorter one is nearer."""
+    """Return a sort key: the share of a statement's words in a message, then the shorter message."""
     shared = len(statement & message)
     return shared / len(statement), shared / max(1, len(message))
 
@@ -254,7 +254,7 @@ def _dreams(nights: Sequence[Night]) -> int:
 class Survival:
     """How many planted facts stand in memory after the sittings that planted them, and after `dreams` over others.
 
-    `lost` stood there at first and do not at the end, or only with the value that they had then; `never` did neither.
+    `lost` were in memory at first but not at the end, or only with their first value; `never` were not at either time.
     """
 
     material: str
@@ -267,7 +267,7 @@ class Survival:
 
 
 def survival(material: str, facts: Conversation, nights: Sequence[Night]) -> Survival:
-    """Look for the planted facts after the nights that planted them, and after the last one."""
+    """Look for the planted facts after the nights that planted them, and again after the last night."""
     first, last = nights[PLANTING - 1].files, nights[-1].files
     learnt = {fact.name for fact in facts.facts_first if held(fact, first)}
     missing = [fact.name for fact in facts.facts if not held(fact, last)]
@@ -329,7 +329,7 @@ def _of(kind: Plant, remembered: Sequence[Remembered]) -> Restraint:
 
 
 def stands(mark: str, text: str) -> bool:
-    """Return whether a mark stands in a text, not within a longer word or number."""
+    """Return whether a mark stands in a text by itself, not within a longer word or number."""
     return re.search(rf"(?<![A-Za-z0-9_]){re.escape(mark)}(?![A-Za-z0-9_])", text) is not None
 
 
@@ -366,5 +366,5 @@ def bill(remembered: Sequence[Remembered], everything: Usage) -> Bill:
 
 
 def kept(remembered: Sequence[Remembered]) -> Fidelity:
-    """Add up the exact things that users said, and how many the summaries hold, before and after the tail."""
+    """Count the exact things that users said, and how many of them the summaries hold, before and after the tail."""
     return sum((night.consolidated.kept for one in remembered for night in one.nights), Fidelity())

@@ -1,6 +1,6 @@
-"""The metric: which of a gold answer's content words stand in a text, and whether the whole answer does. Pure.
+"""The metric: which of a gold answer's content words a text contains, and whether it contains the whole answer. Pure.
 
-It is that of the issue's reference figures, to the letter: lower case, commas and ASCII punctuation dropped, articles
+It is exactly the one behind the reference figures: lower case, commas and ASCII punctuation dropped, articles
 and stop words dropped, a light stem. A run of CJK characters counts by its pairs, for it has no blanks between words.
 """
 
@@ -29,7 +29,7 @@ _CJK = re.compile(r"[぀-ヿ㐀-鿿豈-﫿가-힯]+")
 
 @dataclass(frozen=True, slots=True)
 class Stemmed:
-    """A text made ready to be asked: its stemmed words, and its words in order."""
+    """A text prepared for matching: its stemmed words, and its words in order."""
 
     stems: frozenset[str]
     flat: str
@@ -38,7 +38,7 @@ class Stemmed:
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """How much of an answer stands in a text: the share of its content words, and whether it does as a whole."""
+    """How much of an answer a text contains: the share of its content words, and whether all of it is there."""
 
     recall: float
     whole: bool
@@ -78,7 +78,7 @@ def cut(text: str, tokens: int | None) -> str:
 
 
 def last(text: str, tokens: int) -> str:
-    """Return the end of `text`, at most `tokens` of it, from a line on."""
+    """Return the end of `text`, at most `tokens` of it, beginning at a line."""
     lines = text.split("\n")
     number = _fitting(tokens, lambda number: lines[len(lines) - number :], len(lines))
     return "\n".join(lines[len(lines) - number :])
@@ -90,7 +90,7 @@ def _fitting(tokens: int, lines: Callable[[int], list[str]], most: int) -> int:
 
 
 def mean(values: Iterable[float]) -> float | None:
-    """Return the mean in per cent; None of nothing."""
+    """Return the mean in per cent; None if there are no values."""
     found = list(values)
     return 100 * sum(found) / len(found) if found else None
 

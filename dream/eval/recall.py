@@ -1,7 +1,7 @@
 """Recall: is the evidence of a question among the first things that search finds? No model is asked.
 
-Beside our ranking stand BM25 alone, over the same messages and the same words, and grep: messages in the order of how
-many of the question's words they hold as written.
+Our ranking is compared with BM25 alone, over the same messages and words, and with grep: messages ordered by how
+many of the question's words they contain as written.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ class AtPrompts:
 
 
 def recall(conversations: Sequence[Conversation], settings: Settings, *, tell: Tell) -> list[Recalled]:
-    """Consolidate every conversation in a scratch workspace and ask its questions, by each ranking.
+    """Consolidate every conversation in a scratch workspace and search for its questions, by each ranking.
 
     Where the settings name an embedding model the messages are embedded as in a night; raises ModelError where it
-    can't be asked, and SpendingLimit at a bound, for figures by words alone would be told as its own.
+    can't be reached, and SpendingLimit at a bound: otherwise figures by words alone would pass for the model's.
     """
     rows: dict[str, list[tuple[list[Position], set[Position], bool]]] = {}
     meter = Meter(settings)
@@ -83,7 +83,7 @@ def recall(conversations: Sequence[Conversation], settings: Settings, *, tell: T
 
 
 def at_prompts(conversations: Sequence[Conversation], *, tell: Tell) -> AtPrompts:
-    """Ask every question as a prompt, of its own conversation's memory and of all the others'."""
+    """Send every question as a prompt to its own conversation's memory and to all the others."""
     answered: list[bool] = []
     shown: list[bool] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -139,7 +139,7 @@ def table(found: Sequence[Recalled]) -> Table:
 
 
 def prompt_table(found: AtPrompts) -> Table:
-    """Lay out what was shown at prompts."""
+    """Lay out what prompts were shown."""
     columns = ("prompts", "asked", "share")
     rows = (
         ("about the memory: some evidence is shown", str(found.questions), f"{found.answered:.1f}"),
@@ -174,7 +174,7 @@ def _rankings(scratch: Scratch, question: Question, settings: Settings) -> Itera
 
 
 def _fail(diagnostic: Diagnostic) -> None:
-    """Raise what a search tells of its embedding model, where it would go by the words alone."""
+    """Raise what a search says of its embedding model, instead of falling back to words alone."""
     if diagnostic.file == "search":
         raise ModelError(f"Search went {diagnostic.text}")
 

@@ -26,7 +26,7 @@ SIZES = (2_000, 4_500, 6_100)
 
 @dataclass(frozen=True, slots=True)
 class EvalReport:
-    """What `dream eval` found. A list is empty where the dataset has nothing to measure that by."""
+    """What `dream eval` found. A list is empty where the dataset has nothing to measure it by."""
 
     model: str
     conversations: tuple[str, ...]
@@ -55,7 +55,7 @@ def evaluate(
 ) -> EvalReport:
     """Dream every conversation in a scratch workspace of its own and measure what is left.
 
-    `other` gives chance where there is only one conversation: `embedded` remembers it. `survive`: also plant facts
+    `other` gives chance where there is only one conversation; `embedded` remembers it. `survive`: also plant facts
     before 20 of the sittings, and look for them afterwards. The workspaces stay in `keep`. Raises UsageError where
     one is there already, or for a request that a replayed `recording` lacks.
     """
@@ -95,7 +95,7 @@ def _place(root: Path, name: str) -> Path:
     place = root / filed(name)
     try:
         if place.exists():
-            raise UsageError(f"{place} is there already; name another directory with --keep.")
+            raise UsageError(f"{place} already exists; name another directory with --keep.")
         make_folder(place)
     except OSError as error:
         raise UsageError(f"{place} cannot be made: {error.strerror}.") from error
@@ -148,7 +148,7 @@ class Table:
 
 
 def tables(report: EvalReport) -> Iterator[Table]:
-    """Lay out what was measured; nothing where there was nothing to measure."""
+    """Lay out what was measured, without tables for what could not be."""
     made = (_dialogues, _retention, _categories, _evidence, _change, _stability, _survival, _restraint, _bill)
     yield from (table for make in made if (table := make(report)).rows)
 
@@ -169,7 +169,7 @@ def laid_out(title: str, says: str, values: Iterable[_T], columns: Mapping[str, 
 
 
 def _dialogues(report: EvalReport) -> Table:
-    """Add up the dialogues: all, each half and each language; the control beside all and each half."""
+    """Add up the dialogues: all of them, each half and each language, with the control beside all and each half."""
     judged = list(report.dialogues)
     groups = [("all", judged)]
     groups += [(half, [one for one in judged if one.half == half]) for half in ("seen", "unseen")]

@@ -80,7 +80,7 @@ class Scratch:
         return night
 
     def again(self) -> Again:
-        """Read all transcripts again, a day after the last night, and dream; call it when all else was looked at."""
+        """Read all transcripts again, a day after the last night, and dream; call it after every other measure."""
         assert self.last is not None
         before, made = self.files(), len(self.workspace.git.log())
         night = self._dream(self.transcripts, self.last + timedelta(days=1))
@@ -115,11 +115,11 @@ class Scratch:
         return {file: self.workspace.read_file(file) for file in MEMORY_FILES}
 
     def summaries(self) -> list[str]:
-        """Return what stands in history, an entry each."""
+        """Return the contents of history, one per entry."""
         return [entry.content for entry in self.workspace.history.after(0) if entry.content]
 
     def written(self, session: Sitting) -> Path:
-        """Write a session as a transcript, and note which message stands at which position when it is read back."""
+        """Write a session as a transcript, and note the position at which each message is read back."""
         path = self.root / f"{filed(session.key)}.jsonl"
         rows = [{"session_id": session.key, **_row(message)} for message in session.messages]
         path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
@@ -131,7 +131,7 @@ class Scratch:
 
 
 def filed(name: str) -> str:
-    """Return `name`, which a dataset gives, as the name of a file."""
+    """Return a dataset's `name` as a safe file name."""
     return re.sub(r"[^\w.-]+", "-", name).lstrip(".") or "-"
 
 
@@ -169,7 +169,7 @@ def _silent(diagnostic: Diagnostic) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """What a second look at the same transcripts did: all of it must be nothing."""
+    """What a second look at the same transcripts did: it must have done nothing."""
 
     calls: int
     commits: int
@@ -285,7 +285,7 @@ class Recording:
         )
 
     def take(self, key: str) -> _RecordedCall | None:
-        """Return the next recorded call of this request; in a replay the last one again, None where there is none."""
+        """Return the next recorded call of this request; in a replay the last one may repeat. None if there is none."""
         with self._lock:
             calls, number = self._calls.get(key, []), self._given[key]
             self._given[key] += 1
@@ -294,7 +294,7 @@ class Recording:
         return calls[-1] if calls and not self._ask else None
 
     def append(self, call: _RecordedCall) -> None:
-        """Append a call to the file at once: what was paid for is kept if the evaluation fails later."""
+        """Append a call to the file at once, so that what was paid for is kept if the evaluation fails later."""
         line = json.dumps(asdict(call), ensure_ascii=False).encode("utf-8", "surrogatepass")
         with self._lock, os.fdopen(open_file(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab") as file:
             file.write(line + b"\n")
@@ -323,7 +323,7 @@ class Recording:
         except OSError as error:
             raise UsageError(f"{self._path} cannot be read: {error.strerror}.") from error
         except (ValueError, TypeError) as error:
-            raise UsageError(f"{self._path} is no recording of `dream eval`: {error}.") from error
+            raise UsageError(f"{self._path} is not a recording of `dream eval`: {error}.") from error
         return found
 
 
@@ -365,7 +365,7 @@ class _Recorded:
         return answer
 
     def _again(self, call: _RecordedCall) -> Completion:
-        """Return the recorded answer, or raise the recorded error; the bill has what it used then."""
+        """Return the recorded answer, or raise the recorded error; the bill counts what the call used then."""
         given = dict(call.answer or call.error or {})
         used = Usage(**given["usage"]) if given["usage"] else None
         if used is not None:

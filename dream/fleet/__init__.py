@@ -1,5 +1,5 @@
 """The fleet: the nights of many workspaces, on one machine or several, as durable workflows.
 
-The workspaces are the truth. What the fleet knows of one lies in its `.dream/nightly/fleet.json`; the database holds
-who is next, and can be thrown away. Nothing outside this room knows of it.
+The workspaces are the truth. What the fleet knows about one is in its `.dream/nightly/fleet.json`; the database holds
+the queue, and can be thrown away. Nothing outside this room imports it.
 """

@@ -65,7 +65,7 @@ class Waiting:
 
 
 class Queue:
-    """The nights that wait, run and have ended; used by workers, and by whoever puts nights into it."""
+    """The nights that wait, run and have ended; shared by workers and by those who enqueue nights."""
 
     def __init__(self, url: str) -> None:
         self.url = _with_driver(url)
@@ -90,13 +90,13 @@ class Queue:
         self.ledger.close()
 
     def listen(self, name: str, claims: int) -> None:
-        """Make the queue of a root, of whose nights a worker takes so many at a time."""
+        """Register the queue of a root; a worker takes so many of its nights at a time."""
         self._client.register_queue(name, worker_concurrency=claims, polling_interval_sec=POLL)
 
     def put(self, waiting: Iterable[Waiting], now: datetime) -> int:
-        """Put nights into the queue, and return how many; one that is there already, or has been, is not put again.
+        """Enqueue nights and return how many; a night that is or was in the queue is not enqueued again.
 
-        Who waits longest comes first, tenants in turn: a tenant's next night counts as having begun to wait a minute
+        The longest waiting comes first, tenants in turn: a tenant's next night counts as having begun to wait a minute
         after the one before it, so that a thousand nights of one delay nobody else's by more than one.
         """
         turns: dict[str, list[Waiting]] = {}
@@ -129,7 +129,7 @@ class Queue:
             return {str(state).lower(): int(count) for state, count in connection.execute(counted)}
 
     def free(self, dead: Callable[[str], bool]) -> int:
-        """Put the nights of workers that are `dead` back into the queue, and return how many."""
+        """Requeue the nights of workers that are `dead`, and return how many."""
         lost, is_dead = dict[str, list[str]](), cache(dead)
         for one in self._nights(status="PENDING", name=WORKFLOW):
             if one.queue_name and is_dead(one.executor_id or ""):
@@ -139,7 +139,7 @@ class Queue:
         return sum(map(len, lost.values()))
 
     def forget(self, keys: Sequence[str]) -> int:
-        """Take every night of these workspaces out of the database, and return how many there were."""
+        """Delete every night of these workspaces from the database, and return how many there were."""
         ids: list[str] = []
         for start in range(0, len(keys), AT_ONCE):
             found = self._nights(workflow_id_prefix=list(keys[start : start + AT_ONCE]))
@@ -148,7 +148,7 @@ class Queue:
         return len(ids)
 
     def tidy(self, now: datetime) -> None:
-        """Take out what ended long ago."""
+        """Delete nights that ended long ago."""
         before = (now - KEPT).astimezone(UTC).isoformat()
         self.delete([one.workflow_id for one in self._nights(completed_before=before, limit=10_000)])
 
@@ -162,7 +162,7 @@ class Queue:
                 plain.execute("VACUUM")
 
     def delete_ended(self, ids: list[str]) -> None:
-        """Take those of the nights out of the database that have ended; leave the others in `ids`."""
+        """Delete those of the nights that have ended; leave the others in `ids`."""
         if not ids:
             return
         ended = {one.workflow_id for one in self._nights(workflow_ids=ids, status="SUCCESS")}
@@ -170,7 +170,7 @@ class Queue:
         ids[:] = [one for one in ids if one not in ended]
 
     def delete(self, ids: Sequence[str]) -> None:
-        """Take nights out of the database; they can be put into the queue again."""
+        """Delete nights from the database, so that they can be enqueued again."""
         for start in range(0, len(ids), AT_ONCE):
             self._client.delete_workflows(list(ids[start : start + AT_ONCE]))
 
@@ -179,7 +179,7 @@ class Queue:
 
     @contextmanager
     def _one_at_a_time(self) -> Iterator[None]:
-        """Make the tables by one process at a time; a file that is no database, or a damaged one, makes way."""
+        """Create the tables, one process at a time; a file that is damaged or no database is moved aside."""
         if self.file is None:
             yield
             return
@@ -226,7 +226,7 @@ class Worker:
         self._reaper = threading.Thread(target=self._reap, daemon=True)
 
     def start(self) -> None:
-        """Begin to take nights from the queue; those of workers that died come first back into it."""
+        """Begin to take nights from the queue, after requeueing those of workers that died."""
         self._alive.sign()
         self._queue.free(self._alive.is_dead)
         DBOS(
@@ -255,7 +255,7 @@ class Worker:
         self._reaper.start()
 
     def stop(self) -> None:
-        """Let the nights that run end at their next step, and give the rest back to the queue."""
+        """Let running nights end at their next step, and return the rest to the queue."""
         self._nursery.stop()
         self._over.set()
         DBOS.destroy(workflow_completion_timeout_sec=3600 if self._nursery.busy else 0, destroy_registry=True)
@@ -276,7 +276,7 @@ class Worker:
         return told
 
     def _both(self, member: Member) -> Account:
-        """Do both steps; `seconds`, calls, tokens and money are the night's."""
+        """Run both steps and add up the night's seconds, calls, tokens and money."""
         read = DBOS.run_step({"name": "consolidate"}, self._half, member, "consolidate", {})
         if read["outcome"] not in ("read", "failed"):
             return read
@@ -311,7 +311,7 @@ class Worker:
 
 
 class _Alive:
-    """Whether a worker lives: a lock in the database's folder, or in Postgres itself, that ends with its process."""
+    """Whether a worker is alive: a lock in the database's folder, or in Postgres, that ends with its process."""
 
     def __init__(self, queue: Queue, name: str) -> None:
         self._queue = queue
@@ -320,7 +320,7 @@ class _Alive:
         self._connection: sa.Connection | None = None
 
     def sign(self) -> None:
-        """Take the own lock, or see to it that it is still held."""
+        """Take the worker's own lock, or check that it is still held."""
         if self._queue.file is not None:
             if self._file is None:
                 self._file = FileLock(self._path(self._name))
@@ -372,7 +372,7 @@ class _Alive:
 
 @dataclass(slots=True)
 class Looked:
-    """What was looked at to find what has something new."""
+    """What was checked to find workspaces with something new."""
 
     workspaces: int = 0
     set_aside: list[str] = field(default_factory=list)
@@ -381,7 +381,7 @@ class Looked:
 def find(
     roots: Sequence[Root], now: datetime, environ: Mapping[str, str], looked: Looked, *, again: bool = False
 ) -> Iterator[Waiting]:
-    """Find the workspaces that have something new, `again` those too that are set aside."""
+    """Find the workspaces that have something new; with `again`, also those that were set aside."""
     for member in _every(roots, looked):
         known = members.read(member.path)
         if _has_news(member, known, now, environ, looked, again=again):
@@ -431,11 +431,11 @@ def _has_news(
 
 
 def _with_driver(url: str) -> str:
-    """Name the driver that DBOS brings; raises DreamError for what is no address of a database."""
+    """Add the driver that DBOS ships to a database URL; raises DreamError for what is none."""
     try:
         parsed = sa.make_url(url)
     except sa.exc.ArgumentError as error:
-        raise DreamError(f"{url!r} is no address of a database; write postgresql://USER@HOST/NAME.") from error
+        raise DreamError(f"{url!r} is not a database URL; write postgresql://USER@HOST/NAME.") from error
     if parsed.drivername in ("postgresql", "postgres"):
         parsed = parsed.set(drivername="postgresql+psycopg")
     return parsed.render_as_string(hide_password=False)

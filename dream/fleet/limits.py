@@ -1,4 +1,4 @@
-"""What all workers share: how fast a provider may be called, and what a tenant may spend a day.
+"""Limits that all workers share: how fast a provider may be called, and what a tenant may spend a day.
 
 A few numbers in one table of the fleet's database, changed in short transactions: `bound:…` what an operator has set,
 `level:…` how much of a minute's share is left, `spent:…` a tenant's day, `turn:…` a tenant's place in the queue.
@@ -72,25 +72,25 @@ class Ledger:
         self._known = (-inf, {})
 
     def reach(self, name: str, least: float, more: float) -> float:
-        """Raise a number to `least` where it is less, then by `more`; return what it was in between."""
+        """Raise a number to at least `least`, then add `more`; return its value between the two."""
         with self.engine.begin() as connection:
             row = {"name": name, "least": least, "more": more, "at": self._now(connection)}
             return float(connection.execute(_REACH, row).scalar_one()) - more
 
     def get(self, prefix: str) -> dict[str, float]:
-        """Return the numbers whose names begin so."""
+        """Return the numbers whose names have this prefix."""
         query = sa.select(_TABLE.c.name, _TABLE.c.value).where(_TABLE.c.name.startswith(prefix, autoescape=True))
         with self.engine.connect() as connection:
             return {row.name: float(row.value) for row in connection.execute(query)}
 
     def forget(self, names: Iterable[str]) -> None:
-        """Take numbers away."""
+        """Delete numbers."""
         with self.engine.begin() as connection:
             connection.execute(sa.delete(_TABLE).where(_TABLE.c.name.in_(list(names))))
         self._known = (-inf, {})
 
     def take(self, tenant: str, day: str, model: str, most: Usage, stop: Callable[[], bool]) -> float | str:
-        """Wait until a call that costs at `most` this may be made; return the tokens that it took, or why it may not.
+        """Wait until a call of at `most` this cost may be made; return the tokens it took, or why it may not be made.
 
         Of a minute's tokens it takes what such a call used lately, of a tenant's day the most that it may. A level
         may go below zero, and whoever comes next waits until it is above again: so a large call is never
@@ -159,7 +159,7 @@ class Ledger:
         return known
 
     def paid(self, tenant: str, day: str, model: str, most: Usage, took: float, bill: Usage) -> None:
-        """Book what a call did cost in place of what it `took`."""
+        """Book what a call cost in place of what it `took`."""
         if bill.tokens:
             used = bill.tokens / max(most.tokens, 1)
             self._share[model] = (1 - LEARNT) * self._share.get(model, used) + LEARNT * used

@@ -106,11 +106,11 @@ class Note:
 
     @property
     def set_aside(self) -> bool:
-        """Return whether it failed too often to be tried again before a person has looked at it."""
+        """Return whether it failed too often to be tried again before a person looks at it."""
         return len(self.failed) >= NIGHTS
 
     def ended(self, outcome: str, now: datetime, reason: str = "") -> Note:
-        """Return the note after a night that ended so; something is taken to be left until it is looked for."""
+        """Return the note after a night that ended this way; until checked, something is assumed to be left to do."""
         failed = (*self.failed, f"{now:%Y-%m-%d}") if outcome in ("failed", "crashed") else ()
         if outcome in ("stopped", "busy", "bounded"):
             failed = self.failed
@@ -131,13 +131,13 @@ def read(path: Path) -> Note | None:
 
 
 def write(path: Path, note: Note) -> None:
-    """Write the note; one that is lost costs a night in which there is nothing to do."""
+    """Write the note; losing it costs one night with nothing to do."""
     with suppress(OSError, DreamError):
         write_note(path / NOTE, asdict(note), durable=False)
 
 
 def beneath(root: Root) -> Iterator[Member]:
-    """Find the workspaces beneath a root, one after the other; links are not followed, nor hidden directories."""
+    """Yield the workspaces beneath a root; links and hidden directories are not followed."""
     return (Member(root, name) for name in _beneath(str(root.path), "", DEPTH))
 
 
@@ -153,7 +153,7 @@ def _beneath(folder: str, prefix: str, depth: int) -> Iterator[str]:
 
 
 def current(member: Member, environ: Mapping[str, str]) -> Note:
-    """Return the note, with what it has of the settings as they are now."""
+    """Return the note with its copy of the settings brought up to date."""
     known, seen = read(member.path) or Note(), settings_look(member.path, environ)
     if known.settings == seen:
         return known
@@ -176,7 +176,7 @@ def _set(note: Note, settings: Settings) -> Note:
 
 
 def news(member: Member, note: Note | None, now: datetime, environ: Mapping[str, str]) -> bool:
-    """Return whether a night could have anything to do there; a few stats and one small file where it has not."""
+    """Return whether a night could have anything to do; if not, this costs a few stat calls and one small read."""
     path = member.path
     if note is None:
         return _is_unknown(path, now, environ)
@@ -193,7 +193,7 @@ def is_set_aside(member: Member, note: Note | None, environ: Mapping[str, str]) 
 
 
 def _is_unknown(path: Path, now: datetime, environ: Mapping[str, str]) -> bool:
-    """Return whether a workspace that the fleet has no note of may have anything to do."""
+    """Return whether a workspace without a note may have anything to do."""
     if (path / FILE_NAME).exists() or any(name.startswith(PREFIX) for name in environ):
         return True
     return idle.nothing_to_dream(path) is None or _was_left(path, now, Settings().idle_hours)
@@ -207,7 +207,7 @@ def _was_left(path: Path, now: datetime, idle_hours: float) -> bool:
 
 
 def look(path: Path) -> str:
-    """Return what changes with everything that a night would have to do with, but for the transcripts."""
+    """Return a fingerprint of everything that a night would work on, except the transcripts."""
     stats: list[object] = [_stat(f"{path}/{name}") for name in LOOKED_AT]
     with suppress(OSError), os.scandir(path / "memory") as entries:
         stats += sorted((entry.name, _stat(entry.path)) for entry in entries if entry.name.endswith(".md"))
@@ -215,13 +215,13 @@ def look(path: Path) -> str:
 
 
 def settings_look(path: Path, environ: Mapping[str, str]) -> str:
-    """Return what changes with the settings."""
+    """Return a fingerprint of the settings."""
     ours = sorted((name, value) for name, value in environ.items() if name.startswith(PREFIX))
     return digest(_stat(f"{path}/{FILE_NAME}"), ours)
 
 
 def transcripts(path: Path, note: Note, environ: Mapping[str, str]) -> tuple[str, list[File] | None]:
-    """Return how the transcripts look that the settings name, and which these are; None where they can't be listed."""
+    """Return a fingerprint of the transcripts in the settings, and their list; None if they can't be listed."""
     from dream.workspace import listing
 
     named = replace(Settings(), sources=note.sources, include_subagents=note.subagents)
@@ -233,7 +233,7 @@ def transcripts(path: Path, note: Note, environ: Mapping[str, str]) -> tuple[str
 
 
 def settle(workspace: Workspace, settings: Settings, note: Note, now: datetime, environ: Mapping[str, str]) -> Note:
-    """Return `note` with how the workspace looks now if nothing is left to do in it."""
+    """Return `note` with the workspace's present fingerprint if nothing is left to do in it."""
     note = replace(_set(note, settings), settings=settings_look(workspace.root, environ))
     seen = look(workspace.root)  # first: what comes while it is looked at is news
     look_of_files, files = transcripts(workspace.root, note, environ) if note.sources else ("", [])
@@ -261,12 +261,12 @@ class Window:
             start, end = (time.fromisoformat(part.strip()) for part in text.split("-"))
             ZoneInfo(zone)
         except (ValueError, KeyError) as error:
-            raise UsageError(f"{text!r} in {zone!r} is no window of a night; write it as 03:00-06:00.") from error
+            raise UsageError(f"{text!r} in {zone!r} is not a window of the night; write it as 03:00-06:00.") from error
         minutes = (end.hour * 60 + end.minute - start.hour * 60 - start.minute) % (24 * 60)
         return cls(start, (minutes or 24 * 60) / 60, zone)
 
     def last(self, member: Member, note: Note | None, now: datetime) -> datetime:
-        """Return when the newest night of the workspace before `now` was due: by a hash, in its own time zone."""
+        """Return when the workspace's latest night before `now` was due: spread by a hash, in its own time zone."""
         zone = ZoneInfo(note.zone if note and note.zone else self.zone)
         share = int(member.key, 16) % 100_000 / 100_000
         local = now.astimezone(zone)
@@ -287,5 +287,5 @@ def _stat(path: str) -> tuple[int, int, int] | None:
 
 
 def digest(*parts: object) -> str:
-    """Return 16 hexadecimal digits that change with the parts."""
+    """Return a fingerprint of the parts: 16 hexadecimal digits."""
     return blake2b(repr(parts).encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()

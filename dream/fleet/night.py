@@ -59,10 +59,10 @@ OVERTIME = 2.0  # nights of `max_minutes` after which the process is ended: some
 
 
 class Limits(Protocol):
-    """What a call of a model waits for, and what it is booked on."""
+    """The limits that a model call waits for and is booked on."""
 
     def take(self, tenant: str, day: str, model: str, most: Usage, stop: Callable[[], bool]) -> float | str:
-        """Wait until the call may be made; return the tokens that it took, or why it may not be."""
+        """Wait until the call may be made; return the tokens it took, or why it may not be made."""
 
     def paid(self, tenant: str, day: str, model: str, most: Usage, took: float, bill: Usage) -> None:
         """Book what a call did cost in place of what it `took`."""
@@ -101,7 +101,7 @@ class Nursery:
         return told or {"outcome": "crashed", "reason": f"its process ended with {process.exitcode}"}
 
     def stop(self) -> None:
-        """Let each night end before its next step; no other begins."""
+        """Let each running night end before its next step, and start no other."""
         self.stopping.set()
         with self._guard:
             for process in self._running:
@@ -109,11 +109,11 @@ class Nursery:
 
     @property
     def busy(self) -> bool:
-        """Return whether a night runs."""
+        """Return whether a night is running."""
         return bool(self._running)
 
     def _listen(self, pipe: Connection) -> Account | None:
-        """Answer the night until it ends; None where it ended without a word. What it asked for last is booked."""
+        """Answer the night's requests until it ends; None if it died silently. Its last request is booked."""
         open_calls: list[tuple[str, str, str, Usage, float]] = []
         try:
             while True:
@@ -141,7 +141,7 @@ class Nursery:
 
 @dataclass(slots=True)
 class _WorkerPipe:
-    """The worker as the night sees it: asked before each call, told of each bill; from several threads."""
+    """The worker as a night sees it: asked before each call and told each bill, from several threads."""
 
     pipe: Connection
     tenant: str
@@ -151,7 +151,7 @@ class _WorkerPipe:
     _one: threading.Lock = field(default_factory=threading.Lock)
 
     def watch(self, step: Step) -> None:
-        """Wait for leave before a call, and pass its bill on; raises NightOver where no call may be made."""
+        """Wait for permission before a call, and pass on its bill; raises NightOver if no call may be made."""
         if step.bill is None:
             return
         with self._one:
@@ -168,7 +168,7 @@ class _WorkerPipe:
 def _night(
     pipe: Connection, path: str, directory: str, half: Stage, read: Account, now: datetime, flags: dict[str, object]
 ) -> None:
-    """Run half a night in the process that was started for it, tell how it went, and note it in the workspace."""
+    """Run half a night in the process that was started for it, report how it went, and note it in the workspace."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the worker says what is to be done
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (1, 2):  # a library's chatter could hold what was said, and would stay in the worker's log
@@ -270,7 +270,7 @@ def priced(usage: Usage) -> Account:
 
 
 def bill(how: Account) -> Usage:
-    """Read what a night, or half of one, cost from what it told."""
+    """Read what a night, or half of one, cost from its report."""
     return Usage(how["calls"], how["tokens_in"], how["tokens_out"], how["usd"]) if how.get("calls") else Usage()
 
 

@@ -1,4 +1,4 @@
-"""What an operator does: run what is new, work, queue nights, see how the fleet stands, take a tenant away."""
+"""What an operator does: run what is new, work, schedule nights, show the fleet's status, erase a tenant."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from dream.workspace.lock import run_lock
 from dream.workspace.runs import Bills
 from dream.workspace.workspace import Workspace
 
-LOOK = 0.2  # seconds between two looks whether all is done
+LOOK = 0.2  # seconds between two checks whether all is done
 AHEAD = timedelta(minutes=20)  # how long before its time a night is put into the queue
 DONE = ("committed", "held", "nothing")
 
@@ -54,7 +54,7 @@ class Bounds:
     day_usd: float | None = None
 
     def set(self, ledger: Ledger) -> None:
-        """Put them where every worker looks."""
+        """Write them where every worker reads them."""
         bounds = {f"bound:calls:{model}": value for model, value in self.calls.items()}
         bounds |= {f"bound:tokens:{model}": value for model, value in self.tokens.items()}
         days = {"bound:day:tokens": self.day_tokens, "bound:day:usd": self.day_usd}
@@ -65,7 +65,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What one run did: how many workspaces it looked at, and their nights by outcome. Names are paths under a root."""
+    """What one run did: how many workspaces it checked, and their nights by outcome. Names are paths under a root."""
 
     workspaces: int
     outcomes: Mapping[str, int]
@@ -79,7 +79,7 @@ class Ran:
 
     @property
     def exit_status(self) -> int:
-        """Return 1 where a night failed or all were stopped, 4 for busy workspaces, 3 for held edits, else 0."""
+        """Return 1 if a night failed or all were stopped, 4 if workspaces were busy, 3 for held edits, else 0."""
         if self.failed or self.stopped:
             return 1
         if self.busy:
@@ -88,7 +88,7 @@ class Ran:
 
 
 def database(roots: Sequence[Root], url: str | None) -> str:
-    """Return the address of the fleet's database: SQLite in the first root, where none is named."""
+    """Return the URL of the fleet's database: SQLite in the first root unless one is named."""
     return url or f"sqlite:///{roots[0].path / FOLDER / 'fleet.sqlite'}"
 
 
@@ -107,7 +107,7 @@ def run(
     tell: TellNight,
     stop: threading.Event,
 ) -> Ran:
-    """Give every workspace beneath the roots that has something new its night now, and wait until all are done."""
+    """Run the night of every workspace beneath the roots that has something new, and wait until all are done."""
     begun, now = time.monotonic(), datetime.now(UTC)
     looked = Looked()
     waiting = list(find(roots, now, os.environ, looked, again=again))
@@ -152,9 +152,9 @@ def working(
     tell: TellNight,
     waiting: Sequence[Waiting] | None = None,
 ) -> Iterator[None]:
-    """Take nights of these roots from the queue for the block; afterwards those that run end at their next step.
+    """Run queued nights of these roots during the block; afterwards let running ones end at their next step.
 
-    Where it is not known what will be `waiting`, LiteLLM is loaded, unless the flags say that no night needs it.
+    Unless it is known what will be `waiting`, LiteLLM is loaded, except where the flags say that no night needs it.
     """
     if queue.ledger.get("bound:day:"):
         know_the_day(roots, queue.ledger, datetime.now(UTC))
@@ -173,7 +173,7 @@ def working(
 
 
 def know_the_day(roots: Sequence[Root], ledger: Ledger, now: datetime) -> None:
-    """Read from the workspaces what each tenant has spent today, where the database does not know: a lost one."""
+    """Read what each tenant has spent today from the workspaces, where a lost database does not know."""
     for root in roots:
         mark = f"known:{root.name}:{now:%Y-%m-%d}"
         if ledger.get(mark):
@@ -189,19 +189,19 @@ def know_the_day(roots: Sequence[Root], ledger: Ledger, now: datetime) -> None:
 
 
 def schedule(roots: Sequence[Root], queue: Queue, window: Window, now: datetime) -> tuple[Looked, int]:
-    """Put the nights that come next into the queue, each once; return how many there were."""
+    """Enqueue the next nights, each once; return how many there were."""
     looked = Looked()
     return looked, queue.put(due(roots, window, now, AHEAD, os.environ, looked), now)
 
 
-# Taking a tenant away.
+# Erasing a tenant.
 
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """What was taken away, or would be: files and bytes of each workspace, and nights in the database.
+    """What was erased, or would be: files and bytes of each workspace, and nights in the database.
 
-    `elsewhere` are the transcripts that the workspaces' settings name outside of them: those are not touched.
+    `elsewhere` are transcripts outside the workspaces that their settings name; they are not touched.
     """
 
     tenant: str
@@ -215,13 +215,13 @@ class Erased:
 
 
 def erase(tenant: str, roots: Sequence[Root], queue: Queue, now: datetime, *, dry_run: bool) -> Erased:
-    """Take a tenant's workspaces away with every trace in the database, and leave a receipt without content.
+    """Erase a tenant's workspaces with every trace in the database, and leave a receipt without content.
 
-    Raises Busy where a night or another run holds one of them, and UsageError for a tenant that has none.
+    Raises Busy if a night or another run holds one of them, and UsageError for a tenant without workspaces.
     """
     every = (member for root in roots for member in members.beneath(root))
     found = [member for member in every if member.tenant(members.current(member, os.environ)) == tenant]
-    # What an erasure that was cut short has left.
+    # Left by an erasure that was cut short.
     left = [path for root in roots for path in sorted((root.path / FOLDER / "erasing").glob(f"{_sha(tenant)}-*"))]
     if not found and not left:
         raise UsageError(f"The tenant {tenant!r} has no workspace under {', '.join(str(root.path) for root in roots)}.")
@@ -230,7 +230,7 @@ def erase(tenant: str, roots: Sequence[Root], queue: Queue, now: datetime, *, dr
     if dry_run:
         files, size = _summed([_hashes(member.path) for member in found])
         return Erased(tenant, names, files, size, 0, elsewhere, None, dry_run)
-    # 1. No night begins any more. One that runs, or another run, holds its workspace: then nothing of that is taken.
+    # 1. No night begins any more. A running one, or another run, holds its workspace: then nothing of it is erased.
     nights = queue.forget([member.key for member in found])
     proof = []
     for member in found:
@@ -267,7 +267,7 @@ def _moved(member: Member, tenant: str, now: datetime) -> Path:
     try:
         member.path.rename(goal)
     except OSError as error:
-        raise WorkspaceError(f"{member.path} cannot be taken away ({error.strerror}); nothing was.") from error
+        raise WorkspaceError(f"{member.path} cannot be erased ({error.strerror}); nothing was.") from error
     return goal
 
 
@@ -286,7 +286,7 @@ def _elsewhere(member: Member) -> Iterator[str]:
 
 
 def _hashes(path: Path) -> dict[str, int | str]:
-    """Hash every file of a workspace, by name and content, into one; names stand in the hash only."""
+    """Return one hash over the names and contents of a workspace's files."""
     whole, files, size = hashlib.sha256(), 0, 0
     for folder, folders, names in os.walk(path):
         folders.sort()
@@ -311,7 +311,7 @@ def _sha(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A workspace that a person has to look at: how many nights it failed, and why the last one did."""
+    """A workspace that needs a person: how many of its nights failed, and why the last one did."""
 
     workspace: str
     tenant: str
@@ -321,7 +321,7 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """What one tenant has, waits for and spends. `oldest` is the time of the oldest entry that was not dreamt."""
+    """A tenant's workspaces, backlog and spending. `oldest` is the time of the oldest entry that was not dreamt."""
 
     tenant: str
     workspaces: int = 0
@@ -347,7 +347,7 @@ class Tenant:
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """How the fleet stands: all of it, by tenant, what failed, what is set aside, and the queue."""
+    """The fleet's status: totals, each tenant, what failed, what is set aside, and the queue."""
 
     total: Tenant
     tenants: tuple[Tenant, ...]
@@ -397,7 +397,7 @@ def _oldest(workspace: Workspace) -> datetime | None:
 
 
 def tally(member: Member, known: Note, now: datetime) -> tuple[Usage, Usage, str]:
-    """Return what a workspace's own bills say of the day and the month, and which day that is in its zone."""
+    """Return the day's and the month's spending by a workspace's own bills, and which day that is in its zone."""
     zone = _zone(known)
     spent = Bills(member.path / ".dream").spent(now, zone)
     return spent.today, spent.month, f"{now.astimezone(zone):%Y-%m-%d}"
@@ -413,13 +413,13 @@ NAME = "dream.fleet"
 
 
 def measured(ledger: Ledger) -> Limits:
-    """Return the limits, which also tell of each call by the usual names of `gen_ai`."""
+    """Wrap the limits so that each call is also measured under the usual `gen_ai` names."""
     telemetry = _telemetry()
     return _Measured(ledger, *telemetry) if telemetry else ledger
 
 
 def _telemetry() -> tuple[Any, Any] | None:
-    """Return a meter and a tracer, where there are any."""
+    """Return a meter and a tracer; None without OpenTelemetry's API."""
     try:
         from opentelemetry import metrics, trace
     except ImportError:
@@ -428,7 +428,7 @@ def _telemetry() -> tuple[Any, Any] | None:
 
 
 class _Measured:
-    """A call is measured from when it may be made to its bill; one that is not billed is not told of."""
+    """Measures a call from its permission to its bill; a call without a bill is not measured."""
 
     def __init__(self, ledger: Ledger, meter: Any, tracer: Any) -> None:
         self._ledger = ledger
@@ -445,7 +445,7 @@ class _Measured:
         return took
 
     def paid(self, tenant: str, day: str, model: str, most: Usage, took: float, bill: Usage) -> None:
-        """Book the bill, and tell of the call."""
+        """Book the bill, and measure the call."""
         self._ledger.paid(tenant, day, model, most, took, bill)
         began, end = self._open[threading.get_ident(), model].pop(0), time.time_ns()
         if not bill.calls:
@@ -461,7 +461,7 @@ class _Measured:
 
 
 def traced(tell: Callable[[Member, Account], None]) -> Callable[[Member, Account], None]:
-    """Return `tell`, which also counts nights and leaves a span of each."""
+    """Wrap `tell` so that it also counts nights and records a span of each."""
     telemetry = _telemetry()
     if telemetry is None:
         return tell

@@ -1,4 +1,4 @@
-"""The nights as pictures: numbers laid out on real axes, for a template to draw, with the table behind each."""
+"""The nights as charts: numbers laid out on axes for a template to draw, each with its table."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ Numbers = Mapping[str, Mapping[date, float]]  # by name, then by night
 
 
 def all_of(workspace: Workspace, known: Past) -> list[Chart]:
-    """Draw every picture of a workspace; one of which nothing is known is left out."""
+    """Draw every chart of a workspace, except those without data."""
     zone = workspace.settings(using=()).zone()
     steps = known.steps(workspace)
     records = runs.last(workspace.private, RECORDS)
@@ -71,7 +71,7 @@ def all_of(workspace: Workspace, known: Past) -> list[Chart]:
 
 
 def chart(title: str, unit: str, numbers: Numbers, kind: Literal["line", "bars"]) -> Chart:
-    """Lay numbers out: lines over all nights, or bars that stand on each other. Pure."""
+    """Lay numbers out as lines over all nights, or as stacked bars. Pure."""
     numbers = {name: values for name, values in numbers.items() if kind == "line" or any(values.values())}
     nights = sorted({night for values in numbers.values() for night in values})[-SHOWN:]
     rows = {name: [values.get(night) for night in nights] for name, values in numbers.items()}
@@ -122,7 +122,7 @@ def _label(value: float) -> str:
 
 
 def _lines(workspace: Workspace, steps: Sequence[Deed], zone: tzinfo) -> Numbers:
-    """Count the lines of each file at the end of each day, back from how many there are now."""
+    """Count the lines of each file at the end of each day, backwards from today's."""
     found: dict[str, dict[date, float]] = {}
     for file in MEMORY_FILES:
         now, days = float(len(workspace.read_file(file).splitlines())), dict[date, float]()
@@ -153,7 +153,7 @@ def _moved(body: str) -> int:
 
 
 def _entries(records: Iterable[RunRecord], zone: tzinfo) -> Numbers:
-    """Return how far history and dreams were at the end of each day, as the runs say."""
+    """Return how far history and dreams had come by the end of each day, as the runs recorded."""
     read, left = dict[date, float](), dict[date, float]()
     newest = dreamt = 0
     for record in sorted(records, key=lambda one: one.ended):
@@ -181,7 +181,7 @@ def _lasted(records: Iterable[RunRecord], zone: tzinfo) -> Numbers:
 
 
 def _bills(bills: Mapping[tuple[date, str, str], Usage], number: Callable[[Usage], float]) -> Numbers:
-    """Sum up by job and model, the largest first; what there are no colours for are "others"."""
+    """Sum up by job and model, the largest first; those beyond the colours are "others"."""
     found: dict[str, dict[date, float]] = {}
     for (day, model, job), usage in bills.items():
         found.setdefault(f"{JOBS.get(job, job)}: {model}" if job else model, {})[day] = number(usage)

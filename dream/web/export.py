@@ -1,4 +1,4 @@
-"""The pages as files: to look at and to search without a server, and to change nothing."""
+"""The pages as files, to read and search without a server; they change nothing."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def write(root: Path, folder: Path) -> int:
 def _parts(
     found: Iterable[T], most: int, rendered: Callable[[Sequence[T], int, bool], str]
 ) -> Iterator[tuple[list[T], int, str]]:
-    """Cut what was found into pages of at most `most` each, and of fewer where the page would be too large.
+    """Cut results into pages of at most `most` each, fewer where a page would be too large.
 
     `rendered` is given a part, its number from 1, and whether there are more. Nothing found is one empty page.
     """
@@ -208,7 +208,7 @@ def _parts(
 
 
 def _empty(folder: Path) -> None:
-    """Take away what an earlier export wrote: what has been forgotten since stands in it."""
+    """Remove what an earlier export wrote, for it may hold what has been forgotten since."""
     with explained("written", folder):
         there = list(folder.iterdir()) if folder.exists() else []
         if there and not (folder / MARK).exists():

@@ -1,4 +1,4 @@
-"""What the server reads once and keeps while it runs: the changes, how the workspace stands, whose a session is."""
+"""What the server reads once and keeps: the changes, the workspace's status, and whose each session is."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WATCHED = (*FILES, *STATE, "memory/history.jsonl", ".dream/runs.jsonl", ".git/HE
 
 
 def pulse(root: Path) -> str:
-    """Return what is another as soon as anything of the workspace has changed; looks at no file's content."""
+    """Return a fingerprint that changes with anything in the workspace, without reading any file's content."""
     seen = hashlib.blake2b(digest_size=8)
     for name in WATCHED:
         with suppress(OSError):
@@ -97,13 +97,13 @@ class Past:
                 self.complete = self.complete or begun == self._begun
 
     def warm(self) -> None:
-        """Read what the first page needs, and begin with the rest; what fails is told by the page itself."""
+        """Read what the first page needs, then start on the rest; the page itself reports what fails."""
         with suppress(DreamError):
             self.health(WARMING)
             self.steps(Workspace.open(self.root))
 
     def health(self, patience: float = PATIENCE) -> Health | None:
-        """Return how the workspace stands, or stood a moment ago; None where that is not known yet."""
+        """Return the workspace's status, perhaps of a moment ago; None if it is not known yet."""
         now = pulse(self.root)
         with self._lock:
             if self._standing is None or (self._standing[0] != now and self._standing[1].done()):
@@ -122,7 +122,7 @@ class Past:
             workspace.history.close()
 
     def agents(self, workspace: Workspace, entries: tuple[int, int] | None) -> set[str]:
-        """Return the agents in whose sessions entries were said, as far as their sessions have been read."""
+        """Return the agents of the entries' sessions, as far as those have been read."""
         first, last = entries or (1, 0)
         cursors = [n for n in range(first, min(last, first + ENTRIES) + 1) if self.complete or n in self._sessions]
         return {self.session(workspace, cursor).partition(":")[0] for cursor in cursors}
@@ -135,12 +135,12 @@ class Past:
             self._sessions |= {entry.cursor: sys.intern(entry.session or "") for entry in found}
 
     def session(self, workspace: Workspace, cursor: int) -> str:
-        """Return the key of the session that an entry is of; "" for none."""
+        """Return the key of an entry's session; "" if it has none."""
         self.learn(workspace, [cursor])
         return self._sessions.get(cursor, "")
 
     def close(self) -> None:
-        """End what still reads in the background."""
+        """Stop reading in the background."""
         with self._lock:
             self._begun += 1
         self._worker.shutdown(wait=False, cancel_futures=True)

@@ -60,12 +60,12 @@ def line(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values]:
     """Show what one line rests on, and what can be done with it."""
     told = views.told(workspace, known, query.get("file", ""), query.get("is", ""), query.get("of", ""))
     if told is None:
-        raise UsageError("That line no longer stands there; the timeline may know it.")
+        raise UsageError("That line is no longer there; the timeline may show it.")
     return "line.html", {"told": told, "state": views.state(workspace), "hands": views.HANDS}
 
 
 def review(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values]:
-    """Show what is held: one finding, and the list of those that a filter leaves."""
+    """Show what is held: one finding, and the list of those that match a filter."""
     held = views.items(workspace, known)
     left = views.matching(held, query)
     asked = query.get("at", "")
@@ -95,7 +95,7 @@ def review(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values
 
 
 def timeline(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values]:
-    """List the changes that a filter leaves."""
+    """List the changes that match a filter."""
     left = views.timeline(known, known.steps(workspace), workspace, query)
     paged, page, last = _paged(left, query)
     return "timeline.html", {
@@ -136,7 +136,7 @@ def compare(workspace: Workspace, known: Past, query: Query) -> tuple[str, Value
 
 
 def search(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values]:
-    """Show the hits of a search, each opened where it stands; or one citation in full, with what was said around it."""
+    """Show the hits of a search, each opened in its place; or one citation in full, with what was said around it."""
     if cite := query.get("cite", ""):
         talk = [replace(hit, text=hit.text[:LONG]) for hit in views.opened(workspace, cite, around=3)]
         there = [(hit, talk, None) for hit in talk if hit.cite == cite]
@@ -154,12 +154,12 @@ def search(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values
 
 
 def nights(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values]:
-    """Show the nights as pictures."""
+    """Show the nights as charts."""
     return "nights.html", {"charts": charts.all_of(workspace, known), "complete": known.complete}
 
 
 def forget(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values]:
-    """Ask what is to be forgotten."""
+    """Ask what to forget."""
     return "forget.html", {"what": "", "text": "", "found": None, "state": ""}
 
 
@@ -179,7 +179,7 @@ PAGES: Mapping[str, Page] = {
 
 
 def _paged(found: Sequence[T], query: Query) -> tuple[Sequence[T], int, int]:
-    """Return one page of what was found, its number, and that of the last."""
+    """Return one page of results, its number, and the number of the last page."""
     last = max(1, -(-len(found) // views.PAGE))
     page = min(max(1, _number(query, "page", 1)), last)
     return found[(page - 1) * views.PAGE : page * views.PAGE], page, last
@@ -201,7 +201,7 @@ REVIEWS = ("accept", "edit", "reject", "never")
 
 
 class Meanwhile(DreamError):
-    """What was shown is no longer so; `told` says what changed, and nothing was done. `kept` is what was typed."""
+    """What was shown has changed since, so nothing was done; `told` says what changed, `kept` is what was typed."""
 
     def __init__(self, told: Sequence[str], kept: str = "") -> None:
         super().__init__("Something changed since this was shown, so nothing was done.")
@@ -222,7 +222,7 @@ Form = Mapping[str, str]
 
 @contextmanager
 def _as_shown(workspace: Workspace, shown: str, kept: str = "") -> Iterator[datetime]:
-    """Hold the workspace for an act, if it is as it was shown; raises Meanwhile, and Busy."""
+    """Lock the workspace for an act if it is still as shown; raises Meanwhile, and Busy."""
     now = datetime.now(UTC)
     with run_lock(workspace.private, "dream web", now=now):
         if views.state(workspace) != shown:
@@ -244,7 +244,7 @@ def take_back(workspace: Workspace, form: Form) -> Done:
 def _mode(given: str) -> Mode:
     mode = next((one for one in restoring.MODES if one == given), None)
     if mode is None:
-        raise UsageError("A restore is before, at or only a change.")
+        raise UsageError("A restore goes to just before a change, to it, or takes back only that one.")
     return mode
 
 
@@ -265,11 +265,11 @@ def undo(workspace: Workspace, form: Form) -> Done:
 
 
 def amend(workspace: Workspace, form: Form) -> Done:
-    """Write a line anew, take it out, or take it out for good."""
+    """Rewrite a line, remove it, or remove it for good."""
     file, number, line = _line(workspace, form)
     text, never = form.get("text", "").replace("\r\n", "\n"), form.get("act") == "never"
     if not never and form.get("act") != "edit":
-        raise UsageError("A line is edited, or taken out for good.")
+        raise UsageError("A line can be edited, or removed for good.")
     with _as_shown(workspace, form.get("state", ""), "" if never else text) as now:
         sha = reviewing.amend(workspace, file, number, line, "" if never else text, never=never, now=now)
     if sha is None:
@@ -278,10 +278,10 @@ def amend(workspace: Workspace, form: Form) -> Done:
 
 
 def forget_text(workspace: Workspace, form: Form, *, dry_run: bool) -> tuple[str, forgetting.Forgotten]:
-    """Take a text out of everything, or show where it stands; returns the text too."""
+    """Forget a text everywhere, or show where it stands; returns the text too."""
     what = form.get("what", "")
     if not what.strip():
-        raise UsageError("Say what is to be forgotten: a text as it stands, or the sha of a change.")
+        raise UsageError("Say what to forget: a text exactly as it stands, or the sha of a change.")
     text, now = form.get("text") == "1", datetime.now(UTC)
     if dry_run:
         return what, forgetting.forget(workspace, what, text=text, dry_run=True, now=now)
@@ -290,10 +290,10 @@ def forget_text(workspace: Workspace, form: Form, *, dry_run: bool) -> tuple[str
 
 
 def decide(workspace: Workspace, known: Past, form: Form, chosen: Sequence[str]) -> Done:
-    """Decide on held findings: those that are named with their exact edit, or all that a filter leaves."""
+    """Decide held findings: those named with their exact edit, or all that match a filter."""
     act = form.get("act", "")
     if act not in REVIEWS:
-        raise UsageError("A held finding is accepted, edited, rejected, or never written again.")
+        raise UsageError("A held finding can be accepted, edited, rejected, or never written again.")
     now = datetime.now(UTC)
     with run_lock(workspace.private, "dream web", now=now):
         found = _decided_on(views.items(workspace, known), form, chosen)
@@ -303,7 +303,7 @@ def decide(workspace: Workspace, known: Past, form: Form, chosen: Sequence[str])
         elif act == "edit":
             text = form.get("text", "").replace("\r\n", "\n")
             if len(numbers) != 1 or not text.strip():
-                raise UsageError("One finding is edited at a time, and not into nothing; reject it instead.")
+                raise UsageError("Edit one finding at a time, and leave some text; to remove it, reject it.")
             done = reviewing.accept(workspace, numbers, now=now, locked=True, instead=text)
         else:
             done = reviewing.reject(workspace, numbers, now=now, locked=True, remember=act == "never")
@@ -320,7 +320,7 @@ def decide(workspace: Workspace, known: Past, form: Form, chosen: Sequence[str])
 
 
 def _decided_on(found: Sequence[HeldFinding], form: Form, chosen: Sequence[str]) -> list[HeldFinding]:
-    """Return what a decision is on; raises Meanwhile where any of it is no longer held just so."""
+    """Return the findings that a decision is about; raises Meanwhile if any is no longer held exactly so."""
     if form.get("all"):
         left = views.matching(found, form)
         if views.digest(left) != form.get("shown"):

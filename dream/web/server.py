@@ -73,7 +73,7 @@ def is_loopback(host: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Lets in who came with the printed address, on this very address, and from no other page.
+    """Admits requests that came with the printed address, to this very host, and from no other site.
 
     `token` is in the printed address, `cookie` is what the browser holds after it, `form` stands in each form.
     """
@@ -91,7 +91,7 @@ class Gate:
 
     @property
     def name(self) -> str:
-        """Name the cookie; a browser doesn't tell ports apart."""
+        """Return the cookie's name, which holds the port, for a browser doesn't tell ports apart."""
         return f"dream-{self.port}"
 
     @property
@@ -101,7 +101,7 @@ class Gate:
         return f"http://{host}:{self.port}/?token={self.token}"
 
     def refuses(self, headers: Headers) -> str:
-        """Return why a request is refused whatever it asks for; "" where it is not."""
+        """Return why a request is refused whatever it asks for; "" if it is not."""
         host = headers.get("host", "")
         if not self._is_ours(host):
             return "This address is not the one that `dream web` printed."
@@ -130,7 +130,7 @@ class Gate:
 
 
 class Guarded(BaseHTTPMiddleware):
-    """Lets requests through a gate; every answer bids the browser to load and run nothing but ours."""
+    """Passes requests through a gate; every answer tells the browser to load and run nothing but ours."""
 
     def __init__(self, app: ASGIApp, gate: Gate) -> None:
         super().__init__(app)
@@ -143,7 +143,7 @@ class Guarded(BaseHTTPMiddleware):
         return answer
 
     def _answer(self, request: Request) -> Response | None:
-        """Return what a request is refused with, or the first visit answered with; None where it may go on."""
+        """Return the answer to a refused request or to a first visit; None if the request may go on."""
         gate, path = self._gate, request.url.path
         if said := gate.refuses(request.headers):
             return PlainTextResponse(said, 403)
@@ -181,7 +181,7 @@ def environment(address: Callable[..., str]) -> Environment:
 
 
 def url(path: str, **query: object) -> str:
-    """Return the address of a page; what is empty is left out of its query."""
+    """Return the URL of a page, without empty parameters in its query."""
     asked = urlencode({name: value for name, value in query.items() if value not in ("", None)})
     return f"{path}?{asked}" if asked else path
 
@@ -230,7 +230,7 @@ class Site:
         return HTMLResponse(self.rendered("forget.html", workspace, values))
 
     def failed(self, error: DreamError) -> Response:
-        """Answer with what went wrong: nothing was done."""
+        """Answer with what went wrong; nothing was done."""
         status = 409 if isinstance(error, Busy | Meanwhile) else 400 if isinstance(error, UsageError) else 404
         status = 503 if isinstance(error, WorkspaceError) or type(error) is GitError else status
         values = {"error": error, "told": getattr(error, "told", ()), "kept": getattr(error, "kept", "")}
@@ -251,7 +251,7 @@ class Site:
         return self._templates.get_template(name).render({**about, **values})
 
     def _about(self, workspace: Workspace | None) -> dict[str, object]:
-        """Return what every page shows: how the workspace stands, and what it lacks."""
+        """Return what every page shows: the workspace's status, and what it lacks."""
         warnings = []
         if workspace is not None:
             if self._form and not os.access(self.root, os.W_OK):
@@ -353,7 +353,7 @@ def bound(host: str, port: int, *, otherwise: bool) -> socket.socket:
             reason = fault.strerror or str(fault)
         else:
             return listening
-    raise DreamError(f"{host}:{port} cannot be listened on ({reason}); give another with --port or --host.")
+    raise DreamError(f"Cannot listen on {host}:{port} ({reason}); name another with --port or --host.")
 
 
 def serve(root: Path, gate: Gate, listening: socket.socket) -> None:

@@ -73,7 +73,7 @@ def state(workspace: Workspace) -> str:
 
 
 def changed_since(workspace: Workspace, shown: str) -> list[str]:
-    """Return what is another now than in the state `shown`: commits made since, and files saved."""
+    """Return what has changed since the state `shown`: commits made, and files saved."""
     before, now = shown.split(";"), state(workspace).split(";")
     told = []
     if before[0] != now[0] and workspace.git.exists:
@@ -138,7 +138,7 @@ def all_lines(workspace: Workspace, file: MemoryFile, steps: Sequence[Deed]) -> 
 
 
 def _wrote(steps: Sequence[Deed], file: MemoryFile) -> dict[str, Change]:
-    """Return by line which change wrote it last, but for what merely brought it back."""
+    """Return for each line the change that wrote it last, passing over those that merely brought it back."""
     found: dict[str, Change] = {}
     for step in steps:
         if step.change.kind != "restore":
@@ -149,7 +149,7 @@ def _wrote(steps: Sequence[Deed], file: MemoryFile) -> dict[str, Change]:
 
 
 def told(workspace: Workspace, known: Past, file: str, key: str, sha: str = "") -> LineStory | None:
-    """Find a line by its key, in its file as it stands or in the change `sha`, and tell where it comes from."""
+    """Find a line by its key, in its file or in the change `sha`, and return where it comes from."""
     name = next((one for one in MEMORY_FILES if one == file), None)
     if name is None:
         return None
@@ -205,7 +205,7 @@ def line_at(workspace: Workspace, cite: str) -> tuple[str, str] | None:
 
 
 def excerpt(text: str, about: str, *, meant: bool) -> tuple[tuple[str, bool], ...]:
-    """Cut a message to what a reader needs of it: where it is `meant`, around the sentence that says what `about` does.
+    """Cut a message to what a reader needs: if it is `meant`, around the sentence that says what `about` says.
 
     That sentence is marked True.
     """
@@ -224,7 +224,7 @@ def excerpt(text: str, about: str, *, meant: bool) -> tuple[tuple[str, bool], ..
 
 
 def opened(workspace: Workspace, cite: str, *, around: int = 0) -> list[Hit]:
-    """Open a citation; what is no longer there is an empty list."""
+    """Open a citation; return an empty list if it is gone."""
     try:
         return workspace.get(cite, around=around)
     except UsageError:
@@ -256,7 +256,7 @@ class LastNight:
 
 
 def night(workspace: Workspace, known: Past) -> LastNight:
-    """Return the last night; where nothing has run, the newest change."""
+    """Return the last night, or the newest change if nothing has run."""
     recent = [one for one in runs.last(workspace.private, PAGE) if one.outcome != "refused"]
     records = [one for one in recent if one.ended >= recent[0].ended - NIGHT]
     steps = known.steps(workspace)
@@ -292,7 +292,7 @@ def change(workspace: Workspace, sha: str) -> ShownChange:
 
 
 def shown(found: Shown) -> ShownChange:
-    """Take the diff of a change apart."""
+    """Parse the diff of a change."""
     return ShownChange(found.change, found.body, tuple(read_diff(found.diff)))
 
 
@@ -352,7 +352,7 @@ def _items(workspace: Workspace, known: Past, one: Proposal) -> Iterator[HeldFin
 
 
 def matching(found: Sequence[HeldFinding], query: Mapping[str, str]) -> list[HeldFinding]:
-    """Return the items that a filter leaves: by file, guard, source, and text."""
+    """Return the items that match a filter: by file, guard, source and text."""
     file, guard, source = query.get("file", ""), query.get("guard", ""), query.get("source", "")
     text = query.get("q", "").casefold()
 
@@ -366,12 +366,12 @@ def matching(found: Sequence[HeldFinding], query: Mapping[str, str]) -> list[Hel
 
 
 def digest(found: Sequence[HeldFinding]) -> str:
-    """Return what stands for exactly these items."""
+    """Return a digest of exactly these items."""
     return hashlib.blake2b(" ".join(one.name for one in found).encode(), digest_size=8).hexdigest()
 
 
 def similar_lines(workspace: Workspace, item: HeldFinding) -> list[str]:
-    """Return the lines that stand in the file already and say something like what is held, the nearest first."""
+    """Return the lines of the file that say something similar to what is held, the nearest first."""
     if item.proposal.file is None:
         return []
     wanted = without_said_on(item.new or item.old)
@@ -389,7 +389,7 @@ def source_of(workspace: Workspace, item: HeldFinding) -> tuple[Evidence, ...]:
 
 
 def timeline(known: Past, steps: Sequence[Deed], workspace: Workspace, query: Mapping[str, str]) -> list[Change]:
-    """Return the changes that a filter leaves, newest first: by file, by who made it, by source, and text."""
+    """Return the changes that match a filter, newest first: by file, author, source and text."""
     file, kind, source = query.get("file", ""), query.get("kind", ""), query.get("source", "")
     text = query.get("q", "").casefold()
 
@@ -418,7 +418,7 @@ def sides(workspace: Workspace, left: str, right: str) -> list[tuple[str, list[t
 
 
 def well(found: Health) -> str:
-    """Return in a sentence that all works."""
+    """Return the sentence that all is well."""
     if not found.history.last_cursor:
         return "Ready; history is empty."
     if found.backlog.entries:
@@ -467,12 +467,12 @@ def line_key(file: str, line: str) -> str:
 
 
 def read_diff(diff: str) -> list[FileDiff]:
-    """Take a unified diff apart: the files that a person reads, in its order."""
+    """Parse a unified diff into the files that a person reads, in its order."""
     return [FileDiff(file, tuple(_diff_rows(file, rows))) for file, rows in by_file(diff) if is_memory(file)]
 
 
 def compared(file: str, old: str, new: str) -> tuple[DiffRow, ...]:
-    """Compare two texts of a file line by line; what both hold is left out beyond two lines around."""
+    """Compare two texts of a file line by line, with two lines of context."""
     before, after = old.splitlines(), new.splitlines()
     rows: list[DiffRow] = []
     for group in SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(2):
@@ -502,7 +502,7 @@ def _diff_rows(file: str, lines: Sequence[str]) -> Iterator[DiffRow]:
 
 
 def _changed(file: str, gone: Sequence[str], new: Sequence[str]) -> list[DiffRow]:
-    """Lay out what went and what came; lines that stand for each other have their changed words marked."""
+    """Lay out removed and added lines; of lines that replace each other the changed words are marked."""
     olds: list[DiffRow] = []
     news = [DiffRow("+", ((line, False),), line_key(file, line)) for line in new]
     for number, line in enumerate(gone):
@@ -516,7 +516,7 @@ def _changed(file: str, gone: Sequence[str], new: Sequence[str]) -> list[DiffRow
 
 
 def beside(rows: Sequence[DiffRow]) -> list[tuple[DiffRow | None, DiffRow | None]]:
-    """Pair rows for two columns: what went stands beside what came in its place."""
+    """Pair rows for two columns: a removed line stands beside the one that replaced it."""
     pairs, gone, new = list[tuple[DiffRow | None, DiffRow | None]](), list[DiffRow](), list[DiffRow]()
     for row in [*rows, DiffRow("@", ())]:
         if row.sign in "-+":
@@ -528,7 +528,7 @@ def beside(rows: Sequence[DiffRow]) -> list[tuple[DiffRow | None, DiffRow | None
 
 
 def words(old: str, new: str) -> tuple[tuple[tuple[str, bool], ...], tuple[tuple[str, bool], ...]]:
-    """Cut two lines into pieces and tell which of them the other has not; lines too unlike are one piece each."""
+    """Cut two lines into pieces, each with whether the other line lacks it; lines too unlike are one piece each."""
     before, after = _PIECES.findall(old), _PIECES.findall(new)
     matcher = SequenceMatcher(None, before, after, autojunk=False)
     if len(old) + len(new) > COMPARED or matcher.ratio() < 0.4:

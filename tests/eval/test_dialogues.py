@@ -131,7 +131,7 @@ def test_a_folder_of_dialogues_is_a_dataset_and_a_broken_one_is_named(file: Path
     assert [one.name for one in datasets.load(str(file.parent))] == ["en-00"]
     assert dialogues.load(file.parent, "seen") == []
     file.write_text("id = 'x'", encoding="utf-8")
-    with pytest.raises(UsageError, match=r"en-00\.toml is no dialogue"):
+    with pytest.raises(UsageError, match=r"en-00\.toml is not a dialogue"):
         datasets.load(str(file))
 
 

@@ -72,7 +72,7 @@ def test_the_report_is_one_json_value_and_the_workspace_can_be_kept(tmp_path: Pa
     assert len(kept.git.log()) > 1
     again = invoke(*asked)
     assert again.return_value == 2
-    assert "is there already" in again.stderr
+    assert "already exists" in again.stderr
 
 
 @pytest.mark.long

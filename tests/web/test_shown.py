@@ -278,7 +278,7 @@ def test_the_command_prints_the_address_and_ends_cleanly(
 def test_a_port_that_is_taken_is_said_in_a_sentence(workspace: Workspace, browser: Browser) -> None:
     done = dream("web", "--port", browser.gate.port, "--no-open", "-w", workspace.root)
     assert done.status == 1
-    assert "give another with --port" in done.err
+    assert "name another with --port" in done.err
 
 
 def test_beyond_loopback_there_is_a_warning(workspace: Workspace, browser: Browser) -> None:
