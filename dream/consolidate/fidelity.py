@@ -290,10 +290,6 @@ _IDIOM = re.compile(
 )
 _HAN_DIGITS = "一二三四五六七八九十"
 _TWO = str.maketrans("两兩", "二二")
-# Capitals that name nobody: days, which only count from the message's date, and what people begin with.
-_DAYS = ("monday", "tuesday", "tues", "wednesday", "thursday", "thurs", "friday", "saturday", "sunday")
-_OPENERS = ("god", "okay", "thanks", "thank", "congrats", "good", "yes")
-_NO_NAMES = frozenset({*_DAYS, *(day[:3] for day in _DAYS), *_OPENERS})
 _DIGITS = frozenset("0123456789")
 _LETTERS = frozenset("0123456789abcdefghijklmnopqrstuvwxyz_")
 NAMES_SHARE = 0.15  # of words with a capital; above it the language writes other words so too,
@@ -374,10 +370,17 @@ def _take(form: str, weight: int, pattern: re.Pattern[str], text: str, found: li
     return text
 
 
+@cache
+def _no_names() -> frozenset[str]:
+    """Return capitals that name nobody: days, which only count from the message's date, and what people begin with."""
+    days_ = [day.lower() for day in tongue("en").weekdays]
+    return frozenset({*days_, *(day[:3] for day in days_), *cues.words("opens")})
+
+
 def _is_name(match: re.Match[str], group: int, text: str, code: str) -> bool:
     """Return whether a capital names somebody: between dashes it does, elsewhere where the text has few others."""
     name = match[group]
-    if name.split()[0].casefold() in _NO_NAMES:
+    if name.split()[0].casefold() in _no_names():
         return False
     if match.re is _BETWEEN_DASHES:
         return True

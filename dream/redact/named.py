@@ -58,11 +58,6 @@ _LEAST_TOLD = 6  # characters of a password in a sentence
 _NO_ENDING = r"pass(?!ord|wort)|pwd|pw"  # English words take none
 _OPTION = r"(?:^|[\s'\"])--?[\w-]{0,30}$"
 # Short words that other words end in, and what they may be the end of.
-_WEAK = r"pass|passw|pwd|pw|psk|mdp|clave|sandi|parol\w|haslo|geslo|tok|pat|пасс|p/w|키"
-_OWN_END = r"(?:com|by|sur|tres|over|under|en|im|tre|pre|out|hour|see)$"
-_OTHER_KEY = (
-    r"(?:public|publishable|primary|foreign|partition|sort|cache|object|idempotency|s3|hot|host|gpg|i18n)[ _-]?$"
-)
 _VERB_CHARS = 40  # before the word, or behind the value, where the verb may stand
 _VALUE = r"(?P<quote>[\"'`„“«*]{0,2})(?:(?<=«)[ \u00a0\u202f])?(?P<value>[^\s\"'`<>„“”«»]{6,64})"
 _KEY_SAID = (
@@ -134,17 +129,22 @@ def _before_key() -> re.Pattern[str]:
     return re.compile(table()["words"]["before_key"].replace("\n", "") + r"(?:[ _-]|'s )?$")
 
 
+def _is_weak(word: str) -> bool:
+    """Return whether ordinary words end in this one too."""
+    return regex(table()["words"]["weak"]).fullmatch(word) is not None
+
+
 def _meant(text: str, lower: str, word: re.Match[str], *, password: bool) -> bool:
     """Return whether it is that word, and not the end of another."""
     start = word.start()
     before = lower[max(0, start - 20) : start]
     if not password and word[0].startswith(("key", "schlüssel")):
-        return regex(_OTHER_KEY).search(before) is None
-    if regex(_WEAK).fullmatch(word[0]) is None or not before[-1:].isalpha():
+        return regex(table()["words"]["other_key"]).search(before) is None
+    if not _is_weak(word[0]) or not before[-1:].isalpha():
         return True
     camel = text[start].isupper() and text[start - 1].islower()
     joined = word[0] in ("pass", "pwd") and lower[word.end() : word.end() + 1] in ("=", ":", '"')
-    return camel or (joined and regex(_OWN_END).search(before) is None)
+    return camel or (joined and regex(table()["words"]["own_end"]).search(before) is None)
 
 
 def _assigned(text: str, lower: str, word: re.Match[str], *, password: bool) -> Span | None:
@@ -248,7 +248,11 @@ def _is_password(lower: str, word: re.Match[str], given: _Assigned) -> bool:
     one = word[0] in ("passphrase", "psk") or given.by == "="  # of several words
     if " " in given.value and not (one or strong(given.value)):
         return False
-    weak = regex(_WEAK).fullmatch(word[0]) and given.by != "=" and not (given.quoted and _joined(lower, word))
+    weak = (
+        regex(table()["words"]["weak"]).fullmatch(word[0])
+        and given.by != "="
+        and not (given.quoted and _joined(lower, word))
+    )
     return looks_secret(given.value, password=True, plain=given.plain and not weak, quoted=given.quoted)
 
 
