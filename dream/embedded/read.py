@@ -260,7 +260,9 @@ def _stated(
     size = len(text) * (2 if turn.known.wide else 1)
     asked = _asked(turn, one, text, place, size)
     kind = _kind(guessed, text, turn.known) if turn.agent else _told(guessed)
-    kept = _worth(turn, one, guessed, kind, size)
+    announced = turn.agent and _is_announced(one, guessed)
+    kind = "rule" if announced else kind
+    kept = _worth(turn, one, guessed, kind, size) + (guessed.shares["task"] if announced else 0.0)
     if kept < _least(turn, guessed, exact=exact, jokes=jokes) or (turn.sure and _is_unmeant(turn, guessed)):
         return None
     if size < (LEAST if turn.speaker and not (exact or asked) else 6) or _REDACTED in text:
@@ -355,6 +357,11 @@ def _kind(guessed: kinds.Guess, text: str, known: Tongue) -> str:
     if ordered and (standing or not cues.says("once", text)):
         return "rule"
     return _told(guessed)
+
+
+def _is_announced(one: Sentence, guessed: kinds.Guess) -> bool:
+    """Return whether a sentence is an item of a list of rules, "some house rules:", and may be one: it orders, or so."""
+    return one.item and cues.says("own_rules", one.intro) and guessed.shares["rule"] >= OF_RULE
 
 
 def _told(guessed: kinds.Guess) -> str:

@@ -47,6 +47,20 @@ def test_an_item_of_a_list_is_quoted_with_its_heading() -> None:
     assert all("[Rules for commits:]" in line for line in lines)
 
 
+@pytest.mark.parametrize(
+    ("heading", "rule"),
+    [
+        ("some house rules before i forget:", "errors always wrapped with %w, never swallowed"),
+        ("ein paar sachen vorweg, gelten immer:", "decimal für geld, nie double"),
+    ],
+)
+def test_an_item_of_a_list_of_rules_is_one(heading: str, rule: str) -> None:
+    lines = said(f"{heading}\n- {rule}\n- my brother lives in Rome")
+
+    assert [line.partition("]")[0] for line in lines] == ["[rule", "[person"]
+    assert facts(dreamt({}, "\n".join(f"- {line}" for line in lines))["SOUL.md"]) == [f"[{heading}] {rule}"]
+
+
 def test_what_is_taken_back_at_once_is_not_kept() -> None:
     assert said("We're getting a third dog in March. Just kidding.") == []
 
