@@ -11,7 +11,7 @@ from dream.embedded import sections
 from dream.embedded.sections import Utterance
 from dream.embedded.statement import Statement
 from dream.language import cues, kinds
-from dream.language.likeness import tells
+from dream.language.likeness import telling, tells
 from dream.language.sentences import Sentence, is_supposed, own_words, quoted_share, sentences, trimmed, without_names
 from dream.language.tongue import Tongue, guess, is_wide, main, plain, tongue
 from dream.provenance.vouching import AGENTS, prefixed
@@ -23,6 +23,7 @@ KEEP_OF_MANY = 0.35  # of the same where several people chat
 LEAST = 12  # characters of a sentence, if it answers nothing and names nothing
 HARD_KEEP = 0.15  # of the same where numbers, names or codes stand in it
 RULE_KEPT = 0.25  # of the belief that it is a rule: what of it counts where it is taken for none
+ITSELF = 4  # telling words of a sentence that takes back what it tells itself, where it shares none with the one before
 TAKEN_BACK = 0.4  # of belief that a sentence takes back what was said, where a word for it stands there
 ASKED_RULE = 0.85  # of belief that a question asks for something for good: "would you keep it short from now on?"
 RULE, RULE_STANDING = 0.6, 0.35  # of belief that it is a rule; where a word says that it holds from now on
@@ -132,7 +133,7 @@ def _turn(turn: _Turn, found: list[Statement]) -> None:
         context = turn.before[-400:] if last is None else ""
         beside = [cut[place - 1].text if place else "", cut[place + 1].text if place + 1 < len(cut) else ""]
         guessed = kinds.kind(one.text, context, turn.known.code, *beside)
-        if _retracts(guessed, text, turn) and _takes_back(turn, last, place, found):
+        if _retracts(guessed, text, turn) and _takes_back(turn, text, last, place, found):
             last = _Last(one, guessed)
             continue
         if _ends_line(turn, one, text, guessed, place, found):
@@ -181,14 +182,18 @@ def _retracts(guessed: kinds.Guess, text: str, turn: _Turn) -> bool:
     return guessed.shares["retract"] >= TAKEN_BACK and turn.known.has("retract", plain(text))
 
 
-def _takes_back(turn: _Turn, before: _Last | None, place: int, found: list[Statement]) -> bool:
+def _takes_back(turn: _Turn, text: str, before: _Last | None, place: int, found: list[Statement]) -> bool:
     """Take back what the sentence or the message before stated; False where there is nothing of the speaker's own.
 
-    Where the sentence before was no claim, and is in no line, it is that one which is taken back.
+    Where the sentence before was no claim, and is in no line, it is that one which is taken back; where one tells of
+    something else itself, it is only that: "I might ask for 90 next year, no idea, forget it".
     """
     if not found or found[-1].speaker != turn.speaker:
         return False
     last = found[-1]
+    told = telling(text, turn.known.code)
+    if len(told) >= ITSELF and told.isdisjoint(telling(last.text, last.code)):
+        return True
     held = (last.source, last.place) == (turn.number, place - 1)
     if before and not held and before.taken.label in NOT_CLAIMED and tells(before.sentence.text, turn.known.code) >= 3:
         return True
