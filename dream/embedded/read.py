@@ -32,6 +32,7 @@ READ = 40_000  # characters of one message: nobody types more
 WIDTH = 240  # characters of a line of two sentences
 BOTH = 140  # of the same where friends tell each other what they did, and neither sentence needs the other
 ASKED = 140  # characters of a question that an answer is shown with
+ANNOUNCED = 0.04  # of the same where it is said to be one
 OF_RULE = 0.1  # of belief that it is a rule, from which a fragment behind one belongs to it
 FRAGMENT = 18  # characters of a rule that says nothing without the sentence before it: "any hour", "ohne Ausnahme"
 POINTING = 80  # of one that begins with a word for it: "that goes for every screen"
@@ -265,7 +266,7 @@ def _stated(
     size = len(text) * (2 if turn.known.wide else 1)
     asked = _asked(turn, one, text, place, size)
     kind = _kind(guessed, text, turn.known) if turn.agent else _told(guessed)
-    announced = turn.agent and _is_announced(one, guessed)
+    announced = turn.agent and _is_announced(one, text, guessed)
     kind = "rule" if announced else kind
     kept = _worth(turn, one, guessed, kind, size) + (guessed.shares["task"] if announced else 0.0)
     if kept < _least(turn, guessed, exact=exact, jokes=jokes) or (turn.sure and _is_unmeant(turn, guessed)):
@@ -364,9 +365,13 @@ def _kind(guessed: kinds.Guess, text: str, known: Tongue) -> str:
     return _told(guessed)
 
 
-def _is_announced(one: Sentence, guessed: kinds.Guess) -> bool:
-    """Return whether a sentence is an item of a list of rules, "some house rules:", and may be one: it orders, or so."""
-    return one.item and cues.says("own_rules", one.intro) and guessed.shares["rule"] >= OF_RULE
+def _is_announced(one: Sentence, text: str, guessed: kinds.Guess) -> bool:
+    """Return whether a sentence may be a rule, and is said to be one.
+
+    It is an item of a list of rules, "some house rules:", or tells of one: "an exception to the rule about restarts: …".
+    """
+    told = (one.item and cues.says("own_rules", one.intro)) or cues.begins("about_rules", text)
+    return told and guessed.shares["rule"] >= ANNOUNCED
 
 
 def _told(guessed: kinds.Guess) -> str:

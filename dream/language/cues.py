@@ -23,7 +23,7 @@ Cue = Literal[
     "tagged", "exemplifies", "opens_condition", "names_user", "would_myself", "would", "names_source",
     "takes_back", "refuses", "was_before", "in_place_of", "user_noun", "wants", "joins", "turns", "identity",
     "decides", "is_set", "past", "authority", "orders", "normative", "today", "mine", "amends", "accompanies",
-    "opens",
+    "opens", "about_rules",
 ]  # fmt: skip
 
 _SIGNS = re.compile(r"\W*")

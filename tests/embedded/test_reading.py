@@ -61,6 +61,11 @@ def test_an_item_of_a_list_of_rules_is_one(heading: str, rule: str) -> None:
     assert facts(dreamt({}, "\n".join(f"- {line}" for line in lines))["SOUL.md"]) == [f"[{heading}] {rule}"]
 
 
+def test_what_is_said_to_be_an_exception_to_a_rule_is_one() -> None:
+    told = "the rule about restarts: St Bride closes at 17 on Wednesdays so there you can restart from 17"
+    assert [line.partition("]")[0] for line in said(told)] == ["[rule"]
+
+
 def test_what_is_taken_back_at_once_is_not_kept() -> None:
     assert said("We're getting a third dog in March. Just kidding.") == []
 
