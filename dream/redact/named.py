@@ -57,7 +57,6 @@ _LEAST_TOLD = 6  # characters of a password in a sentence
 
 _NO_ENDING = r"pass(?!ord|wort)|pwd|pw"  # English words take none
 _OPTION = r"(?:^|[\s'\"])--?[\w-]{0,30}$"
-# Short words that other words end in, and what they may be the end of.
 _VERB_CHARS = 40  # before the word, or behind the value, where the verb may stand
 _VALUE = r"(?P<quote>[\"'`„“«*]{0,2})(?:(?<=«)[ \u00a0\u202f])?(?P<value>[^\s\"'`<>„“”«»]{6,64})"
 _KEY_SAID = (
@@ -248,11 +247,7 @@ def _is_password(lower: str, word: re.Match[str], given: _Assigned) -> bool:
     one = word[0] in ("passphrase", "psk") or given.by == "="  # of several words
     if " " in given.value and not (one or strong(given.value)):
         return False
-    weak = (
-        regex(table()["words"]["weak"]).fullmatch(word[0])
-        and given.by != "="
-        and not (given.quoted and _joined(lower, word))
-    )
+    weak = _is_weak(word[0]) and given.by != "=" and not (given.quoted and _joined(lower, word))
     return looks_secret(given.value, password=True, plain=given.plain and not weak, quoted=given.quoted)
 
 
