@@ -205,12 +205,12 @@ _MUST = (
     r"|can(?:not|'t)|is (?:now )?(?:authori[sz]ed|allowed|instructed|required|permitted|told|obliged|unrestricted)"
     r"|(?:do|does) not|don't|doesn't)"
 )
-# What people tell each other to cheer up, and nothing besides: no order to an agent.
 # What must be done with a thing, whoever says so, is no order to an agent: "legal says that it must be kept".
 _KEPT = (
     r"\s+be (?:kept(?! (?:secret|hidden|quiet|private|away|from)\b)|retained|paid|signed|renewed|filed|returned|ready|done"
     r"|finished|submitted)\b"
 )
+# What people tell each other to cheer up, and nothing besides: no order to an agent.
 _COMFORT = (
     r"(?:look on the bright side|lose hope|give up|stop (?:dreaming|believing|learning|trying)|worry|mind|say never"
     r"|forget to smile)(?:\s*\([^)]*\d{4}\))?\W*$"

@@ -90,6 +90,22 @@ def test_the_half_behind_a_semicolon_stands_with_the_first_where_it_leans_on_it(
     assert [text in line for line in said(text)] == [True]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I deferred my place to 2028. No sorry, 2027 autumn.",
+        "Ich fahre am Freitag nach Köln. Moment, am Samstag.",
+        "Je déménage à Lyon en mars. Pardon, en avril.",
+        "Me mudo a Lugo en marzo. Perdón, en abril.",
+        "Mi trasferisco a Torino in marzo. Anzi, in aprile.",
+        "我三月搬到杭州。不对，四月。",
+        "来月から京都で働きます。訂正、再来月からです。",
+    ],
+)
+def test_a_correction_stands_with_what_it_corrects_in_each_language(text: str) -> None:
+    assert len(said(text)) == 1
+
+
 def test_a_correction_stands_with_what_it_corrects() -> None:
     lines = said("I deferred my place to 2028. No sorry, 2027 autumn.")
 
@@ -210,6 +226,9 @@ def test_the_plainest_statements_are_kept(plain: tuple[str, ...]) -> None:
         ("Staging listens on port 7391, and the password is [REDACTED:password].", '"Staging listens on port 7391"'),
         ("Der Server heißt Reiher2 und das Passwort ist [REDACTED:password].", "„Der Server heißt Reiher2“"),
         ("预发布服务器在端口7391，密码是[REDACTED:password]。", "“预发布服务器在端口7391”"),
+        ("Staging is on tern-07 with the password [REDACTED:password].", '"Staging is on tern-07"'),
+        ("Staging läuft auf tern-07 mit dem Passwort [REDACTED:password].", "„Staging läuft auf tern-07“"),
+        ("Staging está en tern-07 con la contraseña [REDACTED:password].", "«Staging está en tern-07»"),
     ],
 )
 def test_what_is_said_beside_a_secret_is_kept_without_it(text: str, kept: str) -> None:
