@@ -29,7 +29,7 @@ from dream.actions.why import Reason, why
 from dream.errors import DreamError, UsageError
 from dream.language.words import without_bullet
 from dream.models import MEMORY_FILES, MemoryFile
-from dream.recall import KINDS, Hit, excerpt, told
+from dream.recall import KINDS, Hit, as_line, excerpt
 from dream.workspace.context import marked, why_empty
 from dream.workspace.workspace import Workspace
 
@@ -135,7 +135,7 @@ def _search(workspace: Workspace, given: Given) -> str:
     )
     if not hits:
         return "Nothing of what is kept says that."
-    return _quoted(told(hit, excerpt(" ".join(hit.text.split()), query)) for hit in hits)
+    return _quoted(as_line(hit, excerpt(" ".join(hit.text.split()), query)) for hit in hits)
 
 
 def _get(workspace: Workspace, given: Given) -> str:

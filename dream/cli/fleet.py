@@ -116,7 +116,7 @@ def run(
             jobs=jobs,
             flags=flags,
             again=again,
-            tell=_told(quiet=quiet or as_json, why=True),
+            tell=_printer(quiet=quiet or as_json, why=True),
             stop=stop,
         )
     _ran(ran, quiet=quiet, as_json=as_json)
@@ -149,11 +149,11 @@ def worker(
     from dream.fleet import operate
 
     output.dated()
-    told = _told(quiet=False, why=False)
+    printer = _printer(quiet=False, why=False)
     with (
         _queue(roots, database, bounds) as (found, queue),
         _stopped() as stop,
-        operate.working(found, queue, jobs=jobs, flags=flags, tell=told),
+        operate.working(found, queue, jobs=jobs, flags=flags, tell=printer),
     ):
         stop.wait()
 
@@ -309,7 +309,7 @@ def _bounds(given: tuple[str, ...], tokens: float | None, usd: float | None) -> 
     return Bounds(calls, minutes, tokens, usd)
 
 
-def _told(*, quiet: bool, why: bool) -> Any:
+def _printer(*, quiet: bool, why: bool) -> Any:
     """Return what prints one line a night; `why` adds the reason of a failure, which may quote the workspace."""
     one = threading.Lock()
 
@@ -340,9 +340,9 @@ def _ran(ran: Ran, *, quiet: bool, as_json: bool) -> None:
     if as_json:
         output.emit(shape(ran) | {"usage": shape(ran.usage), "nights": sum(ran.outcomes.values())})
         return
-    told = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(ran.outcomes.items())) or "nothing new"
+    done = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(ran.outcomes.items())) or "nothing new"
     if not quiet:
-        output.say(f"{show.counted(ran.workspaces, 'workspace')}: {told}; {show.price(ran.usage)}; {ran.seconds:.1f} s")
+        output.say(f"{show.counted(ran.workspaces, 'workspace')}: {done}; {show.price(ran.usage)}; {ran.seconds:.1f} s")
     for what, names in (("failed", ran.failed), ("set aside", ran.set_aside), ("held by another run", ran.busy)):
         if names:
             more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""

@@ -210,7 +210,7 @@ def web_command(port: int | None, host: str, opens: bool, export: Path | None, d
         output.problem(
             f"Whoever can reach {host} and has the token can read and change memory, and all of it is sent unencrypted."
         )
-    listening = server.bound(host, PORT if port is None else port, otherwise=port is None)
+    listening = server.bound(host, PORT if port is None else port, any_port=port is None)
     gate = server.Gate.new(host, listening.getsockname()[1])
     output.say(gate.address, now=True)
     output.say("The page is there until Ctrl-C.", now=True)

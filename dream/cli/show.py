@@ -96,12 +96,12 @@ def _why(report: ConsolidateReport) -> None:
 def diagnostics(report: ConsolidateReport) -> None:
     """Show on stderr what could not be used of the transcripts."""
     for found in report.diagnostics[:MOST_DIAGNOSTICS]:
-        output.problem(_told(found))
+        output.problem(_sentence(found))
     if len(report.diagnostics) > MOST_DIAGNOSTICS:
         output.problem(f"… and {len(report.diagnostics) - MOST_DIAGNOSTICS:,} more; --json lists all of them.")
 
 
-def _told(found: Diagnostic) -> str:
+def _sentence(found: Diagnostic) -> str:
     """Write a diagnostic as a sentence; what is said of some messages says of which session they are."""
     if not found.line and found.text.startswith("messages "):
         return f"in the session {found.file} {found.text}"

@@ -153,7 +153,7 @@ def add(names: tuple[str, ...], directory: Path | None, as_json: bool) -> None:
             output.say(f"Added {name}: {there} so far." if added else f"{name} is already a source.")
         if needs := listing.needs(name):
             output.problem(f"{name} is skipped for now: reading it needs {needs}.")
-    _told(done, as_json)
+    _show_sources(done, as_json)
 
 
 @sources_command.command("remove")
@@ -174,7 +174,7 @@ def remove(names: tuple[str, ...], directory: Path | None, as_json: bool) -> Non
         done.append({"source": name, "removed": removed})
         if not as_json:
             output.say(f"Removed {name}." if removed else f"{name} is not a source.")
-    _told(done, as_json)
+    _show_sources(done, as_json)
 
 
 def _from_here(name: str, root: Path) -> str:
@@ -191,7 +191,7 @@ def _is_there(folder: Path, path: str) -> bool:
     return (folder / path).exists() or any(folder.glob(path))
 
 
-def _told(done: list[dict[str, object]], as_json: bool) -> None:
+def _show_sources(done: list[dict[str, object]], as_json: bool) -> None:
     if as_json:
         output.emit(done)
     if os.environ.get("DREAM_SOURCES"):

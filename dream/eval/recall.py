@@ -23,7 +23,7 @@ from dream.eval.scratch import Scratch, Tell
 from dream.history import messages
 from dream.llm.spending import Meter
 from dream.models import Diagnostic
-from dream.recall import Hit, of_message, prompt, told
+from dream.recall import Hit, as_line, of_message, prompt
 from dream.recall.search import Search, Wanted
 from dream.recall.search_index import MESSAGE, caught_up
 from dream.recall.terms import terms
@@ -76,7 +76,7 @@ def recall(conversations: Sequence[Conversation], settings: Settings, *, tell: T
                 embed(scratch.workspace.history, settings, meter)
             for question, evidence in _asked(one, scratch):
                 for name, found in _rankings(scratch, question, settings):
-                    text = ready(cut("\n".join(told(hit, " ".join(hit.text.split())) for hit in found), ROOM))
+                    text = ready(cut("\n".join(as_line(hit, " ".join(hit.text.split())) for hit in found), ROOM))
                     places = [_place(hit.cite) for hit in found]
                     rows.setdefault(name, []).append((places, evidence, find(question.answer, text).whole))
     return [_shares(name, asked) for name, asked in rows.items()]

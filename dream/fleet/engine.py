@@ -267,13 +267,13 @@ class Worker:
         member = Member(self._roots[root], name)
         with self._slots:
             if self._nursery.stopping.is_set():
-                told: Account = {"outcome": "stopped"}
+                account: Account = {"outcome": "stopped"}
             else:
-                told = self._both(member)
-        if told["outcome"] in ("stopped", "busy", "gone"):  # gone: another worker may see it
+                account = self._both(member)
+        if account["outcome"] in ("stopped", "busy", "gone"):  # gone: another worker may see it
             self._not_had.append(str(DBOS.workflow_id))
-        self._tell(member, told)
-        return told
+        self._tell(member, account)
+        return account
 
     def _both(self, member: Member) -> Account:
         """Run both steps and add up the night's seconds, calls, tokens and money."""
@@ -290,15 +290,15 @@ class Worker:
             return {"outcome": "gone"}
         while True:
             try:
-                told = self._nursery.run(member, half, read, datetime.now(UTC))
+                account = self._nursery.run(member, half, read, datetime.now(UTC))
             except OSError as error:  # no memory or no process for it
-                told = {"outcome": "crashed", "reason": error.strerror or type(error).__name__}
-            if told["outcome"] != "busy" or time.monotonic() - began > BUSY or self._nursery.stopping.is_set():
+                account = {"outcome": "crashed", "reason": error.strerror or type(error).__name__}
+            if account["outcome"] != "busy" or time.monotonic() - began > BUSY or self._nursery.stopping.is_set():
                 break
             time.sleep(0.5)
-        if told["outcome"] == "crashed":
-            note(member.path, "crashed", datetime.now(UTC), str(told["reason"]))
-        return told | {"seconds": round(time.monotonic() - began, 3)}
+        if account["outcome"] == "crashed":
+            note(member.path, "crashed", datetime.now(UTC), str(account["reason"]))
+        return account | {"seconds": round(time.monotonic() - began, 3)}
 
     def _reap(self) -> None:
         while not self._over.wait(REAP):

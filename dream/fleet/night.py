@@ -92,13 +92,13 @@ class Nursery:
             self._running.add(process)
         theirs.close()
         try:
-            told = self._listen(ours)
+            account = self._listen(ours)
         finally:
             ours.close()
             process.join()
             with self._guard:
                 self._running.discard(process)
-        return told or {"outcome": "crashed", "reason": f"its process ended with {process.exitcode}"}
+        return account or {"outcome": "crashed", "reason": f"its process ended with {process.exitcode}"}
 
     def stop(self) -> None:
         """Let each running night end before its next step, and start no other."""

@@ -116,7 +116,7 @@ def run(
     named: dict[str, list[str]] = {"failed": [], "held": [], "busy": []}
     usage: list[Usage] = []
 
-    def told(member: Member, how: Account) -> None:
+    def count(member: Member, how: Account) -> None:
         outcomes[how["outcome"]] += 1
         where = "failed" if how["outcome"] in ("failed", "crashed") else how["outcome"]
         where = "held" if how.get("held") and where in DONE else where
@@ -125,7 +125,7 @@ def run(
         tell(member, how)
 
     if waiting or not queue.drained(roots):
-        with working(roots, queue, jobs=jobs, flags=flags, tell=told, waiting=waiting):
+        with working(roots, queue, jobs=jobs, flags=flags, tell=count, waiting=waiting):
             while not stop.wait(LOOK) and not queue.drained(roots):
                 pass
         queue.tidy(now)

@@ -116,7 +116,7 @@ def is_told(words: frozenset[str], known: frozenset[str]) -> bool:
     return len(words & known) >= TWICE * len(words) and not any(map(is_hard, words - known))
 
 
-def told(hit: Hit, text: str) -> str:
+def as_line(hit: Hit, text: str) -> str:
     """Return a hit as one line of a list: who said `text`, its own or a part of it, when, and the citation."""
     when = f" ({hit.when:%-d %B %Y})" if hit.when and without_said_on(text) == text else ""
     return f"- {hit.speaker + ': ' if hit.speaker else ''}{text}{when} [{hit.cite}]"

@@ -31,7 +31,7 @@ from dream.language.words import (
     without_said_on,
     words,
 )
-from dream.recall import KINDS, Hit, HitKind, is_told, memory_lines, of_entry, of_message, spoken, told
+from dream.recall import KINDS, Hit, HitKind, as_line, is_told, memory_lines, of_entry, of_message, spoken
 from dream.recall.search_index import (
     BY_SPEAKER,
     ENTRY,
@@ -516,7 +516,7 @@ def recalled(workspace: Workspace, query: str, known: str, room: int, count: Cal
             continue
         if answered and not shown and not words & asked:
             continue
-        line = told(hit, text)
+        line = as_line(hit, text)
         if sum(count(f"{one}\n") for one in (*shown, line)) + HEADING <= room:
             shown.append(line)
     return shown

@@ -52,7 +52,7 @@ class Past:
         self._lock = threading.Lock()
         self._sessions: dict[int, str] = {}
         self._worker = ThreadPoolExecutor(1, "status")
-        self._standing: tuple[str, Future[Health]] | None = None
+        self._reading: tuple[str, Future[Health]] | None = None
         self._last: Health | None = None
 
     def steps(self, workspace: Workspace) -> tuple[Deed, ...]:
@@ -106,14 +106,14 @@ class Past:
         """Return the workspace's status, perhaps of a moment ago; None if it is not known yet."""
         now = pulse(self.root)
         with self._lock:
-            if self._standing is None or (self._standing[0] != now and self._standing[1].done()):
-                self._standing = (now, self._worker.submit(self._look))
-            future = self._standing[1]
+            if self._reading is None or (self._reading[0] != now and self._reading[1].done()):
+                self._reading = (now, self._worker.submit(self._read_health))
+            future = self._reading[1]
         if wait([future], patience).done and future.exception() is None:
             self._last = future.result()
         return self._last
 
-    def _look(self) -> Health:
+    def _read_health(self) -> Health:
         workspace = Workspace.open(self.root)
         try:
             settings = workspace.settings(using=())

@@ -58,10 +58,10 @@ def memory(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values
 
 def line(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values]:
     """Show what one line rests on, and what can be done with it."""
-    told = views.told(workspace, known, query.get("file", ""), query.get("is", ""), query.get("of", ""))
-    if told is None:
+    story = views.line_story(workspace, known, query.get("file", ""), query.get("is", ""), query.get("of", ""))
+    if story is None:
         raise UsageError("That line is no longer there; the timeline may show it.")
-    return "line.html", {"told": told, "state": views.state(workspace), "hands": views.HANDS}
+    return "line.html", {"story": story, "state": views.state(workspace), "hands": views.HANDS}
 
 
 def review(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values]:
@@ -69,8 +69,8 @@ def review(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values
     held = views.items(workspace, known)
     left = views.matching(held, query)
     asked = query.get("at", "")
-    otherwise = min(_number(query, "place", 0), max(0, len(left) - 1))
-    place = next((n for n, item in enumerate(left) if item.number == asked), otherwise)
+    nearest = min(_number(query, "place", 0), max(0, len(left) - 1))
+    place = next((n for n, item in enumerate(left) if item.number == asked), nearest)
     one = left[place] if left else None
     paged, page, last = _paged(left, query)
     return "review.html", {
@@ -185,9 +185,9 @@ def _paged(found: Sequence[T], query: Query) -> tuple[Sequence[T], int, int]:
     return found[(page - 1) * views.PAGE : page * views.PAGE], page, last
 
 
-def _number(query: Query, name: str, otherwise: int) -> int:
+def _number(query: Query, name: str, default: int) -> int:
     given = query.get(name, "")
-    return int(given) if given.isdecimal() and len(given) < 9 else otherwise
+    return int(given) if given.isdecimal() and len(given) < 9 else default
 
 
 def _kept(query: Query, *names: str) -> dict[str, str]:
@@ -201,11 +201,11 @@ REVIEWS = ("accept", "edit", "reject", "never")
 
 
 class Meanwhile(DreamError):
-    """What was shown has changed since, so nothing was done; `told` says what changed, `kept` is what was typed."""
+    """What was shown has changed since, so nothing was done; `changes` says what changed, `kept` is what was typed."""
 
-    def __init__(self, told: Sequence[str], kept: str = "") -> None:
+    def __init__(self, changes: Sequence[str], kept: str = "") -> None:
         super().__init__("Something changed since this was shown, so nothing was done.")
-        self.told, self.kept = tuple(told), kept
+        self.changes, self.kept = tuple(changes), kept
 
 
 @dataclass(frozen=True, slots=True)

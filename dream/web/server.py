@@ -233,7 +233,7 @@ class Site:
         """Answer with what went wrong; nothing was done."""
         status = 409 if isinstance(error, Busy | Meanwhile) else 400 if isinstance(error, UsageError) else 404
         status = 503 if isinstance(error, WorkspaceError) or type(error) is GitError else status
-        values = {"error": error, "told": getattr(error, "told", ()), "kept": getattr(error, "kept", "")}
+        values = {"error": error, "changes": getattr(error, "changes", ()), "kept": getattr(error, "kept", "")}
         return HTMLResponse(self.rendered("error.html", None, values), status)
 
     @contextmanager
@@ -339,10 +339,10 @@ def _answered(site: Site, deed: Callable[[], Response]) -> Response:
 # The process.
 
 
-def bound(host: str, port: int, *, otherwise: bool) -> socket.socket:
-    """Listen on `host` and `port`; where that is taken and `otherwise`, on a port that is free. Raises DreamError."""
+def bound(host: str, port: int, *, any_port: bool) -> socket.socket:
+    """Listen on `host` and `port`; if that is taken and `any_port` is set, on a free one. Raises DreamError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    for number in (port, 0) if otherwise else (port,):
+    for number in (port, 0) if any_port else (port,):
         listening = socket.socket(family, socket.SOCK_STREAM)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

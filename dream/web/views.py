@@ -75,17 +75,17 @@ def state(workspace: Workspace) -> str:
 def changed_since(workspace: Workspace, shown: str) -> list[str]:
     """Return what has changed since the state `shown`: commits made, and files saved."""
     before, now = shown.split(";"), state(workspace).split(";")
-    told = []
+    changes = []
     if before[0] != now[0] and workspace.git.exists:
         after = before[0] if len(before[0]) == 40 and set(before[0]) <= set("0123456789abcdef") else None
         known = after is not None and workspace.git.is_ancestor(after)
         made = workspace.git.log(5, after=after) if known else workspace.git.log(1)
-        told = [f"{change.sha[:10]} was made: {change.subject}" for change in made]
+        changes = [f"{change.sha[:10]} was made: {change.subject}" for change in made]
     files = {one.partition("=")[0] for one in {*before[1:]} ^ {*now[1:]}}
     names = {"memory/.pending.jsonl": "the review queue", "memory/.rejected.jsonl": "what was taken back"}
     names["memory/.dream_cursor"] = "how far was dreamt"
-    told += [f"{names.get(file, file)} changed" for file in sorted(files) if file]
-    return told or ["something changed and changed back"]
+    changes += [f"{names.get(file, file)} changed" for file in sorted(files) if file]
+    return changes or ["something changed and changed back"]
 
 
 # A line of memory: where it stands, and what it rests on.
@@ -148,7 +148,7 @@ def _wrote(steps: Sequence[Deed], file: MemoryFile) -> dict[str, Change]:
     return found
 
 
-def told(workspace: Workspace, known: Past, file: str, key: str, sha: str = "") -> LineStory | None:
+def line_story(workspace: Workspace, known: Past, file: str, key: str, sha: str = "") -> LineStory | None:
     """Find a line by its key, in its file or in the change `sha`, and return where it comes from."""
     name = next((one for one in MEMORY_FILES if one == file), None)
     if name is None:
@@ -173,8 +173,8 @@ def stories(workspace: Workspace, steps: Sequence[Deed], file: MemoryFile) -> di
     """Return where each line of a memory file comes from, by its key."""
     wanted = [(file, row) for row in facts("\n".join(_rows(workspace, file)))]
     changes = {step.change.sha: step.change for step in steps}
-    told = (_story(workspace, origin, changes, 0, complete=True) for origin in trace(workspace, wanted, steps))
-    return {one.key: one for one in told}
+    found = (_story(workspace, origin, changes, 0, complete=True) for origin in trace(workspace, wanted, steps))
+    return {one.key: one for one in found}
 
 
 def _story(

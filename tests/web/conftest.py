@@ -159,7 +159,7 @@ class Page(html.parser.HTMLParser):
 @contextmanager
 def served(root: Path) -> Iterator[Browser]:
     """Serve a workspace, and come in with the printed address."""
-    listening = server.bound("127.0.0.1", 0, otherwise=False)
+    listening = server.bound("127.0.0.1", 0, any_port=False)
     gate = Gate.new("127.0.0.1", listening.getsockname()[1])
     config = uvicorn.Config(server.application(root, gate), log_level="error", lifespan="off", ws="none")
     running = uvicorn.Server(config)
