@@ -70,8 +70,8 @@ def test_the_demo_shows_files_and_diff_in_whole_words_without_the_cursor(tmp_pat
 def test_a_failed_model_call_is_told_as_a_sentence_of_its_session() -> None:
     found = Diagnostic("openai:t1-ab", 0, "messages 0–3 are kept as they were said: openai/x could not be reached")
 
-    assert show._told(found) == f"in the session openai:t1-ab {found.text}"
-    assert show._told(Diagnostic("a.jsonl", 3, "no JSON")) == "a.jsonl:3: no JSON"
+    assert show._sentence(found) == f"in the session openai:t1-ab {found.text}"
+    assert show._sentence(Diagnostic("a.jsonl", 3, "no JSON")) == "a.jsonl:3: no JSON"
 
 
 def test_a_run_whose_findings_were_all_refused_says_so_with_the_first_reason() -> None:
