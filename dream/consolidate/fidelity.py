@@ -373,8 +373,8 @@ def _take(form: str, weight: int, pattern: re.Pattern[str], text: str, found: li
 @cache
 def _no_names() -> frozenset[str]:
     """Return capitals that name nobody: days, which only count from the message's date, and what people begin with."""
-    days_ = [day.lower() for day in tongue("en").weekdays]
-    return frozenset({*days_, *(day[:3] for day in days_), *cues.words("opens")})
+    weekdays = [day.lower() for day in tongue("en").weekdays]
+    return frozenset({*weekdays, *(day[:3] for day in weekdays), *cues.words("opens")})
 
 
 def _is_name(match: re.Match[str], group: int, text: str, code: str) -> bool:

@@ -215,11 +215,6 @@ class _Revision:
         """Whether the statement names the value that the older one tells."""
         return bool(self.found["old value"] or self.found["old number and another"])
 
-    @property
-    def covered(self) -> bool:
-        """Whether little of the older one is lost with it."""
-        return covers(self.said, self.other)
-
 
 def _belief(said: Statement, other: Statement, told: _Knowledge) -> float:
     """Return the belief that `said` takes the place of `other`; 0 where it can't, or where a line can't tell both."""
@@ -239,7 +234,7 @@ def _belief(said: Statement, other: Statement, told: _Knowledge) -> float:
     if belief < SURE and (pair.same_day or not _of_one_thing(pair)):
         return 0.0
     too_long = bool(said.earlier) or len(line(said)) + len(other.text) > LONGEST
-    return 0.0 if too_long and not (belief >= SURE and pair.covered) else belief
+    return 0.0 if too_long and not (belief >= SURE and covers(said, other)) else belief
 
 
 def _belief_of_rule(pair: _Revision) -> float:

@@ -72,9 +72,8 @@ def test_what_is_taken_back_at_once_is_not_kept() -> None:
 
 def test_what_a_sentence_tells_and_takes_back_itself_takes_nothing_else_back() -> None:
     rule = "always show me the label before you touch a template"
-    assert [rule in line for line in said(rule, "im thinking of going up to 90 next year, no idea, forget it")] == [
-        True
-    ]
+    lines = said(rule, "im thinking of going up to 90 next year, no idea, forget it")
+    assert [rule in line for line in lines] == [True]
     assert said(rule, "forget that rule") == []
 
 
