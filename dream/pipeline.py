@@ -78,12 +78,12 @@ def consolidate(
         # 3. Of each session, what history does not hold is summarised, or kept as it was said.
         try:
             talks = feed.talks(files) if files else None
-            done, waits, stopped = _summarised(workspace, feed, talks, left, settings, now, model)
+            done, stopped = _summarised(workspace, feed, talks, left, settings, now, model)
         # 4. What is now in history as a whole is not opened again.
         finally:
             feed.close()
     # 5. Every run leaves a record.
-    report = _summed_up(done, diagnostics, stopped, waits, feed.left_out(subagents=not done))
+    report = _summed_up(done, diagnostics, stopped, feed.left_out(subagents=not done))
     return _recorded(workspace, replace(report, models=settings.model_for("consolidator")), now)
 
 
@@ -107,7 +107,7 @@ def run(
     commit carries its own time.
     Raises Busy when another run holds the workspace.
     """
-    # A rehearsal that costs nothing has nothing to note: it goes without the lock where the disk can't be written to.
+    # A dry run that costs nothing has nothing to note: it goes without the lock where the disk can't be written to.
     writes = not (dry_run and _is_free(settings)) or os.access(workspace.private, os.W_OK)
     with run_lock(workspace.private) if writes and not locked else nullcontext():
         clock = now if callable(now) else partial(_same, now)
@@ -117,7 +117,7 @@ def run(
             if not dry_run:
                 _settle(workspace, now)
             # 2. On most nights all of history has been dreamt.
-            if not settings.batch and (why := nothing_to_dream(workspace.root)):
+            if why := nothing_to_dream(workspace.root):
                 report = RunReport("nothing", (), why)
             # 3. Else the entries past the cursor are dreamt, a batch at a time: findings, draft, guards, commit.
             else:
@@ -139,50 +139,45 @@ def _summarised(
     settings: Settings,
     now: datetime,
     model: Model | None,
-) -> tuple[list[Consolidated], str, SpendingLimit | None]:
+) -> tuple[list[Consolidated], SpendingLimit | None]:
     """Bring `talks` into history, and the sessions that stopped agents have `left` behind.
 
-    Return what was appended, why something waits, and the bound that ended it early, if any. Where there is nothing to
-    bring, no model is opened.
+    Return what was appended, and the bound that ended it early, if any. Where there is nothing to bring, no model is
+    opened.
     """
     done: list[Consolidated] = []
     if talks is None and not left:
-        return done, "", None
+        return done, None
     from dream.consolidate.consolidator import Consolidator
     from dream.consolidate.session import Session
     from dream.llm.spending import open_meter, open_model
-    from dream.rehearsal import half_price
 
     try:
         meter = open_meter(runs.Bills(workspace.private), settings, now, feed.progress)
         asked = model or open_model(settings, "consolidator", meter)
-        with half_price(workspace, settings, "consolidator", meter, asked, now) as calls:
-            batched, at_once = (
-                Consolidator(workspace.history, one, settings, prompts_folder=workspace.prompts, report=feed.report)
-                for one in (calls.model, asked)
-            )
-            in_flight = 1 if settings.model_for("consolidator") == EMBEDDED else settings.parallel
-            ready = calls.ready(talks) if talks is not None else ()
-            done.extend(batched.sessions(ready, now=now, parallel=in_flight, before=feed.consolidates))
-            for key in left:
-                feed.consolidates(key)
-                done.append(at_once.archive(Session(key, workspace.history), now=now, can_wait=True))
-            return done, calls.sentence, None
+        consolidator = Consolidator(
+            workspace.history, asked, settings, prompts_folder=workspace.prompts, report=feed.report
+        )
+        in_flight = 1 if settings.model_for("consolidator") == EMBEDDED else settings.parallel
+        done.extend(consolidator.sessions(talks or (), now=now, parallel=in_flight, before=feed.consolidates))
+        for key in left:
+            feed.consolidates(key)
+            done.append(consolidator.archive(Session(key, workspace.history), now=now, can_wait=True))
     except SpendingLimit as error:
-        return done, "", error
+        return done, error
+    return done, None
 
 
 def _summed_up(
     done: Sequence[Consolidated],
     diagnostics: Sequence[Diagnostic],
     stopped: SpendingLimit | None,
-    waits: str,
     left_out: LeftOut,
 ) -> ConsolidateReport:
-    """Sum up a consolidation that was `stopped` at a bound, or not; `waits` says what waits for a provider."""
+    """Sum up a consolidation that was `stopped` at a bound, or not."""
     entries = [entry.cursor for step in done for entry in step.entries]
     failed = stopped is not None and not isinstance(stopped, NightOver)
-    why = str(stopped or "") or waits or left_out.sentence(appended=bool(entries))
+    why = str(stopped or "") or left_out.sentence(appended=bool(entries))
     return ConsolidateReport(
         outcome="failed" if failed else "appended" if entries else "nothing",
         sessions=len({step.session for step in done if step.entries}),
@@ -239,23 +234,18 @@ def _dreamt(
     models: Models | None,
 ) -> RunReport:
     """Dream batch after batch, then tidy up; what goes wrong ends it, and the dreams before it stay."""
-    from dream.dreaming.dreamer import Dreamer, brief
-    from dream.rehearsal import half_price
+    from dream.dreaming.dreamer import Dreamer
     from dream.versions import transaction
 
     now = clock()
     models = models or _open_models(workspace, settings, now, watch, dry_run=dry_run)
     batches: list[BatchReport] = []
-    waits, failure = "", None
+    failure = None
     try:
-        with half_price(workspace, settings, "phase1", models.meter, models.phase1, now, asks=not dry_run) as calls:
-            calls.plan(workspace.dream_cursor(), brief(workspace, settings, now))
-            asking = replace(models, phase1=calls.model)
-            dreamer = Dreamer(workspace, asking, settings, now, dry_run, calls.cut, clock)
-            for batch in _dreams(workspace, dreamer, max_batches, watch):
-                batches.append(batch)
-                watch(Step("", ended=batch))
-            waits = calls.sentence
+        dreamer = Dreamer(workspace, models, settings, now, dry_run, clock)
+        for batch in _dreams(workspace, dreamer, max_batches, watch):
+            batches.append(batch)
+            watch(Step("", ended=batch))
         # Dreamt history over its budget moves to the archive; loose git objects are packed.
         if batches and not dry_run:
             with suppress(ModelError):  # a model that fails at tidying up is asked again on another night
@@ -266,7 +256,7 @@ def _dreamt(
             transaction.pack(workspace)
     except DreamError as error:
         failure = error
-    return _ended(workspace, batches, failure, waits, models)
+    return _ended(workspace, batches, failure, models)
 
 
 def _open_models(
@@ -301,9 +291,9 @@ def _dreams(workspace: Workspace, dreamer: Dreamer, most: int | None, progress: 
 
 
 def _ended(
-    workspace: Workspace, dreams: Sequence[BatchReport], failure: DreamError | None, waits: str, models: Models
+    workspace: Workspace, dreams: Sequence[BatchReport], failure: DreamError | None, models: Models
 ) -> RunReport:
-    """Sum up a run of dreams by `models` that `failure` ended, or not; `waits` says what waits for a provider.
+    """Sum up a run of dreams by `models` that `failure` ended, or not.
 
     A bound of time, or one of money after a dream that changed something, is no failure.
     """
@@ -316,9 +306,9 @@ def _ended(
     if failure is not None:
         reason = str(failure) if changed or not held else reason
     elif not batches:
-        reason = waits or why_nothing(workspace.history.last_cursor(), workspace.dream_cursor())
+        reason = why_nothing(workspace.history.last_cursor(), workspace.dream_cursor())
     else:
-        reason = "; ".join(filter(None, (reason or ("" if changed else nothing_new(batches)), waits)))
+        reason = reason or ("" if changed else nothing_new(batches))
     return RunReport("committed" if changed else "held" if held else "nothing", batches, reason, usage, models=names)
 
 

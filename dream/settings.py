@@ -32,6 +32,10 @@ SHIPPED_PROMPTS = ("consolidate", "phase1", "phase2", "tidy", "guide")
 # Environment variables of ours that are not settings: where the workspace is, and shell completion.
 NOT_SETTINGS = {"DREAM_WORKSPACE", "DREAM_COMPLETE"}
 NIGHTLY = "0 3 * * *"
+# What became of settings that older versions knew; a dream.toml that still has one is refused with this sentence.
+REMOVED = {
+    "batch": "answers at half the price by tomorrow are gone; remove the line, and calls are made at once",
+}
 TRUE, FALSE = {"1", "true", "yes", "on"}, {"0", "false", "no", "off"}
 COMMAND_LINE = "on the command line"  # where a setting stands that a flag gives
 
@@ -70,7 +74,6 @@ class Settings:
     context_window: int | None = None  # tokens; None: what LiteLLM knows, else 32,768
     max_output_tokens: int = 4096  # tokens; the answer's room, always sent
     structured: bool = False  # phase 1 answers by a JSON schema, where the provider has that
-    batch: bool = False  # consolidation and phase 1 at half the price, answered within a day; OpenAI and Azure
 
     # What memory is written like.
     language: str | None = None  # None: the language that the user speaks
@@ -270,6 +273,8 @@ def _variable(name: str) -> str:
 
 def _checked(name: str, value: object, origin: str) -> object:
     kinds = typing.get_type_hints(Settings)
+    if name in REMOVED:
+        raise SettingsError(f"Setting {name!r} {origin} was removed: {REMOVED[name]}.")
     if name not in kinds:
         from difflib import get_close_matches
 

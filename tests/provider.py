@@ -95,70 +95,6 @@ def hang() -> Reply:
     return Reply(hang=True)
 
 
-class Batches:
-    """The provider's files and batches, as in OpenAI's protocol. Answers are those of the provider's script.
-
-    A batch waits until `finish` (or `fail`) is called; with `refuse`, none is taken.
-    """
-
-    def __init__(self, provider: Provider) -> None:
-        self._provider = provider
-        self.refuse: Reply | None = None
-        self.files: dict[str, bytes] = {}
-        self.submitted: list[Body] = []  # newest last
-
-    def requests(self, batch: int = -1) -> list[Body]:
-        """Return the bodies of a batch's requests."""
-        return [json.loads(line)["body"] for line in self._lines(self.submitted[batch])]
-
-    def finish(self, batch: int = -1, *, status: str = "completed", without: int = 0) -> None:
-        """Answer a batch, but for its first requests `without`."""
-        answered = []
-        for row in map(json.loads, self._lines(self.submitted[batch])[without:]):
-            reply = self._provider.take(Request("/v1/batch", {}, row["body"], time.monotonic()))
-            response = {"status_code": reply.status, "body": reply.body}
-            answered.append(json.dumps({"custom_id": row["custom_id"], "response": response, "error": None}))
-        name = f"file-out-{len(self.files)}"
-        self.files[name] = "\n".join(reversed(answered)).encode()  # in no order that one could rely on
-        self.submitted[batch] |= {"status": status, "output_file_id": name if answered else None}
-
-    def fail(self, status: str, batch: int = -1) -> None:
-        """End a batch without an answer."""
-        self.submitted[batch] |= {"status": status}
-
-    def post(self, path: str, data: bytes) -> Reply | None:
-        if path == "/v1/files":
-            if self.refuse is not None:
-                return self.refuse
-            name = f"file-{len(self.files)}"
-            lines = [line for line in data.splitlines() if line.startswith(b'{"custom_id"')]
-            self.files[name] = b"\n".join(lines)
-            size = len(self.files[name])
-            told = {"id": name, "object": "file", "bytes": size, "created_at": 1, "filename": "x", "purpose": "batch"}
-            return Reply(told | {"status": "processed"})
-        if path == "/v1/batches":
-            asked = json.loads(data)
-            number = len(self.submitted)
-            self.submitted.append(
-                {"id": f"batch_{number}", "object": "batch", "status": "in_progress", "created_at": 1} | asked
-            )
-            return Reply(self.submitted[-1])
-        return None
-
-    def get(self, path: str) -> Reply | None:
-        path = path.partition("?")[0]
-        if path == "/v1/batches":
-            return Reply({"object": "list", "data": self.submitted, "has_more": False})
-        if path.startswith("/v1/batches/"):
-            return Reply(self.submitted[int(path.rpartition("_")[2])])
-        if path.startswith("/v1/files/") and path.endswith("/content"):
-            return Reply(self.files[path.split("/")[3]])
-        return None
-
-    def _lines(self, batch: Body) -> list[bytes]:
-        return self.files[batch["input_file_id"]].splitlines()
-
-
 class Provider:
     """The server; use it as a context manager. `base` is the `api_base` to give to LiteLLM."""
 
@@ -167,7 +103,6 @@ class Provider:
         self.requests: list[Request] = []
         self.answered: list[Reply] = []  # that somebody still waited for
         self._used = 0
-        self.batches = Batches(self)
         self._lock = threading.Lock()
         self._stopped = threading.Event()
         self._server = _Server(("127.0.0.1", 0), _Handler)
@@ -237,9 +172,6 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         data = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        if (reply := self.provider.batches.post(self.path, data)) is not None:
-            self._send(reply)
-            return
         body = json.loads(data) if data else {}
         reply = self.provider.take(Request(self.path, dict(self.headers), body, time.monotonic()))
         if reply.hang:
@@ -264,9 +196,6 @@ class _Handler(BaseHTTPRequestHandler):
             return True
 
     def do_GET(self) -> None:
-        if (reply := self.provider.batches.get(self.path)) is not None:
-            self._send(reply)
-            return
         self._send(self.provider.take(Request(self.path, dict(self.headers), {}, time.monotonic())))
 
     def _send(self, reply: Reply) -> None:

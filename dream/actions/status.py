@@ -15,7 +15,7 @@ from dream.models import MEMORY_FILES, Diagnostic, MemoryFile
 from dream.reports import HIDDEN, Usage
 from dream.settings import Settings, reaching
 from dream.workspace import runs
-from dream.workspace.runs import Batches, Bills, RunRecord
+from dream.workspace.runs import Bills, RunRecord
 from dream.workspace.workspace import Workspace, absent
 
 Timetable = tuple[Cron, tzinfo | None]  # when the nights are, in which zone; None: the machine's
@@ -69,7 +69,6 @@ class Health:
     spent: Mapping[str, float | None]
     today: Usage = field(metadata=HIDDEN)
     month: Usage = field(metadata=HIDDEN)
-    batches: int
     last_run: RunRecord | None
     runs: tuple[RunRecord, ...]
     next_run: datetime | None
@@ -88,8 +87,6 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: Map
     history, cursor = workspace.history, workspace.dream_cursor()
     backlog = [entry.tokens for entry in history.after(cursor)]
     spent = Bills(workspace.private).spent(now, settings.zone())
-    batches = Batches(workspace.private)
-    batches.read()
     recorded = runs.last(workspace.private, LOOKED_AT)
     # 2. What is to come: the next night, from what serves it or starts it.
     zone = settings.zone() if settings.timezone else None
@@ -121,7 +118,6 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: Map
         },
         today=spent.today,
         month=spent.month,
-        batches=len(batches.open()),
         last_run=recorded[0] if recorded else None,
         runs=tuple(recorded[:RUNS]),
         next_run=next_run,

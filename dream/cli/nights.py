@@ -61,9 +61,9 @@ def run_command(
     for sentence in absent(workspace.root):
         output.problem(sentence)
     if estimate:
-        from dream import rehearsal
+        from dream.dreaming.estimate import estimate as expect
 
-        expected = rehearsal.estimate(workspace, settings, group.now(), max_batches)
+        expected = expect(workspace, settings, group.now(), max_batches)
         output.emit(expected) if as_json else show.estimated(expected)
         return 0
     silent = quiet or as_json

@@ -12,9 +12,9 @@ from dream.language.text import shortened, span
 
 if TYPE_CHECKING:
     from dream.actions.why import Evidence
+    from dream.dreaming.estimate import Estimate
     from dream.models import Diagnostic, Outcome
     from dream.nights.nightly import NightReport
-    from dream.rehearsal import Estimate
     from dream.reports import BatchReport, ConsolidateReport, LineCount, RunReport, Usage
     from dream.settings import Settings
 

@@ -183,8 +183,6 @@ def _show(found: Health, settings: Settings) -> None:
         ("month", show.bill(found.month)),
         ("next run", _next(found)),
     ]
-    if found.batches:
-        rows.append(("batches", f"{found.batches} with the provider at half the price: dream nightly goes on with it"))
     for name, value in rows:
         output.say(f"{name:<10} {value}", fold=True)
     output.say()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Generic, Self, TypeVar
 
 from dream.consolidate import cut, identity
 from dream.consolidate.flight import Consolidated, Flight, OpenTalk, Reached, Talk
@@ -18,10 +18,9 @@ from dream.consolidate.prepare import known_lines, prepare
 from dream.consolidate.session import Session
 from dream.consolidate.summariser import EntryGroup, Patience, Stuck, Summariser
 from dream.history.history import History
-from dream.history.messages import KeptMessage
 from dream.history.writer import StalePosition
 from dream.llm import Model
-from dream.models import Diagnostic, Entry, Message, NewEntry, Report
+from dream.models import Diagnostic, Message, Report
 from dream.provenance.vouching import speakers
 from dream.settings import Settings
 from dream.transcripts import parts
@@ -77,17 +76,11 @@ class Background(Generic[T]):
             raise error
 
 
-class Append(Protocol):
-    """How new entries become history's."""
-
-    def __call__(self, new: Sequence[NewEntry], *, now: datetime, said: Sequence[KeptMessage] = ()) -> list[Entry]: ...
-
-
 class Consolidator:
     """Summarises sessions into `history` with `model`.
 
     `prompts_folder` may hold a `consolidate.md` that replaces the shipped one. `report` is told whenever
-    messages had to be kept as they were said, and why. `append` takes the entries in place of `history`.
+    messages had to be kept as they were said, and why.
     """
 
     def __init__(
@@ -98,10 +91,8 @@ class Consolidator:
         *,
         prompts_folder: Path | None = None,
         report: Report | None = None,
-        append: Append | None = None,
     ) -> None:
         self._history = history
-        self._append_to = append or history.append
         self._model = model
         self._settings = settings
         self._folder = prompts_folder
@@ -300,7 +291,7 @@ class Consolidator:
 
     def _append(self, place: Reached, batch: EntryGroup, now: datetime) -> Consolidated:
         new = place.identified(batch.entries)
-        entries = tuple(self._append_to(new, now=now, said=place.said(new)))
+        entries = tuple(self._history.append(new, now=now, said=place.said(new)))
         raw = sum(entry.kind == "raw" for entry in entries)
         return Consolidated(place.key, entries, place.moved(entries), raw, batch.usage, batch.kept)
 

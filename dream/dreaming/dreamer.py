@@ -94,9 +94,6 @@ class Models:
         return ", ".join(answered or dict.fromkeys((self.phase1.name, self.phase2.name)))
 
 
-Cut = Callable[[list[Entry], Brief], list[Entry]]
-
-
 def brief(workspace: Workspace, settings: Settings, now: datetime) -> Brief:
     """Return what both phases must know of a dream at `now`."""
     zone = settings.zone()
@@ -107,8 +104,7 @@ class Dreamer:
     """Dreams the batches of one run, one after the other, in one workspace.
 
     The caller holds the run lock. In a dry run nothing is written; what one dream would have written is
-    what the next one finds. `cut` may make a batch smaller, or empty to end the run before it. `now` is the day that
-    the run dreams on, `clock` the time of each commit.
+    what the next one finds. `now` is the day that the run dreams on, `clock` the time of each commit.
     """
 
     def __init__(
@@ -118,14 +114,12 @@ class Dreamer:
         settings: Settings,
         now: datetime,
         dry_run: bool,
-        cut: Cut | None = None,
         clock: Callable[[], datetime] | None = None,
     ) -> None:
         self._workspace = workspace
         self._models = models
         self._settings = settings
         self._dry_run = dry_run
-        self._cut = cut
         self._clock = clock or (lambda: now)
         self._brief = brief(workspace, settings, now)
         self._cursor = workspace.dream_cursor()
@@ -137,8 +131,6 @@ class Dreamer:
         """Return the next entries to dream, an empty list when none is left; smaller ones where a batch failed."""
         batch = self._batch_after(self._cursor)
         limit = read(self._workspace.private).limit(batch[0].cursor) if batch else None
-        if batch and limit is None and self._cut is not None:
-            return self._cut(batch, self._brief)
         return batch[:limit]
 
     def dream(self, batch: Sequence[Entry]) -> BatchReport | None:

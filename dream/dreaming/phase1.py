@@ -157,14 +157,28 @@ def analyse(
     """
     cursors = [entry.cursor for entry in batch]
     findings: dict[tuple[str, bool, str], Finding] = {}
-    for page in _pages(batch, model, brief):
-        found = _ask([_safe(entry, brief) for entry in page], cursors, files, model, brief, waiting)
+    for page, messages in requests(batch, files, model, brief, waiting=waiting):
+        found = _ask(page, messages, cursors, files, model, brief)
         for line in found.unreadable:
             if leave_out and line.startswith("["):
                 leave_out(line)
         for finding in found.findings:
             findings.setdefault((finding.file, finding.remove, finding.text.casefold()), finding)
     return tuple(_for_a_time(list(findings.values())))
+
+
+def requests(
+    batch: Sequence[Entry],
+    files: Mapping[MemoryFile, str],
+    model: Model,
+    brief: Brief,
+    *,
+    waiting: Sequence[str] = (),
+) -> Iterator[tuple[list[Entry], list[ChatMessage]]]:
+    """Yield each page of `batch`, without secrets, and the prompt that asks for its findings."""
+    for entries in _pages(batch, model, brief):
+        page = [_safe(entry, brief) for entry in entries]
+        yield page, _prompt(page, files, model, brief, waiting)
 
 
 def _for_a_time(findings: Sequence[Finding]) -> Iterator[Finding]:
@@ -183,13 +197,12 @@ def _for_a_time(findings: Sequence[Finding]) -> Iterator[Finding]:
 
 def _ask(
     page: Sequence[Entry],
+    messages: Sequence[ChatMessage],
     cursors: Sequence[int],
     files: Mapping[MemoryFile, str],
     model: Model,
     brief: Brief,
-    waiting: Sequence[str],
 ) -> Analysis:
-    messages = _prompt(page, files, model, brief, waiting)
     completion = model.complete(messages)
 
     def read(answer: Completion) -> Analysis:

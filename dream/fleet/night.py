@@ -46,7 +46,7 @@ LOADED = (  # what a night needs, beside what the one before the first loads
     "dream.cli",  # first: it is what `dream` itself begins with
     "dream.consolidate.consolidator",
     "dream.consolidate.feed",
-    "dream.rehearsal",
+    "dream.dreaming.dreamer",
     "dream.workspace.runs",
     "dream.workspace.listing",
     "dream.workspace.trace",

@@ -33,7 +33,6 @@ from dream.workspace.workspace import Workspace
 
 HEARTBEAT = 60.0  # seconds between two looks at the clock; also how late a night can be after the machine wakes
 EARLY_PAUSE = timedelta(hours=1)  # between two early dreams, so that a backlog that stays is not tried for ever
-BATCH_PAUSE = timedelta(minutes=15)  # between two looks whether the provider has answered a batch
 NIGHT = "night"  # the name of the scheduler's job
 
 
@@ -60,7 +59,6 @@ class Server:
         self._stop, self._wake, self._reload = threading.Event(), threading.Event(), threading.Event()
         self._failed: datetime | None = None
         self._early: datetime | None = None
-        self._asked: datetime | None = None
         self._looked = (-1, -1)
         self._busy: str | None = None
         self._use(read())
@@ -100,12 +98,9 @@ class Server:
         self._wake.set()
 
     def beat(self) -> None:
-        """Have a night if one is due, or an early one if the backlog or a batch asks for it.
-
-        Errors are told, and tried again.
-        """
+        """Have a night if one is due, or an early one if the backlog asks for it; errors are told, and tried again."""
         now = self._clock()
-        if self._stop.is_set() or not (self._due(now) or self._early_due(now) or self._answer_due(now)):
+        if self._stop.is_set() or not (self._due(now) or self._early_due(now)):
             return
         try:
             report = nightly.night(
@@ -163,17 +158,6 @@ class Server:
             return False
         self._early = now
         return True
-
-    def _answer_due(self, now: datetime) -> bool:
-        """Return whether it is time to ask for the answers of a batch that is with the provider."""
-        if not self._settings.batch or (self._asked is not None and now - self._asked < BATCH_PAUSE):
-            return False
-        from dream.workspace.runs import Batches
-
-        self._asked = now
-        batches = Batches(self._workspace.private)
-        batches.read()
-        return bool(batches.open())
 
     def _use(self, settings: Settings) -> None:
         self._cron = parse(settings.schedule)

@@ -1,7 +1,7 @@
 """Whether there is anything to do, told from a few bytes: cron asks every night, and most nights are short.
 
 What is said here is said only where nothing else could be: the log ends in an entry of ours that has been dreamt, no
-commit is half done, no batch is under way; history holds all transcripts as they stand. In any doubt the answer is
+commit is half done; history holds all transcripts as they stand. In any doubt the answer is
 None, and the stages look properly. So this module imports nothing that takes time.
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 TAIL = 1 << 16  # bytes of the log that are looked at; a longer last entry is left to the stages
 EMPTY = "history is empty: `dream consolidate PATH` fills it from transcripts"
-UNDER_WAY = ("apply.json", "batches.jsonl", "attempts.json")
+UNDER_WAY = ("apply.json", "attempts.json")
 
 
 def why_nothing(last: int, dreamt: int) -> str:

@@ -19,13 +19,13 @@ from typing import Any
 from dream import pipeline, prompts
 from dream.dreaming.draft import OMITTED
 from dream.dreaming.dreamer import Models
+from dream.dreaming.estimate import estimate
 from dream.embedded import EmbeddedModel
 from dream.eval import Conversation, datasets
 from dream.language import tokens
 from dream.llm import ChatMessage, Completion, Tool
 from dream.llm.spending import MESSAGE_TOKENS, Meter, prompt_tokens
 from dream.models import MEMORY_FILES, Finding, MemoryFile, NewEntry
-from dream.rehearsal import estimate
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 from tests.benchmarks import editor, nanobot

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,10 +9,9 @@ import pytest
 
 from dream import pipeline
 from dream.dreaming.dreamer import Models
-from dream.llm.batch import SHARE
+from dream.dreaming.estimate import Estimate, estimate
 from dream.llm.spending import Meter, prompt_tokens
 from dream.models import NewEntry
-from dream.rehearsal import Estimate, estimate
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 from tests.benchmarks.bill import NAME, Script
@@ -43,14 +41,6 @@ def test_the_prompts_counted_are_those_that_are_sent(workspace: Workspace) -> No
     assert found.least.input_tokens == sum(prompt_tokens(phase1, sent.messages) for sent in phase1.sent)
     assert found.likely.calls == 6
     assert 0 < (found.least.cost_usd or 0) < (found.likely.cost_usd or 0)
-
-
-def test_with_batches_phase_1_costs_half(workspace: Workspace) -> None:
-    whole = estimate(workspace, SETTINGS, NOW)
-    half = estimate(workspace, replace(SETTINGS, batch=True), NOW)
-
-    assert half.least.cost_usd == pytest.approx((whole.least.cost_usd or 0) * SHARE)
-    assert half.least.input_tokens == whole.least.input_tokens
 
 
 def test_of_nothing_new_the_cost_is_nothing_and_of_a_few_dreams_less(workspace: Workspace) -> None:

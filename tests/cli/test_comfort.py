@@ -60,6 +60,7 @@ def test_wrong_usage_is_one_sentence_and_exits_with_2(fresh: Path, line: str) ->
         ("web --port 99999", "99999 is not a whole number from 0 to 65535."),
         ("search tea --since soon", "'soon' is not a day like 2026-11-18."),
         ("run --set speed=1", "Unknown setting 'speed' on the command line."),
+        ("run --set batch=true", "Setting 'batch' on the command line was removed: answers at half the price"),
         ("get", "Missing argument 'CITATION'."),
         ("cron no", "There are `dream cron install`, `dream cron remove` and `dream cron show`."),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from dream.cli.group import dream_group
 from dream.errors import GitError
 from dream.versions.git import Git
 from dream.workspace.workspace import Workspace
+from tests.cli.commands import dream
 from tests.git.support import add, fingerprint, git, make
 
 COMMANDS = (
@@ -234,3 +236,26 @@ def test_the_doctor_puts_away_a_second_configuration_of_our_own_repository(sent:
     assert "✗" not in CliRunner().invoke(dream_group, ["doctor", "--repair", "-w", str(sent)]).output
     assert "evil" in (sent / ".dream/git/config.worktree-set-aside").read_text()
     assert len(Workspace.open(sent).git.log()) == 4
+
+
+def test_a_record_of_provider_batches_that_was_sent_deletes_no_file(
+    sent: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An earlier version took the tag of a batch for a part of a path."""
+    precious = tmp_path / "precious.json"
+    precious.write_text("{}")
+    planned = {
+        "tag": str(precious.with_suffix("")),
+        "job": "phase1",
+        "model": "openai/m",
+        "at": "2026-01-01T00:00+00:00",
+    }
+    rows = [planned | {"units": [["entries 1-1", ["k"], 1, 1]]}, {"tag": planned["tag"], "state": "collected"}]
+    (sent / ".dream" / "batches.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+    monkeypatch.setenv("DREAM_MODEL", "openai/m")
+    monkeypatch.setenv("DREAM_BATCH", "1")
+    refused = dream("run", "-w", sent)
+    monkeypatch.delenv("DREAM_BATCH")
+    assert (dream("run", "-w", sent).status, precious.exists()) == (0, True)
+    assert "Setting 'batch' in the environment (DREAM_BATCH) was removed" in refused.err

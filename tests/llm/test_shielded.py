@@ -1,13 +1,11 @@
-"""Nothing that is sent to a provider holds a secret, in an ordinary call or in a batch."""
+"""Nothing that is sent to a provider holds a secret."""
 
 from __future__ import annotations
 
 from dream import prompts
 from dream.llm import ChatMessage, ToolCall
-from dream.llm.batch import BatchDoor, Request
 from dream.llm.gateway import shielded
 from dream.redact import redact
-from dream.settings import Settings
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
@@ -21,11 +19,6 @@ def test_a_secret_goes_from_texts_and_from_the_arguments_of_calls() -> None:
     assert SECRET not in str(sent)
     assert sent[0].tool_calls[0].arguments["findings"] == [1, "x [REDACTED:github-token]"]
     assert shielded(sent, ["ticket-[0-9]+"]) == sent
-
-
-def test_a_batch_holds_none_either() -> None:
-    request = Request("key", (ChatMessage("user", f"my token is {SECRET}"),), 100)
-    assert SECRET.encode() not in BatchDoor("openai/gpt-5-mini", Settings())._line(request)
 
 
 def test_our_own_prompts_are_sent_as_they_are() -> None:

@@ -50,8 +50,6 @@ FILES = (
     ".dream/apply.json",
     ".dream/archive.json",
     ".dream/attempts.json",
-    ".dream/batches.jsonl",
-    ".dream/batches.lock",
     ".dream/forgetting.json",
     ".dream/hook.log",
     ".dream/index-behind",
