@@ -37,7 +37,7 @@ from typing import ClassVar
 
 # LiteLLM and the MCP SDK take seconds, and hardly any of them needs one.
 HEAVY = ("dream.llm.gateway", "dream.mcp", "dream.__main__")
-LIBRARIES = ("git", "tomlkit", "rich.console", "rich.table")  # which `dream` itself loads where it needs them
+LIBRARIES = ("git", "tomlkit")  # which `dream` itself loads where it needs them
 MODEL, MCP = "with LiteLLM", "with the MCP SDK"
 PYTHON = "python"
 DREAM = "from dream.cli import main; main()"

@@ -43,28 +43,12 @@ def excerpt(output: str) -> str:
     return "\n…\n".join("\n".join(part) for part in parts) + "\n…\n"
 
 
-SECTIONS = ("Retention", "Evidence", "Change", "Planted facts", "Restraint")  # of an evaluation, that are shown
-
-
-def tables(output: str) -> str:
-    """Shorten an evaluation's output: the tables of `SECTIONS`, without the sentences that explain them."""
-    head, *sections = output.split("\n### ")
-    parts = [head.strip()]
-    for section in sections:
-        title, _, body = section.partition("\n")
-        if title in SECTIONS:
-            rows = [line for line in body.splitlines() if line.startswith("|")]
-            parts.append("\n".join((f"### {title}", "", *rows)))
-    return "\n\n".join(parts) + "\n"
-
-
 def update() -> None:
-    """Write into the pages what the demo and an evaluation print now."""
-    for name, arguments, shorten in (("its output", ("demo",), excerpt), ("its tables", ("eval", "planted"), tables)):
-        head = f"<!-- {name} -->\n```text\n"
-        stale, fresh = head + block(name), head + shorten(_printed(*arguments))
-        for page in pages():
-            page.write_text(page.read_text(encoding="utf-8").replace(stale, fresh), encoding="utf-8")
+    """Write into the pages what the demo prints now."""
+    head = "<!-- its output -->\n```text\n"
+    stale, fresh = head + block("its output"), head + excerpt(_printed("demo"))
+    for page in pages():
+        page.write_text(page.read_text(encoding="utf-8").replace(stale, fresh), encoding="utf-8")
 
 
 def _printed(*arguments: str) -> str:

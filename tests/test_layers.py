@@ -18,7 +18,7 @@ from tests.sources.test_incremental import write
 from tests.workspaces import fresh
 
 ROOT = Path(__file__).parent.parent
-HEAVY = {"litellm", "openai", "git", "apscheduler", "rich", "tiktoken", "mcp"}
+HEAVY = {"litellm", "openai", "git", "apscheduler", "tiktoken", "mcp"}
 
 
 def modules_after(statement: str, *, whole: bool = False) -> set[str]:

@@ -41,13 +41,6 @@ def test_the_output_shown_is_the_real_one(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.long
-def test_the_evaluation_shown_is_the_real_one() -> None:
-    done = dream("eval", "planted")
-
-    assert readme.block("its tables") == readme.tables(done.out), "python tests/readme.py update"
-
-
 def test_every_command_stands_in_the_readme_as_its_help_says() -> None:
     rows = re.findall(r"^\| `dream (\w+)[^`]*` \| (.+) \|$", readme.text("README.md"), re.MULTILINE)
 

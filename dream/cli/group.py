@@ -55,10 +55,13 @@ COMMANDS: dict[str, str] = {
     "serve": "Stay and dream on a cron schedule.",
     "cron": "Let crontab, systemd or launchd dream every night.",
     "fleet": "Dream for many workspaces: on one machine, or on several with one limit for the provider.",
-    "eval": "Measure what memory keeps of conversations, what it costs and what it lets in; no model judges.",
     "demo": "Run the whole pipeline on a shipped conversation, with nothing configured.",
 }
 
+# What became of commands that older versions knew.
+REMOVED = {
+    "eval": "`dream eval` is not installed any more: a clone of the repository has it as `python -m tests.quality`.",
+}
 MANY = 10  # commands that one sentence does not name
 
 # Those that are not in a module of their own name.
@@ -69,7 +72,6 @@ MODULES = {
     **dict.fromkeys(("init", "trust", "status", "doctor"), "workspace"),
     "consolidate": "sources",
     "web": "review",
-    "demo": "eval",
 }
 
 
@@ -167,7 +169,9 @@ class LazyGroup(DreamGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; `help run` is `run --help`."""
+        """Find the command; `help run` is `run --help`, and one that was removed is a sentence."""
+        if args[0] in REMOVED:
+            raise click.UsageError(REMOVED[args[0]], ctx)
         return super().resolve_command(ctx, [*args[1:], "--help"] if args[0] == "help" else args)
 
 

@@ -1,7 +1,7 @@
 """What kind of thing a sentence states, and whether one takes the place of another: a small linear model.
 
 Its features are the phrases of the language tables, words, pieces of words, and signs; they are hashed into `SIZE`
-rows of one weight a label, which `python -m dream.language.learn` makes of the project's labelled sentences. A row is
+rows of one weight a label, which `python -m tests.quality.learn` makes of the project's labelled sentences. A row is
 one large number with a lane for each label, so that a sentence is scored by adding numbers up.
 """
 

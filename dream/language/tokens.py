@@ -4,7 +4,7 @@ Two counts, because loading a tokenizer costs about 0.3 s and 90 MB once a proce
 
 - `estimate(text)`: by classes of characters, some 20 ms a megabyte, no import. For everything that must be quick or
   has no model in hand: `Workspace.context`, `status`, file budgets, the `tokens` of a history entry, the `embedded`
-  model, every size that `dream eval` prints.
+  model, every size that `tests/quality` prints.
 - `count(text, model)`: a real tokenizer. For what is sent to a model: batches cut against its window, spending.
 
 `count` without a model, or for `embedded`, is the estimate, so that no command loads a tokenizer by accident.

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from dream import pipeline
 from dream.errors import DreamError, UsageError
-from dream.eval import datasets
-from dream.eval.scratch import Scratch
 from dream.language.words import all_marks
 from dream.llm.spending import Meter
 from dream.models import MEMORY_FILES
 from dream.reports import RunReport
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
+from tests.quality import datasets
+from tests.quality.scratch import Scratch
 from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)

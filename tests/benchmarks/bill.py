@@ -21,7 +21,6 @@ from dream.dreaming.draft import OMITTED
 from dream.dreaming.dreamer import Models
 from dream.dreaming.estimate import estimate
 from dream.embedded import EmbeddedModel
-from dream.eval import Conversation, datasets
 from dream.language import tokens
 from dream.llm import ChatMessage, Completion, Tool
 from dream.llm.spending import MESSAGE_TOKENS, Meter, prompt_tokens
@@ -32,6 +31,7 @@ from tests.benchmarks import editor, nanobot
 from tests.benchmarks.measure import Row
 from tests.benchmarks.nanobot import Nanobot
 from tests.benchmarks.peer import TwoPhase
+from tests.quality import Conversation, datasets
 
 NAME = "openai/gpt-5-mini"
 AIM = 0.6

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dream.eval import datasets
 from tests.benchmarks import bill
+from tests.quality import datasets
 
 
 def test_the_bill_and_each_saving(tmp_path: Path) -> None:

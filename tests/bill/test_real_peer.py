@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from dream.eval import datasets
 from dream.models import MEMORY_FILES, Finding
 from tests.benchmarks import bill, nanobot
 from tests.benchmarks.nanobot import LAST, Missing, Nanobot
+from tests.quality import datasets
 
 
 @pytest.fixture

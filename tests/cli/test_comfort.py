@@ -61,6 +61,7 @@ def test_wrong_usage_is_one_sentence_and_exits_with_2(fresh: Path, line: str) ->
         ("search tea --since soon", "'soon' is not a day like 2026-11-18."),
         ("run --set speed=1", "Unknown setting 'speed' on the command line."),
         ("run --set batch=true", "Setting 'batch' on the command line was removed: answers at half the price"),
+        ("eval dialogues", "`dream eval` is not installed any more"),
         ("get", "Missing argument 'CITATION'."),
         ("cron no", "There are `dream cron install`, `dream cron remove` and `dream cron show`."),
     ],

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from dream.embedded.analyse import fitting
 from dream.embedded.statement import New, Statement
-from dream.eval import datasets
 from tests.embedded.asking import dreamt, facts, said, summary
+from tests.quality import datasets
 
 _AROUND = re.compile(r"\[[^\[\]]*\]|\s*[(（][^()（）]*[)）]$")
 _EARLIER = re.compile(r" \((?:earlier|以前), .*\)$")

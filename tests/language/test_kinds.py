@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from dream.language import kinds, learn
+from dream.language import kinds
 from dream.language.tongue import guess, names
 from dream.language.words import table
+from tests.quality import learn
 
 TABLES = Path(kinds.__file__).parent / "tables"
 
@@ -75,9 +76,7 @@ def test_where_no_sentences_are_learning_says_where_they_can_be_had(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert learn.main([str(tmp_path)]) == 1
-    assert capsys.readouterr().err == (
-        f"no labelled sentences in {tmp_path}: they are in the repository, in dream/language/sentences/\n"
-    )
+    assert capsys.readouterr().err == (f"no labelled sentences in {tmp_path}: they are in tests/quality/sentences/\n")
 
 
 @pytest.mark.parametrize(

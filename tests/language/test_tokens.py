@@ -72,7 +72,7 @@ def test_a_prompt_is_given_the_tokens_that_were_asked_for(tmp_path: Path) -> Non
 
 def talks(language: str) -> str:
     """Return conversations of the evaluation in a language."""
-    files = sorted((resources.files("dream.eval") / "data" / "dialogues").iterdir(), key=str)
+    files = sorted((resources.files("tests.quality") / "data" / "dialogues").iterdir(), key=str)
     told = [tomllib.loads(file.read_text()) for file in files if file.name.startswith(language)]
     return "\n".join(sitting["talk"] for dialogue in told for sitting in dialogue["sittings"])
 

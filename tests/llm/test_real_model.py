@@ -31,8 +31,6 @@ from dream.dreaming.draft import Brief
 from dream.dreaming.dreamer import Models
 from dream.dreaming.guards import Protected
 from dream.errors import PromptTooLong, ToolsUnsupported
-from dream.eval import datasets
-from dream.eval.report import evaluate
 from dream.llm import ChatMessage, Completion, Tool
 from dream.llm.gateway import LiteLLMModel
 from dream.llm.spending import Meter
@@ -40,6 +38,8 @@ from dream.models import Finding, MemoryFile, NewEntry
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 from tests.conftest import Imported
+from tests.quality import datasets
+from tests.quality.report import evaluate
 from tests.scripted import ScriptedModel
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)

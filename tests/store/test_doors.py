@@ -78,7 +78,7 @@ FOLDERS = (
     "prompts",
     ".git",
 )
-ELSEWHERE = ("transcripts/", "eval/", "llm/", "nights/")  # what they open lies outside of any workspace
+ELSEWHERE = ("transcripts/", "llm/", "nights/")  # what they open lies outside of any workspace
 NOT_OF_A_WORKSPACE = {
     "door.py": "the door itself",
     "trust.py": "the user's state directory, and a mark that is looked at before anything is believed",
@@ -86,7 +86,6 @@ NOT_OF_A_WORKSPACE = {
     "cli/__init__.py": "/dev/null",
     "cli/output.py": "/dev/null",
     "language/kinds.py": "the weights that are shipped",
-    "language/learn.py": "labelled sentences, and the weights made of them",
     "language/likeness.py": "the weights that are shipped",
     "language/tokens.py": "the ranks of a tokenizer that is installed",
     "language/tongue.py": "the tables that are shipped",

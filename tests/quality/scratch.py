@@ -19,8 +19,6 @@ from dream import errors, pipeline, transcripts
 from dream.door import make_folder, open_file
 from dream.dreaming.dreamer import Models
 from dream.errors import ModelError, SpendingLimit, UsageError
-from dream.eval import Conversation, Sitting
-from dream.eval.metric import cut
 from dream.language import tokens
 from dream.language.tokens import estimate
 from dream.llm import ChatMessage, Completion, Model, Tool, ToolCall
@@ -30,6 +28,8 @@ from dream.reports import ConsolidateReport, RunReport, Usage
 from dream.settings import JOBS, Job, Settings
 from dream.workspace.trace import Origin, origins
 from dream.workspace.workspace import Workspace
+from tests.quality import Conversation, Sitting
+from tests.quality.metric import cut
 
 Tell = Callable[[str], None]
 
@@ -323,7 +323,7 @@ class Recording:
         except OSError as error:
             raise UsageError(f"{self._path} cannot be read: {error.strerror}.") from error
         except (ValueError, TypeError) as error:
-            raise UsageError(f"{self._path} is not a recording of `dream eval`: {error}.") from error
+            raise UsageError(f"{self._path} is not a recording of model calls: {error}.") from error
         return found
 
 

@@ -1,4 +1,4 @@
-"""`dream eval --recall` asks the messages themselves, beside BM25 alone and grep."""
+"""`--recall` asks the messages themselves, beside BM25 alone and grep."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from dream.errors import ModelError
-from dream.eval import Conversation, Question, Sitting
-from dream.eval.recall import Recalled, recall, table
 from dream.models import Message
 from dream.settings import Settings
 from tests.provider import Body, Provider, Reply, fault
+from tests.quality import Conversation, Question, Sitting
+from tests.quality.recall import Recalled, recall, table
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
 TALK = (

@@ -1,4 +1,4 @@
-"""`dream eval` on its own conversations: the report in both forms, and wrong usage in a sentence."""
+"""The command on its own conversations: the report in both forms, and wrong usage in a sentence."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 import click.testing
 import pytest
 
-from dream.cli.eval import eval_command
 from dream.workspace.workspace import Workspace
 from tests.provider import Body, Provider, Reply, fault, text
+from tests.quality.__main__ import main_command
 
 TALK = r"""
 id = "en-talk"
@@ -56,7 +56,7 @@ def answer(body: Body) -> Reply:
 
 
 def invoke(*arguments: str) -> click.testing.Result:
-    return click.testing.CliRunner().invoke(eval_command, arguments, standalone_mode=False)
+    return click.testing.CliRunner().invoke(main_command, arguments, standalone_mode=False)
 
 
 def test_the_report_is_one_json_value_and_the_workspace_can_be_kept(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Make the weights of kinds.py from labelled sentences: `python -m dream.language.learn [FOLDER] [--pairs | --check]`.
+"""Make the weights of kinds.py from labelled sentences: `python -m tests.quality.learn [FOLDER] [--pairs | --check]`.
 
 FOLDER holds `<language>-*.tsv` files of `label<TAB>context<TAB>sentence`; the project's own are in `sentences/`. The
 same sentences give the same weights. `--pairs` makes those of the pairs instead, with the kinds as they are now; the
@@ -20,7 +20,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from dream.language import likeness
+from dream.language import kinds, likeness
 from dream.language.kinds import KEPT, LABELS, UNMEANT, WEIGHTS, features, kind
 
 SHIPPED = Path(__file__).with_name("sentences")
@@ -65,16 +65,14 @@ def main(arguments: Sequence[str]) -> int:
     """Learn from a folder and write the weights beside kinds.py, or check; the exit status."""
     folder = Path(next((one for one in arguments if not one.startswith("-")), SHIPPED))
     if not _files(folder):
-        sys.stderr.write(
-            f"no labelled sentences in {folder}: they are in the repository, in dream/language/sentences/\n"
-        )
+        sys.stderr.write(f"no labelled sentences in {folder}: they are in tests/quality/sentences/\n")
         return 1
     examples = read(folder)
     if "--check" in arguments:
         check(examples, 2 if "--quick" in arguments else 5)
         check_pairs(read_pairs(folder))
         return 0
-    path = Path(__file__).with_name(WEIGHTS)
+    path = Path(kinds.__file__).with_name(WEIGHTS)
     if "--pairs" not in arguments:
         path.write_bytes(packed(learn(examples)))
         sys.stdout.write(f"{len(examples)} sentences → {path} ({path.stat().st_size:,} bytes)\n")
@@ -168,7 +166,7 @@ def _run(order: Sequence[tuple[int, list[int]]], seed: int) -> Rows:
     Its steps go down the gradient, and are the shorter the further a row has come (AdaGrad: Duchi et al., 2011).
     """
     order = list(order)
-    chance = random.Random(20261122 + seed)  # noqa: S311 - the same order every time, not a secret
+    chance = random.Random(20261122 + seed)
     draw = chance.random
     rows: Rows = {number: [0.0] * len(LABELS) for number in sorted({one for _, numbers in order for one in numbers})}
     total: Rows = {number: [0.0] * len(LABELS) for number in rows}
@@ -293,9 +291,8 @@ def check_pairs(pairs: Sequence[LabelledPair], parts: int = 5) -> None:
         right = sum(gold == (belief >= 0.5) for gold, belief in ones) / max(1, len(ones))
         sure = [gold for gold, belief in ones if belief >= 0.7]
         found_ = sum(gold for gold, belief in ones if belief >= 0.5) / max(1, sum(gold for gold, _ in ones))
-        sys.stdout.write(
-            f"pairs {code}: {len(ones)}, right {right:.1%}, found {found_:.1%}, sure {len(sure)} of which right {sum(sure) / max(1, len(sure)):.1%}\n"
-        )
+        of_sure = f"sure {len(sure)} of which right {sum(sure) / max(1, len(sure)):.1%}"
+        sys.stdout.write(f"pairs {code}: {len(ones)}, right {right:.1%}, found {found_:.1%}, {of_sure}\n")
 
 
 def softmax(scores: Sequence[float]) -> list[float]:

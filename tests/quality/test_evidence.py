@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from dream.eval import Conversation, Question, Sitting, measures
-from dream.eval.scratch import Again, Remembered
 from dream.models import Message
 from dream.workspace.trace import Origin
+from tests.quality import Conversation, Question, Sitting, measures
+from tests.quality.scratch import Again, Remembered
 
 AT = datetime(2026, 11, 2, 9, tzinfo=UTC)
 

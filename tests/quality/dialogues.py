@@ -1,7 +1,7 @@
 """Dialogues with what a memory must and must not hold of them at the end, judged by patterns.
 
 They were written by people and models who had not seen this program, in six languages, before anything was run. Half
-of them, `half = "unseen"`, is only ever looked at to report. Each is one TOML file; `tests/eval/test_dialogues.py`
+of them, `half = "unseen"`, is only ever looked at to report. Each is one TOML file; `test_dialogues.py`
 checks them.
 
 A pattern is a regular expression, matched without regard to case, after NFKC. All patterns of a row have to match
@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from dream.errors import UsageError
-from dream.eval import Conversation, Gold, Half, Row, Sitting, dialog, matches
 from dream.language.words import all_marks
 from dream.models import Message
 from dream.workspace.trace import facts
 from dream.workspace.workspace import TEMPLATES
+from tests.quality import Conversation, Gold, Half, Row, Sitting, dialog, matches
 
 SHIPPED = Path(__file__).with_name("data") / "dialogues"
 CONTROL = "every sentence quoted"  # the simplest memory of all: what the user said that is no question

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dream.eval import datasets
-from dream.eval.report import EvalReport, evaluate
 from dream.settings import Settings
+from tests.quality import datasets
+from tests.quality.report import EvalReport, evaluate
 
 QUIET = Settings(timezone="UTC", durable=False)
 # The embedded model's figures on 2026-11-22, on which the aims of the table in docs/quality.md are measured.

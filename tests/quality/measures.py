@@ -7,15 +7,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from dream.eval import ChangedFact, Conversation, Plant, Planted, PlantedFact, Question, metric
-from dream.eval.datasets import PLANTING
-from dream.eval.dialogues import EARLIER
-from dream.eval.metric import Overlap, content, find, mean, ready
-from dream.eval.scratch import Night, Remembered
 from dream.language.likeness import same_fact
 from dream.models import MemoryFile
 from dream.reports import Fidelity, Usage
 from dream.workspace.trace import Origin, facts
+from tests.quality import ChangedFact, Conversation, Plant, Planted, PlantedFact, Question, metric
+from tests.quality.datasets import PLANTING
+from tests.quality.dialogues import EARLIER
+from tests.quality.metric import Overlap, content, find, mean, ready
+from tests.quality.scratch import Night, Remembered
 
 Texts = Sequence[Mapping[str, str]]  # of each conversation, by their kinds
 

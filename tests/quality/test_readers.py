@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dream.errors import UsageError
-from dream.eval import datasets
+from tests.quality import datasets
 
 SAMPLE: dict[str, Any] = {
     "sample_id": "conv-1",

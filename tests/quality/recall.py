@@ -16,10 +16,6 @@ from pathlib import Path
 
 from dream import pipeline
 from dream.errors import ModelError
-from dream.eval import Conversation, Question
-from dream.eval.metric import cut, find, mean, ready
-from dream.eval.report import Table, laid_out
-from dream.eval.scratch import Scratch, Tell
 from dream.history import messages
 from dream.llm.spending import Meter
 from dream.models import Diagnostic
@@ -30,6 +26,10 @@ from dream.recall.terms import terms
 from dream.recall.vectors import embed
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
+from tests.quality import Conversation, Question
+from tests.quality.metric import cut, find, mean, ready
+from tests.quality.report import Table, laid_out
+from tests.quality.scratch import Scratch, Tell
 
 FIRST = (5, 10)
 ROOM = 2_000  # tokens of what is found in which the whole answer is looked for

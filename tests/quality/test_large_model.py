@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from dream.cli.group import dream_group
-from dream.eval.dialogues import SHIPPED
+from tests.quality.dialogues import SHIPPED
 
 RECORDING = Path(__file__).with_name("large_model.jsonl")
 

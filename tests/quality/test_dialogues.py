@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from dream.errors import UsageError
-from dream.eval import datasets, dialogues
-from dream.eval.datasets import Conversation
-from dream.eval.dialogues import Judged, judge
+from tests.quality import Conversation, datasets, dialogues
+from tests.quality.dialogues import Judged, judge
 
 DIALOGUE = r"""
 id = "en-00"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dream.eval.metric import cut, find, ready
+from tests.quality.metric import cut, find, ready
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from dream.eval import datasets, metric
-from dream.eval.measures import held, stands
+from tests.quality import datasets, metric
+from tests.quality.measures import held, stands
 
 
 def test_a_seed_gives_the_same_conversation_and_another_seed_another() -> None:

@@ -1,4 +1,4 @@
-"""Open the dataset that `dream eval` is given: `dialogues`, `planted`, or a LoCoMo file, BEAM chat, dialogue or folder.
+"""Open the dataset that is named: `dialogues`, `planted`, or a LoCoMo file, BEAM chat, dialogue or folder.
 
 `dialogues:seen` and `dialogues:unseen` are the two shipped halves; each `planted:SEED` differs from `planted`.
 """
@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dream.errors import UsageError
-from dream.eval import (
+from dream.models import Message, Role
+from tests.quality import (
     ChangedFact,
     Conversation,
     Plant,
@@ -31,8 +32,7 @@ from dream.eval import (
     metric,
     shortened,
 )
-from dream.eval.metric import last
-from dream.models import Message, Role
+from tests.quality.metric import last
 
 # Read LoCoMo (Maharana et al. 2024, snap-research/LoCoMo): two people, 19 to 32 dated sessions, questions.
 
@@ -248,7 +248,7 @@ def _read(path: Path) -> list[Conversation]:
         return read_locomo(data)
     if is_beam(data):
         return [_beam(path)]
-    raise UsageError(f"{path} is neither a LoCoMo file nor a BEAM chat; `dream eval planted` needs no file.")
+    raise UsageError(f"{path} is neither a LoCoMo file nor a BEAM chat; `planted` needs no file.")
 
 
 def _beam(chat: Path) -> Conversation:
@@ -353,7 +353,7 @@ class _Author:
 
     def __init__(self, language: str, tongue: _Phrases, seed: int) -> None:
         self._tongue = tongue
-        self._rng = random.Random(f"{language}-{seed}")  # noqa: S311 - the same text again, not a secret
+        self._rng = random.Random(f"{language}-{seed}")
         self._pools = {name: self._rng.sample(pool, len(pool)) for name, pool in tongue.pools.items()}
         self._name = f"planted-{language}-{seed}"
         self._numbers: dict[str, dict[str, int | None]] = {}

@@ -13,20 +13,20 @@ from typing import TypeVar
 
 from dream.door import make_folder
 from dream.errors import UsageError
-from dream.eval import Conversation, datasets, dialogues, measures
-from dream.eval.dialogues import CONTROL, Judged
-from dream.eval.measures import ALL, Bill, Changed, EvidenceShares, Restraint, Retention, Share, Stability, Survival
-from dream.eval.scratch import Recording, Scratch, Tell, filed, remember
 from dream.llm.spending import Meter
 from dream.reports import Fidelity, Usage
 from dream.settings import Settings
+from tests.quality import Conversation, datasets, dialogues, measures
+from tests.quality.dialogues import CONTROL, Judged
+from tests.quality.measures import ALL, Bill, Changed, EvidenceShares, Restraint, Retention, Share, Stability, Survival
+from tests.quality.scratch import Recording, Scratch, Tell, filed, remember
 
 SIZES = (2_000, 4_500, 6_100)
 
 
 @dataclass(frozen=True, slots=True)
 class EvalReport:
-    """What `dream eval` found. A list is empty where the dataset has nothing to measure it by."""
+    """What an evaluation found. A list is empty where the dataset has nothing to measure it by."""
 
     model: str
     conversations: tuple[str, ...]

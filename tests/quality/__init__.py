@@ -1,4 +1,4 @@
-"""`dream eval`: show whether memory is good, without a model that judges.
+"""The laboratory: show whether memory is good, without a model that judges.
 
     dataset ─▶ conversations ─▶ the real pipeline, night by night, in a scratch workspace ─▶ measures ─▶ report
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dream.eval import ChangedFact, measures, metric
+from tests.quality import ChangedFact, measures, metric
 
 
 @pytest.mark.parametrize(
