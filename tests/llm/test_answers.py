@@ -40,9 +40,6 @@ OFFERED = ("read_file", "edit_file", "skip_finding")
         ("[THINK]a[/THINK]b", "b"),
         ("<seed:think>a</seed:think>b", "b"),
         ("<|START_THINKING|>a<|END_THINKING|>b", "b"),
-        ("<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>- b<|return|>", "- b"),
-        ("<|channel|>final<|message|>- b", "- b"),
-        ("<|channel|>analysis<|message|>never ends", ""),
         ("  indented text", "  indented text"),
     ],
 )
@@ -67,6 +64,37 @@ def test_a_call_written_into_the_text_is_a_call(text: str) -> None:
     assert calls_in_text(text, OFFERED) == ((EDIT,), "")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"<tool_call>{CALL}</tool_call>\n<tool_call>\n{CALL}\n</tool_call>",
+        f"<tool_call>{CALL}\n{CALL}</tool_call>",
+        f"```json\n{CALL}\n```\nand\n```json\r\n{CALL}\r\n```",
+    ],
+)
+def test_several_calls_in_one_text_are_several(text: str) -> None:
+    calls = calls_in_text(text, OFFERED)[0]
+
+    assert [call.arguments for call in calls] == [EDIT.arguments] * 2
+    assert [call.id for call in calls] == ["call_1", "call_2"]
+
+
+@given(
+    st.lists(st.sampled_from([CALL, "<tool_call>", "</tool_call>", "{", "```json\n", "\n```", " x\n", '"']), max_size=6)
+)
+def test_no_mixture_of_forms_is_an_error_of_ours(parts: list[str]) -> None:
+    calls, rest = calls_in_text("".join(parts), OFFERED)
+
+    assert all(call.name in OFFERED for call in calls)
+    assert calls or rest == "".join(parts)
+
+
+def test_a_long_text_is_read_in_no_time() -> None:
+    text = "edit_file(\n" * 1_000 + "<tool_call>" * 1_000 + "```json\n" * 1_000
+
+    assert calls_in_text(text, OFFERED) == ((), text)
+
+
 def test_the_words_round_a_call_stay() -> None:
     calls, rest = calls_in_text(f"I will edit.\n<tool_call>{CALL}</tool_call>\nDone.", OFFERED)
 
@@ -79,6 +107,11 @@ def test_the_words_round_a_call_stay() -> None:
         '```json\n{"name": "deploy", "arguments": {"to": "prod"}}\n```',
         '{"name": "Mei", "city": "Tokyo"}',
         "<tool_call>not JSON</tool_call>",
+        f"```json\n[{CALL}, 7]\n```",
+        f"```json\n{CALL} and more\n```",
+        f"[TOOL_CALLS][{CALL}]",
+        'edit_file(path="USER.md")',
+        "<function=edit_file><parameter=path>USER.md</parameter></function>",
         '- The config is `{"name": "edit_file"}`',
         "```python\nprint(1)\n```",
         "",
@@ -174,11 +207,3 @@ def test_no_text_at_all_is_an_error_of_ours(text: str) -> None:
     answer = read_answer(RawAnswer(text), OFFERED)
 
     assert answer.tool_calls or answer.text in text or answer.text == ""
-
-
-def test_a_call_in_a_channel_of_its_own_is_understood() -> None:
-    text = (
-        "<|channel|>analysis<|message|>USER.md has to be edited.<|end|><|start|>assistant<|channel|>commentary "
-        'to=functions.edit_file <|constrain|>json<|message|>{"path": "USER.md"}<|call|>'
-    )
-    assert read_answer(RawAnswer(text), OFFERED).tool_calls == (EDIT,)

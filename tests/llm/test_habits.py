@@ -92,7 +92,7 @@ HABITS: dict[str, tuple[list[Script], int]] = {
         [text(f"<think>hm</think>\n```json\n{json.dumps([{'name': n, 'arguments': g} for n, g in BOTH])}\n```")],
         1,
     ),
-    "python in the text": ([text(python(MOVE) + "\n" + python(EATS))], 1),
+    "calls in a form of its own": ([text(python(MOVE) + "\n" + python(EATS))], 2),
     "a whole-file rewrite as one edit": (
         [tools(("edit_file", {"path": "USER.md", "old_text": USER, "new_text": REWRITE, "findings": [1, 2, 3]}))],
         1,
