@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import wraps
@@ -19,7 +19,7 @@ from dream.reports import shape
 
 if TYPE_CHECKING:
     from dream.fleet.engine import Queue
-    from dream.fleet.members import Member, Root
+    from dream.fleet.members import Member, Root, Wrong
     from dream.fleet.operate import Bounds, Fleet, Ran, Tenant
 
 MISSING = "The fleet needs its extra: pip install 'dream-memory[fleet]', or pip install '.[fleet]' in a checkout."
@@ -65,8 +65,8 @@ def bounded(function: Callable[..., Any]) -> Callable[..., Any]:
 def fleet_command() -> None:
     """Dream for many workspaces: on one machine, or on several with one limit for the provider.
 
-    A ROOT is a directory with workspaces in it; whose a workspace is says its directory under the root, or the
-    setting `tenant`.
+    A ROOT is a directory with workspaces in it. Whose a workspace is: what ROOT/fleet.toml says, else the trusted
+    setting `tenant`, else its directory under the root.
 
     \b
     Examples:
@@ -192,6 +192,7 @@ def schedule(
         while not stop.is_set():
             looked, put = operate.schedule(found, queue, hours, datetime.now(UTC))
             output.say(f"{show.counted(looked.workspaces, 'workspace')}, {show.counted(put, 'night')} put", now=True)
+            _wrong(looked.wrong)
             if once:
                 return
             stop.wait(EVERY)
@@ -317,7 +318,7 @@ def _printer(*, quiet: bool, why: bool) -> Any:
         if quiet:
             return
         with one:
-            output.say(f"{member.name}  {_how(member, how, why=why)}", now=True)
+            output.say(f"{member.shown}  {_how(member, how, why=why)}", now=True)
 
     return tell
 
@@ -329,7 +330,7 @@ def _how(member: Member, how: dict[str, Any], *, why: bool) -> str:
     outcome, spent = how["outcome"], bill(how)
     seconds = f"{how.get('seconds', 0):.1f} s"
     if outcome in ("failed", "crashed"):
-        reason = (known.reason if why and (known := members.read(member.path)) else "") or how.get("reason", "")
+        reason = (known.reason if why and (known := members.read(member)) else "") or how.get("reason", "")
         return f"{outcome}{f': {reason}' if reason else ''}; {seconds}"
     held = f", {how['held']} held" if how.get("held") else ""
     shas = " ".join(map(show.short, how.get("commits", ())))
@@ -347,6 +348,14 @@ def _ran(ran: Ran, *, quiet: bool, as_json: bool) -> None:
         if names:
             more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
             output.problem(f"{what}: {', '.join(names[:SHOWN])}{more}")
+    _wrong(ran.wrong)
+
+
+def _wrong(wrong: Sequence[Wrong]) -> None:
+    for one in wrong[:SHOWN]:
+        output.problem(f"could not be looked at: {one.workspace}: {one.reason}")
+    if len(wrong) > SHOWN:
+        output.problem(f"could not be looked at: {len(wrong) - SHOWN:,} more; --json has all")
 
 
 def _show(fleet: Fleet) -> None:
@@ -368,6 +377,7 @@ def _show(fleet: Fleet) -> None:
         for trouble in troubles:
             nights = show.counted(trouble.nights, "night")
             output.say(f"{word}: {trouble.workspace}, {nights}: {trouble.reason}", colour="red", fold=True)
+    _wrong(fleet.wrong)
 
 
 def _rows(one: Tenant) -> list[tuple[str, str]]:

@@ -7,6 +7,7 @@ cursor and spans see to it that nothing is lost or doubled by that. The database
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 import time
@@ -35,8 +36,8 @@ from dream.door import make_folder
 from dream.errors import DreamError
 from dream.fleet import members
 from dream.fleet.limits import Ledger
-from dream.fleet.members import Member, Note, Root, Window
-from dream.fleet.night import Account, Nursery, Stage, bill, note, priced
+from dream.fleet.members import Member, Note, Root, Window, Wrong
+from dream.fleet.night import Account, Nursery, Stage, bill, failed, priced
 from dream.workspace.idle import is_free
 from dream.workspace.lock import FileLock
 
@@ -286,7 +287,7 @@ class Worker:
     def _half(self, member: Member, half: Stage, read: Account) -> Account:
         """Run one step: half a night in its own process."""
         began = time.monotonic()
-        if not member.path.is_dir():
+        if not os.path.isdir(member.path):  # noqa: PTH112 - False also where it may not be asked
             return {"outcome": "gone"}
         while True:
             try:
@@ -297,7 +298,7 @@ class Worker:
                 break
             time.sleep(0.5)
         if account["outcome"] == "crashed":
-            note(member.path, "crashed", datetime.now(UTC), str(account["reason"]))
+            account |= failed(member, "crashed", str(account["reason"]), datetime.now(UTC))
         return account | {"seconds": round(time.monotonic() - began, 3)}
 
     def _reap(self) -> None:
@@ -372,22 +373,26 @@ class _Alive:
 
 @dataclass(slots=True)
 class Looked:
-    """What was checked to find workspaces with something new."""
+    """What was checked to find workspaces with something new, and what of it could not be looked at."""
 
     workspaces: int = 0
     set_aside: list[str] = field(default_factory=list)
+    wrong: list[Wrong] = field(default_factory=list)
 
 
 def find(
     roots: Sequence[Root], now: datetime, environ: Mapping[str, str], looked: Looked, *, again: bool = False
 ) -> Iterator[Waiting]:
     """Find the workspaces that have something new; with `again`, also those that were set aside."""
-    for member in _every(roots, looked):
-        known = members.read(member.path)
-        if _has_news(member, known, now, environ, looked, again=again):
-            at = known.at if known else ""
-            mark = f"{now:%Y%m%d}-{members.digest(members.look(member.path), at)}"
-            yield Waiting(member, member.tenant(members.current(member, environ)), at, mark)
+
+    def new(member: Member, known: Note | None) -> Waiting | None:
+        if not _has_news(member, known, now, environ, looked, again=again):
+            return None
+        at = known.at if known else ""
+        mark = f"{now:%Y%m%d}-{members.digest(members.look(member.path), at)}"
+        return Waiting(member, member.tenant(members.current(member, environ).tenant), at, mark)
+
+    return _each(roots, looked, new)
 
 
 def due(
@@ -399,20 +404,31 @@ def due(
     looked: Looked,
 ) -> Iterator[Waiting]:
     """Find the workspaces with something new whose night comes within `ahead`, or was missed."""
-    for member in _every(roots, looked):
-        known = members.read(member.path)
+
+    def comes(member: Member, known: Note | None) -> Waiting | None:
         at, slot = known.at if known else "", window.last(member, known, now + ahead)
-        comes = slot > now or (at != "" and datetime.fromisoformat(at) < slot)
-        if comes and _has_news(member, known, now, environ, looked):
-            delay = max(0.0, (slot - now).total_seconds())
-            yield Waiting(member, member.tenant(members.current(member, environ)), at, f"{slot:%Y%m%d}", delay)
+        is_due = slot > now or (at != "" and datetime.fromisoformat(at) < slot)
+        if not is_due or not _has_news(member, known, now, environ, looked):
+            return None
+        delay = max(0.0, (slot - now).total_seconds())
+        tenant = member.tenant(members.current(member, environ).tenant)
+        return Waiting(member, tenant, at, f"{slot:%Y%m%d}", delay)
+
+    return _each(roots, looked, comes)
 
 
-def _every(roots: Sequence[Root], looked: Looked) -> Iterator[Member]:
-    for root in roots:
-        for member in members.beneath(root):
-            looked.workspaces += 1
-            yield member
+def _each(
+    roots: Sequence[Root], looked: Looked, night: Callable[[Member, Note | None], Waiting | None]
+) -> Iterator[Waiting]:
+    """Ask each workspace by itself for its `night`: what is wrong with one stops no other."""
+    for member in members.beneath(roots, looked.wrong):
+        looked.workspaces += 1
+        found = None
+        with members.apart(member, looked.wrong):
+            member.check()
+            found = night(member, members.read(member))
+        if found:
+            yield found
 
 
 def _has_news(
@@ -425,7 +441,7 @@ def _has_news(
     again: bool = False,
 ) -> bool:
     if members.is_set_aside(member, known, environ) and not again:
-        looked.set_aside.append(member.name)
+        looked.set_aside.append(member.shown)
         return False
     return members.news(member, known, now, environ)
 

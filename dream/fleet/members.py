@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+import traceback
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, time, timedelta
 from functools import cached_property
@@ -13,10 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from dream.errors import DreamError, UsageError
+from dream import trust
+from dream.door import check_folder
+from dream.errors import DreamError, UsageError, WorkspaceError
+from dream.fleet.policy import policy
 from dream.settings import EMBEDDED, FILE_NAME, PREFIX, Settings, load
 from dream.workspace import idle
-from dream.workspace.files import read_note, write_note
+from dream.workspace.files import explained, read_note, write_note
 from dream.workspace.live import left_behind, quiet_at
 from dream.workspace.places import is_workspace
 from dream.workspace.workspace import Workspace
@@ -24,9 +28,10 @@ from dream.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from dream.workspace.listing import File
 
-FOLDER = ".dream-fleet"  # in a root: the database, and the receipts of what was erased
-NOTE = Path(".dream") / "nightly" / "fleet.json"
+FOLDER = ".dream-fleet"  # in a root: the database, notes on workspaces, and receipts of what was erased
+NOTES = "notes"
 DEPTH = 3  # directories between a root and a workspace
+OWN_FOLDERS = ("memory", "memory/archive", "memory/messages", ".dream", ".dream/nightly", ".dream/bills", ".dream/live")  # of a workspace, never links
 NIGHTS = 3  # failed ones in a row, after which a workspace is set aside
 # What changes with every thing that is said, dreamt, edited or set; `.md` in memory/ comes with its listing.
 LOOKED_AT = (
@@ -75,9 +80,38 @@ class Member:
         """Its name in the database: the same on each machine, and telling nothing."""
         return digest(self.root.name, self.name)
 
-    def tenant(self, note: Note) -> str:
-        """Whose it is: as its settings say, else the directory under the root."""
-        return note.tenant or self.name.partition("/")[0]
+    @cached_property
+    def shown(self) -> str:
+        """Its name for people and for JSON: what is no printable text is escaped."""
+        return shown(self.name)
+
+    @property
+    def note(self) -> Path:
+        """The file in which the fleet notes what it knows of the workspace; out of its tenant's reach."""
+        key = digest(self.name)
+        return self.root.path / FOLDER / NOTES / key[:2] / f"{key}.json"
+
+    def tenant(self, setting: str) -> str:
+        """Return whose it is: what the operator's file says, else its trusted `setting`, else its directory."""
+        return policy(self.root.path).workspaces.get(self.name) or setting or self.directory
+
+    @property
+    def directory(self) -> str:
+        """The directory under the root in which it lies."""
+        return self.name.partition("/")[0]
+
+    def claims(self, setting: str) -> tuple[str, ...]:
+        """Return all whose it may be: one tenant, or its directory and its setting where these differ."""
+        decided = policy(self.root.path).workspaces.get(self.name)
+        return (decided,) if decided else tuple(dict.fromkeys((self.directory, setting or self.directory)))
+
+    def check(self) -> None:
+        """Raise WorkspaceError where a link could lead into another's workspace, or its name is no plain text."""
+        if self.name != self.shown:
+            raise WorkspaceError("Its name is not printable text in UTF-8; rename the directory.")
+        for folder in OWN_FOLDERS:
+            with explained("used", self.path / folder), suppress(FileNotFoundError):
+                check_folder(self.path / folder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,40 +155,80 @@ class Note:
         return replace(self, at=at, outcome=outcome, reason=reason, failed=nights, look="", files="", due=0.0)
 
 
-def read(path: Path) -> Note | None:
-    """Read the note of the workspace at `path`; None where there is none that can be read."""
+def read(member: Member) -> Note | None:
+    """Read the note on a workspace; None where there is none, or a damaged one."""
+    row = read_note(member.note)
     try:
-        row = read_note(path / NOTE)
-        return Note(**row | {"failed": tuple(row["failed"]), "sources": tuple(row["sources"])})
+        note = Note(**row | {"failed": tuple(row["failed"]), "sources": tuple(row["sources"])})
+        if note.at and datetime.fromisoformat(note.at).tzinfo is None:
+            return None
+        ZoneInfo(note.zone or "UTC")
     except (TypeError, KeyError, ValueError, OSError):
         return None
+    return note
 
 
-def write(path: Path, note: Note) -> None:
-    """Write the note; losing it costs one night with nothing to do."""
-    with suppress(OSError, DreamError):
-        write_note(path / NOTE, asdict(note), durable=False)
+def write(member: Member, note: Note) -> None:
+    """Write the note, not durably: losing it costs one night with nothing to do. Raises WorkspaceError."""
+    write_note(member.note, asdict(note), durable=False)
 
 
-def beneath(root: Root) -> Iterator[Member]:
-    """Yield the workspaces beneath a root; links and hidden directories are not followed."""
-    return (Member(root, name) for name in _beneath(str(root.path), "", DEPTH))
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """A workspace, or a directory, that could not be looked at, and why."""
+
+    workspace: str
+    tenant: str
+    reason: str
 
 
-def _beneath(folder: str, prefix: str, depth: int) -> Iterator[str]:
-    with suppress(FileNotFoundError), os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.startswith(".") or not entry.is_dir(follow_symlinks=False):
-                continue
-            if is_workspace(Path(entry.path)):
-                yield prefix + entry.name
-            elif depth > 1:
-                yield from _beneath(entry.path, f"{prefix}{entry.name}/", depth - 1)
+@contextmanager
+def apart(member: Member, wrong: list[Wrong]) -> Iterator[None]:
+    """Keep what goes wrong with one workspace from all others: it is added to `wrong`, and the block ends."""
+    try:
+        yield
+    except (DreamError, OSError) as error:
+        wrong.append(Wrong(member.shown, shown(member.directory), shown(str(error))))
+    except Exception as error:  # noqa: BLE001 - a bug that its files have found is not the others' either
+        wrong.append(Wrong(member.shown, shown(member.directory), where(error)))
+
+
+def where(error: BaseException) -> str:
+    """Name a bug by its kind and place, without what it says: that may quote a workspace."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} in {Path(last.filename).name}, line {last.lineno}"
+
+
+def beneath(roots: Iterable[Root], wrong: list[Wrong]) -> Iterator[Member]:
+    """Yield the workspaces beneath the roots; links and hidden directories are not followed.
+
+    A directory that cannot be read is added to `wrong`.
+    """
+    for root in roots:
+        yield from _beneath(root, "", DEPTH, wrong)
+
+
+def _beneath(root: Root, prefix: str, depth: int, wrong: list[Wrong]) -> Iterator[Member]:
+    here = Member(root, prefix.rstrip("/"))
+    try:
+        with suppress(FileNotFoundError), os.scandir(here.path) as entries:
+            for entry in entries:
+                if entry.name.startswith(".") or not entry.is_dir(follow_symlinks=False):
+                    continue
+                member, found = Member(root, prefix + entry.name), None
+                with apart(member, wrong):
+                    found = is_workspace(member.path)
+                if found:
+                    yield member
+                elif found is not None and depth > 1:
+                    yield from _beneath(root, f"{member.name}/", depth - 1, wrong)
+    except OSError as error:
+        wrong.append(Wrong(here.shown or ".", shown(here.directory), shown(str(error))))
 
 
 def current(member: Member, environ: Mapping[str, str]) -> Note:
     """Return the note with its copy of the settings brought up to date."""
-    known, seen = read(member.path) or Note(), settings_look(member.path, environ)
+    known, seen = read(member) or Note(), settings_look(member.path, environ)
     if known.settings == seen:
         return known
     try:
@@ -217,7 +291,7 @@ def look(path: Path) -> str:
 def settings_look(path: Path, environ: Mapping[str, str]) -> str:
     """Return a fingerprint of the settings."""
     ours = sorted((name, value) for name, value in environ.items() if name.startswith(PREFIX))
-    return digest(_stat(f"{path}/{FILE_NAME}"), ours)
+    return digest(_stat(f"{path}/{FILE_NAME}"), _stat(f"{path}/{trust.MARK}"), ours)
 
 
 def transcripts(path: Path, note: Note, environ: Mapping[str, str]) -> tuple[str, list[File] | None]:
@@ -284,6 +358,11 @@ def _stat(path: str) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return status.st_size, status.st_mtime_ns, status.st_ino
+
+
+def shown(name: str) -> str:
+    """Return a name or sentence with all that is no printable text escaped: bytes that are not UTF-8, line ends."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in name)
 
 
 def digest(*parts: object) -> str:

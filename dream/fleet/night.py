@@ -20,7 +20,6 @@ import signal
 import sys
 import tempfile
 import threading
-import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -84,9 +83,7 @@ class Nursery:
     def run(self, member: members.Member, half: Stage, read: Account, now: datetime) -> Account:
         """Run half a night and return how it went."""
         ours, theirs = self._context.Pipe()
-        process = self._context.Process(
-            target=_night, args=(theirs, str(member.path), member.name.partition("/")[0], half, read, now, self._flags)
-        )
+        process = self._context.Process(target=_night, args=(theirs, member, half, read, now, self._flags))
         with self._guard:
             process.start()
             self._running.add(process)
@@ -166,27 +163,24 @@ class _WorkerPipe:
 
 
 def _night(
-    pipe: Connection, path: str, directory: str, half: Stage, read: Account, now: datetime, flags: dict[str, object]
+    pipe: Connection, member: members.Member, half: Stage, read: Account, now: datetime, flags: dict[str, object]
 ) -> None:
-    """Run half a night in the process that was started for it, report how it went, and note it in the workspace."""
+    """Run half a night in the process that was started for it, report how it went, and note it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the worker says what is to be done
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (1, 2):  # a library's chatter could hold what was said, and would stay in the worker's log
         os.dup2(nowhere, stream)
     how: Account
     try:
-        how = _half(pipe, Path(path), directory, half, read, now, flags)
+        how = _half(pipe, member, half, read, now, flags)
     except Busy as error:
         how = {"outcome": "busy", "reason": str(error)}
     except DreamError as error:
-        how = {"outcome": "failed"}
-        note(Path(path), "failed", now, str(error))
+        how = failed(member, "failed", str(error), now)
     except (EOFError, BrokenPipeError):
         os._exit(1)  # the worker is gone
     except BaseException as error:  # noqa: BLE001 - a bug: where, not with what
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        name = f"{type(error).__name__} in {Path(where.filename).name}, line {where.lineno}"
-        how = {"outcome": "crashed", "reason": name}
+        how = {"outcome": "crashed", "reason": members.where(error)}
     with suppress(OSError):
         pipe.send(("done", how))
         pipe.close()
@@ -194,14 +188,15 @@ def _night(
 
 
 def _half(
-    pipe: Connection, path: Path, directory: str, half: Stage, read: Account, now: datetime, flags: dict[str, object]
+    pipe: Connection, member: members.Member, half: Stage, read: Account, now: datetime, flags: dict[str, object]
 ) -> Account:
     from dream.nights import nightly
 
-    workspace = Workspace.open(path)
+    member.check()
+    workspace = Workspace.open(member.path)
     settings = workspace.settings(flags=flags)
-    zone = settings.zone()
-    worker = _WorkerPipe(pipe, settings.tenant or directory, lambda: f"{datetime.now(UTC).astimezone(zone):%Y-%m-%d}")
+    zone, tenant = settings.zone(), member.tenant(settings.tenant or "")
+    worker = _WorkerPipe(pipe, tenant, lambda: f"{datetime.now(UTC).astimezone(zone):%Y-%m-%d}")
 
     def end(number: int, frame: object) -> None:
         worker.stopped = True
@@ -221,7 +216,7 @@ def _half(
     if settings.max_minutes:
         settings = replace(settings, max_minutes=max(0.01, settings.max_minutes - read.get("seconds", 0.0) / 60))
     before = ConsolidateReport(outcome="nothing", usage=bill(read))
-    if read["outcome"] == "failed":  # why, stands in the workspace: the fleet's database holds no such sentence
+    if read["outcome"] == "failed":  # its runs say why: the fleet's database holds no such sentence
         last = next((one for one in runs.last(workspace.private, 3) if one.command == "consolidate"), None)
         before = replace(before, outcome="failed", reason=last.reason if last else "")
     night = run(nightly.night, settings, read=before)
@@ -229,7 +224,7 @@ def _half(
     if outcome != "failed" and (worker.stopped or worker.refused):
         outcome = "stopped" if worker.stopped else "bounded"
     why = night.run.reason if night.run.outcome == "failed" else before.reason
-    known = note(path, outcome, now, why, lambda found: members.settle(workspace, settings, found, now, os.environ))
+    known = note(member, outcome, now, why, lambda found: members.settle(workspace, settings, found, now, os.environ))
     commits = [batch.commit for batch in night.run.batches if batch.commit]
     held = len(workspace.pending())
     return priced(night.run.usage) | {
@@ -240,22 +235,31 @@ def _half(
     }
 
 
+def failed(member: members.Member, outcome: str, reason: str, now: datetime) -> Account:
+    """Note that a night failed or crashed, and return its account; where that can't be noted, with why not."""
+    try:
+        note(member, outcome, now, reason)
+    except DreamError as error:
+        return {"outcome": outcome, "reason": str(error)}
+    return {"outcome": outcome}
+
+
 def note(
-    path: Path,
+    member: members.Member,
     outcome: str,
     now: datetime,
     reason: str = "",
     settle: Callable[[members.Note], members.Note] = lambda found: found,
 ) -> members.Note:
-    """Note in the workspace how a night ended, and return the note."""
+    """Note how a night ended, and return the note; raises WorkspaceError where that can't be written."""
     bad = outcome in ("failed", "crashed")
-    ended = (members.read(path) or members.Note()).ended(outcome, now, reason if bad else "")
+    ended = (members.read(member) or members.Note()).ended(outcome, now, reason if bad else "")
     if bad:
-        ended = replace(ended, settings=members.settings_look(path, os.environ))
+        ended = replace(ended, settings=members.settings_look(member.path, os.environ))
     ended = settle(ended)
     if bad or outcome in ("stopped", "bounded"):
         ended = replace(ended, look="")
-    members.write(path, ended)
+    members.write(member, ended)
     return ended
 
 

@@ -9,7 +9,7 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
@@ -24,11 +24,12 @@ from dream.errors import DreamError, UsageError, WorkspaceError
 from dream.fleet import members
 from dream.fleet.engine import Looked, Queue, Waiting, Worker, due, find
 from dream.fleet.limits import Ledger
-from dream.fleet.members import FOLDER, Member, Note, Root, Window
+from dream.fleet.members import FOLDER, Member, Note, Root, Window, Wrong
 from dream.fleet.night import Account, Limits, Nursery, bill
+from dream.fleet.policy import FILE as POLICY
 from dream.history.history import History
 from dream.reports import Usage
-from dream.settings import EMBEDDED
+from dream.settings import EMBEDDED, load
 from dream.workspace.files import replace_file
 from dream.workspace.lock import run_lock
 from dream.workspace.runs import Bills
@@ -73,14 +74,15 @@ class Ran:
     held: tuple[str, ...]
     busy: tuple[str, ...]
     set_aside: tuple[str, ...]
+    wrong: tuple[Wrong, ...]  # what could not be looked at
     stopped: bool
     seconds: float
     usage: Usage
 
     @property
     def exit_status(self) -> int:
-        """Return 1 if a night failed or all were stopped, 4 if workspaces were busy, 3 for held edits, else 0."""
-        if self.failed or self.stopped:
+        """Return 1 if anything failed or all were stopped, 4 if workspaces were busy, 3 for held edits, else 0."""
+        if self.failed or self.wrong or self.stopped:
             return 1
         if self.busy:
             return 4
@@ -136,6 +138,7 @@ def run(
         tuple(sorted(named["held"])),
         tuple(sorted(named["busy"])),
         tuple(sorted(looked.set_aside)),
+        tuple(looked.wrong),
         stop.is_set(),
         round(time.monotonic() - begun, 3),
         sum(usage, Usage()),
@@ -162,7 +165,7 @@ def working(
     if model or waiting is None:
         paid = model != EMBEDDED
     else:
-        paid = any(members.current(one.member, os.environ).paid for one in waiting)
+        paid = any((members.read(one.member) or Note()).paid for one in waiting)
     nursery = Nursery(measured(queue.ledger), flags, litellm=paid)
     worker = Worker(queue, roots, nursery, jobs, traced(tell))
     worker.start()
@@ -179,12 +182,14 @@ def know_the_day(roots: Sequence[Root], ledger: Ledger, now: datetime) -> None:
         if ledger.get(mark):
             continue
         spent: defaultdict[str, float] = defaultdict(float)
-        for member in members.beneath(root):
-            known = members.read(member.path) or Note()
-            today, _, day = tally(member, known, now)
-            tenant = member.tenant(known)
-            spent[f"spent:tokens:{day}:{tenant}"] += today.tokens
-            spent[f"spent:usd:{day}:{tenant}"] += today.cost_usd or 0.0
+        wrong: list[Wrong] = []  # what can't be looked at has no night either
+        for member in members.beneath([root], wrong):
+            with members.apart(member, wrong):
+                known = members.read(member) or Note()
+                today, _, day = tally(member, known, now)
+                tenant = member.tenant(known.tenant)
+                spent[f"spent:tokens:{day}:{tenant}"] += today.tokens
+                spent[f"spent:usd:{day}:{tenant}"] += today.cost_usd or 0.0
         ledger.set({name: value for name, value in spent.items() if value} | {mark: 1.0})
 
 
@@ -217,16 +222,24 @@ class Erased:
 def erase(tenant: str, roots: Sequence[Root], queue: Queue, now: datetime, *, dry_run: bool) -> Erased:
     """Erase a tenant's workspaces with every trace in the database, and leave a receipt without content.
 
+    What is written in a workspace does not decide whose it is: where its trusted setting names another tenant than its
+    directory does, nothing is erased before the operator's file says which is right.
     Raises Busy if a night or another run holds one of them, and UsageError for a tenant without workspaces.
     """
-    every = (member for root in roots for member in members.beneath(root))
-    found = [member for member in every if member.tenant(members.current(member, os.environ)) == tenant]
+    found, unclear = _of_tenant(tenant, roots)
+    if unclear:
+        lines = "; ".join(f"{member.shown}: {' or '.join(map(members.shown, whose))}" for member, whose in unclear)
+        raise UsageError(
+            f"Whose these workspaces are is not clear, so nothing is erased. Their directories and their settings "
+            f"differ: {lines}. Say it in {roots[0].path / POLICY}, under [workspaces]: "
+            f'"{unclear[0][0].shown}" = "{members.shown(tenant)}".'
+        )
     # Left by an erasure that was cut short.
     left = [path for root in roots for path in sorted((root.path / FOLDER / "erasing").glob(f"{_sha(tenant)}-*"))]
     if not found and not left:
         raise UsageError(f"The tenant {tenant!r} has no workspace under {', '.join(str(root.path) for root in roots)}.")
     elsewhere = tuple(sorted({name for member in found for name in _elsewhere(member)}))
-    names = tuple(member.name for member in found)
+    names = tuple(member.shown for member in found)
     if dry_run:
         files, size = _summed([_hashes(member.path) for member in found])
         return Erased(tenant, names, files, size, 0, elsewhere, None, dry_run)
@@ -234,7 +247,9 @@ def erase(tenant: str, roots: Sequence[Root], queue: Queue, now: datetime, *, dr
     nights = queue.forget([member.key for member in found])
     proof = []
     for member in found:
-        with run_lock(member.path / ".dream", "dream fleet erase", now=now):
+        with ExitStack() as held:
+            with suppress(WorkspaceError):  # a lock that can't be opened, as where a link is in its place, nobody holds
+                held.enter_context(run_lock(member.path / ".dream", "dream fleet erase", now=now))
             nights += queue.forget([member.key])
             hashes = _hashes(member.path)
             trust.forget(member.path, trust.state_directory(os.environ))  # a note that holds its path
@@ -250,11 +265,29 @@ def erase(tenant: str, roots: Sequence[Root], queue: Queue, now: datetime, *, dr
     for path in left:
         shutil.rmtree(path)
     for member in found:
+        member.note.unlink(missing_ok=True)
         _drop_empty(member)
     spent = [name for name in queue.ledger.get("spent:") if name.split(":", 3)[3:] == [tenant]]
     queue.ledger.forget([f"turn:{tenant}", *spent])
     queue.scrub()
     return Erased(tenant, names, *_summed(proof), nights, elsewhere, receipt, dry_run)
+
+
+def _of_tenant(tenant: str, roots: Sequence[Root]) -> tuple[list[Member], list[tuple[Member, tuple[str, ...]]]]:
+    """Return the tenant's workspaces, and those that may be, with all whose they may be."""
+    found: list[Member] = []
+    unclear: list[tuple[Member, tuple[str, ...]]] = []
+    wrong: list[Wrong] = []
+    for member in members.beneath(roots, wrong):
+        setting = ""
+        with members.apart(member, wrong):  # settings that can't be read name nobody
+            setting = load(member.path, environ=os.environ, using=()).tenant or ""
+        whose = member.claims(setting)
+        if whose == (tenant,):
+            found.append(member)
+        elif tenant in whose:
+            unclear.append((member, whose))
+    return found, unclear
 
 
 def _summed(proof: Sequence[Mapping[str, int | str]]) -> tuple[int, int]:
@@ -280,7 +313,7 @@ def _drop_empty(member: Member) -> None:
 
 
 def _elsewhere(member: Member) -> Iterator[str]:
-    for source in (members.read(member.path) or Note()).sources:
+    for source in (members.read(member) or Note()).sources:
         if not (member.path / source).resolve().is_relative_to(member.path.resolve()):
             yield source
 
@@ -353,6 +386,7 @@ class Fleet:
     tenants: tuple[Tenant, ...]
     failed: tuple[Trouble, ...]
     set_aside: tuple[Trouble, ...]
+    wrong: tuple[Wrong, ...]  # what could not be looked at
     queue: dict[str, int]
 
 
@@ -361,8 +395,9 @@ def read(roots: Sequence[Root], queue: Queue | None, now: datetime) -> Fleet:
     tenants: dict[str, Tenant] = {}
     failed: list[Trouble] = []
     aside: list[Trouble] = []
-    for root in roots:
-        for member in members.beneath(root):
+    wrong: list[Wrong] = []
+    for member in members.beneath(roots, wrong):
+        with members.apart(member, wrong):
             known = members.current(member, os.environ)
             one = _of(member, known, now)
             tenants[one.tenant] = tenants.get(one.tenant, Tenant(one.tenant)) + one
@@ -371,19 +406,27 @@ def read(roots: Sequence[Root], queue: Queue | None, now: datetime) -> Fleet:
                 (aside if members.is_set_aside(member, known, os.environ) else failed).append(trouble)
     listed = sorted(tenants.values(), key=lambda one: (-one.month.tokens, one.tenant))
     total = sum(listed, Tenant("all"))
-    return Fleet(total, tuple(listed), tuple(failed), tuple(aside), queue.waiting() if queue else {})
+    counts = queue.waiting() if queue else {}
+    return Fleet(total, tuple(listed), tuple(failed), tuple(aside), tuple(wrong), counts)
 
 
 def _of(member: Member, known: Note, now: datetime) -> Tenant:
     today, month, day = tally(member, known, now)
     zone = _zone(known)
     there = bool(known.at) and f"{datetime.fromisoformat(known.at).astimezone(zone):%Y-%m-%d}" == day
-    fresh = members.read(member.path)
+    fresh = members.read(member)
     waits = members.news(member, fresh, now, os.environ)
     workspace = Workspace(member.path)
     held = len(workspace.pending()) if (member.path / "memory" / ".pending.jsonl").exists() else 0
     return Tenant(
-        member.tenant(known), 1, int(waits), _oldest(workspace) if waits else None, int(there), held, today, month
+        member.tenant(known.tenant),
+        1,
+        int(waits),
+        _oldest(workspace) if waits else None,
+        int(there),
+        held,
+        today,
+        month,
     )
 
 
@@ -398,6 +441,7 @@ def _oldest(workspace: Workspace) -> datetime | None:
 
 def tally(member: Member, known: Note, now: datetime) -> tuple[Usage, Usage, str]:
     """Return the day's and the month's spending by a workspace's own bills, and which day that is in its zone."""
+    member.check()  # a link would count another's
     zone = _zone(known)
     spent = Bills(member.path / ".dream").spent(now, zone)
     return spent.today, spent.month, f"{now.astimezone(zone):%Y-%m-%d}"

@@ -89,13 +89,14 @@ def _idle(folder: Path, pattern: Path, count: int) -> Row:
     """Look through workspaces in which nothing is new; against the minute that 100,000 may take."""
     for number in range(count):
         copy = folder / f"t{number // 1_000:03}" / f"w{number:06}"
-        (copy / ".dream" / "nightly").mkdir(parents=True)
+        (copy / ".dream").mkdir(parents=True)
         for name in ("SOUL.md", "USER.md"):
             shutil.copyfile(pattern / name, copy / name)
         shutil.copytree(pattern / "memory", copy / "memory")
         (copy / "memory" / ".dream_cursor").write_text("1\n", encoding="utf-8")
         known = Note(at=NOW.isoformat(), outcome="committed", look=members.look(copy))
-        members.write(copy, members.replace(known, settings=members.settings_look(copy, {})))
+        one = Member(Root("root", folder), str(copy.relative_to(folder)))
+        members.write(one, members.replace(known, settings=members.settings_look(copy, {})))
     before, looked = peak(), Looked()
     began = time.perf_counter()
     assert not list(find([Root("root", folder)], NOW, {}, looked))

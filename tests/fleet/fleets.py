@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dream.actions.note import note
+from dream.fleet.members import Member, Root
 from dream.settings import Settings
 from dream.workspace.runs import Bills
 from dream.workspace.workspace import Workspace
@@ -34,6 +35,11 @@ def workspace(root: Path, name: str, *facts: str) -> Workspace:
         note(made, fact, settings=Settings(), now=NOW)
     made.history.close()
     return made
+
+
+def member(root: Path, name: str) -> Member:
+    """Name a workspace as the fleet does."""
+    return Member(Root(str(root), root), name)
 
 
 def dreams(made: Workspace) -> list[str]:

@@ -18,13 +18,13 @@ import pytest
 
 from dream.fleet import members
 from dream.fleet.engine import Queue, Waiting
-from dream.fleet.members import FOLDER, Member, Note, Root
+from dream.fleet.members import FOLDER, Note
 from dream.reports import Usage
 from dream.workspace.lock import run_lock
 from dream.workspace.runs import Bills
 from dream.workspace.workspace import Workspace
 from tests.cli.commands import Ended, command, dream, environment
-from tests.fleet.fleets import CANARY, NOW, agent, canary, dreams, say, workspace
+from tests.fleet.fleets import CANARY, NOW, agent, canary, dreams, member, say, workspace
 from tests.forking import DREAM, Program
 from tests.nights.world import answer
 from tests.provider import Provider, text
@@ -71,8 +71,7 @@ def _night(folder: Path) -> Night:
         (workspace(folder, name, "I live in Rome.").root / "dream.toml").write_text("modle = 'x'\n")
     days = ("2026-11-17", "2026-11-18", "2026-11-19")
     known = Note(outcome="failed", failed=days, settings=members.settings_look(folder / "aside", os.environ))
-    members.write(folder / "aside", known)
-    (folder / FOLDER).mkdir()
+    members.write(member(folder, "aside"), known)
     (folder / FOLDER / "fleet.sqlite").write_bytes(b"no database at all" * 100)
     home = {name: os.environ[name] for name in ("HOME", "XDG_CONFIG_HOME")}
     return Night(folder, home, fleet("run", folder, "-j", "4"))
@@ -128,16 +127,16 @@ def test_a_workspace_that_failed_three_nights_is_set_aside(night: Night) -> None
 def test_a_workspace_is_taken_up_again_when_its_settings_have_changed(tmp_path: Path) -> None:
     made = workspace(tmp_path, "aside", "I live in Rome.")
     days = ("2026-11-17", "2026-11-18", "2026-11-19")
-    members.write(made.root, Note(failed=days, settings=members.settings_look(made.root, os.environ)))
+    members.write(member(tmp_path, "aside"), Note(failed=days, settings=members.settings_look(made.root, os.environ)))
 
     before = fleet("run", tmp_path)
     (made.root / "dream.toml").write_text("model = 'embedded'\n")
     ran = fleet("run", tmp_path)
-    shutil.rmtree(tmp_path / FOLDER)  # the database is lost: the workspaces know
+    (tmp_path / FOLDER / "fleet.sqlite").unlink()  # the notes know
     again = fleet("run", tmp_path)
 
     assert (before.out.partition(";")[0], before.status) == ("1 workspace: nothing new", 0)
-    assert (ran.status, len(dreams(made)), members.read(made.root).failed) == (0, 1, ())  # type: ignore[union-attr]
+    assert (ran.status, len(dreams(made)), members.read(member(tmp_path, "aside")).failed) == (0, 1, ())  # type: ignore[union-attr]
     assert again.out.startswith("1 workspace: nothing new;")
 
 
@@ -170,7 +169,7 @@ def test_a_tenant_is_erased_with_every_trace_and_a_receipt_stays(night: Night, t
     (root / "alice").rename(root / "zebrafish")  # a word that no other file holds
     queue = Queue(f"sqlite:///{root / FOLDER / 'fleet.sqlite'}")
     assert queue.waiting() == {"success": 5}
-    held = Waiting(Member(Root(str(root), root), "zebrafish/w0"), "zebrafish", "", "x")
+    held = Waiting(member(root, "zebrafish/w0"), "zebrafish", "", "x")
     queue.put([held], NOW)
     queue.close()
 
@@ -229,7 +228,9 @@ def test_a_schedule_puts_each_night_once_and_a_worker_has_it(tmp_path: Path) -> 
     made = [workspace(tmp_path / "agents", f"w{number}", "I live in Paris.") for number in range(2)]
     idle = workspace(tmp_path / "agents", "idle")
     for one in (*made, idle):
-        members.write(one.root, Note(at="2026-11-01T00:00:00+00:00"))  # its last night: long ago, so one was missed
+        members.write(
+            member(tmp_path / "agents", one.root.name), Note(at="2026-11-01T00:00:00+00:00")
+        )  # its last night: long ago, so one was missed
     shared = ("--root", f"all={tmp_path / 'agents'}", "--database", f"sqlite:///{tmp_path / 'fleet.sqlite'}")
 
     put = [fleet("schedule", *shared, "--once").out for _ in range(2)]
@@ -269,7 +270,7 @@ def test_a_night_whose_process_dies_is_noted_and_the_others_go_on(tmp_path: Path
 
     assert ran.status == 1
     assert "bad  crashed: its process ended with -11" in ran.out
-    assert (members.read(bad.root) or Note()).outcome == "crashed"
+    assert (members.read(member(tmp_path, "bad")) or Note()).outcome == "crashed"
     assert len(dreams(good)) == 1
 
 
@@ -291,11 +292,11 @@ def test_two_runs_at_once_share_the_nights(tmp_path: Path) -> None:
 
 
 def test_what_says_that_there_is_something_new(night: Night) -> None:
-    member = Member(Root("r", night.root), "dora")
-    talk, memory = member.path / "said" / "talk.txt", member.path / "USER.md"
+    dora = member(night.root, "dora")
+    talk, memory = dora.path / "said" / "talk.txt", dora.path / "USER.md"
 
     def is_new() -> bool:
-        return members.news(member, members.read(member.path), datetime.now(UTC), os.environ)
+        return members.news(dora, members.read(dora), datetime.now(UTC), os.environ)
 
     assert not is_new()
     talk.write_text("User: hello\n")
