@@ -72,7 +72,8 @@ class NewEntry:
     the letters of VOICES; it is empty where nobody looked, and where nothing is known of any line.
     `said` is when the last of its messages was, aware, where that is known. `rests` holds for each line who vouches
     for it and the positions of the messages that it rests on, `u118,120`: u the user, a the agent, t a tool, p what
-    the user pasted, ? nobody known; empty where no summary was cited.
+    the user pasted, ? nobody known; empty where no summary was cited. `kept` counts the messages that were kept
+    together with it.
     """
 
     kind: Kind
@@ -87,6 +88,7 @@ class NewEntry:
     said: datetime | None = None
     rests: tuple[str, ...] = ()
     speakers: tuple[tuple[str, ...], ...] = ()
+    kept: int = 0
 
     @property
     def by_agent(self) -> bool:

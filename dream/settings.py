@@ -243,10 +243,10 @@ def _listed(names: list[str]) -> str:
 
 def _from_file(path: Path) -> dict[str, object]:
     try:
-        text = contents(path).decode("utf-8-sig")
+        text = contents(path).decode("utf-8-sig", "replace")
     except FileNotFoundError:
         return {}
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise SettingsError(f"{path} cannot be read as TOML: {error}.") from error
     import tomllib
 
@@ -254,6 +254,8 @@ def _from_file(path: Path) -> dict[str, object]:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{path} cannot be read as TOML: {error}.") from error
+    if bad := next((name for name, value in table.items() if "\ufffd" in f"{name}{value}"), ""):
+        raise SettingsError(f"{path}: {bad} is not UTF-8; save the file as UTF-8.")
     return {name: _checked(name, value, f"in {path}") for name, value in table.items()}
 
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from dream.actions.forget import UNDONE, unfinished
+from dream.actions.forget import unfinished
 from dream.door import OTHERS
 from dream.errors import DreamError, GitError, WorkspaceError
 from dream.history.messages import FOLDER
@@ -21,11 +21,26 @@ from dream.language import text as texts
 from dream.models import MEMORY_FILES, Diagnostic
 from dream.redact import redact
 from dream.settings import Settings
-from dream.versions import FILES, INTENT, gitdir, log, read_all, read_memory, transaction
+from dream.versions import FILES, INTENT, UNDONE, gitdir, log, read_all, read_memory, transaction
 from dream.versions.store import OLD, is_deserted
 from dream.workspace import idle, index
-from dream.workspace.files import TEMPORARY, lines, number, opened, read_bytes, replace_file, size_of, sweep
+from dream.workspace.files import (
+    SET_ASIDE,
+    TEMPORARY,
+    check_plain,
+    from_windows,
+    lines,
+    number,
+    opened,
+    read_bytes,
+    readable,
+    replace_file,
+    set_aside,
+    size_of,
+    sweep,
+)
 from dream.workspace.lock import RUN_LOCK, run_lock
+from dream.workspace.review_files import PENDING, REJECTED, parse_pending, parse_rejected
 from dream.workspace.workspace import DREAM_CURSOR, Workspace
 
 # What the doctor says.
@@ -77,7 +92,7 @@ def check_dream_cursor(workspace: Workspace, *, repair: bool) -> Iterator[Ailmen
     found: list[Diagnostic] = []
     watched = Workspace(workspace.root, report=found.append)
     try:
-        cursor, committed = watched.dream_cursor(), _committed(watched)
+        cursor, committed = watched.dream_cursor(), number(_committed(watched, DREAM_CURSOR)) or 0
     except DreamError as error:
         yield Ailment(DREAM_CURSOR, str(error))
         return
@@ -92,15 +107,13 @@ def check_dream_cursor(workspace: Workspace, *, repair: bool) -> Iterator[Ailmen
 
 
 def _flaws(workspace: Workspace) -> Iterator[Diagnostic]:
-    """Read all of history and what is held, and yield what is wrong with it."""
+    """Read all of history, and yield what is wrong with it."""
     found: dict[Diagnostic, None] = {}
     watched = Workspace(workspace.root, report=lambda diagnostic: found.update({diagnostic: None}))
     try:
         found.update(dict.fromkeys(watched.history.flaws()))
         if torn := watched.history.cut_short():
             found[torn] = None
-        watched.pending()
-        watched.rejected()
     except DreamError as error:
         found[Diagnostic(_LOG, 0, str(error))] = None
     yield from found
@@ -135,19 +148,54 @@ def check_messages(workspace: Workspace, now: datetime, *, repair: bool) -> Iter
     left = {(one.path, one.text) for one in history.message_flaws()} if repair and found else set()
     for one in found:
         cures = ["the next `dream consolidate` ends it"] if one.waits else []
-        cures += [f"{REPAIR} sets it aside in memory/archive/"] if one.mends else []
+        if one.lost:
+            cures += [f"look in a backup for them; {REPAIR} notes them as lost"]
+        elif one.mends:
+            cures += [f"{REPAIR} sets it aside in memory/archive/"]
         cure = "; ".join(cures) or "put a file of your own there, or move it away; search does without it"
         mended = repair and (one.path, one.text) not in left
         yield Ailment(_name(workspace, one.path), one.text, cure, mended)
 
 
-def _committed(workspace: Workspace) -> int:
+def check_decisions(workspace: Workspace, now: datetime, *, repair: bool) -> Iterator[Ailment]:
+    """Check what is held for review and what was rejected.
+
+    `repair` sets aside what is no decision, and puts back what the last commit holds.
+    """
+    for path, parse in ((PENDING, parse_pending), (REJECTED, parse_rejected)):
+        found: list[Diagnostic] = []
+        try:
+            data = read_bytes(workspace.root / path) or b""
+        except WorkspaceError as error:
+            yield Ailment(path, str(error), f"then {REPAIR} puts back what the last commit holds")
+            continue
+        parse(data, found.append)
+        for one in found:
+            yield Ailment(path, f"line {one.line}: {one.text}", f"{REPAIR} sets it aside in memory/archive/", repair)
+        if repair and found:
+            broken = {one.line for one in found}
+            rows = dict(enumerate(data.split(b"\n"), 1))
+            for line in sorted(broken):
+                set_aside(workspace.memory / "archive" / SET_ASIDE, rows[line], now, path)
+            replace_file(workspace.root / path, b"\n".join(row for line, row in rows.items() if line not in broken))
+    try:
+        lost = transaction.lost_decisions(workspace)
+    except DreamError:  # the check of the versions, or the one above, names it
+        return
+    for path, mended in lost.items():
+        if repair:
+            replace_file(workspace.root / path, mended.data)
+        yield Ailment(path, mended.text, f"{REPAIR} puts them back; `dream review reject` puts edits away", repair)
+
+
+def _committed(workspace: Workspace, path: str) -> bytes:
+    """Return a file as the last commit has it."""
     try:
         if not workspace.git.exists or workspace.git.head() is None:
-            return 0
+            return b""
     except GitError:  # the check of the versions names it
-        return 0
-    return number(workspace.git.read("HEAD", DREAM_CURSOR) or b"") or 0
+        return b""
+    return workspace.git.read("HEAD", path) or b""
 
 
 # The three memory files: their encoding, line ends, unseen characters, and secrets.
@@ -157,22 +205,24 @@ _BOM = "\ufeff"
 
 
 def check_files(workspace: Workspace, settings: Settings, now: datetime, *, repair: bool) -> Iterator[Ailment]:
-    """Check each memory file; `repair` takes out a byte order mark and CRLF line ends, in a commit of its own."""
+    """Check each memory file; `repair` mends its encoding and its line ends, in a commit of its own."""
     mended: dict[str, bytes | None] = {}
     for name in MEMORY_FILES:
         try:
-            text = workspace.read_file(name)
+            check_plain(workspace.root / name)
+            data = read_bytes(workspace.root / name) or b""
         except DreamError as error:
             yield Ailment(name, str(error), "mend the file in an editor")
             continue
         if not (workspace.root / name).exists():
             yield Ailment(name, "is missing", "the next dream begins it anew; `dream log` has its older versions")
-        if text.startswith(_BOM):
-            yield Ailment(name, "begins with a byte order mark", REPAIR, repair)
-        if "\r\n" in text:
-            yield Ailment(name, "has lines that end in CRLF", REPAIR, repair)
+        elif not data.strip() and _committed(workspace, name).strip():
+            yield Ailment(name, "is empty", "`dream run` takes that for your edit, `dream log` has its older versions")
+        text = from_windows(data)
         plain = text.removeprefix(_BOM).replace("\r\n", "\n")
-        if plain != text:
+        for said in _unlike_ours(data):
+            yield Ailment(name, said, REPAIR, repair)
+        if plain.encode("utf-8") != data:
             mended[name] = plain.encode("utf-8")
         for problem in texts.problems(plain):
             yield Ailment(name, f"holds an unseen character: {problem}", "take it out in an editor")
@@ -184,11 +234,22 @@ def check_files(workspace: Workspace, settings: Settings, now: datetime, *, repa
         _commit(workspace, mended, now)
 
 
+def _unlike_ours(data: bytes) -> Iterator[str]:
+    """Say what is not as we write a text file: its encoding, a byte order mark, its line ends."""
+    text, wrong = readable(data)
+    if wrong:
+        yield f"{wrong}; it reads as Windows-1252"
+    if text.startswith(_BOM):
+        yield "begins with a byte order mark"
+    if "\r\n" in text:
+        yield "has lines that end in CRLF"
+
+
 def _commit(workspace: Workspace, mended: dict[str, bytes | None], now: datetime) -> None:
     """Commit what a person typed as theirs, and then the mended files as ours, so that it can be taken back."""
     transaction.commit_hand_edits(workspace, now)
     found = read_memory(workspace.root)
-    message = partial(log.build, "dream", note="(doctor: line ends, byte order mark)")
+    message = partial(log.build, "dream", note="(doctor: encoding, line ends)")
     expected = {name: found.get(name) for name in mended}
     transaction.commit(workspace, mended, expected=expected, message=message, now=now)
 
@@ -367,6 +428,7 @@ def _all(workspace: Workspace, settings: Settings, now: datetime, *, repair: boo
     yield from check_history(workspace, now, repair=repair)
     yield from check_cursor(workspace, repair=repair)
     yield from check_messages(workspace, now, repair=repair)
+    yield from check_decisions(workspace, now, repair=repair)
     yield from check_files(workspace, settings, now, repair=repair)
     yield from _queue(workspace)
     yield from _leftovers(workspace, repair=repair)
@@ -385,7 +447,11 @@ def _unfinished(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
 
 
 def _queue(workspace: Workspace) -> Iterator[Ailment]:
-    for proposal in workspace.pending():
+    try:
+        waiting = workspace.pending()
+    except WorkspaceError:  # named above
+        return
+    for proposal in waiting:
         if proposal.file is None:
             span = ", ".join(map(str, proposal.entries))
             text = f"entry {span} could not be dreamt: {proposal.reason}"

@@ -20,14 +20,13 @@ import orjson
 from dream.errors import UnknownRevision, UsageError
 from dream.history.repair import Sealing
 from dream.language.text import span
-from dream.versions import changed, is_memory, rewrite, transaction
+from dream.versions import UNDONE, changed, is_memory, rewrite, transaction
 from dream.versions.diff import by_file
 from dream.versions.rewrite import SHORTEST, Names, Needle, is_long_enough, is_name, renamed
 from dream.workspace import files, index
 from dream.workspace.lock import run_lock
 from dream.workspace.workspace import TEMPLATES, Workspace
 
-UNDONE = "forgetting.json"  # in .dream/, from the first change to the last: one JSON object a line
 LARGEST = 10_000_000  # bytes of a file that isn't ours: above it, it isn't looked into
 MOST_FILES = 10_000  # of the workspace that aren't ours are looked into
 
@@ -220,7 +219,7 @@ def _rewrite_history(workspace: Workspace, needle: Needle, now: datetime) -> lis
         for path in paths:
             _rewrite(path, lambda data: sealing.sealed(data, needle.scrub(data)))
         for path in workspace.history.messages.paths():
-            _rewrite(path, needle.scrub)
+            _rewrite(path, lambda data: Sealing().sealed(data, needle.scrub(data)))
         return paths
 
 

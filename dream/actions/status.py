@@ -9,12 +9,14 @@ from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 
 from dream.crontime import Cron, parse
-from dream.errors import GitError, WorkspaceError
+from dream.errors import DreamError, WorkspaceError
 from dream.language import tokens
 from dream.models import MEMORY_FILES, Diagnostic, MemoryFile
 from dream.reports import HIDDEN, Usage
 from dream.settings import Settings, reaching
+from dream.versions import transaction
 from dream.workspace import runs
+from dream.workspace.files import check_plain, read_bytes, readable
 from dream.workspace.runs import Bills, RunRecord
 from dream.workspace.workspace import Workspace, absent
 
@@ -143,7 +145,10 @@ def _files(workspace: Workspace, settings: Settings, problems: list[str]) -> dic
     files: dict[MemoryFile, FileSize] = {}
     for name in MEMORY_FILES:
         try:
-            files[name] = _size(name, workspace.read_file(name), settings)
+            check_plain(workspace.root / name)
+            text, wrong = readable(read_bytes(workspace.root / name) or b"")
+            files[name] = _size(name, text, settings)
+            problems += [f"{name}, {wrong}: `dream doctor --repair` mends it"] if wrong else []
         except WorkspaceError as error:
             problems.append(str(error))
     return files
@@ -155,8 +160,11 @@ def _versions(workspace: Workspace) -> list[str]:
         return ["there are no versions of this workspace, or no longer: `dream doctor --repair` makes them"]
     try:
         workspace.git.check()
-    except GitError as error:
+        lost = transaction.lost_decisions(workspace)
+    except DreamError as error:
         return [str(error).removesuffix(".")]
+    if lost:
+        return [f"{path} {one.text}: `dream doctor --repair` puts them back" for path, one in lost.items()]
     if workspace.git.has_damaged_index:
         return [".git/index is damaged, so git itself fails in the workspace: `dream doctor --repair` makes it anew"]
     return []

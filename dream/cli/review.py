@@ -72,7 +72,11 @@ def review_command(ctx: click.Context, directory: Path | None, as_json: bool) ->
     """
     if ctx.invoked_subcommand is not None:
         return
+    from dream.versions import transaction
+
     workspace = group.open_workspace(directory)
+    for path, lost in transaction.lost_decisions(workspace).items():
+        output.problem(f"{path} {lost.text}: `dream doctor --repair` puts them back")
     waiting = workspace.pending()
     if as_json:
         output.emit(waiting)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from dream import prompts
@@ -14,7 +15,6 @@ from dream.dreaming.draft import Draft, added, gone, lines
 from dream.dreaming.editing import HeldEdit
 from dream.dreaming.guards import Verdict
 from dream.dreaming.phase2 import Edited
-from dream.errors import WorkspaceError
 from dream.language import cues
 from dream.language.likeness import ranked, same_fact
 from dream.language.words import MONTH, without_said_on
@@ -26,6 +26,7 @@ from dream.versions.diff import PLAIN
 from dream.versions.log import Moved, kind_of
 from dream.versions.store import GitStore
 from dream.versions.transaction import Held
+from dream.workspace.files import decode
 from dream.workspace.index import Index
 from dream.workspace.review_files import PENDING, ProposalNumbers, parse_pending, render_pending
 from dream.workspace.workspace import Workspace
@@ -232,12 +233,7 @@ def compose(
 
 
 def _text(data: bytes | None, path: str) -> str:
-    try:
-        return (data or b"").decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise WorkspaceError(
-            f"{path} is not UTF-8 text (byte {error.start}); save it as UTF-8 and run again. Nothing was changed."
-        ) from error
+    return decode(data or b"", Path(path))
 
 
 # A dream's last step to disk: what its commit says, and what waits where a person saved a file at that moment.

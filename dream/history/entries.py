@@ -99,10 +99,14 @@ def encode(entry: Entry, *, more: int = 0, before: bytes = FIRST) -> bytes:
     for voice, name in VOICES.items() if entry.voices else ():
         if numbers := [number for number, code in enumerate(entry.voices, start=1) if voice in code]:
             row[name] = numbers
-    row |= {name: value for name, value in (("rests", entry.rests), ("speakers", entry.speakers)) if value}
+    row |= {name: value for name, value in _optional(entry) if value}
     if more:
         row["more"] = more
     return sealed(orjson.dumps(row), before)
+
+
+def _optional(entry: Entry) -> tuple[tuple[str, Any], ...]:
+    return ("rests", entry.rests), ("speakers", entry.speakers), ("kept", entry.kept)
 
 
 def sealed(row: bytes, before: bytes) -> bytes:
@@ -165,6 +169,7 @@ def decode(line: bytes, zone: tzinfo | None = None) -> Entry:
         said=None if (said := _time(row, zone, "said")) == NO_TIME else said,
         rests=_rests(row),
         speakers=_speakers(row),
+        kept=row["kept"] if type(row.get("kept")) is int else 0,
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -169,6 +170,8 @@ class History:
         Raises StalePosition when a span begins before its session's position, and appends nothing then.
         """
         keep = (lambda: self.messages.add(said, now, lambda key: self._positions.tail(key)[0])) if said else None
+        if said:
+            new = [*new[:-1], replace(new[-1], kept=len(said))]
         try:
             return self._append(new, repeat(now.astimezone(UTC).replace(microsecond=0)), now, keep)
         except BaseException:
@@ -356,14 +359,28 @@ class History:
             return self._writer.repair(now)
 
     def message_flaws(self) -> list[MessageFlaw]:
-        """Read every byte of the messages, and say what is damaged, doubled or without its entry."""
-        return list(self.messages.flaws(self._reached()))
+        """Read every byte of the messages, and say what is damaged, doubled, gone or without its entry."""
+        return list(self.messages.flaws(self._reached(), self._kept()))
 
     def repair_messages(self, *, now: datetime) -> None:
         """Set aside what doesn't belong among the messages, in archive/set-aside.jsonl."""
         reached = self._reached()
         with explained("repaired", self.messages.folder, HistoryError), self._writer.lock:
-            self.messages.repair(now, reached)
+            self.messages.repair(now, reached, self._kept())
+
+    def _kept(self) -> Counter[str]:
+        """Return how many messages of each session were kept, as history says."""
+        rows = {}
+        with explained("read", self.path, HistoryError), self._view() as view:
+            for line in view.lines():
+                if b',"kept":' in line:
+                    with suppress(BrokenRow):
+                        entry = decode(line)
+                        rows[entry.cursor] = entry.session or "", entry.kept
+        kept = Counter[str]()
+        for session, count in rows.values():
+            kept[session] += count
+        return kept
 
     def _reached(self) -> Callable[[str], int]:
         """Return how far each session is in history; where entries are lost, no message waits for its own."""

@@ -2,7 +2,8 @@
 
 A message stands there once, whatever was read how often: it is written under the lock of history, just before the
 entry that it belongs to. What a crash between the two has left is known by its position, which history has not
-reached, and is not written again when its entry comes.
+reached, and is not written again when its entry comes. Each line ends in its checksum, as those of history do, and
+the entry says how many messages were kept with it: so what is changed or gone is noticed.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,14 +22,27 @@ import orjson
 
 from dream.door import check_folder
 from dream.errors import HistoryError
+from dream.history.entries import FIRST, checksum, is_as_written, sealed
+from dream.history.rows import LOST
 from dream.workspace import files
-from dream.workspace.files import SET_ASIDE, explained, lines, lines_backwards, opened, reason, set_aside, size_of
+from dream.workspace.files import (
+    SET_ASIDE,
+    Records,
+    explained,
+    lines,
+    lines_backwards,
+    opened,
+    reason,
+    set_aside,
+    size_of,
+)
 
 if TYPE_CHECKING:
     from dream.models import Message, Report
 
 FOLDER = "messages"
 LINE = 1 << 12  # bytes read at a time of one message
+SHOWN = 3  # sessions whose messages are gone, by name
 LOOKED_BACK = 1 << 24  # bytes at the end of the two newest files in which a crash may have left a message
 _NAME = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])\.jsonl")
 
@@ -46,12 +61,16 @@ class KeptMessage:
 
 @dataclass(frozen=True, slots=True)
 class MessageFlaw:
-    """What is wrong with a file of messages. `mends`: a repair mends it; `waits`: the next consolidation does."""
+    """What is wrong with a file of messages.
+
+    `mends`: a repair mends it; `waits`: the next consolidation does; `lost`: a backup may.
+    """
 
     path: Path
     text: str
     mends: bool = True
     waits: bool = False
+    lost: bool = False
 
 
 class Messages:
@@ -64,6 +83,7 @@ class Messages:
 
         self.folder = memory / FOLDER
         self._aside = memory / "archive" / SET_ASIDE
+        self._lost = memory / "archive" / LOST
         self._durable = durable
         self._report = report
         self._reported: set[Path] = set()
@@ -119,24 +139,42 @@ class Messages:
             self._tell(path, fault)
             return None
 
-    def flaws(self, position: Callable[[str], int]) -> Iterator[MessageFlaw]:
-        """Read every byte, and say what is wrong."""
+    def flaws(self, position: Callable[[str], int], kept: Mapping[str, int]) -> Iterator[MessageFlaw]:
+        """Read every byte, and say what is wrong; `kept` are how many messages of each session were kept."""
         try:
             check_folder(self.folder)
         except FileNotFoundError:
-            return
+            pass
         except OSError as fault:
             yield MessageFlaw(self.folder, reason(fault), mends=False)
             return
         known: set[tuple[str, int]] = set()
+        is_readable = True
         for path in self.paths():
             try:
                 yield from _flaws(path, known, position)
             except OSError as fault:
+                is_readable = False
                 yield MessageFlaw(path, reason(fault), mends=False)
+        if is_readable and (gone := self._missing(known, kept)):
+            names = ", ".join(islice(gone, SHOWN)) + (f" and {len(gone) - SHOWN} more" if len(gone) > SHOWN else "")
+            text = _counted(gone.total(), "message is missing", "messages are missing")
+            yield MessageFlaw(self.folder, f"{text}, of session {names}", lost=True)
 
-    def repair(self, now: datetime, position: Callable[[str], int]) -> None:
-        """Set aside what is no message, stands there twice, or whose entry never came. Under history's lock."""
+    def _missing(self, known: Iterable[tuple[str, int]], kept: Mapping[str, int]) -> Counter[str]:
+        """Return how many messages of each session are gone, but for those that are noted as lost."""
+        gone = Counter(kept)
+        gone.subtract(session for session, _ in known)
+        for row in Records(self._lost):
+            if isinstance(row.get("messages"), int):
+                gone[str(row.get("session"))] -= row["messages"]
+        return +gone
+
+    def repair(self, now: datetime, position: Callable[[str], int], kept: Mapping[str, int]) -> None:
+        """Set aside what is no message, stands there twice, or whose entry never came. Under history's lock.
+
+        What was changed is set aside as it is, and stays; what is gone is noted as lost.
+        """
 
         known: set[tuple[str, int]] = set()
         for path in self.paths():
@@ -147,7 +185,12 @@ class Messages:
                     if wrong:
                         set_aside(self._aside, line, now, f"{FOLDER}/{path.name}")
                 if any(wrong for _, _, wrong in judged):
-                    files.replace_file(path, b"".join(line + b"\n" for line, _, wrong in judged if not wrong))
+                    left = (_sealed(line) for line, _, wrong in judged if wrong in ("", "changed"))
+                    files.replace_file(path, b"".join(line + b"\n" for line in left))
+        with explained("repaired", self._lost, HistoryError):
+            at = now.astimezone(UTC).isoformat(timespec="seconds")
+            for session, count in self._missing(known, kept).items():
+                files.append(self._lost, orjson.dumps({"timestamp": at, "session": session, "messages": count}))
         self.doubt()
 
     def _tell(self, path: Path, fault: OSError) -> None:
@@ -187,7 +230,13 @@ def encode(said: KeptMessage) -> bytes:
     row["role"] = said.role
     if said.name:
         row["name"] = said.name
-    return orjson.dumps(row | {"text": said.text})
+    return sealed(orjson.dumps(row | {"text": said.text}), FIRST)[:-1]
+
+
+def _sealed(line: bytes) -> bytes:
+    """Return the line of a message with the checksum of its bytes as they are now, where it has one."""
+    found = checksum(line)
+    return sealed(line[: found.start()] + b"}", FIRST)[:-1] if found else line
 
 
 def decode(line: bytes) -> KeptMessage | None:
@@ -247,9 +296,9 @@ def _beyond(path: Path, position: Callable[[str], int]) -> set[tuple[str, int]]:
 
 def _judged(
     path: Path, known: set[tuple[str, int]], position: Callable[[str], int]
-) -> Iterator[tuple[bytes, str, Literal["", "broken", "twice", "ahead"]]]:
-    """Yield each whole line of a file, its session, and what is wrong: no message, one that stands there twice, or
-    ahead of its entry in history.
+) -> Iterator[tuple[bytes, str, Literal["", "broken", "twice", "ahead", "changed"]]]:
+    """Yield each whole line of a file, its session, and what is wrong: no message, one that stands there twice, ahead
+    of its entry in history, or not as it was written.
 
     `known` are the messages before it, and with it. Raises OSError.
     """
@@ -261,7 +310,9 @@ def _judged(
             yield line, said.session, "twice"
         else:
             known.add((said.session, said.position))
-            yield line, said.session, "ahead" if said.position >= position(said.session) else ""
+            is_changed = (found := checksum(line)) is not None and not is_as_written(line, found)
+            ahead = said.position >= position(said.session)
+            yield line, said.session, "ahead" if ahead else "changed" if is_changed else ""
 
 
 def _flaws(path: Path, known: set[tuple[str, int]], position: Callable[[str], int]) -> Iterator[MessageFlaw]:
@@ -277,6 +328,8 @@ def _flaws(path: Path, known: set[tuple[str, int]], position: Callable[[str], in
         yield MessageFlaw(path, _counted(broken, "line is no message", "lines are no messages"))
     if twice := found["twice"]:
         yield MessageFlaw(path, _counted(twice, "message stands there twice", "messages stand there twice"))
+    if changed := found["changed"]:
+        yield MessageFlaw(path, _counted(changed, "message is", "messages are") + " not as it was written")
     for session, count in (+ahead).items():
         text = _counted(count, "message waits for its entry", "messages wait for their entry")
         yield MessageFlaw(path, f"{text} of history, in session {session}", waits=True)

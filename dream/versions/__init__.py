@@ -12,6 +12,7 @@ FILES = ("SOUL.md", "USER.md", "memory/MEMORY.md")
 STATE = ("memory/.dream_cursor", "memory/.pending.jsonl", "memory/.rejected.jsonl")
 ARCHIVE = "memory/archive"
 INTENT = "apply.json"  # in .dream/, there only while a commit is being made
+UNDONE = "forgetting.json"  # in .dream/, while a text is taken out: one JSON object a line
 
 
 def is_versioned(path: str) -> bool:

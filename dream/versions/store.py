@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dream.errors import GitError
-from dream.versions import INTENT, gitdir, is_memory, is_versioned, read_memory
+from dream.versions import INTENT, STATE, gitdir, is_versioned, read_all
 from dream.versions.git import DREAM, NEXT, STALE, Git, blob_name, check_installed, wait_for_lock
 from dream.workspace import files as on_disk
 from dream.workspace.files import explained, read_bytes, replace_file
@@ -116,11 +116,15 @@ class GitStore:
 
     @property
     def is_at_rest(self) -> bool:
-        """Return whether no commit was cut short, the index is current, and HEAD has the memory files as they stand."""
+        """Return whether no commit was cut short, the index is current, and HEAD has the files as they stand.
+
+        The dreams' cursor may be ahead of it.
+        """
         if self.has_index_behind or (self.private / INTENT).exists():
             return False
         _, present = self.snapshot()
-        return {path: data for path, data in present.items() if is_memory(path)} == read_memory(self.root)
+        there = read_all(self.root)
+        return {**present, STATE[0]: b""} == {**there, STATE[0]: b""}
 
     def write(
         self,

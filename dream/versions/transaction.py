@@ -20,11 +20,11 @@ import orjson
 
 from dream.errors import Conflict, DreamError, GitError
 from dream.reports import LineCount
-from dream.versions import ARCHIVE, INTENT, STATE, applied, changed, is_memory, log, read_all, read_memory
+from dream.versions import ARCHIVE, INTENT, STATE, UNDONE, applied, changed, is_memory, log, read_all, read_memory
 from dream.versions.diff import merge
 from dream.versions.git import DREAM, PERSON
 from dream.versions.swap import ASIDE, swap
-from dream.workspace import files
+from dream.workspace import files, review_files
 
 if TYPE_CHECKING:
     from dream.models import MemoryFile
@@ -129,6 +129,9 @@ def recover(workspace: Workspace) -> bool:
     if git.has_index_behind and git.exists:
         git.catch_up_index(read_all(workspace.root))
     if not (workspace.private / INTENT).exists():
+        for path, mended in lost_decisions(workspace).items():
+            files.replace_file(workspace.root / path, mended.data)
+            workspace.history.tell(path, f"{mended.text}; put back")
         return False
     git.clear_locks(_intent_time(workspace.private))
     found = _read_intent(workspace.private)
@@ -138,6 +141,32 @@ def recover(workspace: Workspace) -> bool:
         files.sweep(directory)
     _remove_intent(workspace.private)
     return True
+
+
+@dataclass(frozen=True, slots=True)
+class LostDecisions:
+    """What a file of decisions should hold, and a sentence on what it lacks."""
+
+    data: bytes
+    text: str
+
+
+def lost_decisions(workspace: Workspace) -> dict[str, LostDecisions]:
+    """Return what the last commit holds of .pending.jsonl and .rejected.jsonl and the disk lacks, by path.
+
+    Only a commit of ours changes them; while one is being made, or a text is being forgotten, nothing is lost.
+    """
+    git = workspace.git
+    head = git.head() if git.exists else None
+    if head is None or any((workspace.private / name).exists() for name in (INTENT, UNDONE)):
+        return {}
+    found = {}
+    for path in review_files.FILES:
+        data, committed = files.read_bytes(workspace.root / path) or b"", git.read(head, path) or b""
+        if committed != data and (count := len(review_files.lacking(path, data, committed))):
+            text = f"lacks {count} {'line' if count == 1 else 'lines'} of the last commit"
+            found[path] = LostDecisions(review_files.joined(path, data, committed), text)
+    return found if git.head() == head else {}
 
 
 def pack(workspace: Workspace) -> bool:

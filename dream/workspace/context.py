@@ -128,6 +128,7 @@ CLOSE = "</dream-memory>"
 TAGS = re.compile(r"<(?=/?dream-memory\b)", re.IGNORECASE)
 RECENT = "## Recent history"
 WAITING = "## Waiting for review"
+UNREAD = "Not all of memory could be read:"
 RECALLED = "## From earlier conversations"
 # Guards that stop what the user said only to ask them first; what somebody else said is shown to no agent.
 ASKING = ("person-line", "person-edit", "loss", "review")
@@ -180,16 +181,19 @@ def block(
     tokens: int,
     count: Count,
     held: Sequence[str] = (),
+    unread: Sequence[str] = (),
 ) -> str:
     """Lay out the files and then recent history within `tokens`, whole lines and whole entries only.
 
     Of files that don't fit, what tells most for its length is shown, in its order, and how much is not. History is
     taken from the newest entry backwards as long as it fits; an entry too long for all the room there is left out, so
     that it doesn't hide the others.
+    Last come sentences on what could not be read.
     Empty when there is nothing to say, or no room to say it.
     """
     room = tokens - count(f"{OPEN}\n{CLOSE}\n")
     last = _waiting(held, int(room * WAITING_SHARE), count)
+    last += "\n" * bool(last and unread) + "".join(f"{UNREAD} {_plain(line)}\n" for line in unread)
     room -= count(last)
     files = chosen({name: _plain(text) for name, text in texts.items()}, lambda shown: count(shown) < room)
     parts = [files] if files else []

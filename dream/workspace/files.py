@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -79,13 +80,25 @@ def read_text(path: Path) -> str:
 
 def decode(data: bytes, path: Path) -> str:
     """Decode UTF-8, or raise a WorkspaceError that names the line with the first bad byte."""
+    text, wrong = readable(data)
+    if wrong:
+        raise WorkspaceError(f"{path}, {wrong}; save the file as UTF-8.")
+    return text
+
+
+def readable(data: bytes) -> tuple[str, str]:
+    """Return what can be read of UTF-8, with U+FFFD for the rest, and where the first bad byte is, "" where none is."""
     try:
-        return data.decode("utf-8")
+        return data.decode("utf-8"), ""
     except UnicodeDecodeError as fault:
         line = data.count(b"\n", 0, fault.start) + 1
-        raise WorkspaceError(
-            f"{path}, line {line}: byte 0x{data[fault.start]:02x} is not UTF-8; save the file as UTF-8."
-        ) from fault
+        return data.decode("utf-8", "replace"), f"line {line}: byte 0x{data[fault.start]:02x} is not UTF-8"
+
+
+def from_windows(data: bytes) -> str:
+    """Decode UTF-8 with bytes of Windows-1252 among it, which older editors write."""
+    text = data.decode("utf-8", "surrogateescape")
+    return re.sub("[\udc80-\udcff]", lambda found: bytes([ord(found[0]) - 0xDC00]).decode("cp1252", "replace"), text)
 
 
 def check_plain(path: Path) -> None:

@@ -6,7 +6,7 @@ Both are versioned, so it is the commit that writes them; here they are read and
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 PENDING = "memory/.pending.jsonl"
 REJECTED = "memory/.rejected.jsonl"
 
+FILES = (PENDING, REJECTED)
+
 T = TypeVar("T")
 
 
@@ -35,6 +37,22 @@ def parse_pending(data: bytes, report: Report | None = None) -> list[Proposal]:
 def parse_rejected(data: bytes, report: Report | None = None) -> list[Rejected]:
     """Read rejected facts; a line that is none is reported and left out."""
     return _parsed(data, REJECTED, _rejected, report)
+
+
+def lacking(path: str, data: bytes, committed: bytes) -> Sequence[Proposal | Rejected]:
+    """Return what `committed`, an earlier content of the file at `path`, holds and `data` doesn't."""
+    parse: Callable[[bytes], Sequence[Proposal | Rejected]] = parse_pending if path == PENDING else parse_rejected
+    there = parse(data)
+    return [one for one in parse(committed) if one not in there]
+
+
+def joined(path: str, data: bytes, committed: bytes) -> bytes:
+    """Return what both contents of the file at `path` hold; under one number that of `committed` counts."""
+    if path == PENDING:
+        rows = {one.id: one for one in (*parse_pending(data), *parse_pending(committed))}
+        return render_pending(rows[number] for number in sorted(rows))
+    lost = [one for one in lacking(path, data, committed) if isinstance(one, Rejected)]
+    return grown(data, lost)
 
 
 def _parsed(data: bytes, file: str, read: Callable[[dict[str, Any]], T], report: Report | None) -> list[T]:

@@ -22,7 +22,7 @@ from dream.workspace.files import (
     number,
     read_bytes,
     read_note,
-    read_text,
+    readable,
     replace_file,
     write_note,
 )
@@ -134,7 +134,11 @@ class Workspace:
         """The log of this workspace."""
         from dream.history.history import History
 
-        settings = self.settings(using=())
+        try:
+            settings = self.settings(using=())
+        except SettingsError as fault:  # memory is given all the same; who goes by a setting says so
+            self._tell("dream.toml", f"the defaults count: {fault}")
+            settings = Settings()
         return History(
             self.memory,
             private=self.private,
@@ -188,10 +192,17 @@ class Workspace:
     def read_file(self, name: MemoryFile) -> str:
         """Return the text of a memory file as it stands; "" where it is missing.
 
-        Raises WorkspaceError when it is a link, a directory or not UTF-8.
+        What is not UTF-8 in it is reported, and reads as U+FFFD: who writes the file decodes it strictly.
+        Raises WorkspaceError when it is a link or a directory.
         """
+        text, wrong = self._readable(name)
+        if wrong:
+            self._tell(name, f"{wrong} and reads as \ufffd; save the file as UTF-8, or run `dream doctor --repair`")
+        return text
+
+    def _readable(self, name: MemoryFile) -> tuple[str, str]:
         check_plain(self.root / name)
-        return read_text(self.root / name)
+        return readable(read_bytes(self.root / name) or b"")
 
     def dream_cursor(self) -> int:
         """Return the last entry dreamt; 0 before the first dream.
@@ -281,12 +292,20 @@ class Workspace:
             room = tokens // RECALL_SHARE
             memory = self.context(tokens - room, session=session, beside=beside, count=count)
             return context.with_recalled(memory, recalled(self, query, f"{memory}\n{beside}", room, counted))
-        texts = {file: self.read_file(file) for file in MEMORY_FILES}
+        texts: dict[MemoryFile, str] = {}
+        unread: list[str] = []
+        for file in MEMORY_FILES:
+            try:
+                texts[file] = self.read_file(file)
+                unread += [f"{file}, {wrong}" for wrong in [self._readable(file)[1]] if wrong]
+            except WorkspaceError as error:  # the agent wakes with the rest
+                self._tell(file, str(error))
+                unread.append(str(error))
         texts = {file: text for file, text in texts.items() if not _only_began(file, text)}
         if beside:
             texts |= {file: context.unsaid(text, beside) for file, text in texts.items() if file != "SOUL.md"}
         undreamt = context.undreamt(self.history.backwards(), self.dream_cursor(), session, beside)
-        return context.block(texts, undreamt, tokens, count or estimate, context.waiting(self.pending()))
+        return context.block(texts, undreamt, tokens, count or estimate, context.waiting(self.pending()), unread)
 
     def take_in_notes(self, now: datetime) -> list[Entry]:
         """Append to history what HISTORY.md and daily notes hold and it doesn't; return it. The files stay.

@@ -147,7 +147,6 @@ CASES = [
         written("USER.md", b"caf\xe9\n"),
         "USER.md",
         "not UTF-8",
-        mends=False,
     ),
     Case("unfinished commit", written(".dream/apply.json", b"{"), ".dream/apply.json", "cut short"),
     Case(
@@ -268,6 +267,131 @@ def test_a_loss_is_named_by_each_command_until_it_is_accepted(sound: Path, tmp_p
 
     assert called(root, "doctor", "--repair").status == 0
     assert (called(root, "doctor").status, called(root, "status", "--check").status) == (0, 0)
+
+
+@pytest.fixture(scope="module")
+def decided(sound: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sound workspace with an edit held for review and one that was rejected."""
+    root = copy(sound, tmp_path_factory.mktemp("decided") / "w")
+    (root / "dream.toml").write_text('review = "hold"\n', encoding="utf-8")
+    for said in ("I play the cello", "I live in Lisbon"):
+        called(root, "note", said)
+        called(root, "run")
+    numbers = [one["id"] for one in called(root, "review", "--json").json]
+    called(root, "review", "reject", numbers[0])
+    assert called(root, "doctor").status == 0
+    return root
+
+
+def cut(path: str, lines: slice) -> Harm:
+    def harm(root: Path) -> None:
+        kept = (root / path).read_bytes().splitlines(keepends=True)[lines]
+        (root / path).write_bytes(b"".join(kept))
+
+    return harm
+
+
+def said(root: Path) -> Path:
+    return next((root / "memory/messages").glob("*.jsonl"))
+
+
+def of_messages(harm: Callable[[bytes], bytes]) -> Harm:
+    return lambda root: said(root).write_bytes(harm(said(root).read_bytes())) and None  # type: ignore[func-returns-value]
+
+
+PENDING, REJECTED = "memory/.pending.jsonl", "memory/.rejected.jsonl"
+BESIDE = {
+    "the messages are removed": (gone("memory/messages"), "messages are missing"),
+    "the messages are emptied": (of_messages(lambda data: b""), "messages are missing"),
+    "the messages are halved": (of_messages(lambda data: data[: len(data) // 2]), "messages are missing"),
+    "a message is cut out": (of_messages(lambda data: data.partition(b"\n")[2]), "1 message is missing"),
+    "a message is changed": (of_messages(lambda data: data.replace(b'"text":"', b'"text":"x', 1)), "not as it was"),
+    "what is held is removed": (gone(PENDING), "lacks 1 line"),
+    "what is held is emptied": (written(PENDING, b""), "lacks 1 line"),
+    "what is held is damaged": (replaced(PENDING, b'"reason":', b'"raisin":'), "lacks 1 line"),
+    "what was rejected is removed": (gone(REJECTED), "lacks 1 line"),
+    "what was rejected is short of a line": (cut(REJECTED, slice(0, -1)), "lacks 1 line"),
+}
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize("loss", BESIDE)
+def test_a_loss_beside_the_log_is_named_once(decided: Path, tmp_path: Path, loss: str) -> None:
+    root = copy(decided, tmp_path / "w")
+    harm, says = BESIDE[loss]
+    harm(root)
+
+    found = called(root, "doctor")
+
+    assert (found.status, says in found.out) == (1, True), found.out
+    assert called(root, "doctor", "--repair").status == 0
+    assert called(root, "doctor").status == 0
+    assert [(root / path).read_bytes() for path in (PENDING, REJECTED)] == [
+        (decided / path).read_bytes() for path in (PENDING, REJECTED)
+    ]
+
+
+def test_what_was_decided_is_put_back_by_the_next_run(decided: Path, tmp_path: Path) -> None:
+    root = copy(decided, tmp_path / "w")
+    for path in (PENDING, REJECTED):
+        (root / path).unlink()
+
+    assert "lacks 1 line" in called(root, "review").err
+    assert "lacks 1 line" in called(root, "status", "--check").out
+    called(root, "note", "I like tea")
+    assert "put back" in called(root, "run").err
+
+    for path in (PENDING, REJECTED):
+        assert (decided / path).read_bytes() in (root / path).read_bytes()
+
+
+def test_a_workspace_of_an_older_version_has_lost_nothing(decided: Path, tmp_path: Path) -> None:
+    root = copy(decided, tmp_path / "w")
+    for path in [root / LOG, *root.glob("memory/archive/history-*"), said(root)]:
+        found = [json.loads(line) for line in path.read_bytes().splitlines()]
+        left = [{name: value for name, value in one.items() if name not in ("kept", "checksum")} for one in found]
+        path.write_bytes(b"".join(json.dumps(one).encode() + b"\n" for one in left))
+
+    assert (called(root, "doctor").out, called(root, "doctor").status) == (called(decided, "doctor").out, 0)
+
+
+def test_what_is_forgotten_is_no_loss(decided: Path, tmp_path: Path) -> None:
+    root = copy(decided, tmp_path / "w")
+    words = json.loads(said(root).read_bytes().splitlines()[0])["text"][:20]
+
+    assert called(root, "forget", words, "--yes").status == 0
+
+    assert words.encode() not in said(root).read_bytes()
+    assert called(root, "doctor").status == 0
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("name", ["SOUL.md", "USER.md", "memory/MEMORY.md"])
+def test_a_byte_that_is_not_utf8_hides_no_other_line(sound: Path, tmp_path: Path, name: str) -> None:
+    root = copy(sound, tmp_path / "w")
+    with (root / name).open("ab") as file:
+        file.write(b"- Likes caf\xe9s\n- Owns a kayak\n")
+
+    shown = called(root, "context")
+    assert (shown.status, "- Owns a kayak" in shown.out) == (0, True), shown.err
+    assert f"Not all of memory could be read: {name}, line" in shown.out
+    assert called(root, "search", "kayak").status == called(root, "why", "Owns a kayak").status == 0
+
+    before = (root / name).read_bytes()
+    assert called(root, "run").status == 1
+    assert (root / name).read_bytes() == before
+    assert called(root, "doctor", "--repair").status == 0
+    assert "- Likes cafés" in (root / name).read_text(encoding="utf-8")
+
+
+def test_settings_that_cannot_be_read_leave_memory_readable(sound: Path, tmp_path: Path) -> None:
+    root = copy(sound, tmp_path / "w")
+    (root / "dream.toml").write_bytes(b'timezone = "caf\xe9"\n')
+
+    shown = called(root, "context")
+
+    assert (shown.status, called(sound, "context").out) == (0, shown.out)
+    assert "dream.toml" in shown.err
 
 
 VERSIONS = {
