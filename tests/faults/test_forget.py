@@ -51,7 +51,8 @@ def told(pattern: Path, tmp_path: Path) -> Path:
     user.write_text(user.read_text(encoding="utf-8").replace(note, "- the password is gone"), encoding="utf-8")
     held = {"id": 9, "at": "2026-11-21T03:00:00+00:00", "file": "USER.md", "old_text": "", "new_text": note}
     held |= {"guard": "x", "reason": "y", "findings": [], "entries": [5]}
-    (root / "memory/.pending.jsonl").write_text(json.dumps(held) + "\n", encoding="utf-8")
+    with (root / "memory/.pending.jsonl").open("a", encoding="utf-8") as queue:
+        queue.write(json.dumps(held) + "\n")
     rejected = {"at": "2026-11-21T03:00:00+00:00", "file": "USER.md", "text": SECRET, "source": "x"}
     (root / "memory/.rejected.jsonl").write_text(json.dumps(rejected) + "\n", encoding="utf-8")
     with (root / ".dream/runs.jsonl").open("a", encoding="utf-8") as log:
