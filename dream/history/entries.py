@@ -1,10 +1,4 @@
-"""One history line: from a value to bytes and back, ours and nanobot's, strict in what is written only.
-
-A line of ours ends in `"checksum":"<before>-<own>"`, two CRC-32 in hex: `<own>` is of the line's bytes up to that
-field, `<before>` is the own one of the line before (of one without, nanobot's, the CRC-32 of all its bytes). So what is
-changed shows in the line itself, and what is gone shows in the next one. A CRC and no cryptographic hash: who can
-write the log can write checksums too; it is there for what disks, editors and other programs do, and costs 0.3 µs.
-"""
+"""One history line: from a value to bytes and back, ours and nanobot's, strict in what is written only."""
 
 from __future__ import annotations
 
@@ -17,6 +11,7 @@ from typing import Any, NamedTuple, get_args
 
 import orjson
 
+from dream.history.checksums import FIRST, checksum, is_as_written, sealed
 from dream.language.text import mend_surrogates
 from dream.language.tokens import estimate
 from dream.models import VOICES, Entry, Kind, NewEntry, voices
@@ -28,13 +23,6 @@ NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # of a line that doesn't say when
 EMPTY_ANSWERS = {"(nothing)", "[no summary]"}  # nanobot stored a model's empty answer as these
 DERIVED = re.compile(r"(.+)~[\w-]{8}", re.ASCII | re.DOTALL)  # the key of what a session left its own line for
 _BEGINNING = re.compile(rb'\{"cursor":(\d{1,15}),"timestamp":"')  # of every line of ours
-# Keys of ours, last in their line: quotes within text are escaped.
-MORE = re.compile(rb',"more":(\d{1,9})(?=(?:,"checksum":"[0-9a-f-]{17}")?\}\s*$)')
-CHECKSUM = re.compile(rb',\s*"checksum"\s*:\s*"([0-9a-f]{8})-([0-9a-f]{8})"\s*\}\s*$')
-_FIELD = 32  # bytes of the checksum as we write it, to the end of the line
-_END = 72  # bytes in which both keys fit
-OWN = slice(-11, -3)  # of a whole line of ours: its own checksum
-FIRST = b"00000000"  # stands for the line before where there is none
 
 
 class BrokenRow(ValueError):
@@ -107,38 +95,6 @@ def encode(entry: Entry, *, more: int = 0, before: bytes = FIRST) -> bytes:
 
 def _optional(entry: Entry) -> tuple[tuple[str, Any], ...]:
     return ("rests", entry.rests), ("speakers", entry.speakers), ("kept", entry.kept)
-
-
-def sealed(row: bytes, before: bytes) -> bytes:
-    """Return the JSON object `row`, which has no checksum, as a line with one."""
-    body = row[:-1]
-    return b'%b,"checksum":"%b-%08x"}\n' % (body, before, zlib.crc32(body))
-
-
-def checksum(line: bytes) -> re.Match[bytes] | None:
-    """Find the checksum of a line: of the line before, and its own."""
-    return CHECKSUM.match(line, len(line) - _FIELD) or CHECKSUM.search(line, max(0, len(line) - _END))
-
-
-def mark(line: bytes) -> bytes:
-    """Return what the next line's checksum says of this one."""
-    return marked(line, checksum(line))
-
-
-def marked(line: bytes, found: re.Match[bytes] | None) -> bytes:
-    """Return the `mark` of a line in which that checksum was found."""
-    return found[2] if found else b"%08x" % zlib.crc32(line.strip())
-
-
-def is_as_written(line: bytes, found: re.Match[bytes]) -> bool:
-    """Return whether a line still has the bytes that its checksum, `found` in it, is of."""
-    return int(found[2], 16) == zlib.crc32(line[: found.start()])
-
-
-def more_after(line: bytes) -> int:
-    """Return how many lines of the same append follow this one (0: it is the last, or stands alone)."""
-    found = MORE.search(line, max(0, len(line) - _END))
-    return int(found[1]) if found else 0
 
 
 def decode(line: bytes, zone: tzinfo | None = None) -> Entry:

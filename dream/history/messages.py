@@ -22,10 +22,10 @@ import orjson
 
 from dream.door import check_folder
 from dream.errors import HistoryError
-from dream.history.entries import FIRST, checksum, is_as_written, sealed
-from dream.history.rows import LOST
+from dream.history.checksums import FIRST, checksum, is_as_written, sealed
 from dream.workspace import files
 from dream.workspace.files import (
+    LOST,
     SET_ASIDE,
     Records,
     explained,

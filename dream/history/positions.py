@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from dream.history.archive import Listing
-from dream.history.entries import DERIVED, HIGHEST, OWN, Outline, outlined
+from dream.history.checksums import OWN
+from dream.history.entries import DERIVED, HIGHEST, Outline, outlined
 from dream.history.rows import WITNESS, Chain, Lost, Sums, scan
 from dream.models import Entry
 from dream.workspace.files import opened, size_of

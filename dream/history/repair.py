@@ -12,22 +12,8 @@ from pathlib import Path
 
 import orjson
 
-from dream.history.entries import (
-    FIRST,
-    HIGHEST,
-    MORE,
-    BrokenRow,
-    checksum,
-    decode,
-    encode,
-    is_as_written,
-    is_ours,
-    is_whole,
-    legible_cursor,
-    mark,
-    outline,
-    sealed,
-)
+from dream.history.checksums import FIRST, MORE, checksum, is_as_written, mark, sealed
+from dream.history.entries import HIGHEST, BrokenRow, decode, encode, is_ours, is_whole, legible_cursor, outline
 from dream.history.rows import Chain, Lost, Range, out_of_order, outlined
 from dream.workspace.files import beside, lines, put_in_place, temporary_name, write_all
 

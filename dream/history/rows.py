@@ -12,19 +12,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dream.history.entries import (
-    FIRST,
-    BrokenRow,
-    Outline,
-    checksum,
-    is_ours,
-    is_whole,
-    legible_cursor,
-    marked,
-    more_after,
-    outline,
-)
-from dream.workspace.files import CHUNK, FIRST_CHUNK, Records, lines, lines_backwards
+from dream.history.checksums import FIRST, checksum, marked, more_after
+from dream.history.entries import BrokenRow, Outline, is_ours, is_whole, legible_cursor, outline
+from dream.workspace.files import CHUNK, FIRST_CHUNK, LOST, Records, lines, lines_backwards
 
 
 def outlined(descriptor: int, start: int, end: int) -> Iterator[tuple[int, bytes, Outline | BrokenRow]]:
@@ -105,7 +95,6 @@ def line_at(descriptor: int, offset: int) -> int:
 # stands in memory/archive/lost.jsonl and is not named again.
 
 
-LOST = "lost.jsonl"  # beside the archive files
 Range = tuple[int, int]  # the first and the last cursor
 Lost = Callable[[], Iterable[Range]]  # the losses that are known: asked for only where one shows
 Flaws = Callable[[int, str], None]

@@ -19,12 +19,14 @@ from dream.door import contents, make_folder, open_file
 from dream.errors import HistoryError
 from dream.history import archive as history_archive
 from dream.history.archive import Archive
-from dream.history.entries import HIGHEST, OWN, encode, entry_of
+from dream.history.checksums import OWN
+from dream.history.entries import HIGHEST, encode, entry_of
 from dream.history.positions import IndexGone, NoteFlaw, Positions
-from dream.history.rows import LOST, Chain, Range, accepted, missing, settled_end
+from dream.history.rows import Chain, Range, accepted, missing, settled_end
 from dream.models import Entry, NewEntry
 from dream.workspace import files
 from dream.workspace.files import (
+    LOST,
     SET_ASIDE,
     begin_writing,
     opened,

@@ -32,6 +32,7 @@ TEMPORARY = ".dream-tmp"  # the suffix of files that `replace` writes beside the
 FIRST_CHUNK = 1 << 14  # bytes read at first: a page of rows, or the tail that an append looks at
 CHUNK = 1 << 20  # bytes read or copied at a time where much is
 SET_ASIDE = "set-aside.jsonl"  # in memory/archive/
+LOST = "lost.jsonl"  # in memory/archive/: what is gone, and was named and accepted
 sync_data = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
 
 
