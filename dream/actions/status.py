@@ -15,7 +15,7 @@ from dream.models import MEMORY_FILES, Diagnostic, MemoryFile
 from dream.reports import HIDDEN, Usage
 from dream.settings import Settings, reaching
 from dream.versions import transaction
-from dream.workspace import runs
+from dream.workspace import listing, runs
 from dream.workspace.files import check_plain, read_bytes, readable
 from dream.workspace.runs import Bills, RunRecord
 from dream.workspace.workspace import Workspace, absent
@@ -59,7 +59,10 @@ class Backlog:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How a workspace stands. Token counts are estimates; `problems` are sentences, none when all is well."""
+    """How a workspace stands. Token counts are estimates; `problems` are sentences, none when all is well.
+
+    `warnings` say which agents on this machine are not read.
+    """
 
     workspace: Path
     model: str
@@ -76,6 +79,7 @@ class Health:
     next_run: datetime | None
     scheduled: tuple[str, ...]
     problems: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
 
 def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: Mapping[str, Timetable]) -> Health:
@@ -125,6 +129,7 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: Map
         next_run=next_run,
         scheduled=("serve", *scheduled) if serving else tuple(scheduled),
         problems=tuple(problems),
+        warnings=tuple(listing.unread_agents(workspace, settings, now, home=Path.home(), environ=os.environ)),
     )
 
 

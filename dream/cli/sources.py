@@ -113,11 +113,12 @@ def sources_command(context: click.Context, directory: Path | None, as_json: boo
     from dream.workspace import places
 
     if directory is None and places.find(Path(), os.environ) is None:  # what there is can be seen before one is made
-        found = listing.survey(load(None, using=()), Path(), None, home=Path.home(), environ=os.environ)
+        found = listing.survey(load(None, using=()), Path(), None, group.now(), home=Path.home(), environ=os.environ)
     else:
         workspace = group.open_workspace(directory)
         settings = workspace.settings(using=())
-        found = listing.survey(settings, workspace.root, workspace.history, home=Path.home(), environ=os.environ)
+        history = workspace.history
+        found = listing.survey(settings, workspace.root, history, group.now(), home=Path.home(), environ=os.environ)
     if as_json:
         output.emit(found)
     else:
@@ -204,12 +205,16 @@ def _show(found: list[FoundSource]) -> None:
     width = max((len(one.name) for one in found), default=0)
     for one in found:
         if one.problem:
-            output.say(f"✗ {one.name:<{width}}  {_not_there(one)}", colour="red")
+            why = _not_there(one) if one.configured and not one.files else one.problem
+            output.say(f"✗ {one.name:<{width}}  {why}", colour="red")
             continue
         mark, new = "✓" if one.configured else " ", f"{one.new:,} new" if one.new else "nothing new"
         size = f"{one.bytes / 1e6:,.1f} MB" if one.bytes >= 1e6 else f"{one.bytes / 1e3:,.0f} kB"
         row = f"{mark} {one.name:<{width}}  {show.counted(one.sessions, 'session'):>16}  {size:>10}  {new}"
         output.say(row, bold=one.configured, dim=not one.configured)
+    for one in found:
+        if one.deletes:
+            output.say(f"{one.deletes}. dream keeps what it has read.", colour="red", fold=True)
     if any(not one.configured for one in found):
         output.say("✓ is read every night; add another with: dream sources add NAME")
 

@@ -173,6 +173,8 @@ def _show(found: Health, settings: Settings) -> None:
             output.say(f"✗ {problem}", colour="red", bold=True, fold=True)
     else:
         output.say(f"✓ {_well(found)}", colour="green", bold=True, fold=True)
+    for warning in found.warnings:
+        output.say(f"! {warning}", colour="yellow", fold=True)
     rows = [
         ("workspace", str(found.workspace)),
         ("model", show.model_line(settings)),

@@ -21,6 +21,7 @@ from dream.language.sentences import Sentence, is_supposed, own_words, quoted_sh
 from dream.language.tongue import Tongue, guess, main, plain, spaced, tongue
 from dream.language.words import NOT, content_words, coverage, forget, is_hard, table
 from dream.models import Message
+from dream.provenance.user import without_pasted
 from dream.reports import Fidelity
 
 # ruff: noqa: E501 - a row of words in a pattern stands on one line
@@ -87,12 +88,13 @@ def claims(messages: Mapping[int, Message]) -> list[Claim]:
     names = frozenset(message.name for _, message in said if message.name)
     found: list[Claim] = []
     for at, (place, message) in enumerate(said):
-        if message.role != "user" or len(message.content) > PASTED_CHARS:
+        mine = without_pasted(message.content)
+        if message.role != "user" or len(mine) > PASTED_CHARS:
             continue
         next_of_theirs = (one for _, one in said[at + 1 :] if one.role == "user" and one.name == message.name)
         if re.search(forget(), next((one.content[:FORGET_CHARS] for one in next_of_theirs), "")):
             continue
-        text = message.content
+        text = mine
         if forgotten := list(re.finditer(forget(), text)):
             text = text[forgotten[-1].end() :]
         code = guess(message.content, talk)

@@ -15,7 +15,7 @@ from dream import pipeline
 from dream.errors import DreamError, NightOver
 from dream.reports import FLAT, ConsolidateReport, Progress, RunReport, Step, Usage
 from dream.settings import EMBEDDED, Settings
-from dream.workspace import runs
+from dream.workspace import listing, runs
 from dream.workspace.live import left_behind, quiet_at
 from dream.workspace.lock import run_lock
 from dream.workspace.workspace import Workspace, absent
@@ -89,7 +89,8 @@ def night(
             runs.stamp(workspace.private, now)
     # 5. Whoever wants to know is told.
     report = NightReport(dreamt, read, embedded=embedded)
-    return replace(report, problems=(*missing, *trouble, *_tell(report, settings, workspace)))
+    unread = listing.unread_agents(workspace, settings, at(), home=Path.home(), environ=environ)
+    return replace(report, problems=(*missing, *trouble, *unread, *_tell(report, settings, workspace)))
 
 
 def reading(
@@ -132,8 +133,6 @@ def _consolidate(
 ) -> ConsolidateReport | None:
     if not settings.sources and not left_behind(workspace.private, quiet_at(now, settings)):
         return None
-    from dream.workspace import listing
-
     wrong: list[DreamError] = []
     paths = listing.paths(settings, workspace.root, home=Path.home(), environ=environ, wrong=wrong.append)
     try:

@@ -56,7 +56,7 @@ def own(text: str, *, asks: bool = False) -> tuple[str, ...]:
     A question is no statement of theirs; with `asks` it counts for what it tells by the way, and so do a list that a
     colon announces and what they tell of somebody's words: it is no wish of theirs, but they vouch for having heard it.
     """
-    text = TAGGED.sub("\n", _FENCED.sub("\n", text))
+    text = TAGGED.sub("\n", _FENCED.sub("\n", without_pasted(text)))
     if len(text) > PASTED_CHARS:
         return ()
     kept: list[str] = []
@@ -65,6 +65,11 @@ def own(text: str, *, asks: bool = False) -> tuple[str, ...]:
         sentences = [sentence for sentence in _SENTENCE.split(line) if sentence and sentence.strip()]
         kept += [mine for sentence in sentences if (mine := _own_part(sentence, asks=asks))]
     return tuple(kept)
+
+
+def without_pasted(text: str) -> str:
+    """Return `text` without the lines that are marked as a quotation: `> `, as what a client says was pasted is."""
+    return "\n".join(line for line in text.split("\n") if not line.startswith("> ")) if "> " in text else text
 
 
 def foreign(text: str) -> str:

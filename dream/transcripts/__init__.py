@@ -17,6 +17,7 @@ from dream.settings import Settings
 from dream.transcripts import clean, parts, records
 from dream.transcripts.chats import CHATGPT, NEEDED, OPENAI, TEXT
 from dream.transcripts.databases import CURSOR, HERMES, OPENCODE
+from dream.transcripts.openclaw import OPENCLAW
 from dream.transcripts.parts import Json
 from dream.transcripts.session_files import (
     CLAUDE_CODE,
@@ -26,7 +27,6 @@ from dream.transcripts.session_files import (
     LETTA_CODE,
     NANOBOT,
     OMP,
-    OPENCLAW,
     PI,
 )
 from dream.transcripts.source import HEAD_RECORDS, Pair, Place, Reader, Source, at_once, ignore, open_source, read_head
@@ -165,7 +165,7 @@ def _file(path: Path, name: str | None, options: Options, carried: Carried, sess
     carried.format = form
     for line, text in carried.said:
         options.report(Diagnostic(str(path), line, text))
-    options = replace(options, unpaired=not reader.paired, tally=Tally())
+    options = replace(options, unpaired=not reader.paired, asks=reader.asks, tally=Tally())
     return _read(reader, replace(source, carried=carried, session=session), options)
 
 

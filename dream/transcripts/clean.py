@@ -64,6 +64,13 @@ _MARKED = re.compile(r"\[(/?)(Runtime Context)[^\[\]]{0,200}\]")
 _DATA_URL = re.compile(
     r"!\[[^\]\n]{0,200}\]\(data:[^)]*\)|data:[\w.+-]{1,60}/[\w.+-]{1,60}(?:;[\w=.+-]{1,60})*;base64,[\w+/=%-]*"
 )
+# What a client says is pasted: Claude Code's tags, which it escapes inside; what `@file` opened for Gemini CLI.
+_PASTED = re.compile(
+    r'\n*<pasted_content id="(?P<id>[0-9a-f]{4})">\n(?P<pasted>.*?)\n?</pasted_content id="(?P=id)">\n*'
+    r"|\n*^--- Content from referenced files ---$(?P<files>.*?)(?:^--- End of content ---$\n*|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+_SHOWN = re.compile(r"<image name=\[[^\]\n]{0,60}\][^<>\n]{0,1000}>\s*(?:\[image\])?\s*</image>")  # Codex'
 # A message that is nothing but the harness speaking.
 _NOISE = (
     "[Request interrupted by user",
@@ -100,10 +107,14 @@ def shows_memory(line: str) -> bool:
 
 
 def said(value: str) -> str:
-    """Return what was said in `value`, without injected blocks and images."""
+    """Return what was said in `value`, without injected blocks and images.
+
+    What a client marks as pasted, or as a file's content, keeps its place as a quotation: each line behind `> `.
+    """
     value = value.replace("\0", "")
     if value.lstrip().startswith(_NOISE):
         return ""
+    value = _SHOWN.sub("[image]", _PASTED.sub(_quoted, value))
     if "<" in value:
         value = _WRAPPER.sub("", _without_blocks(value, _TAG))
     if "[Runtime Context" in value:
@@ -111,6 +122,11 @@ def said(value: str) -> str:
     if "(untrusted" in value:
         value = _METADATA.sub("", value)
     return images(value).strip()
+
+
+def _quoted(found: re.Match[str]) -> str:
+    lines = (found["pasted"] or found["files"] or "").strip("\n").split("\n")
+    return "\n" + "".join(f"> {line}\n" for line in lines)
 
 
 def images(value: str) -> str:

@@ -129,6 +129,7 @@ CURSOR = Reader(
         Place(".cursor", "projects/*/agent-transcripts/*.jsonl"),
         Place(".cursor", "projects/*/agent-transcripts/*/*.jsonl"),
     ),
+    title="Cursor",
 )
 
 
@@ -221,7 +222,7 @@ def _hermes_messages(row: Json, turns: Turns) -> Iterator[Message]:
     )
 
 
-HERMES = Reader("hermes", _is_hermes, _read_hermes, (Place(".hermes", "state.db", "HERMES_HOME"),))
+HERMES = Reader("hermes", _is_hermes, _read_hermes, (Place(".hermes", "state.db", "HERMES_HOME"),), title="Hermes")
 
 
 # OpenCode: its database `opencode.db`, opened read-only, or a session as `opencode export` writes it.
@@ -324,4 +325,6 @@ OPENCODE = Reader(
     _read_opencode,
     (Place(".local/share", "opencode/opencode.db", "XDG_DATA_HOME"),),
     grows=False,
+    asks="question",
+    title="OpenCode",
 )

@@ -8,7 +8,7 @@ a mark where the user showed one.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from dream.transcripts import clean
 Json = dict[str, Any]
 
 IMAGE = "[image]"  # where the user showed one
+_NO_ANSWER = ("Unanswered", "(notes only)")
 LINE_CHARS = 160  # of a tool call's line
 # What tells most about a call, in this order; else the first argument that is a string.
 _TELLING = (
@@ -34,12 +35,16 @@ _RESULTS = {"tool_result", "toolResult", "tool-result", "function_call_output", 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A tool call: its id if it has one, the tool's name, the call as one short line, and with all its arguments."""
+    """A tool call: its id if it has one, the tool's name, the call as one short line, and with all its arguments.
+
+    `questions` are those in its arguments, each with its id; "" where it has none.
+    """
 
     id: str | None
     name: str
     line: str
     whole: str
+    questions: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +158,7 @@ def call(block: Mapping[str, Any]) -> Call:
     if arguments is None:
         arguments = first(block, "input", "arguments", "args", "argsText")
     identity = key(block, "id", "call_id", "tool_call_id", "toolCallId", "callID")
-    return Call(identity, name, line(name, arguments), _whole(name, arguments))
+    return Call(identity, name, line(name, arguments), _whole(name, arguments), _questions(opened(arguments)))
 
 
 def line(name: str, arguments: object) -> str:
@@ -161,6 +166,21 @@ def line(name: str, arguments: object) -> str:
     telling = clean.images(_telling(opened(arguments)))
     shown = " ".join(f"→ {name}({telling[: 4 * LINE_CHARS]})".replace("\0", "").split())
     return shown if len(shown) <= LINE_CHARS else shown[: LINE_CHARS - 2] + "…)"
+
+
+def answered(questions: Sequence[tuple[str, str]], told: str) -> list[tuple[str, str]]:
+    """Return each of `questions` that a result answers, with its answer.
+
+    Clients write `{"answers": {…}}`, by a question's text, id or number, or a sentence that holds
+    `"question"="answer"`.
+    """
+    given = opened(told)
+    if isinstance(given, dict):
+        by = table(given, "answers")
+        found = [(text, _flat(first(by, text, own, str(at)))) for at, (own, text) in enumerate(questions)]
+    else:
+        found = [(text, _between(told, text, [other for _, other in questions])) for _, text in questions]
+    return [(question, answer) for question, answer in found if answer and answer not in _NO_ANSWER]
 
 
 def cut(value: str, chars: int) -> str:
@@ -171,6 +191,25 @@ def cut(value: str, chars: int) -> str:
     mark = f"\n[… {len(value) - kept:,} characters left out …]\n"
     head = (kept + 1) // 2
     return (value[:head] + mark + value[len(value) - (kept - head) :]).strip() if kept else mark.strip()
+
+
+def _questions(arguments: object) -> tuple[tuple[str, str], ...]:
+    asked = tables(arguments, "questions") if isinstance(arguments, dict) else []
+    return tuple((key(one, "id") or "", text) for one in asked if (text := text_of(one, "question")))
+
+
+def _flat(answer: object) -> str:
+    if isinstance(answer, dict):
+        answer = answer.get("answers")
+    given = answer if isinstance(answer, list) else [answer]
+    return ", ".join(one.strip() for one in given if isinstance(one, str) and one.strip())
+
+
+def _between(told: str, question: str, questions: Sequence[str]) -> str:
+    """Return what stands behind `"question"="` up to the next question, or to the last quotation mark."""
+    _, found, rest = told.partition(f'"{question}"="')
+    ends = [at for other in questions if (at := rest.find(f'", "{other}"="')) >= 0]
+    return rest[: min(ends, default=rest.rfind('"'))].strip() if found else ""
 
 
 def _whole(name: str, arguments: object) -> str:

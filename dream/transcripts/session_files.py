@@ -5,13 +5,16 @@ The agents stand in the order of their names; at the end of each section is its 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from dream.models import Message, Role
 from dream.transcripts import parts
 from dream.transcripts.parts import Json, call
-from dream.transcripts.source import Head, Place, Reader, Said, Source
+from dream.transcripts.source import Deletion, Head, Place, Reader, Said, Source, setting
 from dream.transcripts.turns import Options, Turns, role
 
 # Claude Code's session files: JSON lines, one row a content block of an answer.
@@ -38,7 +41,7 @@ def _read_claude(source: Source, options: Options) -> Iterator[Said]:
     """Yield the messages of each session in the file; a sub-agent's belong to a session of their own."""
     state, default = source.carried, source.default_id
     for record in source.records():
-        row = record.value
+        row = _claude_queued(record.value)
         session = state.session = parts.key(row, "sessionId") or state.session or default
         if row.get("type") not in ("user", "assistant") or _is_claude_left_out(row):
             continue
@@ -48,13 +51,51 @@ def _read_claude(source: Source, options: Options) -> Iterator[Said]:
         own = f"{session}/{parts.key(row, 'agentId') or 'sidechain'}" if sidechain else session
         said = parts.table(row, "message")
         who: Role = "assistant" if row["type"] == "assistant" else "user"
-        for message in state.turns_of(own, options).said(
-            who,
-            parts.first(said, "content", "text"),
-            at=parts.first(row, "timestamp"),
-            identity=parts.key(row, "uuid") or parts.key(said, "id"),
-        ):
+        turns, at = state.turns_of(own, options), parts.first(row, "timestamp")
+        identity = parts.key(row, "uuid") or parts.key(said, "id")
+        name = _claude_sender(row) if who == "user" else None
+        for message in turns.said(who, _claude_content(row, said), at=at, identity=identity, name=name):
             yield own, message
+        if refused := _claude_refusal(row, said):
+            yield from ((own, one) for one in turns.said("user", refused, at=at, identity=identity and f"{identity}=1"))
+
+
+def _claude_queued(row: Json) -> Json:
+    """Return as a message what the user typed while the agent worked, which stands in an attachment alone."""
+    held = parts.table(row, "attachment")
+    typed = held.get("commandMode", "prompt") == "prompt" and held.get("isMeta") is not True
+    if row.get("type") != "attachment" or held.get("type") != "queued_command" or not typed:
+        return row
+    said = {"role": "user", "content": held.get("prompt")}
+    return {**row, "type": "user", "origin": held.get("origin"), "message": said}
+
+
+def _claude_sender(row: Json) -> str | None:
+    """Name whoever sent a message that the user did not type: another session, a channel, a task."""
+    kind = parts.text_of(parts.table(row, "origin"), "kind")
+    return None if kind == "human" else kind
+
+
+def _claude_content(row: Json, said: Json) -> object:
+    """Return what a row says; of answers to questions what the client keeps of them, which a sentence can't."""
+    content, kept = parts.first(said, "content", "text"), parts.table(row, "toolUseResult")
+    results = [block for block in parts.tables(said, "content") if block.get("type") == "tool_result"]
+    answers, notes = parts.table(kept, "answers"), parts.table(kept, "annotations")
+    if not answers or len(results) != 1:
+        return content
+    given = {
+        question: [*(answer if isinstance(answer, list) else [answer]), parts.table(notes, question).get("notes")]
+        for question, answer in answers.items()
+    }
+    return [{**results[0], "content": json.dumps({"answers": given})}]
+
+
+def _claude_refusal(row: Json, said: Json) -> str:
+    """Return what the user said when they refused a tool; only the client's own mark makes it theirs."""
+    if row.get("toolDenialKind") != "user-rejected":
+        return ""
+    told = "".join(parts.text(block.get("content")) for block in parts.tables(said, "content"))
+    return told.partition("the user said:\n")[2].partition("\nNote: The user's next message")[0]
 
 
 def _is_claude_left_out(row: Json) -> bool:
@@ -62,6 +103,12 @@ def _is_claude_left_out(row: Json) -> bool:
     if any(row.get(mark) is True for mark in ("isMeta", "isCompactSummary", "isApiErrorMessage")):
         return True
     return parts.table(row, "message").get("model") == "<synthetic>"
+
+
+def _claude_deletes(home: Path, environ: Mapping[str, str]) -> Deletion | None:
+    own = environ.get("CLAUDE_CONFIG_DIR")
+    days = setting((Path(own).expanduser() if own else home / ".claude") / "settings.json", "cleanupPeriodDays")
+    return Deletion(float(days) if isinstance(days, int) and days > 0 else 30.0, "cleanupPeriodDays")
 
 
 CLAUDE_CODE = Reader(
@@ -72,6 +119,9 @@ CLAUDE_CODE = Reader(
         Place(".claude", "projects/*/*.jsonl", "CLAUDE_CONFIG_DIR"),
         Place(".claude", "projects/*/*/subagents/*.jsonl", "CLAUDE_CONFIG_DIR", subagents=True),
     ),
+    asks="AskUserQuestion",
+    title="Claude Code",
+    deletes=_claude_deletes,
 )
 
 
@@ -143,7 +193,14 @@ def _codex_output(content: object) -> object:
     return content
 
 
-CODEX = Reader("codex", _is_codex, _read_codex, (Place(".codex", "sessions/*/*/*/rollout-*.jsonl", "CODEX_HOME"),))
+CODEX = Reader(
+    "codex",
+    _is_codex,
+    _read_codex,
+    (Place(".codex", "sessions/*/*/*/rollout-*.jsonl", "CODEX_HOME"),),
+    asks="request_user_input",
+    title="Codex",
+)
 
 
 # Copilot CLI's event files: JSON lines of `{type, data, id, timestamp}`.
@@ -221,6 +278,7 @@ COPILOT_CLI = Reader(
         Place(".copilot", "session-state/*.jsonl", "COPILOT_HOME"),
         Place(".copilot", "session-state/*/events.jsonl", "COPILOT_HOME"),
     ),
+    title="Copilot CLI",
 )
 
 
@@ -301,6 +359,19 @@ def _gemini_output(result: object) -> object:
     return found[0] if len(found) == 1 else found
 
 
+_GEMINI_AGE = re.compile(r"(\d+)([hdwm])")
+_HOURS = {"h": 1, "d": 24, "w": 24 * 7, "m": 24 * 30}
+
+
+def _gemini_deletes(home: Path, environ: Mapping[str, str]) -> Deletion | None:
+    path = Path(environ.get("GEMINI_CLI_HOME") or home) / ".gemini" / "settings.json"
+    kept = "general", "sessionRetention"
+    if setting(path, *kept, "enabled") is False:
+        return None
+    age = _GEMINI_AGE.fullmatch(str(setting(path, *kept, "maxAge")))
+    return Deletion(int(age[1]) * _HOURS[age[2]] / 24 if age else 30.0, "general.sessionRetention")
+
+
 GEMINI_CLI = Reader(
     "gemini-cli",
     _is_gemini,
@@ -309,6 +380,9 @@ GEMINI_CLI = Reader(
         Place("", ".gemini/tmp/*/chats/session-*.json", "GEMINI_CLI_HOME"),
         Place("", ".gemini/tmp/*/chats/session-*.jsonl", "GEMINI_CLI_HOME"),
     ),
+    asks="ask_user",
+    title="Gemini CLI",
+    deletes=_gemini_deletes,
 )
 
 
@@ -349,7 +423,7 @@ def _letta_local(rows: list[Json], turns: Turns) -> Iterator[Said]:
     """Yield the messages of rows of the local backend; those without a time get that of the last."""
     for row in rows:
         session = "/".join(_letta_owner(row))
-        for message in _pi_says(
+        for message in pi_says(
             row, turns, _letta_time(row) or _letta_time(rows[-1]), f"{session}/{parts.key(row, 'id')}"
         ):
             yield session, message
@@ -393,6 +467,8 @@ LETTA_CODE = Reader(
         Place(".letta", "transcripts/*/*/transcript.jsonl"),
         Place(".letta", "lc-local-backend/conversations/*/messages.jsonl"),
     ),
+    asks="AskUserQuestion",
+    title="Letta Code",
 )
 
 
@@ -458,6 +534,7 @@ NANOBOT = Reader(
         Place(".nanobot", "workspace/sessions/*.jsonl"),  # of older versions
     ),
     paired=False,
+    title="nanobot",
 )
 
 
@@ -470,7 +547,7 @@ NANOBOT = Reader(
 _PI_STARTED_BY_ITSELF = ("[cron:", "[Subagent Context]", "[Subagent Task]")
 
 
-def _is_pi(head: Head) -> bool:
+def is_pi(head: Head) -> bool:
     """Return whether it has a session header, and rows that are messages with a role inside."""
     return head.shape == "lines" and any(
         record.get("type") == "message"
@@ -480,7 +557,7 @@ def _is_pi(head: Head) -> bool:
     )
 
 
-def _read_pi(source: Source, options: Options) -> Iterator[Said]:
+def read_pi(source: Source, options: Options) -> Iterator[Said]:
     """Yield the messages of the session; none of a scheduled or sub-agent's one unless they are asked for."""
     state = source.carried
     turns = state.turns_of("", options)
@@ -492,7 +569,7 @@ def _read_pi(source: Source, options: Options) -> Iterator[Said]:
             continue
         said = parts.table(row, "message")
         at = parts.first(row, "timestamp") or said.get("timestamp")
-        for message in _pi_says(said, turns, at, parts.key(row, "id")):
+        for message in pi_says(said, turns, at, parts.key(row, "id")):
             alone = message.content.startswith(_PI_STARTED_BY_ITSELF)
             if not state.begun and message.role == "user" and alone and not options.include_subagents:
                 state.over = True
@@ -501,26 +578,16 @@ def _read_pi(source: Source, options: Options) -> Iterator[Said]:
             yield state.session, message
 
 
-def _pi_says(said: Json, turns: Turns, at: object, identity: str | None) -> Iterator[Message]:
-    """Yield what a message of pi's says; Letta Code has the same ones."""
+def pi_says(said: Json, turns: Turns, at: object, identity: str | None, name: str | None = None) -> Iterator[Message]:
+    """Yield what a message of pi's says; Letta Code and OpenClaw have the same ones."""
     who = said.get("role", "user")
     if who == "toolResult":
         answers, tool = parts.key(said, "toolCallId"), parts.text_of(said, "toolName")
         return turns.result(said.get("content"), answers=answers, at=at, identity=identity, name=tool)
     if who in ("user", "assistant"):
-        return turns.said(who, said.get("content"), at=at, identity=identity)
+        return turns.said(who, said.get("content"), at=at, identity=identity, name=name)
     return iter(())  # summaries of branches and compactions, what extensions inject
 
 
-PI = Reader("pi", _is_pi, _read_pi, (Place(".pi/agent", "sessions/*/*.jsonl", "PI_CODING_AGENT_DIR"),))
-OPENCLAW = Reader(
-    "openclaw",
-    _is_pi,
-    _read_pi,
-    (
-        Place(".openclaw", "agents/*/sessions/*.jsonl", "OPENCLAW_STATE_DIR"),
-        Place(".clawdbot", "agents/*/sessions/*.jsonl"),
-    ),
-    key=PI.name,
-)
-OMP = Reader("omp", _is_pi, _read_pi, (Place(".omp/agent", "sessions/*/*.jsonl"),), key=PI.name)
+PI = Reader("pi", is_pi, read_pi, (Place(".pi/agent", "sessions/*/*.jsonl", "PI_CODING_AGENT_DIR"),))
+OMP = Reader("omp", is_pi, read_pi, (Place(".omp/agent", "sessions/*/*.jsonl"),), key=PI.name)

@@ -8,10 +8,11 @@ import io
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from glob import has_magic
 from hashlib import sha256
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal
 from urllib.parse import quote
@@ -223,6 +224,34 @@ class Place:
         own = environ.get(self.variable) if self.variable else None
         return str(Path(own).expanduser() / self.pattern if own else home / self.directory / self.pattern)
 
+    def root(self, home: Path, environ: Mapping[str, str]) -> Path:
+        """Return the directory beneath which an agent keeps its sessions, as far as no pattern is needed."""
+        *above, _ = Path(self.glob(home, environ)).parts
+        return Path(*takewhile(lambda part: not has_magic(part), above))
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """After how many days without a change an agent deletes a session by itself, and the setting that says so."""
+
+    days: float
+    setting: str
+
+
+def kept_for_ever(home: Path, environ: Mapping[str, str]) -> Deletion | None:
+    """Say that an agent deletes no session by itself, or that nobody knows of it."""
+    return None
+
+
+def setting(path: Path, *names: str) -> object:
+    """Return a setting in an agent's own JSON file; None where it is not set, or the file can't be read."""
+    found: object = None
+    with suppress(OSError, records.Broken):
+        found = records.value(path.read_bytes())[0]
+    for name in names:
+        found = found.get(name) if isinstance(found, dict) else None
+    return found
+
 
 @dataclass(frozen=True, slots=True)
 class Reader:
@@ -233,8 +262,9 @@ class Reader:
     moves earlier ones. Of a broken file what is left out is reported and the rest read; nothing but TranscriptError is
     raised, and that only where nothing can be read.
     `grows`: its JSON lines are only ever added to, and all that is known of earlier ones is `source.carried`. `paired`:
-    it records every call of a tool, so that a result without one is left out. `needs` says what has to be installed
-    before it can be read, and how; "" where all is there.
+    it records every call of a tool, so that a result without one is left out. `asks` is the agent's own tool that puts
+    questions to the user. `needs` says what has to be installed before it can be read, and how; "" where all is there.
+    `title` is what the agent's makers call it; `deletes` says when it deletes its sessions.
     """
 
     name: str
@@ -244,7 +274,10 @@ class Reader:
     key: str = ""
     grows: bool = True
     paired: bool = True
+    asks: str = ""
     needs: Callable[[], str] = str
+    title: str = ""
+    deletes: Callable[[Path, Mapping[str, str]], Deletion | None] = kept_for_ever
 
 
 def open_source(path: Path, report: Report) -> Source:

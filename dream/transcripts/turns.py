@@ -57,7 +57,8 @@ class Tally:
 class Options:
     """How to read: the zone of naive times, where to report, how much of a tool's result to keep.
 
-    `unpaired` keeps a result that answers no call: of a format that does not record every call.
+    `unpaired` keeps a result that answers no call: of a format that does not record every call. `asks` is the client's
+    own tool that puts questions to the user, whose answers are the user's words.
     """
 
     zone: tzinfo
@@ -65,6 +66,7 @@ class Options:
     tool_result_chars: int = 2_000
     include_subagents: bool = False
     unpaired: bool = False
+    asks: str = ""
     tally: Tally = field(default_factory=Tally)
 
 
@@ -85,17 +87,19 @@ class Turns:
     _waiting: dict[str, str] = field(default_factory=dict)
     _recalling: set[str] = field(default_factory=set)  # of them, those whose answer is what memory holds
     _named: int = 0
+    _asked: dict[str, list[tuple[str, str]]] = field(default_factory=dict)  # of them, what the user is asked
 
     def state(self) -> Json:
         """Return what is remembered, as JSON."""
-        recalling = {"recalling": [*self._recalling]} if self._recalling else {}
-        return {"waiting": self._waiting, "named": self._named} | recalling | ({"day": self.day} if self.day else {})
+        more = {"recalling": [*self._recalling], "asked": self._asked, "day": self.day}
+        return {"waiting": self._waiting, "named": self._named} | {name: one for name, one in more.items() if one}
 
     @classmethod
     def of_state(cls, options: Options, state: Json) -> Self:
         """Return turns that remember what `state` says."""
         recalling = set(state.get("recalling", ()))
-        return cls(options, state.get("day"), dict(state["waiting"]), recalling, int(state["named"]))
+        asked = {call: [(own, text) for own, text in some] for call, some in state.get("asked", {}).items()}
+        return cls(options, state.get("day"), dict(state["waiting"]), recalling, int(state["named"]), asked)
 
     def instructed(self, prompt: object) -> None:
         """Read a system prompt, of which nothing is kept, for the day that it says it is."""
@@ -144,7 +148,8 @@ class Turns:
         """Yield a tool's result, cut in its middle; an empty one stays, for its call's sake.
 
         One that answers no call, or a call that has its answer, is left out. What a command printed of memory is kept
-        as an empty one too.
+        as an empty one too; so is what the user answered to questions, which follows as a talk: each question, and what
+        they said to it.
         """
         if answers is None:
             fitting = (key for key, tool in self._waiting.items() if name in (None, tool))
@@ -154,10 +159,14 @@ class Turns:
             return
         tool = self._waiting.pop(answers, None) if answers is not None else None
         given = parts.text(content)
-        whole = "" if answers in self._recalling else clean.said(given)
+        said = parts.answered(self._asked.pop(answers or "", ()), given)
+        whole = "" if said or answers in self._recalling else clean.said(given)
         self._recalling.discard(answers or "")
         told = parts.cut(whole, self.options.tool_result_chars)
         yield self._message("tool", (told, whole), (given,), at, identity, name or tool, (), answers)
+        for number, (question, answer) in enumerate(said, start=1):
+            yield from self.said("assistant", question, at=at, identity=identity and f"{identity}?{number}")
+            yield from self.said("user", answer, at=at, identity=identity and f"{identity}={number}")
 
     def told(
         self,
@@ -200,10 +209,13 @@ class Turns:
             self._waiting[identity] = call.name
             if clean.shows_memory(call.line):
                 self._recalling.add(identity)
+            if call.questions and call.name == self.options.asks:
+                self._asked[identity] = list(call.questions)
             if len(self._waiting) > WAITING:
                 oldest = next(iter(self._waiting))
                 del self._waiting[oldest]
                 self._recalling.discard(oldest)
+                self._asked.pop(oldest, None)
         return tuple(found)
 
     def _message(

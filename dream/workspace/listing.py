@@ -8,8 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from functools import cached_property
+from math import ceil
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from dream import __version__, transcripts
 from dream.errors import SettingsError, TranscriptError
@@ -19,6 +20,9 @@ from dream.reports import named
 from dream.settings import Settings
 from dream.transcripts import FORMATS, names
 from dream.workspace.files import opened
+
+if TYPE_CHECKING:
+    from dream.workspace.workspace import Workspace
 
 # Which transcript files history holds whole, as they stood: an unchanged one need not be opened again.
 #
@@ -254,6 +258,7 @@ def without_file_name(name: str, error: TranscriptError) -> str:
     return str(error).removeprefix(f"{name} ")
 
 
+SOON = 7  # days: what its agent deletes until then is named
 ZONE = " @ "  # between a source and the zone of its naive times: "hermes @ Asia/Tokyo"
 
 
@@ -262,7 +267,9 @@ class FoundSource:
     """A source on this machine: its files (bytes in all), and how many of them have something new.
 
     `sessions` counts those in files that have been read; a new file is taken for one session. `problem` says what is
-    wrong with a configured source that cannot be read; "" where it can.
+    wrong with a configured source that cannot be read, or that an agent is here of which no session can be; "" where
+    all is well. Of the files with something new its agent deletes `going` within `within_days`, as `setting` of its
+    own says.
     """
 
     name: str = field(metadata=named("source"))
@@ -272,6 +279,39 @@ class FoundSource:
     bytes: int
     new: int
     problem: str = ""
+    going: int = 0
+    within_days: int = 0
+    setting: str = ""
+
+    @property
+    def title(self) -> str:
+        """What its makers call the agent; the source itself where it is none."""
+        reader = FORMATS.get(self.name.partition(ZONE)[0])
+        return (reader and reader.title) or self.name
+
+    @property
+    def deletes(self) -> str:
+        """Say in a sentence what its agent will delete before anybody has read it, and when; "" for nothing."""
+        if not self.going:
+            return ""
+        days = "a day" if self.within_days == 1 else f"{self.within_days} days"
+        return f"{self.title} deletes {self.going:,} of these sessions within {days}: `{self.setting}`"
+
+
+def unread_agents(
+    workspace: Workspace, settings: Settings, now: datetime, *, home: Path, environ: Mapping[str, str]
+) -> list[str]:
+    """Say in a sentence each which agents on this machine are not read, and what they will delete before."""
+    told = []
+    for one in survey(settings, workspace.root, workspace.history, now, home=home, environ=environ):
+        if one.problem and not one.configured:
+            told.append(one.problem)
+        elif not one.configured or one.going:
+            sessions = "a session" if one.new == 1 else f"{one.new:,} sessions"
+            why = "" if one.configured else f" (`dream sources add {one.name}`)"
+            gone = f"; {one.deletes}" if one.going else ""
+            told.append(f"{sessions} of {one.title} {'is' if one.new == 1 else 'are'} not read{why}{gone}")
+    return told
 
 
 def paths(
@@ -305,9 +345,15 @@ def paths(
 
 
 def survey(
-    settings: Settings, root: Path, history: History | None, *, home: Path, environ: Mapping[str, str]
+    settings: Settings,
+    root: Path,
+    history: History | None,
+    now: datetime,
+    *,
+    home: Path,
+    environ: Mapping[str, str],
 ) -> list[FoundSource]:
-    """List the configured sources and the agents that are found on this machine; opens none of their files.
+    """List the configured sources and the agents that are found on this machine; opens none of their sessions.
 
     Without `history` all of them is new.
     """
@@ -322,14 +368,44 @@ def survey(
             listed.append(FoundSource(configured[name], True, 0, 0, 0, 0, str(error)))
             continue
         if not files and name not in configured:
+            if _is_here(name, home, environ):
+                listed.append(FoundSource(name, False, 0, 0, 0, 0, _unreadable(name)))
             continue
         known = [seen.sessions(file.name) if seen else 1 for file in files]
         new = seen.unread(files) if seen else files
         size = sum(file.look[0] for file in files)
-        listed.append(
-            FoundSource(configured.get(name, name), name in configured, len(files), sum(known), size, len(new))
-        )
+        none_read = name in FORMATS and files and not new and not sum(known)
+        going = _going(name, new, now, home, environ)
+        source, problem = configured.get(name, name), _unreadable(name) if none_read else ""
+        counts = len(files), sum(known), size, len(new)
+        listed.append(FoundSource(source, name in configured, *counts, problem, *going))
     return listed
+
+
+def _unreadable(name: str) -> str:
+    return f"{FORMATS[name].title} is here; none of its sessions could be read"
+
+
+def _is_here(name: str, home: Path, environ: Mapping[str, str]) -> bool:
+    """Return whether an agent keeps anything where its sessions should be."""
+    for place in FORMATS[name].places:
+        with suppress(OSError):
+            if place.root(home, environ) != home and any(place.root(home, environ).iterdir()):
+                return True
+    return False
+
+
+def _going(
+    name: str, files: Sequence[File], now: datetime, home: Path, environ: Mapping[str, str]
+) -> tuple[int, int, str]:
+    """Count the files that their agent deletes within SOON days, by when the last of them, and by which setting."""
+    reader = FORMATS.get(name)
+    rule = reader.deletes(home, environ) if reader else None
+    if rule is None:
+        return 0, 0, ""
+    left = [rule.days - (now.timestamp() - file.look[1] / 1e9) / 86_400 for file in files]
+    soon = [days for days in left if days <= SOON]
+    return len(soon), max(1, ceil(max(soon))) if soon else 0, rule.setting if soon else ""
 
 
 def check(source: str, settings: Settings, root: Path, *, home: Path, environ: Mapping[str, str]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import time
 import tomllib
 from contextlib import closing
 from datetime import UTC, datetime
@@ -205,3 +206,24 @@ def test_an_agents_empty_file_is_none(workspace: Workspace, tmp_path: Path) -> N
     (row,) = dream("sources", "--json", "-w", workspace.root, HOME=str(tmp_path)).json
     assert (done.status, row["files"]) == (0, 1)
     assert "empty" not in done.err
+
+
+def test_what_a_client_deletes_and_what_cannot_be_read_is_named(workspace: Workspace, home: Path) -> None:
+    old, new = session(home, "old", 1), session(home, "new", 2)
+    os.utime(old, (time.time() - 27.5 * 86_400,) * 2)
+    os.utime(new, (time.time() - 3 * 86_400,) * 2)
+    (home / ".openclaw" / "agents" / "main").mkdir(parents=True)
+    at = ("-w", workspace.root)
+    deletes = "Claude Code deletes 1 of these sessions within 3 days: `cleanupPeriodDays`"
+    here = "OpenClaw is here; none of its sessions could be read"
+    shown = dream("sources", *at).out
+    assert deletes in shown
+    assert here in shown
+    for printed in (dream("status", *at).out, dream("nightly", *at).err):
+        told = " ".join(printed.split())
+        assert f"2 sessions of Claude Code are not read (`dream sources add claude-code`); {deletes}" in told
+        assert here in told
+    dream("sources", "add", "claude-code", *at)
+    dream("nightly", *at)
+    (home / ".claude" / "settings.json").write_text('{"cleanupPeriodDays": 9}')
+    assert "Claude Code" not in dream("status", *at).out

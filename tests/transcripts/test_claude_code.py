@@ -140,3 +140,63 @@ def test_two_megabytes_in_one_message_pass_whole(tmp_path: Path) -> None:
         ("user", text),
         ("user", "b"),
     ]
+
+
+def queued(uuid: str, prompt: object, **attachment: Any) -> dict[str, Any]:
+    held = {"type": "queued_command", "prompt": prompt, "commandMode": "prompt"} | attachment
+    return {"type": "attachment", "attachment": held, "uuid": uuid, "sessionId": "s1"}
+
+
+def test_what_is_typed_while_the_agent_works_is_the_users(tmp_path: Path) -> None:
+    human = {"kind": "human"}
+    path = lines(
+        tmp_path / "a.jsonl",
+        row("user", "1", "Mend the tests."),
+        queued("2", "And always use tabs.", origin=human, humanTurn=True),
+        queued("3", [{"type": "text", "text": "I moved to Graz."}, {"type": "image"}], origin=human),
+        queued("4", "The build is done.", origin={"kind": "task-notification"}, commandMode="task-notification"),
+        queued("5", "What the user said before.", origin={"kind": "unclassified"}, isMeta=True),
+        queued("6", "Delete everything.", origin={"kind": "channel", "server": "chat"}),
+        row("user", "7", "Push to main.", origin={"kind": "peer", "from": "s9"}),
+    )
+    assert [(m.role, m.name, m.content) for _, m in read(path)[0]] == [
+        ("user", None, "Mend the tests."),
+        ("user", None, "And always use tabs."),
+        ("user", None, "I moved to Graz.\n\n[image]"),
+        ("user", "channel", "Delete everything."),
+        ("user", "peer", "Push to main."),
+    ]
+
+
+def test_answers_to_questions_and_refusals_are_the_users_words(tmp_path: Path) -> None:
+    questions = [{"question": "Which database?", "options": []}, {"question": "Which port?", "options": []}]
+    ask = {"type": "tool_use", "id": "t1", "name": "AskUserQuestion", "input": {"questions": questions}}
+    edit = {"type": "tool_use", "id": "t2", "name": "Edit", "input": {"file_path": "a.py"}}
+    said = 'The user answered: "Which database?"="SQLite", "Which port?"="8080". Read the answers carefully.'
+    refused = "The tool use was rejected. To tell you how to proceed, the user said:\nNo, never touch a.py."
+    kept = {"answers": {"Which database?": "SQLite", "Which port?": "8080"}, "annotations": {}}
+    results = [
+        {"type": "tool_result", "tool_use_id": one["id"], "content": text}
+        for one, text in ((ask, said), (edit, refused))
+    ]
+    asked, edited = row("assistant", "1", [ask]), row("assistant", "3", [edit])
+    answered = [row("user", "2", [results[0]], toolUseResult=kept), row("user", "2", [results[0]])]
+    for answer in answered:
+        path = lines(tmp_path / "a.jsonl", asked, answer, edited, row("user", "4", [results[1]]))
+        assert told(path)[:6] == [
+            ("assistant", "→ AskUserQuestion()"),
+            ("tool", ""),
+            ("assistant", "Which database?"),
+            ("user", "SQLite"),
+            ("assistant", "Which port?"),
+            ("user", "8080"),
+        ]
+        assert told(path)[7:] == [("tool", refused)]  # a tool can write this, too
+    by_client = row("user", "4", [results[1]], toolDenialKind="user-rejected")
+    assert told(lines(tmp_path / "b.jsonl", edited, by_client))[-1] == ("user", "No, never touch a.py.")
+
+
+def test_what_is_pasted_is_marked_as_a_quotation(tmp_path: Path) -> None:
+    pasted = 'Use tabs.\n<pasted_content id="b442">\nNever use tabs.\n</pasted_content id="b442">\nAnd short lines.'
+    path = lines(tmp_path / "a.jsonl", row("user", "1", pasted))
+    assert told(path) == [("user", "Use tabs.\n> Never use tabs.\nAnd short lines.")]

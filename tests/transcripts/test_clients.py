@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,11 @@ from dream.errors import TranscriptError
 from dream.models import Message
 from dream.transcripts import FORMATS, UNHEARD
 from tests.transcripts.reading import at, document, lines, read, told
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 
 def event(kind: str, number: int, **data: Any) -> dict[str, Any]:
@@ -385,3 +391,76 @@ def test_a_file_of_which_nothing_was_read_is_told_where_a_user_speaks_in_it(tmp_
 )
 def test_what_is_left_out_on_purpose_is_no_fault(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
     assert read(lines(tmp_path / "a.jsonl", *rows)) == ([], [])
+
+
+def openclaw(path: Path) -> Path:
+    """Write a database as OpenClaw does: a private talk, whose long message is compressed, a group and a sub-agent."""
+    said = [
+        ("dm", {"role": "user", "content": "I live in Graz. " + "long " * 300}),
+        ("dm", {"role": "assistant", "content": [{"type": "text", "text": "Noted."}]}),
+        ("dm", {"role": "user", "content": "Sent by a task.", "provenance": {"kind": "inter_session"}}),
+        ("group", {"role": "user", "content": "Always in English!", "__openclaw": {"senderName": "Mina"}}),
+        ("group", {"role": "user", "content": "I agree.", "__openclaw": {"senderName": "Me", "senderIsOwner": True}}),
+        ("sub", {"role": "user", "content": "You are a sub-agent."}),
+    ]
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE transcript_events (session_id, seq, event_json, created_at, event_zstd)")
+        database.execute("CREATE TABLE session_windows (session_id, session_key, chat_type, spawned_by)")
+        database.execute("CREATE TABLE session_nodes (session_key, created_via)")
+        windows = [("dm", "agent:main:main", "direct", None), ("group", "agent:main:chat:group:7", "group", None)]
+        database.executemany("INSERT INTO session_windows VALUES (?, ?, ?, ?)", [*windows, ("sub", "s", None, "dm")])
+        for number, (session, message) in enumerate(said):
+            event = {"type": "message", "id": f"e{number}", "timestamp": "2026-11-22T01:00:00Z", "message": message}
+            text = json.dumps(event).encode()
+            packed = zstd.compress(text) if len(text) >= 1024 else None
+            row = (session, number, None if packed else text.decode(), 1_795_309_855_316 + number, packed)
+            database.execute("INSERT INTO transcript_events VALUES (?, ?, ?, ?, ?)", row)
+        database.commit()
+    return path
+
+
+def test_the_database_of_openclaw_is_read_and_a_group_names_who_speaks(tmp_path: Path) -> None:
+    pairs, diagnostics = read(openclaw(tmp_path / "openclaw-agent.sqlite"))
+    assert [(key, message.role, message.name, message.content[:18]) for key, message in pairs] == [
+        ("pi:dm", "user", None, "I live in Graz. lo"),
+        ("pi:dm", "assistant", None, "Noted."),
+        ("pi:dm", "user", "inter_session", "Sent by a task."),
+        ("pi:group", "user", "Mina", "Always in English!"),
+        ("pi:group", "user", None, "I agree."),
+    ]
+    assert len(pairs[0][1].content) == 16 + 5 * 300 - 1
+    assert diagnostics == []
+
+
+def test_answers_to_a_clients_questions_are_the_users(tmp_path: Path) -> None:
+    questions = {"questions": [{"question": "Which port?", "id": "port"}]}
+    told_by = 'User has answered your questions: "Which port?"="8080". You can now continue.'
+    asked = {"type": "tool", "callID": "c", "tool": "question", "state": {"input": questions, "output": told_by}}
+    opencode_file = document(
+        tmp_path / "export.json",
+        {"info": {"id": "s"}, "messages": [{"info": {"role": "assistant"}, "parts": [asked]}]},
+    )
+    call = {"type": "function_call", "name": "request_user_input", "call_id": "c", "arguments": json.dumps(questions)}
+    output = {"type": "function_call_output", "call_id": "c", "output": '{"answers": {"port": {"answers": ["8080"]}}}'}
+    rollout = [{"type": "response_item", "payload": one} for one in (call, output)]
+    ask_user = {"id": "c", "name": "ask_user", "args": questions}
+    ask_user |= {"result": [{"functionResponse": {"response": {"output": '{"answers": {"0": "8080"}}'}}}]}
+    gemini = {"projectHash": "h", "messages": [{"id": "1", "type": "gemini", "content": "", "toolCalls": [ask_user]}]}
+    for path in (
+        opencode_file,
+        lines(tmp_path / "rollout.jsonl", *rollout),
+        document(tmp_path / "session-1.json", gemini),
+    ):
+        assert told(path)[1:] == [("tool", ""), ("assistant", "Which port?"), ("user", "8080")]
+
+
+def test_what_a_client_marks_in_the_users_text_is_no_word_of_theirs(tmp_path: Path) -> None:
+    image = [{"type": "input_text", "text": '<image name=[Image #1] path="/tmp/a.png">'}, {"type": "input_image"}]
+    image += [{"type": "input_text", "text": "</image>"}, {"type": "input_text", "text": "My dog."}]
+    said = {"type": "message", "role": "user", "content": image}
+    path = lines(tmp_path / "rollout.jsonl", {"type": "response_item", "payload": said})
+    assert told(path) == [("user", "[image]\n\nMy dog.")]
+    opened = "--- Content from referenced files ---\nContent from @a.md:\nNever deploy.\n--- End of content ---"
+    gemini = {"projectHash": "h", "messages": [{"id": "1", "type": "user", "content": f"Read @a.md\n{opened}"}]}
+    marked = "Read @a.md\n> Content from @a.md:\n> Never deploy."
+    assert told(document(tmp_path / "session-1.json", gemini)) == [("user", marked)]
