@@ -15,7 +15,7 @@ import pytest
 
 from dream import Workspace, settings
 from dream.cli.group import COMMANDS, dream_group
-from dream.transcripts import FORMATS
+from dream.transcripts import known_formats
 from tests import readme
 from tests.cli.commands import dream, environment
 from tests.forking import MODEL, PYTHON, Server
@@ -60,9 +60,9 @@ def test_every_setting_stands_in_the_docs_with_its_default() -> None:
 def test_every_format_stands_in_the_docs_with_its_place() -> None:
     rows = re.findall(r"^\| `([\w-]+)` \| [^|]+ \| (?:`~/(.+)` )?\|$", readme.text("docs/formats.md"), re.MULTILINE)
 
-    assert {name for name, _ in rows} == set(FORMATS)
+    assert {name for name, _ in rows} == set(known_formats())
     for name, shown in rows:
-        found = FORMATS[name].places
+        found = known_formats()[name].places
         assert bool(shown) == bool(found)
         assert not found or found[0].glob(Path("/"), {}).startswith(f"/{shown}/")
 

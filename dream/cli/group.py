@@ -211,9 +211,9 @@ def agents(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> l
     """Complete the name of an agent whose transcripts are found by it, or a path."""
     from click.shell_completion import CompletionItem
 
-    from dream.transcripts import FORMATS
+    from dream.transcripts import known_formats
 
-    names = [name for name, reader in FORMATS.items() if reader.places and name.startswith(incomplete)]
+    names = [name for name, reader in known_formats().items() if reader.places and name.startswith(incomplete)]
     return [*(CompletionItem(name) for name in names), CompletionItem(incomplete, type="file")]
 
 

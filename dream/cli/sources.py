@@ -19,7 +19,7 @@ from dream.errors import SettingsError, TranscriptError, UsageError
 from dream.models import Diagnostic
 from dream.reports import ConsolidateReport
 from dream.settings import CALLING, FILE_NAME, REACHING, Settings
-from dream.transcripts import FORMATS
+from dream.transcripts import known_formats
 from dream.workspace import listing
 from dream.workspace.files import explained, read_text, replace_file, temporary_name, write_beside
 from dream.workspace.workspace import Workspace
@@ -181,7 +181,7 @@ def remove(names: tuple[str, ...], directory: Path | None, as_json: bool) -> Non
 def _from_here(name: str, root: Path) -> str:
     """Make a path that is only there from where the command is given absolute: in dream.toml it counts from `root`."""
     path, _, zone = name.partition(listing.ZONE)
-    if not path or path in FORMATS or Path(path).expanduser().is_absolute() or _is_there(root, path):
+    if not path or path in known_formats() or Path(path).expanduser().is_absolute() or _is_there(root, path):
         return name
     if not _is_there(Path(), path):
         return name
@@ -234,9 +234,9 @@ PIPED = "stdin"  # the id of a session that comes on standard input and has none
     "-f",
     "--format",
     "format_name",
-    type=click.Choice(list(FORMATS)),
+    type=click.Choice(list(known_formats())),
     metavar="NAME",
-    help=f"The transcripts' format; default: told by content. One of {', '.join(FORMATS)}.",
+    help=f"The transcripts' format; default: told by content. One of {', '.join(known_formats())}.",
 )
 @click.option("--hook", is_flag=True, help="Read a hook's JSON on standard input: its `transcript_path` is the PATH.")
 @click.option("--detach", is_flag=True, help="Continue in the background and return at once: agents end hooks soon.")
@@ -321,7 +321,7 @@ def _meant(path: Path, piped: File | None, workspace: Workspace, settings: Setti
     """Find what is to be read where a person says `path`: standard input, that path, else an agent's transcripts."""
     if piped is not None and path == Path("-"):
         return [piped]
-    if str(path) not in FORMATS or path.exists():
+    if str(path) not in known_formats() or path.exists():
         return [path]
     found = listing.paths(replace(settings, sources=(str(path),)), workspace.root, home=Path.home(), environ=os.environ)
     if not found:

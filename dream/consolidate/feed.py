@@ -23,7 +23,8 @@ from dream.history.history import History
 from dream.models import Diagnostic, Message, Report
 from dream.reports import LeftOut, Progress, Step
 from dream.settings import Settings
-from dream.transcripts import FormatChanged, chats, source
+from dream.transcripts import FormatChanged, source
+from dream.transcripts.formats import chat_text
 from dream.transcripts.source import Pair
 from dream.transcripts.turns import Carried
 from dream.workspace import listing
@@ -315,13 +316,13 @@ class Feed:
     def _check_form(self, reading: _Reading) -> None:
         """Raise TranscriptError where a person named a file and a format, and the file has nothing of that format."""
         if self._form and reading.file.named and not reading.keys and not self._is_of_form(reading.file):
-            text = self._form == chats.TEXT.name
-            needed = f"it needs {chats.NEEDED}" if text else "without --format its content tells"
+            text = self._form == chat_text.TEXT.name
+            needed = f"it needs {chat_text.NEEDED}" if text else "without --format its content tells"
             raise TranscriptError(f"{reading.file.name} holds nothing in the format {self._form}; {needed}.")
 
     def _is_of_form(self, file: File) -> bool:
         head = source.read_head(source.open_source(file.path, _silent))
-        return transcripts.FORMATS[self._form or ""].recognises(head)
+        return transcripts.known_formats()[self._form or ""].recognises(head)
 
     def _talk(self, reading: _Reading, key: str, group: Iterator[Pair] | None) -> Talk:
         def done() -> None:

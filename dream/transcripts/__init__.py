@@ -15,32 +15,14 @@ from dream.errors import NoTranscript, TranscriptError
 from dream.models import Diagnostic, Report, Unheard
 from dream.settings import Settings
 from dream.transcripts import clean, parts, records
-from dream.transcripts.chats import CHATGPT, NEEDED, OPENAI, TEXT
-from dream.transcripts.databases import CURSOR, HERMES, OPENCODE
-from dream.transcripts.openclaw import OPENCLAW
+from dream.transcripts.formats import known_formats
+from dream.transcripts.formats.chat_text import NEEDED
 from dream.transcripts.parts import Json
-from dream.transcripts.session_files import (
-    CLAUDE_CODE,
-    CODEX,
-    COPILOT_CLI,
-    GEMINI_CLI,
-    LETTA_CODE,
-    NANOBOT,
-    OMP,
-    PI,
-)
 from dream.transcripts.source import HEAD_RECORDS, Pair, Place, Reader, Source, at_once, ignore, open_source, read_head
-from dream.transcripts.trajectory import FOREIGN
 from dream.transcripts.turns import Carried, Options, Tally, parse_time
 
-__all__ = ["FORMATS", "Place", "Reader", "names", "newest", "read"]
+__all__ = ["Place", "Reader", "known_formats", "names", "newest", "read"]
 
-# In the order in which they are tried: from the most particular to the most general.
-_READERS: tuple[Reader, ...] = (
-    *(CLAUDE_CODE, CODEX, PI, OPENCLAW, OMP, NANOBOT, HERMES, GEMINI_CLI, LETTA_CODE, CHATGPT, COPILOT_CLI),
-    *(OPENCODE, CURSOR, *FOREIGN, OPENAI, TEXT),
-)
-FORMATS: dict[str, Reader] = {reader.name: reader for reader in _READERS}
 UNHEARD = (
     "It holds messages, but none of the user's was read: nobody spoke in it, or {} writes down what users say in a way "
     "that dream does not know yet."
@@ -77,7 +59,7 @@ def read(
 
     The file is a stream: what is held is one record, and 8 bytes a message by which repeated ones are known.
     The messages of one key come in order; their positions are counted from 0 for each key.
-    `format` is one of FORMATS; without it the content tells. Times without a zone are read in `zone`;
+    `format` is one of `known_formats()`; without it the content tells. Times without a zone are read in `zone`;
     None is the machine's.
     `tool_result_chars` is what is kept of a tool's result. Sub-agents' and scheduled sessions are left out unless
     `include_subagents`. Of a file, reading begins where `carried` is, and `carried` is then where it ended; `session`
@@ -87,8 +69,8 @@ def read(
     """
     path = Path(path)
     options = Options(zone or Settings().zone(), report, tool_result_chars, include_subagents)
-    if format is not None and format not in FORMATS:
-        raise TranscriptError(f"{format!r} is no known format; the formats are {', '.join(FORMATS)}.")
+    if format is not None and format not in known_formats():
+        raise TranscriptError(f"{format!r} is no known format; the formats are {', '.join(known_formats())}.")
     if path.is_dir():
         return _directory(path, format, options)
     return _file(path, format, options, carried or Carried(), session)
@@ -97,13 +79,13 @@ def read(
 def recognise(source: Source) -> Reader:
     """Find the reader of a file by its content. Raises TranscriptError if there is none."""
     head = read_head(source)
-    for reader in _READERS:
+    for reader in known_formats().values():
         if reader.recognises(head):
             return reader
     bare = bool(head.records) or head.shape == "array"
     if bare and not head.header and all(record.get("messages") == [] for record in head.records):
         raise NoTranscript(f"{source.path} holds no messages; there is nothing to read in it.")
-    formats = ", ".join(FORMATS)
+    formats = ", ".join(known_formats())
     chat = "" if bare else f" A text is read where it has {NEEDED}."
     raise NoTranscript(f"{source.path} is in no format that is known; name one with --format ({formats}).{chat}")
 
@@ -155,7 +137,7 @@ def newest(name: str, zone: tzinfo, modified: int) -> datetime:
 
 def _file(path: Path, name: str | None, options: Options, carried: Carried, session: str = "") -> Iterator[Pair]:
     if carried.records >= HEAD_RECORDS:  # nothing that follows changes what the file is
-        source, reader = Source(path, "lines", "utf-8", 0, options.report), FORMATS[carried.format]
+        source, reader = Source(path, "lines", "utf-8", 0, options.report), known_formats()[carried.format]
     else:
         source, reader = _opened(path, name, options)
     grows = reader.grows and source.shape == "lines" and source.encoding == "utf-8"
@@ -172,7 +154,7 @@ def _file(path: Path, name: str | None, options: Options, carried: Carried, sess
 def _opened(path: Path, name: str | None, options: Options) -> tuple[Source, Reader]:
     source = open_source(path, options.report)
     try:
-        return source, FORMATS[name] if name else recognise(source)
+        return source, known_formats()[name] if name else recognise(source)
     except OSError as error:
         raise _gone(path, error) from error
 

@@ -18,7 +18,7 @@ from dream.history.history import History
 from dream.models import Diagnostic, Report
 from dream.reports import named
 from dream.settings import Settings
-from dream.transcripts import FORMATS, names
+from dream.transcripts import known_formats, names
 from dream.workspace.files import opened
 
 if TYPE_CHECKING:
@@ -286,7 +286,7 @@ class FoundSource:
     @property
     def title(self) -> str:
         """What its makers call the agent; the source itself where it is none."""
-        reader = FORMATS.get(self.name.partition(ZONE)[0])
+        reader = known_formats().get(self.name.partition(ZONE)[0])
         return (reader and reader.title) or self.name
 
     @property
@@ -358,7 +358,7 @@ def survey(
     Without `history` all of them is new.
     """
     seen = Seen(history, reading_terms(settings, None)) if history else None
-    agents = [name for name, reader in FORMATS.items() if reader.places]
+    agents = [name for name, reader in known_formats().items() if reader.places]
     configured = {source.rpartition(ZONE)[0].strip() or source: source for source in settings.sources}
     listed = []
     for name in dict.fromkeys((*configured, *agents)):
@@ -374,7 +374,7 @@ def survey(
         known = [seen.sessions(file.name) if seen else 1 for file in files]
         new = seen.unread(files) if seen else files
         size = sum(file.look[0] for file in files)
-        none_read = name in FORMATS and files and not new and not sum(known)
+        none_read = name in known_formats() and files and not new and not sum(known)
         going = _going(name, new, now, home, environ)
         source, problem = configured.get(name, name), _unreadable(name) if none_read else ""
         counts = len(files), sum(known), size, len(new)
@@ -383,12 +383,12 @@ def survey(
 
 
 def _unreadable(name: str) -> str:
-    return f"{FORMATS[name].title} is here; none of its sessions could be read"
+    return f"{known_formats()[name].title} is here; none of its sessions could be read"
 
 
 def _is_here(name: str, home: Path, environ: Mapping[str, str]) -> bool:
     """Return whether an agent keeps anything where its sessions should be."""
-    for place in FORMATS[name].places:
+    for place in known_formats()[name].places:
         with suppress(OSError):
             if place.root(home, environ) != home and any(place.root(home, environ).iterdir()):
                 return True
@@ -399,7 +399,7 @@ def _going(
     name: str, files: Sequence[File], now: datetime, home: Path, environ: Mapping[str, str]
 ) -> tuple[int, int, str]:
     """Count the files that their agent deletes within SOON days, by when the last of them, and by which setting."""
-    reader = FORMATS.get(name)
+    reader = known_formats().get(name)
     rule = reader.deletes(home, environ) if reader else None
     if rule is None:
         return 0, 0, ""
@@ -415,7 +415,7 @@ def check(source: str, settings: Settings, root: Path, *, home: Path, environ: M
 
 def needs(source: str) -> str:
     """Return what has to be installed before `source` can be read, and how; "" where all is there."""
-    reader = FORMATS.get(split(source)[0])
+    reader = known_formats().get(split(source)[0])
     return reader.needs() if reader else ""
 
 
@@ -434,14 +434,14 @@ def split(source: str) -> tuple[str, tzinfo | None]:
 
 def _files(source: str, settings: Settings, root: Path, home: Path, environ: Mapping[str, str]) -> list[File]:
     name, zone = split(source)
-    if name in FORMATS:
+    if name in known_formats():
         agents = listed(_of_agent(name, home, environ, subagents=settings.include_subagents), zone=zone)
         return [file for file in agents if file.look[0]]  # Letta Code begins each agent with an empty one
     return list(listed(_of_path(name, root, subagents=settings.include_subagents), zone=zone))
 
 
 def _of_agent(name: str, home: Path, environ: Mapping[str, str], *, subagents: bool) -> list[str]:
-    places = FORMATS[name].places
+    places = known_formats()[name].places
     if not places:
         raise SettingsError(f"The source {name!r} has no usual place; name the path of its files instead.")
     found: list[str] = []
@@ -462,7 +462,7 @@ def _of_path(source: str, root: Path, *, subagents: bool) -> list[str]:
     except TranscriptError as error:
         if path.is_dir():
             return []  # nothing there yet
-        known = ", ".join(name for name, reader in FORMATS.items() if reader.places)
+        known = ", ".join(name for name, reader in known_formats().items() if reader.places)
         raise SettingsError(
             f"The source {source!r} of your settings: {error} Agents known by name: {known}."
         ) from error

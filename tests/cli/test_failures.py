@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dream.cli import output
-from dream.transcripts import FORMATS
+from dream.transcripts import known_formats
 from tests.cli.commands import command, dream, environment
 from tests.cli.test_commands import chat
 from tests.forking import Server
@@ -108,13 +108,13 @@ def test_an_unknown_format_is_wrong_usage_and_the_formats_are_named(fresh: Path,
     done = dream("consolidate", tmp_path, "--format", "nope", "-w", fresh)
 
     assert done.status == 2
-    assert [name for name in FORMATS if f"'{name}'" not in done.err] == []
+    assert [name for name in known_formats() if f"'{name}'" not in done.err] == []
 
 
 def test_the_help_of_consolidate_names_every_format() -> None:
     shown = dream("consolidate", "--help", COLUMNS="400").out
 
-    assert [name for name in FORMATS if name not in shown] == []
+    assert [name for name in known_formats() if name not in shown] == []
 
 
 def test_a_list_of_changes_is_not_begun_with_settings_that_cannot_be_read(fresh: Path) -> None:

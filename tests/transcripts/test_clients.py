@@ -13,7 +13,7 @@ import pytest
 
 from dream.errors import TranscriptError
 from dream.models import Message
-from dream.transcripts import FORMATS, UNHEARD
+from dream.transcripts import UNHEARD, known_formats
 from tests.transcripts.reading import at, document, lines, read, told
 
 if sys.version_info >= (3, 14):
@@ -132,9 +132,9 @@ def test_the_database_of_opencode_is_read_session_by_session(tmp_path: Path) -> 
 
 
 def test_opencode_is_found_where_it_keeps_its_database(tmp_path: Path) -> None:
-    globs = [place.glob(tmp_path, {"XDG_DATA_HOME": "/data"}) for place in FORMATS["opencode"].places]
+    globs = [place.glob(tmp_path, {"XDG_DATA_HOME": "/data"}) for place in known_formats()["opencode"].places]
     assert globs == ["/data/opencode/opencode.db"]
-    globs = [place.glob(tmp_path, {}) for place in FORMATS["opencode"].places]
+    globs = [place.glob(tmp_path, {}) for place in known_formats()["opencode"].places]
     assert globs == [str(tmp_path / ".local/share/opencode/opencode.db")]
 
 

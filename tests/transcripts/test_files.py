@@ -157,6 +157,6 @@ def test_a_name_with_glob_characters_is_a_name_first(tmp_path: Path) -> None:
 
 
 def test_places_lie_under_home_or_where_the_environment_says() -> None:
-    place = transcripts.FORMATS["claude-code"].places[0]
+    place = transcripts.known_formats()["claude-code"].places[0]
     assert place.glob(Path("/home/al"), {}) == "/home/al/.claude/projects/*/*.jsonl"
     assert place.glob(Path("/home/al"), {"CLAUDE_CONFIG_DIR": "/x"}) == "/x/projects/*/*.jsonl"

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Iterator
 
 from dream.transcripts import parts
+from dream.transcripts.formats.pi import PI, is_pi, pi_says, read_pi
 from dream.transcripts.parts import Json
-from dream.transcripts.session_files import PI, is_pi, pi_says, read_pi
 from dream.transcripts.source import Head, Place, Reader, Said, Source
 from dream.transcripts.turns import Options, Turns
 
@@ -22,7 +22,7 @@ _SILENT = ("cron", "spawn", "internal")  # how a session was made in which nobod
 _SEVERAL = ("group", "channel")
 
 
-def _is_openclaw(head: Head) -> bool:
+def _recognises(head: Head) -> bool:
     """Return whether it is a database with transcripts' events, or a session file as pi's."""
     return _EVENTS in head.names if head.shape == "sqlite" else is_pi(head)
 
@@ -89,7 +89,7 @@ def _sender(said: Json, window: Json) -> str | None:
 
 OPENCLAW = Reader(
     "openclaw",
-    _is_openclaw,
+    _recognises,
     _read,
     (
         Place(".openclaw", "agents/*/agent/openclaw-agent.sqlite", "OPENCLAW_STATE_DIR"),

@@ -1,0 +1,86 @@
+"""Copilot CLI's event files: JSON lines of `{type, data, id, timestamp}`.
+
+What the user said stands in `user.message`; older versions have it only where the hook `userPromptSubmitted`
+begins, and some in both, one after the other.
+Source of the shape: letta-ai/trajectory, and files of Copilot CLI 1.0.102.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dream.models import Message
+from dream.transcripts import parts
+from dream.transcripts.parts import Json, call
+from dream.transcripts.source import Head, Place, Reader, Said, Source
+from dream.transcripts.turns import Options, Turns
+
+_EVENTS = {"session.start", "user.message", "assistant.message", "hook.start"}
+_NOT_TYPED = ("skill", "system", "autopilot")  # how the source of a user message begins that nobody typed
+
+
+def _recognises(head: Head) -> bool:
+    """Return whether it has events of a known type with their data."""
+    return head.shape == "lines" and any(
+        record.get("type") in _EVENTS and isinstance(record.get("data"), dict)
+        for record in head.records
+        if isinstance(record.get("type"), str)
+    )
+
+
+def _read(source: Source, options: Options) -> Iterator[Said]:
+    """Yield the messages of the session; a sub-agent's are left out unless they are asked for."""
+    state = source.carried
+    turns = state.turns_of("", options)
+    for record in source.records():
+        row, data = record.value, parts.table(record.value, "data")
+        if row.get("type") == "session.start":
+            state.session = state.session or parts.key(data, "sessionId")
+        if parts.key(data, "parentToolCallId") and not options.include_subagents:
+            continue
+        for message in _messages(row, data, turns, state.told):
+            yield state.session, message
+
+
+def _messages(row: Json, data: Json, turns: Turns, prompts: set[str]) -> Iterator[Message]:
+    kind, at, identity = row.get("type"), row.get("timestamp"), parts.key(row, "id")
+    if kind == "user.message":
+        if not str(data.get("source")).startswith(_NOT_TYPED) and _is_new(data.get("content"), "said", prompts):
+            yield from turns.said("user", data.get("content"), at=at, identity=identity)
+    elif kind == "hook.start" and data.get("hookType") == "userPromptSubmitted":
+        asked = parts.table(data, "input")
+        if _is_new(asked.get("prompt"), "hooked", prompts):
+            yield from turns.said("user", asked.get("prompt"), at=asked.get("timestamp") or at, identity=identity)
+    elif kind == "assistant.message":
+        prompts.clear()
+        calls = [call(block) for block in parts.tables(data, "toolRequests")]
+        yield from turns.said("assistant", data.get("content"), at=at, identity=identity, calls=calls)
+    elif kind == "tool.execution_complete":
+        yield from turns.result(_output(data), answers=parts.key(data, "toolCallId"), at=at, identity=identity)
+
+
+def _is_new(prompt: object, where: str, prompts: set[str]) -> bool:
+    """Note where a prompt of this turn stands; return whether it is not in the other place."""
+    other = f"{'hooked' if where == 'said' else 'said'} {prompt}"
+    if other in prompts:
+        prompts.remove(other)
+        return False
+    prompts.add(f"{where} {prompt}")
+    return True
+
+
+def _output(data: Json) -> object:
+    found = parts.first(parts.table(data, "result"), "content", "detailedContent")
+    return found if found is not None else parts.first(parts.table(data, "error"), "message") or data.get("error")
+
+
+COPILOT_CLI = Reader(
+    "copilot-cli",
+    _recognises,
+    _read,
+    (
+        Place(".copilot", "session-state/*.jsonl", "COPILOT_HOME"),
+        Place(".copilot", "session-state/*/events.jsonl", "COPILOT_HOME"),
+    ),
+    title="Copilot CLI",
+)

@@ -1,0 +1,63 @@
+"""Session files of pi and of what is built on it, OpenClaw and omp: a header line, then rows that form a tree.
+
+Rows are taken in the order of the file, abandoned branches included: the file only grows, so positions stay.
+Keys begin with `pi:` for all three; nothing in a file tells which of them wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dream.models import Message
+from dream.transcripts import parts
+from dream.transcripts.parts import Json
+from dream.transcripts.source import Head, Place, Reader, Said, Source
+from dream.transcripts.turns import Options, Turns
+
+# How the first message of a session begins that a scheduler or another agent started.
+_PI_STARTED_BY_ITSELF = ("[cron:", "[Subagent Context]", "[Subagent Task]")
+
+
+def is_pi(head: Head) -> bool:
+    """Return whether it has a session header, and rows that are messages with a role inside."""
+    return head.shape == "lines" and any(
+        record.get("type") == "message"
+        and "role" in parts.table(record, "message")
+        and ("parentId" in record or "timestamp" in record)
+        for record in head.records
+    )
+
+
+def read_pi(source: Source, options: Options) -> Iterator[Said]:
+    """Yield the messages of the session; none of a scheduled or sub-agent's one unless they are asked for."""
+    state = source.carried
+    turns = state.turns_of("", options)
+    for record in source.records():
+        row = record.value
+        if row.get("type") == "session":
+            state.session = state.session or parts.key(row, "id")
+        if row.get("type") != "message":
+            continue
+        said = parts.table(row, "message")
+        at = parts.first(row, "timestamp") or said.get("timestamp")
+        for message in pi_says(said, turns, at, parts.key(row, "id")):
+            alone = message.content.startswith(_PI_STARTED_BY_ITSELF)
+            if not state.begun and message.role == "user" and alone and not options.include_subagents:
+                state.over = True
+                return
+            state.begun = True
+            yield state.session, message
+
+
+def pi_says(said: Json, turns: Turns, at: object, identity: str | None, name: str | None = None) -> Iterator[Message]:
+    """Yield what a message of pi's says; Letta Code and OpenClaw have the same ones."""
+    who = said.get("role", "user")
+    if who == "toolResult":
+        answers, tool = parts.key(said, "toolCallId"), parts.text_of(said, "toolName")
+        return turns.result(said.get("content"), answers=answers, at=at, identity=identity, name=tool)
+    if who in ("user", "assistant"):
+        return turns.said(who, said.get("content"), at=at, identity=identity, name=name)
+    return iter(())  # summaries of branches and compactions, what extensions inject
+
+
+PI = Reader("pi", is_pi, read_pi, (Place(".pi/agent", "sessions/*/*.jsonl", "PI_CODING_AGENT_DIR"),))
+OMP = Reader("omp", is_pi, read_pi, (Place(".omp/agent", "sessions/*/*.jsonl"),), key=PI.name)
