@@ -18,10 +18,34 @@ from dream.transcripts import clean, parts, records
 from dream.transcripts.formats import known_formats
 from dream.transcripts.formats.chat_text import NEEDED
 from dream.transcripts.parts import Json
-from dream.transcripts.source import HEAD_RECORDS, Pair, Place, Reader, Source, at_once, ignore, open_source, read_head
-from dream.transcripts.turns import Carried, Options, Tally, parse_time
+from dream.transcripts.source import (
+    HEAD_RECORDS,
+    Head,
+    Pair,
+    Place,
+    Reader,
+    Said,
+    Source,
+    at_once,
+    ignore,
+    open_source,
+    read_head,
+)
+from dream.transcripts.turns import Carried, Options, Tally, Turns, parse_time
 
-__all__ = ["Place", "Reader", "known_formats", "names", "newest", "read"]
+__all__ = [
+    "Head",
+    "Options",
+    "Place",
+    "Reader",
+    "Said",
+    "Source",
+    "Turns",
+    "known_formats",
+    "names",
+    "newest",
+    "read",
+]
 
 UNHEARD = (
     "It holds messages, but none of the user's was read: nobody spoke in it, or {} writes down what users say in a way "

@@ -14,6 +14,7 @@ import pytest
 
 from dream.errors import TranscriptError
 from dream.models import Message
+from tests.cli.commands import ROOT, dream
 from tests.transcripts.reading import at, document, lines, read, sample, told
 
 SAMPLES: dict[str, tuple[str, list[tuple[str, str]]]] = {
@@ -442,3 +443,27 @@ def test_nanobot_says_which_messages_it_has_summarised_itself(tmp_path: Path, co
     rows = [{"role": "user", "content": f"message {number}"} for number in range(3)]
     path = lines(tmp_path / "a.jsonl", {"_type": "metadata", "key": "cli:x", "last_consolidated": count}, *rows)
     assert [message.summarised for _, message in read(path)[0]] == [number < told_as for number in range(3)]
+
+
+def test_a_format_of_another_package_is_read_like_ours(tmp_path: Path) -> None:
+    package = tmp_path / "installed"
+    about = package / "chatter-1.0.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: chatter\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[dream.formats]\nchatter = chatter:READER\n")
+    shown = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
+    (package / "chatter.py").write_text(shown.partition("```python\n")[2].partition("```")[0])
+    talk = {"talk": "t1", "by": "me", "chatter": "I live in Graz.", "when": "2026-11-22T01:00:00Z", "id": "c-1"}
+    talks = tmp_path / "home" / ".chatter" / "talks"
+    talks.mkdir(parents=True)
+    path = lines(talks / "a.jsonl", talk)
+    at = {"PYTHONPATH": f"{package}:{ROOT}", "HOME": str(tmp_path / "home")}
+    workspace = ("-w", str(tmp_path / "ws"))
+    dream("init", str(tmp_path / "ws"), **at)
+
+    done = dream("consolidate", str(path), "--json", *workspace, **at).json
+    assert (done["sessions"], done["messages"]) == (1, 1)
+    assert "chatter:t1" in (tmp_path / "ws" / "memory" / "history.jsonl").read_text(encoding="utf-8")
+    assert [row["source"] for row in dream("sources", "--json", *workspace, **at).json] == ["chatter"]
+    (package / "chatter.py").write_text("READER = 1\n")
+    assert "the package chatter is no Reader" in dream("sources", *workspace, **at).err
