@@ -37,6 +37,9 @@ def open_file(path: Path | str, flags: int = os.O_RDONLY) -> int:
         if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "it is not an ordinary file; move it away")
         raise OSError(errno.EPERM, _foreign(status))
+    if status.st_nlink > 1 and flags & (os.O_WRONLY | os.O_RDWR):
+        os.close(descriptor)
+        raise OSError(errno.EMLINK, "it has a second name (a hard link); replace it by a copy of itself")
     return descriptor
 
 

@@ -255,7 +255,9 @@ def _diff(change: ConfigFile) -> str:
 def _program() -> list[str]:
     """Return what starts this `dream` from anywhere."""
     called = Path(sys.argv[0]).absolute()
-    return [str(called)] if called.name == "dream" and os.access(called, os.X_OK) else [sys.executable, "-m", "dream"]
+    if called.name == "dream" and os.access(called, os.X_OK):
+        return [str(called)]
+    return [sys.executable, "-P", "-m", "dream"]  # -P: not the folder `dream` of wherever the agent is at work
 
 
 DAY = click.DateTime(formats=["%Y-%m-%d"])

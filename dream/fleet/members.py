@@ -31,7 +31,15 @@ if TYPE_CHECKING:
 FOLDER = ".dream-fleet"  # in a root: the database, notes on workspaces, and receipts of what was erased
 NOTES = "notes"
 DEPTH = 3  # directories between a root and a workspace
-OWN_FOLDERS = ("memory", "memory/archive", "memory/messages", ".dream", ".dream/nightly", ".dream/bills", ".dream/live")  # of a workspace, never links
+OWN_FOLDERS = (
+    "memory",
+    "memory/archive",
+    "memory/messages",
+    ".dream",
+    ".dream/nightly",
+    ".dream/bills",
+    ".dream/live",
+)  # of a workspace, never links
 NIGHTS = 3  # failed ones in a row, after which a workspace is set aside
 # What changes with every thing that is said, dreamt, edited or set; `.md` in memory/ comes with its listing.
 LOOKED_AT = (

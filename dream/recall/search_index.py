@@ -50,19 +50,6 @@ AGENTS = ("assistant", "tool", "system")  # who tells nothing of himself
 # What a document can be asked for beside its words; no word begins with these.
 IN_SESSION, OF_SOURCE, BY_SPEAKER, OF_ONESELF = "\1", "\2", "\3", "\4"
 
-_SCHEMA = (
-    "CREATE TABLE recall_source (name TEXT PRIMARY KEY, read INTEGER NOT NULL, last BLOB NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE recall_session (id INTEGER PRIMARY KEY, key TEXT UNIQUE NOT NULL)",
-    (
-        "CREATE TABLE recall_doc (id INTEGER PRIMARY KEY, session INTEGER, position INTEGER NOT NULL,"
-        " file INTEGER NOT NULL, start INTEGER NOT NULL, day INTEGER, speaker TEXT, marks INTEGER NOT NULL)"
-    ),
-    "CREATE INDEX recall_place ON recall_doc (session, position)",
-    "CREATE TABLE recall_part (part INTEGER PRIMARY KEY, lengths BLOB NOT NULL, days BLOB NOT NULL)",
-    ("CREATE TABLE recall_term (term TEXT, part INTEGER, docs BLOB NOT NULL, PRIMARY KEY (term, part)) WITHOUT ROWID"),
-    "CREATE TABLE recall_digest (doc INTEGER PRIMARY KEY, digest BLOB NOT NULL)",
-    "CREATE TABLE recall_sketch (part INTEGER PRIMARY KEY, data BLOB NOT NULL)",
-)
 _DOC = "id, recall_doc.session, position, file, start, day, speaker, marks"
 _BEGUN = "SELECT id FROM recall_session WHERE key >= ? AND key < ? || char(1114111) LIMIT 2"
 Days = tuple[int | None, int | None]
@@ -444,7 +431,7 @@ def _session(db: sqlite3.Connection, key: str | None) -> int | None:
 
 def _make(db: sqlite3.Connection) -> None:
     if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'recall_term'").fetchone():
-        for statement in _SCHEMA:
+        for statement in index.RECALL_TABLES:
             db.execute(statement)
 
 

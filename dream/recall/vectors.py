@@ -29,16 +29,13 @@ from dream.llm.spending import Meter
 from dream.recall.search_index import PART, SearchIndex, caught_up
 from dream.reports import Usage
 from dream.settings import Settings
+from dream.workspace.index import VECTOR_TABLES
 
 if TYPE_CHECKING:
     from dream.history.history import History
 
 TEXTS, LONGEST = 64, 100_000  # texts and characters of one call
 NEAREST = 100  # messages whose sketches are most like the query's
-_TABLES = (
-    "CREATE TABLE recall_model (name TEXT NOT NULL)",
-    "CREATE TABLE recall_vector (digest BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID",
-)
 
 
 def embed(history: History, settings: Settings, meter: Meter, between: Callable[[], None] = lambda: None) -> None:
@@ -109,7 +106,7 @@ def sketch(vector: bytes) -> bytes:
 def _of_model(db: sqlite3.Connection, name: str) -> bool:
     known = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'recall_model'").fetchone()
     if known is None:
-        for statement in _TABLES:
+        for statement in VECTOR_TABLES:
             db.execute(statement)
     if db.execute("SELECT name FROM recall_model").fetchone() != (name,):
         for table in ("model", "vector", "digest", "sketch"):

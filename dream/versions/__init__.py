@@ -28,7 +28,7 @@ def is_memory(path: str) -> bool:
 def is_archive(path: str) -> bool:
     """Return whether `path` is a Markdown file directly under memory/archive/."""
     parent, _, name = path.rpartition("/")
-    return parent == ARCHIVE and name.endswith(".md") and not name.startswith(".")
+    return parent == ARCHIVE and name.endswith(".md") and not name.startswith(".") and "\0" not in name
 
 
 def read_memory(root: Path) -> dict[str, bytes]:

@@ -49,6 +49,8 @@ _CONFIGURATION = (
     "core.quotePath=false",
     "core.precomposeUnicode=false",
     "core.preferSymlinkRefs=false",
+    "core.sharedRepository=umask",
+    "core.bigFileThreshold=16m",
     "core.fsync=objects,loose-object,reference",
     "commit.gpgSign=false",
     "diff.ignoreSubmodules=all",
@@ -76,6 +78,7 @@ _ENVIRONMENT = {
     "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_GRAFT_FILE": os.devnull,
     "GIT_LITERAL_PATHSPECS": "1",
+    "GIT_ALLOC_LIMIT": "1g",  # of one object: a few bytes of a repository that was sent can unpack to all there is
     "GIT_AUTHOR_NAME": DREAM[0],
     "GIT_AUTHOR_EMAIL": DREAM[1],
     "GIT_COMMITTER_NAME": DREAM[0],
@@ -88,6 +91,8 @@ _READING = frozenset(
 
 SHA = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})")
 SYMBOLIC = re.compile(r"ref:\s*(refs/[^\s\0]+)\s*")
+_NAME = re.compile(r"(?:HEAD|[0-9a-f]{4,64})(?:\^\{(?:commit|tree)\})?")  # of an object, as git is asked for it
+_LARGEST = 1 << 26  # bytes of an object that is read: memory files have thousands, and this many fit into any machine
 _PARENT = re.compile(rb"^parent ([0-9a-f]+)$", re.MULTILINE)
 _FEW = 16  # commits that are followed back one by one before git is asked
 
@@ -97,6 +102,11 @@ STALE = 2.0
 _LOCK = re.compile(
     r"Unable to create '(.+\.lock)'|cannot lock ref .*'(.+\.lock)'|unable to create file (.+/packed-refs\.new):"
 )
+
+
+def is_sha(value: object) -> bool:
+    """Return whether `value` is the whole name of an object, and so no switch of git's."""
+    return isinstance(value, str) and SHA.fullmatch(value) is not None
 
 
 def check_installed() -> None:
@@ -193,10 +203,12 @@ class Git:
 
     def is_ancestor(self, sha: str, of: str = "HEAD") -> bool:
         """Return whether `sha` is `of` or lies before it: `git rev-list` prints nothing then, and stops early."""
+        if not is_sha(sha):
+            return False
         if self.since(sha, of) is not None:
             return True
         try:
-            return not self.run("rev-list", "--max-count=1", sha, f"^{of}", "--").strip()
+            return not self.run("rev-list", "--max-count=1", "--end-of-options", sha, f"^{of}", "--").strip()
         except GitError:  # the object is gone, as after a history that was rewritten
             return False
 
@@ -320,6 +332,8 @@ class Objects:
 
     def get(self, name: str) -> GitObject | None:
         """Return (sha, type, content) of the object that `name` names, or None where there is none."""
+        if not _NAME.fullmatch(name):
+            raise GitError(f"{name[:40]!r} names no version.")
         return self._lying(name) or self._asked(name)
 
     def head(self) -> str | None:
@@ -382,7 +396,9 @@ class Objects:
             return None
         if len(words) != 3 or not words[2].isdigit():
             raise GitError(f"Git could not read the object {name}; run `dream doctor`.")
-        content = answer.read(int(words[2]))
+        if (size := int(words[2])) > _LARGEST:
+            raise GitError(f"Git's object {words[0].decode()} holds {size:,} bytes, which no memory file does.")
+        content = answer.read(size)
         answer.read(1)
         return words[0].decode(), words[1].decode(), content
 
@@ -392,8 +408,11 @@ def loose(directory: Path, sha: str) -> GitObject | None:
     if not SHA.fullmatch(sha):
         return None
     try:
-        data = zlib.decompress(contents(directory / "objects" / sha[:2] / sha[2:]))
+        unpacking = zlib.decompressobj()
+        data = unpacking.decompress(contents(directory / "objects" / sha[:2] / sha[2:]), _LARGEST)
     except (OSError, zlib.error):
+        return None
+    if not unpacking.eof:
         return None
     header, _, content = data.partition(b"\0")
     kind = header.partition(b" ")[0].decode("ascii", "replace")

@@ -25,7 +25,7 @@ from dream.errors import GitError, WorkspaceError
 from dream.versions import read_all
 from dream.versions.git import SHA, SYMBOLIC, Git, blob_name, head_of, text
 from dream.workspace import files
-from dream.workspace.files import explained, read_bytes, replace_file
+from dream.workspace.files import check_plain, explained, read_bytes, replace_file
 
 if TYPE_CHECKING:
     from dream.versions.store import GitStore
@@ -111,6 +111,9 @@ def check_reach(root: Path, git_dir: Path) -> None:
         )
         for folder in (git_dir, git_dir / "objects", *inside):
             _check_entries(folder)
+        for place, _, names in os.walk(git_dir / "logs"):  # git appends to these; all else it replaces
+            for name in names:
+                check_plain(Path(place, name))
     for name in ("commondir", "objects/info/alternates"):
         if os.path.lexists(git_dir / name):
             raise GitError(f"{git_dir / name} leads to another repository; clone it whole and use the clone.")

@@ -210,7 +210,7 @@ def rewrite(git: Git, head: str, needle: Needle) -> tuple[str, Names]:
     if busy := next((name for name in _BUSY if (git.directory / name).exists()), None):
         raise GitError(f"Git is in the middle of something here ({busy}); end that first, then run this again.")
     git.run("update-ref", "-d", NEXT)
-    export = ("fast-export", "--reencode=no", "--show-original-ids", "--signed-tags=strip", head)
+    export = ("fast-export", "--reencode=no", "--show-original-ids", "--signed-tags=strip", "--end-of-options", head)
     with (
         git.conversation("fast-import", "--quiet", "--force", "--done", "--date-format=raw") as (told, answers),
         git.conversation(*export) as (_, story),
@@ -258,7 +258,8 @@ def holders(git: Git, needle: Needle) -> list[str]:
 def versions(git: Git, head: str, needle: Needle) -> tuple[int, int]:
     """Return how many commits up to `head` hold the texts in message or change, and how many there are."""
     held = total = 0
-    with git.conversation("log", "-z", "--format=%x1e%B", "--patch", *PLAIN, head, "--") as (_, answers):
+    told = ("log", "-z", "--format=%x1e%B", "--patch", *PLAIN, "--end-of-options", head, "--")
+    with git.conversation(*told) as (_, answers):
         for record in _records(answers):
             total += 1
             held += bool(needle.count(record.replace(b"\n+", b"\n").replace(b"\n-", b"\n")))

@@ -20,9 +20,21 @@ import orjson
 
 from dream.errors import Conflict, DreamError, GitError
 from dream.reports import LineCount
-from dream.versions import ARCHIVE, INTENT, STATE, UNDONE, applied, changed, is_memory, log, read_all, read_memory
+from dream.versions import (
+    ARCHIVE,
+    INTENT,
+    STATE,
+    UNDONE,
+    applied,
+    changed,
+    is_memory,
+    is_versioned,
+    log,
+    read_all,
+    read_memory,
+)
 from dream.versions.diff import merge
-from dream.versions.git import DREAM, PERSON
+from dream.versions.git import DREAM, PERSON, is_sha
 from dream.versions.swap import ASIDE, swap
 from dream.workspace import files, review_files
 
@@ -297,13 +309,20 @@ def _write_intent(private: Path, intent: _Intent) -> None:
 
 
 def _read_intent(private: Path) -> _Intent | None:
-    """Return the intent that a crash left, or None; one that cannot be read never got as far as HEAD."""
+    """Return the intent that a crash left, or None; one that cannot be read never got as far as HEAD.
+
+    One that names anything but commits and versioned files is none of ours: what it names is not touched.
+    """
     data = files.read_bytes(private / INTENT)
     try:
         row = orjson.loads(data or b"null")
-        return _Intent(row["old"], row["new"], tuple(row["files"]), tuple(row["index"])) if row else None
+        found = _Intent(row["old"], row["new"], tuple(row["files"]), tuple(row["index"])) if row else None
     except (orjson.JSONDecodeError, KeyError, TypeError):
         return None
+    if found is None or not all(sha in (None, "") or is_sha(sha) for sha in (found.old, found.new)):
+        return None
+    named = (*found.files, *found.index)
+    return found if all(isinstance(path, str) and is_versioned(path) for path in named) else None
 
 
 def _intent_time(private: Path) -> float:

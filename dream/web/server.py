@@ -115,8 +115,8 @@ class Gate:
 
     def _is_ours(self, host: str) -> bool:
         """Return whether a Host names this server; a name that somebody else may have pointed at us does not."""
-        named = urlsplit(f"//{host}")
         try:
+            named = urlsplit(f"//{host}")
             name, port = named.hostname or "", named.port or 80
         except ValueError:
             return False

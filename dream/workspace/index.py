@@ -30,11 +30,29 @@ NAMES = tuple(NAME + end for end in ("-wal", "-shm", "-journal", ""))
 VERSION = 9  # of the tables; a file of any other is removed
 PATIENCE = 2.0  # seconds until another process has written, which takes it milliseconds
 TABLES = (
-    "create table document (name text primary key, data blob) without rowid",
-    "create table log (id integer primary key, inode integer, start integer, covered integer, sums blob)",
-    "create table session (key blob primary key, position integer, prefix text) without rowid",
-    "create table first (digest blob primary key, session blob) without rowid",
-    "create table bookmark (file blob primary key, head blob, state blob) without rowid",
+    "CREATE TABLE document (name text primary key, data blob) without rowid",
+    "CREATE TABLE log (id integer primary key, inode integer, start integer, covered integer, sums blob)",
+    "CREATE TABLE session (key blob primary key, position integer, prefix text) without rowid",
+    "CREATE TABLE first (digest blob primary key, session blob) without rowid",
+    "CREATE TABLE bookmark (file blob primary key, head blob, state blob) without rowid",
+)
+# Of `recall`, which makes them when it first takes something in.
+RECALL_TABLES = (
+    "CREATE TABLE recall_source (name TEXT PRIMARY KEY, read INTEGER NOT NULL, last BLOB NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE recall_session (id INTEGER PRIMARY KEY, key TEXT UNIQUE NOT NULL)",
+    (
+        "CREATE TABLE recall_doc (id INTEGER PRIMARY KEY, session INTEGER, position INTEGER NOT NULL,"
+        " file INTEGER NOT NULL, start INTEGER NOT NULL, day INTEGER, speaker TEXT, marks INTEGER NOT NULL)"
+    ),
+    "CREATE INDEX recall_place ON recall_doc (session, position)",
+    "CREATE TABLE recall_part (part INTEGER PRIMARY KEY, lengths BLOB NOT NULL, days BLOB NOT NULL)",
+    ("CREATE TABLE recall_term (term TEXT, part INTEGER, docs BLOB NOT NULL, PRIMARY KEY (term, part)) WITHOUT ROWID"),
+    "CREATE TABLE recall_digest (doc INTEGER PRIMARY KEY, digest BLOB NOT NULL)",
+    "CREATE TABLE recall_sketch (part INTEGER PRIMARY KEY, data BLOB NOT NULL)",
+)
+VECTOR_TABLES = (
+    "CREATE TABLE recall_model (name TEXT NOT NULL)",
+    "CREATE TABLE recall_vector (digest BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID",
 )
 # What the system refuses is no damage, and the file stays (SQLite's result codes).
 REFUSED = {3: "PERM", 5: "BUSY", 6: "LOCKED", 7: "NOMEM", 8: "READONLY", 10: "IOERR", 13: "FULL", 14: "CANTOPEN"}
@@ -217,14 +235,17 @@ class Index:
     def _prepare(self, db: Connection) -> None:
         import sqlite3
 
+        db.execute("pragma trusted_schema = off")
         version = db.execute("pragma user_version").fetchone()[0]
         if version not in (0, VERSION):
             raise sqlite3.DatabaseError(f"the index is of version {version}")
+        made = {sql for (sql,) in db.execute("select sql from sqlite_master where sql is not null")}
+        if not made <= {*TABLES, *RECALL_TABLES, *VECTOR_TABLES}:  # a trigger could do anything, and without end
+            raise sqlite3.DatabaseError("something in the index is not dream's")
         if db.execute("pragma journal_mode = wal").fetchone()[0] != "wal":
             self.refused = "SQLite can't share memory there"
             raise sqlite3.OperationalError(self.refused)
         db.execute("pragma synchronous = normal")
-        db.execute("pragma trusted_schema = off")
         if not version:
             for statement in ("begin immediate", *TABLES, f"pragma user_version = {VERSION}", "commit"):
                 db.execute(statement)

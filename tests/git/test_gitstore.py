@@ -309,9 +309,9 @@ def answers(store: GitStore, names: Sequence[str], paths: Sequence[str]) -> list
 
 def test_what_is_not_packed_is_read_as_git_reads_it(workspace: Workspace) -> None:
     shas = [add(workspace, f"- fact {number}", number, "memory/MEMORY.md") for number in range(4)]
-    bases = ["HEAD", *shas, "main", "0" * 40, shas[0][:12]]
+    bases = ["HEAD", *shas, "0" * 40, shas[0][:12]]
     paths = ["USER.md", "memory/MEMORY.md", "memory", "memory/none", "none/x"]
-    ends = ["", "^{commit}", "^{tree}", "^{blob}"]
+    ends = ["", "^{commit}", "^{tree}"]
     names = [base + end for base in bases for end in ends]
     names += workspace.git.git.run("rev-parse", "HEAD^{tree}", "HEAD:USER.md").decode().split()
     lying = answers(workspace.git, names, paths)

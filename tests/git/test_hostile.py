@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +19,7 @@ from dream.versions.git import Git
 from dream.workspace.workspace import Workspace
 from tests.cli.commands import dream
 from tests.git.support import add, fingerprint, git, make
+from tests.workspaces import copied
 
 COMMANDS = (
     ("log",),
@@ -48,7 +50,7 @@ def _sent(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def sent(_sent: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(_sent, tmp_path / "sent"))
+    return copied(_sent, tmp_path / "sent")
 
 
 @pytest.fixture
@@ -259,3 +261,71 @@ def test_a_record_of_provider_batches_that_was_sent_deletes_no_file(
     monkeypatch.delenv("DREAM_BATCH")
     assert (dream("run", "-w", sent).status, precious.exists()) == (0, True)
     assert "Setting 'batch' in the environment (DREAM_BATCH) was removed" in refused.err
+
+
+# What a pull brings into a workspace that is trusted: its own state files are read, and reach nothing but memory.
+
+
+def left_by_a_crash(root: Path, **row: object) -> None:
+    state = {"old": None, "new": git(root / ".dream/git", "rev-parse", "HEAD").strip(), "files": [], "index": []} | row
+    (root / ".dream/apply.json").write_text(json.dumps(state))
+
+
+@pytest.mark.parametrize("field", ["files", "index"])
+def test_an_intent_touches_no_file_but_those_of_memory(sent: Path, tmp_path: Path, field: str) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    for name in (str(victim), "../victim", "memory/archive/../../../victim", "memory/archive/a\0.md", 7):
+        left_by_a_crash(sent, **{field: [name]})
+        assert dream("run", "-w", sent).status == 0
+        assert not (sent / ".dream/apply.json").exists()
+    assert victim.read_text() == "mine"
+
+
+@pytest.mark.parametrize("field", ["old", "new"])
+def test_what_an_intent_names_is_no_switch_of_gits(sent: Path, tmp_path: Path, field: str) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    before = fingerprint(sent / "memory")
+    for value in (f"--output={victim}", "HEAD", "HEAD~1", "-h", "main\n--all", 7):
+        left_by_a_crash(sent, **{"files": ["USER.md"], field: value})
+        assert dream("run", "-w", sent).status == 0
+        assert not (sent / ".dream/apply.json").exists()
+    assert victim.read_text() == "mine"
+    assert fingerprint(sent / "memory") == before
+
+
+@pytest.mark.parametrize("value", ["0666", "world"])
+def test_new_versions_are_their_owners_alone_whatever_the_repository_says(sent: Path, value: str) -> None:
+    git_dir = at_the_root(sent)
+    git(git_dir, "config", "--file", str(git_dir / "config"), "core.sharedRepository", value)
+    before = {path for path in git_dir.rglob("*") if path.stat().st_mode & 0o077}
+    dream("note", "I moved to Oslo", "-w", sent)
+    assert "committed" in dream("run", "--json", "-w", sent).out
+    assert {path for path in git_dir.rglob("*") if path.stat().st_mode & 0o077} <= before
+
+
+def test_a_hard_link_is_not_written_through(sent: Path, tmp_path: Path) -> None:
+    git_dir = at_the_root(sent)
+    for name in ("memory/history.jsonl", "memory/.cursor", ".dream/run.lock", ".git/logs/HEAD"):
+        victim = tmp_path / "victim"
+        victim.write_text("mine\n")
+        (sent / name).unlink(missing_ok=True)
+        os.link(victim, sent / name)
+        done = dream("note", "I moved to Oslo", "-w", sent)
+        done = dream("run", "-w", sent) if done.status == 0 else done
+        assert done.status == 1, name
+        assert "second name (a hard link)" in done.err
+        assert victim.read_text() == "mine\n"
+        (sent / name).unlink()
+    assert git_dir.exists()
+
+
+def test_an_object_that_grows_without_end_is_a_sentence(sent: Path) -> None:
+    git_dir, size = sent / ".dream/git", 1 << 27
+    name = git(git_dir, "rev-parse", "HEAD:USER.md").strip()
+    place = git_dir / "objects" / name[:2] / name[2:]
+    place.unlink()
+    place.write_bytes(zlib.compress(f"blob {size}\0".encode() + bytes(size), 1))
+    refused = dream("run", "-w", sent)
+    assert f"Git's object {name} holds {size:,} bytes, which no memory file does." in refused.err

@@ -18,7 +18,7 @@ import pytest
 from dream.actions import doctor
 from dream.actions.forget import forget
 from dream.settings import Settings
-from dream.workspace.index import NAME, VERSION, Index
+from dream.workspace.index import NAME, RECALL_TABLES, TABLES, VERSION, Index
 from tests.forking import Program
 from tests.git.support import make
 from tests.store.helpers_history import NOW, fact, history
@@ -95,6 +95,29 @@ def test_an_index_that_is_no_good_is_built_anew(root: Path, damage: Callable[[Pa
     db = sqlite3.connect(index(root))
     assert db.execute("pragma integrity_check").fetchone() == ("ok",)
     assert db.execute("pragma user_version").fetchone() == (VERSION,)
+    db.close()
+
+
+STRANGE = {
+    "a trigger": "create trigger t after insert on session begin insert into session select randomblob(9), 1, ''"
+    " from (with recursive n(x) as (select 1 union all select x + 1 from n) select x from n); end",
+    "a view": "drop table session; create view session as select null as key, 1 as position, '' as prefix",
+    "an index that computes": "create index i on session (printf('%.*c', 10, 'x'))",
+    "a column that computes": "alter table log add column x generated always as (printf('%.*c', 100000000, 'x'))",
+    "a table of nobody's": "create table recall_other (x)",
+}
+
+
+@pytest.mark.parametrize("statements", STRANGE.values(), ids=STRANGE)
+def test_an_index_that_holds_more_than_our_tables_is_built_anew(root: Path, statements: str) -> None:
+    for statement in [statements] if "trigger" in statements else statements.split("; "):
+        run(root, statement)
+    with history(root) as log:
+        log.append([fact("more", "s7", (2, 5))], now=NOW)
+        assert log.position("s7") == 5
+    db = sqlite3.connect(index(root))
+    made = {sql for (sql,) in db.execute("select sql from sqlite_master where sql is not null")}
+    assert made <= {*TABLES, *RECALL_TABLES}
     db.close()
 
 

@@ -25,7 +25,14 @@ def test_the_first_visit_leaves_a_strict_cookie_and_takes_the_token_out_of_the_a
 
 
 def test_another_host_is_refused(browser: Browser) -> None:
-    for host in ("evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1.evil.example:{port}"):
+    for host in (
+        "evil.example",
+        "evil.example:{port}",
+        "127.0.0.1",
+        "127.0.0.1.evil.example:{port}",
+        "[::1:{port}",
+        "[v]",
+    ):
         answer = browser.client.get("/", headers={"host": host.format(port=browser.gate.port)})
         assert answer.status_code == 403, host
 
