@@ -39,7 +39,8 @@ REMOVED = {
 TRUE, FALSE = {"1", "true", "yes", "on"}, {"0", "false", "no", "off"}
 COMMAND_LINE = "on the command line"  # where a setting stands that a flag gives
 
-# What sends, starts or reads beyond the workspace. Of a workspace's own files it counts only where that is trusted.
+# What sends, starts or reads beyond the workspace, or decides who is believed. Of a workspace's own files it counts
+# only where that is trusted.
 PROMPTS = "prompts/"  # not a setting, but it decides what a model is told
 CALLING = (
     "model",
@@ -51,6 +52,8 @@ CALLING = (
     "api_base",
     "api_key",
     "redact_patterns",  # one that is slow on purpose stops whatever reads a text
+    "owners",
+    "author",
     PROMPTS,
 )
 REACHING = (*CALLING, "sources", "on_change", "on_failure", "tenant")
@@ -254,6 +257,8 @@ def _from_file(path: Path) -> dict[str, object]:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{path} cannot be read as TOML: {error}.") from error
+    except RecursionError as error:
+        raise SettingsError(f"{path} cannot be read as TOML: its values are nested too deep.") from error
     if bad := next((name for name, value in table.items() if "\ufffd" in f"{name}{value}"), ""):
         raise SettingsError(f"{path}: {bad} is not UTF-8; save the file as UTF-8.")
     return {name: _checked(name, value, f"in {path}") for name, value in table.items()}

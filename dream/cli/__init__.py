@@ -136,8 +136,10 @@ def _answer(named: Path | str | None, environ: Mapping[str, str], *, as_json: bo
     root = places.absolute(named) if named else places.find(Path(cwd), environ)
     if root is None or not places.is_workspace(root):
         raise WorkspaceError("There is no workspace here; make one with `dream init`.")
+    from dream import trust
     from dream.recall.prompt import Kept, recalled
 
+    trust.check_private(root, trust.state_directory(environ))
     kept = Kept(root)
     block = recalled(kept, prompt, session=session) if prompt else _all(root) if event == "SessionStart" else ""
     if block and sys.stdout is not None:

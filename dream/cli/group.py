@@ -293,7 +293,7 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def open_workspace(directory: Path | None) -> Workspace:
+def open_workspace(directory: Path | None, *, to_trust: bool = False) -> Workspace:
     """Open the workspace that is named, or find it from here; what is wrong in its files is told on stderr, once."""
     from dream.workspace.workspace import Workspace
 
@@ -305,8 +305,8 @@ def open_workspace(directory: Path | None) -> Workspace:
             output.problem(str(diagnostic))
 
     if directory is not None:
-        return Workspace.open(directory, report=report)
-    return Workspace.find(Path(), os.environ, report=report)
+        return Workspace.open(directory, report=report, to_trust=to_trust)
+    return Workspace.find(Path(), os.environ, report=report, to_trust=to_trust)
 
 
 def _flags(model: str | None, pairs: tuple[str, ...]) -> dict[str, object]:

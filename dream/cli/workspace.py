@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dream import trust
 from dream.cli import group, output, show
 from dream.language.text import span
 from dream.settings import reaching
@@ -38,7 +39,9 @@ def init_command(directory: Path | None, named: Path | None, as_json: bool) -> N
       dream init ~/.nanobot/workspace
     """
     place = directory or named or Workspace.default(os.environ)
-    before = Workspace(places.absolute(place)).git
+    there = Workspace(places.absolute(place))
+    trust.check_private(there.root, trust.state_directory(os.environ))
+    before = there.git
     was = before.head() if before.exists else None
     workspace = Workspace.create(place, now=group.now(), report=lambda told: output.problem(str(told)))
     if not workspace.is_trusted and (reached := reaching(workspace.root, environ={})):
@@ -66,8 +69,12 @@ EFFECTS = {
     "api_base": "sends every prompt, and your API key with it, to this address",
     "api_key": "pays and is answered with this key instead of yours",
     "redact_patterns": "runs these expressions on every text; a bad one can take for ever",
+    ".dream/": "is taken for what dream itself has noted here: versions, sessions under way, spending",
     "prompts/": "tells the models what to do, in place of the shipped prompts",
     "sources": "reads these transcripts of yours every night",
+    "owners": "takes what these people say for the user's own words",
+    "author": "takes what is typed into the memory files for this agent's, not for yours",
+    "tenant": "counts its spending as this tenant's in a fleet",
     "on_change": "runs this command on your machine after each change of memory",
     "on_failure": "runs this command on your machine after a failure",
 }
@@ -83,7 +90,8 @@ def trust_command(yes: bool, directory: Path | None, as_json: bool) -> None:
 
     A workspace that you make or adopt is trusted on this machine. In any other, such as a clone or a copy, settings
     that would send, start or read anything beyond it are ignored until you accept them here: the models, addresses,
-    sources and commands in dream.toml, and the files in prompts/. From then on they count, later changes too.
+    sources and commands in dream.toml, and the files in prompts/. From then on they count, later changes too. So does
+    the program's own state in a .dream/ that was made elsewhere.
     Without a terminal and without --yes, nothing is accepted.
 
     \b
@@ -91,7 +99,7 @@ def trust_command(yes: bool, directory: Path | None, as_json: bool) -> None:
       dream trust
       dream trust --yes -w ~/shared/memory
     """
-    workspace = group.open_workspace(directory)
+    workspace = group.open_workspace(directory, to_trust=True)
     before = workspace.is_trusted
     settings = _reaching(workspace)
     if not as_json:
@@ -110,6 +118,10 @@ def trust_command(yes: bool, directory: Path | None, as_json: bool) -> None:
 def _reaching(workspace: Workspace) -> list[dict[str, object]]:
     """List what of the workspace's own files reaches beyond it; a key is not shown."""
     found = reaching(workspace.root, environ={})
+    state = trust.state_directory(os.environ)
+    if not trust.is_own(workspace.root, state) and workspace.private.is_dir():
+        brought = tuple(sorted(path.name for path in workspace.private.iterdir() if path.name != ".gitignore"))
+        found |= {".dream/": brought} if brought else {}
     return [
         {
             "name": name,
@@ -126,7 +138,7 @@ def _show_reaching(workspace: Workspace, settings: list[dict[str, object]], *, t
     else:
         output.say(f"{workspace.root} is not trusted: it was not made or adopted by you on this machine.", bold=True)
     if not settings:
-        output.say("Its own files name nothing that sends, starts or reads beyond it.")
+        output.say("Its own files name nothing that sends, starts or reads beyond it, or decides who is believed.")
         return
     output.say("Its own files:" if trusted else "Its own files would do this:")
     for one in settings:

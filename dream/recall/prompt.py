@@ -77,8 +77,9 @@ class Kept:
         """Take what is new into the index; one process does."""
         from dream.workspace.workspace import Workspace
 
+        history = Workspace.open(self.root).history
         self.index.keep(**{STAMP: self._stamp()})
-        with caught_up(Workspace.open(self.root).history):
+        with caught_up(history):
             pass
 
     def _stamp(self) -> list[list[object]]:

@@ -69,15 +69,13 @@ class Workspace:
         An older HISTORY.md is taken into history as already dreamt, OpenClaw's daily notes (memory/YYYY-MM-DD.md) as
         what is still to be dreamt, and its MEMORY.md begins ours. Doing it again changes nothing.
         From then on it is trusted, unless settings that reach beyond it lay there already: see `trust`.
-        Raises GitError where git is not installed, before anything is made.
+        Raises GitError where git is not installed, before anything is made; Untrusted where a `.dream/` lies there
+        that came from elsewhere.
         """
         workspace = cls(places.absolute(directory), report=report)
         workspace.complete(now or datetime.now(UTC))
         if not workspace.is_trusted and not reaching(workspace.root, environ={}):
-            try:
-                workspace.trust()
-            except WorkspaceError as fault:
-                workspace._tell(str(trust.MARK), str(fault))
+            workspace.trust()
         return workspace
 
     def complete(self, now: datetime) -> None:
@@ -86,6 +84,7 @@ class Workspace:
 
         git.check_installed()
         self._check_directories()
+        trust.check_private(self.root, trust.state_directory(os.environ))
         with explained("made", self.memory):
             make_folder(self.memory)
         for file in TEMPLATES:
@@ -101,28 +100,34 @@ class Workspace:
         transaction.begin(self, TEMPLATES, now)
 
     @classmethod
-    def open(cls, directory: Path | str, *, report: Report | None = None) -> Workspace:
-        """Open the workspace in `directory`; raises WorkspaceError where there is none, or memory/ is a link."""
+    def open(cls, directory: Path | str, *, report: Report | None = None, to_trust: bool = False) -> Workspace:
+        """Open the workspace in `directory`; raises WorkspaceError where there is none, or memory/ is a link.
+
+        Raises Untrusted where its `.dream/` came from elsewhere, unless it is opened `to_trust` it.
+        """
         root = places.absolute(directory)
         if not places.is_workspace(root):
             raise WorkspaceError(f"{root} is no workspace; make one with `dream init {root}`.")
         workspace = cls(root, report=report)
         workspace._check_directories()
-        workspace.make_private()
+        if not to_trust:
+            workspace.make_private()
         return workspace
 
     @classmethod
-    def find(cls, start: Path, environ: Mapping[str, str], *, report: Report | None = None) -> Workspace:
+    def find(
+        cls, start: Path, environ: Mapping[str, str], *, report: Report | None = None, to_trust: bool = False
+    ) -> Workspace:
         """Open the workspace that DREAM_WORKSPACE names, else the nearest from `start` upwards, else the default.
 
-        Raises WorkspaceError where there is none.
+        Raises WorkspaceError where there is none, and Untrusted as `open` does.
         """
         found = places.find(start, environ)
         if found is None:
             raise WorkspaceError(
                 f"There is no workspace at {places.absolute(start)} or above it; make one with `dream init`."
             )
-        return cls.open(found, report=report)
+        return cls.open(found, report=report, to_trust=to_trust)
 
     @staticmethod
     def default(environ: Mapping[str, str] | None = None) -> Path:
@@ -167,11 +172,11 @@ class Workspace:
         return is_trusted(self.root)
 
     def trust(self) -> None:
-        """Accept what the workspace's own files say, now and later; noted in the user's state directory.
+        """Accept what the workspace's own files and its `.dream/` say; noted in the user's state directory.
 
         Raises WorkspaceError where that cannot be written.
         """
-        self.make_private()
+        keep_out(self.private)
         replace_file(self.root / trust.MARK, trust.note(self.root, trust.state_directory(os.environ)))
 
     @property
@@ -365,8 +370,15 @@ class Workspace:
             )
 
     def make_private(self) -> None:
-        """Make the .dream directory, which no git repository takes notice of."""
+        """Make the .dream directory, which no git repository takes notice of, and note that it was made here.
+
+        Raises Untrusted where one is there that came from elsewhere.
+        """
+        state = trust.state_directory(os.environ)
+        trust.check_private(self.root, state)
         keep_out(self.private)
+        if not trust.is_own(self.root, state):
+            replace_file(self.root / trust.MARK, trust.note(self.root, state, "made"))
 
     def _check_directories(self) -> None:
         """Refuse a link where a directory belongs, or anywhere in .dream: what is written would go elsewhere."""

@@ -22,6 +22,7 @@ from dream.reports import Usage
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 from tests.benchmarks.measure import Row, peak
+from tests.workspaces import copied
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 JOBS = 2
@@ -34,7 +35,7 @@ def rows(folder: Path, nights: int, idle: int) -> Iterator[Row]:
     ours, other = folder / "ours", folder / "other"
     for root in (ours, other):
         for number in range(nights):
-            shutil.copytree(pattern, root / f"w{number:06}")
+            copied(pattern, root / f"w{number:06}")
     dream = (sys.executable, "-m", "dream")
     each = f"ls -d {other}/* | xargs -P {JOBS} -I{{}} {' '.join(dream)} nightly -q -w {{}}"
     plain = _timed(["sh", "-c", each])
@@ -112,9 +113,9 @@ SMALL, LARGE = 20, 100  # tenants with one workspace, and the workspaces of one 
 def _beside(folder: Path, pattern: Path) -> Row:
     """Count the nights until small tenants have had theirs, beside one with a hundred times the work of each."""
     for number in range(LARGE):
-        shutil.copytree(pattern, folder / "large" / f"w{number:03}")
+        copied(pattern, folder / "large" / f"w{number:03}")
     for number in range(SMALL):
-        shutil.copytree(pattern, folder / f"small{number:02}")
+        copied(pattern, folder / f"small{number:02}")
     line = [sys.executable, "-m", "dream", "fleet", "run", str(folder), "-j", str(JOBS)]
     told = subprocess.run(line, check=True, env=_environ(), capture_output=True, text=True).stdout.splitlines()
     last = max(number for number, one in enumerate(told, 1) if one.startswith("small"))

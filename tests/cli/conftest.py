@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 
 from tests import workspaces
 from tests.cli.commands import dream
+from tests.workspaces import copied
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 
@@ -25,7 +25,7 @@ def _dreamt(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def dreamt(_dreamt: Path, tmp_path: Path) -> Path:
     """The demo's workspace: three dreams."""
-    return Path(shutil.copytree(_dreamt, tmp_path / "workspace"))
+    return copied(_dreamt, tmp_path / "workspace")
 
 
 @pytest.fixture

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dream.actions.connect import parsed, with_value, without_value
-from tests.cli.commands import Ended, dream
+from tests.cli.commands import Ended, dream, environment
 from tests.recall.test_search import NOW
 from tests.workspaces import fresh
 
@@ -57,6 +59,11 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def at_home(home: Path) -> dict[str, str]:
+    """Return the environment of a user whose home this is, and to whom the workspace belongs."""
+    return {"HOME": str(home), "XDG_STATE_HOME": f"{os.environ['HOME']}/.local/state"}
+
+
 def connect(home: Path, *words: str, **more: str) -> Ended:
     names = (
         "CLAUDE_CONFIG_DIR",
@@ -67,7 +74,7 @@ def connect(home: Path, *words: str, **more: str) -> Ended:
         "DREAM_WORKSPACE",
     )
     clear = {name: "" for name in names if name in os.environ}
-    environ = {"HOME": str(home), "PATH": "/usr/bin:/bin", **clear, **more}
+    environ = {"PATH": "/usr/bin:/bin", **at_home(home), **clear, **more}
     return dream("connect", *words, cwd=home / "my memory", **environ)
 
 
@@ -263,3 +270,22 @@ def test_what_is_added_to_any_object_is_all_that_changes(
 
     assert parsed(with_it).value == value | {"new key": {"below": {"a": [1]}}}
     assert without_value(with_it, ("new key", "below")) == text
+
+
+def test_a_folder_called_dream_where_the_agent_works_is_not_run(home: Path) -> None:
+    line = [sys.executable, "-m", "dream", "connect", "claude-code", "--yes", "-w", str(home / "my memory")]
+    subprocess.run(line, env=environment(at_home(home)), check=True, capture_output=True)
+    (home / "project/dream").mkdir(parents=True)
+    (home / "project/dream/__init__.py").write_text("raise SystemExit('somebody else')")
+    commands = re.findall(r'"command": "(.*?-m dream .*?)"', (home / ".claude/settings.json").read_text())
+    assert len(commands) > 1
+    for command in commands:
+        asked = {
+            "input": '{"hook_event_name": "SessionStart"}',
+            "cwd": home / "project",
+            "env": {**os.environ, **at_home(home)},
+        }
+        ran = subprocess.run(
+            json.loads(f'"{command}"'), shell=True, capture_output=True, text=True, check=False, **asked
+        )
+        assert "somebody else" not in ran.stderr

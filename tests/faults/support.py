@@ -24,6 +24,7 @@ from typing import Any
 
 from dream.cli.group import dream_group
 from tests.forking import Forked, Server
+from tests.workspaces import copied
 
 ROOT = Path(__file__).parent.parent.parent
 DEMO = ROOT / "dream" / "demo"
@@ -156,7 +157,7 @@ def _fail(done: Ended) -> Ended:
 
 def copy(pattern: Path, root: Path) -> Path:
     shutil.rmtree(root, ignore_errors=True)
-    return Path(shutil.copytree(pattern, root, symlinks=True))
+    return copied(pattern, root)
 
 
 def git(root: Path, *arguments: str) -> str:

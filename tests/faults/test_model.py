@@ -6,7 +6,6 @@ each command, whatever came before: restores of restores, of hand edits, of the 
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +16,7 @@ from hypothesis import strategies as st
 
 from tests.faults.support import FILES, Checker, Ended, called, git, rows
 from tests.faults.test_crash import Count
+from tests.workspaces import copied
 
 THINGS = ("boat", "violin", "greenhouse", "typewriter", "kayak", "telescope", "loom", "anvil", "canoe", "piano")
 STEPS = st.lists(
@@ -139,7 +139,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def play(begun: Path, steps: list[tuple[str, int]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        model = Model(Path(shutil.copytree(begun, Path(folder) / "w")))
+        model = Model(copied(begun, Path(folder) / "w"))
         model.remember()
         for deed, number in [("dream", 1), *steps]:
             if deed == "dream":

@@ -44,7 +44,7 @@ class Night:
     ran: Ended
 
     def workspace(self, name: str) -> Workspace:
-        return Workspace.open(self.root / name)
+        return Workspace(self.root / name)
 
     def status(self) -> Any:
         return fleet("status", self.root, "--json", **self.home).json

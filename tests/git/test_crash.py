@@ -22,6 +22,7 @@ from dream.versions import transaction
 from dream.workspace import files
 from dream.workspace.workspace import Workspace
 from tests.git.support import CURSOR, NOW, add, dream, git, make, read, save, state, type_line
+from tests.workspaces import copied
 
 TELLING = {"os.rename", "os.remove", "os.link", "os.mkdir", "os.rmdir", "subprocess.Popen", "ctypes.call_function"}
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
@@ -144,7 +145,7 @@ def pattern(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def fresh(pattern: Path, root: Path) -> Workspace:
     shutil.rmtree(root, ignore_errors=True)
-    shutil.copytree(pattern, root)
+    copied(pattern, root)
     return Workspace.open(root)
 
 

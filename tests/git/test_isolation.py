@@ -296,6 +296,7 @@ def test_a_moved_workspace_keeps_its_versions(tmp_path: Path) -> None:
     _, inner = nest_in_a_repository(tmp_path)
     sha = add(make(inner), "- x", 1)
     shutil.move(inner, tmp_path / "moved")
+    Workspace(tmp_path / "moved").trust()
     moved = Workspace.open(tmp_path / "moved")
     assert moved.git.resolve(sha) == sha
     add(moved, "- y", 2)

@@ -24,7 +24,7 @@ from tests import readme
 from tests.cli.commands import dream, environment
 from tests.forking import DREAM, MCP, Program, Server
 from tests.recall.test_search import TALK, said
-from tests.workspaces import fresh
+from tests.workspaces import distrusted, fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 SETTINGS = Settings(timezone="UTC", durable=False)
@@ -218,7 +218,7 @@ def test_what_models_give_instead_is_understood(workspace: Workspace) -> None:
 
 def test_an_untrusted_workspace_is_read_and_its_patterns_are_not_used(workspace: Workspace) -> None:
     (workspace.root / "dream.toml").write_text('redact_patterns = ["(a+)+b"]\n', encoding="utf-8")
-    (workspace.private / "trust").unlink()
+    distrusted(workspace)
 
     found, searched = call(workspace, "memory_search", query="staging port")
     told, noted = call(workspace, "memory_add", text="Staging moved")

@@ -52,7 +52,7 @@ def test_without_git_program_and_command_say_the_same_sentence(tmp_path: Path) -
         "except DreamError as error: print(error)\n"
         "print(Dream(Workspace.open(root / 'w')).run(now=now).reason)\n"
     )
-    env = {"PATH": str(tmp_path), "PYTHONPATH": os.getcwd()}  # noqa: PTH109 - as a shell would give it
+    env = {"PATH": str(tmp_path), "HOME": os.environ["HOME"], "PYTHONPATH": os.getcwd()}  # noqa: PTH109 - as a shell would give it
     done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)], env=env, capture_output=True, text=True, check=False
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +19,7 @@ from dream.settings import Settings
 from dream.versions import log
 from dream.workspace.workspace import Workspace
 from tests.scripted import Answer, ScriptedModel
-from tests.workspaces import fresh
+from tests.workspaces import copied, fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 QUIET = Settings(timezone="UTC", durable=False)
@@ -54,7 +53,7 @@ def _dreamt(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def workspace(_dreamt: Path, tmp_path: Path) -> Workspace:
     """A workspace that dreamt nine times; then an agent's own tool added what was said before, and a heading."""
-    return Workspace.open(shutil.copytree(_dreamt, tmp_path / "ws"))
+    return Workspace.open(copied(_dreamt, tmp_path / "ws"))
 
 
 def settle(old: str, new: str) -> Completion:

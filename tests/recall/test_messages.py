@@ -298,11 +298,13 @@ def test_a_long_citation_of_nothing_is_told_in_a_short_sentence(workspace: Works
         assert len(str(told.value)) < 250
 
 
-def test_a_workspace_that_only_its_owner_may_write_is_searched_by_who_may_read(workspace: Workspace) -> None:
+def test_a_workspace_that_only_its_owner_may_write_is_searched_by_who_may_read(
+    workspace: Workspace, home: Path
+) -> None:
     for path in (workspace.root, *workspace.root.rglob("*")):
         path.chmod(0o500 if path.is_dir() else 0o400)
     if os.geteuid() == 0:  # nothing is refused to root
-        for path in (workspace.root, *workspace.root.rglob("*")):
+        for path in (workspace.root, *workspace.root.rglob("*"), home, *home.rglob("*")):
             os.chown(path, 54321, 54321)
         for folder in workspace.root.parents[:-2]:
             folder.chmod(0o755)

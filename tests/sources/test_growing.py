@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import tempfile
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -22,7 +21,7 @@ from dream.settings import Settings
 from dream.transcripts.turns import Carried
 from dream.workspace.index import Index
 from dream.workspace.workspace import Workspace
-from tests.workspaces import fresh
+from tests.workspaces import copied, fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 SETTINGS = Settings(timezone="UTC", durable=False)
@@ -265,7 +264,7 @@ def test_history_is_the_same_with_and_without_a_bookmark(name: str, data: st.Dat
         path.parent.mkdir()
         kept(path, raw[:end], 7200)
         consolidate(workspace, path)
-        shutil.copytree(workspace.root, Path(folder, "other"))
+        copied(workspace.root, Path(folder, "other"))
         Index(Path(folder, "other", ".dream")).remove()
         kept(path, later, 3600)
         first = consolidate(workspace, path)

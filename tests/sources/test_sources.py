@@ -184,26 +184,46 @@ def test_a_path_named_from_where_one_stands_is_found_every_night(workspace: Work
     assert "1 new" in dream("sources", "-w", workspace.root, cwd=here).out
 
 
-def test_a_database_with_a_log_is_settled_by_one_reading(workspace: Workspace, tmp_path: Path) -> None:
+def test_a_database_with_a_log_is_settled_by_one_reading(workspace: Workspace, tmp_path: Path, home: Path) -> None:
     path = tmp_path / ".local/share/opencode/opencode.db"
     path.parent.mkdir(parents=True)
     with closing(sqlite3.connect(opencode(path))) as database:
         database.execute("PRAGMA journal_mode=WAL")
     os.utime(path, (NOW.timestamp(), NOW.timestamp()))
-    dream("consolidate", "opencode", "-w", workspace.root, HOME=str(tmp_path), XDG_DATA_HOME="")
+    dream(
+        "consolidate",
+        "opencode",
+        "-w",
+        workspace.root,
+        HOME=str(tmp_path),
+        XDG_STATE_HOME=str(home / ".local/state"),
+        XDG_DATA_HOME="",
+    )
 
-    (row,) = dream("sources", "--json", "-w", workspace.root, HOME=str(tmp_path), XDG_DATA_HOME="").json
+    (row,) = dream(
+        "sources",
+        "--json",
+        "-w",
+        workspace.root,
+        HOME=str(tmp_path),
+        XDG_STATE_HOME=str(home / ".local/state"),
+        XDG_DATA_HOME="",
+    ).json
     assert (row["source"], row["sessions"], row["new"]) == ("opencode", 2, 0)
 
 
-def test_an_agents_empty_file_is_none(workspace: Workspace, tmp_path: Path) -> None:
+def test_an_agents_empty_file_is_none(workspace: Workspace, tmp_path: Path, home: Path) -> None:
     for name, text in (("begun", ""), ("used", LOCAL)):
         path = tmp_path / f".letta/lc-local-backend/conversations/{name}/messages.jsonl"
         path.parent.mkdir(parents=True)
         path.write_text(text, encoding="utf-8")
 
-    done = dream("consolidate", "letta-code", "-w", workspace.root, HOME=str(tmp_path))
-    (row,) = dream("sources", "--json", "-w", workspace.root, HOME=str(tmp_path)).json
+    done = dream(
+        "consolidate", "letta-code", "-w", workspace.root, HOME=str(tmp_path), XDG_STATE_HOME=str(home / ".local/state")
+    )
+    (row,) = dream(
+        "sources", "--json", "-w", workspace.root, HOME=str(tmp_path), XDG_STATE_HOME=str(home / ".local/state")
+    ).json
     assert (done.status, row["files"]) == (0, 1)
     assert "empty" not in done.err
 

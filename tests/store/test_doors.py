@@ -21,6 +21,7 @@ from dream.workspace.workspace import Workspace
 from tests.cli.commands import dream
 from tests.forking import Program
 from tests.git.support import NOW, add, make
+from tests.workspaces import copied
 
 KEY = (
     "memory/history.jsonl",
@@ -127,7 +128,7 @@ def _made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def root(_made: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(_made, tmp_path / "w", symlinks=True))
+    return copied(_made, tmp_path / "w")
 
 
 def every_command(root: Path) -> list[Result]:

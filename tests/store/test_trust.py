@@ -129,11 +129,11 @@ def test_what_is_made_here_is_trusted_and_a_copy_of_it_is_not(tmp_path: Path, pr
     assert made.settings().api_base == provider.base
     shutil.copytree(made.root, tmp_path / "copy")
     with pytest.raises(Untrusted, match=f"it was at {made.root} when it was trusted"):
-        Workspace.open(tmp_path / "copy").settings()
+        Workspace.open(tmp_path / "copy")
     made.root.rename(tmp_path / "moved")
     with pytest.raises(Untrusted, match="it was at"):
-        Workspace.open(tmp_path / "moved").settings()
-    Workspace.open(tmp_path / "moved").trust()
+        Workspace.open(tmp_path / "moved")
+    Workspace(tmp_path / "moved").trust()
     assert Workspace.open(tmp_path / "moved").settings().api_base == provider.base
 
 
@@ -149,7 +149,7 @@ def test_a_forged_mark_is_nothing(shared: Path, provider: Provider) -> None:
     (shared / ".dream").mkdir(exist_ok=True)
     for mark in (b"", b"../../../etc/passwd", b"0" * 32, b"\xff" * 32):
         (shared / ".dream" / "trust").write_bytes(mark)
-        assert not Workspace.open(shared).is_trusted, mark
+        assert not Workspace(shared).is_trusted, mark
 
 
 def test_a_clone_at_the_place_of_a_trusted_workspace_is_not_trusted(
@@ -177,15 +177,75 @@ def test_a_source_that_a_person_adds_counts(shared: Path) -> None:
     assert dream("nightly", "-w", shared).status == 0
 
 
-def test_a_read_only_home_keeps_nobody_from_making_a_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_nothing_can_be_noted_it_is_said_before_anything_is_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    made = Workspace.create(tmp_path / "mine")
-    assert not made.is_trusted
-    assert made.settings() == Settings()
-    done = dream("trust", "--yes", "-w", made.root)
-    assert done.status == 1
-    assert "cannot be noted" in done.err
+    made = dream("init", tmp_path / "mine")
+    assert made.status == 1
+    assert "cannot be noted" in made.err
+    assert "set XDG_STATE_HOME" in made.err
+
+
+# What lies in a `.dream/` that came from elsewhere.
+
+COMMANDS = (
+    ["init"], ["run"], ["nightly"], ["restore", "HEAD", "--yes"], ["doctor"], ["doctor", "--repair"], ["search", "tea"],
+    ["status"], ["context"], ["log"], ["why", "tea"], ["forget", "tea time", "--yes"], ["review"],
+    ["note", "I like it"], ["consolidate", "."], ["mcp"], ["context", "--hook"],
+)  # fmt: skip
+
+
+def brought(clone: Path, name: str, data: bytes) -> None:
+    (clone / ".dream" / name).parent.mkdir(parents=True, exist_ok=True)
+    (clone / ".dream" / name).write_bytes(data)
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_a_dream_folder_that_a_clone_brings_is_not_used(shared: Path, tmp_path: Path, words: list[str]) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    intent = {"old": "HEAD", "new": "HEAD", "files": [str(victim), "../victim"], "index": []}
+    brought(shared, "apply.json", json.dumps(intent).encode())
+    before = {path: path.read_bytes() for path in shared.rglob("*") if path.is_file()}
+    done = dream(*words, "-w", shared, stdin='{"prompt": "tea", "hook_event_name": "UserPromptSubmit"}')
+    assert "is not trusted on this machine, and its .dream/ was not made here" in done.err, done.out
+    assert "dream trust -w" in done.err
+    assert "Traceback" not in done.err
+    assert {path: path.read_bytes() for path in shared.rglob("*") if path.is_file()} == before
+    assert victim.read_text() == "mine"
+
+
+def test_a_clone_without_one_gets_its_own_and_goes_on_with_it(shared: Path) -> None:
+    for words in (["status"], ["run"], ["nightly"], ["search", "tea"], ["status"]):
+        done = dream(*words, "-w", shared)
+        assert done.status == 0, (words, done.err)
+    assert not Workspace.open(shared).is_trusted
+
+
+def test_two_users_trust_one_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Workspace.create(tmp_path / "ours")
+    with monkeypatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path / "another's"))
+        made.trust()
+        assert Workspace.open(made.root).is_trusted
+    assert Workspace.open(made.root).is_trusted
+
+
+@pytest.mark.parametrize("setting", ['owners = ["*"]', 'author = "hermes"', 'redact_patterns = ["(a+)+$"]'])
+def test_who_is_believed_is_not_said_by_a_clone(shared: Path, setting: str) -> None:
+    (shared / "dream.toml").write_text(setting + "\n")
+    done = dream("run", "-w", shared)
+    assert (done.status, setting.partition(" ")[0] in done.err) == (1, True), done.err
+    assert "dream trust" in done.err
+
+
+def test_settings_nested_too_deep_are_a_sentence(shared: Path) -> None:
+    (shared / "dream.toml").write_text("sources = " + "[" * 100_000 + "]" * 100_000)
+    done = dream("status", "-w", shared)
+    assert done.status == 2
+    assert done.err == f"dream: {shared}/dream.toml cannot be read as TOML: its values are nested too deep.\n"
 
 
 def test_every_setting_that_names_a_model_a_place_or_a_command_is_known_to_reach() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html.parser
 import re
-import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,7 +25,7 @@ from dream.web import server
 from dream.web.server import Gate
 from dream.workspace.workspace import Workspace
 from tests.scripted import ScriptedModel
-from tests.workspaces import fresh
+from tests.workspaces import copied, fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 HOLD = Settings(timezone="UTC", durable=False, review="hold")
@@ -65,7 +64,7 @@ def pattern(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def workspace(pattern: Path, tmp_path: Path) -> Workspace:
     """A copy of it, of the test's own."""
-    shutil.copytree(pattern, tmp_path / "ws", symlinks=True)
+    copied(pattern, tmp_path / "ws")
     made = Workspace.open(tmp_path / "ws")
     made.trust()
     return made

@@ -13,6 +13,7 @@ from dream.workspace.lock import run_lock
 from dream.workspace.workspace import Workspace
 from tests.cli.commands import dream
 from tests.web.conftest import HOLD, NOW, Browser, served, talk
+from tests.workspaces import distrusted
 
 
 def user(workspace: Workspace) -> str:
@@ -219,7 +220,7 @@ def test_a_workspace_that_is_gone_says_so(browser: Browser, workspace: Workspace
 
 
 def test_an_untrusted_workspace_shows_what_there_is_and_says_so(workspace: Workspace) -> None:
-    (workspace.private / "trust").unlink()
+    distrusted(workspace)
     (workspace.root / "dream.toml").write_text('on_change = "echo"\n', encoding="utf-8")
     with served(workspace.root) as browser:
         page = browser.get("/memory")
