@@ -49,7 +49,8 @@ class Judged:
     """One memory of one dialogue. Each tuple names what was wrong, a sentence each; the counts are of the gold.
 
     `stale`: of what changed, the old value stands as true; `untold`: lines with words that no message holds in this
-    order; `no_rule`: lines of SOUL.md that are none of the rules.
+    order; `no_rule`: lines of SOUL.md that are none of the rules; `wanted`: lines that hold something that was to be
+    kept, or a rule; `outdated`: what holds, and a line says that it no longer does.
     """
 
     name: str
@@ -69,6 +70,8 @@ class Judged:
     soul: int
     no_rule: tuple[str, ...]
     lines: int
+    wanted: int
+    outdated: tuple[str, ...]
     untold: tuple[str, ...]
 
 
@@ -123,6 +126,9 @@ def judge(conversation: Conversation, gold: Gold, name: str, soul: str, rest: st
     there = {row.says for row in gold.changed if any(matches(row.patterns, line) for line in lines)}
     got_in = [(row.says, line) for row in gold.never for line in told if _stands(row, line)]
     rows_of_rules = (*gold.rules, *gold.changed)
+    asked_for = (*gold.kept, *gold.changed, *gold.rules)
+    own = unicodedata.normalize("NFKC", dialog(conversation.sessions))
+    past = [found[0] for line in lines for found in EARLIER.finditer(line) if found[0] not in own]
     said = _Words(conversation)
     return Judged(
         name=conversation.name,
@@ -142,6 +148,8 @@ def judge(conversation: Conversation, gold: Gold, name: str, soul: str, rest: st
         soul=len(rules),
         no_rule=tuple(line for line in rules if not any(_stands(row, line) for row in rows_of_rules)),
         lines=len(lines),
+        wanted=sum(any(_stands(row, line) for row in asked_for) for line in told),
+        outdated=tuple(row.says for row in asked_for if any(_stands(row, text) for text in past)),
         untold=tuple(line for line in told if not said.holds(line)),
     )
 

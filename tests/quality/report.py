@@ -178,11 +178,15 @@ def _dialogues(report: EvalReport) -> Table:
     named += [("memory", name, [one for one in judged if one.language == name]) for name in languages]
     added = ((f"{text}, {name}", [one for one in group if one.text == text]) for text, name, group in named)
     says = (
-        "Facts kept; of what changed, the new is there and the old is not told as true; of what must not be "
-        "remembered, what got in (into SOUL.md); rules of the user that stand in SOUL.md; of its lines those that are "
-        "no rule; lines with words that nobody said in this order. In per cent."
+        "Lines that hold something to be kept, or a rule; of what must not be remembered, what got in (into SOUL.md); "
+        "rules of the user that are in SOUL.md; of its lines those that are no rule; facts kept; of what changed, the "
+        "new is there and the old does not stand as true; facts that hold and are called outdated (a count); lines "
+        "with words that nobody said in this order. In per cent."
     )
-    columns = ("text", "dialogues", "kept", "changed", "stale", "never (SOUL)", "rules", "no rule", "untold")
+    columns = (
+        *("text", "dialogues", "lines wanted", "got in (SOUL)", "rules", "no rule", "kept", "changed", "stale"),
+        *("outdated", "untold"),
+    )
     rows = [(name, *_added(group)) for name, group in added if group]
     return laid_out("Dialogues", says, rows, {name: itemgetter(place) for place, name in enumerate(columns)})
 
@@ -194,12 +198,14 @@ def _added(group: Sequence[Judged]) -> tuple[str, ...]:
 
     return (
         str(len(group)),
-        _part(total("kept") - total("lost"), total("kept")),
-        _part(total("changed") - total("unchanged"), total("changed")),
-        _part(total("stale"), total("changed")),
+        _part(total("wanted"), total("lines")),
         f"{_part(total('got_in'), total('never'))} ({total('got_into_soul')})",
         _part(total("rules") - total("unruled"), total("rules")),
         _part(total("no_rule"), total("soul")),
+        _part(total("kept") - total("lost"), total("kept")),
+        _part(total("changed") - total("unchanged"), total("changed")),
+        _part(total("stale"), total("changed")),
+        str(total("outdated")),
         _part(total("untold"), total("lines")),
     )
 
