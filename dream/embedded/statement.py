@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from datetime import date, timedelta
-from functools import cache, lru_cache
+from functools import lru_cache
 
-from dream.language import cues, days, likeness
+from dream.language import days, likeness
 from dream.language.kinds import LABELS
-from dream.language.sentences import sentences
-from dream.language.tongue import earlier_part, guess, names, plain, tongue
+from dream.language.tongue import earlier_part, guess, names, tongue
 from dream.models import MemoryFile
 
 Label = str  # one of dream.language.kinds.LABELS
@@ -22,20 +21,18 @@ Label = str  # one of dream.language.kinds.LABELS
 class Statement:
     """What one speaker said in one or two sentences, verbatim, and how it is taken.
 
-    `kind` is a label of kinds.py; `meant` is false for what is no claim of the speaker's (a joke, a question, …).
-    `asked` is what a reader needs beside it: the question that it answers, the heading of its list. `code` is its
-    language, `source` the number of its message and `place` that of its last sentence there.
+    `kind` is a label of kinds.py; what is not `sure` stays in history. `asked` is the heading of its list. `code` is
+    its language, `source` the number of its message and `place` that of its last sentence there.
     """
 
     text: str
     day: date | None = None
     speaker: str = ""
     kind: Label = "fact"
-    meant: bool = True
+    sure: bool = True
     weight: float = 1.0
     asked: str = ""
     code: str = "en"
-    earlier: str = ""
     quoted: bool = True
     source: int = 0
     place: int = 0
@@ -52,13 +49,9 @@ class New:
     replaces: tuple[tuple[MemoryFile, str], ...] = ()
 
 
-# Stage three: what is known, found by its words, and whether a new statement takes the place of one of it.
+# Stage three: what is known, found by its words.
 
 
-SURE = 0.3  # of belief that a statement takes the place of another, above which one word in common is enough
-LIKELY = 0.15  # and above which both stand in one line
-FEW, LEFT = 3, 0.4  # words, and the share of its words, that may go with a statement whose place is taken
-CERTAIN = 0.85  # and above which the other goes, and more than one
 NEAR = 16  # statements most alike, which are looked at closely
 RECENT = 200  # statements in which a word is looked for, the last ones
 
@@ -109,78 +102,11 @@ class Pool:
             yield f"@{told.attribute}"
 
 
-def covers(new: Statement, old: Statement) -> bool:
-    """Return whether little of `old` is lost with it: it is short, or `new` tells of most that it tells of."""
-    held = likeness.telling(old.text, old.code)
-    rest = held - likeness.telling(new.text, new.code)
-    return len(rest) <= max(FEW, LEFT * len(held))
-
-
-_NUMBER = re.compile(r"(?<!\w)\d")
-APART = 2  # telling words of a part of a statement that can stand by itself
-
-
-def apart(old: Statement, new: Statement) -> tuple[Statement, list[Statement]]:
-    """Return the part of `old` whose place `new` takes, and the parts before and behind it, which still hold.
-
-    Of "I write the backend, and I live in Porto" a move takes the place of the second. A part is a sentence, or begins
-    with somebody of its own; one with a number is not told apart from a new number.
-    """
-    shared = likeness.telling(new.text, new.code) & likeness.telling(old.text, old.code)
-    about, counts = likeness.fact(new.text, new.code).attribute, _NUMBER.search(new.text)
-
-    def touched(text: str) -> bool:
-        told = likeness.fact(text, old.code)
-        return bool(shared & told.subject or (about and told.attribute == about) or (counts and _NUMBER.search(text)))
-
-    parts = _parts(old.text)
-    hit = [number for number, (start, end) in enumerate(parts) if touched(old.text[start:end])] or [0, len(parts) - 1]
-    first, last = _part(old, parts[: hit[0]]), _part(old, parts[hit[-1] + 1 :])
-    text = old.text[parts[hit[0]][0] if first else 0 : parts[hit[-1]][1] if last else len(old.text)]
-    return replace(old, text=text, asked="" if first else old.asked), [one for one in (first, last) if one]
-
-
-def _parts(text: str) -> list[tuple[int, int]]:
-    """Return from where to where each part of a text goes."""
-    found = []
-    for one in sentences(text):
-        start = one.start
-        for joint in _anew().finditer(text, one.start, one.end):
-            found.append((start, joint.start()))
-            start = joint.end()
-        found.append((start, one.end))
-    return found or [(0, len(text))]
-
-
-@cache
-def _anew() -> re.Pattern[str]:
-    """Return what finds where another part of a sentence begins, with somebody of its own: "…, and I live in Porto"."""
-    joins, speaks = "|".join(cues.rows("goes_on")), "|".join(cues.rows("of_its_speaker"))
-    return re.compile(rf"[,;]?\s+(?i:{joins})\s+(?=[A-ZÀ-Þ][a-zà-ÿ]+\s|(?i:{speaks})(?!\w))")
-
-
-def _part(old: Statement, parts: Sequence[tuple[int, int]]) -> Statement | None:
-    """Return some parts of a statement on end as one; None where they tell nothing by themselves."""
-    if not parts:
-        return None
-    start, end = parts[0][0], parts[-1][1]
-    text, known = old.text[start:end], tongue(old.code)
-    leans = start > 0 and plain(text).removeprefix(" " if known.wide else "").startswith(tuple(known.cues["lean"]))
-    if leans or likeness.tells(text, old.code) < APART:
-        return None
-    return replace(old, text=text, earlier="", asked="" if start else old.asked)
-
-
-def replaces(new: Statement, old: Statement) -> float:
-    """Return the belief, 0 to 1, that `new` takes the place of `old`, which was said before it."""
-    return likeness.takes_place(new.text, old.text, new.code, (new.kind, old.kind))
-
-
 # Stage five: a statement as a line, and a line as the statement that it was. Nothing inside a quotation is altered.
 
 _OPENS = '“„«「"'
 _CLOSES = '”“»」"'
-_KIND = re.compile(rf"\[({'|'.join(LABELS)})\] ")
+_KIND = re.compile(rf"\[({'|'.join(LABELS)})(\??)\] ")
 _ASKED = re.compile(r"\[([^\[\]]{1,200})\] (?=\S)")
 _SPEAKER = re.compile(rf"([^:：“„«「\"\[\]()]{{1,40}})[:：] ?(?=[{_OPENS}])")
 _SAID_ON = re.compile(r" ?[(（]([^()（）]{4,40})[)）]$")
@@ -212,27 +138,20 @@ def line(said: Statement) -> str:
     if said.day:
         day = days.spelled(said.day, said.code)
         text += f"（{day}）" if known.wide else f" ({day})"
-    return text + (f" ({known.earlier}, {said.earlier})" if said.earlier else "")
+    return text
 
 
 def history_line(said: Statement) -> str:
-    """Return the line of a statement in history: with its kind in brackets, and a rule quoted and dated as any other."""
+    """Return the line of a statement in history: its kind in brackets, with `?` where that is not sure, and its day."""
     known = tongue(said.code)
     if said.kind != "rule":
-        return f"[{said.kind}] {line(said)}"
+        return f"[{said.kind}{'' if said.sure else '?'}] {line(said)}"
     opening, closing = known.quotes
     speaker = f"{said.speaker}: " if said.speaker else ""
     asked = f"[{said.asked}] " if said.asked else ""
     day = days.spelled(said.day, said.code) if said.day else ""
     dated = (f"（{day}）" if known.wide else f" ({day})") if day else ""
     return f"[rule] {asked}{speaker}{opening}{_resolved(said)}{closing}{dated}"
-
-
-def earlier(said: Statement) -> str:
-    """Return how a statement is told beside the one that takes its place: its day and its words."""
-    opening, closing = tongue(said.code).quotes
-    day = f"{days.spelled(said.day, said.code)}: " if said.day else ""
-    return f"{day}{opening}{said.text}{closing}"
 
 
 def _resolved(said: Statement) -> str:
@@ -288,15 +207,16 @@ def parsed(text: str, day: date | None = None, talk: str = "") -> Statement:
 @lru_cache(maxsize=16384)
 def _parsed(text: str, day: date | None, talk: str) -> Statement:
     code = ""
-    kind = asked = speaker = before = ""
+    kind = asked = speaker = ""
+    sure = True
     if match := _KIND.match(text):
-        kind, text = match[1], text[match.end() :]
+        kind, sure, text = match[1], not match[2], text[match.end() :]
     elif match := _LABELLED.match(text):
         kind, text = _KINDS.get(match[1].lower(), match[1].lower()), text[match.end() :]
     if match := _ISO_FIRST.match(text):  # the tail of a summary: 2026-03-02 user: “…”
         day, text = date.fromisoformat(match[1]), text[match.end() :]
     if match := earlier_part(",，、").search(text):
-        before, text = match[1], text[: match.start()]
+        text = text[: match.start()]  # which versions before November 2026 wrote
     if (match := _SAID_ON.search(text)) and (said := _day(match[1])):
         code = _spelled_in(match[1], said)
         day, text = said, text[: match.start()]
@@ -313,10 +233,10 @@ def _parsed(text: str, day: date | None, talk: str) -> Statement:
         text,
         day,
         speaker,
-        kind or "",
+        kind,
+        sure,
         asked=asked,
         code=code or guess(text, talk) or guess(asked) or talk or "en",
-        earlier=before,
         quoted=quoted,
     )
 

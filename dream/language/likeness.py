@@ -449,6 +449,21 @@ def shared(new: str, old: str, code: str) -> list[frozenset[str]]:
     return found
 
 
+def supersedes(new: str, old: str, code: str, share: float) -> bool:
+    """Return whether two statements hold at least `share` of the shorter one's telling words, or count one thing anew.
+
+    Not where they say the same of two things: "Room 12 is free", "Room 14 is free"; "the crawler has 3 tickets", "the
+    scheduler has 5".
+    """
+    ours, theirs = ({word for word in telling(one, code) if not word[:1].isdigit()} for one in (new, old))
+    both, least = ours & theirs, min(len(ours), len(theirs))
+    instead = 1 <= len(ours - theirs) <= 2 and 1 <= len(theirs - ours) <= 2 and len(both) >= least / 2
+    if (_counts(new, code) and _counts(old, code)) or (instead and _NUMBER.search(new) and _NUMBER.search(old)):
+        return False
+    few, more = sorted((telling(new, code) - common(), telling(old, code) - common()), key=len)
+    return len(few & more) >= share * (len(few) or 1) or recounted(new, old, code)
+
+
 @cache
 def _calendar() -> frozenset[str]:
     """Return the names of months and weekdays as `telling` has them."""

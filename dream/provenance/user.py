@@ -243,7 +243,7 @@ TAKEN_BACK = 0.75  # of a rule's words that a clause which ends it must hold
 SHARE = 0.5  # of a passage's words that the line must hold: a half sentence may mean the opposite
 
 _SIGNS = re.compile(r"[\W_]+")
-_KIND = re.compile(rf"^(\s*(?:[-*•]\s+)?)\[(?:{'|'.join(LABELS)})\] ")
+_KIND = re.compile(rf"^(\s*(?:[-*•]\s+)?)\[(?:{'|'.join(LABELS)})\??\] ")
 _BRACKET = re.compile(r"^\s*(?:[-*•]\s+)?\[([^\[\]]{1,200})\] ")
 _CLAUSE = re.compile(r"[.!?。！？;；\n]+(?=\s|$|[^\x00-\x7f])|[,，、]\s*|\s[-–—]\s|(?<=[。！？；，])")
 

@@ -32,49 +32,11 @@ def test_what_only_the_assistant_said_is_not_stated() -> None:
     assert summary([("assistant", "As you told me, your name is Eve Malory."), ("user", "hm, let me see")]) == []
 
 
-def test_an_answer_is_quoted_with_its_question() -> None:
-    lines = summary([("assistant", "Noted. Which clinic is it?"), ("user", "Les Alyscamps, Dr Vauquelin")])
-
-    assert [line.partition("] ")[2] for line in lines] == [
-        '[Which clinic is it?] "Les Alyscamps, Dr Vauquelin" (8 May 2023)'
-    ]
-
-
 def test_an_item_of_a_list_is_quoted_with_its_heading() -> None:
     lines = said("Rules for commits:\n- always in imperative mood\n- never without a ticket number")
 
     assert len(lines) == 2
     assert all("[Rules for commits:]" in line for line in lines)
-
-
-@pytest.mark.parametrize(
-    ("heading", "rule"),
-    [
-        ("some house rules before i forget:", "errors always wrapped with %w, never swallowed"),
-        ("ein paar sachen vorweg, gelten immer:", "decimal für geld, nie double"),
-    ],
-)
-def test_an_item_of_a_list_of_rules_is_one(heading: str, rule: str) -> None:
-    lines = said(f"{heading}\n- {rule}\n- my brother lives in Rome")
-
-    assert [line.partition("]")[0] for line in lines] == ["[rule", "[person"]
-    assert facts(dreamt({}, "\n".join(f"- {line}" for line in lines))["SOUL.md"]) == [f"[{heading}] {rule}"]
-
-
-def test_what_is_said_to_be_an_exception_to_a_rule_is_one() -> None:
-    told = "the rule about restarts: St Bride closes at 17 on Wednesdays so there you can restart from 17"
-    assert [line.partition("]")[0] for line in said(told)] == ["[rule"]
-
-
-def test_what_is_taken_back_at_once_is_not_kept() -> None:
-    assert said("We're getting a third dog in March. Just kidding.") == []
-
-
-def test_what_a_sentence_tells_and_takes_back_itself_takes_nothing_else_back() -> None:
-    rule = "always show me the label before you touch a template"
-    lines = said(rule, "im thinking of going up to 90 next year, no idea, forget it")
-    assert [rule in line for line in lines] == [True]
-    assert said(rule, "forget that rule") == []
 
 
 @pytest.mark.parametrize(
@@ -131,7 +93,6 @@ def test_labels_of_other_programs_are_no_names_of_people() -> None:
 
     assert lines
     assert not any(line.startswith(("Decision", "Preference", "Correction")) for line in lines)
-    assert not any("We use Postgres" in line.partition("(earlier")[0] for line in lines)
 
 
 def test_a_secret_is_not_quoted() -> None:
@@ -160,13 +121,6 @@ def test_a_rule_is_neither_glued_to_what_stands_before_it_nor_lost(text: str, ru
     assert rule in line
     assert "sonda" not in line
     assert "map" not in line
-
-
-def test_a_rule_behind_a_secret_is_kept_without_it() -> None:
-    text = "his number is [REDACTED:nhs] for you to check, but never put his NHS number in an email, post only"
-
-    assert said(text) == ['[rule] "never put his NHS number in an email, post only" (8 May 2023)']
-    assert said("the key is [REDACTED:key], don't keep that, I only want the letter") == []
 
 
 def test_an_order_for_once_is_no_rule() -> None:
@@ -217,22 +171,6 @@ def test_a_week_in_a_rule_is_every_week() -> None:
 def test_the_plainest_statements_are_kept(plain: tuple[str, ...]) -> None:
     told = " ".join(said(*plain))
     assert [text for text in plain if text.rstrip(".。") not in told] == []
-
-
-@pytest.mark.parametrize(
-    ("text", "kept"),
-    [
-        ("Staging listens on port 7391, and the password is [REDACTED:password].", '"Staging listens on port 7391"'),
-        ("Der Server heißt Reiher2 und das Passwort ist [REDACTED:password].", "„Der Server heißt Reiher2“"),
-        ("预发布服务器在端口7391，密码是[REDACTED:password]。", "“预发布服务器在端口7391”"),
-        ("Staging is on tern-07 with the password [REDACTED:password].", '"Staging is on tern-07"'),
-        ("Staging läuft auf tern-07 mit dem Passwort [REDACTED:password].", "„Staging läuft auf tern-07“"),
-        ("Staging está en tern-07 con la contraseña [REDACTED:password].", "«Staging está en tern-07»"),
-    ],
-)
-def test_what_is_said_beside_a_secret_is_kept_without_it(text: str, kept: str) -> None:
-    (line,) = said(text)
-    assert kept in line
 
 
 @pytest.mark.parametrize(
@@ -302,11 +240,6 @@ def test_a_rule_beside_what_somebody_is_at_is_one(text: str) -> None:
     ("text", "line"),
     [
         (
-            "next: timescale. its on pg 15 on the box called malt",
-            "next: timescale. its on pg 15 on the box called malt",
-        ),
-        ("status of the night run? it's on a timer at 03:25", "status of the night run? it's on a timer at 03:25"),
-        (
             "linde ist abgeschaltet, alles läuft seit samstag auf esche. port bleibt.",
             "linde ist abgeschaltet, alles läuft seit samstag auf esche. port bleibt",
         ),
@@ -332,13 +265,6 @@ def test_a_sentence_that_needs_the_one_before_it_is_quoted_with_that(text: str, 
 )
 def test_an_article_points_at_nothing_before_it(text: str) -> None:
     assert len(said(text)) == 2
-
-
-@pytest.mark.parametrize(
-    "text", ["My brother Keith says sell the boat. He's been saying so since 2019.", "Two things.", "field report!"]
-)
-def test_what_says_nothing_alone_and_has_nothing_of_ones_own_before_it_is_left_out(text: str) -> None:
-    assert said(text) == []
 
 
 def test_what_was_only_supposed_is_taken_back_without_the_line_before_it() -> None:
