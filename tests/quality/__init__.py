@@ -87,7 +87,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """What a memory must hold of one dialogue (`kept`, the new of `changed`, `rules` in SOUL.md), and must not."""
+    """What a memory must hold of one dialogue (`kept`, the new of `changed`, `rules` in SOUL.md), and must not.
+
+    `asked` are questions, each with the pattern of its answer, of somebody who saw the dialogue alone.
+    """
 
     language: str
     half: Half
@@ -95,15 +98,16 @@ class Gold:
     changed: tuple[Row, ...]
     never: tuple[Row, ...]
     rules: tuple[Row, ...]
+    asked: tuple[Row, ...] = ()
 
     def of(self, text: str) -> Gold:
         """Return the rows all of whose patterns match in `text`, the first part of the dialogue."""
         said = unicodedata.normalize("NFKC", text)
-        kept, changed, never, rules = (
+        kept, changed, never, rules, asked = (
             tuple(row for row in rows if matches((*row.patterns, *row.old), said))
-            for rows in (self.kept, self.changed, self.never, self.rules)
+            for rows in (self.kept, self.changed, self.never, self.rules, self.asked)
         )
-        return replace(self, kept=kept, changed=changed, never=never, rules=rules)
+        return replace(self, kept=kept, changed=changed, never=never, rules=rules, asked=asked)
 
 
 @dataclass(frozen=True, slots=True)

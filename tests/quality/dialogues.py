@@ -4,16 +4,19 @@ They were written by people and models who had not seen this program, in six lan
 of them, `half = "unseen"`, is only ever looked at to report. Each is one TOML file; `test_dialogues.py`
 checks them.
 
+Beside `NAME.toml` may stand `NAME.questions.jsonl`, a `{"question", "pattern"}` a line.
+
 A pattern is a regular expression, matched without regard to case, after NFKC. All patterns of a row have to match
 within one line of memory.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -50,7 +53,8 @@ class Judged:
 
     `stale`: of what changed, the old value stands as true; `untold`: lines with words that no message holds in this
     order; `no_rule`: lines of SOUL.md that are none of the rules; `wanted`: lines that hold something that was to be
-    kept, or a rule; `outdated`: what holds, and a line says that it no longer does.
+    kept, or a rule; `outdated`: what holds, and a line says that it no longer does; `unanswered`: questions
+    whose answer is neither in the files nor among the first hits of a search for them.
     """
 
     name: str
@@ -73,6 +77,8 @@ class Judged:
     wanted: int
     outdated: tuple[str, ...]
     untold: tuple[str, ...]
+    asked: int
+    unanswered: tuple[str, ...]
 
 
 def recognises(path: Path) -> bool:
@@ -99,6 +105,7 @@ def read(file: Path) -> Conversation:
             changed=tuple(_rows(data.get("changed", ()), "fact", "new")),
             never=tuple(_rows(data.get("never", ()), "what", "all")),
             rules=tuple(_rows(data.get("rules", ()), "rule", "all")),
+            asked=tuple(_asked(file.with_suffix(".questions.jsonl"))),
         )
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}.") from error
@@ -107,19 +114,31 @@ def read(file: Path) -> Conversation:
     return Conversation(str(data["id"]), sessions, references={"whole dialog": dialog(sessions)}, gold=gold)
 
 
-def measure(conversations: Sequence[Conversation], memories: Sequence[tuple[str, str]]) -> list[Judged]:
-    """Judge each memory, (SOUL.md, the other files), and beside it the control; nothing where there is no gold."""
+def measure(
+    conversations: Sequence[Conversation], memories: Sequence[tuple[str, str]], hits: Sequence[Mapping[str, str]]
+) -> list[Judged]:
+    """Judge each memory, (SOUL.md, the other files), and beside it the control; nothing where there is no gold.
+
+    `hits` is what a search finds first for each question of a dialogue.
+    """
     judged: list[Judged] = []
-    for conversation, (soul, rest) in zip(conversations, memories, strict=True):
+    for conversation, (soul, rest), found in zip(conversations, memories, hits, strict=True):
         if conversation.gold is not None:
-            judged.append(judge(conversation, conversation.gold, "memory", soul, rest))
+            judged.append(judge(conversation, conversation.gold, "memory", soul, rest, found))
             judged.append(judge(conversation, conversation.gold, CONTROL, *control(conversation)))
     return judged
 
 
-def judge(conversation: Conversation, gold: Gold, name: str, soul: str, rest: str) -> Judged:
+def judge(
+    conversation: Conversation,
+    gold: Gold,
+    name: str,
+    soul: str,
+    rest: str,
+    hits: Mapping[str, str] | None = None,
+) -> Judged:
     """Look for each row of the gold in the lines of a memory."""
-    rules = list(_lines(soul))
+    rules, shown = list(_lines(soul)), hits or {}
     lines = [*rules, *_lines(rest)]
     told = [EARLIER.sub(" ", line) for line in lines]  # `(earlier, 2 November 2026: …)`
     stale = tuple(row.says for row in gold.changed if any(_stale(row, line) for line in told))
@@ -127,7 +146,7 @@ def judge(conversation: Conversation, gold: Gold, name: str, soul: str, rest: st
     got_in = [(row.says, line) for row in gold.never for line in told if _stands(row, line)]
     rows_of_rules = (*gold.rules, *gold.changed)
     asked_for = (*gold.kept, *gold.changed, *gold.rules)
-    own = unicodedata.normalize("NFKC", dialog(conversation.sessions))
+    own = _normal(dialog(conversation.sessions))
     past = [found[0] for line in lines for found in EARLIER.finditer(line) if found[0] not in own]
     said = _Words(conversation)
     return Judged(
@@ -151,6 +170,12 @@ def judge(conversation: Conversation, gold: Gold, name: str, soul: str, rest: st
         wanted=sum(any(_stands(row, line) for row in asked_for) for line in told),
         outdated=tuple(row.says for row in asked_for if any(_stands(row, text) for text in past)),
         untold=tuple(line for line in told if not said.holds(line)),
+        asked=len(gold.asked),
+        unanswered=tuple(
+            row.says
+            for row in gold.asked
+            if not any(_stands(row, line) for line in (*lines, *_normal(shown.get(row.says, "")).splitlines()))
+        ),
     )
 
 
@@ -175,7 +200,11 @@ def _lines(text: str) -> Iterator[str]:
     begun = {line for text in TEMPLATES.values() for line in facts(text.decode())}
     for line in facts(text):
         if line not in begun:
-            yield unicodedata.normalize("NFKC", line).strip()
+            yield _normal(line).strip()
+
+
+def _normal(text: str) -> str:
+    return unicodedata.normalize("NFKC", text)
 
 
 def _stale(row: Row, line: str) -> bool:
@@ -265,6 +294,12 @@ def _rows(rows: Sequence[Any], says: str, key: str) -> Iterator[Row]:
         if not patterns:
             raise ValueError(f"{row[says]!r} has no pattern")
         yield Row(str(row[says]), patterns, _patterns(row.get("unless", ())), _patterns(row.get("old", ())))
+
+
+def _asked(file: Path) -> Iterator[Row]:
+    for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
+        row = json.loads(line)
+        yield Row(str(row["question"]), _patterns([row["pattern"]]))
 
 
 def _patterns(texts: Sequence[str]) -> tuple[re.Pattern[str], ...]:

@@ -84,7 +84,7 @@ def evaluate(
         stability=measures.stability(found),
         survival=tuple(survived),
         restraint=tuple(measures.restraint(found)),
-        dialogues=tuple(dialogues.measure(conversations, memories)),
+        dialogues=tuple(dialogues.measure(conversations, memories, [one.hits for one in found])),
         bill=measures.bill(found, meter.usage),
         kept=measures.kept(found),
     )
@@ -181,11 +181,12 @@ def _dialogues(report: EvalReport) -> Table:
         "Lines that hold something to be kept, or a rule; of what must not be remembered, what got in (into SOUL.md); "
         "rules of the user that are in SOUL.md; of its lines those that are no rule; facts kept; of what changed, the "
         "new is there and the old does not stand as true; facts that hold and are called outdated (a count); lines "
-        "with words that nobody said in this order. In per cent."
+        "with words that nobody said in this order; questions whose answer is in the files or among the first five "
+        "hits of a search. In per cent."
     )
     columns = (
         *("text", "dialogues", "lines wanted", "got in (SOUL)", "rules", "no rule", "kept", "changed", "stale"),
-        *("outdated", "untold"),
+        *("outdated", "untold", "answered"),
     )
     rows = [(name, *_added(group)) for name, group in added if group]
     return laid_out("Dialogues", says, rows, {name: itemgetter(place) for place, name in enumerate(columns)})
@@ -207,6 +208,7 @@ def _added(group: Sequence[Judged]) -> tuple[str, ...]:
         _part(total("stale"), total("changed")),
         str(total("outdated")),
         _part(total("untold"), total("lines")),
+        _part(total("asked") - total("unanswered"), total("asked")),
     )
 
 

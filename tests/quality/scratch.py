@@ -33,6 +33,7 @@ from tests.quality.metric import cut
 
 Tell = Callable[[str], None]
 
+FIRST = 5  # hits that a person looks at
 _TOML = 'durable = false\ntimezone = "UTC"\n'  # a scratch workspace need not outlive a power cut
 
 
@@ -114,6 +115,10 @@ class Scratch:
         """Return the memory files as they stand."""
         return {file: self.workspace.read_file(file) for file in MEMORY_FILES}
 
+    def hits(self, question: str) -> str:
+        """Return the first hits of a search, each on a line."""
+        return "\n".join(" ".join(hit.text.split()) for hit in self.workspace.search(question, limit=FIRST))
+
     def summaries(self) -> list[str]:
         """Return the contents of history, one per entry."""
         return [entry.content for entry in self.workspace.history.after(0) if entry.content]
@@ -182,7 +187,7 @@ class Remembered:
     """A conversation, and what memory holds of it.
 
     `contexts` are what an agent gets of `Workspace.context` at each size in tokens; `messages` is the id of the
-    message at each (session, position).
+    message at each (session, position), `hits` what a search finds first for each question of a dialogue.
     """
 
     conversation: Conversation
@@ -191,6 +196,7 @@ class Remembered:
     summaries: Sequence[str]
     origins: Sequence[Origin]
     messages: Mapping[tuple[str, int], str]
+    hits: Mapping[str, str]
     nights: Sequence[Night]
     again: Again
 
@@ -216,6 +222,7 @@ def remember(conversation: Conversation, scratch: Scratch, sizes: Sequence[int],
         summaries=scratch.summaries(),
         origins=origins(scratch.workspace),
         messages=dict(scratch.messages),
+        hits={row.says: scratch.hits(row.says) for row in conversation.gold.asked} if conversation.gold else {},
         nights=tuple(scratch.nights),
         again=scratch.again(),  # last: it dreams
     )

@@ -90,6 +90,30 @@ def test_a_good_memory_has_nothing_against_it(file: Path) -> None:
     assert (judged.lost, judged.unchanged, judged.stale, judged.got_in, judged.unruled, judged.no_rule) == ((),) * 6
 
 
+def test_a_memory_is_judged_by_how_many_of_its_lines_were_wanted(file: Path) -> None:
+    judged = _judged(
+        file, "- Be funny\n", '- "We use Postgres 16" (2 March 2026)\n- It rains\n- The API runs on 9090\n'
+    )
+    assert (judged.wanted, judged.lines) == (2, 4)
+
+
+def test_what_holds_and_is_called_outdated_is_named(file: Path) -> None:
+    assert _judged(file, "", "- We use SQLite (earlier, 2 March 2026: Postgres 16)\n").outdated == ("Postgres",)
+
+
+def test_a_question_is_answered_by_the_files_or_by_the_first_hits(file: Path) -> None:
+    rows = ('{"question": "which db?", "pattern": "postgres"}', '{"question": "which port?", "pattern": "8080"}')
+    file.with_suffix(".questions.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    conversation = dialogues.read(file)
+    assert conversation.gold is not None
+    judged = judge(conversation, conversation.gold, "memory", "", "- Postgres 16\n", {"which db?": "nothing"})
+    assert (judged.asked, judged.unanswered) == (2, ("which port?",))
+    judged = judge(
+        conversation, conversation.gold, "memory", "", "", {"which port?": "port ８０８０", "which db?": "-"}
+    )
+    assert judged.unanswered == ("which db?",)
+
+
 def test_each_fault_is_named(file: Path) -> None:
     judged = _judged(
         file, "- Be funny\n", "- the API runs on port 8080\n- will get a third dog\n- Deploys to Mars on 1 May 2026\n"

@@ -26,6 +26,7 @@ def cited(line: str, *said: str) -> list[str]:
             summaries=(),
             origins=(Origin("USER.md", line, (), (), (1,), (("s", 0, len(said)),)),),
             messages={("s", place): str(place) for place in range(len(said))},
+            hits={},
             nights=(),
             again=Again(0, 0, 0, 0),
         )
