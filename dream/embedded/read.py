@@ -200,7 +200,7 @@ def _stated(turn: _Turn, one: Sentence, text: str, place: int, guessed: kinds.Gu
 
 def _is_sure(text: str, kind: str, guessed: kinds.Guess, code: str) -> bool:
     """Return whether a statement is certain, and tells enough, to be a line of memory; one about its speaker does."""
-    enough = tells(text, code) >= WORDS or (kind in PERSONAL and cues.says("mine", text))
+    enough = tells(text, code) >= WORDS or cues.says("mine", text)
     return kind == "rule" or (guessed.kept >= SURE and enough and not _asks(text))
 
 
