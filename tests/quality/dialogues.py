@@ -145,7 +145,7 @@ def judge(
     there = {row.says for row in gold.changed if any(matches(row.patterns, line) for line in lines)}
     got_in = [(row.says, line) for row in gold.never for line in told if _stands(row, line)]
     rows_of_rules = (*gold.rules, *gold.changed)
-    asked_for = (*gold.kept, *gold.changed, *gold.rules)
+    asked_for = (*gold.kept, *gold.rules)
     own = _normal(dialog(conversation.sessions))
     past = [found[0] for line in lines for found in EARLIER.finditer(line) if found[0] not in own]
     said = _Words(conversation)
@@ -168,7 +168,7 @@ def judge(
         no_rule=tuple(line for line in rules if not any(_stands(row, line) for row in rows_of_rules)),
         lines=len(lines),
         wanted=sum(any(_stands(row, line) for row in asked_for) for line in told),
-        outdated=tuple(row.says for row in asked_for if any(_stands(row, text) for text in past)),
+        outdated=tuple(row.says for row in (*asked_for, *gold.changed) if any(_stands(row, text) for text in past)),
         untold=tuple(line for line in told if not said.holds(line)),
         asked=len(gold.asked),
         unanswered=tuple(

@@ -94,7 +94,7 @@ def test_a_memory_is_judged_by_how_many_of_its_lines_were_wanted(file: Path) -> 
     judged = _judged(
         file, "- Be funny\n", '- "We use Postgres 16" (2 March 2026)\n- It rains\n- The API runs on 9090\n'
     )
-    assert (judged.wanted, judged.lines) == (2, 4)
+    assert (judged.wanted, judged.lines) == (1, 4)
 
 
 def test_what_holds_and_is_called_outdated_is_named(file: Path) -> None:
