@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import zip_longest
+from itertools import chain, repeat
 from typing import Literal
 
 Role = Literal["system", "user", "assistant", "tool"]
 Kind = Literal["summary", "raw", "note", "nothing"]
+Voice = Literal["user", "agent", "tool", "pasted", "other", "note"]  # "other": another person of several who talk
 State = Literal["applied", "present", "held", "refused"]
 MemoryFile = Literal["SOUL.md", "USER.md", "memory/MEMORY.md"]
 
@@ -42,24 +43,22 @@ class Message:
     whole: str = ""
 
 
-# Who said a line of an entry, and the field of its row in history that numbers those lines, from 1.
-VOICES = {
-    "u": "by_user",  # the user's own messages bear it out
-    "o": "by_others",  # only a tool's output or pasted text bears it out
-    "t": "by_tool",  # a tool said it first, even if the agent repeats it
-    "p": "by_paste",  # so did pasted text
-    "a": "by_agent",  # an agent noted it by itself
-}
+@dataclass(frozen=True, slots=True)
+class EntryLine:
+    """What one line of an entry rests on: made once, when the entry is written, and never guessed again.
+
+    `cites` are positions of messages in the session, ascending. `voice` is None where nobody knows: in rows of other
+    programs, and of a line whose citation does not hold. `quote` are the user's own words, where the line is a wish, a
+    rule or a correction. `by` names who said it, where several people talk.
+    """
+
+    cites: tuple[int, ...] = ()
+    voice: Voice | None = None
+    quote: str = ""
+    by: str = ""
 
 
-def voices(content: str, numbers: Mapping[str, Iterable[int]]) -> tuple[str, ...]:
-    """Return the voices of each line of `content` from the `numbers` of the lines, from 1, of each voice."""
-    codes = [""] * (content.count("\n") + 1)
-    for voice, lines in numbers.items():
-        for number in lines:
-            if number <= len(codes):
-                codes[number - 1] += voice
-    return tuple(codes) if any(codes) else ()
+UNKNOWN_LINE = EntryLine()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +67,10 @@ class NewEntry:
 
     `span` is the half-open range of message positions in `session` that this entry stands for. `ids` are the
     digests of those messages' identities, joined, and `prefix` is the digest of all from the session's first to the
-    end of the span; both are empty where nobody knows the identities. `voices` tells for each line who said it, in
-    the letters of VOICES; it is empty where nobody looked, and where nothing is known of any line.
-    `said` is when the last of its messages was, aware, where that is known. `rests` holds for each line who vouches
-    for it and the positions of the messages that it rests on, `u118,120`: u the user, a the agent, t a tool, p what
-    the user pasted, ? nobody known; empty where no summary was cited. `kept` counts the messages that were kept
-    together with it.
+    end of the span; both are empty where nobody knows the identities. `said` is when the last of its messages was,
+    aware, where that is known. `lines` has a value for each line of the content, or none where nothing is known of any.
+    `place` is the id of where it was said, empty for nowhere in particular.
+    `kept` counts the messages that were kept together with it.
     """
 
     kind: Kind
@@ -84,23 +81,21 @@ class NewEntry:
     model: str | None = None
     ids: str = ""
     prefix: str = ""
-    voices: tuple[str, ...] = ()
     said: datetime | None = None
-    rests: tuple[str, ...] = ()
-    speakers: tuple[tuple[str, ...], ...] = ()
+    lines: tuple[EntryLine, ...] = ()
+    place: str = ""
     kept: int = 0
 
     @property
     def by_agent(self) -> bool:
         """Return whether an agent noted it by itself; what it says then has nobody's word."""
-        return any("a" in voices for voices in self.voices)
+        return self.kind == "note" and any(line.voice == "agent" for line in self.lines)
 
-    def lines(self) -> Iterator[tuple[str, str]]:
-        """Yield each line of the content with its voices; of a note of the user's, all of which they said, `u`."""
-        voices = self.voices
-        if self.kind == "note":
-            voices = ("a" if self.by_agent else "u",) * (self.content.count("\n") + 1)
-        return zip_longest(self.content.split("\n"), voices, fillvalue="")
+    def rows(self) -> Iterator[tuple[str, EntryLine]]:
+        """Yield each line of the content with what it rests on; a note without lines is the user's."""
+        unknown = EntryLine(voice="user") if self.kind == "note" else UNKNOWN_LINE
+        rows = self.content.split("\n")
+        yield from zip(rows, chain(self.lines, repeat(unknown)), strict=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +117,8 @@ class Finding:
 
     `remove` marks a `[FILE-REMOVE]` line: `text` is then the line to take out, or the reason.
     `entries` are the cursors that the finding rests on, ascending. `heading` is the one that a fact goes under, as in
-    `[MEMORY/Decisions] fact`, where phase 1 names it.
+    `[MEMORY/Decisions] fact`, where phase 1 names it. `line` is the line of the file that it takes out, or whose place
+    it takes, where phase 1 names one.
     """
 
     file: MemoryFile
@@ -130,6 +126,8 @@ class Finding:
     entries: tuple[int, ...]
     remove: bool = False
     heading: str = ""
+    line: str = ""
+    because: str = ""
 
 
 @dataclass(frozen=True, slots=True)

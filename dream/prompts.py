@@ -16,10 +16,11 @@ from string import Template
 
 from dream.door import contents
 from dream.errors import SettingsError
-from dream.models import Entry, Finding, MemoryFile, Message
+from dream.models import Entry, EntryLine, Finding, MemoryFile, Message
 
 MAX_PROMPT_CHARS = 32_000  # of a workspace's own prompt file; a larger one is a mistake
 INDENT = "    "
+LONGEST_MESSAGE = 1_200  # characters of a message that is shown whole under the lines that rest on it
 TAGS = {"SOUL.md": "SOUL", "USER.md": "USER", "memory/MEMORY.md": "MEMORY"}
 
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")  # "next Friday" counts from the message's own
@@ -131,27 +132,64 @@ def owners(names: Sequence[str]) -> str:
     return "\n".join(["<owners>", told, *shown, "</owners>\n"]) if names else ""
 
 
-def waiting(findings: Sequence[str]) -> str:
-    """Render the findings that wait for a person as a `<waiting>` section with its newline; "" where none does."""
-    return "<waiting>\n" + "\n".join(map(indented, findings)) + "\n</waiting>\n" if findings else ""
+def numbered(texts: Mapping[MemoryFile, str], shown: Mapping[MemoryFile, str], letters: Sequence[str]) -> str:
+    """Render what is `shown` of the files as `<file>` sections, each line with its number in the file, as `U7`."""
+    parts = []
+    for (path, text), letter in zip(shown.items(), letters, strict=True):
+        whole = list(enumerate(texts[path].splitlines(), start=1))
+        rows = []
+        for row in text.splitlines():
+            while whole and whole[0][1] != row and any(other == row for _, other in whole):
+                whole.pop(0)
+            known = bool(whole) and whole[0][1] == row
+            number = whole.pop(0)[0] if known else 0
+            fact = known and row.strip() and not row.startswith("#")
+            rows.append(f"{letter}{number} {defuse(row)}" if fact else defuse(row))
+        parts.append(f'<file path="{path}">\n' + "\n".join(rows).rstrip() + "\n</file>")
+    return "\n".join(parts)
 
 
-def history(entries: Iterable[Entry], zone: tzinfo, *, by: bool = False) -> str:
-    """Render history entries as a `<history>` section; `by` as in `entry`."""
-    return "<history>\n" + "\n".join(entry(item, zone, by=by) for item in entries) + "\n</history>"
+def waiting(items: Sequence[tuple[str, str]]) -> str:
+    """Render findings that wait for a person, each with its reason, numbered; "" where none does."""
+    rows = [indented(f"W{number} {text} (waits: {why})") for number, (text, why) in enumerate(items, start=1)]
+    return "<waiting>\n" + "\n".join(rows) + "\n</waiting>\n" if rows else ""
 
 
-def entry(item: Entry, zone: tzinfo, *, by: bool = False) -> str:
+def history(entries: Iterable[str]) -> str:
+    """Render history entries, as `entry` renders each, as a `<history>` section."""
+    return "<history>\n" + "\n".join(entries) + "\n</history>"
+
+
+def entry(item: Entry, zone: tzinfo, messages: Sequence[tuple[int, str, str]] = ()) -> str:
     """Render one history entry: cursor, local time at which it was said, kind, session, and its indented content.
 
-    With `by` its kind tells whose it is, where only people said something who are not the user.
+    Behind a line stand the numbers of the messages that it rests on, and whose voice it is where that is not the
+    user's; below all lines the users' `messages`, (number, speaker, text), word for word. A long one is cut in its
+    middle. A session in which only others than the user spoke names them.
     """
     session = f" {_attribute(item.session)}" if item.session else ""
     kind = f"{item.kind} by an agent" if item.by_agent else item.kind
-    others = sorted({name for names in item.speakers for name in names})
-    if by and others and not any("u" in voices for voices in item.voices):
+    others = sorted({line.by for line in item.lines if line.voice == "other" and line.by})
+    if others and not any(line.voice == "user" for line in item.lines):
         kind = f'{kind} by "{_attribute(", ".join(others))}"'
-    return f"[{item.cursor}] {item.when.astimezone(zone):%Y-%m-%d %H:%M} {kind}{session}\n{indented(item.content)}"
+    head = f"[{item.cursor}] {item.when.astimezone(zone):%Y-%m-%d %H:%M} {kind}{session}"
+    rows = item.content.splitlines() if item.kind == "raw" else [text + _cites(line) for text, line in item.rows()]
+    said = [f"> {number} {_attribute(by)}: {_short(text)}" for number, by, text in messages]
+    rows += [row if row.startswith("> ") else f">   {row}" for one in said for row in one.splitlines()]
+    return f"{head}\n{indented(chr(10).join(rows))}"
+
+
+def _cites(line: EntryLine) -> str:
+    whose = line.voice if line.voice not in ("user", "note") else None
+    told = [*map(str, line.cites), *filter(None, [line.by or whose])]
+    return f" ({', '.join(told)})" if line.cites else ""
+
+
+def _short(text: str) -> str:
+    """Return a message whole, or a long one without its middle."""
+    if len(text) <= LONGEST_MESSAGE:
+        return text
+    return f"{text[: LONGEST_MESSAGE * 2 // 3].rstrip()}\n[…]\n{text[-LONGEST_MESSAGE // 3 :].lstrip()}"
 
 
 def findings(items: Sequence[Finding], numbers: Sequence[int] | None = None) -> str:

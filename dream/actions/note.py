@@ -9,7 +9,7 @@ from dream.errors import UsageError
 from dream.language import tokens
 from dream.language.text import clean
 from dream.language.words import content_words
-from dream.models import Entry, NewEntry
+from dream.models import Entry, EntryLine, NewEntry
 from dream.redact import redact
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
@@ -30,8 +30,8 @@ def note(workspace: Workspace, text: str, *, settings: Settings, now: datetime, 
     safe, _ = redact(_stated(text) if by_agent else text, settings.redact_patterns)
     if not safe:
         raise UsageError('There is nothing to note: dream note "I am allergic to peanuts".')
-    voices = ("a",) * (safe.count("\n") + 1) if by_agent else ()
-    new = NewEntry("note", safe, tokens=tokens.estimate(safe), voices=voices)
+    lines = (EntryLine(voice="agent" if by_agent else "user"),) * (safe.count("\n") + 1)
+    new = NewEntry("note", safe, tokens=tokens.estimate(safe), lines=lines)
     return workspace.history.append([new], now=now)[0]
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import chain, repeat
 
 from dream.language.words import coverage, without_said_on
-from dream.models import Entry, Kind
+from dream.models import Entry, EntryLine, Kind
 from dream.recall import talk
 from dream.reports import FLAT, named
 from dream.versions.log import Change
@@ -86,7 +85,7 @@ def evidence(workspace: Workspace, cursors: Sequence[int], line: str) -> tuple[E
 def _evidence(workspace: Workspace, entry: Entry, line: str) -> Evidence:
     rows = _nearest(entry, line)
     said = tuple(row.strip() for row, _ in rows)
-    positions = {int(part) for _, rests in rows for part in rests[1:].split(",") if part.isdecimal()}
+    positions = {place for _, one in rows for place in one.cites}
     told = _told(workspace, entry, positions, line)
     return Evidence(entry.cursor, entry.when, entry.kind, entry.session, entry.span, said, told, entry.by_agent)
 
@@ -115,13 +114,12 @@ def waiting(workspace: Workspace, text: str) -> list[Entry]:
     return [entry for entry in new if text.casefold() in entry.content.casefold()]
 
 
-def _nearest(entry: Entry, line: str) -> list[tuple[str, str]]:
+def _nearest(entry: Entry, line: str) -> list[tuple[str, EntryLine]]:
     """Return the rows of an entry that say nearly what the line does, each with what it rests on.
 
     They say at least half as much of it as the nearest.
     """
-    rests = chain(entry.rests, repeat(""))  # history of others, and [RAW], don't say it
-    rows = [pair for pair in zip(entry.content.split("\n"), rests, strict=False) if pair[0].strip()]
+    rows = [pair for pair in entry.rows() if pair[0].strip()]
     told = without_said_on(line)
     shares = [coverage(told, without_said_on(row)) for row, _ in rows]
     least = max(shares, default=0.0) / 2

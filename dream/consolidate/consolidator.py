@@ -21,7 +21,7 @@ from dream.history.history import History
 from dream.history.writer import StalePosition
 from dream.llm import Model
 from dream.models import Diagnostic, Message, Report
-from dream.provenance.vouching import speakers
+from dream.provenance.speakers import speakers
 from dream.settings import Settings
 from dream.transcripts import parts
 
@@ -275,7 +275,7 @@ class Consolidator:
 
     def _people(self, talk: Talk, key: str) -> frozenset[str]:
         """Return the names of the users who talk in a session, by what history holds of it and by all its messages."""
-        told = {name for entry in self._history.of_backwards(key) for names in entry.speakers for name in names}
+        told = {line.by for entry in self._history.of_backwards(key) for line in entry.lines}
         unread = [prepare(replace(one, content="", whole=""), ()) for one in talk.messages]
         return speakers(unread) | told - {""}
 

@@ -21,7 +21,7 @@ from dream.language.sentences import Sentence, is_supposed, own_words, quoted_sh
 from dream.language.tongue import Tongue, guess, main, plain, spaced, tongue
 from dream.language.words import NOT, content_words, coverage, forget, is_hard, table
 from dream.models import Message
-from dream.provenance.user import without_pasted
+from dream.provenance.voice import without_pasted
 from dream.reports import Fidelity
 
 # ruff: noqa: E501 - a row of words in a pattern stands on one line

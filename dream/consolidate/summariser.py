@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, tzinfo
 from functools import lru_cache
@@ -27,10 +27,10 @@ from dream.errors import AnswerUnusable, ModelError, ModelInaccessible, ModelUna
 from dream.language import cues
 from dream.language.words import coverage
 from dream.llm import ChatMessage, Completion, Model
-from dream.models import Diagnostic, Message, NewEntry, Report, voices
-from dream.provenance import vouching
-from dream.provenance.user import QUOTE
-from dream.provenance.vouching import by_others, by_speaker, speakers, speaking, without_citation
+from dream.models import Diagnostic, EntryLine, Message, NewEntry, Report
+from dream.provenance import citations
+from dream.provenance.citations import without_citation
+from dream.provenance.speakers import speaking
 from dream.reports import Fidelity, Usage
 from dream.settings import EMBEDDED, Settings
 from dream.workspace.files import read_note, write_note
@@ -131,63 +131,52 @@ def _check_size(lines: list[str], conversation: str, most: int, count: Callable[
         raise AnswerUnusable("it repeats the conversation instead of summarising it")
 
 
-def attributed(entry: NewEntry, messages: Sequence[Message], *, places: Sequence[int] = ()) -> NewEntry:
-    """Return `entry` with the voices of its lines: what the user said, and what others did; and which user it was.
-
-    The users' own sentences, which code has put under the lines that rest on them, are theirs whatever else; they name
-    their message by one of the `places` of `messages`.
-    """
-    by_tool, by_paste = vouching.sources(entry.content, messages)
-    others = {"o": by_others(entry.content, messages), "t": by_tool, "p": by_paste}
-    rows = enumerate(entry.content.split("\n"), start=1)
-    quotes = {number for number, row in rows if entry.rests and row.startswith(QUOTE)}
-    names = {place: message.name or "" for place, message in zip(places, speaking(messages), strict=False)}
-    spoken = by_speaker(entry.content, messages)
-    for number in quotes:
-        place = int(entry.rests[number - 1][1:])
-        if place in names:
-            spoken[number - 1] |= {names[place]}
-    theirs = {voice: set(numbers) - quotes for voice, numbers in others.items()}
-    talkers = speakers(messages)
-    own = set[int]()
-    if len(talkers) < 2:
-        own = quotes | {number for number, by in enumerate(spoken, start=1) if by}
-    said = tuple(tuple(sorted(by)) for by in spoken) if talkers and any(spoken) else ()
-    return replace(entry, voices=voices(entry.content, {"u": own, **theirs}), speakers=said)
-
-
-def _not_by_user(entry: NewEntry) -> NewEntry:
-    """Return `entry` as one of which the user said nothing themselves."""
-    return replace(entry, voices=tuple(code.replace("u", "") for code in entry.voices), speakers=())
-
-
 def raw_entries(
     key: str,
     items: Sequence[Item],
     zone: tzinfo,
     count: Callable[[str], int],
     whole: Callable[[Message], Message],
+    people: frozenset[str] = frozenset(),
 ) -> list[NewEntry]:
     """Return entries that hold `items` in full, in the form of a prompt's conversation; their spans partition it.
 
     `whole` gives a message whose content is shorter than what it says with all of it as its content.
     """
     full = [replace(item, message=whole(item.message)) if item.message.whole else item for item in items]
-    return [_page(key, page, items, zone, count) for page in _pages(full, zone)]
+    named = dict(zip((item.position for item in items), speaking([item.message for item in items]), strict=True))
+    people |= {one.name for one in named.values() if one.role == "user" and one.name}
+    return [_page(key, page, zone, count, named, people) for page in _pages(full, zone)]
 
 
-def _page(key: str, page: Sequence[Item], items: Sequence[Item], zone: tzinfo, count: Callable[[str], int]) -> NewEntry:
-    """Return the entry of one page of `items`, with who said which line; where only tools did, nobody is looked for."""
-    shown = [text for text in (_shown(piece, zone) for piece in page) if text]
+def _page(
+    key: str,
+    page: Sequence[Item],
+    zone: tzinfo,
+    count: Callable[[str], int],
+    named: Mapping[int, Message],
+    people: frozenset[str],
+) -> NewEntry:
+    """Return the entry of one page of items, with whose voice each line is."""
+    shown = [(piece, text) for piece in page if (text := _shown(piece, zone))]
     partly = ", in part" if not all(piece.last for piece in page) else ""
-    content = "\n".join([f"[RAW] {len(shown)} messages{partly}", *shown])
-    entry = NewEntry("raw", content, key, span(page), count(content), ids=ids(page))
-    if all(piece.message.role == "tool" for piece in page):
-        return replace(entry, voices=("", *["ot"] * content.count("\n")))  # the first line is ours
-    here = {piece.position for piece in page}
-    short = {item.position for item in items if item.message.whole and item.position in here}
-    beside = [item.message for item in items if item.position not in short]
-    return attributed(entry, [*beside, *(piece.message for piece in page if piece.position in short)])
+    content = "\n".join([f"[RAW] {len(shown)} messages{partly}", *(text for _, text in shown)])
+    lines = [EntryLine()]  # the first line is ours
+    for piece, text in shown:
+        rows = [_HEADER.sub("", row) for row in text.split("\n")]
+        speaker = replace(piece.message, name=named[piece.position].name)
+        said = citations.of_messages(rows, piece.position, speaker, people)
+        lines += map(_pasted, said) if piece.part else said
+    return NewEntry("raw", content, key, span(page), count(content), ids=ids(page), lines=tuple(lines))
+
+
+def _pasted(line: EntryLine) -> EntryLine:
+    """Return a line of a message so long that it must have been pasted, also where a part of it is short."""
+    return replace(line, voice="pasted", quote="") if line.voice in ("user", "other") else line
+
+
+def _all_pasted(entry: NewEntry) -> NewEntry:
+    return replace(entry, lines=tuple(map(_pasted, entry.lines)))
 
 
 def _pages(items: Sequence[Item], zone: tzinfo) -> list[list[Item]]:
@@ -342,13 +331,7 @@ class Summariser:
         """
         said = max((item.message.at for item in items if item.message.at), default=None)
         for batch in self._batches(items, HALVINGS):
-            yield replace(batch, entries=tuple(replace(self._of_one(entry), said=said) for entry in batch.entries))
-
-    def _of_one(self, entry: NewEntry) -> NewEntry:
-        """Return `entry`, and where only one of several people is heard in it as one that is not the user's."""
-        if not entry.speakers or not any("u" in code for code in entry.voices) or len(self._people()) < 2:
-            return entry
-        return replace(_not_by_user(entry), speakers=entry.speakers)
+            yield replace(batch, entries=tuple(replace(entry, said=said) for entry in batch.entries))
 
     def _batches(self, items: Sequence[Item], halvings: int) -> Iterator[EntryGroup]:
         if not any(item.message.content for item in items):
@@ -392,18 +375,23 @@ class Summariser:
         batch = _joined(self._in_parts(items[0], budget, halvings))
         if not items[0].message.whole or all(entry.kind != "raw" for entry in batch.entries):
             return batch
-        return replace(batch, entries=tuple(map(_not_by_user, self._in_full(items))))
+        return replace(batch, entries=tuple(map(_all_pasted, self._in_full(items))))
 
     def _in_full(self, items: Sequence[Item]) -> list[NewEntry]:
         return raw_entries(
-            self._key, items, self._zone, self._model.count, lambda message: whole(message, self._patterns, self._known)
+            self._key,
+            items,
+            self._zone,
+            self._model.count,
+            lambda message: whole(message, self._patterns, self._known),
+            self._people(),
         )
 
     def _in_parts(self, item: Item, budget: int, halvings: int) -> Iterator[EntryGroup]:
         for part in cut.parts(item, budget, lambda message: self._tokens(item.position, message)):
             for batch in self._fitting([part], halvings):
                 # So long a message is pasted, also where a part of it is short: none of it is the user's own saying.
-                yield replace(batch, entries=tuple(map(_not_by_user, batch.entries)))
+                yield replace(batch, entries=tuple(map(_all_pasted, batch.entries)))
 
     def _summary(self, items: Sequence[Item]) -> EntryGroup:
         """Ask for a summary of `items`, twice at the most; raises PromptTooLong and ModelInaccessible."""
@@ -468,24 +456,31 @@ class Summariser:
 
     def _written(self, items: Sequence[Item], answer: _Summary, usage: Usage) -> EntryGroup:
         messages = {item.position: item.message for item in items}
-        lines = vouching.cited(answer.text, messages) if answer.text else []
-        plain = "\n".join(line.text for line in lines)
-        tail = fidelity.tail(plain, answer.check, messages, self._zone)
-        lines += vouching.cited("\n".join(tail), messages) if tail else []
+        spoken = dict(zip(messages, speaking(list(messages.values())), strict=True))
+        lines = self._cited(answer.text, spoken)
+        tail = fidelity.tail("\n".join(text for text, _ in lines), answer.check, messages, self._zone)
+        lines += self._cited("\n".join(tail), spoken)
         if not lines:
             return EntryGroup(
                 (NewEntry("nothing", "", self._key, cut.span(items), 0, answer.model, cut.ids(items)),), usage
             )
-        whole = "\n".join(line.text for line in lines)
-        kept = fidelity.kept(answer.check, fidelity.check(whole, answer.check.claims))
-        spoken = dict(zip(messages, speaking(list(messages.values())), strict=True))
-        lines = vouching.with_wishes(lines, spoken)
-        text = "\n".join(line.text for line in lines)
+        text = "\n".join(text for text, _ in lines)
+        kept = fidelity.kept(answer.check, fidelity.check(text, answer.check.claims))
         entry = NewEntry(
-            "summary", text, self._key, cut.span(items), self._model.count(text), answer.model, cut.ids(items)
+            "summary",
+            text,
+            self._key,
+            cut.span(items),
+            self._model.count(text),
+            answer.model,
+            cut.ids(items),
+            lines=tuple(line for _, line in lines),
         )
-        entry = replace(entry, rests=tuple(line.rests for line in lines))
-        return EntryGroup((attributed(entry, list(messages.values()), places=list(messages)),), usage, kept)
+        return EntryGroup((entry,), usage, kept)
+
+    def _cited(self, text: str, messages: Mapping[int, Message]) -> list[tuple[str, EntryLine]]:
+        named = {message.name for message in messages.values() if message.role == "user" and message.name}
+        return citations.cited(text, messages, self._people() | named) if text else []
 
     def _raw(self, items: Sequence[Item], usage: Usage, reason: str) -> EntryGroup:
         """Keep `items` as they were said, and report it; once a session where the model is not asked any more."""

@@ -18,7 +18,7 @@ from dream.dreaming.phase2 import Edited
 from dream.language import cues
 from dream.language.likeness import ranked, same_fact
 from dream.language.words import MONTH, without_said_on
-from dream.models import MEMORY_FILES, Finding, MemoryFile, Outcome, Proposal
+from dream.models import MEMORY_FILES, TAGS, Finding, MemoryFile, Outcome, Proposal
 from dream.reports import BatchReport, LineCount
 from dream.settings import Settings
 from dream.versions import is_memory, log, read_memory
@@ -106,9 +106,17 @@ def _says(proposal: Proposal, text: str) -> bool:
     return any(not tag.endswith("-REMOVE") and same_fact(fact, text) for tag, _, fact in waiting)
 
 
-def waiting_lines(pending: Sequence[Proposal]) -> list[str]:
-    """Return the findings that wait, as phase 1 is told of them: without the entries that they rest on."""
-    return list(dict.fromkeys(_uncited(one)[:300] for item in pending for one in item.findings))
+def waiting(pending: Sequence[Proposal]) -> list[tuple[Finding, str]]:
+    """Return the findings that wait, each once with the reason why, as phase 1 is shown them."""
+    found: dict[str, tuple[Finding, str]] = {}
+    for item in pending:
+        for one in item.findings:
+            tag, _, fact = _uncited(one)[:300].partition("] ")
+            file = TAGS.get(tag.lstrip("[").removesuffix("-REMOVE"))
+            if file is not None and fact:
+                remove = tag.endswith("-REMOVE")
+                found.setdefault(one, (Finding(file, fact, item.entries, remove=remove), item.reason[:300]))
+    return list(found.values())
 
 
 def is_about(proposal: Proposal, outcome: Outcome) -> bool:

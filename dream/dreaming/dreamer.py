@@ -13,8 +13,8 @@ from dream.dreaming import commit, phase1, phase2, tidy
 from dream.dreaming.commit import Landing, Snapshot
 from dream.dreaming.draft import Brief, Draft
 from dream.dreaming.editing import Editing
-from dream.dreaming.findings import by_source
-from dream.dreaming.guards import Protected, counted, late, named, others, people, said, uncounted, unvouched, wishes
+from dream.dreaming.evidence import Evidence, Heard, gather, hear
+from dream.dreaming.guards import Protected
 from dream.dreaming.phase2 import Edited
 from dream.errors import AnswerCut, AnswerUnusable, ModelError, PromptTooLong
 from dream.llm import Model
@@ -126,6 +126,7 @@ class Dreamer:
         self._answered = False  # whether the model has given a usable analysis in this run
         self._imagined: dict[str, bytes | None] = {}  # what a dry run would have written
         self._numbers = ProposalNumbers(workspace.git, workspace.private)
+        self._heard: dict[int, Heard] = {}
 
     def next_batch(self) -> list[Entry]:
         """Return the next entries to dream, an empty list when none is left; smaller ones where a batch failed."""
@@ -140,23 +141,24 @@ class Dreamer:
         """
         mark = self._models.meter.mark()
         left_out: list[str] = []
-        batch = counted(batch, self._settings.owners)
         # 1. What is there now; the draft begins as a copy of it.
         found = self._look()
+        evidence = gather(map(self._hear, batch), found.texts.values())
         # 2. Phase 1: findings. Without any, phase 2 is not paid for.
         try:
-            findings = self._analyse(batch, found, left_out)
+            findings = self._analyse(batch, found, evidence, left_out)
         except (AnswerUnusable, PromptTooLong) as error:
             return self._split_or_set_aside(batch, found, error, mark)
         # 3. Phase 2 edits the draft; guards check every edit. An error up to here leaves the workspace as it was.
-        vouched = {cursor for cursor, spoken in said(batch).items() if spoken}
+        vouched = {cursor for cursor in evidence.heard if evidence.said([cursor])}
         findings, withdrawn = commit.withdrawn(findings, found.pending, found.texts, vouched)
-        edited = self._edit(batch, findings, found)
+        edited = self._edit(findings, found, evidence)
         # 4. Files, archive, review queue and cursor land in one commit, or not at all.
         last = self._numbers.last(found.pending) if edited.held else 0
         waiting = commit.queued(edited.held, findings, found.pending, last, self._clock())
         report = self._commit(batch, found, edited, waiting, mark, withdrawn=withdrawn)
         self._cursor = batch[-1].cursor
+        self._heard.clear()
         unknown = (
             f"left out of phase 1's answer, it names no file of memory or repeats the prompt: {line}"
             for line in left_out
@@ -195,7 +197,13 @@ class Dreamer:
 
     def _batch_after(self, cursor: int) -> list[Entry]:
         entries = self._workspace.history.after(cursor)
-        return next(phase1.batches(entries, self._models.phase1, self._brief), [])
+        return next(phase1.batches(entries, self._models.phase1, self._brief, self._hear), [])
+
+    def _hear(self, entry: Entry) -> Heard:
+        """Return what an entry vouches for; read once, however often a batch is cut anew."""
+        if entry.cursor not in self._heard:
+            self._heard[entry.cursor] = hear(entry, self._workspace.history.messages, self._settings.owners)
+        return self._heard[entry.cursor]
 
     def _look(self) -> Snapshot:
         if self._dry_run:
@@ -204,33 +212,29 @@ class Dreamer:
         return commit.look(self._workspace)
 
     def _analyse(
-        self, batch: Sequence[Entry], found: Snapshot, left_out: list[str] | None = None
+        self, batch: Sequence[Entry], found: Snapshot, evidence: Evidence, left_out: list[str] | None = None
     ) -> tuple[Finding, ...]:
         saying = phase1.that_say_something(batch)
         if not saying:
             return ()
         leave_out = left_out.append if left_out is not None else None
-        waiting = commit.waiting_lines(found.pending)
-        findings = phase1.analyse(saying, found.texts, self._models.phase1, self._brief, leave_out, waiting=waiting)
+        waiting = commit.waiting(found.pending)
+        findings = phase1.analyse(
+            saying, found.texts, self._models.phase1, self._brief, leave_out, waiting=waiting, evidence=evidence
+        )
         self._answered = True
         return findings
 
-    def _edit(self, batch: Sequence[Entry], findings: Sequence[Finding], found: Snapshot) -> Edited:
+    def _edit(self, findings: Sequence[Finding], found: Snapshot, evidence: Evidence) -> Edited:
         if not findings:
             return Edited(Draft(found.texts), (), ())
+        findings, rules = evidence.in_own_words(findings, found.texts)
         protected = Protected(
             before=found.texts,
             person_lines=found.person_lines,
             rejected=self._workspace.rejected(),
-            said=said(batch),
-            others=others(batch),
-            wishes=wishes(batch, self._settings.owners),
-            uncounted=uncounted(batch),
-            people=people(batch, self._settings.owners),
-            unvouched=unvouched(batch),
-            known=named(batch, found.texts),
-            told=by_source(batch),
-            late=late(batch),
+            evidence=evidence,
+            rules=rules,
             learnt=partial(trace.said, self._workspace),
         )
         return phase2.edit(findings, protected, self._models.phase2, self._brief)
@@ -311,7 +315,7 @@ class Dreamer:
         """Ask the model to analyse the entry after `batch`; return whether it could, so that `batch` is at fault."""
         following = list(islice(self._workspace.history.after(batch[-1].cursor), 1))
         try:
-            return bool(following) and self._analyse(following, found) is not None
+            return bool(following) and self._analyse(following, found, gather(map(self._hear, following))) is not None
         except (AnswerUnusable, PromptTooLong):
             return False
 

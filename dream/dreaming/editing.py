@@ -6,17 +6,17 @@ about a finding counts only where the draft bears it out.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dream.dreaming.draft import Draft, Edit, EditError, gone, lines, paired, plain_ends
-from dream.dreaming.findings import with_sources
-from dream.dreaming.guards import Case, Protected, Verdict, check, in_own_words, sources_of
+from dream.dreaming.guards import Case, Protected, Verdict, check
 from dream.language.likeness import contradicts, differs, nearest, states
 from dream.language.text import clean, problems, quoted
-from dream.language.words import content_words, coverage, without_bullet
-from dream.models import Finding, MemoryFile, Outcome, State
-from dream.provenance.rule import judge
+from dream.language.tongue import guess
+from dream.language.words import content_words, coverage, marks, without_said_on
+from dream.models import Finding, MemoryFile, Outcome, State, Voice
+from dream.provenance.voice import names_source
 from dream.redact import redact
 from dream.settings import Settings
 
@@ -136,10 +136,10 @@ _CLAIMS_PRESENT = (
     *("already", "present", "exist", "duplicate", "known", "stands", "there", "已", "重复", "重複", "既", "すでに"),
     *("記載", "이미", "schon", "bereits", "vorhanden", "doppelt", "déjà", "già", "duplic", "ya está", "já está", "уже"),
 )
+_SOURCES: Mapping[Voice | None, str] = {"tool": "tool", "pasted": "paste", "agent": "agent"}  # rows of `marks`
 LONGEST_LINE = 600  # characters of a line of memory; a longer one is a text, not a fact
 ABOUT = 0.25  # of the words of a line that goes, which must stand in the findings or in what takes its place
 REMOVES = 0.6  # of a removal's words that a line must hold to be the one meant
-SHORT = 8  # characters of a line that is told by chance in a longer one
 CLAIMED = 0.6  # of a fact's words that a line must hold where a model says that it stands there
 
 
@@ -170,7 +170,6 @@ class Editing:
         # Removals whose skipping was asked about once; where all are `optional`, it is believed at once.
         self._doubted = set(range(1, len(findings) + 1)) if optional else set[int]()
         self._seen: set[tuple[str, str, str]] = set()
-        self._quoted: set[str] = set()  # lines that are written in the user's own words
 
     def edit(self, edit: Edit) -> str:
         """Make one edit and return the answer to the model; raise EditError where the model can mend it."""
@@ -182,11 +181,6 @@ class Editing:
             raise EditError("this very edit was asked for before")
         self._seen.add(call)
         self._check_gone(edit)
-        edit = self._in_own_words(edit)
-        if self._stands_already(edit):
-            for number in edit.findings:
-                self.decide(number, "present", "the user's own words for it are already there")
-            return "ok: it is already there"
         verdict = self._verdict(edit, self.draft, self.draft.edited(edit))
         return self._made(edit) if verdict is None else self._made_in_part(edit, verdict)
 
@@ -232,7 +226,7 @@ class Editing:
 
     def _verdict(self, edit: Edit, now: Draft, then: Draft) -> Verdict | None:
         findings = tuple(self._finding(number) for number in edit.findings)
-        return check(Case(edit, now, then, findings, frozenset(self._quoted)), self._protected, self._settings)
+        return check(Case(edit, now, then, findings), self._protected, self._settings)
 
     def skip(self, number: int, reason: str) -> str:
         """Settle a finding without an edit; a claim that it stands already is checked against the draft."""
@@ -246,8 +240,6 @@ class Editing:
             self._decided[number] = ("refused" if score >= 0.75 else "present", reason)
         elif line is not None and (states(line, finding.text) or self._like(number, score, line, reason)):
             self._decided[number] = ("present", f"already there as {quoted(line)}")
-        elif _claims_present(reason) and (own := self._own_words(finding)):
-            self._decided[number] = ("present", f"already there as {quoted(own)}")
         elif _claims_present(reason):
             self._doubted.add(number)
             near = f"; the nearest line is {quoted(line)}" if line else ""
@@ -255,14 +247,6 @@ class Editing:
         else:
             self._decided[number] = ("refused", reason)
         return f"ok: finding {number} skipped"
-
-    def _own_words(self, finding: Finding) -> str:
-        """Return the line of SOUL.md with the user's own words for a rule, or ""; an edit of it would add nothing."""
-        if finding.file != "SOUL.md":
-            return ""
-        own = judge(finding.text, sources_of(finding.entries, self._protected), self._protected.known).own
-        here = [without_bullet(line) for line in lines(self.draft.texts[finding.file])]
-        return next((line for line in here if own and (own in line or (len(line) > SHORT and line in own))), "")
 
     def _like(self, number: int, score: float, line: str, reason: str) -> bool:
         """Return whether to believe that `line` says it already: in other words, only when it is claimed again."""
@@ -363,51 +347,32 @@ class Editing:
         return text
 
     def _with_sources(self, edit: Edit) -> str:
-        """Name the source in each line of MEMORY.md that only a tool's output or pasted text vouches for."""
+        """Name the source in each new line of MEMORY.md that no message of the user's bears out."""
         if edit.file != "memory/MEMORY.md":
             return edit.new_text
         cursors = {cursor for number in edit.findings for cursor in self._finding(number).entries}
         here = lines(self.draft.texts[edit.file])
-        return with_sources(edit, here, sorted(cursors), self._protected.told)
-
-    def _in_own_words(self, edit: Edit) -> Edit:
-        """Write the user's own sentence in the place of each rule that says it too freely."""
-        if edit.new_text == "":
-            return edit
-        findings = tuple(self._finding(number) for number in edit.findings)
-        case = Case(edit, self.draft, self.draft.edited(edit), findings)
-        for line, own in in_own_words(case, self._protected).items():
-            mark = line[: len(line) - len(without_bullet(line))] or "- "
-            self._quoted.add(mark + own.rstrip(".。"))
-            edit = replace(edit, new_text=_instead(edit.new_text, line, mark + own.rstrip(".。")))
-            number = max(edit.findings, key=lambda one: coverage(self._finding(one).text, line))
-            self.findings = _reworded(self.findings, number, own)
-            if not own.endswith(line.lstrip(" -*+")):  # else only a name was put before it
-                self._note(f"written in the user's own words: {quoted(line)}")
-        return edit
-
-    def _stands_already(self, edit: Edit) -> bool:
-        """Return whether an edit only adds what a line of SOUL.md says in the same words, or more of them."""
-        here = lines(self.draft.texts[edit.file])
-        new = [line for line in lines(edit.new_text) if line not in here and not line.startswith("#")]
-        only_adds = set(lines(edit.old_text)) <= set(lines(edit.new_text))
-        if edit.file != "SOUL.md" or not only_adds or not new:
-            return False
-        said = [" ".join(line.casefold().split()) for line in here]
-        return all(any(line.casefold().strip(" -*+.。") in one for one in said) for line in new)
+        fenced = False
+        shown = []
+        for line in edit.new_text.split("\n"):
+            fenced ^= line.lstrip().startswith(("```", "~~~"))
+            plain = fenced or line.lstrip().startswith(("#", "```", "~~~")) or line.rstrip() in here
+            name = None if plain else _SOURCES.get(self._protected.evidence.source(line, cursors).voice)
+            shown.append(_marked(line, name) if name and content_words(line) and not names_source(line) else line)
+        return "\n".join(shown)
 
     def _note(self, text: str) -> None:
         if text not in self.notes:
             self.notes.append(text)
 
 
-def _instead(text: str, line: str, other: str) -> str:
-    return "\n".join(other if row.rstrip() == line else row for row in text.split("\n"))
-
-
-def _reworded(findings: Sequence[Finding], number: int, text: str) -> tuple[Finding, ...]:
-    """Return the findings with the words of one replaced by those that are written for it."""
-    return tuple(replace(one, text=text) if at == number else one for at, one in enumerate(findings, start=1))
+def _marked(line: str, source: str) -> str:
+    """Return `line` with its source named at its end, before the day on which it was said."""
+    plain = without_said_on(line)
+    day = line[len(plain) :].strip()
+    known = marks()[source]
+    mark = known.get(guess(plain), known["en"])
+    return f"{plain.rstrip(' .。')}{mark}{' ' + day if day else ''}"
 
 
 def _claims_present(reason: str) -> bool:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 
 from dream import prompts
-from dream.dreaming import draft, phase1, phase2
+from dream.dreaming import draft, evidence, phase1, phase2
 from dream.dreaming.draft import Brief
 from dream.dreaming.dreamer import brief
+from dream.dreaming.evidence import Evidence
 from dream.llm import ChatMessage, Model, card
 from dream.llm.spending import Meter, open_model, prompt_tokens
 from dream.models import MEMORY_FILES, Entry
@@ -43,26 +45,27 @@ def estimate(workspace: Workspace, settings: Settings, now: datetime, max_batche
     meter = Meter(settings)
     first, second = open_model(settings, "phase1", meter), open_model(settings, "phase2", meter)
     about = brief(workspace, settings, now)
+    hear = partial(evidence.hear, messages=workspace.history.messages, owners=settings.owners)
     cursor, found = workspace.dream_cursor(), Estimate(settings.models_for(("phase1", "phase2")))
     while max_batches is None or found.dreams < max_batches:
-        batch = next(phase1.batches(workspace.history.after(cursor), first, about), [])
+        batch = next(phase1.batches(workspace.history.after(cursor), first, about, hear), [])
         if not batch:
             break
         cursor = batch[-1].cursor
-        least, likely = _dream(workspace, batch, first, second, about)
+        least, likely = _dream(workspace, batch, first, second, about, evidence.gather(map(hear, batch)))
         start = found.entries[0] if found.entries else batch[0].cursor
         found = Estimate(found.model, found.dreams + 1, (start, cursor), found.least + least, found.likely + likely)
     return found
 
 
 def _dream(
-    workspace: Workspace, batch: Sequence[Entry], first: Model, second: Model, about: Brief
+    workspace: Workspace, batch: Sequence[Entry], first: Model, second: Model, about: Brief, said: Evidence
 ) -> tuple[Usage, Usage]:
     told = phase1.that_say_something(batch)
     if not told:
         return Usage(), Usage()
     files = {path: workspace.read_file(path) for path in MEMORY_FILES}
-    asked = [prompt_tokens(first, prompt) for _, prompt in phase1.requests(told, files, first, about)]
+    asked = [prompt_tokens(first, prompt) for _, prompt in phase1.requests(told, files, first, about, evidence=said)]
     findings = int(FOUND * sum(first.count(entry.content) for entry in told))
 
     def analysis(answer: int) -> Usage:

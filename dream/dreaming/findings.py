@@ -1,19 +1,16 @@
-"""Phase 1's answer as a contract: `[FILE/Heading] fact {cursors}` lines or `[SKIP]`, and nothing else counts."""
+"""Phase 1's answer as a contract: `[FILE/Heading] fact {cursors}`, REMOVE and REPLACE lines, or `[SKIP]`, and nothing else counts."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 
-from dream.dreaming.draft import Edit, lines
 from dream.errors import AnswerCut, AnswerUnusable
 from dream.language.text import clean, quoted
-from dream.language.words import content_words, coverage, marks
-from dream.models import TAGS, Entry, Finding, MemoryFile
-from dream.provenance.user import names_source
-from dream.provenance.vouching import Foreign, marked
+from dream.language.words import without_bullet
+from dream.models import MEMORY_FILES, TAGS, Finding, MemoryFile
 
 MAX_FINDINGS = 1_000  # read of one answer: more than twice what the three files may hold in all
 MAX_UNREADABLE = 100  # lines that are told of, of those that are no finding
@@ -22,8 +19,11 @@ MAX_CITED = 200  # cursors and ranges that one finding may name
 _LIST_MARK = r"\s*(?:[-*•]\s+|\d+[.)]\s+)?"
 _HEADING = r"(?:\s*/\s*([^\]\n]{0,80}))?"
 _FINDING = re.compile(
-    _LIST_MARK + rf"\*{{0,2}}\[(SOUL|USER|MEMORY)(?:\.md)?(-REMOVE)?{_HEADING}\]\*{{0,2}}[:\s]*(.*)", re.IGNORECASE
+    rf"{_LIST_MARK}\*{{0,2}}\[(SOUL|USER|MEMORY)(?:\.md)?(-REMOVE|-REPLACE)?(?:\s+([SUMW]\d{{1,6}}))?{_HEADING}\]"
+    r"\*{0,2}[:\s]*(.*)",
+    re.IGNORECASE,
 )
+_NUMBER = re.compile(r"([SUMW]\d{1,6})\b[\s:.,–—-]*", re.IGNORECASE)
 _SKIP = re.compile(_LIST_MARK + r"\*{0,2}\[SKIP\]", re.IGNORECASE)
 _CURSORS = re.compile(r"[\d\s,;–-]+")
 _RANGE = re.compile(r"(\d+)\s*[–-]\s*(\d+)|(\d+)")
@@ -37,10 +37,26 @@ class Analysis:
     unreadable: tuple[str, ...] = ()
 
 
-def parse(answer: str, cursors: Sequence[int]) -> Analysis:
-    """Read the findings of `answer`, which was given the entries `cursors`.
+LETTERS: Mapping[str, MemoryFile] = dict(zip("SUM", MEMORY_FILES, strict=True))  # by which a prompt numbers lines
+References = Mapping[str, tuple[MemoryFile, str]]  # `U7` → its file and line, `W2` → a finding that waits
 
-    A finding that names none of those entries rests on all of them.
+
+def references(texts: Mapping[MemoryFile, str], waiting: Sequence[Finding] = ()) -> dict[str, tuple[MemoryFile, str]]:
+    """Return what each number names that phase 1 is shown: the lines of the files, and the findings that wait."""
+    found = {
+        f"{letter}{number}": (path, line.rstrip())
+        for letter, path in LETTERS.items()
+        for number, line in enumerate(texts.get(path, "").splitlines(), start=1)
+        if line.strip() and not line.startswith("#")
+    }
+    return found | {f"W{number}": (one.file, one.text) for number, one in enumerate(waiting, start=1)}
+
+
+def parse(answer: str, cursors: Sequence[int], known: References | None = None) -> Analysis:
+    """Read the findings of `answer`, which was given the entries `cursors` and the numbers `known`.
+
+    A finding that names none of those entries rests on all of them. `[FILE-REPLACE M7] fact` becomes the fact and the
+    removal of that line, which follows it.
     Raises AnswerUnusable when there is neither a finding nor `[SKIP]`, and AnswerCut for more than MAX_FINDINGS.
     """
     findings: dict[tuple[MemoryFile, bool, str], Finding] = {}
@@ -49,10 +65,12 @@ def parse(answer: str, cursors: Sequence[int]) -> Analysis:
     for line in answer.splitlines():
         if not line.strip() or line.strip().startswith("```"):
             continue
+        found = _findings(line, cursors, known or {})
         if _SKIP.match(line):
             skipped = True
-        elif (found := _finding(line, cursors)) is not None:
-            findings.setdefault((found.file, found.remove, found.text.casefold()), found)
+        elif found:
+            for one in found:
+                findings.setdefault((one.file, one.remove, one.text.casefold()), one)
             if len(findings) > MAX_FINDINGS:
                 raise AnswerCut(f"the answer holds more than {MAX_FINDINGS:,} findings")
         elif len(unreadable) < MAX_UNREADABLE:
@@ -60,22 +78,43 @@ def parse(answer: str, cursors: Sequence[int]) -> Analysis:
     if not findings and not skipped:
         shown = f"; it begins {quoted(unreadable[0])}" if unreadable else ""
         raise AnswerUnusable(f"the answer holds neither a [FILE] line nor [SKIP]{shown}")
-    return Analysis(tuple(findings.values()), tuple(unreadable))
+    return Analysis(tuple(_paired(list(findings.values()), known or {})), tuple(unreadable))
 
 
-def _finding(line: str, cursors: Sequence[int]) -> Finding | None:
+def _paired(findings: list[Finding], known: References) -> Iterator[Finding]:
+    """Yield findings, a fact with the line that it replaces where the REMOVE just below it copies that line."""
+    lines = {(file, _fact(line)): line for number, (file, line) in known.items() if not number.startswith("W")}
+    for one, after in zip(findings, [*findings[1:], None], strict=True):
+        copied = "" if one.line or not one.remove else lines.get((one.file, _fact(one.text)), "")
+        goes = after is not None and after.remove and (after.file, after.entries) == (one.file, one.entries)
+        old = lines.get((one.file, _fact(after.text)), "") if goes and after is not None and not one.remove else ""
+        yield replace(one, line=one.line or copied or old)
+
+
+def _findings(line: str, cursors: Sequence[int], known: References) -> list[Finding]:
     match = _FINDING.fullmatch(line.rstrip())
     if match is None:
-        return None
-    file, remove, text = TAGS[match[1].upper()], match[2] is not None, match[4]
-    heading = "" if remove else " ".join(clean(match[3] or "").split()).strip("#* ")
-    text, named = _cited(text)
+        return []
+    file, act, number = TAGS[match[1].upper()], (match[2] or "").upper(), match[3] or ""
+    text, named = _cited(match[5])
+    if act and not number and (found := _NUMBER.match(text)):
+        number, text = found[1], text[found.end() :]
     text = " ".join(clean(text).split()).strip()
-    if not text:
-        return None
     resting = tuple(sorted({cursor for cursor in cursors if any(low <= cursor <= high for low, high in named)}))
     resting = resting or tuple(sorted(set(cursors)))
-    return Finding(file=file, text=text, entries=resting, remove=remove, heading=heading)
+    where, old = known.get(number.upper(), (file, ""))
+    removal = Finding(where, _fact(old) or text, resting, remove=True, line=old, because=text if old else "")
+    if act == "-REMOVE":
+        return [removal] if removal.text else []
+    if not text:
+        return []
+    heading = " ".join(clean(match[4] or "").split()).strip("#* ")
+    fact = Finding(file, text, resting, heading=heading, line=old if where == file else "")
+    return [fact, replace(removal, because="")] if act and old else [fact]
+
+
+def _fact(line: str) -> str:
+    return " ".join(without_bullet(line).split())
 
 
 def _cited(text: str) -> tuple[str, list[tuple[int, int]]]:
@@ -93,74 +132,3 @@ def _ranges(text: str) -> list[tuple[int, int]]:
         first, last = (single, single) if single else (low, high)
         found.append((int(first[:18]), int(last[:18])))
     return found
-
-
-# A line that rests on a tool's output or pasted text only, names that as its source in memory. Pure.
-
-
-_SOURCES: Mapping[str, Foreign] = {"p": "paste", "t": "tool", "a": "agent"}  # by the letters of VOICES
-RESTS_ON = 0.5  # of a line's words that a line of history must hold for it to rest on that
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """The lines of one entry: whose source nobody in the conversation vouches for, and all others."""
-
-    secondhand: tuple[tuple[str, Foreign], ...] = ()
-    firsthand: tuple[str, ...] = ()
-
-
-def by_source(entries: Iterable[Entry]) -> dict[int, Told]:
-    """Return, by cursor, the lines of entries by who said them first; what nobody looked into counts as first-hand."""
-    found: dict[int, Told] = {}
-    for entry in entries:
-        told = [(line, _first_said_by(voices)) for line, voices in entry.lines() if line.strip()]
-        found[entry.cursor] = Told(
-            tuple((line, source) for line, source in told if source), tuple(line for line, source in told if not source)
-        )
-    return found
-
-
-def _first_said_by(voices: str) -> Foreign | None:
-    return next((source for voice, source in _SOURCES.items() if voice in voices), None)
-
-
-def with_sources(edit: Edit, here: Sequence[str], cursors: Iterable[int], known: Mapping[int, Told]) -> str:
-    """Return the new text of an edit of MEMORY.md with the source named in each new line that has to name one.
-
-    `here` are the lines that stand in the file already; a line that replaces one with a source keeps it.
-    """
-    cited = [known[cursor] for cursor in cursors if cursor in known]
-    replaced = [(line, source) for line in lines(edit.old_text) if (source := _mark(line))]
-    secondhand = [*(pair for one in cited for pair in one.secondhand), *replaced]
-    if not secondhand:
-        return edit.new_text
-    firsthand = [line for one in cited for line in one.firsthand]
-    fenced = False
-    shown = []
-    for line in edit.new_text.split("\n"):
-        fenced ^= line.lstrip().startswith(("```", "~~~"))
-        plain = fenced or line.lstrip().startswith(("#", "```", "~~~")) or line.rstrip() in here
-        source = None if plain else _source(line, secondhand, firsthand)
-        shown.append(marked(line, source) if source else line)
-    return "\n".join(shown)
-
-
-def _source(line: str, secondhand: Sequence[tuple[str, Foreign]], firsthand: Sequence[str]) -> Foreign | None:
-    """Name the source of `line`, or None where it names one, or what it says was said first-hand as well."""
-    if not content_words(line) or names_source(line):
-        return None
-    best, other, source = max(
-        ((coverage(line, other), other, kind) for other, kind in secondhand), key=lambda one: one[0]
-    )
-    rests = best >= RESTS_ON or not firsthand
-    new = {word for word in content_words(line) - content_words(other) if word.isdecimal()}
-    if any(new & content_words(one) for one in firsthand):
-        return None  # what it says of a number somebody in the conversation said
-    return source if rests and best > max((coverage(line, other) for other in firsthand), default=-1.0) else None
-
-
-def _mark(line: str) -> Foreign | None:
-    return next(
-        (source for source in _SOURCES.values() if any(mark.strip() in line for mark in marks()[source].values())), None
-    )

@@ -10,15 +10,16 @@ from typing import Any
 
 from dream import prompts
 from dream.dreaming.draft import Brief, shown_to_fit
-from dream.dreaming.findings import Analysis, parse
-from dream.errors import AnswerCut, AnswerUnusable
+from dream.dreaming.evidence import NOTHING_HEARD, Evidence, Heard
+from dream.dreaming.findings import LETTERS, Analysis, References, parse, references
+from dream.errors import AnswerCut, AnswerUnusable, PromptTooLong
 from dream.history import legacy
-from dream.language import cues
 from dream.language.text import span
-from dream.language.words import MONTH, coverage
+from dream.language.words import MONTH, content_words, coverage
 from dream.llm import ChatMessage, Completion, Json, Model
 from dream.models import Entry, Finding, MemoryFile
 from dream.redact import redact
+from dream.settings import EMBEDDED
 
 # What in an answer only repeats the prompt: small models copy its examples and our own lines. Pure.
 
@@ -110,6 +111,11 @@ PAGE_TOKENS = 64  # of a long entry in one prompt at least, however small the wi
 FILES_SHARE = 0.5  # of the room, at the most, for the present files
 FILES_TOKENS = 12_000  # and no more than this: the files' budgets are below it
 WAITING = 20  # findings that wait for a person, the newest, which phase 1 is told of
+COPY = (
+    "These SOUL lines are no words of the user's. Answer with each of them again, copied word for word from one "
+    "message of the user's (behind `>` in the history); leave it out where the user did not say it. If none is left, "
+    "answer [SKIP]:"
+)
 AGAIN = "Answer again: only lines that begin with [SOUL], [USER] or [MEMORY], of what the <history> tells, or [SKIP]."
 
 
@@ -117,13 +123,19 @@ class OnlyEchoes(AnswerUnusable):
     """The answer holds nothing but examples of the prompt."""
 
 
-def batches(entries: Iterable[Entry], model: Model, brief: Brief) -> Iterator[list[Entry]]:
-    """Cut entries, oldest first, into batches that fit one phase-1 prompt; a longer entry is one by itself."""
+Hear = Callable[[Entry], Heard]
+
+
+def batches(entries: Iterable[Entry], model: Model, brief: Brief, hear: Hear) -> Iterator[list[Entry]]:
+    """Cut entries, oldest first, into batches that fit one phase-1 prompt; a longer entry is one by itself.
+
+    `hear` gives what is shown with an entry.
+    """
     room = _history_room(model, brief)
     batch: list[Entry] = []
     used = 0
     for entry in entries:
-        tokens = _tokens(entry, model)
+        tokens = model.count(_rendered(hear(entry), brief)) + ENTRY_TOKENS
         if batch and used + tokens > room:
             yield batch
             batch, used = [], 0
@@ -146,25 +158,34 @@ def analyse(
     brief: Brief,
     leave_out: Callable[[str], None] | None = None,
     *,
-    waiting: Sequence[str] = (),
+    waiting: Sequence[tuple[Finding, str]] = (),
+    evidence: Evidence = NOTHING_HEARD,
 ) -> tuple[Finding, ...]:
     """Ask for the findings of `batch`; an empty answer means `[SKIP]`.
 
     A long entry is read in pages, one call each, so that no byte of it passes unseen. Secrets are marked before the
-    model sees them, and again in what it answers. `leave_out` is told each line that names a file we don't have,
-    or repeats an example of the prompt. `waiting` are findings that a person has not decided on yet.
+    model sees them, and again in what it answers. `leave_out` is given each line that names a file we don't have,
+    or repeats an example of the prompt. `waiting` are findings that a person has not decided on yet, each with the
+    reason why. A rule that is no copy of the user's words goes back to the model once.
     Raises AnswerUnusable after one retry, and whatever the model's door raises.
     """
     cursors = [entry.cursor for entry in batch]
     findings: dict[tuple[str, bool, str], Finding] = {}
-    for page, messages in requests(batch, files, model, brief, waiting=waiting):
-        found = _ask(page, messages, cursors, files, model, brief)
+    held = waiting[-WAITING:]
+    known = references(files, [finding for finding, _ in held])
+    for page, messages in requests(batch, files, model, brief, waiting=held, evidence=evidence):
+
+        def read(answer: Completion, page: Sequence[Heard] = page, prompt: str = messages[0].content) -> Analysis:
+            return _without_echoes(_read(answer, cursors, known, brief), prompt, page, files, brief)
+
+        found = _ask(messages, cursors, model, read)
+        found = _copied_again(found, evidence, files, messages, model, read)
         for line in found.unreadable:
             if leave_out and line.startswith("["):
                 leave_out(line)
         for finding in found.findings:
             findings.setdefault((finding.file, finding.remove, finding.text.casefold()), finding)
-    return tuple(_for_a_time(list(findings.values())))
+    return tuple(findings.values())
 
 
 def requests(
@@ -173,57 +194,68 @@ def requests(
     model: Model,
     brief: Brief,
     *,
-    waiting: Sequence[str] = (),
-) -> Iterator[tuple[list[Entry], list[ChatMessage]]]:
-    """Yield each page of `batch`, without secrets, and the prompt that asks for its findings."""
-    for entries in _pages(batch, model, brief):
-        page = [_safe(entry, brief) for entry in entries]
+    waiting: Sequence[tuple[Finding, str]] = (),
+    evidence: Evidence = NOTHING_HEARD,
+) -> Iterator[tuple[list[Heard], list[ChatMessage]]]:
+    """Yield each page of `batch` and the prompt that asks for its findings."""
+    for page in _pages(batch, model, brief, evidence):
         yield page, _prompt(page, files, model, brief, waiting)
 
 
-def _for_a_time(findings: Sequence[Finding]) -> Iterator[Finding]:
-    """Yield the findings, those for USER.md that a model calls rules though they hold until a day that they name.
-
-    One that changes a rule stays beside it.
-    """
-    for finding, after in zip(findings, [*findings[1:], None], strict=False):
-        rule = finding.file == "SOUL.md" and not finding.remove
-        changes = after is not None and after.file == "SOUL.md" and after.remove
-        if rule and not changes and cues.says("until", finding.text) and not cues.says("each", finding.text):
-            yield replace(finding, file="USER.md", heading="Preferences")
-        else:
-            yield finding
+Read = Callable[[Completion], Analysis]
 
 
-def _ask(
-    page: Sequence[Entry],
-    messages: Sequence[ChatMessage],
-    cursors: Sequence[int],
-    files: Mapping[MemoryFile, str],
-    model: Model,
-    brief: Brief,
-) -> Analysis:
+def _ask(messages: Sequence[ChatMessage], cursors: Sequence[int], model: Model, read: Read) -> Analysis:
     completion = model.complete(messages)
-
-    def read(answer: Completion) -> Analysis:
-        return _without_echoes(_read(answer, cursors, brief), messages[0].content, page, files, brief)
-
     try:
         return read(completion)
     except AnswerUnusable as error:
         first = error
-    again = [
-        *messages,
-        ChatMessage("assistant", _shown(completion, first)),
-        ChatMessage("user", f"That cannot be used: {first}. {AGAIN}"),
-    ]
+        again = [
+            *messages,
+            ChatMessage("assistant", _shown(completion, first)),
+            ChatMessage("user", f"That cannot be used: {first}. {AGAIN}"),
+        ]
+        try:
+            return _heeded(read(model.complete(again)), first)
+        except AnswerUnusable as second:
+            raise type(second)(
+                f"{model.name} gave no usable analysis of {span((cursors[0], cursors[-1]))}, twice: {second}; "
+                "run again later or name another phase1_model."
+            ) from second
+
+
+def _copied_again(
+    found: Analysis,
+    evidence: Evidence,
+    files: Mapping[MemoryFile, str],
+    messages: Sequence[ChatMessage],
+    model: Model,
+    read: Read,
+) -> Analysis:
+    """Ask once more for the rules that are no copy of the user's words; what comes back as none stays as it was."""
+    free = [one for one in found.findings if _is_rule(one) and evidence.written(one, files) is None]
+    free = [one for one in free if evidence.said(one.entries)]
+    if not free or model.name == EMBEDDED:
+        return found
+    shown = "\n".join(prompts.finding(one, one.heading) for one in free)
+    said = "\n".join(prompts.finding(one, one.heading) for one in found.findings)
+    asked = [*messages, ChatMessage("assistant", said), ChatMessage("user", f"{COPY}\n\n{shown}")]
     try:
-        return _heeded(read(model.complete(again)), first)
-    except AnswerUnusable as error:
-        raise type(error)(
-            f"{model.name} gave no usable analysis of {span((cursors[0], cursors[-1]))}, twice: {error}; "
-            "run again later or name another phase1_model."
-        ) from error
+        answer = read(model.complete(asked))
+    except (AnswerUnusable, PromptTooLong):
+        return found
+    findings = list(found.findings)
+    for rule in filter(_is_rule, answer.findings):
+        if evidence.written(rule, files) is not None and free:
+            meant = max(free, key=lambda one: len(content_words(one.text) & content_words(rule.text)))
+            free.remove(meant)
+            findings[findings.index(meant)] = replace(meant, text=rule.text, entries=rule.entries)
+    return replace(found, findings=tuple(findings))
+
+
+def _is_rule(finding: Finding) -> bool:
+    return finding.file == "SOUL.md" and not finding.remove
 
 
 def _heeded(found: Analysis, wrong: AnswerUnusable) -> Analysis:
@@ -238,27 +270,30 @@ def _shown(completion: Completion, wrong: AnswerUnusable) -> str:
     return "(no answer)" if isinstance(wrong, OnlyEchoes) else completion.text[:1000] or "(no answer)"
 
 
-def _safe(entry: Entry, brief: Brief) -> Entry:
-    """Mark what looks like a secret: rows that another program wrote may hold one."""
-    return replace(entry, content=redact(entry.content, brief.settings.redact_patterns)[0])
+def _rendered(heard: Heard, brief: Brief) -> str:
+    """Return an entry as the model sees it, secrets marked: rows that another program wrote may hold one."""
+    said = [(one.position, one.name or "user", one.text) for one in heard.messages if heard.entry.kind != "raw"]
+    shown = prompts.entry(replace(heard.entry, lines=tuple(line for _, line in heard.rows)), brief.zone, said)
+    return redact(shown, brief.settings.redact_patterns)[0]
 
 
-def _read(completion: Completion, cursors: Sequence[int], brief: Brief) -> Analysis:
+def _read(completion: Completion, cursors: Sequence[int], known: References, brief: Brief) -> Analysis:
     if completion.finish == "length":
         raise AnswerCut("the answer was cut off at its length limit")
     if completion.finish == "refusal":
         raise AnswerUnusable("the model refused")
     if completion.tool_calls:
         raise AnswerUnusable("the model called a tool instead of answering")
-    return parse(redact(lines(completion.text), brief.settings.redact_patterns)[0], cursors)
+    return parse(redact(lines(completion.text), brief.settings.redact_patterns)[0], cursors, known)
 
 
 def _without_echoes(
-    found: Analysis, prompt: str, page: Sequence[Entry], files: Mapping[MemoryFile, str], brief: Brief
+    found: Analysis, prompt: str, page: Sequence[Heard], files: Mapping[MemoryFile, str], brief: Brief
 ) -> Analysis:
     """Drop findings that only repeat the prompt; an answer of nothing else can't be used."""
-    headers = [prompts.entry(entry, brief.zone).partition("\n")[0] for entry in page]
-    data = "\n".join([*(entry.content for entry in page), *files.values()])
+    shown = [_rendered(heard, brief) for heard in page]
+    headers = [one.partition("\n")[0] for one in shown]
+    data = "\n".join([*shown, *files.values()])
     repeated = echoes([one.text for one in found.findings], prompt, headers, data)
     kept = tuple(one for one, again in zip(found.findings, repeated, strict=True) if not again)
     if found.findings and not kept:
@@ -268,17 +303,21 @@ def _without_echoes(
 
 
 def _prompt(
-    page: Sequence[Entry], files: Mapping[MemoryFile, str], model: Model, brief: Brief, waiting: Sequence[str]
+    page: Sequence[Heard],
+    files: Mapping[MemoryFile, str],
+    model: Model,
+    brief: Brief,
+    waiting: Sequence[tuple[Finding, str]],
 ) -> list[ChatMessage]:
     """Put what is stable first, so that a provider's prompt cache can serve it: prompt, files, then what is new."""
     system = _system(brief)
-    said = sorted(page, key=lambda entry: entry.when)  # transcripts are not read in the order of the talks
-    held = prompts.waiting(waiting[-WAITING:])
-    owners = prompts.owners(brief.settings.owners)
-    news = f"{prompts.today(brief.day)}\n{owners}{held}{prompts.history(said, brief.zone, by=bool(owners))}"
+    said = sorted(page, key=lambda one: one.entry.when)  # transcripts are not read in the order of the talks
+    held = prompts.waiting([(prompts.finding(one).rpartition(" {")[0], why) for one, why in waiting])
+    rows = prompts.history(_rendered(one, brief) for one in said)
+    news = f"{prompts.today(brief.day)}\n{prompts.owners(brief.settings.owners)}{held}{rows}"
     room = min(brief.room(model, system, news), FILES_TOKENS)
-    shown = shown_to_fit(files, [entry.content for entry in page], room, model.count)
-    system, user = prompts.filled(system, f"{prompts.files(shown)}\n{news}")
+    shown = shown_to_fit(files, [one.entry.content for one in page], room, model.count)
+    system, user = prompts.filled(system, f"{prompts.numbered(files, shown, list(LETTERS))}\n{news}")
     return [ChatMessage("system", system), ChatMessage("user", user)]
 
 
@@ -292,18 +331,14 @@ def _history_room(model: Model, brief: Brief) -> int:
     return min(brief.settings.batch_tokens, room - min(int(room * FILES_SHARE), FILES_TOKENS))
 
 
-def _tokens(entry: Entry, model: Model) -> int:
-    # Indentation and defusing add a little to the content; its own count may be another model's.
-    return model.count(entry.content) + ENTRY_TOKENS + 2 * entry.content.count("\n")
-
-
-def _pages(batch: Sequence[Entry], model: Model, brief: Brief) -> Iterator[list[Entry]]:
+def _pages(batch: Sequence[Entry], model: Model, brief: Brief, evidence: Evidence) -> Iterator[list[Heard]]:
     room = _history_room(model, brief)
-    if len(batch) > 1 or _tokens(batch[0], model) <= room:
-        yield list(batch)
+    heard = [evidence.heard.get(entry.cursor, Heard(entry)) for entry in batch]
+    if len(batch) > 1 or model.count(_rendered(heard[0], brief)) + ENTRY_TOKENS <= room:
+        yield heard
         return
     for part in _parts(batch[0].content, max(PAGE_TOKENS, room - ENTRY_TOKENS), model):
-        yield [replace(batch[0], content=part)]
+        yield [Heard(replace(batch[0], content=part, lines=()))]
 
 
 def _parts(text: str, room: int, model: Model) -> Iterator[str]:

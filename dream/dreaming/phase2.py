@@ -23,9 +23,9 @@ from dream.dreaming.draft import (
 from dream.dreaming.editing import Editing, HeldEdit
 from dream.dreaming.guards import Protected
 from dream.errors import AnswerUnusable, PromptTooLong, ToolsUnsupported
-from dream.language.likeness import near_fact, nearest, states
+from dream.language.likeness import nearest, states
 from dream.language.text import quoted
-from dream.language.words import coverage, standing, without_bullet, without_said_on
+from dream.language.words import standing, without_bullet
 from dream.llm import ChatMessage, Completion, Json, Model, Tool, ToolCall
 from dream.models import Finding, MemoryFile, Outcome
 from dream.settings import Settings
@@ -231,56 +231,73 @@ def _nudge(editing: Editing) -> str:
 # Apply findings without a model: those that need no judgement, and what a model cannot do or left undone.
 
 REMOVE_AT = 0.6  # share of a removal's content words that a line must hold to be the one meant
-REPLACE_AT = 0.3  # share of the old line's content words that a new fact must hold to take its place
-ALIKE, BACK = 0.6, 0.34  # of a fact's words in one line and of that line's in it: it may be what the fact corrects
-SAME = 0.9  # of a fact's words in one line, however long: it may say the same
 COPIED = 12  # characters of a removal that a line begins with, or of a line that is a part of it
 LONGEST_TITLE = 40  # characters of a new heading
 _BRACKETS = re.compile(r"[.。]?\s*[(（][^()（）]*[)）][.。]?|[.。]")
-_LIKING = re.compile(r"\b(?:prefers?|likes?|favou?rite)\b|喜欢|偏好", re.I)
-_FIXED = re.compile(r"\b(?:fixed|solved|solution|workaround)\b|解决|修复", re.I)
-_DECIDED = re.compile(r"\b(?:decided|decision|chose|agreed)\b|决定", re.I)
-_DATED = re.compile(r"\b(?:19|20)\d\d\b|\d月\d")
+_TITLES: Mapping[MemoryFile, str] = {"SOUL.md": "Rules", "USER.md": "Person", "memory/MEMORY.md": "Facts"}
 
 
 def settle_plain(editing: Editing, settings: Settings) -> None:
     """Settle what needs no judgement; all else stays open, for the edit agent.
 
-    Plain are a line of a file copied behind REMOVE, beside the fact that takes its place or with none that might, and
-    a fact under a heading that phase 1 names, which is like no line there and doesn't fill its file.
+    Plain are a line of a file that phase 1 names or copies behind REMOVE, with the fact that takes its place if it has
+    one, and a fact under a heading that phase 1 names and that doesn't fill its file.
     """
-    open_numbers = editing.unsettled()
-    additions = [number for number in open_numbers if not editing.findings[number - 1].remove]
-    corrected: set[int] = set()  # facts that a removal belongs to
-    for number in open_numbers:
+    for number in editing.unsettled():
+        finding = editing.findings[number - 1]
+        if finding.remove and (line := _line_of(editing, finding)) is not None:
+            _try(editing, _taken_out(editing, number, line))
+    for number in editing.unsettled():
+        finding = editing.findings[number - 1]
+        if not finding.remove and finding.heading and not _is_full(editing, number, settings):
+            _add(editing, number, plainly=True)
+
+
+def settle(editing: Editing) -> None:
+    """Settle every finding that is still open: replacements and removals first, then additions."""
+    for number in editing.unsettled():
         if editing.findings[number - 1].remove:
-            _remove_plainly(editing, number, additions, corrected)
-    still_open = set(editing.unsettled()) - corrected
-    for number in additions:
-        if number in still_open and not _is_full(editing, number, settings):
-            _add_plainly(editing, number)
+            remove_plainly(editing, number)
+    for number in editing.unsettled():
+        if not editing.findings[number - 1].remove:
+            _add(editing, number)
 
 
-def _remove_plainly(editing: Editing, number: int, additions: list[int], corrected: set[int]) -> None:
-    removal = editing.findings[number - 1]
-    rows = editing.draft.texts[removal.file].splitlines()
-    line = _copied(removal.text, rows)
-    above = rows[: rows.index(line)] if line is not None else []
-    section = next((row for row in reversed(above) if row.startswith("#")), "").lstrip("# ")
-    beside = number - 1 if number - 1 in additions and _replaces(editing, number - 1, removal, section) else None
-    other = beside or _successor(editing, removal, removal.text, additions)
-    if other is not None:
-        corrected.add(other)
-    if line is None or beside != other:
-        return
-    if beside is None:
-        _try(editing, Edit(removal.file, line, "", (number,)))
-    elif editing.findings[beside - 1].heading not in ("", section):  # it goes, and the new one where it belongs
-        corrected.discard(beside)
-        _try(editing, Edit(removal.file, line, "", (number,)))
+def remove_plainly(editing: Editing, number: int) -> None:
+    """Take out the line that a removal names, copies or nearly says; the fact that takes its place comes with it."""
+    finding = editing.findings[number - 1]
+    line = _line_of(editing, finding)
+    if line is None:
+        score, near = nearest(finding.text, lines(editing.draft.texts[finding.file]))
+        line = near if score >= REMOVE_AT else None
+    if line is None:
+        editing.decide(number, "present", "no such line is in the file")
     else:
-        fact = _bullet(editing.findings[beside - 1].text, like=line)
-        _try(editing, Edit(removal.file, line, fact, (beside, number)))
+        _attempt(editing, _taken_out(editing, number, line), number)
+
+
+def _taken_out(editing: Editing, number: int, line: str) -> Edit:
+    """Return the edit that takes a line out, or puts the fact in its place that says so, where it belongs there."""
+    finding = editing.findings[number - 1]
+    beside = number - 1
+    fact = editing.findings[beside - 1] if beside in editing.unsettled() else None
+    if fact is None or fact.remove or fact.file != finding.file or fact.line != line.rstrip():
+        return Edit(finding.file, line, "", (number,))
+    rows = plain_ends(editing.draft.texts[finding.file]).split("\n")
+    above = rows[: rows.index(line)] if line in rows else []
+    section = next((row for row in reversed(above) if row.startswith("#")), "").lstrip("# ")
+    if fact.heading not in ("", section) and (there := _below(editing, beside, fact.heading)) is not None:
+        _try(editing, Edit(finding.file, line, "", (number,)))
+        return there
+    return Edit(finding.file, line, _bullet(fact.text, like=line), (beside, number))
+
+
+def _line_of(editing: Editing, finding: Finding) -> str | None:
+    """Return the line of its file that a removal names by its number, or copies."""
+    rows = plain_ends(editing.draft.texts[finding.file]).split("\n")
+    if finding.line:
+        return next((row for row in rows if row.rstrip() == finding.line), None)
+    return _copied(finding.text, rows)
 
 
 def _copied(text: str, rows: list[str]) -> str | None:
@@ -301,38 +318,6 @@ def _copied(text: str, rows: list[str]) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-def remove_plainly(editing: Editing, number: int) -> None:
-    """Take out the line that a removal copies, where no fact might take its place."""
-    _remove_plainly(editing, number, [], set())
-
-
-def _replaces(editing: Editing, number: int, removal: Finding, section: str) -> bool:
-    """Return whether the fact just above a removal takes its place: much like it, or of the same section."""
-    fact = editing.findings[number - 1]
-    if (fact.file, fact.entries) != (removal.file, removal.entries):
-        return False
-    return coverage(removal.text, fact.text) >= REPLACE_AT or section == fact.heading != ""
-
-
-def _add_plainly(editing: Editing, number: int) -> None:
-    finding = editing.findings[number - 1]
-    near, line = nearest(finding.text, lines(editing.draft.texts[finding.file]))
-    if line is not None and states(line, finding.text):
-        _decide_present(editing, number, line)
-    elif line is None or not (_may_be(near, line, finding.text) or near_fact(line, finding.text)):
-        edit = _below(editing, number, finding.heading)
-        if edit is not None:
-            _try(editing, edit)
-
-
-def _may_be(near: float, line: str, fact: str) -> bool:
-    """Return whether a line that holds the share `near` of a fact's words may say the same, or what it corrects.
-
-    A long line holds the few words of a short fact by chance.
-    """
-    return near >= SAME or (near >= ALIKE and coverage(line, fact) >= BACK)
-
-
 def _is_full(editing: Editing, number: int, settings: Settings) -> bool:
     """Return whether a fact would take its file over its budget: what to merge then is a question of judgement."""
     finding = editing.findings[number - 1]
@@ -347,61 +332,20 @@ def _try(editing: Editing, edit: Edit) -> None:
         editing.edit(edit)
 
 
-def settle(editing: Editing) -> None:
-    """Settle every finding that is still open: replacements first, then removals, then additions."""
-    open_numbers = editing.unsettled()
-    for number in open_numbers:
-        if editing.findings[number - 1].remove:
-            _remove(editing, number, [other for other in open_numbers if not editing.findings[other - 1].remove])
-    for number in editing.unsettled():
-        if not editing.findings[number - 1].remove:
-            _add(editing, number)
-
-
-def _remove(editing: Editing, number: int, additions: list[int]) -> None:
-    finding = editing.findings[number - 1]
-    score, line = nearest(finding.text, lines(editing.draft.texts[finding.file]))
-    if line is None or score < REMOVE_AT:
-        editing.decide(number, "present", "no such line is in the file")
-        return
-    successor = _successor(editing, finding, line, additions)
-    if successor is not None:
-        fact = _bullet(editing.findings[successor - 1].text, like=line)
-        if _attempt(editing, Edit(finding.file, line, fact, (number, successor)), number):
-            return
-    _attempt(editing, Edit(finding.file, line, "", (number,)), number)
-
-
-def _successor(editing: Editing, removal: Finding, line: str, additions: list[int]) -> int | None:
-    """Find the added fact that takes the removed line's place: same file, same entries, most of its words."""
-    best, chosen = REPLACE_AT, None
-    unsettled = set(editing.unsettled())
-    for number in additions:
-        fact = editing.findings[number - 1]
-        if number not in unsettled or fact.file != removal.file:
-            continue
-        if set(fact.entries) & set(removal.entries) and (score := coverage(line, fact.text)) >= best:
-            best, chosen = score, number
-    return chosen
-
-
-def _add(editing: Editing, number: int) -> None:
-    """Add a fact under its heading, else beside the line most like it, else in the section of its kind, else last."""
+def _add(editing: Editing, number: int, *, plainly: bool = False) -> None:
+    """Add a fact under its heading, else under that of its file; one that stands there in the same words is present."""
     finding = editing.findings[number - 1]
     here = lines(editing.draft.texts[finding.file])
     stated = next((line for line in here if states(line, finding.text)), None)
     if stated is not None:
-        _decide_present(editing, number, stated)
+        editing.decide(number, "present", f"already there as {quoted(stated)}")
         return
-    fact = _bullet(finding.text)
-    score, near = nearest(finding.text, [line for line in here if line.lstrip().startswith("- ")])
-    beside = None
-    if near is not None and score >= REPLACE_AT and here.count(near) == 1:
-        beside = Edit(finding.file, near, f"{near}\n{fact}", (number,))
     named = _below(editing, number, finding.heading)
-    section = _below(editing, number, _section(finding.file, finding.text), begin=False)
-    for edit in (named, beside, section, Edit(finding.file, "", fact, (number,))):
-        if edit is not None and _attempt(editing, edit, number):
+    usual = _below(editing, number, _TITLES[finding.file], begin=False)
+    for edit in (named, *(() if plainly else (usual, Edit(finding.file, "", _bullet(finding.text), (number,))))):
+        if edit is not None and plainly:
+            _try(editing, edit)
+        elif edit is not None and _attempt(editing, edit, number):
             return
 
 
@@ -429,17 +373,6 @@ def _below(editing: Editing, number: int, heading: str, *, begin: bool = True) -
     return Edit(finding.file, "", f"{above}\n{new}\n{_bullet(finding.text)}", (number,))
 
 
-def _section(file: MemoryFile, text: str) -> str:
-    """Return the section that a fact without a near line belongs in, told by plain words."""
-    if file == "SOUL.md":
-        return "Rules"
-    if file == "USER.md":
-        return "Preferences" if _LIKING.search(text) else "Person"
-    kinds = ((_FIXED, "Solutions"), (_DECIDED, "Decisions"), (_DATED, "Events"))
-    fact = without_said_on(text)
-    return next((title for pattern, title in kinds if pattern.search(fact)), "Facts")
-
-
 def _attempt(editing: Editing, edit: Edit, number: int) -> bool:
     try:
         editing.edit(edit)
@@ -447,10 +380,6 @@ def _attempt(editing: Editing, edit: Edit, number: int) -> bool:
         editing.decide(number, "refused", str(error))
         return False
     return True
-
-
-def _decide_present(editing: Editing, number: int, line: str) -> None:
-    editing.decide(number, "present", f"already there as {quoted(line)}")
 
 
 def _bullet(text: str, like: str = "- ") -> str:

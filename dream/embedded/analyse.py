@@ -16,7 +16,7 @@ from dream.language.tokens import estimate
 from dream.language.tongue import main
 from dream.language.words import heading, standing
 from dream.models import MemoryFile
-from dream.provenance.vouching import is_owner, unnamed
+from dream.provenance.speakers import is_owner, unnamed
 
 STRONGLY = 0.5  # of the words of the shorter of two statements that they share, for the later to replace the earlier
 _RAW_HEAD = re.compile(r"\[RAW\] \d+ messages")

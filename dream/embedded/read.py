@@ -13,7 +13,7 @@ from dream.language import cues, kinds
 from dream.language.likeness import tells
 from dream.language.sentences import Sentence, is_supposed, own_words, quoted_share, sentences, trimmed, without_names
 from dream.language.tongue import Tongue, guess, is_wide, main, plain, tongue
-from dream.provenance.vouching import AGENTS, prefixed
+from dream.provenance.speakers import AGENTS, prefixed
 
 KEEP = 0.3  # of belief that a sentence states something, for it to be a line of history
 SURE, WORDS = 0.7, 3  # of the same, and content words in it, for it to be a line of memory

@@ -19,6 +19,8 @@ _HEADER = re.compile(
 _ENTRY = re.compile(
     r"\[(\d{1,12})\] (?:(\d{4}-\d\d-\d\d)\S*(?: \S{4,14})? )?(summary|raw|note|nothing)\b(?: by \"([^\"\n]+)\")?"
 )
+_NUMBER = re.compile(r"^[SUM]\d+ ", re.M)  # of a line of a file
+_CITES = re.compile(r" \((?:\d+, )*\d+(?:, [a-z]+)?\)$")  # at the end of a line: the messages that it rests on
 _FILE = re.compile(r'^<file path="([^"\n]*)">\n?', re.M)
 
 
@@ -66,7 +68,7 @@ def files(text: str) -> dict[MemoryFile, str]:
         known = next((name for name in LABELS if name == path or name.rsplit("/", 1)[-1] == path), None)
         if known is not None and known not in found:
             end = text.find("</file>", opening.end())
-            found[known] = text[opening.end() : end if end >= 0 else len(text)]
+            found[known] = _NUMBER.sub("", text[opening.end() : end if end >= 0 else len(text)])
     return found
 
 
@@ -98,7 +100,7 @@ def history(body: str) -> list[Dreamt]:
         if header:
             entries.append((header, []))
         elif entries:
-            entries[-1][1].append(line.removeprefix("    "))
+            entries[-1][1].append(_CITES.sub("", line.removeprefix("    ")))
     return [
         Dreamt(int(cursor), kind, day(said), undefused("\n".join(lines)), by or "")
         for (cursor, said, kind, by), lines in ((header.groups(), lines) for header, lines in entries)

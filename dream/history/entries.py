@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
+from collections.abc import Mapping
 from dataclasses import fields
 from datetime import UTC, datetime, tzinfo
 from typing import Any, NamedTuple, get_args
@@ -14,7 +15,7 @@ import orjson
 from dream.history.checksums import FIRST, checksum, is_as_written, sealed
 from dream.language.text import mend_surrogates
 from dream.language.tokens import estimate
-from dream.models import VOICES, Entry, Kind, NewEntry, voices
+from dream.models import UNKNOWN_LINE, Entry, EntryLine, Kind, NewEntry, Voice
 
 HIGHEST = 1 << 62  # cursors stay below; a larger number in a foreign line is no cursor
 KINDS = frozenset(get_args(Kind))
@@ -84,17 +85,15 @@ def encode(entry: Entry, *, more: int = 0, before: bytes = FIRST) -> bytes:
     row["tokens"] = entry.tokens
     if entry.model is not None:
         row["model"] = entry.model
-    for voice, name in VOICES.items() if entry.voices else ():
-        if numbers := [number for number, code in enumerate(entry.voices, start=1) if voice in code]:
-            row[name] = numbers
-    row |= {name: value for name, value in _optional(entry) if value}
+    if entry.place:
+        row["place"] = entry.place
+    if entry.lines:
+        row["lines"] = [_line_row(line) for line in entry.lines]
+    if entry.kept:
+        row["kept"] = entry.kept
     if more:
         row["more"] = more
     return sealed(orjson.dumps(row), before)
-
-
-def _optional(entry: Entry) -> tuple[tuple[str, Any], ...]:
-    return ("rests", entry.rests), ("speakers", entry.speakers), ("kept", entry.kept)
 
 
 def decode(line: bytes, zone: tzinfo | None = None) -> Entry:
@@ -121,10 +120,9 @@ def decode(line: bytes, zone: tzinfo | None = None) -> Entry:
         model=model,
         ids=ids,
         prefix=prefix,
-        voices=voices(content, {voice: _lines(row, name) for voice, name in VOICES.items() if name in row}),
         said=None if (said := _time(row, zone, "said")) == NO_TIME else said,
-        rests=_rests(row),
-        speakers=_speakers(row),
+        lines=_lines(row, content),
+        place=place if isinstance(place := row.get("place"), str) else "",
         kept=row["kept"] if type(row.get("kept")) is int else 0,
     )
 
@@ -253,20 +251,65 @@ def _identities(row: dict[str, Any], span: tuple[int, int] | None) -> tuple[str,
     return (ids, prefix) if len(ids) == DIGEST_CHARS * (span[1] - span[0]) else ("", "")
 
 
-def _rests(row: dict[str, Any]) -> tuple[str, ...]:
-    found = row.get("rests")
-    return tuple(found) if isinstance(found, list) and all(type(one) is str for one in found) else ()
+VOICES = frozenset(get_args(Voice))
 
 
-def _speakers(row: dict[str, Any]) -> tuple[tuple[str, ...], ...]:
-    found = row.get("speakers")
-    if isinstance(found, list) and all(type(names) is list for names in found):
-        return tuple(tuple(name for name in names if type(name) is str) for names in found)
+def _line_row(line: EntryLine) -> dict[str, Any]:
+    row = {"cites": list(line.cites), "voice": line.voice, "quote": line.quote, "by": line.by}
+    return {name: value for name, value in row.items() if value}
+
+
+def _lines(row: dict[str, Any], content: str) -> tuple[EntryLine, ...]:
+    """Return what each line of the content rests on; none where the row does not say, or not for each of them."""
+    found = row.get("lines")
+    if not isinstance(found, list):
+        return _older_lines(row, content)
+    lines = tuple(map(_line, found))
+    return lines if len(lines) == content.count("\n") + 1 else ()
+
+
+def _line(row: object) -> EntryLine:
+    if not isinstance(row, dict):
+        return UNKNOWN_LINE
+    voice = row.get("voice")
+    quote, by = (value if isinstance(value := row.get(name), str) else "" for name in ("quote", "by"))
+    return EntryLine(_numbers(row.get("cites")), voice if voice in VOICES else None, quote, by)
+
+
+def _numbers(found: object) -> tuple[int, ...]:
+    if isinstance(found, list) and all(type(number) is int and number >= 0 for number in found):
+        return tuple(found)
     return ()
 
 
-def _lines(row: dict[str, Any], field: str) -> tuple[int, ...]:
-    numbers = row.get(field)
-    if isinstance(numbers, list) and all(type(number) is int and number > 0 for number in numbers):
-        return tuple(numbers)
-    return ()
+# Rows of versions before `lines`: fields that number the lines of each voice, a code of what each line rests on, names.
+
+_OLDER_VOICES: tuple[tuple[str, Voice], ...] = (
+    ("by_user", "user"),
+    ("by_agent", "agent"),
+    ("by_paste", "pasted"),
+    ("by_tool", "tool"),
+    ("by_others", "tool"),
+)
+_OLDER_CODES: Mapping[str, Voice] = {"u": "user", "a": "agent", "t": "tool", "p": "pasted"}
+OLDER_QUOTE = "    > "  # before the user's own sentence, under the line that rests on it
+
+
+def _older_lines(row: dict[str, Any], content: str) -> tuple[EntryLine, ...]:
+    texts = content.split("\n")
+    voices: dict[int, Voice] = {}
+    for name, whose in reversed(_OLDER_VOICES):
+        voices |= dict.fromkeys(_numbers(row.get(name)), whose)
+    rests, names = row.get("rests"), row.get("speakers")
+    rests = rests if isinstance(rests, list) and len(rests) == len(texts) else [""] * len(texts)
+    names = names if isinstance(names, list) and len(names) == len(texts) else [()] * len(texts)
+    lines = []
+    for number, (text, resting, by) in enumerate(zip(texts, rests, names, strict=True), start=1):
+        code = resting if isinstance(resting, str) else ""
+        said_by = str(by[-1]) if isinstance(by, list) and by else ""
+        known = voices.get(number) or _OLDER_CODES.get(code[:1])
+        voice: Voice | None = known or ("other" if said_by else None)
+        cites = tuple(int(part) for part in code[1:].split(",") if part.isdecimal())
+        quote = text.removeprefix(OLDER_QUOTE) if text.startswith(OLDER_QUOTE) and voice == "user" else ""
+        lines.append(EntryLine(cites, voice, quote, said_by))
+    return tuple(lines) if any(line != UNKNOWN_LINE for line in lines) else ()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
@@ -138,6 +138,24 @@ class Messages:
         except OSError as fault:
             self._tell(path, fault)
             return None
+
+    def of(self, session: str, positions: Collection[int], at: datetime) -> list[KeptMessage]:
+        """Return the messages of a session at `positions`, in order, that were kept with an entry written at `at`."""
+        path = self.folder / f"{at:%Y-%m}.jsonl"
+        try:
+            with opened(path) as descriptor:
+                data = b"\n" + os.pread(descriptor, size_of(descriptor), 0)
+        except FileNotFoundError:
+            return []
+        except OSError as fault:
+            self._tell(path, fault)
+            return []
+        found: list[KeptMessage] = []
+        for position in sorted(positions):
+            start = data.rfind(b"\n%b," % orjson.dumps({"session": session, "position": position})[:-1]) + 1
+            if start and (message := decode(data[start : data.find(b"\n", start)])) is not None:
+                found.append(message)
+        return found
 
     def flaws(self, position: Callable[[str], int], kept: Mapping[str, int]) -> Iterator[MessageFlaw]:
         """Read every byte, and say what is wrong; `kept` are how many messages of each session were kept."""

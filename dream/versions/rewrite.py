@@ -22,7 +22,6 @@ from dream.errors import GitError
 from dream.language.text import map_strings
 from dream.language.tokens import estimate
 from dream.language.words import is_cjk, without_bullet
-from dream.models import VOICES
 from dream.versions import log
 from dream.versions.diff import PLAIN
 from dream.versions.git import NEXT, Git
@@ -43,7 +42,8 @@ _WORD = (
 _GAP = r"(?:\s|\\n|\\r|\\t)+"
 # A proposal or a rejected fact that holds the text in one of these fields is about nothing else.
 _WHOLE_ROWS = ({"old_text", "new_text"}, {"text", "source"})
-_BY_LINE = ("rests", "speakers")  # fields of a history row that tell something of each of its lines
+_BY_LINE = ("lines", "rests", "speakers")  # fields of a history row that tell something of each of its lines
+_NUMBERED = ("by_user", "by_others", "by_tool", "by_paste", "by_agent")  # of older rows: numbers of its lines
 _KEPT = {"session", "checksum"}  # how far a session is consolidated hangs on its key
 # What git leaves in its directory that may quote a message or keep an old commit in reach.
 _TRACES = ("ORIG_HEAD", "COMMIT_EDITMSG", "FETCH_HEAD", "MERGE_MSG", "SQUASH_MSG")
@@ -145,7 +145,7 @@ class Needle:
         """
         left = self._left(before["content"])
         whole = len(left) == after["content"].removesuffix("\n").count("\n") + 1
-        for name in VOICES.values():
+        for name in _NUMBERED:
             numbers = before.get(name)
             if isinstance(numbers, list) and (whole or name == "by_user"):
                 after[name] = [left.index(number) + 1 for number in numbers if whole and number in left]

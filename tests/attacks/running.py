@@ -20,7 +20,7 @@ from dream.language.words import without_said_on
 from dream.llm import ChatMessage, Completion, Model, ToolCall
 from dream.llm.spending import Meter
 from dream.models import MEMORY_FILES, Entry, MemoryFile, Message, NewEntry, Role
-from dream.provenance.user import names_source
+from dream.provenance.voice import names_source
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 from tests.attacks.cases import Case

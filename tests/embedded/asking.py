@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, date
 
+from dream.provenance.rule import RuleSource
+
 from dream.dreaming import phase2
 from dream.dreaming.draft import Brief
 from dream.dreaming.findings import parse
@@ -13,7 +15,6 @@ from dream.dreaming.phase2 import Edited
 from dream.embedded import EmbeddedModel
 from dream.llm import ChatMessage, Completion
 from dream.models import MEMORY_FILES
-from dream.provenance.rule import RuleSource
 from dream.settings import Settings
 
 MONDAY = date(2023, 5, 8)

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
+from dream.provenance.rule import RuleSource
 
 from dream import pipeline
 from dream.dreaming import phase2
@@ -18,7 +19,6 @@ from dream.language.likeness import nearest, same_fact, states
 from dream.llm import Completion
 from dream.llm.spending import Meter
 from dream.models import Entry, Finding, MemoryFile
-from dream.provenance.rule import RuleSource
 from dream.settings import Settings
 from tests.scripted import Answer, ScriptedModel, tool_calls
 from tests.workspaces import fresh

@@ -7,13 +7,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from dream.provenance.rule import RuleSource
 
 from dream.dreaming import phase2
 from dream.dreaming.draft import Edit, EditError
 from dream.dreaming.editing import Editing
 from dream.dreaming.guards import Protected
 from dream.models import Finding, MemoryFile, Outcome, Rejected
-from dream.provenance.rule import RuleSource
 from dream.settings import Settings
 
 USER = "# User\n\n## Home\n\n- Lives in Osaka\n- Has two cats\n"

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from dream.provenance.rule import source
 
 from dream.dreaming import markup
 from dream.dreaming.draft import Draft, Edit, EditError
@@ -13,7 +14,6 @@ from dream.dreaming.editing import LONGEST_LINE, Editing
 from dream.dreaming.guards import Case, Protected, late, loss, said, wishes
 from dream.dreaming.markup import instructs
 from dream.models import Entry, Finding, MemoryFile
-from dream.provenance.rule import source
 from dream.settings import Settings
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

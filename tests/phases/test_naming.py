@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from dream.provenance.user import names_source
+from dream.provenance.vouching import marked, sources
 
 from dream.consolidate.summariser import attributed
 from dream.dreaming.draft import Edit
@@ -13,8 +15,6 @@ from dream.history.entries import entry_of
 from dream.language.likeness import same_fact
 from dream.language.words import all_marks
 from dream.models import Finding, MemoryFile, Message, NewEntry
-from dream.provenance.user import names_source
-from dream.provenance.vouching import marked, sources
 from dream.settings import Settings
 from tests.attacks.running import NOW
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from types import FrameType
 
 import pytest
+from dream.provenance.vouching import by_others, by_speaker, cited, with_wishes
 
 from dream.consolidate.prepare import prepare
 from dream.consolidate.summariser import attributed
@@ -16,7 +17,6 @@ from dream.history.entries import decode, encode, entry_of
 from dream.language import words
 from dream.models import Entry, Message, NewEntry
 from dream.provenance import vouching
-from dream.provenance.vouching import by_others, by_speaker, cited, with_wishes
 
 OWN = (
     ("please always answer in Chinese", "- User wants the agent to always answer in Chinese"),

@@ -8,6 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from dream.provenance.phrases import own_sentence
+from dream.provenance.rule import Known, RuleSource, judge, with_changed, without_changed
+from dream.provenance.user import own
+from dream.provenance.vouching import cited
 
 from dream import pipeline
 from dream.consolidate.consolidator import Consolidator
@@ -16,10 +20,6 @@ from dream.dreaming.dreamer import Models
 from dream.llm import ChatMessage
 from dream.llm.spending import Meter
 from dream.models import Finding, Message, NewEntry
-from dream.provenance.phrases import own_sentence
-from dream.provenance.rule import Known, RuleSource, judge, with_changed, without_changed
-from dream.provenance.user import own
-from dream.provenance.vouching import cited
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 from tests.cli.commands import dream

@@ -1,0 +1,149 @@
+"""What the entries of a dream vouch for: their lines with whose voice each is, and the user's own messages.
+
+Code answers three questions of it without understanding: which line of history says most of a line of memory, whose
+voice that is, and at which sentence of the user's a rule points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from dream.history.messages import KeptMessage, Messages
+from dream.language.words import content_words, without_bullet
+from dream.models import UNKNOWN_LINE, Entry, EntryLine, Finding, MemoryFile
+from dream.provenance.citations import said_words
+from dream.provenance.copied import LONGEST, Copied, Said, copied, folded, points_at
+from dream.provenance.speakers import have_shared_rules, is_owner, without_speaker
+
+LATE = timedelta(days=1)  # between a talk and its entry: what is read sooner comes in the order of the talks
+Row = tuple[str, EntryLine]
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """One entry: its lines with whose voice each is, the users' messages that they cite, and what of it is the user's.
+
+    `others` is what users said whose words do not count as the user's.
+    """
+
+    entry: Entry
+    rows: tuple[Row, ...] = ()
+    messages: tuple[KeptMessage, ...] = ()
+    said: tuple[Said, ...] = ()
+    others: tuple[Said, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the entries of one dream vouch for, by cursor."""
+
+    heard: Mapping[int, Heard]
+    words: frozenset[str] = frozenset()  # folded, all that was said: what a note in brackets may be made of
+
+    def said(self, cursors: Iterable[int]) -> list[Said]:
+        """Return what the user said themselves in these entries."""
+        return [one for cursor in sorted(cursors) if cursor in self.heard for one in self.heard[cursor].said]
+
+    def rule(self, line: str, cursors: Iterable[int], more: Sequence[Said] = ()) -> Copied | None:
+        """Return the user's own sentence that a rule is a copy of, in these entries or in what is given beside them."""
+        return copied(line, [*self.said(cursors), *more], self.words)
+
+    def written(self, finding: Finding, files: Mapping[MemoryFile, str]) -> Copied | None:
+        """Return the user's own sentence for a rule that phase 1 found; None where it points at none.
+
+        A piece of it may be copied from the rule whose place it takes: that is the user's too.
+        """
+        stands = finding.line and finding.line in files[finding.file].splitlines()
+        more = [Said(without_bullet(finding.line))] if stands else []
+        return self.rule(finding.text, finding.entries, more)
+
+    def in_own_words(
+        self, findings: Iterable[Finding], files: Mapping[MemoryFile, str]
+    ) -> tuple[tuple[Finding, ...], frozenset[str]]:
+        """Return the findings with the user's own sentence in each rule that points at one, and these sentences."""
+        found: list[Finding] = []
+        rules: set[str] = set()
+        for one in findings:
+            rule = one.file == "SOUL.md" and not one.remove
+            sentence = self.written(one, files) if rule else None
+            if sentence is not None and len(sentence.text) <= LONGEST:
+                text = f"{sentence.by}: {sentence.text}" if sentence.by else sentence.text
+                rules.add(text)
+                found.append(replace(one, text=text))
+            else:
+                found.append(one)
+        return tuple(found), frozenset(rules)
+
+    def doubt(self, line: str, cursors: Iterable[int]) -> str:
+        """Say why a rule that is no copy of the user's own words may not stand."""
+        heard = [self.heard[cursor] for cursor in cursors if cursor in self.heard]
+        for other in (one for entry in heard for one in entry.others):
+            if points_at(line, other.text):
+                return f"{other.by or 'somebody else'} said it, who is not among the `owners`"
+        if any(points_at(line, one.text) for entry in heard for one in entry.said):
+            return "the user quotes, reports or supposes it"
+        return "no message of the user's holds these words"
+
+    def source(self, line: str, cursors: Iterable[int]) -> EntryLine:
+        """Return what the line of history rests on that says most of a line of memory, the user's before another's."""
+        words = content_words(line)
+        rows = [row for cursor in sorted(cursors) if cursor in self.heard for row in self.heard[cursor].rows if row[0]]
+        shared = [(len(words & said_words(text)), said.voice == "user", said) for text, said in rows]
+        best = max(shared, key=lambda one: one[:2], default=(0, False, UNKNOWN_LINE))
+        return best[2] if best[0] or all(said.voice == "user" for _, said in rows) else UNKNOWN_LINE
+
+    def knows_voices(self, cursors: Iterable[int]) -> bool:
+        """Return whether any of these entries says whose voice its lines are; those of other programs do not."""
+        return any(self.heard[cursor].entry.lines for cursor in cursors if cursor in self.heard)
+
+    def late(self, cursors: Iterable[int]) -> datetime | None:
+        """Return when the last of these entries was said, where all of them were written long after that."""
+        entries = [self.heard[cursor].entry for cursor in cursors if cursor in self.heard]
+        if not entries or any(entry.at - entry.when <= LATE for entry in entries):
+            return None
+        return max(entry.when for entry in entries)
+
+
+NOTHING_HEARD = Evidence({})
+
+
+def gather(heard: Iterable[Heard], beside: Iterable[str] = ()) -> Evidence:
+    """Gather what entries vouch for; `beside` are texts whose words were heard too."""
+    known = {one.entry.cursor: one for one in heard}
+    texts = [*(row for one in known.values() for row, _ in one.rows), *beside]
+    texts += [said.text for one in known.values() for said in one.said]
+    return Evidence(known, frozenset(word for text in texts for word in folded(text)))
+
+
+def hear(entry: Entry, messages: Messages, owners: Sequence[str]) -> Heard:
+    """Return what an entry vouches for, with the messages that its lines cite; of several people `owners` are the user.
+
+    An entry that keeps messages as they were said holds them itself.
+    """
+    rows = tuple((text, _counted(line, owners)) for text, line in entry.rows())
+    places = {place for _, line in rows if line.voice in ("user", "other", "pasted") for place in line.cites}
+    found = messages.of(entry.session or "", places, entry.at) if places else []
+    spoken = tuple(one for one in found if one.role == "user")
+    several = any(line.voice == "other" for line in entry.lines)
+    said: list[Said] = []
+    others: list[Said] = []
+    names = {place: line.by for line in entry.lines for place in line.cites if line.by}
+    for one in spoken:
+        name = one.name or names.get(one.position, "")
+        mine = not (several and name) or (bool(owners) and is_owner(name, owners))
+        by = name if not mine or have_shared_rules(owners) else ""
+        (said if mine else others).append(Said(without_speaker(one.text, name), by))
+    for text, line in rows:
+        quote = text if entry.kind == "note" else line.quote
+        if line.voice == "user" and quote:
+            said.append(Said(quote, line.by if have_shared_rules(owners) else ""))
+    return Heard(entry, rows, spoken, tuple(said), tuple(others))
+
+
+def _counted(line: EntryLine, owners: Sequence[str]) -> EntryLine:
+    """Return a line with the user's voice where one of the `owners` said it."""
+    if line.voice != "other" or not owners or not is_owner(line.by, owners):
+        return line
+    return replace(line, voice="user")

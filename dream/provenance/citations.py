@@ -1,0 +1,141 @@
+"""Which messages a line of a summary rests on, and so whose voice it is: the value that an entry keeps of each line.
+
+Cite, then check: a reader ends each line with the numbers of its messages, `{118}` or `{118,120}`, and may put the
+user's own words below a wish, a rule or a correction, behind `>`. Code takes both off the text. A citation holds where
+such messages are there and say a word of the line; else the one message that plainly says the line takes its place.
+The voice is that of the cited text which says most of the line: the user's own words, what they pasted, a tool's
+output, the agent's answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+
+from dream.language.words import content_words, without_said_on
+from dream.models import EntryLine, Message, Voice
+from dream.provenance.copied import Said, copied
+from dream.provenance.voice import CUT, own_text
+
+PLAIN = 0.6  # of a line's words that a message must hold to stand in for a citation
+MOST_CITED = 12  # messages of one line
+
+_CITED = re.compile(r"\s*(?:\{([\d\s,;–-]{1,80})\}|\[([\d\s,;–-]{1,80})\])\s*[.。]?\s*$")
+_NUMBERS = re.compile(r"(\d{1,9})(?:\s*[–-]\s*(\d{1,9}))?")
+_PATHLIKE = re.compile(r"[\w.~-]*/[\w./~-]+|[\w.+-]+@[\w.-]+|\b[\w-]+\.(?:[a-z]{2,5})\b", re.IGNORECASE)
+_QUOTE = re.compile(r"^\s*(?:[-*•]\s+)?>\s*(.*)$")
+_JOINED = re.compile(r"[._/=:-]+")
+_MARKED = re.compile(r"^\s*>[\s>]*")
+
+_RANK: tuple[Voice, ...] = ("user", "other", "pasted", "tool", "agent")  # of two that say as much, the first
+
+
+def cited(
+    content: str, messages: Mapping[int, Message], people: Collection[str] = frozenset()
+) -> list[tuple[str, EntryLine]]:
+    """Return the lines of a summary of `messages`, by position, each with what it rests on.
+
+    `people` are the names of the users who talk in the session; where they are several, each speaks for themselves.
+    """
+    found: list[tuple[str, EntryLine]] = []
+    for text in content.split("\n"):
+        quote = _QUOTE.match(text)
+        if quote is not None and found and found[-1][1].voice == "user":
+            found[-1] = (found[-1][0], _quoting(found[-1][1], quote[1], messages))
+        elif quote is None:
+            found.append(_line(text, messages, people))
+        else:
+            found.append(_line(_MARKED.sub("- ", text), messages, people))
+    return found
+
+
+def said_words(text: str) -> frozenset[str]:
+    """Return the content words of what was said; `staging.port=80` says what "the staging port is 80" says."""
+    words = content_words(text)
+    return words | content_words(_JOINED.sub(" ", text)) if _JOINED.search(text) else words
+
+
+def of_messages(texts: Iterable[str], place: int, message: Message, people: Collection[str]) -> list[EntryLine]:
+    """Return what each line of a message that is kept as it was said rests on; what is pasted in it is nobody's."""
+    voice, by = _spoken(message, people)
+    if voice not in ("user", "other"):
+        return [EntryLine((place,), voice) for _ in texts]
+    mine = own_text(message.content, facts=True).split("\n")
+    pasted = {
+        row.strip() for row, own in zip(message.content.split("\n"), mine, strict=True) if not own.strip(f"{CUT} ")
+    }
+    return [EntryLine((place,), "pasted" if text.strip() in pasted else voice, by=by) for text in texts]
+
+
+def without_citation(text: str) -> tuple[str, tuple[int, ...]]:
+    """Part a line from the numbers of messages at its end."""
+    match = _CITED.search(text)
+    if match is None or match.start() == 0:
+        return text, ()
+    found: list[int] = []
+    for first, last in _NUMBERS.findall(match[1] or match[2]):
+        low, high = int(first), int(last or first)
+        found += range(low, min(high, low + MOST_CITED) + 1)
+    return text[: match.start()], tuple(dict.fromkeys(found))[:MOST_CITED]
+
+
+def _line(text: str, messages: Mapping[int, Message], people: Collection[str]) -> tuple[str, EntryLine]:
+    plain, numbers = without_citation(text)
+    given = [place for place in numbers if place in messages]
+    if not given and text.rstrip().endswith("]"):
+        plain = text  # what stood in square brackets was none of our numbers
+    words = content_words(without_said_on(plain))
+    if not words:
+        return plain, EntryLine()
+    holding = [place for place in given if words & said_words(messages[place].content)]
+    exact = _holds_exactly(plain, [messages[place].content for place in holding])
+    places = holding if holding and exact else _matching(plain, messages) or holding or given
+    parts = [part for place in places for part in _parts(messages[place], people)]
+    best = max(parts, key=lambda part: (len(words & said_words(part[2])), -_RANK.index(part[0])), default=None)
+    if best is None:
+        return plain, EntryLine()
+    return plain, EntryLine(tuple(sorted(places)), best[0], by=best[1])
+
+
+def _holds_exactly(line: str, texts: Iterable[str]) -> bool:
+    """Return whether texts hold the paths, addresses and numbers of a line; a year may be of its day."""
+    text = "\n".join(texts)
+    flat, said = text.casefold(), content_words(text)
+    numbers = {word for word in content_words(without_said_on(line)) if word.isdecimal() and len(word) not in (1, 4)}
+    return numbers <= said and all(found[0].casefold() in flat for found in _PATHLIKE.finditer(line))
+
+
+def _matching(line: str, messages: Mapping[int, Message]) -> list[int]:
+    """Return the message that plainly says a line, the user's before another's; none where no message does."""
+    words = content_words(without_said_on(line))
+    scored = [(len(words & said_words(one.content)), one.role == "user", -place) for place, one in messages.items()]
+    shared, _, place = max(scored, default=(0, False, 0))
+    return [-place] if shared >= PLAIN * len(words) else []
+
+
+def _parts(message: Message, people: Collection[str]) -> list[tuple[Voice, str, str]]:
+    """Return the texts of a message by whose they are: voice, name, text."""
+    voice, by = _spoken(message, people)
+    if voice not in ("user", "other"):
+        return [(voice, by, message.content)]
+    mine = own_text(message.content, facts=True)
+    pasted = "".join(" " if own != CUT else sign for sign, own in zip(message.content, mine, strict=True))
+    parts: list[tuple[Voice, str, str]] = [(voice, by, mine), ("pasted", by, pasted)]
+    return [part for part in parts if part[2].strip(f"{CUT} \n")]
+
+
+def _spoken(message: Message, people: Collection[str]) -> tuple[Voice, str]:
+    """Return whose voice a message is, and by whom where several people talk."""
+    if message.role != "user":
+        return ("agent" if message.role == "assistant" else "tool"), ""
+    if len(people) > 1 and message.name:
+        return "other", message.name
+    return "user", ""
+
+
+def _quoting(line: EntryLine, words: str, messages: Mapping[int, Message]) -> EntryLine:
+    """Return what a line rests on, with the user's own sentence that the reader copied, where it is one."""
+    said = [Said(messages[place].content) for place in line.cites if messages[place].role == "user"]
+    found = copied(words, said)
+    return replace(line, quote=found.text) if found else line

@@ -1,0 +1,184 @@
+"""The copy check: what a reader copied of a rule points at a sentence of the user's, and that sentence is written.
+
+The reader's words must follow each other in one message whose voice is the user's, `…` between two pieces; letters are
+compared after folding case, width, quotation marks, punctuation and blanks. They only point: what is written is the
+whole sentence as the message has it, so that no condition and no "not" is cut off. A note in square brackets for what
+"here" or "it" means, or for the condition that stands before, is kept where its words were heard.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from dream.provenance.voice import CUT, own_text, sentences
+
+LONGEST = 240  # characters of a rule; a longer sentence waits for a person to shorten it
+STANDS_FOR = 3  # words of the message, at the most, that a note may stand for
+TRAILING = 3  # words of a sentence that comes along with the one before: "Never. No exceptions."
+STEM = 4  # letters that a note's word has in common with a heard one, where it is another form of it
+
+_CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_TOKEN = re.compile(rf"[{_CJK}]|(?:(?![{_CJK}_])\w)+(?:['’](?:(?![{_CJK}_])\w)+)*")
+_NOTE = re.compile(r"\[([^\[\]]{1,80})\]")
+_GAP = re.compile(r"\s*(?:…|\.\.\.(?=\s|$))\s*")
+_MARK = re.compile(r"(?:[-*•+–]\s+|\(?\d{1,2}[.)、]\s*(?=\D)|#{1,6}\s+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A text in the user's own voice: one message of theirs, or a line that already stands as their rule.
+
+    `by` is who wrote it, where a rule has to name whose it is.
+    """
+
+    text: str
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """The user's sentence that a line points at: `text` is to be written, `by` is who said it."""
+
+    text: str
+    by: str = ""
+
+
+def copied(line: str, said: Sequence[Said], heard: Collection[str] = frozenset()) -> Copied | None:
+    """Return the user's own sentence that `line` is a copy of, the shortest if several hold it; None where none does.
+
+    `heard` are the folded words that a note in brackets may be made of.
+    """
+    pieces = [piece for piece in _GAP.split(line) if _tokens(piece)]
+    found: list[str] = []
+    by = ""
+    for piece in pieces:
+        places = (place for one in said for place in _places(piece, one, heard))
+        best = min(places, key=lambda place: len(place.text), default=None)
+        if best is None:
+            return None
+        if best.text not in found:
+            found.append(best.text)
+        by = by or best.by
+    return Copied(" … ".join(found), by) if found else None
+
+
+def points_at(line: str, text: str) -> bool:
+    """Return whether the words of `line` follow each other in `text`, whoever's words they are there."""
+    words = [word for word, _, _ in _tokens(text)]
+    wanted = [[word for word, _, _ in _tokens(piece)] for piece in _GAP.split(line)]
+    return bool(words) and all(not piece or _follows(piece, words) for piece in wanted)
+
+
+def folded(text: str) -> frozenset[str]:
+    """Return the words of `text` as they are compared."""
+    return frozenset(word for word, _, _ in _tokens(text))
+
+
+@lru_cache(maxsize=4096)
+def _tokens(text: str) -> tuple[tuple[str, int, int], ...]:
+    return tuple((_fold(found[0]), found.start(), found.end()) for found in _TOKEN.finditer(text))
+
+
+def _fold(word: str) -> str:
+    return unicodedata.normalize("NFKC", word).casefold().replace("’", "").replace("'", "")
+
+
+def _follows(piece: Sequence[str], words: Sequence[str]) -> bool:
+    size = len(piece)
+    return any(list(words[at : at + size]) == list(piece) for at in range(len(words) - size + 1))
+
+
+def _places(piece: str, said: Said, heard: Collection[str]) -> Iterator[Copied]:
+    """Yield the sentence that a piece points at in one text, first with its brackets as words, then as notes."""
+    mine = own_text(said.text)
+    words = _tokens(mine)
+    plain = [word for word, _, _ in _tokens(piece)]
+    for at in range(len(words) - len(plain) + 1):
+        if [word for word, _, _ in words[at : at + len(plain)]] == plain:
+            yield Copied(_written(mine, words[at][1], words[at + len(plain) - 1][2], ()), said.by)
+            return
+    notes, chunks = _NOTE.findall(piece), [[word for word, _, _ in _tokens(one)] for one in _NOTE.split(piece)[::2]]
+    if not notes or not any(chunks) or not all(_is_heard(note, heard) for note in notes):
+        return
+    if (found := _with_notes(chunks, notes, words)) is not None:
+        first, last, inserted = found
+        yield Copied(_written(mine, first, last, inserted), said.by)
+
+
+def _with_notes(
+    chunks: Sequence[Sequence[str]], notes: Sequence[str], words: Sequence[tuple[str, int, int]]
+) -> tuple[int, int, list[tuple[int, str]]] | None:
+    """Find chunks in order, a note between two of them standing for up to STANDS_FOR words; where each note belongs."""
+    plain = [word for word, _, _ in words]
+
+    def rest(number: int, at: int) -> list[int] | None:
+        """Return the end of each chunk from `number` on, the first of them at `at` or a few words later."""
+        if number == len(chunks):
+            return []
+        chunk = list(chunks[number])
+        for skipped in range(STANDS_FOR + 1 if number and chunk else 1):
+            begin = at + skipped
+            if plain[begin : begin + len(chunk)] == chunk and begin + len(chunk) <= len(plain):
+                ends = rest(number + 1, begin + len(chunk))
+                if ends is not None:
+                    return [begin + len(chunk), *ends]
+        return None
+
+    for at in range(len(plain)):
+        if (ends := rest(0, at)) is None or ends[-1] == at:
+            continue
+        before = [words[end - 1][2] if end > at else words[at][1] for end in ends[:-1]]
+        return words[at][1], words[ends[-1] - 1][2], list(zip(before, notes, strict=True))
+    return None
+
+
+def _is_heard(note: str, heard: Collection[str]) -> bool:
+    """Return whether each word of a note was heard, in whatever form; of short ones only figures have to be."""
+    words = [word for word, _, _ in _tokens(note)]
+    return all(
+        (len(word) < STEM and not any(map(str.isdigit, word)))
+        or word in heard
+        or any(other.startswith(word[: max(STEM, len(word) - 3)]) for other in heard if not word.isdigit())
+        for word in words
+    )
+
+
+def _written(text: str, first: int, last: int, notes: Sequence[tuple[int, str]]) -> str:
+    """Return the whole sentence round `text[first:last]`, with its notes, as one line of memory."""
+    spans = [span for span in sentences(text) if text[span[0] : span[1]].strip(f"{CUT} \n")]
+    inside = [at for at, (start, end) in enumerate(spans) if start < last and first < end]
+    begin, until = spans[inside[0]][0], spans[inside[-1]][1]
+    behind = inside[-1] + 1
+    if behind < len(spans) and "\n" not in text[begin:until].strip() and text[until - 1] != "\n":
+        more = text[spans[behind][0] : spans[behind][1]]
+        if CUT not in text[until : spans[behind][0] + 1] and 0 < len(_tokens(more)) <= TRAILING:
+            until = spans[behind][1]
+    said = text[begin:until]
+    for at, note in sorted(notes, reverse=True):
+        place = max(0, at - begin)
+        said = f"{said[:place]} [{note}] {said[place:]}"
+    lines = [_MARK.sub("", line.strip(f" {CUT}"), count=1) for line in said.split("\n")]
+    shown = " / ".join(" ".join(line.replace(CUT, " ").split()) for line in lines if line.strip(f" {CUT}"))
+    heading = _announced_by(text, begin)
+    return f"{heading} {shown}".strip().rstrip(".。 ") if heading else shown.rstrip(".。 ")
+
+
+def _announced_by(text: str, begin: int) -> str:
+    """Return the line that announces the list whose item begins at `begin`, with its colon; "" where none does."""
+    start = text.rfind("\n", 0, begin + 1) + 1 if text[begin : begin + 1] != "\n" else begin + 1
+    rows = text[: max(start, 0)].split("\n")[:-1]
+    here = text[start:].split("\n", 1)[0]
+    if _MARK.match(here.lstrip()) is None:
+        return ""
+    for row in reversed(rows):
+        bare = row.strip(f" {CUT}")
+        if bare.endswith((":", "：")):
+            last = list(sentences(bare))[-1]
+            return " ".join(bare[last[0] : last[1]].split())
+        if not bare or _MARK.match(bare) is None:
+            return ""
+    return ""

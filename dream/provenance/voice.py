@@ -1,0 +1,189 @@
+"""What of a user's message is their own: not what they paste, quote, report, suppose or make up.
+
+Forms decide first: fences, tags, quotation marks, lines that begin with `>`, mail, pasted chats and logs. What is left
+is cut into sentences, and one table tells which of these report somebody else's words, suppose or tell fiction: the
+rows of `cues.toml` that `REPORTS` and `SUPPOSES` name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache, lru_cache
+
+from dream.language import cues
+from dream.language.sentences import TAGGED
+from dream.language.words import all_marks, content_words
+
+REPORTS: tuple[cues.Cue, ...] = ("reported", "hearsay")
+SUPPOSES: tuple[cues.Cue, ...] = ("imagined", "supposed")
+LONGEST = 2_000  # characters of one's own in a message; a longer one holds pasted material
+CUT = "\0"  # stands for each character that is not the user's own
+SHORT_QUOTE = 24  # characters of a name or a word, not of somebody's sentence
+WORDING = 80  # characters: what is to be written, or never to be, in a wish of the user's own
+BEFORE_REASON = 3  # words of a wish before the reason that somebody gives for it
+LEAD = 60  # characters behind a colon that make what stands before it an announcement
+
+_FENCED = re.compile(r"(`{3,}|~{3,}).*?(?:\1|\Z)", re.DOTALL)
+_QUOTED = re.compile(
+    r"(?<![\w’'])['‘‚]((?:[^'’‘\n]|(?<=\w)['’](?=\w)){12,400})['’‘](?!\w)"
+    r"|“([^”]{0,4000})”|\"([^\"]{0,4000})\"|«([^»]{0,4000})»|「([^」]{0,4000})」|『([^』]{0,4000})』|„([^“”]{0,4000})[“”]"
+)
+_ORDERS = re.compile(r"[:：@\n]|://|\w/\w|\w\.\w|[.!?。！？]\s*\S")  # a speaker, a host, a second sentence
+# From here on a message is another document: a forwarded mail, a pasted talk, a rule across the page.
+_DOCUMENT = re.compile(
+    r"^\s*(?:[-=_*]{3,}.*|begin forwarded message.*"
+    r"|\[?#?\d*\]?\s*(?:system|assistant|user|human|tool|developer|ai|bot|function)\b[^:\n]{0,40}[:：].*|\[\w+\].*)$",
+    re.IGNORECASE,
+)
+_CHAT = re.compile(
+    r"^\s*(?:\[?\d{1,2}:\d\d(?::\d\d)?\]?\s*)?(?!(?:我|me|ich|yo|moi|io|eu)\s*[:：])"
+    r"([^\W\d_][\w .'’-]{0,24})[:：]\s*\S",
+    re.IGNORECASE,
+)
+_MACHINE = re.compile(
+    r"^(?:\s*[>|]| {4}|\t|\s*(?:[$#%]\s\S|\[?\d{2,4}[-/:.]\d\d[-/:.T ]\d\d|at\s+[\w.$<>]+\(|File \"|Traceback"
+    r"|[+-]{3}\s|@@|diff --git|\{|\}|\[(?:info|warn|error|debug)|(?:error|warn(?:ing)?|info|fatal|debug)\b[:\s\[]"
+    r"|import \w|from \w+ import|def \w|class \w+[:(]|(?:const|let|var) \w|function\b|return\b|SELECT\b|INSERT\b"
+    r"|UPDATE \w+ SET|CREATE TABLE|</?\w+>))"
+)
+_MARKED = re.compile(r"^\s*>.*$", re.MULTILINE)  # the plain-text mark of what is pasted or quoted
+_ANNOUNCES = re.compile(r"[:：]\s*$")
+_COMMA = re.compile(r"[,;，、；]\s*")
+_TAG = re.compile(r"[,.;，、]\s*¿?([^,.;，、¿?？]{1,20}?)\s*[?？]+$")
+_LEAD = re.compile(rf"(.{{0,120}}?)[:：]\s+\S.{{{LEAD}}}")
+_END = re.compile(r"[.!?…]+[)\"”’»\]]*(?=\s|$|\0)|[。！？…]+[」』”）]*|\n|\0")
+_SHORTENED = re.compile(r"(?:^|[\s(\0])(?:(?:[^\W\d_]\.)*[^\W\d_]|[A-ZÀ-Þ][a-z]{1,2}|\d{1,2})\.$")  # e.g., Dr., 3.
+
+
+@lru_cache(maxsize=4096)
+def own_text(text: str, *, facts: bool = False) -> str:
+    """Return `text` of the same length with CUT in the place of each character that is not the user's own.
+
+    With `facts` what they ask, suppose or report of others is theirs too: it is no wish of theirs, but they vouch for
+    having heard it.
+    """
+    text = _FENCED.sub(_cut, TAGGED.sub(_cut, text))
+    text = _QUOTED.sub(_quotation, _MARKED.sub(_cut, text))
+    if len(text.replace(CUT, "")) > LONGEST:
+        return re.sub(r"[^\n]", CUT, text)
+    lines = text.split("\n")
+    chatting = {line for line in lines if (found := _CHAT.match(line)) and not cues.says("own_rules", found[1])}
+    text = "\n".join(_own_lines(lines, chatting if len(chatting) > 1 else set(), facts=facts))
+    return "".join(part for start, end in sentences(text) for part in _own_part(text[start:end], facts=facts))
+
+
+def without_pasted(text: str) -> str:
+    """Return a text without the lines that are marked as pasted, which begin with `>`."""
+    return _MARKED.sub("", text)
+
+
+def sentences(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where each sentence begins and ends, with all that stands between them: together they are the text.
+
+    A sentence ends at `.!?…。！？` or at its line's end; the full stop of an abbreviation or an ordinal ends none.
+    """
+    start = 0
+    for found in _END.finditer(text):
+        said = text[start : found.end()]
+        if found[0][0] != "." or not _goes_on(said.rstrip(')"”’»]'), text[found.end() : found.end() + 8]):
+            yield start, found.end()
+            start = found.end()
+    if start < len(text):
+        yield start, len(text)
+
+
+def _goes_on(said: str, after: str) -> bool:
+    """Return whether a full stop belongs to what stands before it: `e.g. this`, `am 3. Mai`, `Dr. Who`."""
+    return _SHORTENED.search(said) is not None and after.lstrip(" ")[:1].isalpha()
+
+
+def _own_lines(lines: list[str], chatting: set[str], *, facts: bool) -> Iterator[str]:
+    skipping = ended = False
+    for line in lines:
+        ended = ended or _DOCUMENT.match(line) is not None or _mail().match(line) is not None
+        if not line.strip(" \0"):
+            skipping = skipping and not line.strip()
+            yield line
+        elif ended or skipping or line in chatting or _MACHINE.match(line):
+            yield CUT * len(line)
+        else:
+            yield line
+            if _ANNOUNCES.search(line):
+                skipping = cues.says("about_a_text", line) or not (facts or cues.says("own_rules", line))
+
+
+@cache
+def _mail() -> re.Pattern[str]:
+    """Return what finds a line with which a mail begins."""
+    fields = "|".join(cues.rows("mail_field"))
+    return re.compile(rf"^\s*(?:-{{3,}}.*|(?:subject|{fields})\s*[:：]\s*\S.*)$", re.IGNORECASE)
+
+
+def _cut(found: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", CUT, found[0])
+
+
+def _quotation(found: re.Match[str]) -> str:
+    """Return a quotation as it stands where it is a name, a word or the wording that a wish asks for; else cut out."""
+    inside = next(group for group in found.groups() if group is not None)
+    before = found.string[max(0, found.start() - 30) : found.start()]
+    named = len(inside) <= SHORT_QUOTE or cues.says("exemplifies", before) or cues.says("own_report", before)
+    return found[0] if (named or _is_wording(found, inside)) and "\n" not in inside else _cut(found)
+
+
+def _is_wording(found: re.Match[str], inside: str) -> bool:
+    """Return whether a quotation is what a wish of the user's own wants written, or never written, and no order."""
+    if len(inside) > WORDING or _ORDERS.search(inside) or cues.says("risky", inside) or cues.says("leave", inside):
+        return False
+    text, start, end = found.string, found.start(), found.end()
+    before = text[max((last for _, last in sentences(text[:start]) if last < start), default=0) : start]
+    after = text[end : end + next((last for _, last in sentences(text[end:])), 0)]
+    around = f"{before} {after}"
+    if _ANNOUNCES.search(before) or any(cues.says(cue, around) for cue in REPORTS) or names_source(around):
+        return False
+    return cues.says("standing", around) and len(content_words(around)) > 1
+
+
+def _own_part(sentence: str, *, facts: bool) -> tuple[str, str]:
+    """Return a sentence in two parts: what is the user's own, and what stands behind it, cut out."""
+    if facts or _is_own(sentence):
+        return sentence, ""
+    for comma in _COMMA.finditer(sentence):
+        found = cues.pattern("person_says").match(sentence, comma.end())
+        if found and not cues.says("about_a_text", found[0]):
+            mine = sentence[: comma.start()]
+            if len(mine.split()) >= BEFORE_REASON and _is_own(mine):
+                return mine, re.sub(r"[^\n]", CUT, sentence[comma.start() :])
+            break
+    return "", re.sub(r"[^\n]", CUT, sentence)
+
+
+def _is_own(sentence: str) -> bool:
+    if CUT in sentence.strip(f"{CUT} \n") or any(cues.says(cue, sentence) for cue in SUPPOSES):
+        return False
+    if cues.says("hearsay", sentence) or _reports(sentence):
+        return False
+    lead = _LEAD.match(sentence)
+    if lead and cues.says("about_a_text", lead[1]) and not cues.says("own_rules", lead[1]):
+        return False
+    bare = sentence.rstrip()
+    return not bare.endswith(("?", "？")) or _requests(bare)
+
+
+def _requests(question: str) -> bool:
+    """Return whether a question asks the agent for something, or ends an order: "only when we call you, ok?"."""
+    tag = _TAG.search(question)
+    return cues.says("requests", question) or (tag is not None and cues.pattern("tagged").fullmatch(tag[1]) is not None)
+
+
+def _reports(sentence: str) -> bool:
+    """Return whether a sentence tells what somebody else said; what the agent is to write them, the user says."""
+    if cues.says("own_report", sentence) or cues.begins("sends", sentence) or cues.begins("opens_condition", sentence):
+        return False
+    return cues.says("reported", sentence)
+
+
+def names_source(line: str) -> bool:
+    """Return whether a line names where it comes from."""
+    return any(mark in line for mark in all_marks()) or cues.says("names_source", line)
