@@ -1,4 +1,4 @@
-"""Phase 1's answer as a contract: `[FILE/Heading] fact {cursors}`, REMOVE and REPLACE lines, or `[SKIP]`, and nothing else counts."""
+"""Phase 1's answer as a contract: `[FILE/Heading] fact {cursors}`, REMOVE, REPLACE or `[SKIP]`; nothing else counts."""
 
 from __future__ import annotations
 
