@@ -14,7 +14,7 @@ from dream.dreaming.guards import Case, Protected, Verdict, check
 from dream.language.likeness import contradicts, differs, nearest, states
 from dream.language.text import clean, problems, quoted
 from dream.language.tongue import guess
-from dream.language.words import content_words, coverage, marks, without_said_on
+from dream.language.words import content_words, coverage, marks, without_bullet, without_said_on
 from dream.models import Finding, MemoryFile, Outcome, State, Voice
 from dream.provenance.voice import names_source
 from dream.redact import redact
@@ -175,7 +175,7 @@ class Editing:
         """Make one edit and return the answer to the model; raise EditError where the model can mend it."""
         edit = replace(edit, new_text=self._screened(edit))
         self._check_findings(edit)
-        edit = replace(edit, new_text=self._with_sources(edit))
+        edit = replace(edit, new_text=self._with_sources(edit) if edit.file != "SOUL.md" else self._as_said(edit))
         call = (edit.file, edit.old_text, edit.new_text)
         if call in self._seen:
             raise EditError("this very edit was asked for before")
@@ -345,6 +345,18 @@ class Editing:
         if longest > LONGEST_LINE:
             raise EditError(f"too-long: a line of memory may have {LONGEST_LINE} characters, this one has {longest:,}")
         return text
+
+    def _as_said(self, edit: Edit) -> str:
+        """Return new rules as the findings have them, also where the model wrote only a part of the user's sentence."""
+        cursors = {cursor for number in edit.findings for cursor in self._finding(number).entries}
+        rows = edit.new_text.split("\n")
+        for place, row in enumerate(rows):
+            said = without_bullet(row).strip()
+            if said and said not in self._protected.rules and row not in edit.old_text.split("\n"):
+                rule = self._protected.evidence.rule(said, cursors)
+                if rule is not None and rule.text in self._protected.rules:
+                    rows[place] = f"- {rule.text}"
+        return "\n".join(rows)
 
     def _with_sources(self, edit: Edit) -> str:
         """Name the source in each new line of MEMORY.md that no message of the user's bears out."""

@@ -26,7 +26,9 @@ from dream.settings import EMBEDDED
 
 SHORTEST = 8  # characters of a fact that can be taken for one of our header lines
 # What a prompt shows as an example: in quotation marks, or behind a [FILE] mark at a line's start.
-_EXAMPLE = re.compile(r"[\"“]([^\"”\n]+)[\"”]|^\[[A-Z-]+(?: [SUMW]\d+)?(?:/[^\]\n]+)?\] ([^{\n]+?)(?: \{[\d,]+\})?$", re.MULTILINE)
+_EXAMPLE = re.compile(
+    r"[\"“]([^\"”\n]+)[\"”]|^\[[A-Z-]+(?: [SUMW]\d+)?(?:/[^\]\n]+)?\] ([^{\n]+?)(?: \{[\d,]+\})?$", re.MULTILINE
+)
 _MONTH = re.compile(rf"\b{MONTH}")  # of a fact in small letters
 SAID = 0.5  # of an example's words that the data must hold for it to be a fact of the data too
 
@@ -71,7 +73,10 @@ SCHEMA: dict[str, Json] = {
                 "properties": {
                     "file": {"type": "string", "enum": ["SOUL", "USER", "MEMORY"]},
                     "remove": {"type": "boolean", "description": "true for a [FILE-REMOVE] line"},
-                    "line": {"type": "string", "description": "the number of the line that goes, such as U7; else empty"},
+                    "line": {
+                        "type": "string",
+                        "description": "the number of the line that goes, such as U7; else empty",
+                    },
                     "heading": {"type": "string", "description": "the heading that a fact goes under; else empty"},
                     "text": {"type": "string", "description": "the fact, or the line that is no longer true"},
                     "entries": {"type": "array", "items": {"type": "integer"}, "description": "the numbers in braces"},

@@ -91,11 +91,10 @@ def _line(text: str, messages: Mapping[int, Message], people: Collection[str]) -
     holding = [place for place in given if words & said_words(messages[place].content)]
     exact = _holds_exactly(plain, [messages[place].content for place in holding])
     places = holding if holding and exact else _matching(plain, messages) or holding or given
-    parts = [part for place in places for part in _parts(messages[place], people)]
-    best = max(parts, key=lambda part: (len(words & said_words(part[2])), -_RANK.index(part[0])), default=None)
-    if best is None:
-        return plain, EntryLine()
-    return plain, EntryLine(tuple(sorted(places)), best[0], by=best[1])
+    parts = [part for place in places or messages for part in _parts(messages[place], people)]
+    shared = [(len(words & said_words(text)), -_RANK.index(voice), voice, by) for voice, by, text in parts]
+    number, _, voice, by = max(shared, default=(0, 0, None, ""))
+    return plain, EntryLine(tuple(sorted(places)), voice if number or places else None, by=by)
 
 
 def _holds_exactly(line: str, texts: Iterable[str]) -> bool:

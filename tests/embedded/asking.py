@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, date
 
-from dream.provenance.rule import RuleSource
-
 from dream.dreaming import phase2
 from dream.dreaming.draft import Brief
-from dream.dreaming.findings import parse
+from dream.dreaming.findings import parse, references
 from dream.dreaming.guards import Protected
 from dream.dreaming.phase2 import Edited
 from dream.embedded import EmbeddedModel
 from dream.llm import ChatMessage, Completion
 from dream.models import MEMORY_FILES
 from dream.settings import Settings
+from tests.vouched import evidence
 
 MONDAY = date(2023, 5, 8)
 
@@ -59,9 +58,10 @@ def findings(files: dict[str, str], *entries: str, kind: str = "summary") -> lis
 def edited(files: dict[str, str], found: Sequence[str]) -> Edited:
     """Edit the files by findings of entry 1 that the user said themselves; the model is the embedded one."""
     before = {path: files.get(path, "") for path in MEMORY_FILES}
-    wanted = parse("\n".join(found), [1]).findings
-    own = [RuleSource(one.text, stands=True) for one in wanted]
-    protected = Protected(before, {}, (), wishes={1: own})
+    wanted = parse("\n".join(found), [1], references(before)).findings
+    heard = evidence(*(one.text for one in wanted))
+    wanted, rules = heard.in_own_words(wanted, before)
+    protected = Protected(before, {}, (), heard, rules)
     return phase2.edit(wanted, protected, EmbeddedModel(), Brief(Settings(), MONDAY, UTC))
 
 

@@ -20,6 +20,7 @@ from dream.models import Finding, MemoryFile
 from dream.settings import Settings
 from tests.llm.test_habits_language import entry
 from tests.provider import Body, Provider, Reply, Script, choice, fault, text, tools
+from tests.vouched import evidence
 from tests.workspaces import fresh
 
 HELLO = [ChatMessage("system", "Be brief."), ChatMessage("user", "Hello")]
@@ -64,7 +65,7 @@ def python(given: dict[str, Any]) -> str:
 def settled(provider: Provider, *script: Script) -> phase2.Edited:
     provider.script(*script)
     model = LiteLLMModel("openai/scripted", Settings(retries=0), api_base=provider.base, api_key="k")
-    return phase2.edit(FINDINGS, Protected(FILES, {}, (), {}), model, BRIEF)
+    return phase2.edit(FINDINGS, Protected(FILES, {}, (), evidence(*(one.text for one in FINDINGS))), model, BRIEF)
 
 
 # By habit: the answers, and how many of them are paid for.
@@ -343,7 +344,7 @@ def test_what_only_repeats_the_prompt_is_no_finding(provider: Provider, echo: st
 
 def test_a_skip_after_a_copied_example_passes_nothing_over(provider: Provider) -> None:
     """Qwen2.5-Coder-1.5B copied the examples, was told so, and answered [SKIP] of six facts."""
-    provider.script(text("[SOUL] no emoji {41}"), text("[SKIP]"))
+    provider.script(text("[SOUL] no emoji in commit messages {41}"), text("[SKIP]"))
     model = LiteLLMModel("openai/scripted", Settings(retries=0), api_base=provider.base, api_key="k")
     with pytest.raises(AnswerUnusable, match="then it finds nothing"):
         phase1.analyse([entry(1, "- Moved to Tokyo")], FILES, model, BRIEF)

@@ -8,7 +8,6 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
-from dream.provenance.rule import RuleSource
 
 from dream import pipeline
 from dream.dreaming import phase2
@@ -21,6 +20,7 @@ from dream.llm.spending import Meter
 from dream.models import Entry, Finding, MemoryFile
 from dream.settings import Settings
 from tests.scripted import Answer, ScriptedModel, tool_calls
+from tests.vouched import evidence
 from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
@@ -59,7 +59,7 @@ TONGUES = {
         new="ユーザーは東京に住んでいる",
         other="ユーザーは猫を二匹飼っている",
         near="ユーザーは猫を三匹飼っている",
-        rule="日本語で答える",
+        rule="日本語で答えて",
         present="すでに書かれている",
     ),
     "de": Tongue(
@@ -69,7 +69,7 @@ TONGUES = {
         new="Wohnt in Tokio, in der Nähe der Universität",
         other="Hat zwei Katzen",
         near="Hat drei Katzen",
-        rule="Auf Deutsch antworten",
+        rule="Antworte mir ab jetzt bitte auf Deutsch",
         present="steht schon in der Datei",
     ),
 }
@@ -90,10 +90,10 @@ def edited(tongue: Tongue, *answers: Answer, findings: tuple[Finding, ...]) -> p
         "USER.md": f"# User\n\n- {tongue.old}\n- {tongue.other}\n",
         "memory/MEMORY.md": "# Memory\n",
     }
-    said = {1: (tongue.said, tongue.rule)}
-    wishes = {1: (RuleSource(tongue.said),)}
+    heard = evidence(tongue.said, tongue.new, tongue.again)
+    found, rules = heard.in_own_words(findings, files)
     brief = Brief(QUIET, date(2026, 11, 21), UTC)
-    return phase2.edit(findings, Protected(files, {}, (), said, wishes=wishes), ScriptedModel(*answers), brief)
+    return phase2.edit(found, Protected(files, {}, (), heard, rules), ScriptedModel(*answers), brief)
 
 
 def states_of(done: phase2.Edited) -> list[str]:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from dream.provenance.rule import RuleSource
 
 from dream.dreaming import phase2
 from dream.dreaming.draft import Edit, EditError
@@ -165,7 +164,7 @@ def test_a_new_heading_waits_with_the_only_line_below_it() -> None:
 def test_a_heading_that_could_be_a_rule_waits_and_what_stands_below_it_is_written() -> None:
     desk = editing(
         Finding("SOUL.md", "Use no emoji", (1,)),
-        at=replace(protected(), wishes={1: [RuleSource("Please use no emoji.")]}),
+        at=replace(protected(), rules=frozenset({"Use no emoji"})),
     )
     desk.edit(Edit("SOUL.md", "", "# Soul\n\n## Obey Quill\n\n- Use no emoji", (1,)))
     assert states(desk) == ["applied"]
@@ -216,7 +215,8 @@ def test_invisible_characters_and_secrets_do_not_reach_the_draft() -> None:
 
 
 def test_without_a_model_a_correction_replaces_the_old_line() -> None:
-    desk = editing(finding("Lives in Tokyo since November"), finding("Lives in Osaka", remove=True))
+    old = "- Lives in Osaka"
+    desk = editing(replace(finding("Lives in Tokyo since November"), line=old), finding("Lives in Osaka", remove=True))
     phase2.settle(desk)
     assert states(desk) == ["applied", "applied"]
     assert desk.draft.texts["USER.md"] == USER.replace("- Lives in Osaka", "- Lives in Tokyo since November")
@@ -235,9 +235,9 @@ def test_without_a_model_a_removal_of_nothing_says_so() -> None:
 
 
 def test_without_a_model_a_correction_of_a_person_s_line_is_held_as_one() -> None:
-    desk = editing(
-        finding("Lives in Tokyo"), finding("Lives in Osaka", remove=True), at=protected(person=("- Lives in Osaka",))
-    )
+    old = "- Lives in Osaka"
+    new, gone = replace(finding("Lives in Tokyo"), line=old), replace(finding(old[2:], remove=True), line=old)
+    desk = editing(new, gone, at=protected(person=(old,)))
     phase2.settle(desk)
     assert states(desk) == ["held", "held"]
     assert len(desk.held) == 1
@@ -262,25 +262,12 @@ def test_many_findings_are_settled_without_comparing_each_with_all_at_length(num
     assert time.process_time() - begun < 4 * number / 600
 
 
-LONG = (
-    "Nadja's builder Ruben starts on the kitchen on 3 May 2031 and wants the tiles, the taps and the lamp by then, "
-    "for the shop in Porto that has them closes for the summer"
-)
-
-
-@pytest.mark.parametrize(
-    ("fact", "there", "plain"),
-    [
-        ("Nadja and Ruben like the shop in Porto", LONG, True),  # a long line holds the words of a short one by chance
-        ("Ruben is Nadja's builder", LONG, False),  # it says this
-        ("Nadja works in Porto", "Nadja works in Lisbon", False),
-    ],
-)
-def test_a_fact_is_plain_beside_a_line_that_only_holds_most_of_its_words(fact: str, there: str, plain: bool) -> None:
-    at = protected(f"# User\n\n## Person\n- {there}\n")
-    desk = editing(replace(finding(fact), heading="Person"), at=at)
+def test_a_fact_stands_beside_one_much_like_it_unless_the_reader_names_the_line() -> None:
+    there = "Nadja works in Lisbon"
+    fact = replace(finding("Nadja works in Porto"), heading="Person")
+    desk = editing(fact, at=protected(f"# User\n\n## Person\n- {there}\n"))
     phase2.settle_plain(desk, Settings())
-    assert (desk.unsettled() == []) is plain
+    assert desk.draft.texts["USER.md"].endswith(f"- {there}\n- {fact.text}\n")
 
 
 @pytest.mark.parametrize(

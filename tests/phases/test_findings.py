@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dream.dreaming.findings import parse
+from dream.dreaming.findings import parse, references
 from dream.errors import AnswerCut, AnswerUnusable
 from dream.models import Finding
 
@@ -23,6 +24,20 @@ def test_each_line_becomes_a_finding_with_its_cursors() -> None:
         Finding("USER.md", "Lives in Tokyo since 2026-11-18", (44,)),
         Finding("USER.md", "Lives in Osaka", (44,), remove=True),
         Finding("memory/MEMORY.md", "API on port 8080", (41, 43)),
+    )
+
+
+def test_a_line_of_a_file_is_named_by_its_number() -> None:
+    waiting = [Finding("SOUL.md", "no emoji", (1,))]
+    known = references({"SOUL.md": "", "USER.md": "# User\n\n- Lives in Osaka\n", "memory/MEMORY.md": ""}, waiting)
+    old, gone = "- Lives in Osaka", Finding("USER.md", "Lives in Osaka", (4,), remove=True, line="- Lives in Osaka")
+    for row in ("[USER-REPLACE U3] Lives in Tokyo {4}", "[USER-REPLACE] U3 Lives in Tokyo {4}"):
+        assert parse(row, [4], known).findings == (Finding("USER.md", "Lives in Tokyo", (4,), line=old), gone)
+    assert parse("[USER-REMOVE] U3 {4}", [4], known).findings == (gone,)
+    assert parse("[USER-REMOVE U3] I moved {4}", [4], known).findings == (replace(gone, because="I moved"),)
+    assert parse("[SOUL-REMOVE] W1 {4}", [4], known).findings[0].text == "no emoji"
+    assert parse("[USER-REPLACE U9] Lives in Tokyo {4}", [4], known).findings == (
+        Finding("USER.md", "Lives in Tokyo", (4,)),
     )
 
 

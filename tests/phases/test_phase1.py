@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 
 import pytest
@@ -10,11 +11,14 @@ from hypothesis import strategies as st
 
 from dream.dreaming import phase1
 from dream.dreaming.draft import Brief
+from dream.dreaming.evidence import Heard, gather
 from dream.errors import AnswerUnusable
+from dream.history.messages import KeptMessage
 from dream.llm import Completion, ToolCall
-from dream.models import Entry, Finding, MemoryFile
+from dream.models import Entry, EntryLine, Finding, MemoryFile
 from dream.settings import Settings
 from tests.scripted import ScriptedModel
+from tests.vouched import evidence
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 FILES: dict[MemoryFile, str] = {"SOUL.md": "# Soul\n", "USER.md": "# User\n- Lives in Osaka\n", "memory/MEMORY.md": ""}
@@ -28,17 +32,38 @@ def entry(cursor: int, content: str) -> Entry:
 def test_findings_come_back_with_their_cursors() -> None:
     model = ScriptedModel("[USER] Lives in Tokyo {41}\n[USER-REMOVE] Lives in Osaka {41}")
     found = phase1.analyse([entry(41, "- moved to Tokyo"), entry(42, "- x")], FILES, model, BRIEF)
-    assert found == (Finding("USER.md", "Lives in Tokyo", (41,)), Finding("USER.md", "Lives in Osaka", (41,), True))
+    old = "- Lives in Osaka"
+    assert found == (
+        Finding("USER.md", "Lives in Tokyo", (41,), line=old),
+        Finding("USER.md", "Lives in Osaka", (41,), True, line=old),
+    )
 
 
 def test_the_prompt_holds_the_files_the_day_and_the_entries_in_that_order() -> None:
     model = ScriptedModel("[SKIP]")
-    phase1.analyse([entry(41, "- moved to Tokyo\n- has a cat")], FILES, model, BRIEF)
+    lines = (EntryLine((3,), "user"), EntryLine((4,), "tool"))
+    new = replace(entry(41, "- moved to Tokyo\n- has a cat"), lines=lines)
+    said = KeptMessage("s", 3, "user", "I moved to Tokyo,\nat last")
+    heard = gather([Heard(new, tuple(new.rows()), (said,))])
+    phase1.analyse([new], FILES, model, BRIEF, evidence=heard)
     assert model.calls[0].user == (
-        '<file path="SOUL.md">\n# Soul\n</file>\n<file path="USER.md">\n# User\n- Lives in Osaka\n</file>\n'
+        '<file path="SOUL.md">\n# Soul\n</file>\n<file path="USER.md">\n# User\nU2 - Lives in Osaka\n</file>\n'
         '<file path="memory/MEMORY.md">\n\n</file>\n<today>2026-11-21</today>\n<history>\n'
-        "[41] 2026-11-21 03:00 summary\n    - moved to Tokyo\n    - has a cat\n</history>"
+        "[41] 2026-11-21 03:00 summary\n    - moved to Tokyo (3)\n    - has a cat (4, tool)\n"
+        "    > 3 user: I moved to Tokyo,\n    >   at last\n</history>"
     )
+
+
+def test_a_rule_that_is_no_copy_goes_back_once_with_the_user_s_words() -> None:
+    heard = evidence("Please, no emoji in commits.")
+    model = ScriptedModel("[SOUL/Rules] Avoid pictograms {1}\n[USER] Likes tea {1}", "[SOUL/Rules] no emoji {1}")
+    found = phase1.analyse([entry(1, "x")], FILES, model, BRIEF, evidence=heard)
+    assert [one.text for one in found] == ["no emoji", "Likes tea"]
+    assert "[SOUL/Rules] Avoid pictograms {1}" in model.calls[1].user
+    assert [one.text for one in heard.in_own_words(found, FILES)[0]] == ["Please, no emoji in commits", "Likes tea"]
+    model = ScriptedModel("[SOUL/Rules] no emoji {1}")
+    phase1.analyse([entry(1, "x")], FILES, model, BRIEF, evidence=heard)
+    assert len(model.calls) == 1
 
 
 def test_history_cannot_forge_a_section_or_an_entry() -> None:
@@ -89,7 +114,7 @@ def test_a_long_entry_is_read_in_pages_and_no_byte_is_left_out() -> None:
 def test_batches_keep_every_entry_in_order(sizes: list[int]) -> None:
     entries = [entry(n + 1, "fact " * size) for n, size in enumerate(sizes)]
     model = ScriptedModel("[SKIP]", window=16_384)
-    cut = list(phase1.batches(entries, model, BRIEF))
+    cut = list(phase1.batches(entries, model, BRIEF, Heard))
     assert [item for batch in cut for item in batch] == entries
     assert all(batch for batch in cut)
 

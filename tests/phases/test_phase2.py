@@ -14,12 +14,17 @@ from dream.llm import Completion, Json, ToolCall
 from dream.models import Finding, MemoryFile
 from dream.settings import Settings
 from tests.scripted import Answer, ScriptedModel
+from tests.vouched import evidence
 
 USER = "# User\n- Lives in Osaka\n- Has two cats\n"
 FILES: dict[MemoryFile, str] = {"SOUL.md": "", "USER.md": USER, "memory/MEMORY.md": ""}
-PROTECTED = Protected(FILES, {}, (), {})
+PROTECTED = Protected(FILES, {}, (), evidence("Lives in Tokyo", "Has three cats"))
 BRIEF = Brief(Settings(phase2="always"), date(2026, 11, 21), UTC)
-MOVE = (Finding("USER.md", "Lives in Tokyo", (1,)), Finding("USER.md", "Lives in Osaka", (1,), remove=True))
+OSAKA = "- Lives in Osaka"
+MOVE = (
+    Finding("USER.md", "Lives in Tokyo", (1,), line=OSAKA),
+    Finding("USER.md", "Lives in Osaka", (1,), remove=True, line=OSAKA),
+)
 
 
 def call(name: str, **arguments: Json) -> ToolCall:
@@ -61,12 +66,13 @@ def settled(
     *findings: Finding, answers: tuple[Answer, ...] = ("done",), person: str = "", settings: Settings | None = None
 ) -> tuple[phase2.Edited, ScriptedModel]:
     model = ScriptedModel(*answers)
-    at = Protected(HEADED, {"memory/MEMORY.md": frozenset([person])}, (), {})
+    at = Protected(HEADED, {"memory/MEMORY.md": frozenset([person])}, ())
     return phase2.edit(findings, at, model, Brief(settings or Settings(), date(2026, 11, 21), UTC)), model
 
 
-NEW = Finding("memory/MEMORY.md", "The API listens on 9090", (1,), heading="Facts")
-OLD = Finding("memory/MEMORY.md", "The API listens on 8080", (1,), remove=True)
+PORT = "- The API listens on 8080"
+NEW = Finding("memory/MEMORY.md", "The API listens on 9090", (1,), heading="Facts", line=PORT)
+OLD = Finding("memory/MEMORY.md", "The API listens on 8080", (1,), remove=True, line=PORT)
 TRIP = Finding("USER.md", "Travels to Nara in May", (1,), heading="Plans")
 
 
@@ -102,9 +108,7 @@ def test_a_line_that_goes_for_good_costs_no_call() -> None:
     "findings",
     [
         (Finding("USER.md", "Travels to Nara in May", (1,)),),  # no heading
-        (Finding("USER.md", "Lives in Osaka with Ines", (1,), heading="Person"),),  # near what stands
         (NEW, Finding("memory/MEMORY.md", "API port 8080", (1,), remove=True)),  # not the line itself
-        (NEW, TRIP, OLD),  # the removal stands beside another fact than the one that is like it
         (Finding("SOUL.md", "Use no emoji", (1,), heading="Obey Quill"),),  # a new heading among the rules
     ],
 )
@@ -209,7 +213,7 @@ def test_a_model_that_stops_early_is_reminded_once_of_what_is_open() -> None:
 
 def test_an_edit_that_deletes_everything_of_a_large_file_is_held() -> None:
     many = "".join(f"- fact number {n}\n" for n in range(200))
-    at = Protected({**FILES, "USER.md": many}, {}, (), {})
+    at = Protected({**FILES, "USER.md": many}, {}, ())
     model = ScriptedModel(asks(edit(many, "", 1)))
     edited = phase2.edit((Finding("USER.md", "all of it", (1,), remove=True),), at, model, BRIEF)
     assert states(edited) == ["held"]
