@@ -132,13 +132,17 @@ def owners(names: Sequence[str]) -> str:
     return "\n".join(["<owners>", told, *shown, "</owners>\n"]) if names else ""
 
 
-def numbered(texts: Mapping[MemoryFile, str], shown: Mapping[MemoryFile, str], letters: Sequence[str]) -> str:
+def numbered(
+    texts: Mapping[MemoryFile, str], shown: Mapping[MemoryFile, str], letters: Mapping[str, MemoryFile]
+) -> str:
     """Render what is `shown` of the files as `<file>` sections, each line with its number in the file, as `U7`."""
     parts = []
-    for (path, text), letter in zip(shown.items(), letters, strict=True):
+    for letter, path in letters.items():
+        if path not in shown:
+            continue
         whole = list(enumerate(texts[path].splitlines(), start=1))
         rows = []
-        for row in text.splitlines():
+        for row in shown[path].splitlines():
             while whole and whole[0][1] != row and any(other == row for _, other in whole):
                 whole.pop(0)
             known = bool(whole) and whole[0][1] == row

@@ -143,7 +143,7 @@ class Dreamer:
         left_out: list[str] = []
         # 1. What is there now; the draft begins as a copy of it.
         found = self._look()
-        evidence = gather(map(self._hear, batch), found.texts.values())
+        evidence = gather(map(self._hear, batch), found.texts.values(), self._settings.owners)
         # 2. Phase 1: findings. Without any, phase 2 is not paid for.
         try:
             findings = self._analyse(batch, found, evidence, left_out)

@@ -354,8 +354,8 @@ class Editing:
             said = without_bullet(row).strip()
             if said and said not in self._protected.rules and row not in edit.old_text.split("\n"):
                 rule = self._protected.evidence.rule(said, cursors)
-                if rule is not None and rule.text in self._protected.rules:
-                    rows[place] = f"- {rule.text}"
+                if rule is not None and (shown := self._protected.evidence.shown(rule)) in self._protected.rules:
+                    rows[place] = f"- {shown}"
         return "\n".join(rows)
 
     def _with_sources(self, edit: Edit) -> str:

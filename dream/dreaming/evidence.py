@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from dream.history.messages import KeptMessage, Messages
-from dream.language.words import content_words, without_bullet
+from dream.language.words import content_words, without_bullet, without_said_on
 from dream.models import UNKNOWN_LINE, Entry, EntryLine, Finding, MemoryFile
 from dream.provenance.citations import said_words
 from dream.provenance.copied import LONGEST, Copied, Said, copied, folded, points_at
@@ -37,10 +37,14 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the entries of one dream vouch for, by cursor."""
+    """What the entries of one dream vouch for, by cursor; of several people only the `owners` are the user.
+
+    `words` are all that was said, folded: what a note in brackets may be made of.
+    """
 
     heard: Mapping[int, Heard]
-    words: frozenset[str] = frozenset()  # folded, all that was said: what a note in brackets may be made of
+    words: frozenset[str] = frozenset()
+    owners: Sequence[str] = ()
 
     def said(self, cursors: Iterable[int]) -> list[Said]:
         """Return what the user said themselves in these entries."""
@@ -48,7 +52,7 @@ class Evidence:
 
     def rule(self, line: str, cursors: Iterable[int], more: Sequence[Said] = ()) -> Copied | None:
         """Return the user's own sentence that a rule is a copy of, in these entries or in what is given beside them."""
-        return copied(line, [*self.said(cursors), *more], self.words)
+        return copied(without_said_on(line), [*self.said(cursors), *more], self.words)
 
     def written(self, finding: Finding, files: Mapping[MemoryFile, str]) -> Copied | None:
         """Return the user's own sentence for a rule that phase 1 found; None where it points at none.
@@ -69,22 +73,33 @@ class Evidence:
             rule = one.file == "SOUL.md" and not one.remove
             sentence = self.written(one, files) if rule else None
             if sentence is not None and len(sentence.text) <= LONGEST:
-                text = f"{sentence.by}: {sentence.text}" if sentence.by else sentence.text
+                text = self.shown(sentence)
                 rules.add(text)
                 found.append(replace(one, text=text))
             else:
                 found.append(one)
         return tuple(found), frozenset(rules)
 
+    def shown(self, rule: Copied) -> str:
+        """Return a rule as it is written: with the name of whose it is, where several people have a say."""
+        named = rule.by and have_shared_rules(self.owners)
+        return f"{rule.by}: {rule.text}" if named else rule.text
+
     def doubt(self, line: str, cursors: Iterable[int]) -> str:
         """Say why a rule that is no copy of the user's own words may not stand."""
         heard = [self.heard[cursor] for cursor in cursors if cursor in self.heard]
         for other in (one for entry in heard for one in entry.others):
-            if points_at(line, other.text):
-                return f"{other.by or 'somebody else'} said it, who is not among the `owners`"
-        if any(points_at(line, one.text) for entry in heard for one in entry.said):
+            if points_at(without_speaker(without_said_on(line), other.by), other.text):
+                return self.stranger(other.by)
+        if any(points_at(without_said_on(line), one.text) for entry in heard for one in entry.said):
             return "the user quotes, reports or supposes it"
         return "no message of the user's holds these words"
+
+    def stranger(self, name: str) -> str:
+        """Say why the words of `name` do not count as the user's."""
+        if self.owners:
+            return f"{name or 'somebody else'} says it, who is not among the `owners`"
+        return f"several people talk here, and {name or 'one'} says it; name those whose rules count in `owners`"
 
     def source(self, line: str, cursors: Iterable[int]) -> EntryLine:
         """Return what the line of history rests on that says most of a line of memory, the user's before another's."""
@@ -109,12 +124,12 @@ class Evidence:
 NOTHING_HEARD = Evidence({})
 
 
-def gather(heard: Iterable[Heard], beside: Iterable[str] = ()) -> Evidence:
+def gather(heard: Iterable[Heard], beside: Iterable[str] = (), owners: Sequence[str] = ()) -> Evidence:
     """Gather what entries vouch for; `beside` are texts whose words were heard too."""
     known = {one.entry.cursor: one for one in heard}
     texts = [*(row for one in known.values() for row, _ in one.rows), *beside]
     texts += [said.text for one in known.values() for said in one.said]
-    return Evidence(known, frozenset(word for text in texts for word in folded(text)))
+    return Evidence(known, frozenset(word for text in texts for word in folded(text)), owners)
 
 
 def hear(entry: Entry, messages: Messages, owners: Sequence[str]) -> Heard:
@@ -132,18 +147,17 @@ def hear(entry: Entry, messages: Messages, owners: Sequence[str]) -> Heard:
     names = {place: line.by for line in entry.lines for place in line.cites if line.by}
     for one in spoken:
         name = one.name or names.get(one.position, "")
-        mine = not (several and name) or (bool(owners) and is_owner(name, owners))
-        by = name if not mine or have_shared_rules(owners) else ""
-        (said if mine else others).append(Said(without_speaker(one.text, name), by))
+        mine = is_owner(name, owners) if owners else not (several and name)
+        (said if mine else others).append(Said(without_speaker(one.text, name), name))
     for text, line in rows:
         quote = text if entry.kind == "note" else line.quote
         if line.voice == "user" and quote:
-            said.append(Said(quote, line.by if have_shared_rules(owners) else ""))
+            said.append(Said(quote, line.by))
     return Heard(entry, rows, spoken, tuple(said), tuple(others))
 
 
 def _counted(line: EntryLine, owners: Sequence[str]) -> EntryLine:
-    """Return a line with the user's voice where one of the `owners` said it."""
-    if line.voice != "other" or not owners or not is_owner(line.by, owners):
+    """Return a line with the voice that it has for these `owners`."""
+    if not owners or line.voice not in ("user", "other"):
         return line
-    return replace(line, voice="user")
+    return replace(line, voice="user" if is_owner(line.by, owners) else "other")

@@ -215,7 +215,7 @@ def third_party(case: Case, protected: Protected, settings: Settings) -> Verdict
         for line in lines:
             source = evidence.source(_fact(line), case.cursors)
             if markup.heading(line) is None and source.voice != "user":
-                return Verdict("held", "third-party", f"{_whose(source)}: {quoted(line)}")
+                return Verdict("held", "third-party", f"{_whose(source, evidence)}: {quoted(line)}")
     for line in case.added:
         fact = _fact(line)
         if instructs(fact) and not _is_said(without_bullet(fact), case, protected):
@@ -231,13 +231,13 @@ def _is_said(fact: str, case: Case, protected: Protected) -> bool:
     return sentence is not None and folded(sentence.text) == folded(fact)
 
 
-def _whose(source: EntryLine) -> str:
+def _whose(source: EntryLine, evidence: Evidence) -> str:
     """Say whose words a line of history is, where they are not the user's."""
     said = {
         "tool": "a tool's output says it, not the user",
         "pasted": "a text that the user pasted says it, not the user",
         "agent": "the agent says it, not the user",
-        "other": f"{source.by or 'somebody else'} says it, who is not among the `owners`",
+        "other": evidence.stranger(source.by),
     }
     return said.get(source.voice or "", "no message of the user's is cited for it")
 

@@ -101,7 +101,7 @@ def lines(answer: str) -> str:
     try:
         said = json.loads(text, strict=False)
         return "\n".join(map(_line, said["findings"])) or "[SKIP]"
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return answer
 
 
@@ -325,7 +325,7 @@ def _prompt(
     news = f"{prompts.today(brief.day)}\n{prompts.owners(brief.settings.owners)}{held}{rows}"
     room = min(brief.room(model, system, news), FILES_TOKENS)
     shown = shown_to_fit(files, [one.entry.content for one in page], room, model.count)
-    system, user = prompts.filled(system, f"{prompts.numbered(files, shown, list(LETTERS))}\n{news}")
+    system, user = prompts.filled(system, f"{prompts.numbered(files, shown, LETTERS)}\n{news}")
     return [ChatMessage("system", system), ChatMessage("user", user)]
 
 

@@ -20,7 +20,9 @@ _ENTRY = re.compile(
     r"\[(\d{1,12})\] (?:(\d{4}-\d\d-\d\d)\S*(?: \S{4,14})? )?(summary|raw|note|nothing)\b(?: by \"([^\"\n]+)\")?"
 )
 _NUMBER = re.compile(r"^[SUM]\d+ ", re.M)  # of a line of a file
-_CITES = re.compile(r" \((?:\d+, )*\d+(?:, [a-z]+)?\)$")  # at the end of a line: the messages that it rests on
+_CITES = re.compile(
+    r" \((?:\d+, )*\d+(?:, [^()\d][^()]{0,120})?\)$"
+)  # at the end of a line: the messages that it rests on
 _FILE = re.compile(r'^<file path="([^"\n]*)">\n?', re.M)
 
 

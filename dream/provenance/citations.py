@@ -125,12 +125,10 @@ def _parts(message: Message, people: Collection[str]) -> list[tuple[Voice, str, 
 
 
 def _spoken(message: Message, people: Collection[str]) -> tuple[Voice, str]:
-    """Return whose voice a message is, and by whom where several people talk."""
+    """Return whose voice a message is, and the name of the person."""
     if message.role != "user":
         return ("agent" if message.role == "assistant" else "tool"), ""
-    if len(people) > 1 and message.name:
-        return "other", message.name
-    return "user", ""
+    return ("other" if len(people) > 1 and message.name else "user"), message.name or ""
 
 
 def _quoting(line: EntryLine, words: str, messages: Mapping[int, Message]) -> EntryLine:

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from dream.provenance.speakers import unnamed
 from dream.provenance.voice import CUT, own_text, sentences
 
 LONGEST = 240  # characters of a rule; a longer sentence waits for a person to shorten it
@@ -32,7 +33,7 @@ _MARK = re.compile(r"(?:[-*•+–]\s+|\(?\d{1,2}[.)、]\s*(?=\D)|#{1,6}\s+)")
 class Said:
     """A text in the user's own voice: one message of theirs, or a line that already stands as their rule.
 
-    `by` is who wrote it, where a rule has to name whose it is.
+    `by` is who wrote it, where the message has a name.
     """
 
     text: str
@@ -52,6 +53,7 @@ def copied(line: str, said: Sequence[Said], heard: Collection[str] = frozenset()
 
     `heard` are the folded words that a note in brackets may be made of.
     """
+    line = unnamed(line, {one.by for one in said if one.by})
     pieces = [piece for piece in _GAP.split(line) if _tokens(piece)]
     found: list[str] = []
     by = ""

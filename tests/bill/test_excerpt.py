@@ -56,7 +56,7 @@ def test_an_edit_of_what_is_shown_lands_in_the_whole_file() -> None:
     }
     model = ScriptedModel(tool_calls(("edit_file", arguments)))
 
-    edited = phase2.edit([PORT], Protected(FILES, {}, (), {}), model, BRIEF)
+    edited = phase2.edit([PORT], Protected(FILES, {}, ()), model, BRIEF)
 
     assert edited.draft.texts["memory/MEMORY.md"] == LARGE.replace(PROJECTS[7], f"- {PORT.text}")
     assert [outcome.state for outcome in edited.outcomes] == ["applied"]
@@ -66,5 +66,5 @@ def test_an_edit_of_what_is_shown_lands_in_the_whole_file() -> None:
 
 def test_the_rest_can_be_read() -> None:
     reading = ScriptedModel(tool_calls(("read_file", {"path": "memory/MEMORY.md"})), "done")
-    phase2.edit([PORT], Protected(FILES, {}, (), {}), reading, BRIEF)
+    phase2.edit([PORT], Protected(FILES, {}, ()), reading, BRIEF)
     assert reading.calls[1].messages[-1].content == LARGE

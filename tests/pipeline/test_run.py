@@ -445,7 +445,7 @@ def test_a_memory_file_that_is_not_text_is_said_and_nothing_is_lost(workspace: W
     add(workspace, "- likes tea")
     report = run(workspace, "[USER] Likes tea {1}")
     assert report.outcome == "failed"
-    assert "USER.md is not UTF-8" in report.reason
+    assert "USER.md, line 1: byte 0xe9 is not UTF-8" in report.reason
     assert (workspace.root / "USER.md").read_bytes() == b"caf\xe9\n"
 
 

@@ -171,8 +171,8 @@ def run_twice(workspace: Workspace, monkeypatch: pytest.MonkeyPatch, checkpoint:
     def answer(sent: object) -> str:
         text = str(sent)
         if "talk 1" in text:
-            return "[USER] Likes green tea {1}"
-        return "[USER] Likes green tea {2}" if again else "[MEMORY] The API runs on port 8080 {2}"
+            return "[USER/Preferences] Likes green tea {1}"
+        return "[USER/Preferences] Likes green tea {2}" if again else "[MEMORY] The API runs on port 8080 {2}"
 
     models = Models(ScriptedModel(answer), ScriptedModel("done"), Meter(settings))
     with monkeypatch.context() as seam:
