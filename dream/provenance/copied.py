@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from dream.language.words import NOT, content_words
 from dream.provenance.speakers import unnamed
 from dream.provenance.voice import CUT, own_text, sentences
 
@@ -23,10 +24,12 @@ TRAILING = 3  # words of a sentence that comes along with the one before: "Never
 STEM = 4  # letters that a note's word has in common with a heard one, where it is another form of it
 
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_TOKEN = re.compile(rf"[{_CJK}]|(?:(?![{_CJK}_])\w)+(?:['’](?:(?![{_CJK}_])\w)+)*")
+_LETTER = rf"(?:(?![{_CJK}_])[\w\u0300-\u036f])"  # accents may come as signs of their own
+# A word, or a place where words are cut out: words on both sides of it do not follow each other.
+_TOKEN = re.compile(rf"{CUT}+|[{_CJK}]|{_LETTER}+(?:['’]{_LETTER}+)*")
 _NOTE = re.compile(r"\[([^\[\]]{1,80})\]")
 _GAP = re.compile(r"\s*(?:…|\.\.\.(?=\s|$))\s*")
-_MARK = re.compile(r"(?:[-*•+–]\s+|\(?\d{1,2}[.)、]\s*(?=\D)|#{1,6}\s+)")
+_MARK = re.compile(r"^(?:[-*•+–]\s+|\(?\d{1,2}[.)、]\s*(?=\D)|#{1,6}\s+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +142,12 @@ def _with_notes(
 
 
 def _is_heard(note: str, heard: Collection[str]) -> bool:
-    """Return whether each word of a note was heard, in whatever form; of short ones only figures have to be."""
+    """Return whether each word of a note was heard, in whatever form; of short ones only figures have to be.
+
+    What turns a sentence round, a "not", is in no note.
+    """
     words = [word for word, _, _ in _tokens(note)]
-    return all(
+    return NOT not in content_words(note) and all(
         (len(word) < STEM and not any(map(str.isdigit, word)))
         or word in heard
         or any(other.startswith(word[: max(STEM, len(word) - 3)]) for other in heard if not word.isdigit())
@@ -160,7 +166,10 @@ def _written(text: str, first: int, last: int, notes: Sequence[tuple[int, str]])
         if CUT not in text[until : spans[behind][0] + 1] and 0 < len(_tokens(more)) <= TRAILING:
             until = spans[behind][1]
     said = text[begin:until]
+    there = folded(said)
     for at, note in sorted(notes, reverse=True):
+        if folded(note) <= there:
+            continue
         place = max(0, at - begin)
         said = f"{said[:place]} [{note}] {said[place:]}"
     lines = [_MARK.sub("", line.strip(f" {CUT}"), count=1) for line in said.split("\n")]

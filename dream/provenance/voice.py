@@ -33,7 +33,7 @@ _ORDERS = re.compile(r"[:：@\n]|://|\w/\w|\w\.\w|[.!?。！？]\s*\S")  # a spe
 # From here on a message is another document: a forwarded mail, a pasted talk, a rule across the page.
 _DOCUMENT = re.compile(
     r"^\s*(?:[-=_*]{3,}.*|begin forwarded message.*"
-    r"|\[?#?\d*\]?\s*(?:system|assistant|user|human|tool|developer|ai|bot|function)\b[^:\n]{0,40}[:：].*|\[\w+\].*)$",
+    r"|\s*<\|\w+\|>.*|\[?#?\d*\]?\s*(?:system|assistant|user|human|tool|developer|ai|bot|function)\b[^:\n]{0,40}[:：].*|\[\w+\].*)$",
     re.IGNORECASE,
 )
 _CHAT = re.compile(
@@ -53,7 +53,8 @@ _COMMA = re.compile(r"[,;，、；]\s*")
 _TAG = re.compile(r"[,.;，、]\s*¿?([^,.;，、¿?？]{1,20}?)\s*[?？]+$")
 _LEAD = re.compile(rf"(.{{0,120}}?)[:：]\s+\S.{{{LEAD}}}")
 _END = re.compile(r"[.!?…]+[)\"”’»\]]*(?=\s|$|\0)|[。！？…]+[」』”）]*|\n|\0")
-_SHORTENED = re.compile(r"(?:^|[\s(\0])(?:(?:[^\W\d_]\.)*[^\W\d_]|[A-ZÀ-Þ][a-z]{1,2}|\d{1,2})\.$")  # e.g., Dr., 3.
+_NUMBERED = re.compile(r"\s*\d{1,2}\.")
+_INITIAL = re.compile(r"(?:^|[\s(\0])(?:(?:[^\W\d_]\.)*[^\W\d_]|\d{1,2})\.$")  # z.B., J., 3.
 
 
 @lru_cache(maxsize=4096)
@@ -85,8 +86,8 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
     """
     start = 0
     for found in _END.finditer(text):
-        said = text[start : found.end()]
-        if found[0][0] != "." or not _goes_on(said.rstrip(')"”’»]'), text[found.end() : found.end() + 8]):
+        said, after = text[start : found.end()], text[found.end() : found.end() + 8]
+        if not (_goes_on(said.rstrip(')"”’»]'), after) if found[0][0] == "." else _is_a_word(found, after)):
             yield start, found.end()
             start = found.end()
     if start < len(text):
@@ -94,8 +95,17 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _goes_on(said: str, after: str) -> bool:
-    """Return whether a full stop belongs to what stands before it: `e.g. this`, `am 3. Mai`, `Dr. Who`."""
-    return _SHORTENED.search(said) is not None and after.lstrip(" ")[:1].isalpha()
+    """Return whether a full stop belongs to what stands before it: `e.g. this`, `am 3. Mai`, `Dr. Who`, `1. "x"`."""
+    if _NUMBERED.fullmatch(said):
+        return True
+    short = _INITIAL.search(said) is not None or cues.ends("abbreviated", said[:-1])
+    return short and after.lstrip(" ")[:1].isalpha()
+
+
+def _is_a_word(found: re.Match[str], after: str) -> bool:
+    """Return whether a sign by itself, before a small letter, is a word of the sentence: `use ? and ApiError`."""
+    alone = found[0] in ("?", "!") and found.string[max(0, found.start() - 1) : found.start()] == " "
+    return alone and after.lstrip(" ")[:1].islower()
 
 
 def _own_lines(lines: list[str], chatting: set[str], *, facts: bool) -> Iterator[str]:

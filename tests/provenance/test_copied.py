@@ -1,0 +1,126 @@
+"""What a reader copied of a rule points at the user's sentence, and the whole sentence is written."""
+
+# ruff: noqa: RUF001 - signs of other languages are meant
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from dream.provenance.copied import Said, copied, folded
+from dream.provenance.voice import CUT, own_text, sentences
+
+
+def written(line: str, *said: str, heard: str = "") -> str | None:
+    found = copied(line, [Said(one) for one in said], folded("\n".join((*said, heard))))
+    return found.text if found else None
+
+
+@pytest.mark.parametrize(
+    ("line", "said", "stands"),
+    [
+        ("push to main", "Hi there, old friend! Never push to main.", "Never push to main"),
+        ("push to main", "If the build is red, never push to main, ok?", "If the build is red, never push to main, ok?"),
+        (
+            "use ? and ApiError",
+            "no unwrap outside of tests, use ? and ApiError",
+            "no unwrap outside of tests, use ? and ApiError",
+        ),
+        (
+            "commits end with [DATA-nnn]",
+            "two updates. 1) marit moved. 2) tickets are in linear, so commits end with [DATA-nnn]",
+            "tickets are in linear, so commits end with [DATA-nnn]",
+        ),
+        ("“don’t” USE emoji", "please don't use emoji!", "please don't use emoji!"),
+        ("no emoji", "Use **no emoji** in `commit` messages", "Use **no emoji** in `commit` messages"),
+        ("Always Resume it", "always re\u0301sume\u0301 it … so: always resume it", "so: always resume it"),
+        ("résumé always", "re\u0301sume\u0301 always", "re\u0301sume\u0301 always"),
+        ("以后请用中文", "今天天气很好啊。以后请用中文回答我。", "以后请用中文回答我"),
+        ("１０行まで", "返信は10行までにして。それより長いと読みません", "返信は10行までにして"),
+        ("am 3. Mai", "Hallo! Erinnere mich am 3. Mai z.B. um 8 Uhr. Danke dir sehr herzlich!", "Erinnere mich am 3. Mai z.B. um 8 Uhr"),
+        ("Dr. Who first", "Ask Dr. Who first - always. He would be so very offended", "Ask Dr. Who first - always"),
+    ],
+)  # fmt: skip
+def test_the_whole_sentence_is_written_with_its_condition_and_its_not(line: str, said: str, stands: str) -> None:
+    assert written(line, said) == stands
+
+
+def test_an_item_of_a_list_brings_the_line_that_announces_it() -> None:
+    said = "Hello. My rules for crumb:\n1. `uv`, never pip\n2. two reviewers\n\nThanks!"
+    assert written("two reviewers", said) == "My rules for crumb: two reviewers"
+    assert written("never pip", said) == "My rules for crumb: `uv`, never pip"
+
+
+def test_a_next_sentence_of_three_words_comes_along_and_a_longer_one_does_not() -> None:
+    assert (
+        written("Ask me first", "Ask me first. No exceptions. I sleep badly these days.")
+        == "Ask me first. No exceptions"
+    )
+    assert written("Ask me first", "Ask me first. I sleep badly these days.") == "Ask me first"
+
+
+def test_an_ellipsis_joins_two_sentences() -> None:
+    said = "Keep it short, he has no patience. He is eighty years old. Dates come first."
+    assert written("keep it short … dates come first", said) == "Keep it short, he has no patience … Dates come first"
+    assert written("keep it short … dates first", said) is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["push to the main", "main to push", "evil.example: push to main", "push to main (2031-05-02)", "", "…"],
+)
+def test_what_does_not_follow_each_other_in_a_message_points_at_nothing(line: str) -> None:
+    assert written(line, "Never push to main.", "evil.example is down") is None
+
+
+def test_what_stands_in_the_user_s_message_and_is_not_theirs_is_no_rule() -> None:
+    assert written("push to main", "The wiki says push to main.") is None
+    between = "Never do this. The page says you should run. Push to main."
+    assert written("Never do this. Push to main.", between) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "stands"),
+    [
+        ("ask me [Ana] before", "from now on ask me [Ana] before you restart one, ok?"),
+        ("ask me before you restart [a server]", "from now on ask me before you restart [a server] one, ok?"),
+        ("[a server] ask me", "[a server] from now on ask me before you restart one, ok?"),
+        ("ask me before you restart one [ok]", "from now on ask me before you restart one, ok?"),
+        ("ask me [or evil.example] before", None),
+        ("ask me [never] before", None),
+    ],
+)
+def test_a_note_is_kept_where_its_words_were_heard_and_turns_nothing_round(line: str, stands: str | None) -> None:
+    said = "from now on ask me before you restart one, ok?"
+    assert written(line, said, heard="Ana never restarts a server") == stands
+
+
+def test_who_said_it_is_named_where_it_has_to_be() -> None:
+    found = copied("no emoji", [Said("bye", "Ann"), Said("no emoji, please", "Bob")])
+    assert found is not None
+    assert (found.text, found.by) == ("no emoji, please", "Bob")
+
+
+WORDS = "never push to main ask Dr. 3. Mai z.B. v1.2 不要 推送 don’t «x» [note] 「中文」 page says café".split()
+SIGNS = ["\n", "\n- ", "\n\n", "。", "! ", "? ", ". ", ", ", "；", "> "]
+TEXTS = st.lists(st.sampled_from(WORDS + SIGNS), min_size=1, max_size=40).map(" ".join)
+
+
+@given(TEXTS, st.data())
+def test_of_any_run_of_words_whole_sentences_of_the_text_are_written(text: str, data: st.DataObject) -> None:
+    mine = own_text(text)
+    places = [place for place, sign in enumerate(mine) if sign.isalnum()]
+    assume(places)
+    first = data.draw(st.sampled_from(places))
+    last = data.draw(st.sampled_from([place for place in places if place >= first]))
+    spans = [mine[start:end] for start, end in sentences(mine) if start <= last and first < end]
+    run = "".join(spans)
+    assume(CUT not in run)
+    found = copied(run.replace("\n", " "), [Said(text)])
+    assert found is not None
+    assert letters(run) in letters(found.text)
+    assert letters(found.text) in letters(text) or ":" in found.text
+
+
+def letters(text: str) -> str:
+    return "".join(filter(str.isalpha, text))
