@@ -41,11 +41,10 @@ def cited(
     found: list[tuple[str, EntryLine]] = []
     for text in content.split("\n"):
         quote = _QUOTE.match(text)
-        if quote is not None and found and found[-1][1].voice == "user":
-            found[-1] = (found[-1][0], _quoting(found[-1][1], quote[1], messages))
-        elif quote is None:
-            found.append(_line(text, messages, people))
-        else:
+        above = _quoting(*found[-1], quote[1], messages, people) if quote is not None and found else None
+        if above is not None:
+            found[-1] = (found[-1][0], above)
+        elif quote is None or not found or found[-1][1].voice != "user":
             found.append(_line(_MARKED.sub("- ", text), messages, people))
     return found
 
@@ -131,8 +130,16 @@ def _spoken(message: Message, people: Collection[str]) -> tuple[Voice, str]:
     return ("other" if len(people) > 1 and message.name else "user"), message.name or ""
 
 
-def _quoting(line: EntryLine, words: str, messages: Mapping[int, Message]) -> EntryLine:
-    """Return what a line rests on, with the user's own sentence that the reader copied, where it is one."""
-    said = [Said(messages[place].content) for place in line.cites if messages[place].role == "user"]
-    found = copied(words, said)
-    return replace(line, quote=found.text) if found else line
+def _quoting(
+    text: str, line: EntryLine, words: str, messages: Mapping[int, Message], people: Collection[str]
+) -> EntryLine | None:
+    """Return what a line rests on with the user's sentence that `words` copy; None where they copy none.
+
+    What others said first is the user's where their sentence says a word of it too: they confirm it.
+    """
+    for place in line.cites:
+        voice, by = _spoken(messages[place], people)
+        found = copied(words, [Said(messages[place].content)]) if voice in ("user", "other") else None
+        if found and (line.voice == voice or content_words(found.text) & content_words(text)):
+            return replace(line, voice=voice, quote=found.text, by=by)
+    return None
