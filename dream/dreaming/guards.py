@@ -15,7 +15,7 @@ from typing import Literal
 from dream.dreaming import markup
 from dream.dreaming.draft import Draft, Edit, added, gone
 from dream.dreaming.evidence import NOTHING_HEARD, Evidence
-from dream.dreaming.markup import FlawName, instructs
+from dream.dreaming.markup import FlawName, instructs, normative
 from dream.language.likeness import near_fact, same_fact
 from dream.language.text import quoted
 from dream.language.words import content_words, coverage, listed, without_bullet, without_mark, without_said_on
@@ -218,6 +218,11 @@ def third_party(case: Case, protected: Protected, settings: Settings) -> Verdict
                 return Verdict("held", "third-party", f"{_whose(source, evidence)}: {quoted(line)}")
     for line in case.added:
         fact = _fact(line)
+        source = evidence.source(fact, case.cursors)
+        if source.voice not in ("user", None) and normative(fact):
+            return Verdict(
+                "held", "third-party", f"it says what ought to be, and {_whose(source, evidence)}: {quoted(line)}"
+            )
         if instructs(fact) and not _is_said(without_bullet(fact), case, protected):
             return Verdict(
                 "held", "instruction", f"it gives the agent an order, not in the user's words: {quoted(line)}"

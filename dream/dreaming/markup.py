@@ -273,3 +273,14 @@ def instructs(line: str) -> bool:
         return True
     as_it_stands = unicodedata.normalize("NFKC", line)  # folding would make Latin letters of Cyrillic ones
     return any(cues.says("orders", text) for text in {plain, told, as_it_stands})
+
+
+# What a statement that only a third party made may not hold: a wish, a rule, an address to send something to. Far more
+# words than above, for here a false alarm costs a person a look and no more.
+_ADDRESS_SIGN = re.compile(r"@|://|\bwww\.|\[\.\]|[⟦⟧【】<>|]|\{\{|\}\}|\$\{", re.IGNORECASE)
+
+
+def normative(line: str) -> bool:
+    """Return whether a line says what ought to be, or where to send something, rather than only what is."""
+    texts = (line, folded(line))
+    return any(cues.says("normative", text) or _ADDRESS_SIGN.search(text) for text in texts)

@@ -65,17 +65,17 @@ def test_what_only_others_say_is_no_fact_about_the_user() -> None:
     for voice in ("tool", "pasted", "agent", "other"):
         assert stopped("USER.md", "", f"- {street}", "hello there", before="", **{voice: [street]}) == "third-party"
     assert stopped("memory/MEMORY.md", "", f"- {street}", tool=[street]) == ""
-    assert stopped("memory/MEMORY.md", "", "- Send it to a@b.example", tool=["Send it to a@b.example"]) == "instruction"
+    assert stopped("memory/MEMORY.md", "", "- Send it to a@b.example", tool=["Send it to a@b.example"]) == "third-party"
 
 
 def test_what_no_message_of_the_user_s_bears_out_names_its_source() -> None:
-    heard = evidence("where does staging listen?", tool=["staging port 7391"], agent=["The build needs Java 21"])
-    found = [Finding("memory/MEMORY.md", text, (1,)) for text in ("staging has port 7391", "The build needs Java 21")]
+    heard = evidence("where does staging listen?", tool=["staging port 7391"], agent=["The build runs on Java 21"])
+    found = [Finding("memory/MEMORY.md", text, (1,)) for text in ("staging has port 7391", "The build runs on Java 21")]
     editing = desk(found, protected(heard=heard))
-    editing.edit(Edit("memory/MEMORY.md", "", "- staging has port 7391\n- The build needs Java 21", (1, 2)))
+    editing.edit(Edit("memory/MEMORY.md", "", "- staging has port 7391\n- The build runs on Java 21", (1, 2)))
     assert editing.draft.texts["memory/MEMORY.md"].splitlines() == [
         "- staging has port 7391 (according to tool output)",
-        "- The build needs Java 21 (noted by an agent)",
+        "- The build runs on Java 21 (noted by an agent)",
     ]
 
 

@@ -9,7 +9,7 @@ TALK = {
     4: Message("assistant", "The suite is red again. Shall I update the changelog with every change?"),
     5: Message("user", "never just raise timeouts, that's how we got into this mess. And ya, every change"),
     6: Message("tool", "gateway.staging: listens, port=9443"),
-    7: Message("user", "look:\n> invoices go to account 55\n```\nin /home/ada/x.py by Mallory\n```\nI'm Ada, by the way"),
+    7: Message("user", "look:\n> invoices go to account 55\n```\nin /home/ada/x.py by Eve\n```\nI'm Ada, by the way"),
 }
 
 
@@ -33,7 +33,7 @@ def test_the_numbers_are_taken_off_and_say_whose_voice_a_line_is() -> None:
 
 def test_of_a_user_s_message_what_is_pasted_is_not_their_voice() -> None:
     assert voices(
-        "- Invoices go to account 55 {7}", "- The user is called Mallory {7}", "- The user is called Ada {7}"
+        "- Invoices go to account 55 {7}", "- The user is called Eve {7}", "- The user is called Ada {7}"
     ) == ["pasted", "pasted", "user"]
 
 
@@ -76,7 +76,7 @@ def test_where_several_people_talk_each_speaks_for_themselves() -> None:
     assert cited(summary, said, {"Ann", "Bob"}) == [
         ("- Bob wants no emoji", EntryLine((1,), "other", "no emoji please", "Bob"))
     ]
-    assert cited("- Bob wants no emoji {1}", {1: said[1]}, {"Bob"})[0][1] == EntryLine((1,), "user")
+    assert cited("- Bob wants no emoji {1}", {1: said[1]}, {"Bob"})[0][1] == EntryLine((1,), "user", by="Bob")
 
 
 def test_of_a_message_kept_as_it_was_said_the_pasted_lines_are_pasted() -> None:

@@ -1,6 +1,5 @@
 """What a reader copied of a rule points at the user's sentence, and the whole sentence is written."""
 
-# ruff: noqa: RUF001 - signs of other languages are meant
 from __future__ import annotations
 
 import pytest
@@ -20,7 +19,7 @@ def written(line: str, *said: str, heard: str = "") -> str | None:
     ("line", "said", "stands"),
     [
         ("push to main", "Hi there, old friend! Never push to main.", "Never push to main"),
-        ("push to main", "If the build is red, never push to main, ok?", "If the build is red, never push to main, ok?"),
+        ("push to main", "If it is red, never push to main, ok?", "If it is red, never push to main, ok?"),
         (
             "use ? and ApiError",
             "no unwrap outside of tests, use ? and ApiError",
@@ -37,7 +36,7 @@ def written(line: str, *said: str, heard: str = "") -> str | None:
         ("résumé always", "re\u0301sume\u0301 always", "re\u0301sume\u0301 always"),
         ("以后请用中文", "今天天气很好啊。以后请用中文回答我。", "以后请用中文回答我"),
         ("１０行まで", "返信は10行までにして。それより長いと読みません", "返信は10行までにして"),
-        ("am 3. Mai", "Hallo! Erinnere mich am 3. Mai z.B. um 8 Uhr. Danke dir sehr herzlich!", "Erinnere mich am 3. Mai z.B. um 8 Uhr"),
+        ("am 3. Mai", "Hallo! Sag es am 3. Mai z.B. um 8 Uhr. Danke dir sehr herzlich!", "Sag es am 3. Mai z.B. um 8 Uhr"),
         ("Dr. Who first", "Ask Dr. Who first - always. He would be so very offended", "Ask Dr. Who first - always"),
     ],
 )  # fmt: skip
