@@ -1,4 +1,4 @@
-"""Evidence for tests of guards: an entry whose lines somebody said, and a desk on which its findings are edited."""
+"""BatchEvidence for tests of guards: an entry whose lines somebody said, and a desk on which its findings are edited."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from dream.dreaming.editing import Editing
-from dream.dreaming.evidence import Evidence, Heard, gather
+from dream.dreaming.evidence import BatchEvidence, Heard, gather
 from dream.dreaming.guards import Protected
 from dream.models import MEMORY_FILES, Entry, EntryLine, Finding, MemoryFile, Rejected, Voice
-from dream.provenance.copied import Said
+from dream.provenance.copied import OwnText
 from dream.settings import Settings
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 
-def evidence(*user: str, cursor: int = 1, said: datetime | None = None, **others: Sequence[str]) -> Evidence:
+def evidence(*user: str, cursor: int = 1, said: datetime | None = None, **others: Sequence[str]) -> BatchEvidence:
     """Return what an entry vouches for whose lines are messages of the user's, and of `tool=`, `pasted=`, `agent=`."""
     voices: list[tuple[str, Voice]] = [(text, "user") for text in user]
     voices += [(text, voice) for voice, texts in others.items() for text in texts]  # type: ignore[misc]
     rows = tuple((text, EntryLine((place,), voice)) for place, (text, voice) in enumerate(voices))
     content = "\n".join(text for text, _ in rows)
     entry = Entry("summary", content, said=said, lines=tuple(line for _, line in rows), cursor=cursor, at=NOW)
-    return gather([Heard(entry, rows, (), tuple(map(Said, user)))])
+    return gather([Heard(entry, rows, (), tuple(map(OwnText, user)))])
 
 
 def protected(
     files: dict[MemoryFile, str] | None = None,
-    heard: Evidence | None = None,
+    heard: BatchEvidence | None = None,
     *,
     person: dict[MemoryFile, frozenset[str]] | None = None,
     rejected: Sequence[Rejected] = (),

@@ -13,7 +13,7 @@ from dream.dreaming import commit, phase1, phase2, tidy
 from dream.dreaming.commit import Landing, Snapshot
 from dream.dreaming.draft import Brief, Draft
 from dream.dreaming.editing import Editing
-from dream.dreaming.evidence import Evidence, Heard, gather, hear
+from dream.dreaming.evidence import BatchEvidence, Heard, gather, hear
 from dream.dreaming.guards import Protected
 from dream.dreaming.phase2 import Edited
 from dream.errors import AnswerCut, AnswerUnusable, ModelError, PromptTooLong
@@ -212,7 +212,7 @@ class Dreamer:
         return commit.look(self._workspace)
 
     def _analyse(
-        self, batch: Sequence[Entry], found: Snapshot, evidence: Evidence, left_out: list[str] | None = None
+        self, batch: Sequence[Entry], found: Snapshot, evidence: BatchEvidence, left_out: list[str] | None = None
     ) -> tuple[Finding, ...]:
         saying = phase1.that_say_something(batch)
         if not saying:
@@ -225,7 +225,7 @@ class Dreamer:
         self._answered = True
         return findings
 
-    def _edit(self, findings: Sequence[Finding], found: Snapshot, evidence: Evidence) -> Edited:
+    def _edit(self, findings: Sequence[Finding], found: Snapshot, evidence: BatchEvidence) -> Edited:
         if not findings:
             return Edited(Draft(found.texts), (), ())
         findings, rules = evidence.in_own_words(findings, found.texts)

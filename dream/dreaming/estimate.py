@@ -11,7 +11,7 @@ from dream import prompts
 from dream.dreaming import draft, evidence, phase1, phase2
 from dream.dreaming.draft import Brief
 from dream.dreaming.dreamer import brief
-from dream.dreaming.evidence import Evidence
+from dream.dreaming.evidence import BatchEvidence
 from dream.llm import ChatMessage, Model, card
 from dream.llm.spending import Meter, open_model, prompt_tokens
 from dream.models import MEMORY_FILES, Entry
@@ -59,7 +59,7 @@ def estimate(workspace: Workspace, settings: Settings, now: datetime, max_batche
 
 
 def _dream(
-    workspace: Workspace, batch: Sequence[Entry], first: Model, second: Model, about: Brief, said: Evidence
+    workspace: Workspace, batch: Sequence[Entry], first: Model, second: Model, about: Brief, said: BatchEvidence
 ) -> tuple[Usage, Usage]:
     told = phase1.that_say_something(batch)
     if not told:

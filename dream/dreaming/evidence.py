@@ -14,7 +14,7 @@ from dream.history.messages import KeptMessage, Messages
 from dream.language.words import content_words, without_bullet, without_said_on
 from dream.models import UNKNOWN_LINE, Entry, EntryLine, Finding, MemoryFile
 from dream.provenance.citations import said_words
-from dream.provenance.copied import LONGEST, Copied, Said, copied, folded, points_at
+from dream.provenance.copied import LONGEST, Copied, OwnText, copied, folded, points_at
 from dream.provenance.speakers import have_shared_rules, is_owner, without_speaker
 
 LATE = timedelta(days=1)  # between a talk and its entry: what is read sooner comes in the order of the talks
@@ -31,12 +31,12 @@ class Heard:
     entry: Entry
     rows: tuple[Row, ...] = ()
     messages: tuple[KeptMessage, ...] = ()
-    said: tuple[Said, ...] = ()
-    others: tuple[Said, ...] = ()
+    said: tuple[OwnText, ...] = ()
+    others: tuple[OwnText, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class BatchEvidence:
     """What the entries of one dream vouch for, by cursor; of several people only the `owners` are the user.
 
     `words` are all that was said, folded: what a note in brackets may be made of.
@@ -46,11 +46,11 @@ class Evidence:
     words: frozenset[str] = frozenset()
     owners: Sequence[str] = ()
 
-    def said(self, cursors: Iterable[int]) -> list[Said]:
+    def said(self, cursors: Iterable[int]) -> list[OwnText]:
         """Return what the user said themselves in these entries."""
         return [one for cursor in sorted(cursors) if cursor in self.heard for one in self.heard[cursor].said]
 
-    def rule(self, line: str, cursors: Iterable[int], more: Sequence[Said] = ()) -> Copied | None:
+    def rule(self, line: str, cursors: Iterable[int], more: Sequence[OwnText] = ()) -> Copied | None:
         """Return the user's own sentence that a rule is a copy of, in these entries or in what is given beside them."""
         return copied(without_said_on(line), [*self.said(cursors), *more], self.words)
 
@@ -60,7 +60,7 @@ class Evidence:
         A piece of it may be copied from the rule whose place it takes: that is the user's too.
         """
         stands = finding.line and finding.line in files[finding.file].splitlines()
-        more = [Said(without_bullet(finding.line))] if stands else []
+        more = [OwnText(without_bullet(finding.line))] if stands else []
         return self.rule(finding.text, finding.entries, more)
 
     def in_own_words(
@@ -121,15 +121,15 @@ class Evidence:
         return max(entry.when for entry in entries)
 
 
-NOTHING_HEARD = Evidence({})
+NOTHING_HEARD = BatchEvidence({})
 
 
-def gather(heard: Iterable[Heard], beside: Iterable[str] = (), owners: Sequence[str] = ()) -> Evidence:
+def gather(heard: Iterable[Heard], beside: Iterable[str] = (), owners: Sequence[str] = ()) -> BatchEvidence:
     """Gather what entries vouch for; `beside` are texts whose words were heard too."""
     known = {one.entry.cursor: one for one in heard}
     texts = [*(row for one in known.values() for row, _ in one.rows), *beside]
     texts += [said.text for one in known.values() for said in one.said]
-    return Evidence(known, frozenset(word for text in texts for word in folded(text)), owners)
+    return BatchEvidence(known, frozenset(word for text in texts for word in folded(text)), owners)
 
 
 def hear(entry: Entry, messages: Messages, owners: Sequence[str]) -> Heard:
@@ -142,17 +142,17 @@ def hear(entry: Entry, messages: Messages, owners: Sequence[str]) -> Heard:
     found = messages.of(entry.session or "", places, entry.at) if places else []
     spoken = tuple(one for one in found if one.role == "user")
     several = any(line.voice == "other" for line in entry.lines)
-    said: list[Said] = []
-    others: list[Said] = []
+    said: list[OwnText] = []
+    others: list[OwnText] = []
     names = {place: line.by for line in entry.lines for place in line.cites if line.by}
     for one in spoken:
         name = one.name or names.get(one.position, "")
         mine = is_owner(name, owners) if owners else not (several and name)
-        (said if mine else others).append(Said(without_speaker(one.text, name), name))
+        (said if mine else others).append(OwnText(without_speaker(one.text, name), name))
     for text, line in rows:
         quote = text if entry.kind == "note" else line.quote
         if line.voice == "user" and quote:
-            said.append(Said(quote, line.by))
+            said.append(OwnText(quote, line.by))
     return Heard(entry, rows, spoken, tuple(said), tuple(others))
 
 

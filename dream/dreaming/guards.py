@@ -7,14 +7,14 @@ what a person decided, how much would go. What a sentence means is the reader's 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
 from dream.dreaming import markup
 from dream.dreaming.draft import Draft, Edit, added, gone
-from dream.dreaming.evidence import NOTHING_HEARD, Evidence
+from dream.dreaming.evidence import NOTHING_HEARD, BatchEvidence
 from dream.dreaming.markup import FlawName, instructs, normative
 from dream.language.likeness import near_fact, same_fact
 from dream.language.text import quoted
@@ -91,7 +91,7 @@ class Protected:
     before: Mapping[MemoryFile, str]
     person_lines: Mapping[MemoryFile, frozenset[str]]
     rejected: Sequence[Rejected]
-    evidence: Evidence = NOTHING_HEARD
+    evidence: BatchEvidence = NOTHING_HEARD
     rules: frozenset[str] = frozenset()
     learnt: Callable[[MemoryFile, str], datetime | None] = lambda file, line: None
 
@@ -132,14 +132,22 @@ def kept_line(case: Case, protected: Protected, settings: Settings) -> Verdict |
 
 
 def older(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
-    """What was said earlier does not take away what was said later."""
+    """What was said earlier neither takes away what was said later, nor adds what that says already."""
     said = protected.evidence.late(case.cursors)
-    for line in case.gone if said else ():
-        later = protected.learnt(case.edit.file, line) if line.strip() else None
+    touched = [(case.edit.file, line) for line in case.gone if line.strip()]
+    for file, line in [*touched, *_saying(case.added, protected)] if said else ():
+        later = protected.learnt(file, line)
         if said and later is not None and later > said:
             reason = f"it was said on {said:%Y-%m-%d}, and on {later:%Y-%m-%d} what stands there: {quoted(line)}"
             return Verdict("refused", "older", reason)
     return None
+
+
+def _saying(lines: Sequence[str], protected: Protected) -> Iterator[tuple[MemoryFile, str]]:
+    """Yield the lines of the files that hold every word of one of `lines`."""
+    for fact in (without_said_on(line) for line in lines if markup.heading(line) is None):
+        for file, text in protected.before.items():
+            yield from ((file, line) for line in text.splitlines() if coverage(fact, line) == 1.0)
 
 
 # Then what an edit looks like, and whose lines it touches.
@@ -236,7 +244,7 @@ def _is_said(fact: str, case: Case, protected: Protected) -> bool:
     return sentence is not None and folded(sentence.text) == folded(fact)
 
 
-def _whose(source: EntryLine, evidence: Evidence) -> str:
+def _whose(source: EntryLine, evidence: BatchEvidence) -> str:
     """Say whose words a line of history is, where they are not the user's."""
     said = {
         "tool": "a tool's output says it, not the user",

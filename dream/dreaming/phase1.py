@@ -10,7 +10,7 @@ from typing import Any
 
 from dream import prompts
 from dream.dreaming.draft import Brief, shown_to_fit
-from dream.dreaming.evidence import NOTHING_HEARD, Evidence, Heard
+from dream.dreaming.evidence import NOTHING_HEARD, BatchEvidence, Heard
 from dream.dreaming.findings import LETTERS, Analysis, References, parse, references
 from dream.errors import AnswerCut, AnswerUnusable, PromptTooLong
 from dream.history import legacy
@@ -167,7 +167,7 @@ def analyse(
     leave_out: Callable[[str], None] | None = None,
     *,
     waiting: Sequence[tuple[Finding, str]] = (),
-    evidence: Evidence = NOTHING_HEARD,
+    evidence: BatchEvidence = NOTHING_HEARD,
 ) -> tuple[Finding, ...]:
     """Ask for the findings of `batch`; an empty answer means `[SKIP]`.
 
@@ -203,7 +203,7 @@ def requests(
     brief: Brief,
     *,
     waiting: Sequence[tuple[Finding, str]] = (),
-    evidence: Evidence = NOTHING_HEARD,
+    evidence: BatchEvidence = NOTHING_HEARD,
 ) -> Iterator[tuple[list[Heard], list[ChatMessage]]]:
     """Yield each page of `batch` and the prompt that asks for its findings."""
     for page in _pages(batch, model, brief, evidence):
@@ -235,7 +235,7 @@ def _ask(messages: Sequence[ChatMessage], cursors: Sequence[int], model: Model, 
 
 def _copied_again(
     found: Analysis,
-    evidence: Evidence,
+    evidence: BatchEvidence,
     files: Mapping[MemoryFile, str],
     messages: Sequence[ChatMessage],
     model: Model,
@@ -339,7 +339,7 @@ def _history_room(model: Model, brief: Brief) -> int:
     return min(brief.settings.batch_tokens, room - min(int(room * FILES_SHARE), FILES_TOKENS))
 
 
-def _pages(batch: Sequence[Entry], model: Model, brief: Brief, evidence: Evidence) -> Iterator[list[Heard]]:
+def _pages(batch: Sequence[Entry], model: Model, brief: Brief, evidence: BatchEvidence) -> Iterator[list[Heard]]:
     room = _history_room(model, brief)
     heard = [evidence.heard.get(entry.cursor, Heard(entry)) for entry in batch]
     if len(batch) > 1 or model.count(_rendered(heard[0], brief)) + ENTRY_TOKENS <= room:

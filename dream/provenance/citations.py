@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from dream.language.words import content_words, without_said_on
 from dream.models import EntryLine, Message, Voice
-from dream.provenance.copied import Said, copied
+from dream.provenance.copied import OwnText, copied
 from dream.provenance.voice import CUT, own_text
 
 PLAIN = 0.6  # of a line's words that a message must hold to stand in for a citation
@@ -139,7 +139,7 @@ def _quoting(
     """
     for place in line.cites:
         voice, by = _spoken(messages[place], people)
-        found = copied(words, [Said(messages[place].content)]) if voice in ("user", "other") else None
+        found = copied(words, [OwnText(messages[place].content)]) if voice in ("user", "other") else None
         if found and (line.voice == voice or content_words(found.text) & content_words(text)):
             return replace(line, voice=voice, quote=found.text, by=by)
     return None

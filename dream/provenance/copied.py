@@ -33,7 +33,7 @@ _MARK = re.compile(r"^(?:[-*•+–]\s+|\(?\d{1,2}[.)、]\s*(?=\D)|#{1,6}\s+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class OwnText:
     """A text in the user's own voice: one message of theirs, or a line that already stands as their rule.
 
     `by` is who wrote it, where the message has a name.
@@ -51,7 +51,7 @@ class Copied:
     by: str = ""
 
 
-def copied(line: str, said: Sequence[Said], heard: Collection[str] = frozenset()) -> Copied | None:
+def copied(line: str, said: Sequence[OwnText], heard: Collection[str] = frozenset()) -> Copied | None:
     """Return the user's own sentence that `line` is a copy of, the shortest if several hold it; None where none does.
 
     `heard` are the folded words that a note in brackets may be made of.
@@ -97,7 +97,7 @@ def _follows(piece: Sequence[str], words: Sequence[str]) -> bool:
     return any(list(words[at : at + size]) == list(piece) for at in range(len(words) - size + 1))
 
 
-def _places(piece: str, said: Said, heard: Collection[str]) -> Iterator[Copied]:
+def _places(piece: str, said: OwnText, heard: Collection[str]) -> Iterator[Copied]:
     """Yield the sentence that a piece points at in one text, first with its brackets as words, then as notes."""
     mine = own_text(said.text)
     words = _tokens(mine)

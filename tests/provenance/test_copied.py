@@ -6,12 +6,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dream.provenance.copied import Said, copied, folded
+from dream.provenance.copied import OwnText, copied, folded
 from dream.provenance.voice import CUT, own_text, sentences
 
 
 def written(line: str, *said: str, heard: str = "") -> str | None:
-    found = copied(line, [Said(one) for one in said], folded("\n".join((*said, heard))))
+    found = copied(line, [OwnText(one) for one in said], folded("\n".join((*said, heard))))
     return found.text if found else None
 
 
@@ -95,7 +95,7 @@ def test_a_note_is_kept_where_its_words_were_heard_and_turns_nothing_round(line:
 
 
 def test_who_said_it_is_named_where_it_has_to_be() -> None:
-    found = copied("no emoji", [Said("bye", "Ann"), Said("no emoji, please", "Bob")])
+    found = copied("no emoji", [OwnText("bye", "Ann"), OwnText("no emoji, please", "Bob")])
     assert found is not None
     assert (found.text, found.by) == ("no emoji, please", "Bob")
 
@@ -115,7 +115,7 @@ def test_of_any_run_of_words_whole_sentences_of_the_text_are_written(text: str, 
     spans = [mine[start:end] for start, end in sentences(mine) if start <= last and first < end]
     run = "".join(spans)
     assume(CUT not in run)
-    found = copied(run.replace("\n", " "), [Said(text)])
+    found = copied(run.replace("\n", " "), [OwnText(text)])
     assert found is not None
     assert letters(run) in letters(found.text)
     assert letters(found.text) in letters(text) or ":" in found.text

@@ -19,7 +19,7 @@ from dream import pipeline
 from dream.dreaming.dreamer import Models
 from dream.history.messages import KeptMessage
 from dream.llm.spending import Meter
-from dream.models import NewEntry
+from dream.models import EntryLine, NewEntry
 from dream.settings import Settings
 from dream.web import server
 from dream.web.server import Gate
@@ -42,7 +42,12 @@ def talk(workspace: Workspace, *facts: str, settings: Settings = PLAIN) -> None:
         said += [KeptMessage("claude-code:s1", at + n, role, words, NOW) for n, (role, words) in enumerate(messages)]
         rows.append(
             NewEntry(
-                "summary", f"- {text}", session="claude-code:s1", span=(at, at + 3), said=NOW, rests=(f"u{at + 1}",)
+                "summary",
+                f"- {text}",
+                session="claude-code:s1",
+                span=(at, at + 3),
+                said=NOW,
+                lines=(EntryLine((at + 1,), "user"),),
             )
         )
     first = workspace.history.append(rows, now=NOW, said=said)[0].cursor
