@@ -1,4 +1,4 @@
-"""BatchEvidence for tests of guards: an entry whose lines somebody said, and a desk on which its findings are edited."""
+"""What tests of guards need: an entry whose lines somebody said, and a desk on which its findings are edited."""
 
 from __future__ import annotations
 
