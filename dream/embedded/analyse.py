@@ -128,9 +128,13 @@ def _may_change(said: Statement, other: Statement, owners: Sequence[str]) -> boo
 
 
 def _file(said: Statement) -> MemoryFile:
-    """Return the file that a statement belongs in: what users say of themselves in USER.md, of others in MEMORY.md."""
+    """Return the file that a statement belongs in: what users say of themselves in USER.md, of others in MEMORY.md.
+
+    What they wish until a day that they name is no rule for good.
+    """
     if said.kind == "rule":
-        return "SOUL.md"
+        for_a_time = cues.says("until", said.text) and not cues.says("each", said.text)
+        return "USER.md" if for_a_time else "SOUL.md"
     of_user = said.kind in read.PERSONAL and not said.speaker and cues.says("mine", said.text)
     return "USER.md" if of_user else "memory/MEMORY.md"
 
@@ -165,5 +169,5 @@ def section(file: MemoryFile, said: Statement) -> str:
     if file == "SOUL.md":
         return "Rules"
     if file == "USER.md":
-        return "Preferences" if said.kind == "preference" else "Person"
+        return "Preferences" if said.kind in ("preference", "rule") else "Person"
     return "People" if said.kind == "preference" else _SECTIONS.get(said.kind, "Facts")
