@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 
 from dream.language import cues
 from dream.language.sentences import TAGGED
-from dream.language.words import all_marks, content_words
+from dream.language.words import all_marks, content_words, is_cjk
 
 REPORTS: tuple[cues.Cue, ...] = ("reported", "hearsay")
 SUPPOSES: tuple[cues.Cue, ...] = ("imagined", "supposed")
@@ -27,7 +27,7 @@ LEAD = 60  # characters behind a colon that make what stands before it an announ
 _FENCED = re.compile(r"(`{3,}|~{3,}).*?(?:\1|\Z)", re.DOTALL)
 _QUOTED = re.compile(
     r"(?<![\w’'])['‘‚]((?:[^'’‘\n]|(?<=\w)['’](?=\w)){12,400})['’‘](?!\w)"
-    r"|“([^”]{0,4000})”|\"([^\"]{0,4000})\"|«([^»]{0,4000})»|「([^」]{0,4000})」|『([^』]{0,4000})』|„([^“”]{0,4000})[“”]"
+    r"|„([^“”\"]{0,4000})[“”\"]|“([^”]{0,4000})”|\"([^\"]{0,4000})\"|«([^»]{0,4000})»|「([^」]{0,4000})」|『([^』]{0,4000})』"
 )
 _ORDERS = re.compile(r"[:：@\n]|://|\w/\w|\w\.\w|[.!?。！？]\s*\S")  # a speaker, a host, a second sentence
 # From here on a message is another document: a forwarded mail, a pasted talk, a rule across the page.
@@ -138,7 +138,11 @@ def _quotation(found: re.Match[str]) -> str:
     """Return a quotation as it stands where it is a name, a word or the wording that a wish asks for; else cut out."""
     inside = next(group for group in found.groups() if group is not None)
     before = found.string[max(0, found.start() - 30) : found.start()]
-    named = len(inside) <= SHORT_QUOTE or cues.says("exemplifies", before) or cues.says("own_report", before)
+    named = (
+        len(inside) + sum(map(is_cjk, inside)) <= SHORT_QUOTE
+        or cues.says("exemplifies", before)
+        or cues.says("own_report", before)
+    )
     return found[0] if (named or _is_wording(found, inside)) and "\n" not in inside else _cut(found)
 
 
