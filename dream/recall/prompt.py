@@ -92,10 +92,10 @@ class Kept:
         return found
 
     @cached_property
-    def known(self) -> frozenset[str]:
-        """The words of the memory files."""
+    def known(self) -> list[frozenset[str]]:
+        """The words of each line of the memory files."""
         texts = (_bytes(self.root / name).decode("utf-8", "replace") for name in FILES)
-        return content_words("\n".join(texts))
+        return [words for text in texts for line in text.splitlines() if (words := content_words(line))]
 
     @cached_property
     def _rows(self) -> bytes:
@@ -151,8 +151,10 @@ def _says_something(hit: Hit, search: Search) -> bool:
     return bool(held & search.weights.keys()) or len(held - _plain()) >= SAYING
 
 
-def _is_known(hit: Hit, known: frozenset[str]) -> bool:
-    return is_told(content_words(hit.text), known)
+def _is_known(hit: Hit, known: Sequence[frozenset[str]]) -> bool:
+    """Return whether one line of memory, which the session was given, says what a hit does."""
+    words = content_words(hit.text)
+    return any(is_told(words, line) for line in known)
 
 
 def _is_about(hits: Sequence[Hit], search: Search, found: SearchIndex, prompt: str) -> bool:

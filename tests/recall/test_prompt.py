@@ -125,6 +125,13 @@ def test_nothing_is_told_that_the_memory_files_hold_or_the_session_says_itself(w
     assert recalled(Kept(workspace.root), prompt) == ""
 
 
+def test_words_that_stand_scattered_over_memory_are_not_known_by_it(workspace: Workspace) -> None:
+    prompt = "what did Adaeze want to do in Lisbon?"
+    scattered = "\n".join(f"- {word}" for _, text in TALK[:6] for word in text.split())
+    (workspace.root / "USER.md").write_text(f"# User\n\n{scattered}\n", encoding="utf-8")
+    assert recalled(Kept(workspace.root), prompt)
+
+
 def test_a_note_is_told_once_the_background_has_taken_it_in(workspace: Workspace) -> None:
     note.note(workspace, "The zeppelin hangar in Friedrichshafen opens at 9", settings=SETTINGS, now=NOW)
     asked = {"prompt": "When does the zeppelin hangar in Friedrichshafen open?"}
