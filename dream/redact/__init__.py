@@ -96,7 +96,6 @@ _PLAIN: tuple[Finder, ...] = (
     forms.numbers,
     forms.seeds,
     forms.places,
-    forms.slips,
     named.words,
 )
 _FINDERS: tuple[Finder, ...] = (

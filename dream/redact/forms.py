@@ -10,11 +10,10 @@ import binascii
 import functools
 import re
 import tomllib
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
-
-from dream.language.words import forget
 
 # Whether a value that stands where a secret stands is one: people talk of passwords more often than they tell one.
 
@@ -27,18 +26,19 @@ _PLACEHOLDER = (
     r"hidden|empty|unknown|secret|password|passwort|passwd|token|bearer|basic|value|changeme|change[_-]me.*|placeholder|"
     r"redacted.*|invalid|valid|hashed|hash|plain.*|default|example.*|test|data|input|field|label|email|username|user|"
     r"1password.*|bitwarden|keepass\w*|stdin|prompt|basic|digest|forgot|reset)$"
+    r"|^[a-z][a-z0-9]+(?:-[a-z]+)*:[0-9a-f]{4,}(?:-[0-9a-f]{4,})*(?:#\d+)?$"  # a session of ours: claude-code:6f1e
     r"|^\d+[^\W\d\x00-\u2fff]|^your[_-]?|^<|^--|<[a-z_ -]+>|\{\{|\$\{|^\$[A-Za-z_(]|^%\w+%$|^\[REDACTED|x{6}|\*{4}|•{3}|\.{3}|…|^@\w+$|^(?:op|vault|ssm)://"
     r"|^process\.|^os\.|environ|getenv|^self\.|^this\.|^req(?:uest)?\.|^config\b|^settings\b|^arn:aws"
 )
 # Words of which an example without a digit is made.
-_EXAMPLE = (
+EXAMPLE = (
     r"(?i)password|passwd|passwort|your|^my|example|placeholder|dummy|sample|insert|replace|todo|here$|secret|token"
 )
 _CODE = (
     r"[A-Za-z_)\]][(\[]|\w\.\w+\(|^[A-Za-z_]+\.[A-Za-z_.]+$|^[{\[(]|->|=>|\]$|\)$|^https?://|^~?/(?![A-Za-z0-9+/]{39}$)"
     r"|^\.{1,2}/|^[A-Z]:\\"
 )
-_QUOTED_CODE = r"\w\.\w+\(|\w\(\)?$|^[{\[]\w*[}\]]?$|^https?://|^~?/(?![A-Za-z0-9+/]{39}$)|^\.{1,2}/"
+QUOTED_CODE = r"\w\.\w+\(|\w\(\)?$|^[{\[]\w*[}\]]?$|^https?://|^~?/(?![A-Za-z0-9+/]{39}$)|^\.{1,2}/"
 _CAMEL = r"[a-z]*(?:[A-Z][a-z]+)*|[A-Z]+"  # how names in code are written
 _LONG_CAMEL = r"(?:[A-Z]+(?![a-z])|[A-Z]?[a-z]{3,})+"
 _NAME = r"[a-z]+\d{0,4}(?:[-_./:]+(?:[a-z]{2,}\d{0,3}|v?\d{1,4}))+"  # how things are named: db-credentials-2
@@ -54,7 +54,7 @@ def looks_secret(value: str, *, password: bool, plain: bool, quoted: bool = Fals
     `plain`: the value was assigned and stands alone, so that a password there may even be one plain word. `least`:
     characters of a secret that is no password.
     """
-    if placeholder(value) or regex(_QUOTED_CODE if quoted else _CODE).search(value):
+    if placeholder(value) or regex(QUOTED_CODE if quoted else _CODE).search(value):
         return False
     if password:
         return len(value) >= 5 and (
@@ -67,7 +67,7 @@ def looks_secret(value: str, *, password: bool, plain: bool, quoted: bool = Fals
 
 def _without_digits(value: str, plain: bool, quoted: bool) -> bool:
     """Return whether a value without letters and digits together may be a password."""
-    if regex(_EXAMPLE).search(value) or not any(map(str.isalpha, value)):
+    if regex(EXAMPLE).search(value) or not any(map(str.isalpha, value)):
         return False
     if (
         marked(value)
@@ -85,17 +85,47 @@ def _without_digits(value: str, plain: bool, quoted: bool) -> bool:
 
 def strong(value: str) -> bool:
     """Return whether nobody would write it but as a password: letters beside digits or marks, and not as names are."""
-    if placeholder(value) or regex(_CODE).search(value) or regex(_EXAMPLE).search(value):
+    if placeholder(value) or regex(_CODE).search(value) or regex(EXAMPLE).search(value):
         return False
     if regex(_KNOWN).fullmatch(value) or regex(_DATED).fullmatch(value) or ("@" in value[1:-3] and "." in value):
         return False
     return mixed(value) or marked(value)
 
 
+SWITCH = r"(?<=[a-zA-Z])(?=\d)|(?<=\d)(?=[a-zA-Z])"
+SWITCHES = 3  # from a letter to a digit or back: names and versions have fewer
+
+
 def stark(value: str) -> bool:
     """Return whether it is strong and has capitals or marks too, so that it is one even without a word between."""
     cases = value != value.lower() and value != value.upper()
     return len(value) >= 7 and strong(value) and mixed(value) and (cases or marked(value))
+
+
+def glaring(value: str) -> bool:
+    """Return whether it can be nothing but a password wherever it stands: `Gl4cier.Run`, `jabuti#Veloz12`."""
+    inner = value.strip("#@!?*~").partition("@")[0] if "." in value.rpartition("@")[2] else value.strip("#@!?*~")
+    leet = inner != inner.lower() and regex(r"^(?=.*[._-]).*[A-Za-z]{2}[013457][a-z]{2}").search(inner)
+    two = len(inner) >= 7 and regex(r"[a-z][!#$%*~^][A-Z]").search(inner)
+    dotted = regex(r"[A-Z][a-z]{2,}\.[A-Z][a-z]{2,}\.\d+").fullmatch(inner)
+    return ":" not in inner and bool(two or dotted or (unnamed(inner) and (leet or marked(inner))))
+
+
+def drawn(value: str) -> bool:
+    """Return whether a part of it was drawn by chance: a UUID, or letters and digits that change as in no name."""
+    if regex(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}").search(value):
+        return True
+    runs = regex(r"[A-Za-z0-9]{10,}").findall(value)
+    return any(len(regex(SWITCH).findall(run)) >= SWITCHES or (_jumbled(run) and len(run) >= 20) for run in runs)
+
+
+def unnamed(value: str) -> bool:
+    """Return whether it is stark and nothing else that has such a look: code, a file, a version, a ticket, a number."""
+    form = (
+        r".*[\\(){}\[\]|;/=`\"'<>,].*|[$€£%].*|\d+#.*|[-+]?\d[\d.]*[Ee][-+]?\d+|.*\.[a-z]{1,5}"
+        r"|[A-Za-z]+[-_ ]?v?\d+(?:\.\d+)+|[A-Za-z]+-?\d|[A-Z\d-]+"
+    )
+    return stark(value) and regex(form).fullmatch(value.rstrip("!?.")) is None
 
 
 def random(value: str) -> bool:
@@ -130,6 +160,8 @@ def _jumbled(value: str) -> bool:
 Span = tuple[int, int]
 Finder = Callable[[str], Iterator[tuple[str, Span]]]
 
+# So often in so many characters no text with secrets has one word; what has is a list or made to be slow.
+DENSE, DENSE_CHARS = 8, 160
 _LEAST_KEY = 16  # characters of the shortest word that a row of keys can match
 _KEY_BLOCK_CHARS = 32_768  # between BEGIN and END; an RSA key of 16,384 bits has 13 KB
 _BLOCK = r"(?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)"
@@ -150,22 +182,27 @@ _USER_OF_URL = r"(?<=//)(?P<value>[\w-]{20,255})(?=@)"
 
 # A payment card's number: in groups as it is printed, or beside the word for a card; the last digit must be right.
 # The character before is looked at after the first digit, so that the search can skip to one.
-_CARD = r"[2-6](?<![\w-].)(?:\d{3}(?:[ -]\d{4}){3}|(?<=3)[47]\d{2}[ -]\d{6}[ -]\d{5}|\d{15}|(?<=3)[47]\d{13})(?![\w-])"
+_CARD = (
+    r"[2-6](?<![A-Za-z0-9_-].)"
+    r"(?:\d{3}(?:[ -]\d{4}){3}|(?<=3)[47]\d{2}[ -]\d{6}[ -]\d{5}|\d{15}|(?<=3)[47]\d{13})(?![\w-])"
+)
 _CARD_WORDS = r"(?i)card|karte|carte|tarjeta|visa|amex|mastercard|карт|卡|カード|카드"
 _CARD_NEAR = 40  # characters before a number without groups in which that word stands
-_IBAN = r"[A-Z](?<![\w-].)[A-Z]\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![\w-])"
+_IBAN = r"[A-Z](?<![A-Za-z0-9_-].)[A-Z]\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![\w-])"
 
 _HEAD = 5  # letters by which the words of a text are looked up; more may follow, as in `Alarmanlage`
-_WORD = r"[^\W\d_]+"
+_WORD = r"[^\W\d_\u2e80-\U0010ffff]+"  # scripts without spaces apart: their words are looked for everywhere
 # The words of a wallet, one behind the other: none of those that make a sentence of them is among BIP 39's.
 _SEED = (
-    r"(?:^|(?<=[\n\"'`(:]))[ \t]?(?P<value>(?:1[.)]?[ ])?[a-z]{3,8}(?:[\s,]{1,3}(?:\d{1,2}[.):]?[ ]?)?"
+    r"(?:^|(?<=[\n\"'`(:])|\b(?:lauten|sont|are|son|sono|são|is|ist|est|es))[ \t]?"
+    r"(?P<value>(?:1[.)]?[ ])?[a-z]{3,8}(?:[\s,]{1,3}(?:\d{1,2}[.):]?[ ]?)?"
     r"(?!(?:the|and|for|with|are|not|was|your|from|but|has|its|out|into|does|were|been)\b)[a-z]{3,8}){11,23})"
-    r"(?=[ \t]*(?:[\n\"'`).]|$))"
+    r"(?=[ \t]*(?:[\n\"'`).,]|$))"
 )
 _SEED_WORDS = ("seed", "mnemonic", "recovery phrase", "wallet", "metamask", "ledger", "trezor")
 _SEED_NEAR = 120  # characters between them and the words
 _UNSEEN = "\u200b\u200c\u200d\u2060\ufeff\u00ad"
+_SLIP_NEAR = 120  # characters before and behind the words that take a secret back
 _CUT_LINE = (
     r"\n(?P<indent>[ \t>|│]{0,12})(?=[\w+/=.~-]{0,200}\d)(?P<rest>[\w+/=.~-]{4,400})(?=[\"'`,;)\]}\\ \t]{0,4}(?:\n|$))"
 )
@@ -199,7 +236,7 @@ def _key_rows() -> tuple[tuple[str, tuple[str, ...], str], ...]:
         (kind, tuple(prefixes.split(" ")), rf"(?:{'|'.join(map(re.escape, prefixes.split(' ')))})(?:{tail})")
         for kind, prefixes, tail, _ in table()["keys"]
     ]
-    formed = [(kind, (inside,), form) for kind, inside, form, _ in table()["forms"]]
+    formed = [(kind, tuple(inside.split(" ")), form) for kind, inside, form, _ in table()["forms"]]
     return (*begun, *formed)
 
 
@@ -235,7 +272,8 @@ def keys(text: str) -> Iterator[tuple[str, Span]]:
             for match in regex(pattern).finditer(text):
                 before = text[match.start() - 1 : match.start()]
                 inside = before.isascii() and (before.isalnum() or before == "_")  # of a longer word
-                inside = inside or (before in ("/", "+") and match[0][:6].isalnum())  # of a picture
+                picture = before in ("/", "+") and "." not in match[0] and match[0][:6].isalnum()
+                inside = inside or picture
                 if not inside and not _example(match[0]):
                     yield kind, match.span()
 
@@ -325,26 +363,60 @@ def _behind(
     text: str, spaced: str, begin: str, rows: Sequence[tuple[str, str]], *, anywhere: bool
 ) -> Iterator[tuple[str, Span]]:
     at = spaced.find(begin)
+    seen: deque[int] = deque(maxlen=DENSE)
     while at >= 0:
-        if anywhere or not at or not spaced[at - 1].isalnum():
+        crowded = len(seen) == DENSE and at - seen[0] < DENSE_CHARS
+        seen.append(at)
+        if crowded:
+            at = spaced.find(begin, at + 1)
+            continue
+        if anywhere or not at or not spaced[at - 1].isalnum() or spaced[at - 1] >= "\u2e80":
             for kind, pattern in rows:
-                yield from _placed(text, regex(pattern).match(text, at + len(begin)), kind)
+                found = regex(pattern).match(text, at + len(begin))
+                if found is not None:
+                    slip = "slip" in found.re.groupindex
+                    if slip and len(seen) > 1 and at - seen[-2] < _SLIP_NEAR // 2:
+                        continue  # in the one before's reach
+                    yield from _beside(text, at, found) if slip else _placed(text, found, kind)
         at = spaced.find(begin, at + 1)
 
 
-def _placed(text: str, match: re.Match[str] | None, kind: str) -> Iterator[tuple[str, Span]]:
-    groups = match.groupdict() if match is not None else {}
-    for name in ("value", "quoted", "strong", "key"):
+def _placed(text: str, match: re.Match[str], kind: str) -> Iterator[tuple[str, Span]]:
+    groups = match.groupdict()
+    for name, good in _JUDGED.items():
         value = groups.get(name)
-        if match is None or not value or placeholder(value):
-            continue
-        good = {"strong": strong, "key": _like_a_key}.get(name, bool)(value)
-        if good:
+        if value and not placeholder(value) and good(value):
             yield kind, match.span(name)
+
+
+def _beside(text: str, start: int, slip: re.Match[str]) -> Iterator[tuple[str, Span]]:
+    """Find what stands beside words that take it back, "wrong window", "forget it": what is no name of a thing."""
+
+    first = max(0, start - _SLIP_NEAR)
+    near = text[first : slip.end() + _SLIP_NEAR]
+    labelled = regex(f"(?i){table()['told']['label']}").search(near)
+    for found in regex(r"[!-~]{7,400}").finditer(near):
+        value = found[0].strip("\"'`.,;:!?()")
+        alone = labelled or not near.isascii() or regex(r"(?:^|[,:(–—-])\s*$").search(near[: found.start()][-4:])
+        if glaring(value) or (alone and unnamed(value)) or (labelled and drawn(value) and strong(value)):
+            begin = first + found.start() + found[0].index(value)
+            yield "password", (begin, begin + len(value))
 
 
 def _like_a_key(value: str) -> bool:
     return looks_secret(value, password=False, plain=False, quoted=True)
+
+
+# What has to be true of a group of that name in a row of places.
+_JUDGED: dict[str, Callable[[str], bool]] = {
+    "value": bool,
+    "quoted": bool,
+    "strong": strong,
+    "stark": unnamed,
+    "glaring": glaring,
+    "key": _like_a_key,
+    "drawn": drawn,
+}
 
 
 def addresses(text: str) -> Iterator[tuple[str, Span]]:
@@ -385,27 +457,6 @@ def seeds(text: str) -> Iterator[tuple[str, Span]]:
             near = lower[max(0, start - _SEED_NEAR) : start] + " " + lower[end : end + _SEED_NEAR]
             if any(map(near.__contains__, _SEED_WORDS)):
                 yield "seed-phrase", (start, end)
-
-
-_SLIP = r"\b(?:o+ps|whoops|upsi?)\b|貼っちゃ|贴错"  # beside what takes it back
-_TOLD_OF = (
-    r"(?i)pass(?:word|wor[dt]|code|phrase)|kennwort|mot de passe|contraseña|senha|パスワード|パスコード|密码|密碼|口令"
-    r"|비밀번호|парол"
-)
-
-
-def slips(text: str) -> Iterator[tuple[str, Span]]:
-    """Find the password in a line that names one and says that it should not stand there: "oops, pasted X"."""
-    told, slip = regex(_TOLD_OF), regex(f"(?i:{_SLIP})|{forget()}")
-    if not told.search(text):  # the quicker of the two: every text is asked
-        return
-    for line in re.finditer(r"[^\n]{1,2000}", text):
-        if (word := told.search(line[0])) and slip.search(line[0]):
-            for found in re.finditer(r"[!-~]{7,64}", line[0][word.end() :]):
-                value = found[0].strip("\"'`.,;:!?()")
-                if stark(value) and value != value.upper():
-                    start = line.start() + word.end() + found.start() + found[0].index(value)
-                    yield "password", (start, start + len(value))
 
 
 def _checks(digits: Sequence[int]) -> bool:

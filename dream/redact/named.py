@@ -7,7 +7,26 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from dream.redact.forms import Span, looks_secret, lowered, mixed, random, regex, stark, strong, table
+from dream.redact.forms import (
+    DENSE,
+    DENSE_CHARS,
+    EXAMPLE,
+    QUOTED_CODE,
+    SWITCH,
+    SWITCHES,
+    Span,
+    glaring,
+    looks_secret,
+    lowered,
+    mixed,
+    placeholder,
+    random,
+    regex,
+    stark,
+    strong,
+    table,
+    unnamed,
+)
 
 _Q = r"(?:\\{1,7}[\"']|[\"'`]|&quot;|&#34;|%22|\\u0022)"
 _WHICH = (
@@ -55,18 +74,37 @@ _UNQUOTED_CODE = r"^[&*@#\\|]"
 _MOST_ROWS = 40  # of a table that are looked at
 _LEAST_TOLD = 6  # characters of a password in a sentence
 
+_JOINTS = (
+    "the",
+    "and",
+    "for",
+    "of",
+    "to",
+    "on",
+    "is",
+    "that",
+    "der",
+    "die",
+    "und",
+    "für",
+    "le",
+    "et",
+    "pour",
+    "de",
+    "para",
+    "per",
+)
 _NO_ENDING = r"pass(?!ord|wort)|pwd|pw"  # English words take none
 _OPTION = r"(?:^|[\s'\"])--?[\w-]{0,30}$"
 _VERB_CHARS = 40  # before the word, or behind the value, where the verb may stand
-_VALUE = r"(?P<quote>[\"'`„“«*]{0,2})(?:(?<=«)[ \u00a0\u202f])?(?P<value>[^\s\"'`<>„“”«»]{6,64})"
+_VALUE = r"(?P<quote>[\"'`„“«*「『]{0,2})(?:(?<=«)[ \u00a0\u202f])?(?P<value>[^\s\"'`<>„“”«»「」『』]{6,64})"
+_GLARING = r"(?P<value>(?=\S{0,60}\w[#!$%&*@?~^+=_.-]\w)(?=\S{0,60}\d)[^\s\"'`<>,;()「」、。，]{7,64})"
 _KEY_SAID = (
     r"s?(?:[ \t]+[^.!?;:=\n\"'`]{1,48}?)?(?:[ \t]*[:=–—]|[ \t](?:is|was|ist|lautet|es|est|è|é|-))?[ \t]{1,3}"
     r"[\"'`(]?(?P<value>[\w+=~-]{20,400})(?![/.])"
 )
 # "the bot token dt_9f3e77aa01cc"
 _KEY_BESIDE = r"s?[ \t]{1,3}(?:[\u4e00-\u9fff]{1,6}[ \t]?)?[\"'`(]?(?P<value>[\w~-]{12,64})(?![\w/.=:])"
-_SWITCH = r"(?<=[a-zA-Z])(?=\d)|(?<=\d)(?=[a-zA-Z])"
-_SWITCHES = 3  # from a letter to a digit or back: names and versions have fewer
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +133,22 @@ def words(text: str) -> Iterator[tuple[str, Span]]:
             span = _told(text, word) if password else _told_key(text, word)
         if span is not None:
             yield ("password" if password else "secret"), span
+            yield from _siblings(text, span) if password else ()
+
+
+def _siblings(text: str, span: Span) -> Iterator[tuple[str, Span]]:
+    """Find what is built like the password beside it: the old one and the new one, `Robin-Nest-41` and `-42`."""
+    build = _build(text[slice(*span)])
+    first = max(0, span[0] - 2 * _HEAD_CHARS)
+    for found in regex(r"[!-~]{6,64}").finditer(text[first : span[1] + 2 * _HEAD_CHARS] if len(build) > 2 else ""):
+        value = _trimmed(found[0].strip("\"'`(!?"))
+        if _build(value) == build and value != text[slice(*span)] and mixed(value):
+            start = first + found.start() + found[0].index(value)
+            yield "password", (start, start + len(value))
+
+
+def _build(value: str) -> str:
+    return regex(r"\d+").sub("0", regex(r"[A-Z]?[a-z]+").sub("a", value))
 
 
 def _starts(lower: str) -> list[int]:
@@ -105,7 +159,8 @@ def _starts(lower: str) -> list[int]:
         while at >= 0:
             places.add(at)
             at = lower.find(stem, at + 1)
-    return sorted(places)
+    found = sorted(places)
+    return [at for n, at in enumerate(found) if n < DENSE or at - found[n - DENSE] >= DENSE_CHARS]
 
 
 @functools.cache
@@ -290,9 +345,15 @@ def _flagged(text: str, word: re.Match[str], *, password: bool) -> Span | None:
 
 def _told(text: str, word: re.Match[str]) -> Span | None:
     """Return where the value of the word for a password is told; None where it is not."""
-    for pattern, enough in ((_said(word[0]), strong), (_direct(), stark), (_changed(), strong)):
-        said = pattern.match(text, word.end()) if pattern else None
+    item = regex(r"[,;/|·–—][ \t]*$").search(text[max(0, word.start() - 3) : word.start()])
+    joined = text[max(0, word.start() - 1) : word.start()].isalnum() or text[word.end() : word.end() + 1].isalnum()
+    doubtful = word[0] == "pass" or (_is_weak(word[0]) and joined)
+    for pattern, usual in _tellings(word[0]):
+        enough = strong if item and pattern is _direct(word[0].isascii()) else usual
+        said = pattern.match(text, word.end())
         if said is None or (pattern is _changed() and not _changes(text, word.start(), said.end())):
+            continue
+        if doubtful and enough in (glaring, unnamed):
             continue
         span = _enough(text, said.span("value"), enough)
         if span is not None:
@@ -300,7 +361,86 @@ def _told(text: str, word: re.Match[str]) -> Span | None:
     first = max(0, word.start() - 2 * _HEAD_CHARS)
     before = text[first : word.start()]
     used = _as().search(before) if _link().search(before) else None
-    return _enough(text, (first + used.start("value"), first + used.end("value")), strong) if used else None
+    span = _enough(text, (first + used.start("value"), first + used.end("value")), strong) if used else None
+    return span or _spelled(text, word) or _phrase(text, word)
+
+
+@functools.cache
+def _tellings(word: str) -> tuple[tuple[re.Pattern[str], Callable[[str], bool]], ...]:
+    """Return how a password is told behind that word, and what has to be true of it there; the surest first."""
+    said = (_said(word),)
+    return (
+        *((pattern, strong) for pattern in said if pattern is not None),
+        (_direct(word.isascii()), stark),
+        (
+            regex(_direct(word.isascii()).pattern + r"(?=[.,;!?)。，、]|[ \t]?$|\n|[ ][–—-])"),
+            lambda value: strong(value) and unnamed("X" + value),
+        ),
+        (_changed(), strong),
+        (regex(rf"[^.!?:;\n]{{0,40}}?,[ \t]{_VALUE}(?=[,.!?;]|[ \t]?$|\n)"), unnamed),
+        (regex(rf"(?:[^.!?。！？\n]|[.!?](?! )){{0,120}}?[\s「(（:：、,，]{_GLARING}"), glaring),
+    )
+
+
+def _spelled(text: str, word: re.Match[str]) -> Span | None:
+    """Return where a plain word is told that quotes, or a word on how it is spelled, show to be the password."""
+    said = _said(word[0], plain=True)
+    found = said.match(text, word.end()) if said else None
+    if found is None:
+        return None
+    value, behind, told = found["value"], text[found.end() : found.end() + 60], table()["told"]
+    closed = found["quote"] and behind[:1] in "\"'”“’»」』" and behind[:1] != ""
+    ends = closed or regex(r"[ \t]*(?:[.,;!)。，、\n]|です|だ|$)").match(behind)
+    spelled = regex(rf"[\"'”“’»」』]?[ \t]?(?:です|だ)?[ \t]*[,;(，、。–—-]?[ \t]*(?:{told['spelling']})").match(behind)
+    good = spelled or (closed and not regex(QUOTED_CODE).search(value))
+    good = (
+        good
+        or (ends and value.isascii() and found["only"])
+        or (ends and (value.isdigit() or regex(rf"(?:{told['reads']})$").search(text[: found.start("lead")][-12:])))
+    )
+    capital = value[:1].isupper() and value[1:].islower() and text[word.start() : word.start() + 1].islower()
+    good = good or (capital and (ends or regex(r"[ \t](?:and|et|y|e)[ \t]").match(behind)))
+    weak = (
+        regex(rf"(?i:{told['no_value']}{'' if spelled else '|' + told['participle']})").fullmatch(value)
+        or placeholder(value)
+        or regex(EXAMPLE).search(value)
+    )
+    return found.span("value") if good and not weak else None
+
+
+def _phrase(text: str, word: re.Match[str]) -> Span | None:
+    """Return where the several words of a passphrase are told."""
+    told = table()["told"]
+    found = _phrases(re.match(_NO_ENDING, word[0]) is not None).match(text, word.end())
+    if found is None:
+        return None
+    value = regex(rf"[ \t]+(?:{told['joins']})[ \t].*").sub("", found["value"]).rstrip()
+    words = [one for one in re.split(r"[\s-]+", value) if one]
+    if placeholder(value) or regex(EXAMPLE).search(value) or len(words) < (2 if found["quote"] else 3):
+        return None
+    about = regex(rf"(?i)(?:{told['no_value']}|{told['participle']})(?![\w-])").match(value)
+    about = about or regex(told["counts"]).search(value)
+    sure = found["quote"] or regex(told["reads"]).fullmatch(found["verb"] or "")
+    sure = sure or (found["sign"] and text[found.end() : found.end() + 1] != "?")
+    named = regex(told["phrase"]).match(word[0]) is not None
+    if found["bare"] is not None and not found["quote"]:
+        before = text[max(0, word.start() - 20) : word.start()]
+        used = regex(r"\b(?:with|using|mit|avec|con|com)[ \t]+\w{0,8}[ \t]?$").search(before)
+        named = named and used is not None and len(words) > 3 and not any(map(_JOINTS.__contains__, words))
+    good = (found["quote"] and not about) or (named and (sure or not about))
+    return (found.start("value"), found.start("value") + len(value)) if good else None
+
+
+@functools.cache
+def _phrases(whole: bool) -> re.Pattern[str]:
+    told = table()["told"]
+    return re.compile(
+        rf"{'(?![a-z])' if whole else ''}\w{{0,6}}"
+        r"(?:(?:[ \t,]+[^.!?;:=\n\"'`]{1,48}?)??[ \t]*"
+        rf"(?:(?<!\w)(?P<verb>{told['tells']})(?!\w)|(?P<sign>[:：]|は|是))"
+        rf"|(?P<bare>(?=[ \t])))[ \t]*(?P<quote>[\"'„“«「『]?)[ \t\u00a0]?"
+        rf"(?P<value>[^\W\d_][^.,;:!?\n\"'„“”«»「」『』()\[\]]{{7,120}})"
+    )
 
 
 def _told_key(text: str, word: re.Match[str]) -> Span | None:
@@ -309,7 +449,7 @@ def _told_key(text: str, word: re.Match[str]) -> Span | None:
     if (
         beside is not None
         and not word[0].startswith("secret")
-        and len(regex(_SWITCH).findall(beside["value"])) >= _SWITCHES
+        and len(regex(SWITCH).findall(beside["value"])) >= SWITCHES
     ):
         return beside.span("value")
     said = regex(_KEY_SAID).match(text, word.end())
@@ -331,7 +471,7 @@ def _changed() -> re.Pattern[str]:
     """Return what finds to what a password was changed."""
     told = table()["told"]
     of = rf"(?:[ \t]+(?:{told['of']})\b[^.!?;:\n\"'`]{{1,40}}?)?"
-    return re.compile(rf"\w{{0,3}}{of}[ \t]+(?:{told['to']})[ \t]+{_VALUE}")
+    return re.compile(rf"\w{{0,3}}{of}(?:[ \t][^.!?;:\n\"'`]{{1,24}}?)?[ \t]+(?:{told['to']})[ \t]+{_VALUE}")
 
 
 @functools.cache
@@ -359,23 +499,26 @@ def _enough(text: str, span: Span, enough: Callable[[str], bool]) -> Span | None
 
 
 @functools.cache
-def _said(word: str) -> re.Pattern[str] | None:
+def _said(word: str, *, plain: bool = False) -> re.Pattern[str] | None:
     """Return the pattern of what stands between that word and the password in the languages that have the word."""
     rows = [row for row in table()["prose"]["rows"] if re.match(row[0], word)]
-    verbs = "|".join(row[1] for row in rows)
-    ending = "" if re.match(_NO_ENDING, word) else r"\w{0,6}"
+    verbs = "|".join(sorted((verb for row in rows for verb in row[1].split("|")), key=len, reverse=True))
+    ending = "(?![a-z])" if re.match(_NO_ENDING, word) else r"\w{0,6}"
     if not rows:
         return None
+    told = table()["told"]
+    lead = rf"(?<!\w)(?:{verbs})(?!\w)|{told['cjk']}" + ("" if plain else "|[:：–—]|-(?= )|->")
+    now = rf"(?:[ \t]+(?:{told['now']}))?" if not plain else rf"(?P<only>(?:[ \t]*(?:{told['only']})(?![a-z])){{0,2}})"
+    value = r"(?P<quote>[\"'„“«「『]?)[ \u00a0]?(?P<value>[^\W\d_][^\W\d_'-]{3,24}|\d{4,12})" if plain else _VALUE
     return re.compile(
-        rf"{ending}(?:[ \t,]+[^.!?;:=\n\"'`]{{1,48}}?)??[ \t]*"
-        rf"(?:(?<!\w)(?:{verbs})(?!\w)|[:：–—]|-(?= )|->|是|为|為|は|는|은|คือ)"
-        rf"(?:[ \t]*:)?(?:[ \t]+(?:{table()['told']['now']}))?[ \t]*{_VALUE}"
+        rf"{ending}(?:[ \t,]+[^.!?;:=\n\"'`]{{1,48}}?)??[ \t]*(?:{lead})(?P<lead>)(?:[ \t]*:)?{now}[ \t]*{value}"
+        + (r"(?!\w)" if plain and word.isascii() else "")
     )
 
 
 @functools.cache
-def _direct() -> re.Pattern[str]:
-    return re.compile(rf"\w{{0,4}}[ \t:,]{{1,3}}{_VALUE}")
+def _direct(spaced: bool) -> re.Pattern[str]:
+    return re.compile(rf"\w{{0,4}}[ \t:,]{{1,3}}{_VALUE}" if spaced else rf"[ \t:,]{{0,3}}{_VALUE}")
 
 
 def _trimmed(value: str) -> str:

@@ -347,6 +347,12 @@ def test_redacting_again_changes_nothing(parts: list[str], joint: str) -> None:
         "a \u200b" * 250_000,
         "".join(random.Random(1).choices(string.printable, k=1_000_000)),
         "-----END PRIVATE KEY-----\n" * 12_000,
+        '"' * 1_000_000,
+        "1" * 1_000_000,
+        " " * 1_000_000,
+        "the password is " * 60_000,
+        "forget it Zx9-kite-77_Q " * 40_000,
+        "private-" * 125_000,
     ],
     ids=lambda text: text[:12],
 )
@@ -371,6 +377,57 @@ def test_no_megabyte_takes_longer_than_a_few_times_the_usual(text: str) -> None:
 def test_a_key_right_behind_its_word_goes_where_it_looks_drawn_by_chance(text: str, left: str | None) -> None:
     found = redact(text)[0]
     assert found == (text if left == "" else left) if left is not None else "uhuFAKE-1888" not in found
+
+
+CLASSES = [  # what went through, one of each class
+    "post it here: https://discord.com/api/webhooks/5548804234122258066/«khi7i9DSrb7xOV50lJTxyGSZY7wXAZIYORDJwRO_IeioCJ»",
+    "the feed is https://calendar.google.com/calendar/ical/eve%40example.org/private-«340b9749331eed6d0bf3de3451e50adf»/basic.ics",
+    "woo: «cs_60ab2efa40c43dcd204119ad2f314fc1463244b8» for the sync",
+    "Netflix: familie@example.net / «Popcorn!nach8» – läuft nicht",
+    "entra como root com «jabuti#Veloz12» e reinicia o nginx",
+    "melde dich mit buchhaltung / «Ziegel.Rot.5» an",
+    "code wifi de la salle: «Mouette-Grise7»",
+    "Die PIN meiner EC-Karte ist «7294»",
+    "信用卡安全码«573»，帮我订高铁票",
+    "The passphrase for my GPG key is «violet kettle under seven moons», please sign it",
+    "the password is simply «pancakes», all lower case, because nobody would remember more",
+    "mein Telefonkennwort bei der Bank lautet «Kormoran»",
+    "a senha passou a ser «Azulejo!Norte58», por isso usa essa",
+    "las respuestas: la respuesta a la pregunta de seguridad es «Canelo»",
+    "App Store Connect のキー «2X9R4HXF34»、終わったら忘れて",
+    "lösch das wieder: «mk-7781-Qx22-zz10»",
+]
+
+
+@pytest.mark.parametrize("said", CLASSES)
+def test_a_secret_goes_by_its_form_its_label_or_what_takes_it_back(said: str) -> None:
+    before, secret, after = re.split("[«»]", said)
+    found = redact(before + secret + after)[0]
+
+    assert (found.startswith(before), found.endswith(after), secret in found) == (True, True, False)
+
+
+def test_the_old_password_goes_with_the_new_one() -> None:
+    assert "Robin" not in redact("The new one is Robin-Nest-42, the old password was Robin-Nest-41.")[0]
+
+
+NAMES = [  # what only looks like those
+    "forget it, use node-v22.11.0-linux-x64 instead of Ubuntu-24.04",
+    "delete it after: the branch feature/OAK-1234-login and Report_2026.pdf",
+    "https://docs.example.com/webhooks/signature-verification-2024",
+    "log in as admin, then open Settings2; admin / Owner2 / Viewer3 are the roles",
+    "the passphrase is required whenever Thunderbird starts",
+    "the password is simply gone, and mine is too long",
+    "le code postal est 75011, error code 40421, unlock it with 5000 points",
+    "return jsonify('Invalid password'), 401\\n\\n@app.route('/logout')",
+    "cookie: the session key is claude-code:6f1e2b3c-4d5e-4f60-8a71-9b2c3d4e5f60, as in claude-code:6f1e#118",
+    "session_id=550e8400-e29b-41d4-a716-446655440000",
+]
+
+
+@pytest.mark.parametrize("text", NAMES)
+def test_names_files_and_our_own_sessions_stay(text: str) -> None:
+    assert redact(text) == (text, ())
 
 
 @pytest.mark.parametrize(
