@@ -323,7 +323,7 @@ def _settled(batches: Sequence[BatchReport]) -> tuple[BatchReport, ...]:
 
 
 def _as_ended(outcome: Outcome, true: Sequence[Proposal]) -> Outcome:
-    from dream.dreaming.commit import is_about
+    from dream.dreaming.queue import is_about
 
     if any(is_about(proposal, outcome) for proposal in true):
         return replace(outcome, state="present", reason="held at first; a later dream of this run wrote it")

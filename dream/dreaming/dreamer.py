@@ -9,7 +9,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from dream.dreaming import commit, phase1, phase2, tidy
+from dream.dreaming import commit, phase1, phase2, queue, tidy
 from dream.dreaming.commit import Landing, Snapshot
 from dream.dreaming.draft import Brief, Draft
 from dream.dreaming.editing import Editing
@@ -151,11 +151,11 @@ class Dreamer:
             return self._split_or_set_aside(batch, found, error, mark)
         # 3. Phase 2 edits the draft; guards check every edit. An error up to here leaves the workspace as it was.
         vouched = {cursor for cursor in evidence.heard if evidence.said([cursor])}
-        findings, withdrawn = commit.withdrawn(findings, found.pending, found.texts, vouched)
+        findings, withdrawn = queue.withdrawn(findings, found.pending, found.texts, vouched)
         edited = self._edit(findings, found, evidence)
         # 4. Files, archive, review queue and cursor land in one commit, or not at all.
         last = self._numbers.last(found.pending) if edited.held else 0
-        waiting = commit.queued(edited.held, findings, found.pending, last, self._clock())
+        waiting = queue.queued(edited.held, findings, found.pending, last, self._clock())
         report = self._commit(batch, found, edited, waiting, mark, withdrawn=withdrawn)
         self._cursor = batch[-1].cursor
         self._heard.clear()
@@ -188,7 +188,7 @@ class Dreamer:
         swept = tidy.swept({path: edited.draft.texts[path] for path in files}, found.person_lines)
         edited = replace(edited, draft=Draft({**edited.draft.texts, **swept}, edited.draft.edits))
         last = self._numbers.last(found.pending) if edited.held else 0
-        waiting = commit.queued(edited.held, desk.findings, found.pending, last, self._clock())
+        waiting = queue.queued(edited.held, desk.findings, found.pending, last, self._clock())
         report = self._commit((), found, edited, waiting, mark, log.TIDY)
         asked = zip(doubtful, edited.outcomes[len(doubled) :], strict=True)
         alone = {mark for mark, one in asked if one.state == "refused" and one.reason != phase2.UNSETTLED}
@@ -218,7 +218,7 @@ class Dreamer:
         if not saying:
             return ()
         leave_out = left_out.append if left_out is not None else None
-        waiting = commit.waiting(found.pending)
+        waiting = queue.waiting(found.pending)
         findings = phase1.analyse(
             saying, found.texts, self._models.phase1, self._brief, leave_out, waiting=waiting, evidence=evidence
         )
@@ -306,7 +306,7 @@ class Dreamer:
         if not lone:
             raise error
         last = self._numbers.last(found.pending)
-        waiting = commit.set_aside(batch[0].cursor, str(error), last, self._clock())
+        waiting = queue.set_aside(batch[0].cursor, str(error), last, self._clock())
         report = self._commit(batch, found, Edited(Draft(found.texts), (), ()), [waiting], mark, "entry set aside")
         self._cursor = batch[-1].cursor
         return replace(report, set_aside=True)

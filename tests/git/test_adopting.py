@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dream.actions.restore import restore
-from dream.dreaming import commit
+from dream.dreaming import authors
 from tests.git.support import CURSOR, NOW, add, git, make, read, state
 
 FOUND = {"SOUL.md": b"# Soul\n", "USER.md": b"# User\n- Mei\n", "memory/MEMORY.md": b"# Memory\n"}
@@ -67,7 +67,7 @@ def test_the_first_commit_is_init_and_the_files_found_are_the_persons(tmp_path: 
     assert (hand.kind, init.kind) == ("hand", "init")
     assert set(workspace.git.read_all(init.sha)) == {"SOUL.md", CURSOR}
     assert git(root, "log", "-1", "--format=%an", hand.sha, "--", "USER.md") == "person\n"
-    assert commit.person_lines(workspace.git)["USER.md"] == {"# User", "- Mei"}
+    assert authors.person_lines(workspace.git)["USER.md"] == {"# User", "- Mei"}
     assert git(root, "status", "--porcelain") == ""
     assert make(root).git.head() == hand.sha
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from dream.actions.restore import restore
-from dream.dreaming.commit import AUTHORS, look, person_lines
+from dream.dreaming.authors import AUTHORS, person_lines
+from dream.dreaming.commit import look
 from dream.versions import transaction
 from dream.workspace.index import Index
 from dream.workspace.workspace import Workspace

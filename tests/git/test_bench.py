@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dream.actions.restore import restore
-from dream.dreaming.commit import person_lines
+from dream.dreaming.authors import person_lines
 from dream.workspace.workspace import Workspace
 from tests.benchmarks.measure import median, pairs, seconds
 from tests.benchmarks.versions import grown

@@ -2,8 +2,8 @@
 
 from datetime import date
 
-from dream.dreaming import commit
-from dream.dreaming.commit import Fitted
+from dream.dreaming import budget
+from dream.dreaming.budget import Fitted
 from dream.settings import Settings
 
 DAY = date(2026, 11, 21)
@@ -12,18 +12,18 @@ BIRDS = "heron kestrel plover dunnock wagtail siskin bittern curlew lapwing dipp
 
 def fit(before: str, text: str, lines: int, *, keep: tuple[str, ...] = (), day: date = DAY) -> Fitted | None:
     """Fit MEMORY.md into `lines`."""
-    return commit.fit_budget("memory/MEMORY.md", before, text, frozenset(keep), Settings(memory_max_lines=lines), day)
+    return budget.fit_budget("memory/MEMORY.md", before, text, frozenset(keep), Settings(memory_max_lines=lines), day)
 
 
 def seen(birds: list[str]) -> str:
     return "".join(f"- Saw a {bird} at the {bird} hide near mile {number}\n" for number, bird in enumerate(birds))
 
 
-def test_what_other_lines_tell_goes_first_however_new_it_is() -> None:
-    text = "# Memory\n\n" + seen(BIRDS) + "- Saw a heron and a kestrel at the hide\n- The key hangs behind the boiler\n"
-    fitted = fit(text, text, 15)
+def test_the_oldest_lines_go_first() -> None:
+    text = "# Memory\n\n## Birds\n\n" + seen(BIRDS) + "\n## Facts\n\n- The key hangs behind the boiler\n"
+    fitted = fit(text, text, 17)
     assert fitted is not None
-    assert "- Saw a heron and a kestrel at the hide" in fitted.moved
+    assert fitted.moved == tuple(seen(BIRDS).splitlines()[: len(fitted.moved)])
     assert "- The key hangs behind the boiler\n" in fitted.text
 
 
@@ -33,14 +33,6 @@ def test_a_small_section_keeps_its_lines() -> None:
     assert fitted is not None
     assert "- Saw to it\n" in fitted.text
     assert all(line.startswith("- Saw a ") for line in fitted.moved)
-
-
-def test_what_tells_least_goes_whichever_section_it_stands_in() -> None:
-    dull = "".join(f"- Saw a {bird} again near the {bird} hide\n" for bird in BIRDS[:7])
-    text = "# Memory\n\n## Events\n\n" + seen(BIRDS) + "\n## Facts\n\n" + dull
-    fitted = fit(text, text, 22)
-    assert fitted is not None
-    assert all("again" in line for line in fitted.moved)
 
 
 def test_what_a_dream_has_just_written_stays_this_time() -> None:
@@ -86,36 +78,15 @@ def test_a_heading_of_a_person_and_one_with_a_section_below_stay() -> None:
     assert all(heading in fitted.text for heading in ("## Facts", "## Birds", "### Seen"))
 
 
-def test_who_the_user_is_and_how_things_are_set_goes_last() -> None:
-    """Each of these lines tells less for its length than a bird does."""
-    stay = [
-        "- The user is called Bird",
-        "- We meet the heron every Monday",
-        "- We decided to see the heron at the hide",
-        "- The hide at mile 3 is at mile 4",
-    ]
-    text = "# Memory\n\n" + "\n".join(stay) + "\n" + seen(BIRDS) + "- Saw a heron near the hide\n"
-    fitted = fit("# Memory\n\n" + "\n".join(stay) + "\n", text, 10)
-    assert fitted is not None
-    assert [line for line in stay if line not in fitted.text.split("\n")] == []
-
-
-def test_of_what_lasts_alone_the_least_goes_too() -> None:
-    text = "# Memory\n\n" + "".join(f"- The {bird} is at mile {number}\n" for number, bird in enumerate(BIRDS))
-    fitted = fit(text, text, 10)
-    assert fitted is not None
-    assert len(fitted.text.splitlines()) == 10
-
-
 def test_lines_of_this_week_stay_while_there_are_older_ones() -> None:
     text = "# Memory\n\n" + seen(BIRDS) + "- Saw a heron again\n"
     tight = Settings(memory_max_lines=12)
-    fitted = commit.fit_budget(
+    fitted = budget.fit_budget(
         "memory/MEMORY.md", text, text, frozenset(), tight, DAY, lambda: frozenset(["- Saw a heron again"])
     )
     assert fitted is not None
     assert "- Saw a heron again\n" in fitted.text
-    everything = commit.fit_budget(
+    everything = budget.fit_budget(
         "memory/MEMORY.md", text, text, frozenset(), tight, DAY, lambda: set(text.splitlines())
     )
     assert everything is not None

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dream import pipeline
-from dream.dreaming import commit
+from dream.dreaming import budget
 from dream.dreaming.dreamer import Models
 from dream.errors import Busy, ModelUnavailable
 from dream.llm import ChatMessage, Completion, ToolCall
@@ -401,7 +401,7 @@ def test_a_dream_that_alone_writes_more_than_the_budget_keeps_to_it(
 def test_a_list_item_moves_with_its_further_lines_and_a_person_s_lines_stay(workspace: Workspace) -> None:
     tight = Settings(timezone="UTC", memory_max_lines=12)
     text = "# Memory\n\n" + "".join(f"- Fact {n}\n  and more of {n}\n" for n in range(6))
-    moved = commit.fit_budget("memory/MEMORY.md", text, text, frozenset({"- Fact 0"}), tight, NOW.date())
+    moved = budget.fit_budget("memory/MEMORY.md", text, text, frozenset({"- Fact 0"}), tight, NOW.date())
 
     assert moved is not None
     assert all(f"  and more of {line[-1]}" in moved.moved for line in moved.moved if line.startswith("- "))
@@ -415,7 +415,7 @@ def test_what_a_person_wrote_over_the_budget_drives_out_nothing_new(workspace: W
     before = "# Memory\n\n" + "".join(f"- Mine {n}\n" for n in range(20))
     mine = frozenset(before.splitlines())
 
-    assert commit.fit_budget("memory/MEMORY.md", before, before + "- New\n", mine, tight, NOW.date()) is None
+    assert budget.fit_budget("memory/MEMORY.md", before, before + "- New\n", mine, tight, NOW.date()) is None
 
 
 def test_a_tool_call_settles_a_finding_through_the_whole_pipeline(workspace: Workspace) -> None:

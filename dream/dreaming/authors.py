@@ -1,0 +1,83 @@
+"""Which lines a person wrote: what their own commits added, by file.
+
+The answer is kept in the index with the commit it holds for, so that only newer commits are ever read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from dream.versions import is_memory
+from dream.versions.diff import PLAIN
+from dream.versions.log import kind_of
+from dream.versions.store import GitStore
+from dream.workspace.index import Index
+
+AUTHORS = "authors"
+_HUNK = re.compile(rb"@@ -[0-9]+(?:,[0-9]+)? \+[0-9]+(?:,([0-9]+))? @@")
+# Commits that are not dream's own are a person's too: they may well use git in their workspace.
+_OURS = "^Dream-Kind: (dream|restore|init)$"
+_DREAMT = re.compile(_OURS.encode(), re.MULTILINE)
+_NOT_DREAMT = ("--extended-regexp", "--invert-grep", f"--grep={_OURS}")
+_FORMAT = (
+    "--format=%x1e%s%x1f%(trailers:key=Dream-Kind,valueonly,separator=%x1d)"
+    "%x1f%(trailers:key=Dream-Author,valueonly,separator=%x1d)%x1f"
+)
+
+
+def person_lines(git: GitStore) -> dict[str, frozenset[str]]:
+    """Return, for each memory file, the text of every line that a person ever added to it.
+
+    Lines are compared without the white space at their end; blank ones don't count. Templates of `dream init`, what a
+    dream wrote and what an agent did by its own tools are not among them; what stood in a workspace when it was
+    adopted is.
+    """
+    head = git.head()
+    index = Index(git.private)
+    known, lines = _known(index.document(AUTHORS))
+    if head == known or head is None:
+        return lines
+    new = git.since(known, head) if known is not None else None
+    if known is not None and new is None and not git.is_ancestor(known, head):
+        known, lines = None, {}
+    is_dreamt = new is not None and all(map(_DREAMT.search, new))  # as after most nights: then git has nothing to tell
+    for path, line in () if is_dreamt else _added(git, head, known):
+        text = line.decode("utf-8", "replace").rstrip()
+        if text:
+            lines[path] = lines.get(path, frozenset()) | {text}
+    kept = {name: sorted(texts) for name, texts in sorted(lines.items())}
+    index.keep(**{AUTHORS: {"head": head, "lines": kept}})
+    return lines
+
+
+def _added(git: GitStore, head: str, known: str | None) -> Iterator[tuple[str, bytes]]:
+    """Yield (path, line) for all that commits of a person added since `known`."""
+    revisions = [head, *([f"^{known}"] if known else [])]
+    arguments = ("log", _FORMAT, "--patch", "--unified=0", *PLAIN, *_NOT_DREAMT, "--end-of-options", *revisions, "--")
+    for record in git.git.run(*arguments).split(b"\x1e")[1:]:
+        subject, trailer, agent, patch = [*record.split(b"\x1f", 3), b"", b"", b""][:4]
+        kind = kind_of(subject.decode("utf-8", "replace"), trailer.decode("utf-8", "replace"))
+        if kind in (None, "hand") and not agent.strip():
+            yield from _plus_lines(patch)
+
+
+def _plus_lines(patch: bytes) -> Iterator[tuple[str, bytes]]:
+    path, remaining = "", 0
+    for line in patch.split(b"\n"):
+        if remaining and line.startswith(b"+"):
+            remaining -= 1
+            if is_memory(path):
+                yield path, line[1:]
+        elif not remaining and line.startswith(b"+++ b/"):
+            path = line[6:].rstrip(b"\t").decode("utf-8", "replace")
+        elif found := _HUNK.match(line):
+            remaining = int(found[1]) if found[1] is not None else 1
+
+
+def _known(kept: Any) -> tuple[str | None, dict[str, frozenset[str]]]:
+    try:
+        return kept["head"], {name: frozenset(lines) for name, lines in kept["lines"].items()}
+    except (KeyError, TypeError, AttributeError):
+        return None, {}
