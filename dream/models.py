@@ -163,7 +163,7 @@ class Rejected:
     """A fact that a person took back: one line of `.rejected.jsonl`. No later dream writes it again.
 
     With `removal` it is the other way round: a line that a person would not have removed. It may be replaced by a
-    newer fact, but no later dream takes it away.
+    newer fact, but no later dream takes it away. A `lifted` one ends an earlier one of the same text.
     """
 
     at: datetime
@@ -171,6 +171,7 @@ class Rejected:
     text: str
     source: str
     removal: bool = False
+    lifted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

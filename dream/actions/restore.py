@@ -69,8 +69,8 @@ def restore(
     """Take back the change `sha` (a unique prefix of at least 4 characters) by a new commit.
 
     `before`: memory as it was just before that change, the dreams' cursor and the review queue too, so that
-    those entries are dreamt again. `only`: that one change is taken out and the later ones stay; what it had
-    said goes to .rejected.jsonl, as with `forget`. `at`: exactly the state of that commit.
+    those entries are dreamt again. `only`: that one change is taken out and the later ones stay. `at`: exactly the
+    state of that commit. With `forget` what goes is remembered in .rejected.jsonl; taking such a restore back lifts that.
     With `dry_run` nothing changes, not even the person's changes are committed.
     Raises UnknownRevision; GitError for `before` the very first change; Conflict when `only` cannot take the
     change out of what was built on it, the message showing the lines; Busy. Then nothing has changed.
@@ -84,10 +84,11 @@ def restore(
         with workspace.git.reading():
             change = workspace.git.show(workspace.git.resolve(sha)).change
             target, kept = _target(workspace.git, change, mode, present)
-        # 3. What goes away for good is remembered, so that no later dream writes it again.
-        forgotten = _forgotten(present, target, change, now) if forget or mode == "only" else ()
-        if forgotten:
-            target[_REJECTED] = review_files.grown(present.get(_REJECTED, b""), forgotten)
+        # 3. What is to go for good is remembered; a restore that is taken back bans nothing any more.
+        forgotten = _forgotten(present, target, change, now) if forget else ()
+        lifted = _lifted(workspace.git, change, now) if change.kind == "restore" and mode != "at" else ()
+        if forgotten or lifted:
+            target[_REJECTED] = review_files.grown(present.get(_REJECTED, b""), (*lifted, *forgotten))
         # 4. A new commit, with the person's own changes in one of their own before it.
         reason = _nothing(change, mode) if target == present else ""
         plan = Restored(change, mode, _diff(workspace.git, present, target), None, reason, forgotten, kept)
@@ -186,6 +187,16 @@ def _forgotten(
         home: MemoryFile = next((file for file in MEMORY_FILES if file == path), "memory/MEMORY.md")
         lost += [Rejected(now, home, fact, f"restore {change.sha[:10]}") for fact in gone]
     return tuple(dict.fromkeys(lost))
+
+
+def _lifted(git: GitStore, change: Change, now: datetime) -> tuple[Rejected, ...]:
+    """Return the rows that lift what a restore banned."""
+    before = git.read_all(change.parent).get(_REJECTED, b"") if change.parent else b""
+    after = git.read_all(change.sha).get(_REJECTED, b"")
+    rows = review_files.parse_rejected(after.removeprefix(before))
+    return tuple(
+        replace(one, at=now, source=f"restore {change.sha[:10]}", lifted=True) for one in rows if not one.lifted
+    )
 
 
 def _facts(data: bytes) -> list[str]:

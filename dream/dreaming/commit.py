@@ -1,4 +1,4 @@
-"""From an edited draft to one commit: the bytes it puts on disk, its message, and edits held as a person saved a file."""
+"""From an edited draft to one commit: the bytes it puts on disk, its message, and what is held as a person saved."""
 
 from __future__ import annotations
 

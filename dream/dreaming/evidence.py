@@ -113,6 +113,11 @@ class BatchEvidence:
         """Return whether any of these entries says whose voice its lines are; those of other programs do not."""
         return any(self.heard[cursor].entry.lines for cursor in cursors if cursor in self.heard)
 
+    def said_after(self, day: datetime, cursors: Iterable[int]) -> bool:
+        """Return whether the user said something of these entries after `day`."""
+        entries = [self.heard[cursor] for cursor in cursors if cursor in self.heard]
+        return any(one.entry.when > day and any(line.voice == "user" for _, line in one.rows) for one in entries)
+
     def late(self, cursors: Iterable[int]) -> datetime | None:
         """Return when the last of these entries was said, where all of them were written long after that."""
         entries = [self.heard[cursor].entry for cursor in cursors if cursor in self.heard]

@@ -103,8 +103,9 @@ Guard = Callable[[Case, Protected, Settings], Verdict | None]
 
 
 def rejected_fact(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
-    """A fact that a person took back is not written again; one much like it waits for them."""
+    """A fact that a person took back is not written again, until the user says it anew; one much like it waits."""
     facts = [fact for fact in protected.rejected if not fact.removal]
+    facts = [fact for fact in facts if not protected.evidence.said_after(fact.at, case.cursors)]
     for line in case.added:
         for fact in facts:
             if same_fact(fact.text, line):

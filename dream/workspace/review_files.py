@@ -39,6 +39,17 @@ def parse_rejected(data: bytes, report: Report | None = None) -> list[Rejected]:
     return _parsed(data, REJECTED, _rejected, report)
 
 
+def in_force(rows: Iterable[Rejected]) -> list[Rejected]:
+    """Return the rejected facts that no later row lifts."""
+    found: list[Rejected] = []
+    for row in rows:
+        if row.lifted:
+            found = [one for one in found if (one.file, one.text, one.removal) != (row.file, row.text, row.removal)]
+        else:
+            found.append(row)
+    return found
+
+
 def lacking(path: str, data: bytes, committed: bytes) -> Sequence[Proposal | Rejected]:
     """Return what `committed`, an earlier content of the file at `path`, holds and `data` doesn't."""
     parse: Callable[[bytes], Sequence[Proposal | Rejected]] = parse_pending if path == PENDING else parse_rejected
@@ -81,7 +92,7 @@ def grown(data: bytes, facts: Iterable[Rejected]) -> bytes:
 
 def _plain(fact: Rejected) -> dict[str, Any]:
     row = asdict(fact)
-    return row if fact.removal else {name: value for name, value in row.items() if name != "removal"}
+    return {name: value for name, value in row.items() if name not in ("removal", "lifted") or value}
 
 
 def _line(row: dict[str, Any]) -> bytes:
@@ -111,7 +122,8 @@ def _proposal(row: dict[str, Any]) -> Proposal:
 
 def _rejected(row: dict[str, Any]) -> Rejected:
     removal = row.get("removal", False) is True
-    return Rejected(_time(row["at"]), _file(row["file"]), _text(row["text"]), _text(row["source"]), removal)
+    lifted = row.get("lifted", False) is True
+    return Rejected(_time(row["at"]), _file(row["file"]), _text(row["text"]), _text(row["source"]), removal, lifted)
 
 
 def _text(value: object) -> str:

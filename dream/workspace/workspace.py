@@ -237,7 +237,8 @@ class Workspace:
         """Return the facts that a person took back."""
         from dream.workspace import review_files
 
-        return review_files.parse_rejected(read_bytes(self.root / review_files.REJECTED) or b"", self._report)
+        data = read_bytes(self.root / review_files.REJECTED) or b""
+        return review_files.in_force(review_files.parse_rejected(data, self._report))
 
     def search(
         self,

@@ -13,7 +13,7 @@ from dream.dreaming.draft import Draft, Edit, EditError
 from dream.dreaming.editing import LONGEST_LINE, Editing
 from dream.dreaming.guards import Case, Protected, loss
 from dream.dreaming.markup import instructs
-from dream.models import Finding, MemoryFile
+from dream.models import Finding, MemoryFile, Rejected
 from dream.settings import Settings
 from tests.vouched import desk, evidence, protected
 
@@ -175,3 +175,16 @@ def test_what_was_said_earlier_does_not_take_away_what_was_said_later(new: str, 
     (outcome,) = editing.outcomes()
     assert (outcome.state == "refused") == (learnt is not None and learnt.month == 10)
     assert not outcome.reason or "it was said on 2026-05-02, and on 2026-10-18 what stands there" in outcome.reason
+
+
+def test_what_a_person_took_back_is_written_again_once_the_user_says_it_anew() -> None:
+    taken = [Rejected(datetime(2026, 5, 2, tzinfo=UTC), "USER.md", "Marta owns the product", "restore")]
+
+    def state(said: datetime) -> str:
+        heard = evidence("Marta owns the product", said=said)
+        editing = desk([Finding("USER.md", "Marta owns the product", (1,))], protected(heard=heard, rejected=taken))
+        editing.edit(Edit("USER.md", "", "- Marta owns the product", (1,)))
+        return editing.outcomes()[0].state
+
+    assert state(datetime(2026, 5, 1, tzinfo=UTC)) == "refused"
+    assert state(datetime(2026, 5, 3, tzinfo=UTC)) == "applied"

@@ -117,7 +117,7 @@ def test_what_a_person_took_back_is_added_to_and_never_written_anew(workspace: W
     assert [fact.text for fact in workspace.rejected()] == ["Likes green tea"]
     commit = dream(workspace, REX, GUARDS).batches[0].commit
     assert commit is not None
-    restore(workspace, commit, mode="only", now=NOW)
+    restore(workspace, commit, mode="only", forget=True, now=NOW)
     assert [fact.text for fact in workspace.rejected()] == ["Likes green tea", "Has a dog called Rex"]
 
 
