@@ -121,7 +121,8 @@ def run(
                 report = RunReport("nothing", (), why)
             # 3. Else the entries past the cursor are dreamt, a batch at a time: findings, draft, guards, commit.
             else:
-                report = _dreamt(workspace, settings, clock, max_batches, dry_run, progress or _nobody, models)
+                with workspace.git.reading():
+                    report = _dreamt(workspace, settings, clock, max_batches, dry_run, progress or _nobody, models)
         except DreamError as error:
             report = RunReport("failed", (), str(error), failure_status=error.exit_status)
         # 4. Every run leaves a record, also one that did nothing: it says why.

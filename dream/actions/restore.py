@@ -75,15 +75,14 @@ def restore(
     Raises UnknownRevision; GitError for `before` the very first change; Conflict when `only` cannot take the
     change out of what was built on it, the message showing the lines; Busy. Then nothing has changed.
     """
-    with nullcontext() if dry_run or locked else run_lock(workspace.private):
+    with nullcontext() if dry_run or locked else run_lock(workspace.private), workspace.git.reading():
         # 1. A commit that a crash cut short is finished first.
         if not dry_run:
             transaction.recover(workspace)
         # 2. Which change, what is there now, and what should be.
         present = read_all(workspace.root)
-        with workspace.git.reading():
-            change = workspace.git.show(workspace.git.resolve(sha)).change
-            target, kept = _target(workspace.git, change, mode, present)
+        change = workspace.git.show(workspace.git.resolve(sha)).change
+        target, kept = _target(workspace.git, change, mode, present)
         # 3. What is to go for good is remembered; a restore that is taken back bans nothing any more.
         forgotten = _forgotten(present, target, change, now) if forget else ()
         lifted = _lifted(workspace.git, change, now) if change.kind == "restore" and mode != "at" else ()

@@ -19,7 +19,6 @@ AUTHORS = "authors"
 _HUNK = re.compile(rb"@@ -[0-9]+(?:,[0-9]+)? \+[0-9]+(?:,([0-9]+))? @@")
 # Commits that are not dream's own are a person's too: they may well use git in their workspace.
 _OURS = "^Dream-Kind: (dream|restore|init)$"
-_DREAMT = re.compile(_OURS.encode(), re.MULTILINE)
 _NOT_DREAMT = ("--extended-regexp", "--invert-grep", f"--grep={_OURS}")
 _FORMAT = (
     "--format=%x1e%s%x1f%(trailers:key=Dream-Kind,valueonly,separator=%x1d)"
@@ -39,11 +38,9 @@ def person_lines(git: GitStore) -> dict[str, frozenset[str]]:
     known, lines = _known(index.document(AUTHORS))
     if head == known or head is None:
         return lines
-    new = git.since(known, head) if known is not None else None
-    if known is not None and new is None and not git.is_ancestor(known, head):
+    if known is not None and not git.is_ancestor(known, head):
         known, lines = None, {}
-    is_dreamt = new is not None and all(map(_DREAMT.search, new))  # as after most nights: then git has nothing to tell
-    for path, line in () if is_dreamt else _added(git, head, known):
+    for path, line in _added(git, head, known):
         text = line.decode("utf-8", "replace").rstrip()
         if text:
             lines[path] = lines.get(path, frozenset()) | {text}

@@ -21,15 +21,14 @@ import re
 import shutil
 import threading
 import time
-import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from dream.door import OTHERS, contents
-from dream.errors import GitError, WorkspaceError
+from dream.door import OTHERS
+from dream.errors import GitError
 from dream.versions import ARCHIVE, FILES, STATE, is_archive
 from dream.workspace.files import read_bytes, reason
 
@@ -93,8 +92,6 @@ SHA = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})")
 SYMBOLIC = re.compile(r"ref:\s*(refs/[^\s\0]+)\s*")
 _NAME = re.compile(r"(?:HEAD|[0-9a-f]{4,64})(?:\^\{(?:commit|tree)\})?")  # of an object, as git is asked for it
 _LARGEST = 1 << 26  # bytes of an object that is read: memory files have thousands, and this many fit into any machine
-_PARENT = re.compile(rb"^parent ([0-9a-f]+)$", re.MULTILINE)
-_FEW = 16  # commits that are followed back one by one before git is asked
 
 NEXT = "refs/dream/next"  # what a commit hangs on until HEAD has moved
 # A ref is locked for milliseconds; a lock that is older than this, in seconds, belongs to a process that died.
@@ -174,9 +171,7 @@ class Git:
             yield opened
             return
         with ExitStack() as stack:
-            self._open.objects = Objects(
-                self.directory, lambda: stack.enter_context(self.conversation("cat-file", "--batch"))
-            )
+            self._open.objects = Objects(lambda: stack.enter_context(self.conversation("cat-file", "--batch")))
             try:
                 yield self._open.objects
             finally:
@@ -184,29 +179,16 @@ class Git:
 
     def head(self) -> str | None:
         """Return the sha of HEAD's commit, or None before the first commit."""
-        if found := _loose_head(self.directory):
-            return found[0]
+        opened: Objects | None = getattr(self._open, "objects", None)
+        if opened is not None:
+            return opened.head()
         printed = self.run("rev-parse", "--quiet", "--verify", "HEAD^{commit}", ok=(0, 1))
         return printed.decode().strip() or None
-
-    def since(self, old: str, new: str = "HEAD") -> list[bytes] | None:
-        """Return the commits after `old` up to `new`, newest first, where they are few and loose; else None."""
-        passed: list[bytes] = []
-        found = _loose_head(self.directory) if new == "HEAD" else _loose_commit(self.directory, new)
-        while found is not None and len(passed) <= _FEW:
-            if found[0] == old:
-                return passed
-            passed.append(found[2])
-            parents = _PARENT.findall(found[2].partition(b"\n\n")[0])
-            found = _loose_commit(self.directory, parents[0].decode()) if len(parents) == 1 else None
-        return None
 
     def is_ancestor(self, sha: str, of: str = "HEAD") -> bool:
         """Return whether `sha` is `of` or lies before it: `git rev-list` prints nothing then, and stops early."""
         if not is_sha(sha):
             return False
-        if self.since(sha, of) is not None:
-            return True
         try:
             return not self.run("rev-list", "--max-count=1", "--end-of-options", sha, f"^{of}", "--").strip()
         except GitError:  # the object is gone, as after a history that was rewritten
@@ -309,12 +291,7 @@ def _sentence(arguments: Sequence[str], status: int, complaint: bytes) -> str:
     return f"git {command} failed: {said}"
 
 
-# Git's objects, read: the newest as they lie on disk, all others by one open `git cat-file --batch`.
-#
-# What a dream or a page asks for are mostly the newest commits. Until `git gc` packs it, each of their objects is a
-# file of its own: `type SP length NUL content`, compressed, named by its hash. To read one takes a hundredth of the
-# time in which a process starts. What isn't there, or isn't whole, git itself is asked for: so it is git that says
-# what is wrong with a repository.
+# Git's objects, read by one open `git cat-file --batch`.
 
 GitObject = tuple[str, str, bytes]  # the sha of an object, its type, its content
 
@@ -325,8 +302,7 @@ class Objects:
     `ask` starts `git cat-file --batch` and gives its stdin and its stdout; that is done once, if at all.
     """
 
-    def __init__(self, directory: Path, ask: Callable[[], tuple[IO[bytes], IO[bytes]]]) -> None:
-        self._directory = directory
+    def __init__(self, ask: Callable[[], tuple[IO[bytes], IO[bytes]]]) -> None:
         self._ask = ask
         self._process: tuple[IO[bytes], IO[bytes]] | None = None
 
@@ -334,7 +310,24 @@ class Objects:
         """Return (sha, type, content) of the object that `name` names, or None where there is none."""
         if not _NAME.fullmatch(name):
             raise GitError(f"{name[:40]!r} names no version.")
-        return self._lying(name) or self._asked(name)
+        if self._process is None:
+            self._process = self._ask()
+        ask, answer = self._process
+        try:
+            ask.write(name.encode() + b"\n")
+            ask.flush()
+        except BrokenPipeError as error:
+            raise GitError("Git stopped while objects were read; run `dream doctor`.") from error
+        words = answer.readline().rstrip(b"\n").rsplit(b" ", 2)
+        if words[-1] in (b"missing", b"ambiguous"):
+            return None
+        if len(words) != 3 or not words[2].isdigit():
+            raise GitError(f"Git could not read the object {name}; run `dream doctor`.")
+        if (size := int(words[2])) > _LARGEST:
+            raise GitError(f"Git's object {words[0].decode()} holds {size:,} bytes, which no memory file does.")
+        content = answer.read(size)
+        answer.read(1)
+        return words[0].decode(), words[1].decode(), content
 
     def head(self) -> str | None:
         """Return the sha of HEAD's commit, or None before the first commit."""
@@ -372,71 +365,6 @@ class Objects:
     def _tree(self, name: str | None) -> dict[str, str]:
         found = self._there(name) if name else None
         return _entries(found) if found is not None else {}
-
-    def _lying(self, name: str) -> GitObject | None:
-        """Return what `SHA`, `HEAD` or `REVISION^{type}` names, where all on the way to it lies as a file."""
-        revision, _, kind = name.partition("^")
-        found = _loose_head(self._directory) if revision == "HEAD" else loose(self._directory, revision)
-        if found and found[1] == "commit" and kind == "{tree}":
-            found = loose(self._directory, found[2].partition(b"\n")[0].decode("ascii", "replace")[len("tree ") :])
-        return found if found and kind in ("", f"{{{found[1]}}}") else None
-
-    def _asked(self, name: str) -> GitObject | None:
-        """Return what git says of `name`."""
-        if self._process is None:
-            self._process = self._ask()
-        ask, answer = self._process
-        try:
-            ask.write(name.encode() + b"\n")
-            ask.flush()
-        except BrokenPipeError as error:
-            raise GitError("Git stopped while objects were read; run `dream doctor`.") from error
-        words = answer.readline().rstrip(b"\n").rsplit(b" ", 2)
-        if words[-1] in (b"missing", b"ambiguous"):
-            return None
-        if len(words) != 3 or not words[2].isdigit():
-            raise GitError(f"Git could not read the object {name}; run `dream doctor`.")
-        if (size := int(words[2])) > _LARGEST:
-            raise GitError(f"Git's object {words[0].decode()} holds {size:,} bytes, which no memory file does.")
-        content = answer.read(size)
-        answer.read(1)
-        return words[0].decode(), words[1].decode(), content
-
-
-def loose(directory: Path, sha: str) -> GitObject | None:
-    """Return the object that lies in a file of its own, whole; None where git has to say what there is."""
-    if not SHA.fullmatch(sha):
-        return None
-    try:
-        unpacking = zlib.decompressobj()
-        data = unpacking.decompress(contents(directory / "objects" / sha[:2] / sha[2:]), _LARGEST)
-    except (OSError, zlib.error):
-        return None
-    if not unpacking.eof:
-        return None
-    header, _, content = data.partition(b"\0")
-    kind = header.partition(b" ")[0].decode("ascii", "replace")
-    return (sha, kind, content) if blob_name(content, len(sha), kind) == sha else None
-
-
-def _loose_commit(directory: Path, sha: str) -> GitObject | None:
-    found = loose(directory, sha)
-    return found if found and found[1] == "commit" else None
-
-
-def _loose_head(directory: Path) -> GitObject | None:
-    """Return HEAD's commit where it lies as a file; None where git has to say what HEAD is."""
-    with suppress(WorkspaceError):
-        named = head_of(directory)
-        if not named.startswith("refs/"):
-            return _loose_commit(directory, named)
-        if held := text(directory / named).strip():  # before the packed refs: git removes this file once it has those
-            return _loose_commit(directory, held)
-        for line in text(directory / "packed-refs").splitlines():
-            sha, _, name = line.partition(" ")
-            if name == named:
-                return _loose_commit(directory, sha)
-    return None
 
 
 def head_of(directory: Path) -> str:

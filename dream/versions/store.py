@@ -300,10 +300,6 @@ class GitStore:
 
         return log.resolve(self.git, prefix)
 
-    def since(self, old: str, new: str = "HEAD") -> list[bytes] | None:
-        """Return the commits after `old` up to `new`, newest first, where that takes no process; else None."""
-        return self.git.since(old, new)
-
     def is_ancestor(self, sha: str, of: str = "HEAD") -> bool:
         """Return whether `sha` is `of` or lies before it."""
         return self.git.is_ancestor(sha, of)
