@@ -21,8 +21,7 @@ from dream.language import text as texts
 from dream.models import MEMORY_FILES, Diagnostic
 from dream.redact import redact
 from dream.settings import Settings
-from dream.versions import FILES, INTENT, UNDONE, gitdir, log, read_all, read_memory, transaction
-from dream.versions.store import OLD, is_deserted
+from dream.versions import FILES, INTENT, UNDONE, gitdir, log, read_memory, transaction
 from dream.workspace import idle, index
 from dream.workspace.files import (
     SET_ASIDE,
@@ -257,6 +256,7 @@ def _commit(workspace: Workspace, mended: dict[str, bytes | None], now: datetime
 # The git repository of the workspace: there, unlocked, and every object whole.
 
 
+OLD = 3600.0  # seconds; a git at work holds a lock for milliseconds, one whose person writes a message for minutes
 INDEX = "is damaged, so git itself fails in the workspace"
 
 
@@ -286,8 +286,6 @@ def check_versions(workspace: Workspace, now: datetime, *, repair: bool) -> Iter
         workspace.git.fsck()
     except GitError as error:
         yield _damage(workspace, str(error), now, repair=repair)
-    else:
-        yield from _index(workspace, repair=repair)
 
 
 def _head(workspace: Workspace, now: datetime, *, repair: bool) -> Iterator[Ailment]:
@@ -325,29 +323,12 @@ def _locks(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
             age = time.time() - lock.stat().st_mtime
         except FileNotFoundError:  # its git has ended meanwhile
             continue
-        if age < OLD or not is_deserted(workspace.root, lock, age):
+        if age < OLD:
             continue
         if repair:
             lock.unlink(missing_ok=True)
-        text = f"was left by a git that died {age / 60:.0f} minutes ago"
+        text = f"was left by a git that died {age / 60:.0f} minutes ago, or that still waits for an editor"
         yield Ailment(_name(workspace, lock), text, f"{REPAIR}, or remove it when no git is running", repair)
-
-
-def _index(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
-    """Name an index that stayed behind HEAD while a lock was on it."""
-    try:
-        late = sorted(workspace.git.behind_index(read_all(workspace.root)))
-    except WorkspaceError:  # no plain file: the check of the files names it
-        return
-    except GitError as error:
-        yield Ailment(".git/index", str(error), "remove it and run `git reset` in the workspace")
-        return
-    if late:
-        if repair:
-            workspace.git.catch_up_index(read_all(workspace.root))
-        text = f"is older than the newest commit for {', '.join(late)}: a `git commit` by hand would revert it"
-        mended = repair and not workspace.git.behind_index(read_all(workspace.root))
-        yield Ailment(".git/index", text, f"{REPAIR}, or `git reset` in the workspace", mended)
 
 
 def _damage(workspace: Workspace, said: str, now: datetime, *, repair: bool) -> Ailment:

@@ -160,7 +160,7 @@ def _files(workspace: Workspace, settings: Settings, problems: list[str]) -> dic
 
 
 def _versions(workspace: Workspace) -> list[str]:
-    """Report versions that are missing, or that git may not read; start no process."""
+    """Report versions that are missing, or that git may not read."""
     if not workspace.git.exists:
         return ["there are no versions of this workspace, or no longer: `dream doctor --repair` makes them"]
     try:

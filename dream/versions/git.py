@@ -15,7 +15,6 @@ switch can't silence is refused by `gitdir.check` before the first process start
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
@@ -379,12 +378,6 @@ def head_of(directory: Path) -> str:
 def text(path: Path) -> str:
     """Return the text of a file of the repository, "" where there is none."""
     return (read_bytes(path) or b"").decode("utf-8", "replace")
-
-
-def blob_name(content: bytes, sha_length: int = 40, kind: str = "blob") -> str:
-    """Return the name that git gives to an object, of which there are two lengths."""
-    data = f"{kind} {len(content)}\0".encode() + content
-    return hashlib.new("sha256" if sha_length == 64 else "sha1", data, usedforsecurity=False).hexdigest()
 
 
 def _entries(tree: GitObject) -> dict[str, str]:

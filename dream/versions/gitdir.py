@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from dream.door import make_folder
 from dream.errors import GitError, WorkspaceError
 from dream.versions import read_all
-from dream.versions.git import SHA, SYMBOLIC, Git, blob_name, head_of, text
+from dream.versions.git import SHA, SYMBOLIC, Git, head_of, text
 from dream.workspace import files
 from dream.workspace.files import check_plain, explained, read_bytes, replace_file
 
@@ -268,7 +268,7 @@ def rewrite_objects(store: GitStore) -> bool:
     """Write the blobs of the files on disk again where git can't read them; return whether all is whole then."""
     directory = store.git.directory
     for data in read_all(store.root).values():
-        name = blob_name(data)
+        name = store.git.run("hash-object", "--stdin", stdin=data).decode().strip()
         if _is_whole(store, name, data):
             continue
         loose = directory / "objects" / name[:2] / name[2:]

@@ -4,7 +4,7 @@ A commit is made by two processes: `git fast-import` makes blobs, trees and comm
 work tree play no part), `git update-ref` moves HEAD by one compare-and-swap. Objects hang on refs/dream/next until HEAD
 has moved, so that no collection of garbage can take them.
 
-The repository's own index is what `git status` and a person's `git commit` go by: it must not stay behind HEAD.
+The repository's own index is what `git status` and a person's `git commit` go by: each commit brings it to HEAD.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dream.errors import GitError
-from dream.versions import INTENT, STATE, gitdir, is_versioned, read_all
-from dream.versions.git import DREAM, NEXT, STALE, Git, blob_name, check_installed, wait_for_lock
+from dream.versions import FILES, INTENT, STATE, gitdir, read_all
+from dream.versions.git import DREAM, NEXT, STALE, Git, check_installed, wait_for_lock
 from dream.workspace import files as on_disk
-from dream.workspace.files import explained, read_bytes, replace_file
+from dream.workspace.files import explained, read_bytes
 
 if TYPE_CHECKING:
     from dream.reports import LineCount
@@ -39,10 +39,6 @@ _LOCKS = (
     "gc.pid",
     "packed-refs.new",
 )
-# A git at work holds the index for milliseconds; one whose person writes a message in an editor, for minutes.
-OLD = 60.0  # seconds, where the system can tell that no git is at work there
-_OLD_UNSEEN = 3600.0  # where it can't
-
 # Loose files in one of the 256 object directories at which it pays to pack: about 1,000 objects, 200 dreams.
 _LOOSE = 4
 
@@ -116,11 +112,11 @@ class GitStore:
 
     @property
     def is_at_rest(self) -> bool:
-        """Return whether no commit was cut short, the index is current, and HEAD has the files as they stand.
+        """Return whether no commit was cut short, and HEAD has the files as they stand.
 
         The dreams' cursor may be ahead of it.
         """
-        if self.has_index_behind or (self.private / INTENT).exists():
+        if (self.private / INTENT).exists():
             return False
         _, present = self.snapshot()
         there = read_all(self.root)
@@ -173,42 +169,20 @@ class GitStore:
                 on_disk.checkpoint("after update-ref")
                 return True
 
-    def refresh_index(self, files: Mapping[str, bytes | None], sha: str) -> None:
-        """Make `git status` agree with a commit, unless the repository is hidden, where nobody asks.
+    def refresh_index(self, paths: Iterable[str], sha: str) -> None:
+        """Make `git status` agree with the commit `sha`, unless the repository is hidden, where nobody asks.
 
-        Where someone holds the index just then it stays behind, until `catch_up_index` of a later command.
+        Of the versioned files, and of `paths`, which it may have removed. Where a person's git holds the index just
+        then, it is the next commit that brings it to HEAD.
         """
-        if files and self._has_index() and not self._refresh(files, len(sha)):
-            with explained("written", self._behind):
-                replace_file(self._behind, b"", durable=False)
-
-    @property
-    def has_index_behind(self) -> bool:
-        """Return whether the index stayed behind a commit; starts no process."""
-        return self._behind.exists()
-
-    def behind_index(self, disk: Mapping[str, bytes]) -> dict[str, bytes | None]:
-        """Return the files of HEAD that the index doesn't know: a person's `git commit` would revert them.
-
-        `disk` are the versioned files as they lie there: what a person has staged of them is not behind.
-        """
-        head, present = self.snapshot()
-        if head is None or not self._has_index():
-            return {}
-        staged = dict(_staged(self.git))
-        found: dict[str, bytes | None] = {}
-        for path in {*staged, *present}:
-            names = [blob_name(state[path], len(head)) if path in state else None for state in (present, disk)]
-            if is_versioned(path) and staged.get(path) not in names:
-                found[path] = present.get(path)
-        return found
-
-    def catch_up_index(self, disk: Mapping[str, bytes]) -> None:
-        """Bring the index to HEAD where an earlier commit could not."""
-        late, head = self.behind_index(disk), self.head()
-        if not late or self._refresh(late, len(head or "")):
-            with explained("removed", self._behind):
-                self._behind.unlink(missing_ok=True)
+        if not self._has_index():
+            return
+        wanted = sorted({*FILES, *STATE, *paths})
+        there = self.git.run("ls-tree", "-z", "--full-tree", sha, "--", *wanted)
+        gone = set(wanted) - {row.partition("\t")[2] for row in there.decode("utf-8", "surrogateescape").split("\0")}
+        removed = "".join(f"0 {'0' * len(sha)}\t{path}\0" for path in gone).encode("utf-8", "surrogateescape")
+        with suppress(GitError):
+            self.git.run("update-index", "-z", "--index-info", stdin=there + removed)
 
     @property
     def has_damaged_index(self) -> bool:
@@ -219,10 +193,6 @@ class GitStore:
         sha1, sha256 = hashlib.sha1(data[:-20], usedforsecurity=False), hashlib.sha256(data[:-32])
         sums = (sha1.digest(), sha256.digest(), bytes(20))  # NULs where git was told to spare the sum
         return not (data.startswith(b"DIRC") and data.endswith(sums))
-
-    @property
-    def _behind(self) -> Path:
-        return self.private / "index-behind"
 
     def _has_index(self) -> bool:
         return gitdir.is_at_root(self.root, self.git.directory)
@@ -243,25 +213,6 @@ class GitStore:
         for report in self.git.directory.glob("fast_import_crash_*"):
             with explained("removed", report):
                 report.unlink(missing_ok=True)
-
-    def _refresh(self, files: Mapping[str, bytes | None], sha_length: int) -> bool:
-        """Tell the index what was committed; return False when someone else holds it, and it stays as it was.
-
-        A lock that a git left when it died is removed.
-        """
-        lines = []
-        for path, content in files.items():
-            name = "0" * sha_length if content is None else blob_name(content, sha_length)
-            lines.append(f"{'0' if content is None else _mode(self.root / path)} {name}\t{path}\0".encode())
-        lock = self.git.directory / "index.lock"
-        _drop_stale(lock, self.root)
-        if lock.exists():
-            return False
-        try:
-            self.git.run("update-index", "-z", "--index-info", stdin=b"".join(lines))
-        except GitError:
-            return False
-        return True
 
     def log(
         self, limit: int | None = None, *, after: str | None = None, kind: ChangeKind | None = None
@@ -336,48 +287,12 @@ class GitStore:
         return True
 
 
-def is_deserted(work_tree: Path, lock: Path, age: float) -> bool:
-    """Return whether no process has `lock` open and no git is at work in `work_tree`.
-
-    Where the system doesn't say, a lock whose `age` is above an hour, in seconds, counts as deserted.
-    """
-    proc = Path("/proc")
-    if not (proc / "self" / "fd").is_dir():
-        return age > _OLD_UNSEEN
-    root, name = work_tree.resolve(), str(lock.resolve())
-    for process in proc.glob("[0-9]*"):
-        with suppress(OSError):  # it has ended, or is another user's, who has no business here
-            is_git = (process / "comm").read_text(errors="replace").startswith("git")
-            if is_git and (process / "cwd").readlink().is_relative_to(root):
-                return False
-            if any(str(descriptor.readlink()) == name for descriptor in (process / "fd").iterdir()):
-                return False
-    return True
-
-
 def _mode(path: Path) -> str:
     """Return git's mode of a file as it lies on disk: its executable bit is kept."""
     try:
         return "100755" if os.lstat(path).st_mode & 0o100 else "100644"
     except OSError:
         return "100644"
-
-
-def _drop_stale(lock: Path, work_tree: Path) -> None:
-    """Remove a lock of the index that belongs to no living git, as far as can be told."""
-    with suppress(OSError):  # gone meanwhile, or not ours to remove: then it is held
-        age = time.time() - lock.stat().st_mtime
-        if age > OLD and is_deserted(work_tree, lock, age):
-            lock.unlink()
-
-
-def _staged(git: Git) -> Iterator[tuple[str, str]]:
-    """Yield (path, sha) of each file in the index; one in the middle of a merge has no sha of its own there."""
-    for record in git.run("ls-files", "--stage", "-z").split(b"\0")[:-1]:
-        facts, _, path = record.decode("utf-8", "surrogateescape").partition("\t")
-        _, name, stage = facts.split(" ")
-        if stage == "0":
-            yield path, name
 
 
 def _person(role: str, who: tuple[str, str], now: datetime) -> bytes:

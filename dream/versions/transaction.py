@@ -138,8 +138,6 @@ def recover(workspace: Workspace) -> bool:
     for directory in (workspace.private, workspace.root / "memory"):
         files.sweep(directory)
     git = workspace.git
-    if git.has_index_behind and git.exists:
-        git.catch_up_index(read_all(workspace.root))
     if not (workspace.private / INTENT).exists():
         for path, mended in lost_decisions(workspace).items():
             files.replace_file(workspace.root / path, mended.data)
@@ -465,7 +463,7 @@ def _finish(workspace: Workspace, found: _Intent) -> None:
         if not _take_back(workspace, found.old, found.new, placed):
             raise GitError(BUSY)  # the intent stays, and the next command goes on from it
         return
-    git.refresh_index({path: new.get(path) for path in (*found.files, *found.index)}, found.new)
+    git.refresh_index((*found.files, *found.index), found.new)
 
 
 def _drop_second_name(path: Path) -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 from dream.actions.doctor import examine
-from dream.versions import transaction
 from dream.workspace.workspace import Workspace
-from tests.git.support import NOW, add, git, read, type_line
+from tests.git.support import NOW, add, git, type_line
 
 
 def lock(workspace: Workspace, age: float) -> Path:
@@ -26,49 +24,16 @@ def status(workspace: Workspace) -> str:
     return git(workspace.root, "status", "--porcelain")
 
 
-def test_a_stale_lock_is_removed_and_the_index_keeps_up(workspace: Workspace) -> None:
-    left = lock(workspace, 3 * 3600)
-    add(workspace, "- x", 1)
-    assert not left.exists()
-    assert status(workspace) == ""
-
-
-def test_after_a_fresh_lock_the_next_command_brings_the_index_to_head(workspace: Workspace) -> None:
-    left = lock(workspace, 1)
-    add(workspace, "- x", 1)
-    assert left.exists()
-    left.unlink()
-    assert status(workspace).startswith("MM")
-    transaction.recover(workspace)
-    assert status(workspace) == ""
-    git(workspace.root, "commit", "-q", "--allow-empty", "-m", "by hand")
-    assert b"- x\n" in (workspace.git.read("HEAD", "USER.md") or b"")
-
-
-def test_while_the_lock_is_held_the_index_stays_behind_and_later_catches_up(workspace: Workspace) -> None:
+def test_what_a_lock_kept_from_the_index_comes_with_the_next_commit(workspace: Workspace) -> None:
     left = lock(workspace, 1)
     add(workspace, "- x", 1)
     add(workspace, "- y", 2, "SOUL.md")
-    transaction.recover(workspace)
+    assert left.exists()
     left.unlink()
     add(workspace, "- z", 3, "memory/MEMORY.md")
-    transaction.recover(workspace)
     assert status(workspace) == ""
-
-
-def test_an_old_lock_that_a_process_has_open_stays(workspace: Workspace) -> None:
-    left = lock(workspace, 600)
-    holder = "import sys; f = open(sys.argv[1]); print(flush=True); sys.stdin.read()"
-    with subprocess.Popen(
-        [sys.executable, "-c", holder, str(left)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        add(workspace, "- x", 1)
-        assert left.exists()
-        process.communicate()
-    add(workspace, "- y", 2)
-    assert not left.exists()
+    git(workspace.root, "commit", "-q", "--allow-empty", "-m", "by hand")
+    assert b"- x\n" in (workspace.git.read("HEAD", "USER.md") or b"")
 
 
 def test_the_lock_of_a_git_commit_whose_editor_is_open_stays(workspace: Workspace, tmp_path: Path) -> None:
@@ -87,27 +52,16 @@ def test_the_lock_of_a_git_commit_whose_editor_is_open_stays(workspace: Workspac
         os.killpg(process.pid, 15)
 
 
-def test_the_doctor_names_and_mends_an_index_that_nobody_marked(workspace: Workspace) -> None:
-    git(workspace.root, "add", ".")
-    left = lock(workspace, 1)
+def test_what_a_person_has_staged_of_other_files_stays_staged(workspace: Workspace) -> None:
+    (workspace.root / "notes.txt").write_text("mine")
+    git(workspace.root, "add", "notes.txt")
     add(workspace, "- x", 1)
-    left.unlink()
-    (workspace.private / "index-behind").unlink()
-    settings = workspace.settings()
-    told = examine(workspace, settings, now=NOW)
-    assert [(one.file, one.mended) for one in told if "index" in one.file] == [(".git/index", False)]
-    assert "USER.md, memory/.dream_cursor" in next(one.text for one in told if one.file == ".git/index")
-    mended = examine(workspace, settings, now=NOW, repair=True)
-    assert [one.mended for one in mended if one.file == ".git/index"] == [True]
-    assert status(workspace) == ""
-    assert [one for one in examine(workspace, settings, now=NOW) if "index" in one.file] == []
+    assert status(workspace) == "A  notes.txt\n"
 
 
-def test_what_a_person_has_staged_is_not_behind(workspace: Workspace) -> None:
-    type_line(workspace, "- typed")
-    git(workspace.root, "add", "USER.md")
-    assert [one for one in examine(workspace, workspace.settings(), now=NOW) if "index" in one.file] == []
-    (workspace.private / "index-behind").touch()
-    transaction.recover(workspace)
-    assert status(workspace) == "M  USER.md\n"
-    assert read(workspace, "USER.md") is not None
+def test_the_doctor_names_a_lock_that_a_dead_git_left(workspace: Workspace) -> None:
+    left = lock(workspace, 3 * 3600)
+    told = examine(workspace, workspace.settings(), now=NOW)
+    assert [(one.file, one.mended) for one in told if "lock" in one.file] == [(".git/index.lock", False)]
+    examine(workspace, workspace.settings(), now=NOW, repair=True)
+    assert not left.exists()

@@ -49,7 +49,7 @@ def workspace(request: pytest.FixtureRequest, tmp_path: Path) -> Workspace:
     return made
 
 
-COMMIT = ["cat-file", "fast-import", "update-index", "update-ref"]
+COMMIT = ["cat-file", "fast-import", "ls-tree", "update-index", "update-ref"]
 PLAN = ["cat-file", "diff", "log", "rev-list", "show"]
 
 
