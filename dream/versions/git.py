@@ -19,7 +19,6 @@ import os
 import re
 import shutil
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache
@@ -48,6 +47,8 @@ _CONFIGURATION = (
     "core.precomposeUnicode=false",
     "core.preferSymlinkRefs=false",
     "core.sharedRepository=umask",
+    "core.filesRefLockTimeout=2000",
+    "core.packedRefsTimeout=2000",
     "core.bigFileThreshold=16m",
     "core.fsync=objects,loose-object,reference",
     "commit.gpgSign=false",
@@ -93,11 +94,9 @@ _NAME = re.compile(r"(?:HEAD|[0-9a-f]{4,64})(?:\^\{(?:commit|tree)\})?")  # of a
 _LARGEST = 1 << 26  # bytes of an object that is read: memory files have thousands, and this many fit into any machine
 
 NEXT = "refs/dream/next"  # what a commit hangs on until HEAD has moved
-# A ref is locked for milliseconds; a lock that is older than this, in seconds, belongs to a process that died.
+# A ref is locked for milliseconds. Git waits so long, in seconds, for one that another git holds; a lock of ours that
+# is older belongs to a process that died.
 STALE = 2.0
-_LOCK = re.compile(
-    r"Unable to create '(.+\.lock)'|cannot lock ref .*'(.+\.lock)'|unable to create file (.+/packed-refs\.new):"
-)
 
 
 def is_sha(value: object) -> bool:
@@ -133,18 +132,6 @@ class Git:
         if process.returncode not in ok:
             raise GitError(_sentence(arguments, process.returncode, complaint))
         return bytes(printed)
-
-    def patiently(self, *arguments: str, stdin: bytes = b"") -> bytes:
-        """Run one command as `run` does, though another process holds a lock: that is waited for.
-
-        A lock that a dead process left is removed.
-        """
-        deadline = time.monotonic() + 2 * STALE
-        while True:
-            try:
-                return self.run(*arguments, stdin=stdin)
-            except GitError as error:
-                wait_for_lock(error, deadline)
 
     @contextmanager
     def conversation(self, *arguments: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
@@ -266,26 +253,11 @@ def _shield(own: dict[str, str]) -> list[str]:
     return ["env", *(part for name in inherited for part in ("-u", name))] if inherited else []
 
 
-def wait_for_lock(error: GitError, deadline: float) -> None:
-    """Return when another try makes sense; raise `error` when it does not."""
-    found = _LOCK.search(str(error))
-    if found is None or time.monotonic() > deadline:
-        raise error
-    lock = Path(found[1] or found[2] or found[3])
-    try:
-        if time.time() - lock.stat().st_mtime > STALE:
-            lock.unlink()
-        else:
-            time.sleep(0.05)
-    except FileNotFoundError:
-        return
-    except OSError as fault:  # not ours to remove, or a disk that takes nothing: then it stays held
-        raise error from fault
-
-
 def _sentence(arguments: Sequence[str], status: int, complaint: bytes) -> str:
     words = complaint.decode("utf-8", "replace").strip().splitlines()
     said = words[0] if words else f"it ended with status {status}"
+    if ".lock'" in said:
+        said += " `dream doctor` tells what to do about a lock that a dead git has left."
     command = next((word for word in arguments if not word.startswith("-")), arguments[0])
     return f"git {command} failed: {said}"
 

@@ -228,8 +228,8 @@ def drop_old(git: Git) -> None:
     for trace in (*(git.directory / name for name in _TRACES), *git.directory.glob("fast_import_crash_*")):
         trace.unlink(missing_ok=True)
     files.checkpoint("before the old history goes")
-    git.patiently("reflog", "expire", "--expire=now", "--expire-unreachable=now", "--all")
-    git.patiently("gc", "--quiet", "--prune=now", "--force")  # the gc.pid of one that was killed doesn't count
+    git.run("reflog", "expire", "--expire=now", "--expire-unreachable=now", "--all")
+    git.run("gc", "--quiet", "--prune=now", "--force")  # the gc.pid of one that was killed doesn't count
     files.checkpoint("after the old history has gone")
 
 

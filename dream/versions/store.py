@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from dream.errors import GitError
 from dream.versions import FILES, INTENT, STATE, gitdir, read_all
-from dream.versions.git import DREAM, NEXT, STALE, Git, check_installed, wait_for_lock
+from dream.versions.git import DREAM, NEXT, STALE, Git, check_installed
 from dream.workspace import files as on_disk
 from dream.workspace.files import explained, read_bytes
 
@@ -144,30 +144,26 @@ class GitStore:
                 stream.append(b"M %s inline %s\n%s" % (kind, _quoted(path), _data(content)))
         stream.append(b"\nget-mark :1\ndone\n")
         arguments = ("fast-import", "--quiet", "--force", "--done", "--date-format=raw")
-        return self.git.patiently(*arguments, stdin=b"".join(stream)).decode().strip()
+        return self.git.run(*arguments, stdin=b"".join(stream)).decode().strip()
 
     def move_head(self, new: str, old: str | None, reason: str = "dream") -> bool:
         """Point HEAD at `new` if it still is `old`; return whether it was. This is the commit point.
 
         Where git reports an error and HEAD is `new` all the same, it has moved.
-        A lock that a dead process left on a ref is removed.
         """
         update = f"update HEAD {new} {old or '0' * len(new)}\ndelete {NEXT}\n".encode()
-        deadline = time.monotonic() + 2 * STALE
-        while True:
-            on_disk.checkpoint("before update-ref")
-            try:
-                self.git.run("update-ref", "-m", reason, "--stdin", stdin=update)
-            except GitError as error:
-                now = self.git.head()
-                if now == new:  # what failed came after it: the removal of a lock, the reflog
-                    return True
-                if now != old:
-                    return False
-                wait_for_lock(error, deadline)
-            else:
-                on_disk.checkpoint("after update-ref")
-                return True
+        begun = time.time()
+        on_disk.checkpoint("before update-ref")
+        try:
+            self.git.run("update-ref", "-m", reason, "--stdin", stdin=update)
+        except GitError:
+            now = self.git.head()
+            if now == old:
+                raise
+            self.clear_locks(begun)  # what failed may be the removal of one
+            return now == new
+        on_disk.checkpoint("after update-ref")
+        return True
 
     def refresh_index(self, paths: Iterable[str], sha: str) -> None:
         """Make `git status` agree with the commit `sha`, unless the repository is hidden, where nobody asks.
@@ -283,7 +279,7 @@ class GitStore:
         """Pack loose objects when they have become many; nobody has to wait for it. Return whether it did."""
         if not self.is_loose:
             return False
-        self.git.patiently("gc", "--quiet", "--force")  # the gc.pid of one that was killed doesn't count
+        self.git.run("gc", "--quiet", "--force")  # the gc.pid of one that was killed doesn't count
         return True
 
 

@@ -19,6 +19,7 @@ import pytest
 from hypothesis import strategies as st
 
 from dream.actions import forget
+from dream.actions.doctor import examine
 from dream.errors import GitError, UnknownRevision
 from dream.models import Finding, Outcome
 from dream.reports import LineCount
@@ -201,13 +202,18 @@ def test_an_error_of_git_after_head_has_moved_is_no_reason_to_begin_anew(
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["HEAD.lock", "refs/heads/main.lock", "packed-refs.lock"])
-def test_a_lock_that_a_dead_process_left_on_a_ref_is_taken_away(workspace: Workspace, name: str) -> None:
+def test_a_lock_that_a_dead_git_left_on_a_ref_is_named_and_the_doctor_takes_it_away(
+    workspace: Workspace, name: str
+) -> None:
     lock = workspace.root / ".git" / name
     lock.touch()
-    old = time.time() - 60
+    with pytest.raises(GitError, match="`dream doctor` tells what to do about a lock"):
+        add(workspace, "- x", 1)
+    old = time.time() - 2 * 3600
     os.utime(lock, (old, old))
-    assert add(workspace, "- x", 1) == workspace.git.head()
+    examine(workspace, workspace.settings(), now=NOW, repair=True)
     assert not lock.exists()
+    assert add(workspace, "- x", 1) == workspace.git.head()
 
 
 def test_loose_objects_are_packed_once_they_are_many(workspace: Workspace) -> None:
@@ -362,16 +368,3 @@ def test_state_and_history_do_not_show_as_untracked(tmp_path: Path) -> None:
     assert git(workspace.root, "status", "--porcelain") == ""
     assert not (workspace.root / ".gitignore").exists()
     assert all(read(workspace, path) is not None for path in VERSIONED[:3])
-
-
-def test_packed_refs_that_a_killed_git_left_half_written_stop_neither_a_dream_nor_packing(workspace: Workspace) -> None:
-    sha = add(workspace, "- x", 1)
-    git(workspace.root, "update-ref", "refs/dream/next", sha)
-    git(workspace.root, "pack-refs", "--all")
-    for deed in (lambda: add(workspace, "- y", 2), lambda: workspace.git.git.patiently("pack-refs", "--all")):
-        left = workspace.root / ".git/packed-refs.new"
-        left.write_text("half")
-        old = time.time() - 60
-        os.utime(left, (old, old))
-        deed()
-        assert not left.exists()

@@ -139,6 +139,7 @@ def test_no_program_that_the_workspaces_own_repository_names_is_run(tmp_path: Pa
 
 
 def test_git_variables_of_a_calling_hook_lead_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path / "first")  # GitPython asks git for its version when it is imported
     other = repository(tmp_path / "other")
     before = fingerprint(other)
     monkeypatch.setenv("GIT_DIR", str(other / ".git"))
