@@ -18,7 +18,7 @@ from dream.language.words import without_bullet
 from dream.models import MEMORY_FILES, MemoryFile, Rejected
 from dream.versions import STATE, applied, is_memory, log, read_all, transaction
 from dream.versions import diff as merging
-from dream.versions.diff import Diff
+from dream.versions.diff import Diff, compare
 from dream.versions.log import Change
 from dream.versions.store import GitStore
 from dream.workspace import review_files
@@ -90,7 +90,7 @@ def restore(
             target[_REJECTED] = review_files.grown(present.get(_REJECTED, b""), (*lifted, *forgotten))
         # 4. A new commit, with the person's own changes in one of their own before it.
         reason = _nothing(change, mode) if target == present else ""
-        plan = Restored(change, mode, _diff(workspace.git, present, target), None, reason, forgotten, kept)
+        plan = Restored(change, mode, _diff(present, target), None, reason, forgotten, kept)
         return plan if dry_run or reason else _commit(workspace, plan, present, target, now)
 
 
@@ -203,8 +203,8 @@ def _facts(data: bytes) -> list[str]:
     return [without_bullet(line).strip() for line in lines if line and not line.startswith("#")]
 
 
-def _diff(git: GitStore, present: Mapping[str, bytes], target: Mapping[str, bytes]) -> Diff:
-    return git.compare(
+def _diff(present: Mapping[str, bytes], target: Mapping[str, bytes]) -> Diff:
+    return compare(
         {path: data for path, data in present.items() if is_memory(path)},
         {path: data for path, data in target.items() if is_memory(path)},
     )

@@ -23,6 +23,7 @@ from dream.models import MEMORY_FILES, Entry, Finding, Proposal
 from dream.reports import BatchReport, LineCount
 from dream.settings import EMBEDDED, Settings
 from dream.versions import log, transaction
+from dream.versions.diff import compare
 from dream.workspace import trace
 from dream.workspace.files import read_note, replace_file, write_note
 from dream.workspace.review_files import ProposalNumbers
@@ -279,7 +280,7 @@ class Dreamer:
 
     def _imagine(self, report: BatchReport, found: Snapshot, files: Mapping[str, bytes | None]) -> BatchReport:
         """Report what a commit would hold, and go on as if it had been made."""
-        diff = self._workspace.git.compare({path: found.data.get(path) for path in files}, files)
+        diff = compare({path: found.data.get(path) for path in files}, files)
         counts: dict[str, LineCount] = {path: count for path, count in diff.files.items() if path in MEMORY_FILES}
         self._imagined |= files
         return replace(_noting_what_left(report), files=counts, diff=diff.text)

@@ -1,4 +1,4 @@
-"""Two states of the files compared, as git tells it, with no commit made for it; and three states merged by lines.
+"""Two states of the files compared, with no commit made for it; and three states merged by lines.
 
 `git merge-file` calls two changes in conflict when they merely touch: a line taken out beside a line that was added
 later. In a list of facts that is the ordinary case, so here only changes to the same lines conflict, and two
@@ -8,24 +8,20 @@ different insertions at the same place.
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher, unified_diff
 from io import BytesIO
 from itertools import dropwhile
-from pathlib import Path
 
-from dream.door import make_folder
 from dream.errors import Conflict
 from dream.reports import LineCount
-from dream.versions.git import Git
-from dream.workspace.files import temporary_name, write_beside
 
 # Whatever the person's configuration or attributes say: plain text, nothing run, no renames.
 PLAIN = ("--text", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--diff-algorithm=myers")
 
 
+_BARE = "\n\\ No newline at end of file\n"
 _PARTS = re.compile(r"^(?=diff --git )", re.MULTILINE)
 _FILE = re.compile(r"diff --git a/(.*) b/\1")
 
@@ -38,65 +34,20 @@ class Diff:
     files: Mapping[str, LineCount]
 
 
-def compare(old: Mapping[str, bytes | None], new: Mapping[str, bytes | None], private: Path) -> Diff:
-    """Compare two states of the files; None and absent are the same. One process, nothing left on disk.
-
-    Git wants files: they lie in `private`, under a name by which `files.sweep` knows what a killed process left. Where
-    none can be written, on a disk that is read-only or full, the comparison is made without git.
-    """
-    paths = [path for path in sorted({*old, *new}) if old.get(path) != new.get(path)]
-    if not paths:
-        return Diff("", {})
-    scratch = temporary_name(private / "diff")
-    try:
-        for side, states in (("a", old), ("b", new)):
-            make_folder(scratch / side)
-            for path in paths:
-                if (data := states.get(path)) is not None:
-                    make_folder((scratch / side / path).parent)
-                    write_beside(scratch / side / path, data, scratch / side / path, durable=False)
-        arguments = ("diff", "--no-index", "--no-prefix", "--numstat", "--patch", "-z", *PLAIN, "a", "b")
-        return split(Git(scratch).run(*arguments, ok=(0, 1)), sides=True)
-    except OSError:
-        return _compared({path: (old.get(path), new.get(path)) for path in paths})
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _compared(states: Mapping[str, tuple[bytes | None, bytes | None]]) -> Diff:
-    """Compare what each file was and is as git shows it; which of several like lines stayed may be told otherwise."""
+def compare(old: Mapping[str, bytes | None], new: Mapping[str, bytes | None]) -> Diff:
+    """Compare two states of the files; None and absent are the same. It looks as git shows it."""
     text, files = "", {}
-    for path, sides in states.items():
-        before, after = ([line.decode("utf-8", "replace") for line in _lines(side or b"")] for side in sides)
+    for path in sorted(path for path in {*old, *new} if old.get(path) != new.get(path)):
+        sides = (old.get(path), new.get(path))
+        before, after = ([line.decode("utf-8", "replace") for line in BytesIO(side or b"")] for side in sides)
         was, becomes = (f"{'ab'[at]}/{path}" if side is not None else "/dev/null" for at, side in enumerate(sides))
-        rows = list(unified_diff(before, after, was, becomes))
-        text += "".join((f"diff --git a/{path} b/{path}\n", *rows))
+        rows = [row if row.endswith("\n") else row + _BARE for row in unified_diff(before, after, was, becomes)]
+        made = (
+            "new file mode 100644\n" if sides[0] is None else "deleted file mode 100644\n" if sides[1] is None else ""
+        )
+        text += "".join((f"diff --git a/{path} b/{path}\n", made, *rows))
         files[path] = LineCount(*(sum(row.startswith(sign) for row in rows[2:]) for sign in "+-"))
     return Diff(text, files)
-
-
-def count(old: Mapping[str, bytes | None], new: Mapping[str, bytes | None], private: Path) -> Mapping[str, LineCount]:
-    """Count the lines that each file gains and loses, as `compare` does; a process only where lines moved about."""
-    paths = [path for path in sorted({*old, *new}) if old.get(path) != new.get(path)]
-    counted = {path: _counted(old.get(path) or b"", new.get(path) or b"") for path in paths}
-    plain = {path: one for path, one in counted.items() if one is not None}
-    return plain if len(plain) == len(paths) else compare(old, new, private).files
-
-
-def _counted(old: bytes, new: bytes) -> LineCount | None:
-    """Count what a file gains and loses; None where only git can tell what stayed.
-
-    Git passes over what both begin and end with, and what is between them is all gone and all new where the two have
-    no line in common.
-    """
-    gone, come = BytesIO(old).readlines(), BytesIO(new).readlines()
-    pairs = enumerate(zip(gone, come, strict=False))
-    start = next((at for at, (one, other) in pairs if one != other), min(len(gone), len(come)))
-    gone, come = gone[start:], come[start:]
-    while gone and come and gone[-1] == come[-1]:
-        gone.pop()
-        come.pop()
-    return None if set(gone) & set(come) else LineCount(len(come), len(gone))
 
 
 def merge(base: bytes | None, ours: bytes | None, theirs: bytes | None) -> bytes | None:
@@ -143,15 +94,10 @@ def still_standing(before: bytes, after: bytes, present: bytes) -> bytes:
     return b"".join(_apply(lines, standing))
 
 
-def split(printed: bytes, *, sides: bool = False) -> Diff:
-    """Take apart what git prints for `--numstat --patch -z`.
-
-    With `sides` the numstat names both files, `a/…` and `b/…`, as it does for two directories.
-    """
+def split(printed: bytes) -> Diff:
+    """Take apart what git prints for `--numstat --patch -z`."""
     numbers, _, patch = printed.partition(b"\0\0") if not printed.startswith(b"diff --git ") else (b"", b"", printed)
-    files = parse_numstat(numbers + b"\0", sides=sides)
-    text = patch.decode("utf-8", "replace")
-    return Diff(text if not sides else _one_sided(text), files)
+    return Diff(patch.decode("utf-8", "replace"), parse_numstat(numbers + b"\0"))
 
 
 def by_file(diff: str) -> Iterator[tuple[str, list[str]]]:
@@ -162,36 +108,14 @@ def by_file(diff: str) -> Iterator[tuple[str, list[str]]]:
             yield named[1], list(dropwhile(lambda row: not row.startswith("@@ "), body.split("\n")))
 
 
-def parse_numstat(printed: bytes, *, sides: bool = False) -> dict[str, LineCount]:
+def parse_numstat(printed: bytes) -> dict[str, LineCount]:
     """Read `--numstat -z`."""
-    fields = printed.decode("utf-8", "surrogateescape").strip("\0\n").split("\0")
-    files: dict[str, LineCount] = {}
-    remaining = iter(fields)
-    for field in remaining:
-        words = field.split("\t", 2)
-        if len(words) != 3:
-            continue
-        path = words[2]
-        if sides:
-            names = [path] if path else [next(remaining), next(remaining)]
-            path = next(name for name in reversed(names) if name != "/dev/null")[2:]
-        files[path] = LineCount(_number(words[0]), _number(words[1]))
-    return files
+    rows = (row.split("\t", 2) for row in printed.decode("utf-8", "surrogateescape").strip("\0\n").split("\0"))
+    return {words[2]: LineCount(_number(words[0]), _number(words[1])) for words in rows if len(words) == 3}
 
 
 def _number(word: str) -> int:
     return int(word) if word.isdigit() else 0
-
-
-def _one_sided(text: str) -> str:
-    """Name an added or removed file `a/…` and `b/…` in its header, as between two commits."""
-    lines = text.split("\n")
-    for number, line in enumerate(lines):
-        if line.startswith("diff --git ") and number + 1 < len(lines):
-            left, _, right = line.removeprefix("diff --git ").partition(" ")
-            if left[1:] == right[1:]:
-                lines[number] = f"diff --git a{left[1:]} b{right[1:]}"
-    return "\n".join(lines)
 
 
 @dataclass(frozen=True, slots=True)

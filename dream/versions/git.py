@@ -85,7 +85,7 @@ _ENVIRONMENT = {
 }
 _PLAIN_WORDS = {"LANGUAGE": "C", "LC_ALL": "C"}  # of git's complaints, as GitPython sets it too
 _READING = frozenset(
-    ("cat-file", "diff", "for-each-ref", "log", "ls-files", "ls-tree", "remote", "rev-list", "rev-parse", "show")
+    ("cat-file", "for-each-ref", "log", "ls-files", "ls-tree", "remote", "rev-list", "rev-parse", "show")
 )
 
 SHA = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})")

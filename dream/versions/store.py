@@ -26,8 +26,6 @@ from dream.workspace import files as on_disk
 from dream.workspace.files import explained, read_bytes
 
 if TYPE_CHECKING:
-    from dream.reports import LineCount
-    from dream.versions.diff import Diff
     from dream.versions.log import Change, ChangeKind, Shown
 
 _LOCKS = (
@@ -250,18 +248,6 @@ class GitStore:
     def is_ancestor(self, sha: str, of: str = "HEAD") -> bool:
         """Return whether `sha` is `of` or lies before it."""
         return self.git.is_ancestor(sha, of)
-
-    def compare(self, old: Mapping[str, bytes | None], new: Mapping[str, bytes | None]) -> Diff:
-        """Compare two states of the files; nothing is written to the repository."""
-        from dream.versions.diff import compare
-
-        return compare(old, new, self.private)
-
-    def count(self, old: Mapping[str, bytes | None], new: Mapping[str, bytes | None]) -> Mapping[str, LineCount]:
-        """Count the lines that each file gains and loses between two states of the files."""
-        from dream.versions.diff import count
-
-        return count(old, new, self.private)
 
     def fsck(self) -> None:
         """Raise GitError with git's words unless every object is there and whole."""

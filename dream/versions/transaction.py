@@ -33,7 +33,7 @@ from dream.versions import (
     read_all,
     read_memory,
 )
-from dream.versions.diff import merge
+from dream.versions.diff import compare, merge
 from dream.versions.git import DREAM, PERSON, is_sha
 from dream.versions.swap import ASIDE, swap
 from dream.workspace import files, review_files
@@ -99,7 +99,7 @@ def commit(
         if not ready:
             return done
         old = {path: present.get(path) for path in ready}
-        counts = workspace.git.count(old, ready)
+        counts = compare(old, ready).files
         new = write(workspace, ready, message(counts), head, now)
         late = publish(workspace, head, new, old, ready, again=attempt + 1 < ATTEMPTS)
         if late is None:
@@ -252,7 +252,7 @@ def _settle(workspace: Workspace, now: datetime, *, by_person: bool = False) -> 
         changes = changed(committed, read_memory(workspace.root))
         if not changes:
             return _Settled(None, head, present)
-        counts = workspace.git.count({path: present.get(path) for path in changes}, changes)
+        counts = compare({path: present.get(path) for path in changes}, changes).files
         agent = "" if by_person else re.sub(r"[^\w .:-]", "", workspace.agent).strip(" .:-")[:40]
         message = log.build("hand", counts, trailers={"Dream-Author": agent} if agent else None)
         author = (agent, "agent@localhost") if agent else PERSON
@@ -510,7 +510,7 @@ def _init(
     workspace: Workspace, head: str | None, present: Mapping[str, bytes], wanted: Mapping[str, bytes], now: datetime
 ) -> None:
     """Commit `wanted`, which may be nothing, as kind `init`; does nothing where HEAD has moved."""
-    counts = workspace.git.count({path: present[path] for path in wanted if path in present}, wanted)
+    counts = compare({path: present[path] for path in wanted if path in present}, wanted).files
     new = write(workspace, wanted, log.build("init", counts), head, now)
     old = {path: data if path in STATE else None for path, data in wanted.items()}
     publish(workspace, head, new, old, wanted)

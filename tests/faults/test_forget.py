@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -339,24 +337,3 @@ def test_a_damaged_note_can_be_given_up(pattern: Path, tmp_path: Path, note: byt
     assert (refused.status, "--give-up 1" in refused.err) == (2, True)
     assert dream(root, "forget", "--give-up", 1).status == 0
     assert dream(root, "doctor", "--json").json == []
-
-
-@pytest.mark.slow
-def test_a_dream_killed_while_it_compares_leaves_nothing_outside_the_workspace(pattern: Path, tmp_path: Path) -> None:
-    root, folder, programs = copy(pattern, tmp_path / "w"), tmp_path / "tmp", tmp_path / "programs"
-    folder.mkdir()
-    programs.mkdir()
-    real = shutil.which("git")
-    script = f'#!/bin/sh\ncase "$*" in *--no-index*) kill -9 $PPID;; *) exec {real} "$@";; esac\n'
-    (programs / "git").write_text(script)
-    (programs / "git").chmod(0o755)
-    user = root / "USER.md"
-    moved = "".join(reversed(user.read_text().splitlines(keepends=True)))  # which takes git to compare
-    user.write_text(moved + "- the code of the door is 4711\n")
-    path = f"{programs}:{os.environ['PATH']}"
-    assert dream(root, "run", TMPDIR=str(folder), PATH=path).status == -9
-    assert list(folder.iterdir()) == []
-    assert list((root / ".dream").glob(".diff.*"))
-    assert dream(root, "forget", "the code of the door is 4711", "--yes").status == 0
-    assert holders(root, "4711") == []
-    assert not list((root / ".dream").glob(".diff.*"))

@@ -329,18 +329,21 @@ lines = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\r\n", b"\n", b"a"]), max_s
 
 
 @hypothesis.given(old=st.none() | lines, new=st.none() | lines)
-def test_lines_are_counted_as_git_counts_them(old: bytes | None, new: bytes | None) -> None:
-    with tempfile.TemporaryDirectory() as private:
-        counted = diff.count({"USER.md": old}, {"USER.md": new}, Path(private))
-        assert counted == diff.compare({"USER.md": old}, {"USER.md": new}, Path(private)).files
+def test_a_comparison_can_be_applied_by_git(old: bytes | None, new: bytes | None) -> None:
+    if old == new or b"" in (old, new):
+        return
+    found = diff.compare({"USER.md": old}, {"USER.md": new})
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder, "USER.md")
+        if old is not None:
+            place.write_bytes(old)
+        subprocess.run(["git", "apply", "-"], input=found.text.encode(), cwd=folder, check=True)
+        assert (place.read_bytes() if place.exists() else None) == new
+    assert found.files["USER.md"].added - found.files["USER.md"].removed == rows(new) - rows(old)
 
 
-def test_lines_that_did_not_move_are_counted_without_a_process(tmp_path: Path) -> None:
-    missing = tmp_path / "nowhere"
-    old = {"USER.md": b"# User\n\n- a\n- b\n", "SOUL.md": b"x\n", "memory/.dream_cursor": b"1\n"}
-    new = {"USER.md": b"# User\n\n- a\n- new\n- b\n", "SOUL.md": None, "memory/.dream_cursor": b"2\n"}
-    counts = {"USER.md": LineCount(1, 0), "SOUL.md": LineCount(0, 1), "memory/.dream_cursor": LineCount(1, 1)}
-    assert diff.count(old, new, missing) == counts
+def rows(data: bytes | None) -> int:
+    return len((data or b"").splitlines())
 
 
 def test_a_line_that_looks_like_the_head_of_a_diff_is_a_line_of_its_file(workspace: Workspace) -> None:
