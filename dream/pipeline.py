@@ -121,7 +121,7 @@ def run(
                 report = RunReport("nothing", (), why)
             # 3. Else the entries past the cursor are dreamt, a batch at a time: findings, draft, guards, commit.
             else:
-                with workspace.git.reading():
+                with workspace.git.reading() if workspace.git.exists else nullcontext():
                     report = _dreamt(workspace, settings, clock, max_batches, dry_run, progress or _nobody, models)
         except DreamError as error:
             report = RunReport("failed", (), str(error), failure_status=error.exit_status)

@@ -62,7 +62,9 @@ _CONFIGURATION = (
     "protocol.allow=never",
     "submodule.recurse=false",
     "color.ui=false",
+    "gc.auto=1024",
     "gc.autoDetach=false",
+    "gc.logExpiry=now",
 )
 _ENVIRONMENT = {
     "GIT_CONFIG_NOSYSTEM": "1",

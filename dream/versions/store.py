@@ -37,8 +37,6 @@ _LOCKS = (
     "gc.pid",
     "packed-refs.new",
 )
-# Loose files in one of the 256 object directories at which it pays to pack: about 1,000 objects, 200 dreams.
-_LOOSE = 4
 
 
 class GitStore:
@@ -253,20 +251,9 @@ class GitStore:
         """Raise GitError with git's words unless every object is there and whole."""
         self.git.run("fsck", "--full", "--no-dangling", "--no-progress")
 
-    @property
-    def is_loose(self) -> bool:
-        """Return whether loose objects have become so many that it pays to pack them; starts no process."""
-        try:
-            return sum(1 for _ in (self.git.directory / "objects" / "17").iterdir()) >= _LOOSE
-        except FileNotFoundError:
-            return False
-
-    def pack(self) -> bool:
-        """Pack loose objects when they have become many; nobody has to wait for it. Return whether it did."""
-        if not self.is_loose:
-            return False
-        self.git.run("gc", "--quiet", "--force")  # the gc.pid of one that was killed doesn't count
-        return True
+    def pack(self) -> None:
+        """Let git pack its loose objects where they have become many: 1,024 of them, some 200 dreams."""
+        self.git.run("gc", "--auto", "--quiet", "--force")  # the gc.pid of one that was killed doesn't count
 
 
 def _mode(path: Path) -> str:

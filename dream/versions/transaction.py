@@ -179,14 +179,11 @@ def lost_decisions(workspace: Workspace) -> dict[str, LostDecisions]:
     return found if git.head() == head else {}
 
 
-def pack(workspace: Workspace) -> bool:
-    """Pack loose objects when they have become many; return whether it did."""
-    if not workspace.git.is_loose:
-        return False
+def pack(workspace: Workspace) -> None:
+    """Let git pack loose objects when they have become many."""
     with _under_intent(workspace, None):
         workspace.git.pack()
     _remove_intent(workspace.private)
-    return True
 
 
 def write(

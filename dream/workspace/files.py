@@ -7,7 +7,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -419,11 +419,6 @@ class Records:
                 for _, line in lines_backwards(descriptor, 0, os.fstat(descriptor).st_size):
                     if (row := _row(line)) is not None:
                         yield row
-
-    def keep(self, wanted: Callable[[dict[str, Any]], bool]) -> None:
-        """Leave only those that are `wanted`."""
-        left = [line for line in self._lines() if (row := _row(line)) is not None and wanted(row)]
-        replace_file(self.path, b"".join(line + b"\n" for line in left))
 
     def _lines(self) -> list[bytes]:
         return (read_bytes(self.path) or b"").splitlines()

@@ -111,7 +111,7 @@ def with_loose_objects(pattern: Path, root: Path) -> Path:
     """Copy the pattern with as many loose objects as make the next dream pack them, so that git gc is struck too."""
     copy(pattern, root)
     made, number = 0, 0
-    while made < 4:
+    while made < 5:
         number += 1
         data = b"blob %d\0loose %d" % (len(f"loose {number}"), number)
         name = hashlib.sha1(data, usedforsecurity=False).hexdigest()

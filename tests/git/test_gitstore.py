@@ -217,7 +217,9 @@ def test_a_lock_that_a_dead_git_left_on_a_ref_is_named_and_the_doctor_takes_it_a
 
 
 def test_loose_objects_are_packed_once_they_are_many(workspace: Workspace) -> None:
-    assert not workspace.git.pack()
+    packs = workspace.root / ".git" / "objects" / "pack"
+    workspace.git.pack()
+    assert not list(packs.glob("*.pack"))
     shelf = workspace.root / ".git" / "objects" / "17"
     shelf.mkdir(exist_ok=True)
     number = 0
@@ -227,8 +229,9 @@ def test_loose_objects_are_packed_once_they_are_many(workspace: Workspace) -> No
         if hashlib.sha1(b"blob %d\0%b" % (len(data), data)).hexdigest().startswith("17"):
             subprocess.run(["git", "hash-object", "-w", "--stdin"], input=data, cwd=workspace.root, check=True)
     sha = add(workspace, "- x", 1)
-    assert workspace.git.pack()
-    assert list((workspace.root / ".git" / "objects" / "pack").glob("*.pack"))
+    (workspace.root / ".git" / "gc.log").write_text("fatal: what another gc complained of")
+    workspace.git.pack()
+    assert list(packs.glob("*.pack"))
     assert workspace.git.resolve(sha) == sha
     workspace.git.fsck()
 
