@@ -15,7 +15,7 @@ from dream.llm.spending import open_meter, open_model, prepare
 from dream.models import Entry, Report
 from dream.reports import ConsolidateReport, RunReport
 from dream.settings import CALLING, Settings
-from dream.workspace.runs import Bills
+from dream.workspace.bills import Bills
 from dream.workspace.workspace import Workspace
 
 

@@ -23,6 +23,7 @@ from dream.language.text import span
 from dream.reports import BatchReport, ConsolidateReport, Fidelity, LeftOut, Progress, RunReport, Step, Usage
 from dream.settings import EMBEDDED, Settings
 from dream.workspace import runs
+from dream.workspace.bills import Bills
 from dream.workspace.files import sweep
 from dream.workspace.idle import nothing_to_dream, nothing_to_read, why_nothing
 from dream.workspace.lock import run_lock
@@ -154,7 +155,7 @@ def _summarised(
     from dream.llm.spending import open_meter, open_model
 
     try:
-        meter = open_meter(runs.Bills(workspace.private), settings, now, feed.progress)
+        meter = open_meter(Bills(workspace.private), settings, now, feed.progress)
         asked = model or open_model(settings, "consolidator", meter)
         consolidator = Consolidator(
             workspace.history, asked, settings, prompts_folder=workspace.prompts, report=feed.report
@@ -268,7 +269,7 @@ def _open_models(
     from dream.dreaming.phase1 import SCHEMA
     from dream.llm.spending import Meter, open_meter, open_model
 
-    bills = runs.Bills(workspace.private)
+    bills = Bills(workspace.private)
     free = dry_run and _is_free(settings)
     meter = Meter(settings) if free else open_meter(bills, settings, now, progress)
     schema = SCHEMA if settings.structured else None

@@ -70,7 +70,8 @@ def restore(
 
     `before`: memory as it was just before that change, the dreams' cursor and the review queue too, so that
     those entries are dreamt again. `only`: that one change is taken out and the later ones stay. `at`: exactly the
-    state of that commit. With `forget` what goes is remembered in .rejected.jsonl; taking such a restore back lifts that.
+    state of that commit. With `forget` what goes is remembered in .rejected.jsonl; taking such a restore back lifts
+    that.
     With `dry_run` nothing changes, not even the person's changes are committed.
     Raises UnknownRevision; GitError for `before` the very first change; Conflict when `only` cannot take the
     change out of what was built on it, the message showing the lines; Busy. Then nothing has changed.

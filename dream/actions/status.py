@@ -12,12 +12,14 @@ from dream.crontime import Cron, parse
 from dream.errors import DreamError, WorkspaceError
 from dream.language import tokens
 from dream.models import MEMORY_FILES, Diagnostic, MemoryFile
+from dream.nights import stamp
 from dream.reports import HIDDEN, Usage
 from dream.settings import Settings, reaching
 from dream.versions import transaction
 from dream.workspace import listing, runs
+from dream.workspace.bills import Bills
 from dream.workspace.files import check_plain, read_bytes, readable
-from dream.workspace.runs import Bills, RunRecord
+from dream.workspace.runs import RunRecord
 from dream.workspace.workspace import Workspace, absent
 
 Timetable = tuple[Cron, tzinfo | None]  # when the nights are, in which zone; None: the machine's
@@ -96,7 +98,7 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: Map
     recorded = runs.last(workspace.private, LOOKED_AT)
     # 2. What is to come: the next night, from what serves it or starts it.
     zone = settings.zone() if settings.timezone else None
-    serving = runs.served(workspace.private)
+    serving = stamp.served(workspace.private)
     clocks = list(scheduled.values()) or [(parse(settings.schedule), zone)]
     next_run = serving or (min(cron.after(now, within) for cron, within in clocks) if scheduled else None)
     # 3. What is not as it should be.
@@ -213,7 +215,7 @@ def _doubled(kinds: Sequence[str]) -> list[str]:
 
 def _missed(workspace: Workspace, clocks: Sequence[Timetable], now: datetime, zone: tzinfo | None) -> list[str]:
     """Report a night that was due long ago and did not happen: the scheduled command does not start, or is stopped."""
-    last = runs.last_night(workspace.private)
+    last = stamp.last_night(workspace.private)
     due = max(cron.before(now - LATE_NIGHT, within) for cron, within in clocks)
     if last is None or last >= due:
         return []

@@ -79,7 +79,7 @@ def _change_line(change: Change) -> None:
 
 def _spent(workspace: Workspace, settings: Settings) -> None:
     """Close the list with what the day and the month have cost, whatever came of it; nothing where all was free."""
-    from dream.workspace.runs import Bills
+    from dream.workspace.bills import Bills
 
     spent = Bills(workspace.private).spent(group.now(), settings.zone())
     if spent.month.cost_usd != 0:

@@ -30,9 +30,9 @@ from dream.fleet.policy import FILE as POLICY
 from dream.history.history import History
 from dream.reports import Usage
 from dream.settings import EMBEDDED, load
+from dream.workspace.bills import Bills
 from dream.workspace.files import replace_file
 from dream.workspace.lock import run_lock
-from dream.workspace.runs import Bills
 from dream.workspace.workspace import Workspace
 
 LOOK = 0.2  # seconds between two checks whether all is done

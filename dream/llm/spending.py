@@ -15,7 +15,7 @@ from dream.reports import Progress, Step, Usage
 from dream.settings import EMBEDDED, Job, Settings
 
 if TYPE_CHECKING:
-    from dream.workspace.runs import Bills
+    from dream.workspace.bills import Bills
 
 FREE = EMBEDDED  # the model whose tokens nobody pays for; a bound against bills leaves them out
 PAID = "paid"  # all others

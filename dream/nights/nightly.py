@@ -13,9 +13,11 @@ import orjson
 
 from dream import pipeline
 from dream.errors import DreamError, NightOver
+from dream.nights import stamp
 from dream.reports import FLAT, ConsolidateReport, Progress, RunReport, Step, Usage
 from dream.settings import EMBEDDED, Settings
 from dream.workspace import listing, runs
+from dream.workspace.bills import Bills
 from dream.workspace.live import left_behind, quiet_at
 from dream.workspace.lock import run_lock
 from dream.workspace.workspace import Workspace, absent
@@ -86,7 +88,7 @@ def night(
         embedded, trouble = _embed(workspace, _left(_left(settings, read), dreamt), at, step(1.0, OVER))
         # 4. The night is over, also when it failed: the next one tries again. One that was stopped goes on after it.
         if not stop():
-            runs.stamp(workspace.private, now)
+            stamp.stamp(workspace.private, now)
     # 5. Whoever wants to know is told.
     report = NightReport(dreamt, read, embedded=embedded)
     unread = listing.unread_agents(workspace, settings, at(), home=Path.home(), environ=environ)
@@ -191,7 +193,7 @@ def _embed(
     from dream.llm.spending import open_meter
     from dream.recall.vectors import embed
 
-    meter = open_meter(runs.Bills(workspace.private), settings, clock(), step)
+    meter = open_meter(Bills(workspace.private), settings, clock(), step)
     try:
         embed(workspace.history, settings, meter, lambda: step(Step("search by meaning")))
     except NightOver:

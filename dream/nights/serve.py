@@ -25,10 +25,9 @@ from apscheduler.triggers.base import BaseTrigger
 
 from dream.crontime import Cron, parse
 from dream.errors import Busy, DreamError
-from dream.nights import nightly
+from dream.nights import nightly, stamp
 from dream.nights.nightly import NightReport
 from dream.settings import Settings
-from dream.workspace import runs
 from dream.workspace.workspace import Workspace
 
 HEARTBEAT = 60.0  # seconds between two looks at the clock; also how late a night can be after the machine wakes
@@ -84,13 +83,13 @@ class Server:
         finally:
             _notify(self._environ, "STOPPING=1")
             scheduler.shutdown(wait=True)
-            runs.not_serving(self._workspace.private)
+            stamp.not_serving(self._workspace.private)
             self._tell("Stopped.")
 
     def begin(self) -> None:
         """Note where the schedule begins: when it is first served. Nights before that are not made up for."""
-        if runs.last_night(self._workspace.private) is None:
-            runs.stamp(self._workspace.private, self._clock())
+        if stamp.last_night(self._workspace.private) is None:
+            stamp.stamp(self._workspace.private, self._clock())
 
     def stop(self) -> None:
         """Ask it to stop, as SIGTERM does: a model call or dream under way is finished first."""
@@ -135,14 +134,14 @@ class Server:
         """Note a night that failed, or every look at the clock would try again; where the disk refuses, here alone."""
         self._failed = now
         with suppress(DreamError):
-            runs.stamp(self._workspace.private, now)
+            stamp.stamp(self._workspace.private, now)
 
     def _due(self, now: datetime) -> bool:
-        last = runs.last_night(self._workspace.private)
+        last = stamp.last_night(self._workspace.private)
         if self._failed is not None and (last is None or last < self._failed):
             last = self._failed
         if last is not None and last > now:
-            runs.stamp(self._workspace.private, now)  # the clock was wrong then or is now: go on from here
+            stamp.stamp(self._workspace.private, now)  # the clock was wrong then or is now: go on from here
         return last is None or self._cron.before(now, self._zone) > last
 
     def _early_due(self, now: datetime) -> bool:
@@ -180,7 +179,7 @@ class Server:
         """Say when the next night is, also to `status`."""
         at = self._cron.after(self._clock(), self._zone)
         with suppress(DreamError):  # where the disk refuses it, `status` knows less; each night says why it failed
-            runs.serving(self._workspace.private, os.getpid(), at)
+            stamp.serving(self._workspace.private, os.getpid(), at)
         self._tell(f"Next night: {at.astimezone(self._zone):%A %Y-%m-%d %H:%M %Z}.")
 
     def _catch_signals(self) -> None:

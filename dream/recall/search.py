@@ -486,7 +486,7 @@ def meaning(workspace: Workspace, index: SearchIndex, query: str, settings: Sett
         return None
     from dream.llm.spending import open_meter
     from dream.recall.vectors import STATIC, meant, open_embedder, take_in
-    from dream.workspace.runs import Bills
+    from dream.workspace.bills import Bills
 
     quick = replace(settings, timeout=min(settings.timeout, PATIENCE))
     try:

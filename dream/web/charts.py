@@ -12,7 +12,8 @@ from dream.models import MEMORY_FILES
 from dream.reports import Usage
 from dream.web.known import Past
 from dream.workspace import runs
-from dream.workspace.runs import Bills, RunRecord
+from dream.workspace.bills import Bills
+from dream.workspace.runs import RunRecord
 from dream.workspace.trace import Deed
 from dream.workspace.workspace import Workspace
 

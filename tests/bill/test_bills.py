@@ -18,7 +18,7 @@ from dream.llm import Card
 from dream.llm.spending import Meter, open_meter
 from dream.reports import Usage
 from dream.settings import Settings
-from dream.workspace.runs import Bills, Spent
+from dream.workspace.bills import Bills, Spent
 from tests.cli.commands import dream
 from tests.workspaces import fresh
 
@@ -121,7 +121,7 @@ from dream.llm import Card
 from dream.llm.spending import Meter, open_meter
 from dream.reports import Usage
 from dream.settings import Settings
-from dream.workspace.runs import Bills
+from dream.workspace.bills import Bills
 from dream.workspace.workspace import Workspace
 meter = open_meter(Bills(Workspace.open(Path({str(workspace.root)!r})).private), Settings(), datetime.now(UTC))
 meter.record(meter.reserve("openai/m", 900, 50, Card()), Usage(1, 900, 50, 0.25))

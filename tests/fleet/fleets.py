@@ -17,7 +17,7 @@ from pathlib import Path
 from dream.actions.note import note
 from dream.fleet.members import Member, Root
 from dream.settings import Settings
-from dream.workspace.runs import Bills
+from dream.workspace.bills import Bills
 from dream.workspace.workspace import Workspace
 from tests.cli.commands import command, environment
 from tests.nights.world import answer

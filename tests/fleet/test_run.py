@@ -20,8 +20,8 @@ from dream.fleet import members
 from dream.fleet.engine import Queue, Waiting
 from dream.fleet.members import FOLDER, Note
 from dream.reports import Usage
+from dream.workspace.bills import Bills
 from dream.workspace.lock import run_lock
-from dream.workspace.runs import Bills
 from dream.workspace.workspace import Workspace
 from tests.cli.commands import Ended, command, dream, environment
 from tests.fleet.fleets import CANARY, NOW, agent, canary, dreams, member, say, workspace

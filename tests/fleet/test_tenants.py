@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dream.reports import Usage
-from dream.workspace.runs import Bills
+from dream.workspace.bills import Bills
 from tests.cli.commands import Ended, command, dream, environment
 from tests.fleet.fleets import dreams, member, workspace
 

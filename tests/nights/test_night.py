@@ -17,7 +17,7 @@ from dream import pipeline
 from dream.actions import status
 from dream.crontime import parse
 from dream.errors import Busy
-from dream.nights import nightly
+from dream.nights import nightly, stamp
 from dream.nights.nightly import NightReport
 from dream.settings import Settings
 from dream.workspace import listing, runs
@@ -69,7 +69,7 @@ def test_a_night_reads_and_dreams_and_the_next_one_has_nothing_to_do(workspace: 
     assert (first.consolidated.sessions, first.run.outcome, first.exit_status) == (3, "committed", 0)
     assert second.consolidated
     assert (second.consolidated.messages, second.run.outcome, second.usage.calls) == (0, "nothing", 0)
-    assert runs.last_night(workspace.private) == NOW
+    assert stamp.last_night(workspace.private) == NOW
 
 
 def test_a_conversation_still_going_on_waits_for_the_next_night(workspace: Workspace, tmp_path: Path) -> None:
@@ -131,9 +131,9 @@ def stops_after(steps: int) -> Callable[[], bool]:
 def test_a_night_that_was_stopped_is_not_done(workspace: Workspace, tmp_path: Path) -> None:
     settings = chats(tmp_path, 5)
     report = night(workspace, settings, stop=stops_after(4))
-    assert (report.exit_status, runs.last_night(workspace.private)) == (0, None)
+    assert (report.exit_status, stamp.last_night(workspace.private)) == (0, None)
     night(workspace, settings)
-    assert (runs.last_night(workspace.private), len(workspace.history.positions())) == (NOW, 5)
+    assert (stamp.last_night(workspace.private), len(workspace.history.positions())) == (NOW, 5)
 
 
 def test_a_source_that_is_wrong_is_a_failure_and_history_is_dreamt_all_the_same(workspace: Workspace) -> None:
@@ -170,7 +170,7 @@ def test_a_failed_consolidation_is_a_problem_although_the_dream_after_it_was_fin
 
 
 def test_a_night_that_was_long_due_is_a_problem_where_one_is_scheduled(workspace: Workspace) -> None:
-    runs.stamp(workspace.private, NOW - timedelta(days=3))
+    stamp.stamp(workspace.private, NOW - timedelta(days=3))
     settings = Settings(timezone="UTC")
     assert status.read(workspace, settings, NOW, {}).problems == ()
     (problem,) = status.read(workspace, settings, NOW, {"crontab": (parse(settings.schedule), None)}).problems
@@ -180,14 +180,14 @@ def test_a_night_that_was_long_due_is_a_problem_where_one_is_scheduled(workspace
 def test_two_nights_at_once_are_one(workspace: Workspace, tmp_path: Path) -> None:
     with run_lock(workspace.private, "dream nightly", now=NOW), pytest.raises(Busy, match="dream nightly"):
         night(workspace, chats(tmp_path, 1))
-    assert runs.last_night(workspace.private) is None
+    assert stamp.last_night(workspace.private) is None
 
 
 def test_a_damaged_stamp_is_no_stamp(workspace: Workspace) -> None:
-    runs.stamp(workspace.private, NOW)
+    stamp.stamp(workspace.private, NOW)
     (workspace.private / "nightly" / "last.json").write_bytes(b"{")
 
-    assert runs.last_night(workspace.private) is None
+    assert stamp.last_night(workspace.private) is None
 
 
 def test_every_night_leaves_a_record(workspace: Workspace, tmp_path: Path) -> None:

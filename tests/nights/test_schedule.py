@@ -10,10 +10,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from dream.actions import note
-from dream.nights import nightly
+from dream.nights import nightly, stamp
 from dream.nights.serve import Server
 from dream.settings import Settings
-from dream.workspace import runs
 from dream.workspace.workspace import Workspace
 from tests.workspaces import fresh
 
@@ -95,7 +94,7 @@ def test_the_hour_that_comes_twice_or_never_makes_one_night(
 
 
 def test_a_clock_that_was_wrong_once_does_not_end_the_nights(machine: Machine) -> None:
-    runs.stamp(machine.workspace.private, START + timedelta(days=4000))
+    stamp.stamp(machine.workspace.private, START + timedelta(days=4000))
     machine.pass_hours(machine.serve(), 24)
     assert machine.nights == [datetime(2026, 11, 21, 3, tzinfo=UTC)]
 

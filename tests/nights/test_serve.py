@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dream.workspace import runs
+from dream.nights import stamp
 from dream.workspace.workspace import Workspace
 from tests.cli.commands import dream
 from tests.forking import DREAM, Program
@@ -70,7 +70,7 @@ def test_serve_ends_cleanly_when_asked(
 
 
 def test_serve_makes_up_for_the_night_it_missed(workspace: Workspace) -> None:
-    runs.stamp(workspace.private, datetime.now(UTC) - timedelta(days=3))
+    stamp.stamp(workspace.private, datetime.now(UTC) - timedelta(days=3))
     dream("note", "I live in Kyoto", "-w", workspace.root)
 
     with serving(workspace.root):
@@ -107,14 +107,14 @@ def test_a_schedule_that_can_not_be_used_is_wrong_usage_at_once(workspace: Works
 def test_a_night_that_is_due_is_had_at_the_start_and_killing_it_loses_nothing(workspace: Workspace) -> None:
     now = datetime.now(UTC)
     dream("note", "Lena likes tea.", "-w", workspace.root)
-    runs.stamp(workspace.private, now - timedelta(days=2))
+    stamp.stamp(workspace.private, now - timedelta(days=2))
     with serving(workspace.root) as process:
         until(lambda: workspace.dream_cursor() == 1)
         process.send_signal(signal.SIGKILL)
         process.communicate()
     assert workspace.dream_cursor() == 1
     assert json.loads((workspace.private / "nightly" / "serving.json").read_bytes())["pid"] == process.pid
-    assert runs.served(workspace.private) is None
+    assert stamp.served(workspace.private) is None
 
 
 def test_serve_on_a_disk_that_refuses_it_ends_in_a_sentence(workspace: Workspace) -> None:

@@ -17,7 +17,7 @@ from dream.models import NewEntry
 from dream.nights.nightly import NightReport, night
 from dream.recall.search_index import SearchIndex
 from dream.recall.vectors import sketch
-from dream.workspace.runs import Bills
+from dream.workspace.bills import Bills
 from dream.workspace.workspace import Workspace
 from tests.faults.support import called
 from tests.provider import Body, Provider, Reply, fault

@@ -18,7 +18,7 @@ from dream.reports import Usage
 from dream.web import views
 from dream.web.export import write
 from dream.web.server import HERE
-from dream.workspace.runs import Bills
+from dream.workspace.bills import Bills
 from dream.workspace.workspace import Workspace
 from tests.attacks.cases import CASES
 from tests.cli.commands import dream
