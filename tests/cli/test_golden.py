@@ -59,7 +59,7 @@ sources
 nightly
 sources remove {chat}
 restore {sha} --dry-run
-restore {sha} --only
+restore {sha} --only --forget
 restore {sha}
 restore
 forget peanuts --dry-run
