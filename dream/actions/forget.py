@@ -11,12 +11,13 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import orjson
 
+from dream.actions.statements import EARLIER, Statement, cited, earlier, is_citation, meant, near, statements
 from dream.errors import UnknownRevision, UsageError
 from dream.history.repair import Sealing
 from dream.language.text import span
@@ -33,7 +34,6 @@ MOST_FILES = 10_000  # of the workspace that aren't ours are looked into
 _OTHERS = {"run.lock", "history.lock", "runs.lock", UNDONE}  # nothing in them is to be scrubbed
 _OTHERS |= {index.LOCK, *index.NAMES}  # and the index goes as a whole
 _RUNS = re.compile(r"runs(\.\d+)?\.jsonl")
-Sought = Callable[[], tuple[Needle, tuple[int, int] | None]]
 _FINDING = re.compile(r"^    applied(?: \(.*?\))?: \[[A-Z-]+\] (.*) \{[\d,]+\}$", re.MULTILINE)
 
 
@@ -42,7 +42,9 @@ class Forgotten:
     """What was forgotten, or in a dry run would be.
 
     `places` counts by file; `versions` are how many commits hold it, and of how many. `renamed` are the commits that
-    have a new sha: (old, new), oldest first. `remains` are sentences on where it may still be.
+    have a new sha: (old, new), oldest first. `remains` are sentences on where it may still be. `taken` are the
+    statements that go, each with what its line or message reads then, `near` those that look like them and stay.
+    `whole` is false where something of what was meant can be found still.
     """
 
     places: tuple[tuple[str, int], ...]
@@ -50,11 +52,25 @@ class Forgotten:
     renamed: tuple[tuple[str, str], ...]
     remains: tuple[str, ...]
     dry_run: bool = False
+    taken: tuple[tuple[Statement, str], ...] = ()
+    near: tuple[Statement, ...] = ()
+    whole: bool = True
 
     @property
     def found(self) -> bool:
         """Return whether there is anything to forget."""
         return bool(self.places or self.versions[0])
+
+
+@dataclass(frozen=True, slots=True)
+class _Sought:
+    """What to take out for `what`; `sources` are the entries that a named change was dreamt from."""
+
+    what: str
+    needle: Needle
+    sources: tuple[int, int] | None = None
+    taken: tuple[Statement, ...] = ()
+    near: tuple[Statement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +84,30 @@ class Unfinished:
     since: datetime
     texts: tuple[str, ...]
     line: bytes
+    what: str = ""
 
 
 def forget(
-    workspace: Workspace, what: str, *, text: bool = False, dry_run: bool = False, now: datetime, locked: bool = False
+    workspace: Workspace,
+    what: str,
+    *,
+    text: bool = False,
+    words: bool = False,
+    dry_run: bool = False,
+    now: datetime,
+    locked: bool = False,
 ) -> Forgotten:
-    """Take `what` out of everything that is ours: a text, or the sha of a change for the lines that it added.
+    """Take `what` out of everything that is ours: the statements that are meant by it, whole.
 
-    With `text` it is not taken for a sha. A line or history entry that says nothing else goes; elsewhere a mark stays
-    in its place. Cursors, spans, dates and trailers stay. Raises UsageError for a text too short to be looked for,
-    UnknownRevision, GitError and Busy; what had been changed by then stays changed, and running it again goes on.
+    It is a text, a citation, or the sha of a change for the lines that it added; with `text` neither of the last two.
+    With `words` only the words themselves go, where they stand as words of their own. A line or history entry that
+    says nothing else goes; elsewhere a mark stays in its place. Cursors, spans, dates and trailers stay. Raises
+    UsageError for a text too short to be looked for, UnknownRevision, GitError and Busy; what had been changed by then
+    stays changed, and running it again goes on.
     """
-    return _forget(workspace, lambda: _wanted(workspace, what, text=text), dry_run=dry_run, now=now, locked=locked)
+    return _forget(
+        workspace, lambda: _wanted(workspace, what, text=text, words=words), dry_run=dry_run, now=now, locked=locked
+    )
 
 
 def finish(workspace: Workspace, number: int, *, dry_run: bool = False, now: datetime) -> Forgotten:
@@ -87,7 +115,7 @@ def finish(workspace: Workspace, number: int, *, dry_run: bool = False, now: dat
     one = _numbered(workspace, number)
     if not one.texts:
         raise UsageError(f"What number {number} was of is not noted; give its text again, or use --give-up {number}.")
-    return _forget(workspace, lambda: (Needle(one.texts), None), dry_run=dry_run, now=now)
+    return _forget(workspace, lambda: _Sought(one.what, Needle(one.texts)), dry_run=dry_run, now=now)
 
 
 def give_up(workspace: Workspace, number: int, *, now: datetime) -> None:
@@ -103,17 +131,21 @@ def unfinished(workspace: Workspace) -> list[Unfinished]:
     for line in _read(workspace.private / UNDONE).splitlines():
         number, since = 1 + max((one.number for one in found), default=0), datetime.fromtimestamp(0, UTC)
         texts: tuple[str, ...] = ()
+        what = ""
         with suppress(ValueError, TypeError, KeyError):
             row = orjson.loads(line)
             since = datetime.fromisoformat(row["since"])
             number, texts = int(row["number"]), tuple(map(str, row["texts"]))
-        found.append(Unfinished(number, since, texts, line))
+            what = str(row.get("what", ""))
+        found.append(Unfinished(number, since, texts, line, what))
     return found
 
 
-def _forget(workspace: Workspace, wanted: Sought, *, dry_run: bool, now: datetime, locked: bool = False) -> Forgotten:
+def _forget(
+    workspace: Workspace, wanted: Callable[[], _Sought], *, dry_run: bool, now: datetime, locked: bool = False
+) -> Forgotten:
     if dry_run:
-        return _preview(workspace, *wanted())
+        return _preview(workspace, wanted())
     with nullcontext() if locked else run_lock(workspace.private, "dream forget", now=now):
         # 1. What a crash cut short is finished; what a person typed becomes a version, so that it is looked into.
         undone = workspace.private / UNDONE
@@ -123,16 +155,17 @@ def _forget(workspace: Workspace, wanted: Sought, *, dry_run: bool, now: datetim
                 files.sweep(folder)
         transaction.recover(workspace)
         transaction.commit_hand_edits(workspace, now)
-        needle, sources = wanted()
+        sought = _taken_up(workspace, wanted())
+        needle = sought.needle
         workspace.history.index.remove()
-        plan = _preview(workspace, needle, sources)
-        others = [one for one in unfinished(workspace) if one.texts != needle.given]
+        plan = _preview(workspace, sought)
+        others = [one for one in unfinished(workspace) if not _is_of(one, sought)]
         if not plan.found and others == unfinished(workspace):
             return plan
         number = 1 + max((one.number for one in others), default=0)
         # With the text itself: only so can it be finished when nobody knows it any more.
-        row = orjson.dumps({"number": number, "since": now.isoformat(), "texts": needle.given})
-        _note(workspace, [*others, Unfinished(number, now, needle.given, row)])
+        row = orjson.dumps({"number": number, "since": now.isoformat(), "what": sought.what, "texts": needle.given})
+        _note(workspace, [*others, Unfinished(number, now, needle.given, row, sought.what)])
         # 2. Files that git doesn't keep: history, its archive, the run record.
         _rewrite_files(workspace, needle, _rewrite_history(workspace, needle, now))
         # 3. Every version, and with it the files of the newest one.
@@ -142,8 +175,25 @@ def _forget(workspace: Workspace, wanted: Sought, *, dry_run: bool, now: datetim
         rewrite.drop_old(workspace.git.git)
         workspace.history.index.remove()
         _note(workspace, others)
-        left = _left(workspace, needle)
-        return Forgotten(plan.places, plan.versions, tuple(names.new.items()), (*left, *plan.remains))
+        left = tuple(_left(workspace, needle))
+        return replace(
+            plan,
+            renamed=tuple(names.new.items()),
+            remains=(*left, *plan.remains),
+            dry_run=False,
+            whole=not left,
+        )
+
+
+def _taken_up(workspace: Workspace, sought: _Sought) -> _Sought:
+    """Return it with the texts of the same forgetting that was cut short: some of them are gone from where it looks."""
+    begun = [text for one in unfinished(workspace) if _is_of(one, sought) for text in one.texts]
+    return replace(sought, needle=Needle(dict.fromkeys((*begun, *sought.needle.given)))) if begun else sought
+
+
+def _is_of(one: Unfinished, sought: _Sought) -> bool:
+    """Return whether the unfinished forgetting is of the same."""
+    return one.texts == sought.needle.given or (bool(one.texts) and one.what != "" and one.what == sought.what)
 
 
 def _numbered(workspace: Workspace, number: int) -> Unfinished:
@@ -164,8 +214,8 @@ def _note(workspace: Workspace, begun: list[Unfinished]) -> None:
         undone.unlink(missing_ok=True)
 
 
-def _wanted(workspace: Workspace, what: str, *, text: bool) -> tuple[Needle, tuple[int, int] | None]:
-    """Return what to look for, and the entries that a named change was dreamt from."""
+def _wanted(workspace: Workspace, what: str, *, text: bool, words: bool) -> _Sought:
+    """Return what to look for."""
     if not text and re.fullmatch(r"[0-9a-f]{4,40}", what.strip()) and (sha := _change(workspace, what)):
         shown = workspace.git.show(sha)
         lines = [row[1:] for _, rows in by_file(shown.diff) for row in rows if row.startswith("+")]
@@ -174,13 +224,29 @@ def _wanted(workspace: Workspace, what: str, *, text: bool) -> tuple[Needle, tup
         needle = Needle(one for one in (*stated, *_FINDING.findall(shown.body)) if is_long_enough(one))
         if not needle.texts:
             raise UsageError(f"The change {sha[:10]} added no line that could be forgotten.")
-        return needle, shown.change.entries
+        return _Sought(what, needle, shown.change.entries)
+    if not text and not words and is_citation(what):
+        taken = cited(workspace, what)
+        alike = near(" ".join(one.text for one in taken), taken, statements(workspace))
+        return _Sought(what, Needle(one.text for one in taken), taken=tuple(taken), near=tuple(alike))
     if not is_long_enough(what) and not is_name(what):
         raise UsageError(
             f"{what!r} is too short: it would be taken out of much else; give at least {SHORTEST} characters, "
             "or a name with its capital: dream forget Ann."
         )
-    return Needle([what]), None
+    if words:
+        return _Sought(what, Needle([what]))
+    every = [*statements(workspace), *earlier(workspace)]
+    taken = meant(what, every)
+    itself = [what] if not taken or Needle([what]).count(taken[0].text.encode("utf-8", "surrogateescape")) else []
+    standing = [one for one in every if one.cite != EARLIER]
+    texts = dict.fromkeys(one.text for one in taken)
+    return _Sought(
+        what,
+        Needle([*sorted(texts, key=len, reverse=True), *itself]),
+        taken=tuple(one for one in taken if one.cite != EARLIER),
+        near=tuple(near(what, taken, standing)),
+    )
 
 
 def _change(workspace: Workspace, what: str) -> str | None:
@@ -189,12 +255,15 @@ def _change(workspace: Workspace, what: str) -> str | None:
     return None
 
 
-def _preview(workspace: Workspace, needle: Needle, sources: tuple[int, int] | None) -> Forgotten:
+def _preview(workspace: Workspace, sought: _Sought) -> Forgotten:
+    needle = sought.needle
     places = [(name, found) for name, path in _ours(workspace) if (found := needle.count(_read(path)))]
     git = workspace.git.git
     head = workspace.git.head()
     versions = rewrite.versions(git, head, needle) if head else (0, 0)
-    return Forgotten(tuple(places), versions, (), tuple(_remains(workspace, needle, sources)), dry_run=True)
+    remains = tuple(_remains(workspace, needle, sought.sources))
+    taken = tuple((one, one.without(needle)) for one in sought.taken)
+    return Forgotten(tuple(places), versions, (), remains, dry_run=True, taken=taken, near=sought.near)
 
 
 def _ours(workspace: Workspace) -> Iterator[tuple[str, Path]]:

@@ -1,4 +1,4 @@
-"""`dream log`, `why`, `restore` and `forget`: what changed in memory, where it comes from, and taking it back."""
+"""`dream log`, `why`, `restore`, `drop` and `forget`: what changed in memory, whence, and taking it back."""
 
 from __future__ import annotations
 
@@ -272,9 +272,47 @@ def _done(done: Restored) -> None:
         output.say("The next dream reads those entries again, and may find the same; --forget keeps it out.", fold=True)
 
 
+@click.command("drop", cls=group.TextCommand)
+@click.argument("what", type=group.Text(), metavar="LINE")
+@click.option("-n", "--dry-run", is_flag=True, help="Show the line; change nothing.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+@group.workspace
+@group.as_json
+def drop_command(what: str, dry_run: bool, yes: bool, directory: Path | None, as_json: bool) -> int | None:
+    """Take one line of memory out for good; a restore brings it back.
+
+    LINE is its text or its citation. No later dream writes it again. `dream log` shows the change, and `dream restore`
+    brings the line back. To take a text out of history and every version too, use `dream forget`.
+
+    \b
+    Examples:
+      dream drop USER.md:12
+      dream drop "Prefers tea" --yes
+    """
+    from dream.actions import drop
+
+    workspace = group.open_workspace(directory)
+    line = drop.named(workspace, what)
+    asks = not as_json and group.somebody_answers()
+    if not (dry_run or yes or asks):
+        raise UsageError("Preview it with --dry-run, and pass --yes when there is no terminal.")
+    if not as_json:
+        output.say(f"{line.cite}: {line.text}", fold=True)
+    if not (dry_run or yes) and not group.confirmed("Take it out?"):
+        output.say("Nothing was changed.")
+        return 1
+    sha = None if dry_run else drop.drop(workspace, line, now=group.now())
+    if as_json:
+        output.emit({"cite": line.cite, "text": line.text, "commit": sha})
+    elif sha:
+        output.say(f"Dropped. To bring it back: dream restore {show.short(sha)}")
+    return None
+
+
 @click.command("forget", cls=group.TextCommand)
-@click.argument("what", type=group.Text(), metavar="TEXT|SHA", required=False)
-@click.option("--text", "is_text", is_flag=True, help="Treat it as text, even if it looks like a sha.")
+@click.argument("what", type=group.Text(), metavar="TEXT|CITATION|SHA", required=False)
+@click.option("--text", "is_text", is_flag=True, help="Treat it as text, even if it looks like a citation or a sha.")
+@click.option("--words", is_flag=True, help="Take out the words alone, not the statements that hold them.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show the matches; change nothing.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.option("--finish", type=int, metavar="N", help="Finish the interrupted forgetting N.")
@@ -290,6 +328,7 @@ def _done(done: Restored) -> None:
 def forget_command(
     what: str | None,
     is_text: bool,
+    words: bool,
     dry_run: bool,
     yes: bool,
     finish: int | None,
@@ -299,16 +338,19 @@ def forget_command(
 ) -> int | None:
     """Take a fact or a secret out of files, history and every version, for good.
 
-    Searches memory, history and its archive, the review queue, the run record and all commits for TEXT; a SHA stands
-    for the lines that this change added. Unlike a restore, this can't be undone: commits are rewritten under new names,
-    and the old ones are deleted. The matches are shown first; without a terminal --yes is required.
+    Finds the statements that hold TEXT, or else its words, in memory, history and its archive, the messages, the review
+    queue, the run record and all commits, and takes them whole; --words takes the words alone. A CITATION stands for
+    what it names, a SHA for the lines that this change added. Unlike a restore, this can't be undone: commits are
+    rewritten under new names, and the old ones are deleted. The matches are shown first; without a terminal --yes is
+    required.
     Capitals don't count, but in a name of two or three letters, which is found only as a word of its own.
     If it was interrupted, run it again with the same text, or with the number that `dream doctor` reports.
 
     \b
     Examples:
       dream forget "allergic to walnuts" --dry-run
-      dream forget "hunter2-prod" --yes
+      dream forget "hunter2-prod" --words --yes
+      dream forget USER.md:12
       dream forget 3f9c2a71
       dream forget --finish 1 --yes
     """
@@ -328,7 +370,7 @@ def forget_command(
     def run(*, dry_run: bool) -> Forgotten:
         if finish is not None:
             return forget.finish(workspace, finish, dry_run=dry_run, now=group.now())
-        return forget.forget(workspace, what or "", text=is_text, dry_run=dry_run, now=group.now())
+        return forget.forget(workspace, what or "", text=is_text, words=words, dry_run=dry_run, now=group.now())
 
     asks = not as_json and group.somebody_answers()
     if not (dry_run or yes or asks):
@@ -355,7 +397,11 @@ def _show_forgotten(done: Forgotten, *, as_json: bool) -> None:
     if not done.found and not done.renamed:
         output.say("No file or commit of dream's contains it.", bold=True)
     else:
-        output.say("Found in:" if done.dry_run else "Forgotten. It was in:", bold=True)
+        headline = "Forgotten. It was in:" if done.whole else "Not all of it is forgotten. It was in:"
+        output.say("Found in:" if done.dry_run else headline, bold=True)
+    for number, (one, after) in enumerate(done.taken, 1):
+        output.say(f"  {number}. {one.cite}: {one.text}", fold=True)
+        output.say(f"     then reads: {after}" if after else "     goes as a whole", fold=True)
     for file, count in done.places:
         output.say(f"  {file}: {count} {'time' if count == 1 else 'times'}")
     if held:
@@ -364,6 +410,8 @@ def _show_forgotten(done: Forgotten, *, as_json: bool) -> None:
         output.say("These commits have new names:")
     for old, new in done.renamed:
         output.say(f"  {show.short(old)} → {show.short(new)}")
+    for one in done.near:
+        output.say(f"Also similar, and kept: {one.cite}: {one.text}", fold=True)
     output.say("It may remain elsewhere:" if done.found else "It may be elsewhere:")
     for sentence in done.remains:
         output.say(f"  {sentence}", colour="yellow", fold=True)
@@ -375,6 +423,9 @@ def _forgotten(done: Forgotten) -> dict[str, object]:
         "outcome": outcome if done.found else "nothing",
         "places": [{"file": file, "count": count} for file, count in done.places],
         "versions": {"holding": done.versions[0], "all": done.versions[1]},
+        "statements": [{"cite": one.cite, "text": one.text, "after": after} for one, after in done.taken],
+        "near": [{"cite": one.cite, "text": one.text} for one in done.near],
+        "whole": done.whole,
         "commits": [{"old": old, "new": new} for old, new in done.renamed],
         "remains": list(done.remains),
     }

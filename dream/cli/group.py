@@ -44,6 +44,7 @@ COMMANDS: dict[str, str] = {
     "restore": "Put memory back as it was just before a change.",
     "review": "Show what is held for review, and accept or reject it.",
     "web": "Show memory on a page: what the night changed, why, and how to take it back.",
+    "drop": "Take one line of memory out for good; a restore brings it back.",
     "forget": "Take a fact or a secret out of files, history and every version, for good.",
     "context": "Print memory for an agent's prompt: the three files, then what was not dreamt yet.",
     "connect": "Connect agents' clients with memory: hooks and an MCP server, shown before they are written.",
@@ -67,7 +68,7 @@ MANY = 10  # commands that one sentence does not name
 # Those that are not in a module of their own name.
 MODULES = {
     **dict.fromkeys(("context", "note", "search", "get", "mcp", "connect"), "agents"),
-    **dict.fromkeys(("log", "why", "restore", "forget"), "changes"),
+    **dict.fromkeys(("log", "why", "restore", "drop", "forget"), "changes"),
     **dict.fromkeys(("run", "nightly", "serve", "cron"), "nights"),
     **dict.fromkeys(("init", "trust", "status", "doctor"), "workspace"),
     "consolidate": "sources",

@@ -32,13 +32,11 @@ SHORTEST = 4  # letters; a shorter text stands in too many lines that mean somet
 
 _DATE = re.compile(r"\s*[(（][^()（）\n]{1,40}[)）]\s*$")
 _QUOTES = '["“”„«»「」『』]'
-# A whole word in its capitals, also where JSON writes the end of a line or a letter beyond ASCII beside it. What is
-# written without blanks, as Chinese is, may stand beside it.
+# Whole words, and a short name in its capitals, also where JSON writes the end of a line or a letter beyond ASCII
+# beside them. What is written without blanks, as Chinese is, may stand beside them.
 _LETTER = r"[^\W\u2e80-\U0010ffff]"
-_WORD = (
-    rf"(?-i:(?:(?<!{_LETTER})|(?<=\\[nrt])|(?<=\\u[0-9a-f]{{4}}))(?<!\\u00[c-f][0-9a-f])(?<!\\u0[1-6][0-9a-f]{{2}})%s"
-    rf"(?!{_LETTER}|\\u0(?:0[c-f]|[1-6])))"
-)
+_BEGINS = rf"(?:(?<!{_LETTER})|(?<=\\[nrt])|(?<=\\u[0-9a-f]{{4}}))(?<!\\u00[c-f][0-9a-f])(?<!\\u0[1-6][0-9a-f]{{2}})"
+_ENDS = rf"(?!{_LETTER}|\\u0(?:0[c-f]|[1-6]))"
 _GAP = r"(?:\s|\\n|\\r|\\t)+"
 # A proposal or a rejected fact that holds the text in one of these fields is about nothing else.
 _WHOLE_ROWS = ({"old_text", "new_text"}, {"text", "source"})
@@ -336,8 +334,12 @@ def _bare(text: str) -> str:
 
 
 def _pattern(text: str, gap: str, *, name: bool = False) -> str:
+    """Return what finds `text` as words of their own: `ABC123` is no part of `ABC1234`."""
     joined = gap.join(re.escape(word) for word in text.split())
-    return _WORD % joined if name or is_name(text) else joined
+    if name or is_name(text):
+        return rf"(?-i:{_BEGINS}{joined}{_ENDS})"
+    begins, ends = re.match(_LETTER, text.strip()), re.search(rf"{_LETTER}\Z", text.strip())
+    return f"{_BEGINS if begins else ''}{joined}{_ENDS if ends else ''}"
 
 
 def _escaped(text: str) -> Iterable[str]:

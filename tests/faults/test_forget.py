@@ -65,7 +65,7 @@ def told(pattern: Path, tmp_path: Path) -> Path:
 def test_nothing_of_a_secret_is_left_and_the_rest_is_as_it_was(told: Path) -> None:
     before, history = git(told, "log", "--format=%ad %cd %(trailers:only)"), rows(told)
     text = memory(told)
-    done = dream(told, "forget", SECRET, "--yes", "--json")
+    done = dream(told, "forget", SECRET, "--words", "--yes", "--json")
     assert (done.status, done.err) == (0, "")
     assert holders(told, SECRET) == []
     assert git(told, "log", "--skip=1", "--format=%ad %cd %(trailers:only)") == before or before in git(
@@ -98,6 +98,68 @@ def test_a_fact_s_own_line_goes_and_its_neighbours_keep_every_byte(pattern: Path
     ran(root, "run")
     assert FACT not in "".join(memory(root).values())
     Checker(root).check()
+
+
+@pytest.fixture
+def filled(pattern: Path, tmp_path: Path) -> Path:
+    """A workspace that knows an address, two numbers that begin alike, and what a message says beside a fact."""
+    root, talk = copy(pattern, tmp_path / "w"), tmp_path / "talk.jsonl"
+    told = "My niece Hania is allergic to hazelnuts. The fair in Hanover starts in May."
+    talk.write_text(json.dumps({"role": "user", "content": told}) + "\n", encoding="utf-8")
+    ran(root, "consolidate", str(talk))
+    user = root / "USER.md"
+    lines = "- My address is 12 Elm Street\n- Hania is allergic to hazelnuts\n- Member ABC123\n- Locker ABC1234\n"
+    user.write_text(user.read_text(encoding="utf-8") + lines, encoding="utf-8")
+    return root
+
+
+def test_statements_go_whole_and_each_is_shown_as_it_will_read(filled: Path) -> None:
+    shown = ran(filled, "forget", "Hania", "--dry-run").out
+    assert "USER.md" in shown
+    assert "goes as a whole" in shown
+    assert re.search(rf"then reads: {re.escape(MARK)}\W* The fair in Hanover starts in May.", shown)
+
+    assert "Forgotten." in ran(filled, "forget", "Hania", "--yes").out
+    assert (holders(filled, "Hania"), holders(filled, "hazelnuts")) == ([], [])
+    assert holders(filled, "The fair in Hanover starts in May")
+
+
+@pytest.mark.parametrize("what", ["my address", "the address of Elm Street", "USER.md:{}"])
+def test_what_is_meant_goes_by_its_words_or_its_citation(filled: Path, what: str) -> None:
+    lines = memory(filled)["USER.md"].splitlines()
+    number = lines.index("- My address is 12 Elm Street") + 1
+
+    ran(filled, "forget", what.format(number), "--yes")
+
+    assert holders(filled, "12 Elm Street") == []
+    assert memory(filled)["USER.md"].splitlines() == lines[: number - 1] + lines[number:]
+
+
+def test_a_number_that_begins_alike_stays_and_is_named(filled: Path) -> None:
+    done = ran(filled, "forget", "ABC123", "--yes")
+
+    assert "- Locker ABC1234\n" in memory(filled)["USER.md"]
+    assert "- Member" not in memory(filled)["USER.md"]
+    assert re.search(r"Also similar, and kept: USER.md:\d+: Locker ABC1234", done.out)
+
+
+def test_a_line_that_is_dropped_comes_back_with_a_restore(filled: Path) -> None:
+    before = memory(filled)["USER.md"]
+    dropped = ran(filled, "drop", "member abc123", "--yes", "--json").json
+
+    assert memory(filled)["USER.md"] == before.replace("- Member ABC123\n", "")
+    assert ran(filled, "log", "--json").json[0]["sha"] == dropped["commit"]
+    ran(filled, "restore", dropped["commit"], "--yes")
+    assert memory(filled)["USER.md"] == before
+
+
+def test_a_line_that_is_not_there_or_not_the_only_one_is_not_dropped(filled: Path) -> None:
+    before = memory(filled)
+
+    for what, says in (("Owns a yacht", "No line of memory"), ("ABC123", "2 lines hold")):
+        refused = dream(filled, "drop", what, "--yes")
+        assert (refused.status, says in refused.err) == (2, True)
+    assert memory(filled) == before
 
 
 def test_who_said_the_lines_that_are_left_stays_known(pattern: Path, tmp_path: Path) -> None:

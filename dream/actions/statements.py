@@ -1,0 +1,110 @@
+"""The statements of a workspace: lines of files and entries, sentences of messages; and which of them are meant.
+
+Each stands where it is cited. What is meant by a few words are the statements that hold them, as they were typed; else
+those that hold all of their words; else those that hold most of them, at least half.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from dream.history.messages import decode
+from dream.language.sentences import sentences
+from dream.language.words import content_words, coverage, without_bullet
+from dream.recall import cite, get, memory_lines
+from dream.versions.diff import PLAIN
+from dream.versions.rewrite import Needle
+from dream.workspace.workspace import Workspace
+
+_CITED = re.compile(r"(?:memory/)?(?:archive/)?[\w.-]+\.md:\d+|history:\d+|\S.*#\d+")
+_HALF = 0.5  # of the words that were typed: with fewer in it a statement is about something else
+EARLIER = "an earlier version"  # in place of a citation
+_FEW = 4
+_MOST_NEAR = 5  # statements beside the meant ones that are named
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement where it stands; `whole` is the line or message that it is of."""
+
+    cite: str
+    text: str
+    whole: str
+
+    def without(self, needle: Needle) -> str:
+        """Return what the line or message reads without the texts of `needle`; "" where nothing is left."""
+        return needle.scrub(self.whole.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape").strip()
+
+
+def is_citation(text: str) -> bool:
+    """Return whether it has the form of a citation: `USER.md:12`, `history:42`, `claude-code:6f1e#118`."""
+    return _CITED.fullmatch(text.strip()) is not None
+
+
+def cited(workspace: Workspace, citation: str) -> list[Statement]:
+    """Return the statements at a citation; raises UsageError where nothing stands there."""
+    (found,) = get(workspace, citation)
+    lines = [found.text] if found.kind == "memory" else found.text.split("\n")
+    parts = [one.text for one in sentences(found.text)] if found.kind == "message" else lines
+    return [Statement(found.cite, without_bullet(one).strip(), found.text) for one in parts if one.strip()]
+
+
+def statements(workspace: Workspace) -> Iterator[Statement]:
+    """Yield every statement of the three files, their archive, history and the messages."""
+    for place, line in memory_lines(workspace):
+        yield Statement(place, without_bullet(line).strip(), line)
+    for entry in workspace.history.after(0):
+        for line in filter(str.strip, entry.content.split("\n")):
+            yield Statement(f"history:{entry.cursor}", without_bullet(line).strip(), line)
+    messages = workspace.history.messages
+    for said in (decode(line) for path in messages.paths() for _, line in messages.raw(path)):
+        if said is not None:
+            yield from (Statement(cite(said), one.text, said.text) for one in sentences(said.text))
+
+
+def earlier(workspace: Workspace) -> Iterator[Statement]:
+    """Yield the lines that earlier versions of the files had."""
+    head = workspace.git.head()
+    if head is None:
+        return
+    told = ("log", "--format=", "--patch", *PLAIN, "--end-of-options", head, "--")
+    with workspace.git.git.conversation(*told) as (_, answers):
+        for row in answers:
+            line = row.decode("utf-8", "surrogateescape")
+            if line[:1] in "+-" and line[:3] not in ("+++", "---") and line[1:2] not in ("{", "#", "\n"):
+                yield Statement(EARLIER, without_bullet(line[1:]).strip(), line[1:])
+
+
+def meant(what: str, found: Iterable[Statement]) -> list[Statement]:
+    """Return those of the statements that a person means by `what`, surest first; none where none holds half of it."""
+    every = list(found)
+    needle, wanted = Needle([what]), _plain(what)
+    if exact := [one for one in every if needle.count(one.text.encode("utf-8", "surrogatepass"))]:
+        return exact
+    if worded := [one for one in every if wanted and wanted <= _plain(one.text)]:
+        return worded
+    shares = [(coverage(what, one.text), one) for one in every]
+    best = max((share for share, _ in shares), default=0.0)
+    return [one for share, one in shares if share == best >= _HALF]
+
+
+def near(what: str, taken: Iterable[Statement], found: Iterable[Statement]) -> list[Statement]:
+    """Return what looks like what was meant and stays: it shares half of the words, or spells them nearly so."""
+    texts = {one.text.casefold() for one in taken}
+    few = _plain(what) if len(what.split()) <= _FEW else ()  # by a word of a whole sentence anything is near
+    spelled = re.compile("|".join(map(re.escape, few)) or r"(?!)")
+    others = [one for one in found if one.text.casefold() not in texts]
+    alike = [one for one in others if spelled.search(one.text.casefold()) or coverage(what, one.text) >= _HALF]
+    return list({one.text: one for one in alike}.values())[:_MOST_NEAR]
+
+
+def _plain(text: str) -> frozenset[str]:
+    """Return the words of `text` that carry what it says, as they are written but for capitals."""
+    carried = content_words(text)
+    return frozenset(
+        word
+        for word in re.findall(r"[^\W_]+", re.sub(r"['’]s\b", "", text.casefold()))
+        if content_words(word) and content_words(word) <= carried and len(word) > 1
+    )
