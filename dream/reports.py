@@ -102,7 +102,8 @@ class Step:
     """What long work does next, in words; `share` of all its work is done, where that is known.
 
     With `waits`, `what` is the model that is about to be asked for it, and `bill` the most that the call may cost;
-    without, `bill` is what a call that was answered did cost. `ended` is the dream that has just ended.
+    without, `bill` is what a call that was answered did cost; with `fault`, its provider did not answer. `ended` is
+    the dream that has just ended.
     """
 
     what: str
@@ -110,6 +111,7 @@ class Step:
     waits: bool = False
     ended: BatchReport | None = None
     bill: Usage | None = None
+    fault: bool = False
 
 
 Progress = Callable[[Step], None]

@@ -278,7 +278,7 @@ class Pace:
     def see(self, step: Step) -> None:
         """Take note of a step."""
         now = self._clock()
-        if step.ended or (step.bill and not step.waits):
+        if step.ended or step.fault or (step.bill and not step.waits):
             return
         if step.waits:
             self._asked = (step.what, now)

@@ -37,6 +37,7 @@ _T = TypeVar("_T")
 MAX_ANSWER_BYTES = 8_000_000  # of one answer: a million characters, each escaped, is the most that is read of it
 MAX_ANSWER_CHARS = 1_000_000  # an answer above this is not one: no max_output_tokens in use comes near it
 FAR_ABOVE = 4  # times the tokens that were allowed: tokenizers differ by less than that
+LONGEST_TRYING = 120.0  # seconds of tries; a call that has taken longer is not tried again
 GRACE = 1.0  # seconds after `timeout` in which LiteLLM's own time-out may still speak
 
 _SCHEMA_REFUSED = re.compile(r"response_?format|json_?schema|structured|grammar", re.IGNORECASE)
@@ -143,18 +144,20 @@ class LiteLLMModel:
     def patiently(self, once: Callable[[], _T]) -> _T:
         """Try `once` until it succeeds, at most `retries` times more: while the provider is overloaded, and waits pay.
 
-        A wait holds for all threads that ask this model.
+        What has taken two minutes, a call that was not answered in time say, is not tried again. A wait holds for all
+        threads that ask this model.
         """
         if (rest := self._pause.left(time.monotonic())) > 0:
             self._sleep(rest)
-        attempt = 0
+        attempt, begun = 0, time.monotonic()
         while True:
             attempt += 1
             try:
                 return once()
             except Overloaded as error:
                 wait = wait_before(attempt, error.wait)
-                if attempt > self._settings.retries or wait is None:
+                tried_long = time.monotonic() - begun >= LONGEST_TRYING
+                if attempt > self._settings.retries or wait is None or tried_long:
                     raise
             self._pause.last(time.monotonic() + wait)
             self._sleep(wait)

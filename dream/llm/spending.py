@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
-from dream.errors import ModelError, ModelUnavailable, PromptTooLong, SpendingLimit
+from dream.errors import ModelError, ModelInaccessible, ModelUnavailable, PromptTooLong, SpendingLimit
 from dream.llm import Card, ChatMessage, Completion, Json, Model, Tool, card
 from dream.reports import Progress, Step, Usage
 from dream.settings import EMBEDDED, Job, Settings
@@ -41,7 +41,8 @@ class Meter:
 
     `spent_today` is what earlier runs of the local day used, without the free `embedded` model; when the day changes
     during the run it is forgotten. `book` is given each call's model, usage, time and job as soon as it is answered,
-    `asks` the model's name before each call, and the most that it may cost, all tokens as if they went in.
+    `asks` the model's name before each call, and the most that it may cost, all tokens as if they went in; `unanswered`
+    the model's name where neither it nor a fallback answered.
     Before a call `reserve` room for the whole prompt and the longest answer; after it `record` what it used, or
     `release` the room where it came to nothing.
     """
@@ -54,11 +55,13 @@ class Meter:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         book: Book | None = None,
         asks: Callable[[str, Usage], None] | None = None,
+        unanswered: Callable[[str], None] = lambda model: None,
     ) -> None:
         self._settings = settings
         self._now = now
         self._book = book
         self._asks = asks
+        self.unanswered = unanswered
         self._lock = threading.Lock()
         self._records: list[tuple[str, Usage]] = []
         self._open: set[Reservation] = set()
@@ -89,13 +92,14 @@ class Meter:
     def reserve(self, model: str, input_tokens: int, output_tokens: int, price: Card, job: str = "") -> Reservation:
         """Hold room for a call, or raise SpendingLimit that names the setting whose bound it would pass."""
         asked = Usage(calls=1, input_tokens=input_tokens, output_tokens=output_tokens)
-        held = Reservation(input_tokens + output_tokens, price.cost(asked) or 0.0, model, job)
+        cost = price.cost(asked)
+        held = Reservation(input_tokens + output_tokens, cost or 0.0, model, job)
         with self._lock:
             self._turn_day()
             self._check(model, held)
             self._open.add(held)
         if self._asks is not None:
-            self._asks(model, Usage(calls=1, input_tokens=held.tokens, cost_usd=held.usd))
+            self._asks(model, Usage(calls=1, input_tokens=held.tokens, cost_usd=cost))
         return held
 
     def record(self, held: Reservation, usage: Usage) -> None:
@@ -191,6 +195,10 @@ class MeteredModel:
             except ModelUnavailable as error:
                 faults.append(str(error))
                 last = error
+            except ModelInaccessible:
+                self._meter.unanswered(model.name)
+                raise
+        self._meter.unanswered(self._models[-1].name)
         if len(faults) == 1:
             raise last
         raise ModelUnavailable(" Then: ".join(faults)) from last
@@ -253,7 +261,8 @@ def _sentence(setting: str, what: str, used: str, more: str, bound: str) -> str:
 def open_meter(bills: Bills, settings: Settings, now: datetime, progress: Progress | None = None) -> Meter:
     """Open a meter that knows what the day has cost so far, and notes each call's bill as soon as it is answered.
 
-    `progress` is told of each call of a model that is not on this machine, before it and after it.
+    `progress` is told of each call of a model that is not on this machine, before it and after it, and of one that no
+    model answered.
     """
 
     def asks(model: str, most: Usage) -> None:
@@ -265,7 +274,12 @@ def open_meter(bills: Bills, settings: Settings, now: datetime, progress: Progre
         if progress is not None and model != FREE:
             progress(Step(model, bill=usage))
 
-    return Meter(settings, spent_today=bills.paid_today(now, settings.zone()), book=book, asks=asks)
+    def unanswered(model: str) -> None:
+        if progress is not None:
+            progress(Step(model, fault=True))
+
+    spent = bills.paid_today(now, settings.zone())
+    return Meter(settings, spent_today=spent, book=book, asks=asks, unanswered=unanswered)
 
 
 def open_model(settings: Settings, job: Job, meter: Meter, *, schema: Mapping[str, Json] | None = None) -> Model:

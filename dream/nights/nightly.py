@@ -120,7 +120,9 @@ def _steps(
     def step(share: float, sentence: str) -> Progress:
         def between(what: Step) -> None:
             """Between two steps: stop here if the night, or this share of it, is over; else go on."""
-            if not (what.waits or what.ended or what.bill) and (stop() or clock() >= begun + minutes * 60 * share):
+            if not (what.waits or what.ended or what.bill or what.fault) and (
+                stop() or clock() >= begun + minutes * 60 * share
+            ):
                 raise NightOver(OVER if stop() else sentence)
             if progress:
                 progress(what)
