@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,6 +10,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import wraps
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,7 +22,8 @@ from dream.reports import shape
 if TYPE_CHECKING:
     from dream.fleet.engine import Queue
     from dream.fleet.members import Member, Root, Wrong
-    from dream.fleet.operate import Bounds, Fleet, Ran, Tenant
+    from dream.fleet.operate import Bounds, Ran
+    from dream.fleet.overview import Fleet, Tenant
 
 MISSING = "The fleet needs its extra: pip install 'dream-memory[fleet]', or pip install '.[fleet]' in a checkout."
 SHOWN = 20  # tenants in a table for people
@@ -36,9 +39,16 @@ root_options = click.option(
     help="A directory of workspaces; repeatable.",
 )
 database = click.option(
-    "--database", metavar="URL", help="postgresql://… for several machines. Default: SQLite in the first ROOT."
+    "--database",
+    metavar="URL",
+    help="postgresql://… for several machines. Default: the one used before, else SQLite in the first ROOT.",
 )
-needed_database = click.option("--database", metavar="URL", required=True, help="postgresql://USER@HOST/NAME")
+needed_database = click.option(
+    "--database",
+    metavar="URL",
+    required=True,
+    help="postgresql://USER@HOST/NAME; the password comes from PGPASSWORD or ~/.pgpass.",
+)
 jobs = click.option("-j", "--jobs", type=click.IntRange(1, 512), default=2, show_default=True, help="Nights at a time.")
 _limit = click.option(
     "--limit",
@@ -100,7 +110,8 @@ def run(
     """Give every workspace under ROOT that has something new its night, now.
 
     One line a workspace, then a summary. A workspace that failed three nights is set aside until its dream.toml
-    changes or --again is given. Killed at any instant, the next run goes on.
+    changes or --again is given. Killed at any instant, the next run goes on. Exits with 1 if anything failed or was
+    not done, 4 if another run held a workspace, 3 if something waits for a person, else 0.
 
     \b
     Examples:
@@ -120,6 +131,8 @@ def run(
             stop=stop,
         )
     _ran(ran, quiet=quiet, as_json=as_json)
+    if not ran.workspaces:
+        output.problem(operate.nothing_found(found))
     return ran.exit_status
 
 
@@ -129,12 +142,14 @@ def run(
 @jobs
 @bounded
 @group.models
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object, on a line of its own, when a night ends.")
 def worker(
     roots: tuple[str, ...],
     database: str,
     jobs: int,
     bounds: Bounds,
     flags: Mapping[str, object],
+    as_json: bool,
 ) -> None:
     """Stay and run the nights of these roots that `dream fleet schedule` puts into the database.
 
@@ -148,8 +163,9 @@ def worker(
     """
     from dream.fleet import operate
 
-    output.dated()
-    printer = _printer(quiet=False, why=False)
+    if not as_json:
+        output.dated()
+    printer = _emitted if as_json else _printer(quiet=False, why=False)
     with (
         _queue(roots, database, bounds) as (found, queue),
         _stopped() as stop,
@@ -164,6 +180,9 @@ def worker(
 @click.option("--window", default="03:00-06:00", show_default=True, help="The local hours that nights are spread over.")
 @click.option("--zone", default="UTC", show_default=True, help="The time zone of workspaces that set none.")
 @click.option("--once", is_flag=True, help="Look once, and end: for cron, every ten minutes.")
+@click.option(
+    "--now", "at_once", is_flag=True, help="Put every night with something new now, whatever the window; end."
+)
 @bounded
 def schedule(
     roots: tuple[str, ...],
@@ -171,12 +190,14 @@ def schedule(
     window: str,
     zone: str,
     once: bool,
+    at_once: bool,
     bounds: Bounds,
-) -> None:
+) -> int:
     """Stay and put each workspace's night into the database when it comes, if there is something new.
 
     When in the window a workspace has its night is decided by a hash of its name, in the time zone of its settings. A
-    night that was missed is made up for, and none is put there twice.
+    night that was missed is made up for, a workspace's first one too, and none is put there twice. Ends with 1 where
+    a look found no workspace, or could not look at one.
 
     \b
     Examples:
@@ -186,16 +207,19 @@ def schedule(
     from dream.fleet import operate
     from dream.fleet.members import Window
 
-    hours = Window.parse(window, zone)
+    hours = None if at_once else Window.parse(window, zone)
     output.dated()
     with _queue(roots, database, bounds) as (found, queue), _stopped() as stop:
         while not stop.is_set():
             looked, put = operate.schedule(found, queue, hours, datetime.now(UTC))
             output.say(f"{show.counted(looked.workspaces, 'workspace')}, {show.counted(put, 'night')} put", now=True)
             _wrong(looked.wrong)
-            if once:
-                return
+            if not looked.workspaces:
+                output.problem(operate.nothing_found(found))
+            if once or at_once:
+                return int(bool(looked.wrong) or not looked.workspaces)
             stop.wait(EVERY)
+    return 0
 
 
 @fleet_command.command("status")
@@ -212,15 +236,10 @@ def status(roots: tuple[str, ...], database: str | None, as_json: bool) -> None:
       dream fleet status /srv/agents
       dream fleet status /srv/agents --json
     """
-    from dream.fleet import operate
-    from dream.fleet.members import Root
+    from dream.fleet import overview
 
-    found = [Root.parse(root) for root in roots]
-    if operate.is_there(found, database):
-        with _queue(roots, database) as (found, queue):
-            fleet = operate.read(found, queue, group.now())
-    else:  # nothing is made by looking
-        fleet = operate.read(found, None, group.now())
+    with _known_queue(roots, database) as (found, queue):
+        fleet = overview.read(found, queue, group.now())
     if as_json:
         output.emit(fleet)
     else:
@@ -230,34 +249,112 @@ def status(roots: tuple[str, ...], database: str | None, as_json: bool) -> None:
 @fleet_command.command("erase")
 @click.argument("tenant")
 @roots_of
-@click.option("--dry-run", is_flag=True, help="Show what would be taken away; change nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be erased; change nothing.")
+@click.option(
+    "--rewrite", is_flag=True, help="Have Postgres rewrite the fleet's tables (VACUUM FULL): locks them shortly."
+)
 @database
 @group.as_json
-def erase(tenant: str, roots: tuple[str, ...], dry_run: bool, database: str | None, as_json: bool) -> None:
-    """Take a tenant's workspaces away for good, with every trace in the fleet's database.
+def erase(
+    tenant: str, roots: tuple[str, ...], dry_run: bool, rewrite: bool, database: str | None, as_json: bool
+) -> int:
+    """Erase a tenant's workspaces, with their rows in the fleet's database.
 
-    A receipt stays in ROOT/.dream-fleet/receipts: when, how many files, and hashes; no name and no content. What the
-    workspaces' settings name outside of them, such as an agent's transcripts, is named and not touched.
+    A receipt stays in ROOT/.dream-fleet/receipts: who erased, when, with which version, how many files, and hashes
+    under a key of yours; no name and no content. What the workspaces' settings name outside of them, such as an agent's
+    transcripts, is named and not touched. A workspace that a night or another run holds stays: then it exits with 4.
 
     \b
     Examples:
       dream fleet erase alice /srv/agents --dry-run
       dream fleet erase alice /srv/agents
     """
-    from dream.fleet import operate
+    from dream.fleet.erase import erase as erase_tenant
 
     with _queue(roots, database) as (found, queue):
-        erased = operate.erase(tenant, found, queue, group.now(), dry_run=dry_run)
+        erased = erase_tenant(tenant, found, queue, group.now(), dry_run=dry_run, rewrite=rewrite)
     if as_json:
         output.emit(erased)
-        return
+        return 4 if erased.busy else 0
     files = f"{show.counted(erased.files, 'file')}, {erased.bytes:,} bytes"
     what = f"{show.counted(len(erased.workspaces), 'workspace')}, {files}: {', '.join(erased.workspaces)}"
-    output.say(f"{'Would take away' if dry_run else 'Took away'} {what}", fold=True)
+    output.say(f"{'Would erase' if dry_run else 'Erased'} {what}", fold=True)
     for source in erased.elsewhere:
         output.say(f"not touched: {source}, which the settings name outside the workspace", fold=True)
+    output.say(f"left of its rows in the database: {erased.remains}", fold=True)
     if erased.receipt:
-        output.say(f"{show.counted(erased.nights, 'night')} taken out of the database; receipt: {erased.receipt}")
+        output.say(f"{show.counted(erased.nights, 'night')} deleted from the database; receipt: {erased.receipt}")
+    if erased.busy:
+        output.problem(f"held by another run, and not erased: {', '.join(erased.busy)}")
+    return 4 if erased.busy else 0
+
+
+@fleet_command.command("export")
+@click.argument("tenant")
+@roots_of
+@click.option("-o", "--output", "archive", metavar="FILE", required=True, help="The archive to write, .tar.gz.")
+@database
+@group.as_json
+def export(tenant: str, roots: tuple[str, ...], archive: str, database: str | None, as_json: bool) -> None:
+    """Write all of a tenant's workspaces, and what the fleet knows of them, to one archive.
+
+    What the workspaces' settings name outside of them is named and not in it.
+
+    \b
+    Examples:
+      dream fleet export alice /srv/agents -o alice.tar.gz
+    """
+    from dream.fleet.erase import export as export_tenant
+
+    with _known_queue(roots, database) as (found, queue):
+        done = export_tenant(tenant, found, queue, group.now(), Path(archive))
+    if as_json:
+        output.emit(done)
+        return
+    output.say(f"{show.counted(len(done.workspaces), 'workspace')}, {done.bytes:,} bytes: {done.archive}", fold=True)
+    for source in done.elsewhere:
+        output.say(f"not in it: {source}, which the settings name outside the workspace", fold=True)
+
+
+@fleet_command.command("health")
+@roots_of
+@click.option(
+    "--longest-wait", type=click.FloatRange(0), default=3600.0, show_default=True, help="Seconds that a night may wait."
+)
+@database
+@group.as_json
+def health(roots: tuple[str, ...], longest_wait: float, database: str | None, as_json: bool) -> int:
+    """Print one line for a probe: workers, and the nights that wait. Exits with 1 where nights are not being had.
+
+    \b
+    Examples:
+      dream fleet health /srv/agents
+      dream fleet health /srv/agents --longest-wait 900
+    """
+    from dream.fleet import overview
+
+    with _queue(roots, database) as (_, queue):
+        found = overview.health(queue, longest_wait)
+    if as_json:
+        output.emit(found)
+    else:
+        counts = f"{show.counted(found.workers, 'worker')}, {found.waiting:,} waiting, {found.running:,} running"
+        output.say(f"{found.problem or 'ok'}: {counts}, the oldest waits {found.oldest:,.0f} s")
+    return 1 if found.problem else 0
+
+
+@contextmanager
+def _known_queue(roots: tuple[str, ...], url: str | None) -> Iterator[tuple[list[Root], Queue | None]]:
+    """Open the fleet's database where there is one; nothing is made by looking."""
+    from dream.fleet import operate
+    from dream.fleet.members import Root
+
+    found = [Root.parse(root) for root in roots]
+    if not operate.is_there(found, url):
+        yield found, None
+        return
+    with _queue(roots, url) as known:
+        yield known
 
 
 @contextmanager
@@ -269,6 +366,8 @@ def _queue(roots: tuple[str, ...], url: str | None, bounds: Bounds | None = None
     found = [Root.parse(root) for root in roots]
     queue = Queue(operate.database(found, url))
     try:
+        if bounds is not None or url is not None:
+            operate.remember(found, url)
         if bounds is not None:
             bounds.set(queue.ledger)
         yield found, queue
@@ -323,12 +422,21 @@ def _printer(*, quiet: bool, why: bool) -> Any:
     return tell
 
 
+def _emitted(member: Member, how: dict[str, Any]) -> None:
+    """Print how a night ended as JSON, for a program."""
+    output.say(json.dumps({"workspace": member.shown, "root": member.root.name} | how), now=True)
+
+
 def _how(member: Member, how: dict[str, Any], *, why: bool) -> str:
     from dream.fleet import members
-    from dream.fleet.night import bill
+    from dream.fleet.nursery import AWAY, bill
 
     outcome, spent = how["outcome"], bill(how)
     seconds = f"{how.get('seconds', 0):.1f} s"
+    if outcome == "bounded":
+        return f"{outcome}: {how['why']}; {show.price(spent)}; {seconds}"
+    if outcome == "unavailable":
+        return f"{outcome}: {AWAY}{'' if how['again'] else ': not tried again now'}; {seconds}"
     if outcome in ("failed", "crashed"):
         reason = (known.reason if why and (known := members.read(member)) else "") or how.get("reason", "")
         return f"{outcome}{f': {reason}' if reason else ''}; {seconds}"
@@ -344,7 +452,13 @@ def _ran(ran: Ran, *, quiet: bool, as_json: bool) -> None:
     done = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(ran.outcomes.items())) or "nothing new"
     if not quiet:
         output.say(f"{show.counted(ran.workspaces, 'workspace')}: {done}; {show.price(ran.usage)}; {ran.seconds:.1f} s")
-    for what, names in (("failed", ran.failed), ("set aside", ran.set_aside), ("held by another run", ran.busy)):
+    for what, names in (
+        ("failed", ran.failed),
+        ("set aside", ran.set_aside),
+        ("held by another run", ran.busy),
+        ("waiting for another day's budget", ran.bounded),
+        ("not done, as the provider did not answer", ran.unavailable),
+    ):
         if names:
             more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
             output.problem(f"{what}: {', '.join(names[:SHOWN])}{more}")

@@ -13,9 +13,9 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -31,46 +31,66 @@ from dbos import (
     run_dbos_database_migrations,
 )
 from dbos._error import DBOSException
+from sqlalchemy.dialects import postgresql, sqlite
 
 from dream.door import make_folder
 from dream.errors import DreamError
 from dream.fleet import members
-from dream.fleet.limits import Ledger
-from dream.fleet.members import Member, Note, Root, Window, Wrong
-from dream.fleet.night import Account, Nursery, Stage, bill, failed, priced
+from dream.fleet.limits import PAUSE, ROWS, Ledger
+from dream.fleet.members import Member, Note, Root
+from dream.fleet.news import Waiting
+from dream.fleet.nursery import Account, Nursery, Stage, both, failed
 from dream.workspace.idle import is_free
 from dream.workspace.lock import FileLock
 
-APPLICATION, VERSION, WORKFLOW = "dream-fleet", "1", "night"
+APPLICATION, VERSION, WORKFLOW = "dream-fleet", "2", "night"
 WAITING = ["ENQUEUED", "PENDING"]
+LOST = ("ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")  # states in which the queue has lost a night
+# Of the table of nights, what DBOS says of one that is put, and what else is written or read here.
+TAKEN = (
+    "workflow_uuid",
+    "status",
+    "name",
+    "queue_name",
+    "priority",
+    "serialization",
+    "delay_until_epoch_ms",
+    "application_name",
+)
+COLUMNS = (
+    *TAKEN,
+    "application_version",
+    "recovery_attempts",
+    "created_at",
+    "updated_at",
+    "completed_at",
+    "executor_id",
+)
+INPUTS = ("workflow_uuid", "inputs", "retention_timestamp")
 POLL = 0.1  # seconds between two looks at the queue
 REAP = 3.0  # seconds between two looks for workers that died
 BUSY = 30.0  # seconds that a night waits for a workspace that another run holds: a killed worker's night, mostly
 KEPT = timedelta(days=30)  # how long the database keeps what nights came to
-AT_ONCE = 200  # nights put into the queue in one transaction
+AT_ONCE = 200  # nights that DBOS is asked for at once
+SETTLE = 20.0  # seconds that workers have to come back to a Postgres that was restarted, before they count as dead
+TRIES = 5  # workers that a night may take down, or that die for another reason, before it counts as failed
+AGAIN = "~"  # between a night's id and how often it was put back because its provider did not answer
+FOR_EVER = 1_000_000
+LONGEST_PAUSE = 600.0  # seconds between two such tries
 HEAD_START = 60  # seconds of waiting that a tenant's next night in the queue is worth
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """A workspace that is to have a night: whose it is, since when it waits, and what makes this night one of its own.
-
-    `delay` is in seconds.
-    """
-
-    member: Member
-    tenant: str
-    since: str
-    mark: str
-    delay: float = 0.0
-
-
 class Queue:
-    """The nights that wait, run and have ended; shared by workers and by those who enqueue nights."""
+    """The nights that wait, run and have ended; shared by workers and by those who enqueue nights.
+
+    Everything waits for a database that is away for a while; see `Ledger`.
+    """
 
     def __init__(self, url: str) -> None:
         self.url = _with_driver(url)
         self._schema = None if self.url.startswith("sqlite") else "dbos"
+        self._table = sa.table("workflow_status", *map(sa.column, COLUMNS), schema=self._schema)
+        self._inputs = sa.table("workflow_input", *map(sa.column, INPUTS), schema=self._schema)
         self.file = Path(sa.make_url(self.url).database or "") if self.url.startswith("sqlite") else None
         try:
             with self._one_at_a_time():
@@ -92,52 +112,122 @@ class Queue:
 
     def listen(self, name: str, claims: int) -> None:
         """Register the queue of a root; a worker takes so many of its nights at a time."""
-        self._client.register_queue(name, worker_concurrency=claims, polling_interval_sec=POLL)
+        self.ledger.patiently(
+            lambda: self._client.register_queue(name, worker_concurrency=claims, polling_interval_sec=POLL)
+        )
 
-    def put(self, waiting: Iterable[Waiting], now: datetime) -> int:
+    def put(self, waiting: Iterable[Waiting], now: datetime, *, anew: bool = False) -> int:
         """Enqueue nights and return how many; a night that is or was in the queue is not enqueued again.
 
+        One that the queue has lost is. With `anew`, so is one that ended before `now`, when there still was something
+        new: it came to nothing, and could not even be noted.
         The longest waiting comes first, tenants in turn: a tenant's next night counts as having begun to wait a minute
         after the one before it, so that a thousand nights of one delay nobody else's by more than one.
         """
+        nights = {one.id: one for one in waiting}
+        lost: list[str] = []
+        known: set[str] = set()
+        for row in self._rows(list(nights)):
+            ended = anew and row.status == "SUCCESS" and (row.completed_at or 0) < now.timestamp() * 1000
+            (lost.append if row.status in LOST or ended else known.add)(row.workflow_uuid)
+        self.delete(lost)
         turns: dict[str, list[Waiting]] = {}
-        for one in sorted(waiting, key=lambda one: one.since):
+        for one in sorted((one for id_, one in nights.items() if id_ not in known), key=lambda one: one.since):
             turns.setdefault(one.tenant, []).append(one)
-        rows = []
+        if not turns:
+            return 0
         least = now.timestamp() // HEAD_START
-        for tenant, nights in turns.items():
-            first = self.ledger.reach(f"turn:{tenant}", least, len(nights))
-            rows += [(int(first) + number, one) for number, one in enumerate(nights)]
+        begin = self.ledger.reach(least, {f"turn:{tenant}": len(mine) for tenant, mine in turns.items()})
+        rows = [
+            (int(begin[f"turn:{tenant}"]) + number, one)
+            for tenant, mine in turns.items()
+            for number, one in enumerate(mine)
+        ]
         rows.sort(key=lambda row: (row[0], row[1].since))
-        before = sum(self.waiting().values())
-        for start in range(0, len(rows), AT_ONCE):
-            with self.ledger.engine.begin() as connection:
-                for turn, one in rows[start : start + AT_ONCE]:
-                    self._client.enqueue_in_transaction(
-                        connection, _options(one, turn), one.member.root.name, one.member.name
-                    )
-        return sum(self.waiting().values()) - before
+        return self.ledger.patiently(lambda: self._insert(rows))
+
+    def _insert(self, rows: Sequence[tuple[int, Waiting]]) -> int:
+        """Insert nights, all in one transaction; DBOS itself takes them one by one, with a statement for each."""
+        build = self._client._build_enqueue_status  # noqa: SLF001 - what a row holds is DBOS's to say
+        stamp = int(time.time() * 1000)
+        states, inputs = [], []
+        for turn, one in rows:
+            id_, status = build(_options(one, turn), *one.arguments)
+            row: Mapping[str, Any] = dict(status)
+            states.append(
+                {name: row[name] for name in TAKEN}
+                | {"application_version": VERSION, "recovery_attempts": 0, "created_at": stamp, "updated_at": stamp}
+            )
+            inputs.append({"workflow_uuid": id_, "inputs": row["inputs"], "retention_timestamp": stamp})
+        insert = sqlite.insert if self.file is not None else postgresql.insert
+        with self.ledger.engine.begin() as connection:
+            connection.execute(insert(self._table).on_conflict_do_nothing(index_elements=["workflow_uuid"]), states)
+            connection.execute(insert(self._inputs).on_conflict_do_nothing(index_elements=["workflow_uuid"]), inputs)
+        return len(rows)
 
     def drained(self, roots: Sequence[Root]) -> bool:
-        """Return whether no night of these roots waits or runs."""
-        return not self._nights(status=WAITING, queue_name=[root.name for root in roots], limit=1)
+        """Return whether no night of these roots waits or runs; one put back for its provider's sake waits too."""
+        table = self._table
+        back = (table.c.status == "DELAYED") & table.c.workflow_uuid.contains(AGAIN, autoescape=True)
+        here = table.c.queue_name.in_([root.name for root in roots]) & (table.c.name == WORKFLOW)
+        return not self._read(sa.select(table.c.status).where(here, table.c.status.in_(WAITING) | back).limit(1))
 
     def waiting(self) -> dict[str, int]:
-        """Count the nights by state, in words of DBOS: enqueued, pending, delayed, success."""
-        table = sa.table("workflow_status", sa.column("status"), sa.column("name"), schema=self._schema)
+        """Count the nights by state, in words of DBOS: enqueued, pending, delayed, success, error."""
+        table = self._table
         counted = sa.select(table.c.status, sa.func.count()).where(table.c.name == WORKFLOW).group_by(table.c.status)
-        with self.ledger.engine.connect() as connection:
-            return {str(state).lower(): int(count) for state, count in connection.execute(counted)}
+        return {str(row[0]).lower(): int(row[1]) for row in self._read(counted)}
+
+    def oldest(self) -> float:
+        """Return for how many seconds the night that waits longest has waited."""
+        table = self._table
+        first = sa.select(sa.func.min(table.c.created_at)).where(table.c.name == WORKFLOW, table.c.status == "ENQUEUED")
+        since = self._read(first)[0][0]
+        return max(0.0, time.time() - since / 1000) if since else 0.0
+
+    def lost(self, nights: Iterable[Waiting]) -> list[Member]:
+        """Return the workspaces of those nights that the queue itself has lost."""
+        named = {one.id: one.member for one in nights}
+        return [named[row.workflow_uuid] for row in self._rows(list(named)) if row.status in LOST]
 
     def free(self, dead: Callable[[str], bool]) -> int:
-        """Requeue the nights of workers that are `dead`, and return how many."""
-        lost, is_dead = dict[str, list[str]](), cache(dead)
+        """Requeue the nights of workers that are `dead`, and return how many; give back the room of their calls."""
+        if self._has_just_started():
+            return 0
+        is_dead = cache(dead)
+        lost = dict[str, list[str]]()
         for one in self._nights(status="PENDING", name=WORKFLOW):
             if one.queue_name and is_dead(one.executor_id or ""):
                 lost.setdefault(one.queue_name, []).append(one.workflow_id)
         for queue, ids in lost.items():
-            self._client.resume_workflows(ids, queue_name=queue)
+            self.ledger.patiently(partial(self._client.resume_workflows, ids, queue_name=queue))
+        self.ledger.give_back(is_dead)
         return sum(map(len, lost.values()))
+
+    def adopt(self, dead: Callable[[str], bool]) -> None:
+        """Enqueue anew what waits for, or died with, a worker of another version of this program."""
+        table, is_dead = self._table, cache(dead)
+        other = sa.select(table.c.workflow_uuid, table.c.status, table.c.executor_id).where(
+            table.c.name == WORKFLOW,
+            table.c.status.in_([*WAITING, "DELAYED"]),
+            table.c.application_version != VERSION,
+        )
+        rows = self._read(other)
+        ids = [row.workflow_uuid for row in rows if row.status != "PENDING" or is_dead(row.executor_id or "")]
+        for start in range(0, len(ids), AT_ONCE):
+            part = ids[start : start + AT_ONCE]
+            found = self.ledger.patiently(partial(self._client.list_workflows, workflow_ids=part, load_output=False))
+            self.delete(part)
+            for one in found:
+                arguments = one.input["args"] if one.input else ()
+                self.ledger.patiently(partial(self._client.enqueue, _adopted(one), *arguments))
+
+    def _has_just_started(self) -> bool:
+        """Return whether Postgres began so lately that workers may not have come back to it: none counts as dead."""
+        if self.file is not None:
+            return False
+        since = sa.text("SELECT extract(epoch FROM clock_timestamp() - pg_postmaster_start_time())")
+        return float(self._read(since)[0][0]) < SETTLE
 
     def forget(self, keys: Sequence[str]) -> int:
         """Delete every night of these workspaces from the database, and return how many there were."""
@@ -149,15 +239,23 @@ class Queue:
         return len(ids)
 
     def tidy(self, now: datetime) -> None:
-        """Delete nights that ended long ago."""
+        """Delete nights that ended long ago, and numbers that nobody changes any more."""
         before = (now - KEPT).astimezone(UTC).isoformat()
         self.delete([one.workflow_id for one in self._nights(completed_before=before, limit=10_000)])
+        self.ledger.tidy()
 
-    def scrub(self) -> None:
-        """Leave nothing of what was deleted in the database's files."""
+    def scrub(self, *, full: bool = False) -> None:
+        """Leave nothing of what was deleted in SQLite's file; on Postgres free its space, or, `full`, rewrite tables.
+
+        Postgres keeps what was deleted in its tables' files until they are rewritten, and in its write-ahead log and
+        its backups until these go.
+        """
         if self.file is None:
+            named = "WHERE schemaname = 'dbos' OR tablename IN ('dream_fleet', 'dream_fleet_calls')"
+            tables = self._read(sa.text("SELECT schemaname, tablename FROM pg_tables " + named))  # noqa: S608 - ours
             with self.ledger.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-                connection.execute(sa.text("VACUUM"))
+                for schema, table in tables:
+                    connection.execute(sa.text(f'VACUUM {"FULL" if full else ""} "{schema}"."{table}"'))
         else:
             with closing(sqlite3.connect(self.file, timeout=30, isolation_level=None)) as plain:
                 plain.execute("VACUUM")
@@ -173,10 +271,26 @@ class Queue:
     def delete(self, ids: Sequence[str]) -> None:
         """Delete nights from the database, so that they can be enqueued again."""
         for start in range(0, len(ids), AT_ONCE):
-            self._client.delete_workflows(list(ids[start : start + AT_ONCE]))
+            self.ledger.patiently(partial(self._client.delete_workflows, list(ids[start : start + AT_ONCE])))
 
     def _nights(self, **which: Any) -> list[WorkflowStatus]:
-        return self._client.list_workflows(**which, load_input=False, load_output=False)
+        return self.ledger.patiently(partial(self._client.list_workflows, **which, load_input=False, load_output=False))
+
+    def _rows(self, ids: Sequence[str]) -> list[Any]:
+        """Read state and end of the nights with these ids."""
+        table = self._table
+        rows: list[Any] = []
+        for start in range(0, len(ids), ROWS):
+            part = sa.select(table.c.workflow_uuid, table.c.status, table.c.completed_at)
+            rows += self._read(part.where(table.c.workflow_uuid.in_(ids[start : start + ROWS])))
+        return rows
+
+    def _read(self, query: Any) -> Sequence[Any]:
+        def once() -> Sequence[Any]:
+            with self.ledger.engine.connect() as connection:
+                return connection.execute(query).all()
+
+        return self.ledger.patiently(once)
 
     @contextmanager
     def _one_at_a_time(self) -> Iterator[None]:
@@ -196,7 +310,7 @@ def _options(one: Waiting, turn: int) -> EnqueueOptions:
     options: EnqueueOptions = {
         "workflow_name": WORKFLOW,
         "queue_name": one.member.root.name,
-        "workflow_id": f"{one.member.key}-{one.mark}",
+        "workflow_id": one.id,
         "priority": turn,
         "app_version": VERSION,
     }
@@ -205,14 +319,31 @@ def _options(one: Waiting, turn: int) -> EnqueueOptions:
     return options
 
 
+def _adopted(one: WorkflowStatus) -> EnqueueOptions:
+    return {
+        "workflow_name": WORKFLOW,
+        "queue_name": str(one.queue_name),
+        "workflow_id": one.workflow_id,
+        "priority": one.priority or 0,
+        "app_version": VERSION,
+    }
+
+
 class Worker:
     """Runs nights of the roots that it sees, `jobs` at a time, until it is told to stop.
 
-    `tell` is given each workspace and how its night went, from several threads.
+    `tell` is given each workspace and how its night went, from several threads. A night whose provider does not answer
+    is put back with a delay, `again` times at most.
     """
 
     def __init__(
-        self, queue: Queue, roots: Sequence[Root], nursery: Nursery, jobs: int, tell: Callable[[Member, Account], None]
+        self,
+        queue: Queue,
+        roots: Sequence[Root],
+        nursery: Nursery,
+        jobs: int,
+        tell: Callable[[Member, Account], None],
+        again: int = FOR_EVER,
     ) -> None:
         self._queue = queue
         self._roots = {root.name: root for root in roots}
@@ -220,7 +351,8 @@ class Worker:
         self._jobs = jobs
         self._slots = threading.Semaphore(jobs)
         self._tell = tell
-        self._name = uuid4().hex
+        self._again = again
+        self._name = queue.ledger.worker = uuid4().hex
         self._alive = _Alive(queue, self._name)
         self._over = threading.Event()
         self._not_had: list[str] = []  # nights that did not come to their end, by id
@@ -230,6 +362,7 @@ class Worker:
         """Begin to take nights from the queue, after requeueing those of workers that died."""
         self._alive.sign()
         self._queue.free(self._alive.is_dead)
+        self._queue.adopt(self._alive.is_dead)
         DBOS(
             config={
                 "name": APPLICATION,
@@ -261,51 +394,69 @@ class Worker:
         self._over.set()
         DBOS.destroy(workflow_completion_timeout_sec=3600 if self._nursery.busy else 0, destroy_registry=True)
         self._queue.delete(self._not_had)
+        self._queue.ledger.forget([f"worker:{self._name}"])
         self._alive.leave()
 
     def _night(self, root: str, name: str) -> Account:
         """Run one night as a workflow: consolidate, then dream."""
-        member = Member(self._roots[root], name)
+        member, id_ = Member(self._roots[root], name), str(DBOS.workflow_id)
         with self._slots:
-            if self._nursery.stopping.is_set():
-                account: Account = {"outcome": "stopped"}
-            else:
-                account = self._both(member)
+            account = {"outcome": "stopped"} if self._nursery.stopping.is_set() else self._tried(member)
         if account["outcome"] in ("stopped", "busy", "gone"):  # gone: another worker may see it
-            self._not_had.append(str(DBOS.workflow_id))
+            self._not_had.append(id_)
+        if account["outcome"] == "unavailable":
+            account |= {"again": self._later(member, id_)}
         self._tell(member, account)
         return account
 
-    def _both(self, member: Member) -> Account:
-        """Run both steps and add up the night's seconds, calls, tokens and money."""
-        read = DBOS.run_step({"name": "consolidate"}, self._half, member, "consolidate", {})
-        if read["outcome"] not in ("read", "failed"):
-            return read
-        dreamt = DBOS.run_step({"name": "dream"}, self._half, member, "dream", read)
-        return dreamt | priced(bill(read) + bill(dreamt)) | {"seconds": read["seconds"] + dreamt["seconds"]}
-
-    def _half(self, member: Member, half: Stage, read: Account) -> Account:
-        """Run one step: half a night in its own process."""
-        began = time.monotonic()
+    def _tried(self, member: Member) -> Account:
+        """Run a night, unless it has taken down a worker at each try; what it raises is noted, and ends it alone."""
         if not os.path.isdir(member.path):  # noqa: PTH112 - False also where it may not be asked
             return {"outcome": "gone"}
+        now = datetime.now(UTC)
+        try:
+            known = members.read(member) or Note()
+            if known.tries >= TRIES:
+                members.write(member, replace(known, tries=0))
+                return failed(member, "crashed", f"its worker died {TRIES} times while it ran", now)
+            members.write(member, replace(known, tries=known.tries + 1))
+            account = both(lambda half, read: DBOS.run_step({"name": half}, self._half, member, half, read))
+            members.write(member, replace(members.read(member) or Note(), tries=0))
+        except DBOSException:  # by which DBOS ends a workflow
+            raise
+        except DreamError as error:
+            return failed(member, "failed", str(error), now)
+        except Exception as error:  # noqa: BLE001 - a bug ends this night, and neither the worker nor its place in the queue
+            return failed(member, "crashed", members.where(error), now)
+        return account
+
+    def _later(self, member: Member, id_: str) -> bool:
+        """Put a night whose provider did not answer into the queue again; return False where it was often enough."""
+        name, _, number = id_.partition(AGAIN)
+        tried = int(number or 0) + 1
+        if tried > self._again:
+            return False
+        mark = f"{name.removeprefix(f'{member.key}-')}{AGAIN}{tried}"
+        delay = min(PAUSE * 2.0 ** (tried - 1), LONGEST_PAUSE)
+        now = datetime.now(UTC)
+        self._queue.put([Waiting(member, member.directory, "", mark, delay)], now)
+        return True
+
+    def _half(self, member: Member, half: Stage, read: Account) -> Account:
+        """Run one step: half a night in its own process, when no other run holds the workspace any more."""
+        began = time.monotonic()
         while True:
-            try:
-                account = self._nursery.run(member, half, read, datetime.now(UTC))
-            except OSError as error:  # no memory or no process for it
-                account = {"outcome": "crashed", "reason": error.strerror or type(error).__name__}
+            account = self._nursery.run(member, half, read, datetime.now(UTC))
             if account["outcome"] != "busy" or time.monotonic() - began > BUSY or self._nursery.stopping.is_set():
-                break
+                return account
             time.sleep(0.5)
-        if account["outcome"] == "crashed":
-            account |= failed(member, "crashed", str(account["reason"]), datetime.now(UTC))
-        return account | {"seconds": round(time.monotonic() - began, 3)}
 
     def _reap(self) -> None:
         while not self._over.wait(REAP):
             ended, self._not_had = self._not_had, []
-            with suppress(sa.exc.SQLAlchemyError):  # a database that is away for a while; DBOS itself waits for it
+            with suppress(sa.exc.SQLAlchemyError, DreamError):  # a database that is away; DBOS itself waits for it
                 self._alive.sign()
+                self._queue.ledger.set({f"worker:{self._name}": 1.0})
                 self._queue.free(self._alive.is_dead)
                 self._queue.delete_ended(ended)
             self._not_had += ended
@@ -369,81 +520,6 @@ class _Alive:
     def _path(self, name: str) -> Path:
         assert self._queue.file is not None
         return self._queue.file.with_name("workers") / name
-
-
-@dataclass(slots=True)
-class Looked:
-    """What was checked to find workspaces with something new, and what of it could not be looked at."""
-
-    workspaces: int = 0
-    set_aside: list[str] = field(default_factory=list)
-    wrong: list[Wrong] = field(default_factory=list)
-
-
-def find(
-    roots: Sequence[Root], now: datetime, environ: Mapping[str, str], looked: Looked, *, again: bool = False
-) -> Iterator[Waiting]:
-    """Find the workspaces that have something new; with `again`, also those that were set aside."""
-
-    def new(member: Member, known: Note | None) -> Waiting | None:
-        if not _has_news(member, known, now, environ, looked, again=again):
-            return None
-        at = known.at if known else ""
-        mark = f"{now:%Y%m%d}-{members.digest(members.look(member.path), at)}"
-        return Waiting(member, member.tenant(members.current(member, environ).tenant), at, mark)
-
-    return _each(roots, looked, new)
-
-
-def due(
-    roots: Sequence[Root],
-    window: Window,
-    now: datetime,
-    ahead: timedelta,
-    environ: Mapping[str, str],
-    looked: Looked,
-) -> Iterator[Waiting]:
-    """Find the workspaces with something new whose night comes within `ahead`, or was missed."""
-
-    def comes(member: Member, known: Note | None) -> Waiting | None:
-        at, slot = known.at if known else "", window.last(member, known, now + ahead)
-        is_due = slot > now or (at != "" and datetime.fromisoformat(at) < slot)
-        if not is_due or not _has_news(member, known, now, environ, looked):
-            return None
-        delay = max(0.0, (slot - now).total_seconds())
-        tenant = member.tenant(members.current(member, environ).tenant)
-        return Waiting(member, tenant, at, f"{slot:%Y%m%d}", delay)
-
-    return _each(roots, looked, comes)
-
-
-def _each(
-    roots: Sequence[Root], looked: Looked, night: Callable[[Member, Note | None], Waiting | None]
-) -> Iterator[Waiting]:
-    """Ask each workspace by itself for its `night`: what is wrong with one stops no other."""
-    for member in members.beneath(roots, looked.wrong):
-        looked.workspaces += 1
-        found = None
-        with members.apart(member, looked.wrong):
-            member.check()
-            found = night(member, members.read(member))
-        if found:
-            yield found
-
-
-def _has_news(
-    member: Member,
-    known: Note | None,
-    now: datetime,
-    environ: Mapping[str, str],
-    looked: Looked,
-    *,
-    again: bool = False,
-) -> bool:
-    if members.is_set_aside(member, known, environ) and not again:
-        looked.set_aside.append(member.shown)
-        return False
-    return members.news(member, known, now, environ)
 
 
 def _with_driver(url: str) -> str:

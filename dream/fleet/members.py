@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import stat
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 FOLDER = ".dream-fleet"  # in a root: the database, notes on workspaces, and receipts of what was erased
 NOTES = "notes"
+KNOWN = "known.json"  # in FOLDER: the database that a root was last used with, without a password, and the root's names
 DEPTH = 3  # directories between a root and a workspace
 OWN_FOLDERS = (
     "memory",
@@ -40,6 +42,7 @@ OWN_FOLDERS = (
     ".dream/bills",
     ".dream/live",
 )  # of a workspace, never links
+UNDONE = ("stopped", "busy", "bounded", "unavailable")  # outcomes that are nothing the workspace has done wrong
 NIGHTS = 3  # failed ones in a row, after which a workspace is set aside
 # What changes with every thing that is said, dreamt, edited or set; `.md` in memory/ comes with its listing.
 LOOKED_AT = (
@@ -68,7 +71,13 @@ class Root:
         folder = Path(path).expanduser().absolute()
         if not folder.is_dir():
             raise UsageError(f"The root {path} is not a directory.")
-        return cls(name or str(folder), folder)
+        return cls(name or next(iter(known(folder)[1]), str(folder)), folder)
+
+
+def known(folder: Path) -> tuple[str, list[str]]:
+    """Return the database that a root was last used with, "" for its own, and its names, the last one first."""
+    row = read_note(folder / FOLDER / KNOWN)
+    return str(row.get("database", "")), [str(name) for name in row.get("names", ())]
 
 
 @dataclass(frozen=True)
@@ -87,6 +96,12 @@ class Member:
     def key(self) -> str:
         """Its name in the database: the same on each machine, and telling nothing."""
         return digest(self.root.name, self.name)
+
+    @property
+    def keys(self) -> list[str]:
+        """All names that it may have in the database: a root may have been used by several."""
+        names = dict.fromkeys((self.root.name, str(self.root.path), *known(self.root.path)[1]))
+        return [digest(name, self.name) for name in names]
 
     @cached_property
     def shown(self) -> str:
@@ -118,8 +133,9 @@ class Member:
         if self.name != self.shown:
             raise WorkspaceError("Its name is not printable text in UTF-8; rename the directory.")
         for folder in OWN_FOLDERS:
-            with explained("used", self.path / folder), suppress(FileNotFoundError):
-                check_folder(self.path / folder)
+            if _is_no_folder(f"{self.path}/{folder}"):  # asked of each workspace at each look, so by one call
+                with explained("used", self.path / folder):
+                    check_folder(self.path / folder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +154,7 @@ class Note:
     files: str = ""
     due: float = 0.0
     failed: tuple[str, ...] = ()
+    tries: int = 0  # to begin its night, since one ended: a worker that dies ends none
     settings: str = ""
     tenant: str = ""
     zone: str = ""
@@ -154,11 +171,11 @@ class Note:
     def ended(self, outcome: str, now: datetime, reason: str = "") -> Note:
         """Return the note after a night that ended this way; until checked, something is assumed to be left to do."""
         failed = (*self.failed, f"{now:%Y-%m-%d}") if outcome in ("failed", "crashed") else ()
-        if outcome in ("stopped", "busy", "bounded"):
+        if outcome in UNDONE:
             failed = self.failed
         at = now.astimezone(UTC).isoformat(timespec="microseconds")
         nights = tuple(dict.fromkeys(failed))
-        if outcome == "stopped":  # it has not been had, and is still due
+        if outcome in ("stopped", "unavailable"):  # it has not been had, and is still due
             at = self.at
         return replace(self, at=at, outcome=outcome, reason=reason, failed=nights, look="", files="", due=0.0)
 
@@ -347,16 +364,20 @@ class Window:
         minutes = (end.hour * 60 + end.minute - start.hour * 60 - start.minute) % (24 * 60)
         return cls(start, (minutes or 24 * 60) / 60, zone)
 
-    def last(self, member: Member, note: Note | None, now: datetime) -> datetime:
-        """Return when the workspace's latest night before `now` was due: spread by a hash, in its own time zone."""
+    def last(self, member: Member, note: Note | None, now: datetime) -> tuple[datetime, date]:
+        """Return when the workspace's latest night before `now` was due, and its local day.
+
+        The nights are spread by a hash, each in its workspace's own time zone.
+        """
         zone = ZoneInfo(note.zone if note and note.zone else self.zone)
         share = int(member.key, 16) % 100_000 / 100_000
         local = now.astimezone(zone)
         for day in range(3):
-            begun = datetime.combine(local.date() - timedelta(days=day), self.start, zone)
+            night = local.date() - timedelta(days=day)
+            begun = datetime.combine(night, self.start, zone)
             slot = begun.astimezone(UTC) + timedelta(hours=self.hours * share)
             if slot <= now:
-                return slot
+                return slot, night
         raise AssertionError("a day has a night")
 
 
@@ -366,6 +387,15 @@ def _stat(path: str) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return status.st_size, status.st_mtime_ns, status.st_ino
+
+
+def _is_no_folder(path: str) -> bool:
+    try:
+        return not stat.S_ISDIR(os.lstat(path).st_mode)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
 
 
 def shown(name: str) -> str:

@@ -15,9 +15,11 @@ from pathlib import Path
 
 from dream.actions.note import note
 from dream.fleet import members
-from dream.fleet.engine import Looked, Queue, Waiting, find
+from dream.fleet.engine import Queue
 from dream.fleet.limits import BURST, Ledger
 from dream.fleet.members import Member, Note, Root
+from dream.fleet.news import Looked, Waiting, find
+from dream.fleet.nursery import Asked, GrantedCall
 from dream.reports import Usage
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
@@ -155,11 +157,11 @@ def _call(url: str, workspaces: range, jobs: int) -> list[float]:
     at: list[float] = []
 
     def call(number: int) -> None:
-        took = ledger.take(f"t{number % 500}", "day", "m", MOST, lambda: False)
-        assert isinstance(took, float)
+        call = ledger.take(Asked(f"t{number % 500}", "day", "m", MOST), lambda: False)
+        assert isinstance(call, GrantedCall)
         at.append(time.time())
         time.sleep(ANSWER)
-        ledger.paid(f"t{number % 500}", "day", "m", MOST, took, USED)
+        ledger.paid(call, USED)
 
     with ThreadPoolExecutor(jobs) as threads:
         list(threads.map(call, workspaces))

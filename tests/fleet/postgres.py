@@ -21,38 +21,65 @@ def program(name: str) -> str | None:
     return shutil.which(name, path=os.pathsep.join([*map(str, PLACES), os.environ.get("PATH", "")]))
 
 
-@contextmanager
-def server() -> Iterator[str]:
-    """Run a server, and yield the address of its database. It refuses to run as root, so root runs it as another.
+class Server:
+    """A server that can be killed and started again; it refuses to run as root, so root runs it as another."""
 
-    Its folder is beside those of pytest, which are closed to any other user.
-    """
+    def __init__(self, folder: Path, user: str | None) -> None:
+        self._folder = folder
+        self._user = user
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self._port = free.getsockname()[1]
+        self.url = f"postgresql://dream@127.0.0.1:{self._port}/postgres"
+        line = ["initdb", "-D", f"{folder}/data", "-U", "dream", "-A", "trust", "-E", "UTF8", "--no-sync"]
+        self._run(line, check=True)
+        self.start()
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        line = ["-D", f"{self._folder}/data", "-p", str(self._port), "-k", str(self._folder), "-c", "fsync=off"]
+        with (self._folder / "log").open("ab") as log:
+            self._running = subprocess.Popen(
+                [str(program("postgres")), *line, "-h", "127.0.0.1"],
+                user=self._user,
+                cwd=self._folder,
+                stderr=log,
+                stdout=log,
+            )
+        for _ in range(300):
+            if self._run(["pg_isready", "-h", "127.0.0.1", "-p", str(self._port), "-t", "1"], check=False) == 0:
+                break
+
+    def stop(self, number: signal.Signals = signal.SIGINT) -> None:
+        """Stop it: SIGINT waits for no client, SIGQUIT is a crash of all its processes."""
+        self._running.send_signal(number)
+        self._running.wait(60)
+
+    def _run(self, line: list[str], *, check: bool) -> int:
+        line = [str(program(line[0])), *line[1:]]
+        return subprocess.run(
+            line, check=check, user=self._user, cwd=self._folder, stdout=subprocess.DEVNULL
+        ).returncode
+
+
+@contextmanager
+def running() -> Iterator[Server]:
+    """Run a server. Its folder is beside those of pytest, which are closed to any other user."""
     folder = Path(tempfile.mkdtemp(prefix="dream-postgres-"))
     user = None
     if os.geteuid() == 0:
         user = next(name for name in ("postgres", "nobody") if any(one.pw_name == name for one in pwd.getpwall()))
         shutil.chown(folder, user)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    data = folder / "data"
-    subprocess.run(
-        [str(program("initdb")), "-D", str(data), "-U", "dream", "-A", "trust", "-E", "UTF8", "--no-sync"],
-        check=True,
-        user=user,
-        cwd=folder,
-        stdout=subprocess.DEVNULL,
-    )
-    line = [str(program("postgres")), "-D", str(data), "-p", str(port), "-k", str(folder), "-c", "fsync=off"]
-    with (folder / "log").open("wb") as log:
-        running = subprocess.Popen([*line, "-h", "127.0.0.1"], user=user, cwd=folder, stderr=log, stdout=log)
+    server = Server(folder, user)
     try:
-        ready = [str(program("pg_isready")), "-h", "127.0.0.1", "-p", str(port), "-t", "1"]
-        for _ in range(300):
-            if subprocess.run(ready, check=False, stdout=subprocess.DEVNULL).returncode == 0:
-                break
-        yield f"postgresql://dream@127.0.0.1:{port}/postgres"
+        yield server
     finally:
-        running.send_signal(signal.SIGINT)  # fast: it waits for no client
-        running.wait(60)
+        server.stop()
         shutil.rmtree(folder)
+
+
+@contextmanager
+def server() -> Iterator[str]:
+    """Run a server, and yield the address of its database."""
+    with running() as one:
+        yield one.url

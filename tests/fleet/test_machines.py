@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from dream.fleet.engine import Looked, Queue, find
+from dream.fleet.engine import Queue
 from dream.fleet.members import Root
+from dream.fleet.news import Looked, find
 from tests.cli.commands import command, environment
 from tests.fleet import postgres
 from tests.fleet.fleets import CANARY, Crew, Metered, agent, billed, canary, check, dreams, say, workspace
@@ -107,6 +109,8 @@ FAKETIME = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
 MACHINE = """
 hostname $NAME && mount --bind $EU $AT && mount --bind $OWN /media && mount -t tmpfs none /tmp
 mkdir -p /tmp/home /tmp/cwd && cd /tmp/cwd && export HOME=/tmp/home XDG_CONFIG_HOME=/tmp/home/.config LD_PRELOAD=$SKEW
+export XDG_STATE_HOME=/tmp/home/state
+for one in $AT/w* /media/w*; do $PYTHON -c 'from dream.cli import main; main()' trust --yes -w $one >/dev/null; done
 exec "$@"
 """
 UNSHARE = [
@@ -127,7 +131,10 @@ def machine(name: str, eu: Path, own: Path, at: str, url: str, log: Path, minute
     """Run a worker on a machine that sees one root with others and one alone; its clock is ahead by `minutes`."""
     line = command("fleet", "worker", "--root", f"eu={at}", "--root", f"{name}=/media", "--database", url, "-j", "2")
     skew = {"SKEW": str(FAKETIME or ""), "FAKETIME": f"{minutes:+d}m", "DONT_FAKE_MONOTONIC": "1"}
-    env = environment(skew | {"NAME": name, "EU": str(eu), "OWN": str(own), "AT": at, "DREAM_MODEL": "embedded"})
+    env = environment(
+        skew
+        | {"PYTHON": sys.executable, "NAME": name, "EU": str(eu), "OWN": str(own), "AT": at, "DREAM_MODEL": "embedded"}
+    )
     with log.open("ab") as out:
         started = [*UNSHARE, "sh", "-c", MACHINE, "sh", *line]
         running = subprocess.Popen(started, env=env, stdout=out, stderr=out, start_new_session=True)

@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 
 from dream.fleet import members
-from dream.fleet.engine import Queue, Waiting
+from dream.fleet.engine import Queue
 from dream.fleet.members import FOLDER, Note
+from dream.fleet.news import Waiting
 from dream.reports import Usage
 from dream.workspace.bills import Bills
 from dream.workspace.lock import run_lock
@@ -135,7 +136,7 @@ def test_a_workspace_is_taken_up_again_when_its_settings_have_changed(tmp_path: 
     (tmp_path / FOLDER / "fleet.sqlite").unlink()  # the notes know
     again = fleet("run", tmp_path)
 
-    assert (before.out.partition(";")[0], before.status) == ("1 workspace: nothing new", 0)
+    assert (before.out.partition(";")[0], before.status) == ("1 workspace: nothing new", 3)
     assert (ran.status, len(dreams(made)), members.read(member(tmp_path, "aside")).failed) == (0, 1, ())  # type: ignore[union-attr]
     assert again.out.startswith("1 workspace: nothing new;")
 
@@ -255,7 +256,8 @@ def test_a_tenant_that_has_spent_its_day_waits_and_the_others_dream(tmp_path: Pa
 
     ran = fleet("run", tmp_path, *model, "--set", "phase2_model=embedded", "--tenant-tokens", "900000", "--json")
 
-    assert (ran.status, ran.json["outcomes"]) == (0, {"bounded": 1, "committed": 1}), ran.err
+    assert (ran.status, ran.json["outcomes"]) == (3, {"bounded": 1, "committed": 1}), ran.err
+    assert "waiting for another day's budget: alice" in fleet("run", tmp_path, *model, "--tenant-tokens", "900000").err
     assert len(provider.requests) == 1
     assert [len(dreams(spent)), len(dreams(other))] == [0, 1]
 
@@ -364,7 +366,9 @@ def test_open_telemetry_is_told_of_calls_and_nights_and_of_nothing_that_was_said
     }
     assert night["attributes"]["dream.outcome"] == "committed"
     assert night["attributes"]["gen_ai.operation.name"] == "invoke_agent"
-    assert night["attributes"]["gen_ai.usage.input_tokens"] > 20  # with those of `embedded`, which edits
-    assert set(measured) == {"gen_ai.client.token.usage", "gen_ai.client.operation.duration", "dream.nights"}
+    assert night["attributes"]["gen_ai.usage.input_tokens"] == 20
+    assert {"gen_ai.client.token.usage", "gen_ai.client.operation.duration", "dream.nights"} < set(measured)
+    queue = ("dream.queue.backlog", "dream.queue.oldest", "dream.queue.lost", "dream.queue.errors", "dream.set_aside")
+    assert {name: measured[name][0]["value"] for name in queue} == dict.fromkeys(queue, 0)
     assert sorted(one["sum"] for one in measured["gen_ai.client.token.usage"]) == [10, 20]
     assert not any(word in done.stdout + done.stderr for word in ("Canary", "lena", "Project", str(tmp_path)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,8 +22,8 @@ def fleet(*arguments: object) -> Ended:
     return dream("fleet", *arguments)
 
 
-@pytest.mark.parametrize("said", [{"tenant": "t01"}, {"at": "garbage"}, {"at": "2026-11-01"}, {"zone": "Nope/Zone"}])
-def test_what_an_agent_notes_in_its_workspace_decides_nothing(tmp_path: Path, said: dict[str, str]) -> None:
+def test_what_an_agent_notes_in_its_workspace_decides_nothing(tmp_path: Path) -> None:
+    said = {"tenant": "t01", "at": "garbage", "zone": "Nope/Zone"}
     made = [workspace(tmp_path, name, "I live in Rome.") for name in ("t00/w", "t01/w")]
     assert fleet("run", tmp_path, "-q").status == 0
     known = json.loads(member(tmp_path, "t00/w").note.read_text()) | said
@@ -53,7 +54,7 @@ def test_where_directory_and_setting_differ_the_operator_is_asked_before_anythin
     assert decided.json["workspaces"] == ["t01/w"]
     assert (made[0].root.exists(), made[1].root.exists()) == (True, False)
     (tmp_path / "fleet.toml").chmod(0o666)
-    assert "Others than you may write" in fleet("erase", "t00", tmp_path).err
+    assert "others may read or write it" in fleet("erase", "t00", tmp_path).err
 
 
 def test_a_private_directory_that_is_a_link_reaches_no_other_tenant(tmp_path: Path) -> None:
@@ -90,6 +91,7 @@ SPOILED: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("spoil", SPOILED.values(), ids=SPOILED)
 def test_what_is_broken_at_one_tenant_stops_no_other(tmp_path: Path, spoil: Callable[[Path], object]) -> None:
     made = [workspace(tmp_path, f"{name}/w", "I live in Rome.") for name in ("t00", "t01", "t02")]
@@ -116,3 +118,14 @@ def test_a_directory_that_can_t_be_read_is_named_and_the_rest_dreams(tmp_path: P
     assert ran.returncode == 1
     assert "could not be looked at: lost+found" in ran.stderr
     assert len(dreams(made)) == 1
+
+
+def test_a_tenant_whose_directory_is_called_dream_runs_nothing_where_the_operator_stands(tmp_path: Path) -> None:
+    made = workspace(tmp_path, "dream", "I live in Rome.")
+    (made.root / "__init__.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    line = [str(Path(sys.executable).with_name("dream")), "fleet", "run", "."]
+
+    ran = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert (ran.returncode, len(dreams(made))) == (0, 1), ran.stdout + ran.stderr
+    assert not (tmp_path / "ran").exists()

@@ -6,8 +6,9 @@ tells how the night went, in counts and shas. What was said never leaves it.
 
     worker                      forkserver (dream loaded)            the night
     start              ───▶     fork                        ───▶     lock, read or dream, note
-    ("go", "") or why  ◀────────────────────────────────────────     ("asks", tenant, day, model, tokens, usd)
-                       ◀────────────────────────────────────────     ("paid", model, tokens in, out, usd)
+    "" or why not      ◀────────────────────────────────────────     ("asks", what it would ask, and the most it costs)
+                       ◀────────────────────────────────────────     ("paid", model, bill)
+                       ◀────────────────────────────────────────     ("fault", what was asked without an answer)
                        ◀────────────────────────────────────────     ("done", how it went)
 """
 
@@ -20,20 +21,25 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib import import_module
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
-from dream.errors import Busy, DreamError, NightOver
+from dream.errors import Busy, DreamError, NightOver, SettingsError
 from dream.fleet import members
+from dream.fleet.members import UNDONE
+from dream.fleet.policy import FILE as POLICY
+from dream.fleet.policy import policy
 from dream.reports import ConsolidateReport, Step, Usage
-from dream.settings import Settings
+from dream.settings import COMMAND_LINE, Settings
 from dream.workspace import runs
 from dream.workspace.workspace import Workspace
 
@@ -54,17 +60,48 @@ LOADED = (  # what a night needs, beside what the one before the first loads
     "zoneinfo",
 )
 TOKENIZERS = ("openai/gpt-5", "anthropic/claude")  # a model for each
+SAFE_PATH, OURS = "PYTHONSAFEPATH", "dream"  # the variable of Python's option -P, and the value that we give it
 OVERTIME = 2.0  # nights of `max_minutes` after which the process is ended: something in it hangs
+
+STOPPED = "the worker is told to stop"
+AWAY = "the provider does not answer; the night goes on when it does"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A call that a night wants to make: for whom, on which day of theirs, and the most that it may cost.
+
+    `line` names who answers: a model at an address with a key. `bounds` are the tenant's own, by "tokens" and "usd".
+    """
+
+    tenant: str
+    day: str
+    model: str
+    most: Usage
+    line: str = ""
+    bounds: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class GrantedCall:
+    """A call that may be made; `tokens` is what it took of the minute's share."""
+
+    id: str
+    asked: Asked
+    tokens: float
 
 
 class Limits(Protocol):
     """The limits that a model call waits for and is booked on."""
 
-    def take(self, tenant: str, day: str, model: str, most: Usage, stop: Callable[[], bool]) -> float | str:
-        """Wait until the call may be made; return the tokens it took, or why it may not be made."""
+    def take(self, asked: Asked, stop: Callable[[], bool]) -> GrantedCall | str:
+        """Wait until the call may be made; return it, or why it may not be made."""
 
-    def paid(self, tenant: str, day: str, model: str, most: Usage, took: float, bill: Usage) -> None:
-        """Book what a call did cost in place of what it `took`."""
+    def paid(self, call: GrantedCall, bill: Usage) -> None:
+        """Book what a call did cost in place of what it took."""
+
+    def fault(self, asked: Asked) -> None:
+        """Note that a provider did not answer."""
 
 
 class Nursery:
@@ -73,7 +110,8 @@ class Nursery:
     def __init__(self, limits: Limits, flags: Mapping[str, object], *, litellm: bool = False) -> None:
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload([*([GATEWAY] if litellm else []), __name__])
-        forkserver.ensure_running()  # it loads while the worker itself does
+        with _safe_path():
+            forkserver.ensure_running()  # it loads while the worker itself does
         self._limits = limits
         self._flags = dict(flags)
         self._running: set[Any] = set()
@@ -81,7 +119,17 @@ class Nursery:
         self.stopping = threading.Event()
 
     def run(self, member: members.Member, half: Stage, read: Account, now: datetime) -> Account:
-        """Run half a night and return how it went."""
+        """Run half a night and return how it went; a crash is noted."""
+        began = time.monotonic()
+        try:
+            account = self._run(member, half, read, now)
+        except OSError as error:  # no memory or no process for it
+            account = {"outcome": "crashed", "reason": error.strerror or type(error).__name__}
+        if account["outcome"] == "crashed":
+            account |= failed(member, "crashed", str(account["reason"]), now)
+        return account | {"seconds": round(time.monotonic() - began, 3)}
+
+    def _run(self, member: members.Member, half: Stage, read: Account, now: datetime) -> Account:
         ours, theirs = self._context.Pipe()
         process = self._context.Process(target=_night, args=(theirs, member, half, read, now, self._flags))
         with self._guard:
@@ -89,7 +137,7 @@ class Nursery:
             self._running.add(process)
         theirs.close()
         try:
-            account = self._listen(ours)
+            account = _NightPipe(ours, self._limits, self.stopping).until_done()
         finally:
             ours.close()
             process.join()
@@ -109,31 +157,62 @@ class Nursery:
         """Return whether a night is running."""
         return bool(self._running)
 
-    def _listen(self, pipe: Connection) -> Account | None:
-        """Answer the night's requests until it ends; None if it died silently. Its last request is booked."""
-        open_calls: list[tuple[str, str, str, Usage, float]] = []
+
+@dataclass(slots=True)
+class _NightPipe:
+    """What a night says, as its worker hears it: calls wait for the limits, and what they cost is booked."""
+
+    pipe: Connection
+    limits: Limits
+    stopping: threading.Event
+    calls: list[GrantedCall] = field(default_factory=list)  # under way
+
+    def until_done(self) -> Account | None:
+        """Answer until the night ends; None if it died silently. Calls without an answer are booked then."""
         try:
             while True:
-                word, *rest = pipe.recv()
+                word, *rest = self.pipe.recv()
                 if word == "done":
                     return dict(rest[0])
                 if word == "asks":
-                    tenant, day, model, most = rest
-                    took = self._limits.take(tenant, day, model, most, self.stopping.is_set)
-                    if isinstance(took, float):
-                        open_calls.append((tenant, day, model, most, took))
-                    pipe.send("" if isinstance(took, float) else took)
+                    self._permit(*rest)
                 else:
-                    model, bill = rest
-                    asked = next((call for call in open_calls if call[2] == model), None)
-                    if asked is not None:
-                        open_calls.remove(asked)
-                        self._limits.paid(*asked, bill)
+                    self._hear(word, *rest)
         except (EOFError, OSError):
             return None
         finally:
-            for asked in open_calls:  # calls that came to nothing, or nobody knows what to
-                self._limits.paid(*asked, Usage())
+            for call in self.calls:
+                self._book(call, Usage())
+
+    def _permit(self, asked: Asked) -> None:
+        try:
+            taken = self.limits.take(asked, self._stopped)
+        except DreamError:  # the database has been away for too long
+            taken = STOPPED
+        if isinstance(taken, GrantedCall):
+            self.calls.append(taken)
+        self.pipe.send("" if isinstance(taken, GrantedCall) else taken)
+
+    def _stopped(self) -> bool:
+        """Return whether the worker is to stop; hear meanwhile what gives room back: other calls of the same night."""
+        while self.pipe.poll():
+            self._hear(*self.pipe.recv())
+        return self.stopping.is_set()
+
+    def _hear(self, word: str, *rest: Any) -> None:
+        if word == "fault":
+            with suppress(DreamError):
+                self.limits.fault(*rest)
+            return
+        model, bill = rest
+        call = next((one for one in self.calls if one.asked.model == model), None)
+        if call is not None:
+            self.calls.remove(call)
+            self._book(call, bill)
+
+    def _book(self, call: GrantedCall, bill: Usage) -> None:
+        with suppress(DreamError):  # the workspace has its own bill
+            self.limits.paid(call, bill)
 
 
 @dataclass(slots=True)
@@ -141,25 +220,45 @@ class _WorkerPipe:
     """The worker as a night sees it: asked before each call and told each bill, from several threads."""
 
     pipe: Connection
-    tenant: str
-    day: Callable[[], str]
+    asked: Callable[[str, Usage], Asked]
     stopped: bool = False
-    refused: bool = False
-    _one: threading.Lock = field(default_factory=threading.Lock)
+    refused: str = ""
+    _asking: threading.Lock = field(default_factory=threading.Lock)
+    _sending: threading.Lock = field(default_factory=threading.Lock)
 
     def watch(self, step: Step) -> None:
         """Wait for permission before a call, and pass on its bill; raises NightOver if no call may be made."""
+        if step.fault:
+            self._send("fault", self.asked(step.what, Usage()))
+            self.refused = AWAY
+            raise NightOver(AWAY)
         if step.bill is None:
             return
-        with self._one:
-            if not step.waits:
-                self.pipe.send(("paid", step.what, step.bill))
-                return
-            self.pipe.send(("asks", self.tenant, self.day(), step.what, step.bill))
+        if not step.waits:
+            self._send("paid", step.what, step.bill)
+            return
+        with self._asking:
+            self._send("asks", self.asked(step.what, step.bill))
             why = self.pipe.recv()
         if why:
-            self.refused = True
+            self.refused = why
             raise NightOver(why)
+
+    def _send(self, *words: object) -> None:
+        with self._sending:
+            self.pipe.send(words)
+
+    @property
+    def why(self) -> str:
+        """Return which of the limits it was that let it not go on; "" for none."""
+        return self.refused if self.ending == "bounded" else ""
+
+    @property
+    def ending(self) -> str:
+        """Return how a night ends that was not let go on; "" for one that was."""
+        if self.stopped or self.refused == STOPPED:
+            return "stopped"
+        return "unavailable" if self.refused == AWAY else "bounded" if self.refused else ""
 
 
 def _night(
@@ -194,9 +293,7 @@ def _half(
 
     member.check()
     workspace = Workspace.open(member.path)
-    settings = workspace.settings(flags=flags)
-    zone, tenant = settings.zone(), member.tenant(settings.tenant or "")
-    worker = _WorkerPipe(pipe, tenant, lambda: f"{datetime.now(UTC).astimezone(zone):%Y-%m-%d}")
+    settings, worker = _terms(pipe, member, workspace, flags)
 
     def end(number: int, frame: object) -> None:
         worker.stopped = True
@@ -211,7 +308,11 @@ def _half(
 
     if half == "consolidate":
         report = run(nightly.reading, settings)
-        return priced(report.usage) | {"outcome": "failed" if report.failed else "read", "messages": report.messages}
+        if worker.ending == "unavailable":
+            note(member, "unavailable", now)
+            return priced(report.usage) | {"outcome": "unavailable"}
+        read = {"outcome": "failed" if report.failed else "read", "messages": report.messages, "why": worker.why}
+        return priced(report.usage) | read
     # What the first half has used of the night's time, tokens and money is not there any more.
     if settings.max_minutes:
         settings = replace(settings, max_minutes=max(0.01, settings.max_minutes - read.get("seconds", 0.0) / 60))
@@ -221,10 +322,14 @@ def _half(
         before = replace(before, outcome="failed", reason=last.reason if last else "")
     night = run(nightly.night, settings, read=before)
     outcome: str = "failed" if night.exit_status == 1 else night.run.outcome
-    if outcome != "failed" and (worker.stopped or worker.refused):
-        outcome = "stopped" if worker.stopped else "bounded"
-    why = night.run.reason if night.run.outcome == "failed" else before.reason
-    known = note(member, outcome, now, why, lambda found: members.settle(workspace, settings, found, now, os.environ))
+    if worker.ending == "unavailable" or (worker.ending and outcome != "failed"):
+        outcome = worker.ending
+    why = worker.why or read.get("why", "")
+    if why and outcome == "nothing":  # reading was not let go on
+        outcome = "bounded"
+    reason = night.run.reason if night.run.outcome == "failed" else before.reason
+    settle = partial(members.settle, workspace, settings, now=now, environ=os.environ)
+    known = note(member, outcome, now, reason, settle)
     commits = [batch.commit for batch in night.run.batches if batch.commit]
     held = len(workspace.pending())
     return priced(night.run.usage) | {
@@ -232,7 +337,39 @@ def _half(
         "commits": commits,
         "held": held,
         "left": not known.look,
+        "why": why,
     }
+
+
+def both(half: Callable[[Stage, Account], Account]) -> Account:
+    """Run both halves of a night, and add up their seconds, calls, tokens and money."""
+    read = half("consolidate", {})
+    if read["outcome"] not in ("read", "failed"):
+        return read
+    dreamt = half("dream", read)
+    return dreamt | priced(bill(read) + bill(dreamt)) | {"seconds": read["seconds"] + dreamt["seconds"]}
+
+
+def _terms(
+    pipe: Connection, member: members.Member, workspace: Workspace, flags: dict[str, object]
+) -> tuple[Settings, _WorkerPipe]:
+    """Return the settings of a night, the operator's for its tenant first, and whom it asks before each call."""
+    settings = workspace.settings(flags=flags)
+    tenant = member.tenant(settings.tenant or "")
+    own = policy(member.root.path).of(tenant)
+    if own.settings:
+        try:
+            settings = workspace.settings(flags=flags | dict(own.settings))
+        except SettingsError as error:
+            said = str(error).replace(f" {COMMAND_LINE}", "")
+            raise SettingsError(f"{member.root.path / POLICY}, [tenants.{tenant}.settings]: {said}") from error
+    zone = settings.zone()
+
+    def asked(model: str, most: Usage) -> Asked:
+        line = members.digest(model, settings.api_base, settings.api_key)
+        return Asked(tenant, f"{datetime.now(UTC).astimezone(zone):%Y-%m-%d}", model, most, line, own.bounds)
+
+    return settings, _WorkerPipe(pipe, asked)
 
 
 def failed(member: members.Member, outcome: str, reason: str, now: datetime) -> Account:
@@ -257,7 +394,7 @@ def note(
     if bad:
         ended = replace(ended, settings=members.settings_look(member.path, os.environ))
     ended = settle(ended)
-    if bad or outcome in ("stopped", "bounded"):
+    if bad or outcome in UNDONE:
         ended = replace(ended, look="")
     members.write(member, ended)
     return ended
@@ -278,12 +415,26 @@ def bill(how: Account) -> Usage:
     return Usage(how["calls"], how["tokens_in"], how["tokens_out"], how["usd"]) if how.get("calls") else Usage()
 
 
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """Let a Python that is started in the block import nothing from the current directory: a tenant may be `dream`."""
+    before = os.environ.get(SAFE_PATH)
+    os.environ[SAFE_PATH] = before or OURS
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[SAFE_PATH]
+
+
 def _warm() -> None:
     """Load what a night needs, and have one: in the process that all others are forked from.
 
     It is the night of a workspace in a temporary directory, with what this package brings along and nothing else. What
     is made at first use, tables, patterns and tokenizers, is three quarters of a first night's processor time.
     """
+    if os.environ.get(SAFE_PATH) == OURS:  # not for the commands that a night runs
+        del os.environ[SAFE_PATH]
     litellm = GATEWAY in sys.modules
     for module in LOADED:
         import_module(module)
