@@ -266,14 +266,12 @@ def _open_models(
 ) -> Models:
     """Open the models of both phases on one meter."""
     from dream.dreaming.dreamer import Models
-    from dream.dreaming.phase1 import SCHEMA
     from dream.llm.spending import Meter, open_meter, open_model
 
     bills = Bills(workspace.private)
     free = dry_run and _is_free(settings)
     meter = Meter(settings) if free else open_meter(bills, settings, now, progress)
-    schema = SCHEMA if settings.structured else None
-    return Models(open_model(settings, "phase1", meter, schema=schema), open_model(settings, "phase2", meter), meter)
+    return Models(open_model(settings, "phase1", meter), open_model(settings, "phase2", meter), meter)
 
 
 def _is_free(settings: Settings) -> bool:

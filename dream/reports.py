@@ -206,7 +206,7 @@ class LeftOut:
             what = "1 transcript waits, it was" if self.busy == 1 else f"{self.busy:,} transcripts wait, they were"
             parts.append(f"{what} written to within the last {self.hours:g} hours (idle_hours)")
         if not appended and self.subagents:
-            parts.append(f"sub-agents' transcripts are left out, {self.subagents:,} here (include_subagents)")
+            parts.append(f"sub-agents' transcripts are left out, {self.subagents:,} here")
         if not appended and self.silent:
             what = "1 transcript holds" if self.silent == 1 else f"{self.silent:,} transcripts hold"
             parts.append(f"{what} nothing that a person and an agent said")

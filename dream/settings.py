@@ -35,6 +35,24 @@ NIGHTLY = "0 3 * * *"
 # What became of settings that older versions knew; a dream.toml that still has one is refused with this sentence.
 REMOVED = {
     "batch": "answers at half the price by tomorrow are gone; remove the line, and calls are made at once",
+    "structured": "phase 1 answers in lines with every model; remove the line",
+    "session_completion_tokens": "an eighth of session_tokens is kept free for the agent's answer; remove the line",
+    "session_safety_tokens": "a sixty-fourth of session_tokens is kept free beside the answer; remove the line",
+    "session_target_ratio": "a live session is consolidated down to half of its budget; remove the line",
+    "include_subagents": "sessions in which no person speaks are not read; remove the line",
+    "tool_result_chars": "a tool's result is cut in its middle to 2,000 characters; remove the line",
+    "keep_messages": "the messages that history rests on are always kept; `dream forget` takes one out",
+    "search_half_life_days": "it is an option of each search now: dream search --half-life DAYS",
+    "search_mmr": "it is an option of each search now: dream search --mmr SHARE",
+    "max_steps": "phase 2 takes at most 20 rounds; remove the line",
+    "max_attempts": "a batch is split after three failures; remove the line",
+    "max_loss_ratio": "one dream may take at most a quarter of a file's lines; remove the line",
+    "max_loss_lines": "one dream may always take up to five lines of a file; remove the line",
+    "user_max_lines": "USER.md takes 120 lines; remove the line",
+    "user_max_bytes": "USER.md takes 12,000 bytes; remove the line",
+    "soul_max_lines": "SOUL.md takes 60 lines; remove the line",
+    "soul_max_bytes": "SOUL.md takes 6,000 bytes; remove the line",
+    "early_tokens": "`dream serve` dreams at the times of its schedule alone; a shorter schedule dreams sooner",
 }
 TRUE, FALSE = {"1", "true", "yes", "on"}, {"0", "false", "no", "off"}
 COMMAND_LINE = "on the command line"  # where a setting stands that a flag gives
@@ -76,7 +94,6 @@ class Settings:
     retries: int = 2  # after the first try, with back-off, for faults that may pass
     context_window: int | None = None  # tokens; None: what LiteLLM knows, else 32,768
     max_output_tokens: int = 4096  # tokens; the answer's room, always sent
-    structured: bool = False  # phase 1 answers by a JSON schema, where the provider has that
 
     # What memory is written like.
     language: str | None = None  # None: the language that the user speaks
@@ -84,29 +101,17 @@ class Settings:
 
     # Consolidator.
     session_tokens: int = 65_536  # a live agent's context window
-    session_completion_tokens: int = 8_192  # kept free for the agent's answer
-    session_safety_tokens: int = 1_024  # kept free for what the estimate misses
-    session_target_ratio: float = 0.5  # consolidate until the prompt is back at this share of the budget
     idle_hours: float = 2.0  # a transcript is finished when nothing was added for this long
     sources: tuple[str, ...] = ()  # transcripts that `nightly` reads: a format's name, a path or a glob
-    include_subagents: bool = False  # sessions of sub-agents and schedulers, in which no person speaks
     parallel: int = 4  # model calls at a time while transcripts are consolidated; the embedded model takes one
-    tool_result_chars: int = 2_000  # a tool's result is cut in its middle to this for a summary; `[RAW]` has all of it
 
     # History.
-    keep_messages: bool = True  # what history rests on stays in memory/messages/, also when an agent deletes it
     history_tokens: int = 200_000  # above this the oldest dreamt entries move to memory/archive/
     durable: bool = True  # fsync each append; off for throughput where a power cut may cost a line
-
-    # Search.
-    search_half_life_days: float = 0.0  # after which an entry or a message counts half; 0: age does not count
-    search_mmr: float = 1.0  # below 1, hits unlike those before them come sooner: lambda of maximal marginal relevance
 
     # Dream.
     batch_tokens: int = 16_000  # of entries in one dream, where the window allows
     phase2: Literal["auto", "always"] = "auto"  # auto: code applies what is plain; always: a model edits all of it
-    max_steps: int = 20  # rounds of phase 2; more did not help the ancestor, 20 of 20 was worse than 15
-    max_attempts: int = 3  # failures of one batch before it is split
 
     # Guards.
     owners: tuple[
@@ -114,14 +119,8 @@ class Settings:
     ] = ()  # people whose messages count as the user's; "*": everybody's; (): those of a chat of one
     author: str | None = None  # who edits the memory files beside dream: an agent's name; None: a person's hand
     review: Literal["guards", "hold"] = "guards"  # hold: every edit waits for a person
-    max_loss_ratio: float = 0.25  # of a file's earlier lines gone in one dream
-    max_loss_lines: int = 5  # but always up to this many
     memory_max_lines: int = 200
     memory_max_bytes: int = 25_000
-    user_max_lines: int = 120
-    user_max_bytes: int = 12_000
-    soul_max_lines: int = 60
-    soul_max_bytes: int = 6_000
     redact_patterns: tuple[str, ...] = ()  # regular expressions of secrets beside the built-in ones
 
     # Spending. 0 is no bound. The day is the local one.
@@ -134,7 +133,6 @@ class Settings:
     # Every night.
     schedule: str = NIGHTLY
     max_minutes: float = 120.0  # of one nightly run; what is left waits for the next
-    early_tokens: int = 0  # `serve` dreams early when the backlog passes this; 0: never
     on_change: str | None = None  # a command that is run after a commit
     on_failure: str | None = None  # a command that is run after a failure
     tenant: str | None = None  # whose the workspace is in a fleet; None: the directory's under the root
@@ -151,8 +149,8 @@ class Settings:
     def limits(self, file: MemoryFile) -> tuple[int, int]:
         """Return how many lines and bytes a memory file may hold."""
         return {
-            "SOUL.md": (self.soul_max_lines, self.soul_max_bytes),
-            "USER.md": (self.user_max_lines, self.user_max_bytes),
+            "SOUL.md": (60, 6_000),
+            "USER.md": (120, 12_000),
             "memory/MEMORY.md": (self.memory_max_lines, self.memory_max_bytes),
         }[file]
 
@@ -339,10 +337,7 @@ def _check_together(settings: Settings, where: Mapping[str, str]) -> None:
     def wrong(name: str, why: str) -> SettingsError:
         return SettingsError(f"Setting {name!r}{f' {where[name]}' if name in where else ''}: {why}.")
 
-    for name in ("session_target_ratio", "max_loss_ratio", "search_mmr"):
-        if not 0 < (value := getattr(settings, name)) <= 1:
-            raise wrong(name, f"{value:g} is not above 0 and at most 1")
-    for name in ("timeout", "max_output_tokens", "batch_tokens", "max_steps", "max_attempts", "parallel"):
+    for name in ("timeout", "max_output_tokens", "batch_tokens", "parallel", "session_tokens"):
         if getattr(settings, name) <= 0:
             raise wrong(name, "it has to be above 0")
     for name, check in (("timezone", _zone), ("schedule", _cron), ("redact_patterns", _expressions)):
@@ -350,10 +345,6 @@ def _check_together(settings: Settings, where: Mapping[str, str]) -> None:
             check(settings)
         except ValueError as error:
             raise wrong(name, str(error)) from error
-    room = ("session_tokens", "session_completion_tokens", "session_safety_tokens")
-    if settings.session_tokens <= settings.session_completion_tokens + settings.session_safety_tokens:
-        named = next((name for name in room if name in where), room[0])
-        raise wrong(named, f"{room[0]!r} has to be larger than {room[1]!r} + {room[2]!r}")
 
 
 def _zone(settings: Settings) -> None:

@@ -272,6 +272,10 @@ DAY = click.DateTime(formats=["%Y-%m-%d"])
 @click.option("--speaker", metavar="NAME", help="Only messages of this speaker: a name, user or assistant.")
 @click.option("--since", type=DAY, metavar="DAY", help="Only what was said on this day or later.")
 @click.option("--until", type=DAY, metavar="DAY", help="Only what was said on this day or earlier.")
+@click.option(
+    "--half-life", "half_life_days", type=click.FloatRange(min=0), metavar="DAYS", help="Age that counts half."
+)
+@click.option("--mmr", type=click.FloatRange(0, 1, min_open=True), metavar="SHARE", help="Below 1: unlike hits sooner.")
 @group.workspace
 @group.as_json
 def search_command(
@@ -301,7 +305,7 @@ def search_command(
         kinds=kinds or None,
         since=since and since.date(),
         until=until and until.date(),
-        **given,
+        **{name: value for name, value in given.items() if value is not None},
     )
     if as_json:
         output.emit(hits)

@@ -137,15 +137,14 @@ def serve_command(schedule: str | None, flags: Mapping[str, object], directory: 
     """Stay and dream on a cron schedule.
 
     A night that the machine slept through runs as soon as it wakes or the command is started again, and no night runs
-    twice. The schedule is a crontab expression in the time zone of the `timezone` setting. With `early_tokens` it also
-    dreams when the backlog exceeds that size. SIGTERM and Ctrl-C let the current dream finish; SIGHUP reloads the
-    settings.
+    twice. The schedule is a crontab expression in the time zone of the `timezone` setting. SIGTERM and
+    Ctrl-C let the current dream finish; SIGHUP reloads the settings.
 
     \b
     Examples:
       dream serve
       dream serve --schedule "30 4 * * mon-fri"
-      dream serve --set timezone=Europe/Berlin --set early_tokens=20000
+      dream serve --set timezone=Europe/Berlin
     """
     from dream.nights import serve as schedules
 

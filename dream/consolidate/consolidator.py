@@ -25,6 +25,8 @@ from dream.provenance.speakers import speakers
 from dream.settings import Settings
 from dream.transcripts import parts
 
+ANSWER, MISSED = 8, 64  # parts of a live window: one is kept free for the answer, one for what the estimate misses
+TOOL_CHARS = 2_000  # of a tool's result, as the readers of transcripts cut it
 SUMMARY_SHARE = 0.25  # of a session's budget, at the most, is given to its own summaries
 
 T = TypeVar("T")
@@ -209,24 +211,23 @@ class Consolidator:
         """Return the position up to which the prompt must be given up, or None while it is within the budget."""
         settings = self._settings
         opening, items = session.items(self._model.name, self._model.count)
-        free = settings.session_tokens - settings.session_completion_tokens - settings.session_safety_tokens
+        free = settings.session_tokens - settings.session_tokens // ANSWER - settings.session_tokens // MISSED
         summaries = session.summary()
         counted = self._model.count(summaries) if summaries else 0
         fixed = opening + other_tokens + min(counted, int(free * SUMMARY_SHARE))
         if fixed + sum(item.tokens for item in items) < free:
             return None
-        size = cut.live_cut(items, free - fixed, int(free * settings.session_target_ratio) - fixed)
+        size = cut.live_cut(items, free - fixed, free // 2 - fixed)
         return items[size - 1].position + 1 if size else None
 
     def _given_up(
         self, session: Session, end: int | None, now: datetime | None, *, can_wait: bool = False
     ) -> Consolidated:
-        chars = self._settings.tool_result_chars
         now, done = now or datetime.now(UTC), Consolidated(session.key)
         while True:
             told = session.waiting()
             waiting = [message for _, message in told]
-            old = [(at, _live(message, chars)) for at, message in told if end is None or at < end]
+            old = [(at, _live(message)) for at, message in told if end is None or at < end]
             if not old:
                 return done
             place = Reached(session.key, old[0][0])
@@ -280,7 +281,7 @@ class Consolidator:
         return speakers(unread) | told - {""}
 
     def _read(self, place: Reached, item: cut.Item) -> cut.Item:
-        if self._settings.keep_messages and item.message.content:
+        if item.message.content:
             place.read[item.position] = item.message
         return item
 
@@ -296,9 +297,9 @@ class Consolidator:
         return Consolidated(place.key, entries, place.moved(entries), raw, batch.usage, batch.kept)
 
 
-def _live(message: Message, chars: int) -> Message:
+def _live(message: Message) -> Message:
     """Cut a tool's result in its middle, as the readers of transcripts do; a live session counts by position alone."""
-    if message.role != "tool" or len(message.content) <= chars:
+    if message.role != "tool" or len(message.content) <= TOOL_CHARS:
         return replace(message, id=None)
-    content, whole = parts.cut(message.content, chars), message.whole or message.content
+    content, whole = parts.cut(message.content, TOOL_CHARS), message.whole or message.content
     return replace(message, content=content, whole=whole, id=None)

@@ -150,7 +150,7 @@ class Feed:
         self._clock, self.progress = clock, progress
         terms = listing.reading_terms(settings, form)
         self._seen = Seen(history, terms)
-        self._bookmarks = Bookmarks(history.index, f"{terms} {settings.tool_result_chars}")
+        self._bookmarks = Bookmarks(history.index, terms)
         self._listed: list[File] = []
         self._named: list[Path] = []
         self._left_out = LeftOut(hours=settings.idle_hours)
@@ -171,7 +171,7 @@ class Feed:
         """
         paths = list(paths)
         self._named = [path for path in paths if isinstance(path, Path)]
-        self._listed = listing.files(paths, self.report, subagents=self._settings.include_subagents)
+        self._listed = listing.files(paths, self.report)
         unread = self._seen.unread(self._listed)
         wanted = unread if quiet_at is None else listing.quiet(unread, quiet_at, self._settings.idle_hours)
         self._left_out = replace(self._left_out, busy=len(unread) - len(wanted))
@@ -225,7 +225,7 @@ class Feed:
         With `subagents`, sub-agents' files are counted too: those in a folder that a person named, and at the first
         reading those of the sources.
         """
-        if not subagents or self._settings.include_subagents:
+        if not subagents:
             return self._left_out
         folders = self._named
         if not folders and not self._history.path.exists():
@@ -358,8 +358,6 @@ class Feed:
             format=self._form,
             zone=file.zone or self._settings.zone(),
             report=report,
-            tool_result_chars=self._settings.tool_result_chars,
-            include_subagents=self._settings.include_subagents,
             carried=at,
             session=file.session,
         )

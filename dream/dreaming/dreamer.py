@@ -31,11 +31,12 @@ from dream.workspace.workspace import Workspace
 
 # How often a batch has failed, so that one poisoned entry never stops the ones after it.
 #
-# A batch that failed `max_attempts` times is halved until the entry at fault stands alone; that one is set aside for
+# A batch that failed `MAX_ATTEMPTS` times is halved until the entry at fault stands alone; that one is set aside for
 # a person. Only answers that could not be used count: a provider that is down proves nothing.
 
 
 FILE_NAME = "attempts.json"
+MAX_ATTEMPTS = 3  # failures of one batch before it is split
 RECENT = timedelta(days=7)  # what was written since leaves a full file after what is older
 
 
@@ -292,7 +293,7 @@ class Dreamer:
 
         A batch that has more to tell than one answer holds is split at once; another night would not help it.
         """
-        private, limit = self._workspace.private, self._settings.max_attempts
+        private, limit = self._workspace.private, MAX_ATTEMPTS
         if isinstance(error, AnswerCut) and len(batch) > 1:
             limit = 1
         if self._dry_run:

@@ -23,6 +23,8 @@ from dream.models import EntryLine, Finding, MemoryFile, Rejected
 from dream.provenance.copied import LONGEST, folded
 from dream.settings import Settings
 
+LOSS_SHARE = 0.25  # of a file's earlier lines that one dream may take
+LOSS_LINES = 5  # which it may always take
 GuardName = (
     FlawName
     | Literal[
@@ -286,7 +288,7 @@ def loss(case: Case, protected: Protected, settings: Settings) -> Verdict | None
     lines = [line for line in gone(before, after) if _stated(line) not in after]
     corrected = sum(any(coverage(line, other) >= CORRECTED for other in new) for line in lines)
     missing = len(lines) - corrected // 2  # which of two may still be a line that is gone
-    allowed = max(settings.max_loss_lines, int(earlier * settings.max_loss_ratio))
+    allowed = max(LOSS_LINES, int(earlier * LOSS_SHARE))
     if missing <= allowed:
         return None
     return Verdict("held", "loss", f"{missing} of {earlier} earlier lines of {file} would go; at most {allowed} may")

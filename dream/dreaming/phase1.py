@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from dream import prompts
 from dream.dreaming.draft import Brief, shown_to_fit
@@ -16,7 +14,7 @@ from dream.errors import AnswerCut, AnswerUnusable, PromptTooLong
 from dream.history import legacy
 from dream.language.text import span
 from dream.language.words import MONTH, content_words, coverage
-from dream.llm import ChatMessage, Completion, Json, Model
+from dream.llm import ChatMessage, Completion, Model
 from dream.models import Entry, Finding, MemoryFile
 from dream.redact import redact
 from dream.settings import EMBEDDED
@@ -57,61 +55,6 @@ def _numberless(text: str) -> str:
 
 def _bare(text: str) -> str:
     return " ".join(text.split()).strip(" \"'“”.…").casefold()
-
-
-# Phase 1 as JSON, for providers that hold a model to a schema; it is read as the `[FILE] fact` lines that it says.
-
-
-SCHEMA: dict[str, Json] = {
-    "type": "object",
-    "description": "The [FILE] lines of the answer; no finding at all means [SKIP].",
-    "properties": {
-        "findings": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "file": {"type": "string", "enum": ["SOUL", "USER", "MEMORY"]},
-                    "remove": {"type": "boolean", "description": "true for a [FILE-REMOVE] line"},
-                    "line": {
-                        "type": "string",
-                        "description": "the number of the line that goes, such as U7; else empty",
-                    },
-                    "heading": {"type": "string", "description": "the heading that a fact goes under; else empty"},
-                    "text": {"type": "string", "description": "the fact, or the line that is no longer true"},
-                    "entries": {"type": "array", "items": {"type": "integer"}, "description": "the numbers in braces"},
-                },
-                "required": ["file", "remove", "line", "heading", "text", "entries"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["findings"],
-    "additionalProperties": False,
-}
-_FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n\s*```\s*\Z", re.DOTALL)
-
-
-def lines(answer: str) -> str:
-    """Return `answer` in lines, if it is JSON by the schema; else as it is, for the contract of lines to judge."""
-    fenced = _FENCE.match(answer)
-    text = fenced[1] if fenced else answer
-    if not text.lstrip().startswith("{"):
-        return answer
-    try:
-        said = json.loads(text, strict=False)
-        return "\n".join(map(_line, said["findings"])) or "[SKIP]"
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return answer
-
-
-def _line(finding: dict[str, Any]) -> str:
-    number = str(finding.get("line") or "")
-    tag = str(finding["file"]) + ("-REMOVE" if finding.get("remove") is True else "-REPLACE" if number else "")
-    tag += f" {number}" if number else ""
-    tag += f"/{heading}" if (heading := str(finding.get("heading") or "")) else ""
-    cursors = ",".join(str(int(cursor)) for cursor in finding.get("entries") or ())
-    return f"[{tag}] {' '.join(str(finding['text']).split())} {{{cursors}}}"
 
 
 ENTRY_TOKENS = 16  # of the header line of one entry
@@ -292,7 +235,7 @@ def _read(completion: Completion, cursors: Sequence[int], known: References, bri
         raise AnswerUnusable("the model refused")
     if completion.tool_calls:
         raise AnswerUnusable("the model called a tool instead of answering")
-    return parse(redact(lines(completion.text), brief.settings.redact_patterns)[0], cursors, known)
+    return parse(redact(completion.text, brief.settings.redact_patterns)[0], cursors, known)
 
 
 def _without_echoes(

@@ -114,6 +114,7 @@ def _number(value: Json) -> int:
 log = logging.getLogger(__name__)
 
 UNSETTLED = "the edit agent's answer could not be used; it is asked again"
+MAX_STEPS = 20  # rounds; more did not help the ancestor, 20 of 20 was worse than 15
 MAX_BARREN_STEPS = 3  # rounds in a row in which no call succeeded end the loop
 MAX_CALLS_A_STEP = 64  # tool calls answered in one round
 
@@ -169,7 +170,7 @@ def tidied(desk: Editing, doubled: int, model: Model, brief: Brief) -> Edited:
 def _loop(editing: Editing, model: Model, brief: Brief, prompt: str = "phase2") -> None:
     messages = _opening(editing, model, brief, prompt)
     barren, nudged = 0, False
-    for _ in range(brief.settings.max_steps):
+    for _ in range(MAX_STEPS):
         completion = model.complete(messages, tools=TOOLS)
         messages.append(ChatMessage("assistant", completion.text, tool_calls=completion.tool_calls))
         if completion.tool_calls:

@@ -160,7 +160,6 @@ class Note:
     zone: str = ""
     idle_hours: float = 2.0
     sources: tuple[str, ...] = ()
-    subagents: bool = False
     paid: bool = False  # a model is named that is not the one inside this package
 
     @property
@@ -269,7 +268,6 @@ def _set(note: Note, settings: Settings) -> Note:
         zone=settings.timezone or "",
         idle_hours=settings.idle_hours,
         sources=settings.sources,
-        subagents=settings.include_subagents,
         paid=settings.models_for() != EMBEDDED,
     )
 
@@ -323,7 +321,7 @@ def transcripts(path: Path, note: Note, environ: Mapping[str, str]) -> tuple[str
     """Return a fingerprint of the transcripts in the settings, and their list; None if they can't be listed."""
     from dream.workspace import listing
 
-    named = replace(Settings(), sources=note.sources, include_subagents=note.subagents)
+    named = replace(Settings(), sources=note.sources)
     try:
         files = listing.paths(named, path, home=Path.home(), environ=environ)
     except DreamError as error:

@@ -8,20 +8,19 @@ import gc
 import importlib
 import json
 import os
-import re
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dream.errors import AnswerUnusable, ModelError, ModelInaccessible, ModelRejected, ToolsUnsupported
+from dream.errors import AnswerUnusable, ModelError, ModelInaccessible, ToolsUnsupported
 from dream.language import tokens
 from dream.language.text import map_strings
-from dream.llm import UNKNOWN_WINDOW, ChatMessage, Completion, Json, Tool, ToolCall, card
+from dream.llm import UNKNOWN_WINDOW, ChatMessage, Completion, Tool, ToolCall, card
 from dream.llm.answers import RawAnswer, RawCall, read_answer
 from dream.llm.faults import Fault, Overloaded, Pause, StreamWanted, quote, translate, wait_before, was_taken
 from dream.llm.spending import prompt_tokens
@@ -40,7 +39,6 @@ FAR_ABOVE = 4  # times the tokens that were allowed: tokenizers differ by less t
 LONGEST_TRYING = 120.0  # seconds of tries; a call that has taken longer is not tried again
 GRACE = 1.0  # seconds after `timeout` in which LiteLLM's own time-out may still speak
 
-_SCHEMA_REFUSED = re.compile(r"response_?format|json_?schema|structured|grammar", re.IGNORECASE)
 # Providers whose cache has to be asked for; elsewhere it works by itself, or the mark could be refused.
 _MARKED = ("anthropic/", "bedrock/", "vertex_ai/", "openrouter/")
 _CACHED = {"type": "ephemeral"}  # for five minutes: the rounds of one dream, not the next night
@@ -70,14 +68,12 @@ class LiteLLMModel:
         *,
         api_base: str | None = None,
         api_key: str | None = None,
-        schema: Mapping[str, Json] | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.name = name
         self._settings = settings
         self._api_base = api_base
         self._api_key = api_key
-        self._schema = schema
         self._sleep = sleep
         self._card = card(name)
         self.window = settings.context_window or self._card.window or UNKNOWN_WINDOW
@@ -119,11 +115,6 @@ class LiteLLMModel:
         except ToolsUnsupported as error:
             self._tools_refused = error
             raise
-        except ModelRejected as error:
-            if self._schema is None or not _SCHEMA_REFUSED.search(str(error)):
-                raise
-            self._schema = None
-            return self._persist(messages, tools, room)
 
     def _persist(self, messages: Sequence[ChatMessage], tools: Sequence[Tool], room: int) -> Completion:
         lost = Usage()  # what was billed of tries that came to nothing
@@ -204,9 +195,6 @@ class LiteLLMModel:
             "num_retries": 0,
             "drop_params": True,
         }
-        if self._schema is not None and not tools:
-            named = {"name": "answer", "strict": True, "schema": dict(self._schema)}
-            request["response_format"] = {"type": "json_schema", "json_schema": named}
         if tools:
             functions = (
                 {"name": one.name, "description": one.description, "parameters": dict(one.parameters)} for one in tools

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
 from dream.errors import ModelError, ModelInaccessible, ModelUnavailable, PromptTooLong, SpendingLimit
-from dream.llm import Card, ChatMessage, Completion, Json, Model, Tool, card
+from dream.llm import Card, ChatMessage, Completion, Model, Tool, card
 from dream.reports import Progress, Step, Usage
 from dream.settings import EMBEDDED, Job, Settings
 
@@ -282,14 +282,11 @@ def open_meter(bills: Bills, settings: Settings, now: datetime, progress: Progre
     return Meter(settings, spent_today=spent, book=book, asks=asks, unanswered=unanswered)
 
 
-def open_model(settings: Settings, job: Job, meter: Meter, *, schema: Mapping[str, Json] | None = None) -> Model:
-    """Return the model for `job` with its fallbacks behind it; what it uses is booked on `meter`.
-
-    By `schema`, a JSON schema, it is asked to answer where its provider knows how to hold it to one.
-    """
+def open_model(settings: Settings, job: Job, meter: Meter) -> Model:
+    """Return the model for `job` with its fallbacks behind it; what it uses is booked on `meter`."""
     first = settings.model_for(job)
     names = list(dict.fromkeys((first, *settings.fallbacks)))
-    return MeteredModel([_one(name, first, settings, schema) for name in names], meter, job)
+    return MeteredModel([_one(name, first, settings) for name in names], meter, job)
 
 
 def prepare(settings: Settings, job: Job) -> None:
@@ -304,7 +301,7 @@ def prepare(settings: Settings, job: Job) -> None:
         LiteLLMModel(name, settings).prepare()
 
 
-def _one(name: str, first: str, settings: Settings, schema: Mapping[str, Json] | None) -> Model:
+def _one(name: str, first: str, settings: Settings) -> Model:
     if name == EMBEDDED:
         from dream.embedded import EmbeddedModel
 
@@ -312,4 +309,4 @@ def _one(name: str, first: str, settings: Settings, schema: Mapping[str, Json] |
     from dream.llm.gateway import LiteLLMModel
 
     base, key = settings.access(name, first)
-    return LiteLLMModel(name, settings, api_base=base, api_key=key, schema=schema)
+    return LiteLLMModel(name, settings, api_base=base, api_key=key)

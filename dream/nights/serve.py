@@ -15,7 +15,7 @@ import socket
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, tzinfo
 from types import FrameType
 from zoneinfo import ZoneInfo
 
@@ -31,7 +31,6 @@ from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 
 HEARTBEAT = 60.0  # seconds between two looks at the clock; also how late a night can be after the machine wakes
-EARLY_PAUSE = timedelta(hours=1)  # between two early dreams, so that a backlog that stays is not tried for ever
 NIGHT = "night"  # the name of the scheduler's job
 
 
@@ -57,8 +56,6 @@ class Server:
         self._tell, self._told, self._clock, self._heartbeat = tell, told, clock, heartbeat
         self._stop, self._wake, self._reload = threading.Event(), threading.Event(), threading.Event()
         self._failed: datetime | None = None
-        self._early: datetime | None = None
-        self._looked = (-1, -1)
         self._busy: str | None = None
         self._use(read())
 
@@ -97,9 +94,9 @@ class Server:
         self._wake.set()
 
     def beat(self) -> None:
-        """Have a night if one is due, or an early one if the backlog asks for it; errors are told, and tried again."""
+        """Have a night if one is due; errors are told, and tried again."""
         now = self._clock()
-        if self._stop.is_set() or not (self._due(now) or self._early_due(now)):
+        if self._stop.is_set() or not self._due(now):
             return
         try:
             report = nightly.night(
@@ -144,25 +141,10 @@ class Server:
             stamp.stamp(self._workspace.private, now)  # the clock was wrong then or is now: go on from here
         return last is None or self._cron.before(now, self._zone) > last
 
-    def _early_due(self, now: datetime) -> bool:
-        bound = self._settings.early_tokens
-        if not bound or (self._early is not None and now - self._early < EARLY_PAUSE):
-            return False
-        history, cursor = self._workspace.history, self._workspace.dream_cursor()
-        state = (history.last_cursor(), cursor)
-        if state == self._looked:
-            return False  # idle: nobody has said anything since, and what there is was not enough
-        if sum(entry.tokens for entry in history.after(cursor)) <= bound:
-            self._looked = state
-            return False
-        self._early = now
-        return True
-
     def _use(self, settings: Settings) -> None:
         self._cron = parse(settings.schedule)
         self._zone: tzinfo | None = ZoneInfo(settings.timezone) if settings.timezone else None
         self._settings = settings
-        self._looked = (-1, -1)
 
     def _again(self) -> bool:
         """Read the settings anew; with a mistake in them the old ones stay."""

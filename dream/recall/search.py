@@ -117,6 +117,8 @@ class Wanted:
     source: str | None = None
     speaker: str | None = None
     today: date | None = None  # for days that the query names from it: last week; None: as the clock says
+    half_life_days: float = 0.0  # after which an entry or a message counts half; 0: age does not count
+    mmr: float = 1.0  # below 1, hits unlike those before them come sooner: lambda of maximal marginal relevance
 
     def has_day(self, day: date | None) -> bool:
         """Return whether a day lies between the two; one that nobody knows does where none is asked for."""
@@ -158,8 +160,8 @@ class Search:
     ) -> None:
         self._meaning = meaning(workspace, index, wanted.query, settings) if workspace and settings else None
         self._workspace = workspace
-        self._half_life = settings.search_half_life_days if settings else 0.0
-        self._mmr = settings.search_mmr if settings else 1.0
+        self._half_life = wanted.half_life_days
+        self._mmr = wanted.mmr
         self._index = index
         self._wanted = wanted
         self._many = many

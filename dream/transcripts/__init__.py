@@ -132,9 +132,7 @@ def names(path: Path | str, *, subagents: bool = False) -> list[str]:
         found += {file for one in directories for file in _beneath(one, subagents)}.difference(found)
     if not found:
         if not subagents and any(_beneath(one, True) for one in directories):
-            raise TranscriptError(
-                f"{path} holds no transcripts but sub-agents'; with the setting include_subagents they are read too."
-            )
+            raise TranscriptError(f"{path} holds no transcripts but sub-agents', in which no person speaks.")
         raise TranscriptError(f"{path} holds no transcripts; name a file, or a directory that holds some.")
     return sorted(found)
 

@@ -250,7 +250,7 @@ def of_subagents(paths: Iterable[Path]) -> int:
 
 def reading_terms(settings: Settings, form: str | None) -> str:
     """Name what decides about what is read of a file: when it changes, all are read anew."""
-    return f"{__version__} {form} {settings.include_subagents}"
+    return f"{__version__} {form}"
 
 
 def without_file_name(name: str, error: TranscriptError) -> str:
@@ -435,9 +435,9 @@ def split(source: str) -> tuple[str, tzinfo | None]:
 def _files(source: str, settings: Settings, root: Path, home: Path, environ: Mapping[str, str]) -> list[File]:
     name, zone = split(source)
     if name in known_formats():
-        agents = listed(_of_agent(name, home, environ, subagents=settings.include_subagents), zone=zone)
+        agents = listed(_of_agent(name, home, environ, subagents=False), zone=zone)
         return [file for file in agents if file.look[0]]  # Letta Code begins each agent with an empty one
-    return list(listed(_of_path(name, root, subagents=settings.include_subagents), zone=zone))
+    return list(listed(_of_path(name, root, subagents=False), zone=zone))
 
 
 def _of_agent(name: str, home: Path, environ: Mapping[str, str], *, subagents: bool) -> list[str]:

@@ -240,7 +240,7 @@ class Workspace:
         data = read_bytes(self.root / review_files.REJECTED) or b""
         return review_files.in_force(review_files.parse_rejected(data, self._report))
 
-    def search(
+    def search(  # noqa: PLR0913 - each is a filter, by name
         self,
         query: str,
         *,
@@ -251,17 +251,22 @@ class Workspace:
         session: str | None = None,
         source: str | None = None,
         speaker: str | None = None,
+        half_life_days: float = 0.0,
+        mmr: float = 1.0,
     ) -> list[Hit]:
         """Find what memory, history and messages say of `query`, best first; what is new is taken in before.
 
         `kinds` are of memory, history and message (None: all); `since` and `until` are days, both included; `source`
-        is the agent that a session's key begins with. Nothing found is an empty list.
+        is the agent that a session's key begins with. After `half_life_days` an entry or a message counts half (0: age
+        does not count); with `mmr` below 1, hits unlike those before them come sooner. Nothing found is an empty list.
         """
         from dream.recall import KINDS
         from dream.recall.search import Wanted, search
 
         chosen = tuple(kind for kind in KINDS if kinds is None or kind in kinds)
-        return search(self, Wanted(query, chosen, since, until, session, source, speaker), limit)
+        about = (session, source, speaker)
+        wanted = Wanted(query, chosen, since, until, *about, half_life_days=half_life_days, mmr=mmr)
+        return search(self, wanted, limit)
 
     def get(self, cite: str, *, around: int = 0) -> list[Hit]:
         """Open a citation, with `around` neighbours on each side; raises UsageError where it is none, or is gone."""

@@ -61,7 +61,7 @@ def test_sub_agents_that_are_left_out_are_counted(fresh: Path, projects: Path) -
 
     done = dream("consolidate", projects, "-w", fresh)
 
-    left_out = "sub-agents' transcripts are left out, 1 here (include_subagents)"
+    left_out = "sub-agents' transcripts are left out, 1 here"
     assert done.out == f"Nothing new; {left_out}; 1 transcript holds nothing that a person and an agent said.\n"
 
 

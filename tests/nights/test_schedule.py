@@ -9,7 +9,6 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from dream.actions import note
 from dream.nights import nightly, stamp
 from dream.nights.serve import Server
 from dream.settings import Settings
@@ -97,28 +96,6 @@ def test_a_clock_that_was_wrong_once_does_not_end_the_nights(machine: Machine) -
     stamp.stamp(machine.workspace.private, START + timedelta(days=4000))
     machine.pass_hours(machine.serve(), 24)
     assert machine.nights == [datetime(2026, 11, 21, 3, tzinfo=UTC)]
-
-
-def test_it_dreams_early_when_the_backlog_passes_its_size_and_then_rests(machine: Machine) -> None:
-    machine.settings = replace(QUIET, early_tokens=20)
-    server = machine.serve()
-    note.note(machine.workspace, "Lena likes tea.", settings=QUIET, now=START)
-    machine.pass_hours(server, 1)
-    assert machine.nights == []
-    for number in range(6):
-        note.note(machine.workspace, f"Lena moved to town number {number}.", settings=QUIET, now=START)
-    machine.pass_hours(server, 4)
-    assert len(machine.nights) == 1
-    assert machine.workspace.dream_cursor() == 7
-
-
-def test_an_early_dream_that_fails_is_not_tried_at_every_look(machine: Machine) -> None:
-    machine.settings = replace(QUIET, early_tokens=20, max_call_tokens=10)
-    note.note(machine.workspace, "Lena moved to Kyoto. " * 10, settings=QUIET, now=START)
-
-    machine.pass_hours(machine.serve(), 3)
-
-    assert machine.nights == [START + timedelta(minutes=10 + 60 * hours) for hours in range(3)]
 
 
 def test_a_bug_in_a_night_is_seen_and_not_repeated_at_every_look(machine: Machine) -> None:

@@ -192,7 +192,7 @@ def test_a_model_that_does_not_do_its_work_costs_no_fact(answers: tuple[Answer, 
     assert states(edited) == ["applied", "applied"]
     assert "- Lives in Tokyo" in edited.draft.texts["USER.md"]
     assert "Osaka" not in edited.draft.texts["USER.md"]
-    assert len(model.calls) <= BRIEF.settings.max_steps
+    assert len(model.calls) <= phase2.MAX_STEPS
 
 
 def test_a_run_of_errors_ends_the_loop() -> None:

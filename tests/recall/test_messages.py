@@ -22,7 +22,6 @@ from dream.errors import HistoryError, UsageError
 from dream.history import messages
 from dream.history.messages import KeptMessage
 from dream.models import NewEntry
-from dream.settings import Settings
 from dream.workspace import index
 from dream.workspace.workspace import Workspace
 from tests.faults.support import called
@@ -141,16 +140,8 @@ def _refuse(data: bytes, size: int, cursor: int = 0) -> None:
     raise OSError(28, "No space left on device")
 
 
-def test_what_was_kept_stays_and_is_found_when_no_more_is_to_be_kept(workspace: Workspace, tmp_path: Path) -> None:
-    off = Settings(timezone="UTC", keep_messages=False)
-    before = positions(workspace)
-    more = said(tmp_path, (("user", "My zeppelin is called Hedwig"),), "more")
-    pipeline.consolidate(workspace, [more], settings=off, now=NOW)
-
-    assert positions(workspace) == before
+def test_messages_that_were_deleted_are_found_in_history(workspace: Workspace) -> None:
     assert texts(workspace, "HS-214", kinds=["message"])
-    assert texts(workspace, "Hedwig", kinds=["message"]) == []
-
     shutil.rmtree(workspace.history.messages.folder)
     assert texts(workspace, "HS-214", kinds=["message"]) == []
     assert texts(workspace, "HS-214", kinds=["history"])

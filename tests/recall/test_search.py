@@ -17,7 +17,7 @@ import pytest
 from dream import pipeline
 from dream.actions import note
 from dream.actions.forget import forget
-from dream.errors import SettingsError, UsageError
+from dream.errors import UsageError
 from dream.history import messages
 from dream.models import NewEntry
 from dream.recall import excerpt, search_index
@@ -25,6 +25,7 @@ from dream.recall.terms import periods
 from dream.settings import Settings
 from dream.workspace import index
 from dream.workspace.workspace import Workspace
+from tests.cli.commands import dream
 from tests.faults.support import called
 from tests.workspaces import fresh
 
@@ -181,13 +182,6 @@ def test_a_crash_between_messages_and_their_entry_keeps_each_once(workspace: Wor
     again.history.append([entry], now=NOW, said=[left])
 
     assert path.read_bytes().count(b"Odile") == 1
-
-
-def test_nothing_is_kept_where_nothing_is_to_be(tmp_path: Path) -> None:
-    made = fresh(tmp_path / "ws", NOW)
-    pipeline.consolidate(made, [said(tmp_path, TALK)], settings=Settings(timezone="UTC", keep_messages=False), now=NOW)
-    assert made.history.messages.paths() == []
-    assert texts(made, "7391")
 
 
 @pytest.mark.slow
@@ -431,8 +425,7 @@ def test_with_a_half_life_the_newer_of_two_is_found_first(workspace: Workspace, 
     pipeline.consolidate(workspace, [old, new], settings=SETTINGS, now=NOW)
     assert "red" in texts(workspace, "harbour crane painted")[0]
 
-    _set(workspace, "search_half_life_days = 30")
-    assert "green" in texts(workspace, "harbour crane painted")[0]
+    assert "green" in texts(workspace, "harbour crane painted", half_life_days=30)[0]
 
 
 def test_with_mmr_what_is_unlike_the_first_hit_comes_sooner(workspace: Workspace, tmp_path: Path) -> None:
@@ -445,20 +438,17 @@ def test_with_mmr_what_is_unlike_the_first_hit_comes_sooner(workspace: Workspace
     pipeline.consolidate(workspace, [said(tmp_path, rows, "sail")], settings=SETTINGS, now=NOW)
     query = "when does the regatta start in Kiel harbour"
     before = [hit.text for hit in workspace.search(query, kinds=["message"])]
-    _set(workspace, "search_mmr = 0.3")
-    after = [hit.text for hit in workspace.search(query, kinds=["message"])]
+    after = [hit.text for hit in workspace.search(query, kinds=["message"], mmr=0.3)]
     won = rows[3][1]
     assert after.index(won) < before.index(won)
     assert set(after) == set(before)
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("line", ["search_mmr = 0", "search_mmr = 1.5", "search_half_life_days = -1"])
-def test_a_share_or_an_age_that_is_none_is_refused(workspace: Workspace, line: str) -> None:
-    _set(workspace, line)
-    with pytest.raises(SettingsError):
-        workspace.settings(using=())
-    assert texts(workspace, "port")  # a search goes by the defaults then
+@pytest.mark.parametrize("option", [("--mmr", "0"), ("--mmr", "1.5"), ("--half-life", "-1")])
+def test_a_share_or_an_age_that_is_none_is_refused(workspace: Workspace, option: tuple[str, str]) -> None:
+    assert dream("search", "port", *option, "-w", workspace.root).status == 2
+    assert dream("search", "port", option[0], "0.5", "-w", workspace.root).out
 
 
 def _talks(folder: Path, *talks: tuple[tuple[str, str], ...]) -> Workspace:

@@ -197,19 +197,6 @@ def test_a_resumed_file_that_copies_rows_of_another_session_repeats_nothing(work
     assert (report.messages, workspace.history.positions()) == (5, {"claude-code:s1": 3, "claude-code:s2": 2})
 
 
-def test_subagents_are_read_when_they_are_asked_for(workspace: Workspace, folder: Path) -> None:
-    inner = folder / "s1" / "subagents"
-    inner.mkdir(parents=True)
-    write(folder / "s1.jsonl", 1)
-    sidechain = json.loads(row(2, "s1")) | {"isSidechain": True, "agentId": "a7"}
-    (inner / "agent-a7.jsonl").write_text(json.dumps(sidechain) + "\n")
-    read(workspace, folder)
-    assert list(workspace.history.positions()) == ["claude-code:s1"]
-    asked = Settings(timezone="UTC", durable=False, include_subagents=True)
-    pipeline.consolidate(workspace, [folder], settings=asked, now=NOW)
-    assert list(workspace.history.positions()) == ["claude-code:s1", "claude-code:s1/a7"]
-
-
 def calls(deed: Callable[[], object]) -> Counter[str]:
     """Count what `deed` calls: the functions written in C by name, and all of Python's together."""
     counted: Counter[str] = Counter()
