@@ -28,10 +28,13 @@ JOBS: tuple[Job, ...] = ("consolidator", "phase1", "phase2")
 PREFIX = "DREAM_"
 FILE_NAME = "dream.toml"
 EMBEDDED = "embedded"  # the model inside this package
+CLIENTS = ("claude-code", "codex")  # agent clients that can be a model; `llm/clients.py` has a row each
+CALLED = "DREAM_CALL"  # set for a client that is asked as a model: our hooks in it end at once
 SHIPPED_PROMPTS = ("consolidate", "phase1", "phase2", "tidy", "guide")
-# Environment variables of ours that are not settings: where the workspace is, and shell completion.
-NOT_SETTINGS = {"DREAM_WORKSPACE", "DREAM_COMPLETE"}
+# Environment variables of ours that are not settings: where the workspace is, shell completion, and the one above.
+NOT_SETTINGS = {"DREAM_WORKSPACE", "DREAM_COMPLETE", CALLED}
 NIGHTLY = "0 3 * * *"
+DAY_TOKENS, CLIENT_DAY_TOKENS = 5_000_000, 300_000
 # What became of settings that older versions knew; a dream.toml that still has one is refused with this sentence.
 REMOVED = {
     "batch": "answers at half the price by tomorrow are gone; remove the line, and calls are made at once",
@@ -126,7 +129,7 @@ class Settings:
     # Spending. 0 is no bound. The day is the local one.
     max_call_tokens: int = 200_000
     max_run_tokens: int = 2_000_000
-    max_day_tokens: int = 5_000_000
+    max_day_tokens: int | None = None  # None: 5,000,000; with an agent client, whose plan is a person's own, 300,000
     max_run_usd: float = 0.0
     max_day_usd: float = 0.0
 
@@ -145,6 +148,19 @@ class Settings:
     def models_for(self, jobs: Iterable[Job] = JOBS) -> str:
         """Name the models that do `jobs`, each once."""
         return ", ".join(dict.fromkeys(map(self.model_for, jobs)))
+
+    @property
+    def clients(self) -> tuple[str, ...]:
+        """Name the agent clients that are asked as models."""
+        named = dict.fromkeys((*map(self.model_for, JOBS), *self.fallbacks))
+        return tuple(model for model in named if is_client(model))
+
+    @property
+    def day_tokens(self) -> int:
+        """Return how many tokens a day may cost; 0 is no bound."""
+        if self.max_day_tokens is not None:
+            return self.max_day_tokens
+        return CLIENT_DAY_TOKENS if self.clients else DAY_TOKENS
 
     def limits(self, file: MemoryFile) -> tuple[int, int]:
         """Return how many lines and bytes a memory file may hold."""
@@ -169,6 +185,11 @@ class Settings:
 
             return ZoneInfo(self.timezone)
         return datetime.now().astimezone().tzinfo or UTC
+
+
+def is_client(model: str) -> bool:
+    """Return whether `model` is an agent client on this machine, and no provider's model."""
+    return model.partition("/")[0] in CLIENTS
 
 
 def load(

@@ -18,7 +18,12 @@ LOG_BYTES = 1 << 18  # of the log; a larger one is begun anew
 
 
 def main() -> None:
-    """Run `dream`; a hook is answered, or works on in the background, before anything else is loaded."""
+    """Run `dream`; a hook is answered, or works on in the background, before anything else is loaded.
+
+    A hook of a client that `dream` itself asks as a model (DREAM_CALL) ends at once: it would read its own calls.
+    """
+    if os.environ.get("DREAM_CALL") and "--hook" in sys.argv:
+        return
     if hook_left(os.environ) or prompt_answered(os.environ):
         return
     from dream.cli import group

@@ -294,6 +294,11 @@ def _half(
     member.check()
     workspace = Workspace.open(member.path)
     settings, worker = _terms(pipe, member, workspace, flags)
+    if settings.clients:
+        raise SettingsError(
+            f"{settings.clients[0]} is refused in a fleet: one person's login would read what all tenants say; "
+            "name a provider's model."
+        )
 
     def end(number: int, frame: object) -> None:
         worker.stopped = True

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 from dream.language.tokens import litellm_folder
 from dream.models import Role
 from dream.reports import Usage
-from dream.settings import EMBEDDED
+from dream.settings import EMBEDDED, is_client
 
 Finish = Literal["stop", "length", "tool_calls", "refusal"]
 NOTHING_USED = Usage()
@@ -117,6 +117,8 @@ def card(model: str) -> Card:
     """Look `model` up by its whole name, then without its provider; an empty card where it is not listed."""
     if model == EMBEDDED:
         return Card(input_usd=0.0, output_usd=0.0)
+    if is_client(model):
+        return Card()  # a plan is paid for, and not its tokens
     listed = _list()
     for name in (model, model.partition("/")[2], model.rpartition("/")[2]):
         found = listed.get(name)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from dream.errors import ModelError, ModelInaccessible, ModelUnavailable, PromptTooLong, SpendingLimit
 from dream.llm import Card, ChatMessage, Completion, Model, Tool, card
 from dream.reports import Progress, Step, Usage
-from dream.settings import EMBEDDED, Job, Settings
+from dream.settings import EMBEDDED, Job, Settings, is_client
 
 if TYPE_CHECKING:
     from dream.workspace.bills import Bills
@@ -143,8 +143,10 @@ class Meter:
 
     def bound(self, setting: str, model: str) -> float:
         """Return a bound for `model`; 0 is none. The default ones are against bills: the free `embedded` has none."""
-        bound: float = getattr(self._settings, setting)
-        return 0 if model == FREE and bound == getattr(_DEFAULTS, setting) else bound
+        if model == FREE and getattr(self._settings, setting) == getattr(_DEFAULTS, setting):
+            return 0
+        bound: float = self._settings.day_tokens if setting == "max_day_tokens" else getattr(self._settings, setting)
+        return bound
 
     def _turn_day(self) -> None:
         today = self._today()
@@ -295,7 +297,7 @@ def prepare(settings: Settings, job: Job) -> None:
     LiteLLM imports much of itself when it is first called, and two threads that do so at once can fail. So whoever
     lets a thread of their own call models prepares it before.
     """
-    for name in {settings.model_for(job), *settings.fallbacks} - {EMBEDDED}:
+    for name in {settings.model_for(job), *settings.fallbacks} - {EMBEDDED, *settings.clients}:
         from dream.llm.gateway import LiteLLMModel
 
         LiteLLMModel(name, settings).prepare()
@@ -306,6 +308,10 @@ def _one(name: str, first: str, settings: Settings) -> Model:
         from dream.embedded import EmbeddedModel
 
         return EmbeddedModel()
+    if is_client(name):
+        from dream.llm.clients import ClientModel
+
+        return ClientModel(name, settings)
     from dream.llm.gateway import LiteLLMModel
 
     base, key = settings.access(name, first)

@@ -160,7 +160,7 @@ def _shared(settings: Settings, share: float) -> Settings:
     return replace(
         settings,
         max_run_tokens=int(settings.max_run_tokens * share),
-        max_day_tokens=int(settings.max_day_tokens * share),
+        max_day_tokens=int(settings.day_tokens * share),
         max_run_usd=settings.max_run_usd * share,
         max_day_usd=settings.max_day_usd * share,
     )
