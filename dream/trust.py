@@ -27,6 +27,8 @@ Noted = Literal["trusted", "made"]
 KINDS: tuple[Noted, ...] = ("trusted", "made")
 PRIVATE = ".dream"
 MARK = Path(PRIVATE) / "trust"
+# Variables that agents' clients set for the programs that they start.
+AGENTS = ("CLAUDECODE", "CODEX_THREAD_ID", "CODEX_SANDBOX", "GEMINI_CLI", "OPENCODE", "CURSOR_AGENT", "COPILOT_CLI")
 _HEX = re.compile(rb"[0-9a-f]{32}")
 _MOST = 64 * 1024  # bytes of a note: a path
 _KEPT = 8  # marks of other users, or of other machines that share the workspace, that stay beside a new one
@@ -41,6 +43,11 @@ def state_directory(environ: Mapping[str, str]) -> Path | None:
         return Path.home() / ".local" / "state" / "dream"
     except RuntimeError:
         return None
+
+
+def inside_agent(environ: Mapping[str, str]) -> str:
+    """Name the variable that tells that an agent's client has started this process; "" where none has."""
+    return next((name for name in AGENTS if environ.get(name)), "")
 
 
 def is_trusted(root: Path, state: Path | None) -> bool:

@@ -209,6 +209,10 @@ def connect_command(
         output.say(f"Wrote {', '.join(str(change.path) for change in every)}.", fold=True)
         for note in [] if remove else [note for name in names if (note := connect.CLIENTS[name].note)]:
             output.say(note, fold=True)
+        if not remove:
+            from dream.cli.models import ask_once
+
+            ask_once(group.open_workspace(directory))
     elif every:
         output.say("Nothing was written." if not dry_run else "This was a dry run: nothing was written.")
     if every and not write and not dry_run:

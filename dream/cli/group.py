@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 COMMANDS: dict[str, str] = {
     "init": "Make a workspace, or adopt nanobot's, and its first commit.",
     "sources": "List the agents found on this machine, and choose which are read every night.",
+    "models": "List the models that can read on this machine, choose one, or try one.",
     "consolidate": "Read transcripts and append to history what is new in them.",
     "run": "Dream until nothing is left: distil new history into the memory files.",
     "nightly": "Consolidate the configured sources, then dream: what cron calls.",

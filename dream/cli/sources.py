@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dream import cli
+from dream.actions import configure
 from dream.cli import group, output, show
 from dream.errors import SettingsError, TranscriptError, UsageError
 from dream.models import Diagnostic
@@ -21,7 +22,7 @@ from dream.reports import ConsolidateReport
 from dream.settings import CALLING, FILE_NAME, REACHING, Settings
 from dream.transcripts import known_formats
 from dream.workspace import listing
-from dream.workspace.files import explained, read_text, replace_file, temporary_name, write_beside
+from dream.workspace.files import explained, read_text, temporary_name, write_beside
 from dream.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def set_source(root: Path, source: str, *, read: bool) -> bool:
     The file is written if it then says what it said before, and of the sources what is wanted. Raises SettingsError.
     """
     path = root / FILE_NAME
-    document = _document(path)
+    document = configure.opened(path)
     array = _array(path, document)
     named = [str(item) for item in array]
     if (source in named) == read:
@@ -51,25 +52,8 @@ def set_source(root: Path, source: str, *, read: bool) -> bool:
         array.append(source)
     else:
         array.pop(named.index(source))
-    before, wanted, text = tomllib.loads(read_text(path)), [*map(str, array)], document.as_string()
-    try:
-        after = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        after = None
-    if after != before | {SOURCES: wanted}:
-        raise SettingsError(f"{path} could not be changed without harm; write {SOURCES} = {wanted} by hand.")
-    replace_file(path, text.encode("utf-8"))
+    configure.write(path, document, tomllib.loads(read_text(path)) | {SOURCES: [*map(str, array)]})
     return True
-
-
-def _document(path: Path) -> tomlkit.TOMLDocument:
-    import tomlkit
-    from tomlkit.exceptions import TOMLKitError
-
-    try:
-        return tomlkit.parse(read_text(path))
-    except TOMLKitError as error:
-        raise SettingsError(f"{path} cannot be read as TOML: {error}.") from error
 
 
 def _array(path: Path, document: tomlkit.TOMLDocument) -> Array:

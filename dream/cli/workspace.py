@@ -10,6 +10,7 @@ import click
 
 from dream import trust
 from dream.cli import group, output, show
+from dream.cli.models import ask_once
 from dream.language.text import span
 from dream.settings import reaching
 from dream.workspace import places
@@ -54,6 +55,7 @@ def init_command(directory: Path | None, named: Path | None, as_json: bool) -> N
     else:
         made = "" if was == workspace.git.head() else "; what it lacked was made"
         output.say(f"The workspace {workspace.root} was there already{made}.", bold=True)
+    ask_once(workspace)
     output.say("Next: dream consolidate TRANSCRIPT, then dream run.")
     output.say(f"Model: {show.model_line(workspace.settings(using=()))}", fold=True)
 

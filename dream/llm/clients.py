@@ -48,11 +48,11 @@ PLACES = ("~/.local/bin", "~/.claude/local", "~/.npm-global/bin", "/usr/local/bi
 _MODEL = re.compile(r"[\w.][\w.:@/-]*")
 _SLOTS = threading.BoundedSemaphore(AT_ONCE)
 
-Fault = Literal["", "login", "quota", "model", "old", "tool", "busy", "refused"]
+FaultKind = Literal["", "login", "quota", "model", "old", "tool", "busy", "refused"]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ClientAnswer:
     """What a client answered; `fault` is the kind of failure, and `text` then the client's own sentence.
 
     A usage of one call without tokens is one that the client did not count.
@@ -61,11 +61,11 @@ class Said:
     text: str
     usage: Usage = NOTHING_USED
     finish: Finish = "stop"
-    fault: Fault = ""
+    fault: FaultKind = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class AgentClient:
     """One agent client: how it is called, and how its answer is read.
 
     `arguments` and `environment` are given the model, the folder of the call and the most tokens of an answer.
@@ -84,7 +84,8 @@ class Client:
     without: tuple[str, ...]
     status: tuple[str, ...]
     login: str
-    read: Callable[[str, str], Said]
+    terms: str
+    read: Callable[[str, str], ClientAnswer]
     stops: re.Pattern[str] | None = None
     asks_first: bool = False
 
@@ -111,9 +112,9 @@ def _claude_environment(folder: Path, room: int) -> dict[str, str]:
     }
 
 
-def _read_claude(out: str, err: str) -> Said:
+def _read_claude(out: str, err: str) -> ClientAnswer:
     if "unknown option" in err:
-        return Said(err, fault="old")
+        return ClientAnswer(err, fault="old")
     try:
         said = json.loads(out)
         used, text, status = said["usage"], str(said.get("result") or ""), said.get("api_error_status")
@@ -121,15 +122,15 @@ def _read_claude(out: str, err: str) -> Said:
         asked = int(used["input_tokens"]) + int(used.get("cache_creation_input_tokens") or 0) + cached
         usage = Usage(1, asked, int(used["output_tokens"]), None, cached)
     except (ValueError, KeyError, TypeError, AttributeError):
-        return Said(err or out or "it ended without an answer", fault="busy")
+        return ClientAnswer(err or out or "it ended without an answer", fault="busy")
     if said.get("subtype") == "error_max_turns":
-        return Said(text, usage, fault="tool")
+        return ClientAnswer(text, usage, fault="tool")
     if not said.get("is_error"):  # `subtype` says "success" of errors too
-        return Said(text, usage, "refusal" if said.get("stop_reason") == "refusal" else "stop")
+        return ClientAnswer(text, usage, "refusal" if said.get("stop_reason") == "refusal" else "stop")
     if "output token maximum" in text:
-        return Said("", usage, "length")
-    by_status: dict[object, Fault] = {401: "login", 403: "login", 404: "model", 429: "quota", 400: "refused"}
-    return Said(text, usage, fault="login" if "/login" in text else by_status.get(status, "busy"))
+        return ClientAnswer("", usage, "length")
+    by_status: dict[object, FaultKind] = {401: "login", 403: "login", 404: "model", 429: "quota", 400: "refused"}
+    return ClientAnswer(text, usage, fault="login" if "/login" in text else by_status.get(status, "busy"))
 
 
 # Codex. What is disabled are its tools, and what it adds to a prompt; two small tools stay, so its log is watched for
@@ -164,9 +165,9 @@ def _codex_environment(folder: Path, room: int) -> dict[str, str]:
     return {"CODEX_HOME": str(folder / "home"), "RUST_LOG": "error"}
 
 
-def _read_codex(out: str, err: str) -> Said:
+def _read_codex(out: str, err: str) -> ClientAnswer:
     if "unexpected argument" in err or "unknown feature" in err.casefold():
-        return Said(err, fault="old")
+        return ClientAnswer(err, fault="old")
     text, failed = "", ""
     usage: Usage | None = None
     for line in out.splitlines():
@@ -181,21 +182,21 @@ def _read_codex(out: str, err: str) -> Said:
             elif event["type"] == "turn.failed":
                 failed = str(event["error"]["message"])
     if usage is not None:
-        return Said(text, usage)
+        return ClientAnswer(text, usage)
     if "max_output_tokens" in failed:
-        return Said(text, Usage(1), "length")
-    faults: dict[Fault, str] = {
+        return ClientAnswer(text, Usage(1), "length")
+    faults: dict[FaultKind, str] = {
         "quota": r"usage limit|rate limit|quota|\b429\b",
         "login": r"\b40[13]\b|log ?in",
         "model": r"\b404\b|model .*not (?:supported|found|exist)",
         "refused": r"\b400\b",
     }
     kinds = [name for name, pattern in faults.items() if re.search(pattern, failed, re.IGNORECASE)]
-    return Said(failed or err or "it ended without an answer", fault=kinds[0] if kinds else "busy")
+    return ClientAnswer(failed or err or "it ended without an answer", fault=kinds[0] if kinds else "busy")
 
 
 CLIENTS = {
-    "claude-code": Client(
+    "claude-code": AgentClient(
         program="claude",
         title="Claude Code",
         provider="Anthropic",
@@ -206,9 +207,15 @@ CLIENTS = {
         without=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
         status=("auth", "status"),
         login="start `claude` and give the command /login",
+        terms=(
+            "Anthropic asks developers of products to use an API key, and expects ordinary, individual use of a plan. "
+            "dream runs the Claude Code that you installed and logged in to, for your own memory, a few times a night; "
+            "each call counts against your plan. Whether that fits its terms is yours to decide: "
+            "code.claude.com/docs/en/legal-and-compliance."
+        ),
         read=_read_claude,
     ),
-    "codex": Client(
+    "codex": AgentClient(
         program="codex",
         title="Codex",
         provider="OpenAI",
@@ -219,6 +226,11 @@ CLIENTS = {
         without=("OPENAI_API_KEY", "CODEX_API_KEY"),
         status=("login", "status"),
         login="run `codex login`",
+        terms=(
+            "OpenAI is known to support the use of a plan's login in other tools. dream runs the Codex that you "
+            "installed and logged in to, a few times a night; each call counts against your plan. Whether that fits "
+            "its terms is yours to decide."
+        ),
         read=_read_codex,
         stops=re.compile(
             r"\A\S+\s+ERROR codex_core::tools::"
@@ -274,7 +286,7 @@ class ClientModel:
         answer = read_answer(RawAnswer(said.text, finish=said.finish), [tool.name for tool in tools])
         return Completion(answer.text, answer.tool_calls, answer.finish, usage, self.name)
 
-    def _ask(self, system: str, text: str, room: int) -> Said:
+    def _ask(self, system: str, text: str, room: int) -> ClientAnswer:
         program = found(self._client, os.environ)
         if program is None:
             raise ModelInaccessible(
@@ -283,7 +295,7 @@ class ClientModel:
             )
         with _SLOTS, tempfile.TemporaryDirectory(prefix="dream-call-") as place:
             if not self._logged_in and not logged_in(self._client, program):
-                return Said("", fault="login")
+                return ClientAnswer("", fault="login")
             self._logged_in = True
             folder = Path(place).resolve()
             for name in ("cwd", "tmp"):
@@ -295,7 +307,7 @@ class ClientModel:
             command = [program, *self._client.arguments(self._model, folder)]
             return _run(self._client, command, environ, folder, self._settings.timeout)
 
-    def _error(self, said: Said) -> ModelError:
+    def _error(self, said: ClientAnswer) -> ModelError:
         title, why = self._client.title, quote(said.text.strip()) or "no reason was given"
         if said.fault == "login":
             return ModelInaccessible(f"{self.name}: nobody is logged in to {title}; {self._client.login}.")
@@ -316,19 +328,19 @@ class ClientModel:
         return ModelUnavailable(f"{self.name} did not answer: {why}")
 
 
-def found(client: Client, environ: Mapping[str, str]) -> str | None:
+def found(client: AgentClient, environ: Mapping[str, str]) -> str | None:
     """Return the path of a client's program: on PATH, else where installers put it."""
     usual = os.pathsep.join(str(Path(place).expanduser()) for place in PLACES)
     path = environ.get("PATH", os.defpath)
     return shutil.which(client.program, path=path) or shutil.which(client.program, path=usual)
 
 
-def logged_in(client: Client, program: str) -> bool:
+def logged_in(client: AgentClient, program: str) -> bool:
     """Return whether the client says that somebody is logged in; a call is the proof."""
     return status(client, program, *client.status) is not None
 
 
-def status(client: Client, program: str, *arguments: str) -> str | None:
+def status(client: AgentClient, program: str, *arguments: str) -> str | None:
     """Run a client with `arguments` that call no model; return what it printed, None where it failed."""
     try:
         done = subprocess.run(
@@ -344,7 +356,7 @@ def status(client: Client, program: str, *arguments: str) -> str | None:
     return None if done.returncode else done.stdout.decode("utf-8", "replace").strip()
 
 
-def environment(client: Client, program: str) -> dict[str, str]:
+def environment(client: AgentClient, program: str) -> dict[str, str]:
     """Return a client's environment: this one, without keys and settings of ours, with the mark that ends our hooks."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
     for name in client.without:
@@ -369,7 +381,9 @@ def _written(messages: Sequence[ChatMessage], tools: Sequence[Tool]) -> tuple[st
     return system, "\n".join(f'<message role="{one.role}">\n{one.content}\n</message>' for one in asked)
 
 
-def _run(client: Client, command: list[str], environ: dict[str, str], folder: Path, seconds: float) -> Said:
+def _run(
+    client: AgentClient, command: list[str], environ: dict[str, str], folder: Path, seconds: float
+) -> ClientAnswer:
     """Run a client in its folder and read its answer; all that it started ends with it."""
     tool = threading.Event()
     with (folder / "text.txt").open("rb") as text:
@@ -386,7 +400,7 @@ def _run(client: Client, command: list[str], environ: dict[str, str], folder: Pa
                 start_new_session=True,
             )
         except OSError as error:
-            return Said(str(error), fault="busy")
+            return ClientAnswer(str(error), fault="busy")
 
     def end() -> None:
         with suppress(ProcessLookupError, PermissionError):
@@ -410,10 +424,10 @@ def _run(client: Client, command: list[str], environ: dict[str, str], folder: Pa
     try:
         process.wait(seconds)
     except subprocess.TimeoutExpired:
-        return Said(f"it took longer than {seconds:g} seconds (timeout)", Usage(1), fault="busy")
+        return ClientAnswer(f"it took longer than {seconds:g} seconds (timeout)", Usage(1), fault="busy")
     finally:
         end()
         process.wait()
         for reader in readers:
             reader.join(1.0)
-    return Said("", Usage(1), fault="tool") if tool.is_set() else client.read("".join(out), "".join(err))
+    return ClientAnswer("", Usage(1), fault="tool") if tool.is_set() else client.read("".join(out), "".join(err))

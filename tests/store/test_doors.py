@@ -82,6 +82,7 @@ FOLDERS = (
 ELSEWHERE = ("transcripts/", "llm/", "nights/")  # what they open lies outside of any workspace
 NOT_OF_A_WORKSPACE = {
     "door.py": "the door itself",
+    "actions/trial.py": "the conversations that are shipped, and a folder that is deleted",
     "trust.py": "the user's state directory, and a mark that is looked at before anything is believed",
     "prompts.py": "the prompts that are shipped",
     "cli/__init__.py": "/dev/null",
