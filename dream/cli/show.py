@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dream.reports import BatchReport, ConsolidateReport, LineCount, RunReport, Usage
     from dream.settings import Settings
 
-SMALL = "embedded: the small default, which needs no key. For a better one: DREAM_MODEL=openai/gpt-5-mini dream run"
+SMALL = "embedded: the small default, which needs no key. For a better one: dream models"
 QUOTED = 300  # characters of a message that something rests on
 MOST_DIAGNOSTICS = 20  # shown of one command; the rest is counted
 MARKS = {"applied": ("+", "green"), "present": ("=", None), "held": ("?", "yellow"), "refused": ("!", "red")}
