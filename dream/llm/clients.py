@@ -1,8 +1,8 @@
 """Agent clients as models: a program that a person has installed and logged in to answers in its headless mode.
 
 Each call is a process of its own in an empty private folder: our system prompt replaces the client's, the text comes
-in by a file, and there are no tools, hooks, MCP servers, project files and no stored session. No credential is read:
-the program uses its own login. The rows were tried in November 2026 with Claude Code 2.1.330 and Codex 0.169.0.
+in on standard input, and there are no tools, hooks, MCP servers, project files and no stored session. No credential is
+read: the program uses its own login. The rows were tried in November 2026 with Claude Code 2.1.330 and Codex 0.169.0.
 """
 
 from __future__ import annotations
@@ -301,11 +301,13 @@ class ClientModel:
             for name in ("cwd", "tmp"):
                 (folder / name).mkdir(mode=0o700)
             (folder / "system.txt").write_text(system, encoding="utf-8", errors="replace")
-            (folder / "text.txt").write_text(text, encoding="utf-8", errors="replace")
             own = self._client.environment(folder, ROOM * room)
             environ = environment(self._client, program) | own | {"TMPDIR": str(folder / "tmp")}
             command = [program, *self._client.arguments(self._model, folder)]
-            return _run(self._client, command, environ, folder, self._settings.timeout)
+            try:
+                return _run(self._client, command, environ, folder / "cwd", text, self._settings.timeout)
+            except OSError as error:
+                return ClientAnswer(str(error), fault="busy")
 
     def _error(self, said: ClientAnswer) -> ModelError:
         title, why = self._client.title, quote(said.text.strip()) or "no reason was given"
@@ -382,29 +384,32 @@ def _written(messages: Sequence[ChatMessage], tools: Sequence[Tool]) -> tuple[st
 
 
 def _run(
-    client: AgentClient, command: list[str], environ: dict[str, str], folder: Path, seconds: float
+    client: AgentClient, command: list[str], environ: dict[str, str], folder: Path, text: str, seconds: float
 ) -> ClientAnswer:
-    """Run a client in its folder and read its answer; all that it started ends with it."""
+    """Run a client in a folder with `text` on its standard input, and read its answer; what it started ends with it."""
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(
+        command,
+        env=environ,
+        cwd=folder,
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe,
+        encoding="utf-8",
+        errors="replace",
+        start_new_session=True,
+    )
     tool = threading.Event()
-    with (folder / "text.txt").open("rb") as text:
-        try:
-            process = subprocess.Popen(
-                command,
-                env=environ,
-                cwd=folder / "cwd",
-                stdin=text,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                encoding="utf-8",
-                errors="replace",
-                start_new_session=True,
-            )
-        except OSError as error:
-            return ClientAnswer(str(error), fault="busy")
+    out: list[str] = []
+    err: list[str] = []
 
     def end() -> None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
+
+    def give(stream: IO[str]) -> None:
+        with suppress(BrokenPipeError), stream:
+            stream.write(text)
 
     def collect(stream: IO[str], into: list[str]) -> None:
         with stream:
@@ -415,12 +420,14 @@ def _run(
                 if tool.is_set() or sum(map(len, into)) >= MAX_ANSWER_BYTES:
                     end()
 
-    out: list[str] = []
-    err: list[str] = []
-    pairs: tuple[tuple[Any, list[str]], ...] = ((process.stdout, out), (process.stderr, err))
-    readers = [threading.Thread(target=collect, args=pair, daemon=True) for pair in pairs]
-    for reader in readers:
-        reader.start()
+    jobs: list[tuple[Any, ...]] = [
+        (give, process.stdin),
+        (collect, process.stdout, out),
+        (collect, process.stderr, err),
+    ]
+    threads = [threading.Thread(target=job, args=about, daemon=True) for job, *about in jobs]
+    for thread in threads:
+        thread.start()
     try:
         process.wait(seconds)
     except subprocess.TimeoutExpired:
@@ -428,6 +435,6 @@ def _run(
     finally:
         end()
         process.wait()
-        for reader in readers:
-            reader.join(1.0)
+        for thread in threads:
+            thread.join(1.0)
     return ClientAnswer("", Usage(1), fault="tool") if tool.is_set() else client.read("".join(out), "".join(err))

@@ -238,6 +238,31 @@ def test_a_night_with_a_client_is_dreamt_and_its_tokens_are_booked(place: Path, 
     assert (done.usage.input_tokens, done.usage.cost_usd) == (150 * len(fake.calls), None)
 
 
+def test_what_a_plan_does_not_allow_is_read_the_next_night(place: Path, tmp_path: Path) -> None:
+    limit = claude("You've hit your limit · resets 6pm", is_error=True, api_error_status=429)
+    Fake("claude", place).answer(limit, claude("- Lives in Tokyo [0]"))
+    workspace, settings = fresh(tmp_path / "ws", NOW), replace(SETTINGS, model="claude-code/haiku")
+    path = tmp_path / "chat.jsonl"
+    path.write_text('{"role": "user", "content": "I live in Tokyo."}\n{"role": "assistant", "content": "Ok."}\n')
+
+    with pytest.raises(ModelInaccessible, match="resets 6pm"):
+        pipeline.consolidate(workspace, [path], settings=settings, now=NOW)
+    assert workspace.history.last_cursor() == 0
+    pipeline.consolidate(workspace, [path], settings=settings, now=NOW)
+
+    assert "Tokyo" in next(workspace.history.after(0)).content
+
+
+def test_a_long_text_goes_in_whole(place: Path) -> None:
+    fake = Fake("claude", place)
+    fake.answer(claude("ok"))
+    text = "Straße 東京\n" * 20_000
+
+    ask("claude-code/haiku", [ChatMessage("user", text)])
+
+    assert fake.calls[0]["text"] == text
+
+
 def test_a_day_with_a_client_is_bounded_lower_unless_it_is_set() -> None:
     client, model = Settings(model="claude-code/haiku"), Settings(model="openai/gpt-5-mini")
 
