@@ -156,12 +156,17 @@ def _choose(workspace: Workspace, reader: FoundModel) -> None:
 
 
 def ask_once(workspace: Workspace) -> None:
-    """Ask a person on a terminal which of the models found here reads, where none is set; Enter keeps the default."""
-    if not group.somebody_answers() or trust.inside_agent(os.environ):
+    """Ask a person on a terminal which of the models found here reads, where dream.toml names none.
+
+    Enter keeps the default, which is then named there: nobody is asked twice.
+    """
+    from dream.actions.configure import opened, set_values
+
+    if not group.somebody_answers() or trust.inside_agent(os.environ) or os.environ.get(f"{PREFIX}MODEL"):
+        return
+    if "model" in opened(workspace.root / FILE_NAME):
         return
     settings = workspace.settings(using=())
-    if settings.models_for() != EMBEDDED:
-        return
     from dream.llm.found import readers
 
     ready = [one for one in readers(settings, os.environ) if one.ready and one.kind != "default"]
@@ -171,13 +176,14 @@ def ask_once(workspace: Workspace) -> None:
     for number, one in enumerate(ready, 1):
         output.say(f"  {number}  {one.name}: {one.about}; a usual night: {_night(one)}", fold=True)
     answer = click.prompt("Which one reads? Enter keeps the small default", default="", show_default=False, err=True)
-    if not answer.isdecimal() or not 0 < int(answer) <= len(ready):
-        output.say("The default stays. Another time: dream models")
-        return
-    reader = ready[int(answer) - 1]
-    _consent(reader)
-    if group.confirmed(f"Use {reader.name}?"):
-        _choose(workspace, reader)
+    reader = ready[int(answer) - 1] if answer.isdecimal() and 0 < int(answer) <= len(ready) else None
+    if reader is not None:
+        _consent(reader)
+        if group.confirmed(f"Use {reader.name}?"):
+            _choose(workspace, reader)
+            return
+    set_values(workspace.root, {"model": EMBEDDED})
+    output.say("The default stays. Another time: dream models")
 
 
 @models_command.command("test")

@@ -6,7 +6,6 @@ as fenced JSON or in `<tool_call>`. A server that passes on a model family's own
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -102,7 +101,7 @@ def read_arguments(raw: object) -> tuple[dict[str, Json], str | None]:
 
     An object, its JSON text, its JSON text twice encoded, and a list of one object are understood.
     One mending is tried on broken text, and only of trivial breaks that can't change a value: a code fence, what
-    follows the object, Python's spelling. A cut-off text is never completed.
+    follows the object. A cut-off text is never completed.
     """
     value = raw
     for _ in range(3):  # as it is, encoded, encoded twice
@@ -210,28 +209,9 @@ def _mended(text: str) -> object | None:
     try:
         value, end = json.JSONDecoder(strict=False, parse_constant=_refuse).raw_decode(text)
     except ValueError:
-        return _python(text)
+        return None
     rest = text[end:].strip()
     return value if isinstance(value, dict) and not rest.strip("}] \n;`") else None
-
-
-def _python(text: str) -> object | None:
-    """Read Python's spelling of an object: single quotes, True, None, a comma at the end."""
-    if not text.startswith("{") or len(text) > 100_000:
-        return None
-    try:
-        value = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return None
-    return value if isinstance(value, dict) and _is_json(value) else None
-
-
-def _is_json(value: object) -> bool:
-    if isinstance(value, dict):
-        return all(isinstance(name, str) and _is_json(item) for name, item in value.items())
-    if isinstance(value, list):
-        return all(map(_is_json, value))
-    return value is None or isinstance(value, str | bool | int | float)
 
 
 def _a(value: object) -> str:

@@ -119,6 +119,15 @@ def test_a_source_that_is_missing_is_named_where_a_failure_is_told(tmp_path: Pat
     assert "nowhere.json" in fleet("status", tmp_path / "agents", "--json").json["failed"][0]["reason"]
 
 
+def test_an_agent_client_reads_no_tenant(tmp_path: Path) -> None:
+    root = workspace(tmp_path / "agents", "alice", "I live in Rome.").root
+    (root / "dream.toml").write_text("model = 'claude-code/haiku'\n")
+
+    ran = fleet("run", tmp_path / "agents")
+
+    assert (ran.status, "claude-code/haiku is refused in a fleet" in ran.out) == (1, True)
+
+
 def test_a_workspace_that_failed_three_nights_is_set_aside(night: Night) -> None:
     assert "set aside: aside" in night.ran.err
     assert [(one["workspace"], one["nights"]) for one in night.status()["set_aside"]] == [("aside", 3)]

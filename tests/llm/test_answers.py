@@ -150,7 +150,6 @@ def test_a_call_without_a_name_has_a_problem() -> None:
         ([{"a": 1}], {"a": 1}),
         ('```json\n{"a": 1}\n```', {"a": 1}),
         ('{"a": 1}}', {"a": 1}),
-        ("{'a': True, 'b': None,}", {"a": True, "b": None}),
         ('{"a": "line\none"}', {"a": "line\none"}),
         ('{"a": "x, ]"}', {"a": "x, ]"}),
         ('{"a": "\\ud83d"}', {"a": "\ufffd"}),
@@ -177,7 +176,7 @@ def test_arguments_are_read_from_any_ordinary_form(raw: object, arguments: dict[
         ("edit USER.md please", "not valid JSON"),
         ("[" * 100_000, "not valid JSON"),
         ("x" * 1_000_001, "1,000,001 characters long"),
-        ('{"a": __import__("os")}', "not valid JSON"),
+        ("{'a': True, 'b': None,}", "not valid JSON"),
     ],
     ids=lambda value: str(value)[:20],
 )

@@ -147,10 +147,10 @@ def test_init_on_a_terminal_asks_once_and_enter_keeps_the_default(place: Path, t
 
     kept = on_a_terminal("init", tmp_path / "a", typed="\n")
     chosen = on_a_terminal("init", tmp_path / "b", typed="1\ny\n")
-    again = on_a_terminal("init", tmp_path / "b")
+    again = on_a_terminal("init", tmp_path / "a")
 
     assert "Which one reads?" in kept.out
-    assert not (tmp_path / "a" / "dream.toml").exists()
+    assert (tmp_path / "a" / "dream.toml").read_text() == 'model = "embedded"\n'
     assert (tmp_path / "b" / "dream.toml").read_text() == 'model = "claude-code/haiku"\n'
     assert "Which one reads?" not in again.out + dream("init", tmp_path / "c").out
     assert chosen.status == 0
