@@ -105,7 +105,7 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: Map
     problems += _versions(workspace)
     problems += _untrusted(workspace)
     torn = history.cut_short()
-    problems += _damaged([*([torn] if torn else []), *history.flaws()])
+    problems += _damaged([*([torn] if torn else []), *history.flaws(archive=False)])
     problems += _failed(recorded)
     problems += _missed(workspace, clocks, now, zone) if next_run else []
     problems += _doubled(list(scheduled))

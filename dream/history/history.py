@@ -1,15 +1,17 @@
 """History: memory/history.jsonl, append-only, one entry a line, and what was moved from it to memory/archive/.
 
-Reading takes no lock: a reader opens the file first and lists the archive then, so that a move in between
-shows it entries twice (which it notices) and never not at all.
+What is in the log is read whole, of the archive the files whose names say that they hold what is asked for. Reading
+takes no lock: a reader opens the log first and lists the archive then, so that a move in between shows it entries twice
+(which it notices) and never not at all.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, tzinfo
@@ -17,29 +19,20 @@ from functools import cached_property
 from itertools import islice, repeat
 from pathlib import Path
 from types import TracebackType
-from typing import TypeVar
 
 import orjson
 
 from dream.errors import HistoryError
-from dream.history.archive import Archive, Listing, already_moved
+from dream.history.archive import Archived, already_moved, archived, chain_of, highest
 from dream.history.entries import HIGHEST, BrokenRow, decode, is_ours, is_whole, outline
+from dream.history.log import Chain, Range, accepted, cursor_at_once, flaws, line_at, missing, outlined, settled_end
 from dream.history.messages import KeptMessage, MessageFlaw, Messages
-from dream.history.positions import IndexGone, Positions, Tail
-from dream.history.rows import (
-    Chain,
-    Range,
-    accepted,
-    bisect,
-    line_at,
-    missing,
-    settled_end,
-)
+from dream.history.sessions import Sessions, Tail
 from dream.history.writer import StalePosition, Writer, highest_given
 from dream.models import Diagnostic, Entry, NewEntry, Report
 from dream.workspace.files import explained, lines, lines_backwards, opened, read_bytes, reason, size_of
 from dream.workspace.idle import is_free
-from dream.workspace.index import NAME, Index
+from dream.workspace.index import Index
 
 # All lines of the log, and among them the entries of some sessions: most lines are passed over unparsed.
 
@@ -53,11 +46,16 @@ class View:
     inode: int
     start: int
     end: int
-    archive: Listing
+    archive: Sequence[Archived]
 
-    def parts(self, *, newest_first: bool = False) -> Iterator[tuple[str, int, int, int]]:
-        """Yield name, descriptor, start and end of each file, open as long as nobody asks for the next."""
-        files = [*self.archive.files, None]
+    def parts(
+        self, wanted: Callable[[Archived], bool] = lambda file: True, *, newest_first: bool = False
+    ) -> Iterator[tuple[str, int, int, int]]:
+        """Yield name, descriptor, start and end of each file, open as long as nobody asks for the next.
+
+        Of the archive only those that are `wanted`.
+        """
+        files = [*filter(wanted, self.archive), None]
         for file in reversed(files) if newest_first else files:
             if file is None:
                 yield "history.jsonl", self.descriptor, self.start, self.end
@@ -99,8 +97,8 @@ def _matches(quoted: bytes, sessions: re.Pattern[str]) -> bool:
         return True  # a line that is readable only with leniency
 
 
-T = TypeVar("T")
-ASKED_AGAIN = 3  # times, where the index goes while it is asked: it is counted anew then
+LARGE = 1 << 24  # bytes: a log that another program wrote and that was not archived yet; it is measured, not read
+BEGINNING = 64  # bytes of the log by which it is known: its first cursor is among them
 MOST_REPORTS = 50  # diagnostics of one History; a file of rubbish needs no million of them
 
 
@@ -131,9 +129,8 @@ class History:
         self._report = report
         self._reported: set[tuple[str, int]] = set()
         self.durable = durable
-        self._archive = Archive(self.archive_path, private)
+        self._listed: tuple[object, Sequence[Archived]] = (None, ())
         self._committed = committed
-        self._given = -1  # the highest cursor given out before the log was read first; -1 where that is not known
 
     @cached_property
     def messages(self) -> Messages:
@@ -146,17 +143,15 @@ class History:
         return Index(self.private)
 
     @cached_property
-    def _positions(self) -> Positions:
-        """What history adds up to: counted only for those who ask."""
-        return Positions(self.index, self.archive_path)
+    def _sessions(self) -> Sessions:
+        """How far the sessions are: looked up only for those who ask."""
+        return Sessions(self.index, self.archive_path)
 
     @cached_property
     def _writer(self) -> Writer:
         return Writer(
             self._directory,
             self.private,
-            self._archive,
-            self._positions,
             durable=self.durable,
             flaw=self._flaw,
             committed=self._committed,
@@ -169,14 +164,10 @@ class History:
 
         Raises StalePosition when a span begins before its session's position, and appends nothing then.
         """
-        keep = (lambda: self.messages.add(said, now, lambda key: self._positions.tail(key)[0])) if said else None
         if said:
-            new = [*new[:-1], replace(new[-1], kept=len(said))]
-        try:
-            return self._append(new, repeat(now.astimezone(UTC).replace(microsecond=0)), now, keep)
-        except BaseException:
-            self.messages.doubt()
-            raise
+            kept = Counter(one.session for one in said)
+            new = [replace(one, kept=kept.pop(one.session or "", 0)) for one in reversed(new)][::-1]
+        return self._append(new, repeat(now.astimezone(UTC).replace(microsecond=0)), now, said)
 
     def after(self, cursor: int, *, limit_tokens: int | None = None) -> Iterator[Entry]:
         """Yield the entries above `cursor` in the order of the log, archived ones too.
@@ -185,34 +176,23 @@ class History:
         limit, but the first one always comes.
         """
         left = limit_tokens
-        for number, (_, entry) in enumerate(self.placed(cursor)):
+        for number, entry in enumerate(self._entries(range(cursor + 1, HIGHEST))):
             if left is not None:
                 left -= entry.tokens
                 if left < 0 and number:
                     return
             yield entry
 
-    def placed(self, cursor: int) -> Iterator[tuple[int, Entry]]:
-        """Yield the entries above `cursor` as `after` does, each with its place.
-
-        That is where its line begins, in bytes from the oldest archive file on: a move to the archive leaves it so.
-        """
-        with explained("read", self.path, HistoryError), self._view() as view:
-            yield from self._entries(view, cursor)
-
     def between(self, first: int, last: int) -> list[Entry]:
         """Return the entries whose cursors lie from `first` to `last`, both included, archived ones too."""
-        with explained("read", self.path, HistoryError), self._view() as view:
-            return [entry for _, entry in self._entries(view, first - 1, last) if entry.cursor <= last]
+        return list(self._entries(range(first, last + 1)))
 
-    def numbered(self, cursors: Mapping[int, int]) -> list[Entry]:
-        """Return the entries of these cursors that there are, archived ones too, in the order asked for.
-
-        Each is looked for at its place, as `placed` told it; one that isn't there any more, everywhere.
-        """
-        with explained("read", self.path, HistoryError), self._view() as view:
-            found = (self._at(view, *one) or self._first(view, one[0]) for one in cursors.items())
-            return [entry for entry in found if entry is not None]
+    def numbered(self, cursors: Sequence[int]) -> list[Entry]:
+        """Return the entries of these cursors that there are, archived ones too, in the order asked for."""
+        found: dict[int, Entry] = {}
+        for entry in self._entries(sorted(cursors)):
+            found.setdefault(entry.cursor, entry)
+        return [found[cursor] for cursor in cursors if cursor in found]
 
     def last(self, count: int) -> list[Entry]:
         """Return the newest `count` entries, oldest first, whether archived or not; reads from the end."""
@@ -223,13 +203,16 @@ class History:
         with explained("read", self.path, HistoryError), self._view() as view:
             for name, descriptor, start, end in view.parts(newest_first=True):
                 found = lines_backwards(descriptor, start, end)
-                yield from (entry for _, entry in self._decoded(name, descriptor, found))
+                yield from self._decoded(name, descriptor, found)
 
     def last_cursor(self) -> int:
-        """Return the highest cursor ever given out; 0 when there was none."""
-        with self._counted() as view:
-            counted, given = self._positions.now, highest_given(self._directory, self._committed)
-            return max(counted.highest, counted.lost, view.archive.last, given)
+        """Return the highest cursor ever given out, also to a line that is damaged since; 0 when there was none."""
+        with explained("read", self.path, HistoryError), self._view() as view:
+            last = max(highest(view.archive), highest_given(self._directory, self._committed))
+            for _, line in lines_backwards(view.descriptor, view.start, view.end):
+                if (cursor := cursor_at_once(line)) > last and (is_ours(line) or is_whole(line)):
+                    last = cursor
+            return last
 
     def position(self, session: str) -> int:
         """Return how many messages of `session` are in history: the highest span end, archive included."""
@@ -237,20 +220,22 @@ class History:
 
     def positions(self) -> dict[str, int]:
         """Return the position of every session that history knows."""
-        return self._asked(Positions.positions)
+        with explained("read", self.path, HistoryError), self._view() as view:
+            return self._sessions.positions(view)
 
     def tail(self, session: str) -> Tail:
         """Return the position of `session` and the digest of its messages up to there, "" where it is not known."""
-        return self._asked(lambda known: known.tail(session))
+        return self.tails([session])[session]
 
     def tails(self, sessions: Iterable[str]) -> dict[str, Tail]:
         """Return what `tail` does for each of `sessions`; opens the log once."""
-        keys = list(sessions)
-        return self._asked(lambda known: {session: known.tail(session) for session in keys})
+        with explained("read", self.path, HistoryError), self._view() as view:
+            return self._sessions.tails(view, sessions)
 
     def beginning_with(self, first: str) -> str | None:
         """Return the session whose first message has the digest `first`; None where there is none."""
-        return self._asked(lambda known: known.beginning_with(first))
+        with explained("read", self.path, HistoryError), self._view() as view:
+            return self._sessions.beginning_with(view, first)
 
     def all_beginning_with(self, first: str) -> list[str]:
         """Return every session whose first message has the digest `first`, in the order of the log; reads all of it."""
@@ -291,9 +276,15 @@ class History:
                     return
 
     def size(self) -> tuple[int, int]:
-        """Return how many entries and tokens history.jsonl holds, without its archive."""
-        with self._counted():
-            return self._positions.now.entries, self._positions.now.tokens
+        """Return how many entries and tokens history.jsonl holds, without its archive; of a LARGE one an estimate."""
+        with explained("read", self.path, HistoryError), self._view() as view:
+            length = view.end - view.start
+            if length > LARGE:
+                part = os.pread(view.descriptor, LARGE, view.start)
+                return part.count(b"\n") * length // len(part), length // 4
+            rows = (row for _, _, row in outlined(view.descriptor, view.start, view.end))
+            tokens = [row.tokens for row in rows if not isinstance(row, BrokenRow)]
+            return len(tokens), sum(tokens)
 
     def archive(self, dreamt: int, budget_tokens: int, *, now: datetime) -> int:
         """Move the oldest entries up to cursor `dreamt` to the archive if history exceeds its budget.
@@ -301,27 +292,34 @@ class History:
         Goes a tenth below the budget; an undreamt entry never moves, nor any behind it. Returns how many moved.
         """
         with explained("archived", self.path, HistoryError), self._writer.lock:
+            if self.path.exists() and (size := self.path.stat().st_size) > LARGE:
+                said = f"has {size // 1_000_000:,} MB; what was dreamt of it moves to memory/archive/, once"
+                self.tell("memory/history.jsonl", said)
             return self._writer.archive(dreamt, budget_tokens, now)
 
-    def flaws(self) -> list[Diagnostic]:
+    def flaws(self, *, archive: bool = True) -> list[Diagnostic]:
         """Read every byte of the log and its archive, and say what is damaged, changed or gone; [] where nothing is.
 
         Gone is what a cursor was given out for (`.cursor`, `.dream_cursor` and the names of archive files say so too)
-        and no line has any more. At most MOST_REPORTS are told.
+        and no line has any more. At most MOST_REPORTS are told. Without the `archive`, whose files have to be there, a
+        LARGE log is not read either.
         """
-        from dream.history import repair  # only `doctor` reads every byte
-
         found: list[Diagnostic] = []
         # What was given out first: an append beside this writes to the log before it writes to `.cursor`.
         given, chain = highest_given(self._directory, self._committed), Chain()
         with explained("read", self.path, HistoryError), self._view() as view:
-            for name, descriptor, start, end in view.parts():
-                flaws = repair.flaws(descriptor, start, end, chain, self._lost)
+            if not archive:
+                if view.end > LARGE:
+                    return []
+                chain, gaps = chain_of(self.archive_path, view.archive, self._lost)
+                found += [Diagnostic("memory/archive", 0, said) for said in gaps]
+            for name, descriptor, start, end in view.parts(lambda _: archive):
+                flawed = flaws(descriptor, start, end, chain, self._lost)
                 found += [
                     Diagnostic(f"memory/{name}", line_at(descriptor, flaw.offset), flaw.text)
-                    for flaw in islice(flaws, MOST_REPORTS - len(found))
+                    for flaw in islice(flawed, MOST_REPORTS - len(found))
                 ]
-            if said := missing(chain.highest + 1, max(given, view.archive.last), self._lost()):
+            if said := missing(chain.highest + 1, max(given, highest(view.archive)), self._lost()):
                 found.append(Diagnostic("memory/history.jsonl", 0, f"{said} at its end"))
         return found[:MOST_REPORTS]
 
@@ -343,10 +341,7 @@ class History:
         """
         with explained("read", self.path, HistoryError), self._writer.lock:
             if self.path.exists():
-                with self._counted():
-                    sealed = self._positions.now.chain.sealed
-                if not sealed:
-                    self._writer.accept(now)
+                self._writer.accept(now, sealed=False)
 
     def repair(self, *, now: datetime) -> int:
         """Mend the log without loss; return how many lines were mended.
@@ -356,6 +351,7 @@ class History:
         archive/lost.jsonl. Reads the whole log.
         """
         with explained("repaired", self.path, HistoryError), self._writer.lock:
+            self.index.remove()
             return self._writer.repair(now)
 
     def message_flaws(self) -> list[MessageFlaw]:
@@ -392,7 +388,7 @@ class History:
         """Hold the log for the block, its tail mended, and yield its files: the archive, oldest first, and the log."""
         with explained("rewritten", self.path, HistoryError), self._writer.lock:
             self._writer.ready(now)
-            yield [*(self.archive_path / file.name for file in self._archive.listing().files), self.path]
+            yield [*(self.archive_path / file.name for file in archived(self.archive_path)), self.path]
 
     def import_notes(
         self, path: Path, *, now: datetime, session: str, later: str = "", day: date | None = None
@@ -420,13 +416,6 @@ class History:
         except StalePosition:  # another process has just done it
             return []
 
-    def tell_of_index(self) -> None:
-        """Report, once, that the index was damaged or another version's and has been built anew."""
-        if self.index.damage:
-            said = f"was unusable ({self.index.damage}) and has been built anew; nothing is lost"
-            self.tell(f"{self.private.name}/{NAME}", said)
-        self.index.damage = ""
-
     def tell(self, what: str, text: str) -> None:
         """Report something."""
         if self._report is not None:
@@ -452,22 +441,41 @@ class History:
         new: Sequence[NewEntry],
         times: Iterable[datetime],
         now: datetime,
-        first: Callable[[], None] | None = None,
+        said: Sequence[KeptMessage] = (),
     ) -> list[Entry]:
         if not new:
             return []
+
+        def first(size: int) -> None:
+            self._refuse_stale(new, size)
+            if said:
+                self.messages.add(said, now, lambda key: self._tail_at(size, key)[0])
+
         try:
             with self._writer.lock:
-                return self._writer.append(new, times, now, first)
-        except OSError as fault:
-            raise HistoryError(f"{self.path} cannot be appended to: {reason(fault)}; nothing was added.") from fault
+                return self._writer.append(new, times, now, first, self._sessions.appended)
+        except BaseException as fault:
+            self.messages.doubt()
+            self._sessions.doubt()
+            if isinstance(fault, OSError):
+                raise HistoryError(f"{self.path} cannot be appended to: {reason(fault)}; nothing was added.") from fault
+            raise
 
-    def _asked(self, ask: Callable[[Positions], T]) -> T:
-        """Ask for what is known of sessions, up to the end of the log."""
-        for _ in range(ASKED_AGAIN):
-            with suppress(IndexGone), self._counted():
-                return ask(self._positions)
-        raise HistoryError(f"{self.private} holds an index that comes and goes; run the command again.")
+    def _refuse_stale(self, new: Iterable[NewEntry], size: int) -> None:
+        for one in new:
+            if one.span is not None and one.session is not None:
+                position, _ = self._tail_at(size, one.session)
+                if one.span[0] < position:
+                    raise StalePosition(
+                        f"Session {one.session} is in history up to message {position}; "
+                        f"messages {one.span[0]} to {one.span[1] - 1} were not added again."
+                    )
+
+    def _tail_at(self, size: int, session: str) -> Tail:
+        """Return the tail of a session, to who holds the lock of the log of `size` bytes."""
+        writer = self._writer
+        view = View(self.archive_path, writer.descriptor, writer.inode, 0, size, writer.archived)
+        return self._sessions.tails(view, [session])[session]
 
     def _torn(self) -> int:
         """Return how many bytes stand behind the last whole append."""
@@ -482,85 +490,47 @@ class History:
 
     @contextmanager
     def _view(self) -> Iterator[View]:
-        if self._given < 0 and self._report is not None:
-            self._given = highest_given(self._directory, self._committed)
         try:
             with opened(self.path) as descriptor:
                 status = os.fstat(descriptor)
-                archive = self._archive.listing()
+                archive = self._listing(status.st_ino, os.pread(descriptor, BEGINNING, 0))
                 start = already_moved(descriptor, status.st_size, self.archive_path, archive)
                 end = settled_end(descriptor, start, status.st_size)
                 yield View(self.archive_path, descriptor, status.st_ino, start, end, archive)
         except FileNotFoundError:
             if self.path.exists():
                 raise
-            yield View(self.archive_path, -1, 0, 0, 0, self._archive.listing())
+            yield View(self.archive_path, -1, 0, 0, 0, archived(self.archive_path))
 
-    @contextmanager
-    def _counted(self) -> Iterator[View]:
-        """Open a view with the index caught up with it."""
-        with explained("read", self.path, HistoryError), self._view() as view, self._writer.guard:
-            self._count(view)
-            yield view
+    def _listing(self, *log: object) -> Sequence[Archived]:
+        """List the archive; as long as the log is the same it is too, since a move puts another in its place."""
+        with suppress(FileNotFoundError):
+            mark = (*log, self.archive_path.stat().st_mtime_ns)  # for what a person takes away
+            if self._listed[0] != mark or not log[-1]:
+                self._listed = mark, archived(self.archive_path)
+            return self._listed[1]
+        return ()
 
-    def _count(self, view: View) -> None:
-        known = self._positions
-        known.catch_up(view.descriptor, view.inode, view.start, view.end, view.archive, self._flaw, self._lost)
-        seen, given = known.now.chain.highest, max(self._given, view.archive.last)
-        if seen < given and self._report is not None and (said := missing(seen + 1, given, self._lost())):
-            self._flaw("history.jsonl", view.descriptor, view.end, said)
+    def _entries(self, cursors: Sequence[int]) -> Iterator[Entry]:
+        """Yield the entries of these cursors, which rise, in the order of the log; no other line is parsed."""
+        wanted: Collection[int] = cursors if isinstance(cursors, range) else set(cursors)
 
-    def _entries(self, view: View, cursor: int, last: int | None = None) -> Iterator[tuple[int, Entry]]:
-        """Yield the entries above `cursor`, with their places; beyond `last` only as far as damaged order demands."""
-        begins = 0
-        for file in view.archive.files:
-            if file.last > cursor and (last is None or file.first <= last):
-                with opened(self.archive_path / file.name) as descriptor:
-                    found = self._decoded(f"archive/{file.name}", descriptor, lines(descriptor, 0, size_of(descriptor)))
-                    yield from ((begins + at, entry) for at, entry in found if entry.cursor > cursor)
-            begins += file.size
-        offset, ordered = self._offset(view, cursor)
-        for at, entry in self._decoded("history.jsonl", view.descriptor, lines(view.descriptor, offset, view.end)):
-            if last is not None and entry.cursor > last and ordered:
-                return
-            if entry.cursor > cursor:
-                yield begins + at - view.start, entry
+        def holds_some(file: Archived) -> bool:
+            at = bisect_left(cursors, file.first)
+            return at < len(cursors) and cursors[at] <= file.last
 
-    def _first(self, view: View, cursor: int) -> Entry | None:
-        _, entry = next(self._entries(view, cursor - 1, cursor), (0, None))
-        return entry if entry is not None and entry.cursor == cursor else None
+        with explained("read", self.path, HistoryError), self._view() as view:
+            for name, descriptor, start, end in view.parts(holds_some):
+                found = (
+                    (offset, line)
+                    for offset, line in lines(descriptor, start, end)
+                    if not (cursor := cursor_at_once(line)) or cursor in wanted
+                )
+                for entry in self._decoded(name, descriptor, found):
+                    if entry.cursor in wanted:
+                        yield entry
 
-    def _at(self, view: View, cursor: int, place: int) -> Entry | None:
-        """Return the entry of this cursor if its line begins at this place."""
-        for file in view.archive.files:
-            if place < file.size:
-                with opened(self.archive_path / file.name) as descriptor:
-                    return self._read_at(descriptor, place, file.size, cursor)
-            place -= file.size
-        return self._read_at(view.descriptor, view.start + place, view.end, cursor)
-
-    def _read_at(self, descriptor: int, offset: int, end: int, cursor: int) -> Entry | None:
-        _, line = next(lines(descriptor, offset, end), (0, b""))
-        with suppress(BrokenRow):
-            entry = decode(line, self._zone)
-            return entry if entry.cursor == cursor else None
-        return None
-
-    def _offset(self, view: View, cursor: int) -> tuple[int, bool]:
-        """Return where the first entry above `cursor` is to be looked for, and whether cursors rise from there.
-
-        A bisection is right only where cursors rise. The index has seen every line and knows from where on
-        they do; an entry that stands out of order is never stepped over.
-        """
-        with self._writer.guard:
-            self._count(view)
-            sums = self._positions.now
-            before, ordered_from, covered = sums.before, sums.ordered_from, sums.covered
-        if cursor < before:
-            return view.start, False
-        return bisect(view.descriptor, ordered_from, covered, cursor), True
-
-    def _decoded(self, name: str, descriptor: int, found: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, Entry]]:
+    def _decoded(self, name: str, descriptor: int, found: Iterable[tuple[int, bytes]]) -> Iterator[Entry]:
         for offset, line in found:
             try:
                 entry = decode(line, self._zone)
@@ -568,7 +538,7 @@ class History:
                 if line.strip():
                     self._flaw(name, descriptor, offset, str(fault))
                 continue
-            yield offset, entry
+            yield entry
 
     def _flaw(self, name: str, descriptor: int, offset: int, why: str) -> None:
         """Report a line once."""

@@ -6,15 +6,15 @@ A line that is readable only with leniency is written as it reads; as it was it 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import orjson
 
 from dream.history.checksums import FIRST, MORE, checksum, is_as_written, mark, sealed
-from dream.history.entries import HIGHEST, BrokenRow, decode, encode, is_ours, is_whole, legible_cursor, outline
-from dream.history.rows import Chain, Lost, Range, out_of_order, outlined
+from dream.history.entries import HIGHEST, BrokenRow, decode, encode, is_ours, is_whole
+from dream.history.log import Chain, Range, outlined
 from dream.workspace.files import beside, lines, put_in_place, temporary_name, write_all
 
 Keep = Callable[[bytes], None]
@@ -47,45 +47,6 @@ class Late:
     highest: int
     last: bool = False
     lines: list[bytes] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class LogFlaw:
-    """What is wrong at a line of the log; `missing` are the cursors that are not there before it."""
-
-    offset: int
-    text: str
-    missing: Range | None = None
-
-
-def flaws(descriptor: int, start: int, end: int, chain: Chain, lost: Lost) -> Iterator[LogFlaw]:
-    """Look at every byte of a file of the log, following `chain`; raises OSError.
-
-    A line that still has the bytes its checksum is of is not parsed.
-    """
-    for offset, line in lines(descriptor, start, end):
-        found, cursor, flaw = checksum(line), legible_cursor(line), ""
-        whole = found is not None and cursor > 0 and is_as_written(line, found)
-        if found and whole and cursor == chain.highest + 1 and found[1].decode() == chain.last:
-            chain.stands_at(cursor, found[2].decode())
-            continue
-        if not line.strip():
-            continue
-        if not whole:
-            try:
-                row = outline(line)
-            except BrokenRow as fault:
-                chain.damaged(line)
-                yield LogFlaw(offset, str(fault))
-                continue
-            cursor, flaw = row.cursor, row.flaw
-        before = chain.highest
-        if flaw:
-            yield LogFlaw(offset, flaw)
-        if cursor <= before:
-            yield LogFlaw(offset, out_of_order(cursor, before))
-        if said := chain.follow(line, cursor, lost):
-            yield LogFlaw(offset, said, (before + 1, cursor - 1) if cursor > before + 1 else None)
 
 
 def find(descriptor: int, size: int, chain: Chain) -> Damage:

@@ -7,7 +7,6 @@ as nobody else has touched the file since; else the file's tail is looked at fir
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -17,12 +16,11 @@ import orjson
 
 from dream.door import contents, make_folder, open_file
 from dream.errors import HistoryError
-from dream.history import archive as history_archive
-from dream.history.archive import Archive
+from dream.history import archive
+from dream.history.archive import Archived
 from dream.history.checksums import OWN
 from dream.history.entries import HIGHEST, encode, entry_of
-from dream.history.positions import IndexGone, NoteFlaw, Positions
-from dream.history.rows import Chain, Range, accepted, missing, settled_end
+from dream.history.log import Chain, Followed, Range, Reached, accepted, flaws, missing, settled_end
 from dream.models import Entry, NewEntry
 from dream.workspace import files
 from dream.workspace.files import (
@@ -39,6 +37,8 @@ from dream.workspace.files import (
 )
 from dream.workspace.lock import FileLock
 
+NoteFlaw = Callable[[str, int, int, str], None]  # (file, descriptor, offset, what is wrong there)
+
 
 class StalePosition(HistoryError):
     """An entry's span begins before the position of its session: somebody else has archived it already."""
@@ -51,26 +51,23 @@ class Writer:
         self,
         memory: Path,
         private: Path,
-        archive: Archive,
-        positions: Positions,
         *,
         durable: bool,
         flaw: NoteFlaw,
         committed: Callable[[], int],
     ) -> None:
         self.lock = FileLock(private / "history.lock")
-        self.guard = threading.RLock()  # of the positions, which readers catch up too
+        self.descriptor = -1
+        self.inode = 0
+        self.archived: Sequence[Archived] = ()  # the files of the archive, as long as `descriptor` is of the log
         self._memory = memory
         self._path = memory / "history.jsonl"
         self._name = str(self._path)
         self._archive = memory / "archive"
-        self._listed = archive
-        self._positions = positions
+        self._followed = Followed()
         self._durable = durable
         self._flaw = flaw
         self._committed = committed
-        self._descriptor = -1
-        self._inode = 0
         self._cursor_descriptor = -1
         self._floor = 0  # the highest cursor known to have been given out
 
@@ -79,35 +76,34 @@ class Writer:
         new: Sequence[NewEntry],
         times: Iterable[datetime],
         now: datetime,
-        first: Callable[[], None] | None = None,
+        first: Callable[[int], None],
+        appended: Callable[[int, int, bytes, list[Entry]], None],
     ) -> list[Entry]:
-        """Append all of `new`, each at its time, or nothing; `first` is called just before they are written.
+        """Append all of `new`, each at its time, or nothing.
 
-        Raises StalePosition, HistoryError or OSError.
+        `first` is called just before they are written, with the size of the log; `appended` with its inode, that size,
+        and what came. Raises HistoryError or OSError, and whatever `first` does.
         """
         size = self.ready(now)
-        positions = self._positions
-        floor, last = positions.now.highest, len(new)
-        floor = max(floor, self._floor)
+        chain, last = self._followed.chain, len(new)
+        floor = max(chain.highest, self._floor)
         if floor + last >= HIGHEST:
             raise HistoryError(f"{self._path} holds a cursor too high to go on; take that line out.")
         entries: list[Entry] = []
         lines: list[bytes] = []
-        before = positions.now.chain.last.encode()
+        before = chain.last.encode()
         for number, (one, at) in enumerate(zip(new, times, strict=False), 1):
-            if one.span is not None and one.session is not None:
-                self._refuse_stale(one.session, one.span, now)
             entry = entry_of(one, floor + number, at)
             entries.append(entry)
             line = encode(entry, more=last - number, before=before)
             lines.append(line)
             before = line[OWN]
         data = b"".join(lines)
-        if first is not None:
-            first()
+        first(size)
         self._write(data, size, floor + last)
-        with self.guard:
-            positions.appended(self._inode, data, entries, size=size)
+        chain.stands_at(floor + last, before.decode())
+        self._followed.reached.appended(data)
+        appended(self.inode, size, data, entries)
         self._floor = floor + last
         if self._durable:
             try:
@@ -121,25 +117,12 @@ class Writer:
     def archive(self, dreamt: int, budget: int, now: datetime) -> int:
         """Move the oldest dreamt entries away until history is within `budget` tokens; return how many."""
         size = self.ready(now)
-        tokens = self._positions.now.tokens
-        if tokens <= budget:
+        if size <= budget:  # a token has a byte at least
             return 0
-        chain = self._positions.archived_chain.copy()
-        part = history_archive.beginning(self._descriptor, size, chain, dreamt=dreamt, tokens=tokens, budget=budget)
-        if part.end:
-            self._moved(part, history_archive.move(self._descriptor, size, self._path, self._archive, part), size)
-        return part.sums.entries
-
-    def _moved(self, part: history_archive.Beginning, moved: history_archive.Archived, size: int) -> None:
-        """Let the index follow a move out of the file of `size` bytes, without a second look at what it knows."""
-        before = self._inode
-        self._open()
-        with self.guard:
-            sums, known = self._positions.now, self._listed.known
-            listing = self._listed.with_one_more(moved)
-            if (sums.inode, sums.start, sums.covered) == (before, 0, size):  # else a reader of an older state was here
-                self._positions.moved(moved.name, part.end, part.sums, inode=self._inode, before=known, listing=listing)
-            self._catch_up(listing, size - part.end)
+        parts = archive.beginning(self.descriptor, size, dreamt=dreamt, budget=budget)
+        if parts:
+            archive.move(self.descriptor, size, self._path, self._archive, parts)
+        return sum(part.entries for part in parts)
 
     def repair(self, now: datetime) -> int:
         """Set aside what is no entry and renumber what stands out of order; return how many lines that were.
@@ -154,7 +137,7 @@ class Writer:
         def keep(line: bytes) -> None:
             set_aside(self._archive / SET_ASIDE, line, now)
 
-        late = repair.Late(max(self._floor, self._positions.now.highest))
+        late = repair.Late(max(self._floor, self._followed.chain.highest))
         for path in self._files():
             late.last = path == self._path
             with opened(path) as descriptor:
@@ -171,16 +154,19 @@ class Writer:
         self.accept(now)
         return mended
 
-    def accept(self, now: datetime) -> None:
-        """Note every entry that is missing now as lost, so that it is not named again."""
-        from dream.history import repair
+    def accept(self, now: datetime, *, sealed: bool = True) -> None:
+        """Note every entry that is missing now as lost, so that it is not named again.
 
+        Unless a log that has checksums is meant too, nothing is noted of one.
+        """
         self.ready(now)
         chain, gaps = Chain(), []
         for path in self._files():
             with opened(path) as descriptor:
-                found = repair.flaws(descriptor, 0, size_of(descriptor), chain, self._lost)
+                found = flaws(descriptor, 0, size_of(descriptor), chain, self._lost)
                 gaps += [flaw.missing for flaw in found if flaw.missing]
+        if chain.sealed and not sealed:
+            return
         if missing(chain.highest + 1, self._floor, self._lost()):
             gaps.append((chain.highest + 1, self._floor))
         for first, last in gaps:
@@ -191,21 +177,21 @@ class Writer:
         files.append(self._archive / LOST, orjson.dumps({"timestamp": at, "first": first, "last": last}))
 
     def _files(self) -> list[Path]:
-        return [*(self._archive / file.name for file in self._listed.listing().files), self._path]
+        return [*(self._archive / file.name for file in archive.archived(self._archive)), self._path]
 
     def _lost(self) -> list[Range]:
         return accepted(self._archive)
 
     def ready(self, now: datetime) -> int:
-        """Make the file fit to append to and the index cover it; return its size."""
-        sums = self._positions.now
-        if self._descriptor >= 0 and self._inode == sums.inode and sums.start == 0:
+        """Make the file fit to append to, and follow it to its end; return its size."""
+        reached = self._followed.reached
+        if self.descriptor >= 0 and self.inode == reached.inode:
             try:
                 status = os.stat(self._name)  # noqa: PTH116  # the hot path: a quarter of the time of Path.stat
             except FileNotFoundError:
                 return self._look(now)
             size = status.st_size
-            if size == sums.covered and status.st_ino == self._inode and sums.witness[-1:] in (b"\n", b""):
+            if size == reached.end and status.st_ino == self.inode and reached.witness[-1:] in (b"\n", b""):
                 return size
         return self._look(now)
 
@@ -222,23 +208,34 @@ class Writer:
 
     def _look(self, now: datetime) -> int:
         self._open()
-        archive = self._listed.listing()
-        size = os.fstat(self._descriptor).st_size
-        moved = history_archive.already_moved(self._descriptor, size, self._archive, archive)
+        self.archived = archive.archived(self._archive)
+        size = os.fstat(self.descriptor).st_size
+        moved = archive.already_moved(self.descriptor, size, self._archive, self.archived)
         if moved:  # a crash fell between the two steps of a move
-            replace_by_part(self._path, self._descriptor, moved, size)
+            replace_by_part(self._path, self.descriptor, moved, size)
             self._open()
-            size = os.fstat(self._descriptor).st_size
+            size = os.fstat(self.descriptor).st_size
         size = self._mend_tail(size, now)
-        with self.guard:
-            self._catch_up(archive, size)
-        given = max(self._floor, highest_given(self._memory, self._committed), archive.last)
-        seen = self._positions.now.chain.highest
+        self._follow(size)
+        given = max(self._floor, highest_given(self._memory, self._committed), archive.highest(self.archived))
+        seen = self._followed.chain.highest
         if given > seen and (said := missing(seen + 1, given, self._lost())):
-            self._flaw("history.jsonl", self._descriptor, size, said)
-        self._floor = max(self._floor, self._positions.now.lost, given)
+            self._flaw("history.jsonl", self.descriptor, size, said)
+        self._floor = max(self._floor, self._followed.chain.given, given)
         self._open_cursor()
         return size
+
+    def _follow(self, size: int) -> None:
+        """Follow the log to its end, and report what is wrong in it; of the archive the names alone."""
+        if not self._followed.reached.fits(self.descriptor, self.inode, 0, size):
+            chain, gaps = archive.chain_of(self._archive, self.archived, self._lost)
+            for said in gaps:
+                self._flaw("archive", self.descriptor, 0, said)
+            self._followed = Followed(Reached(self.inode), chain)
+        reached, chain = self._followed.reached, self._followed.chain
+        for flaw in flaws(self.descriptor, reached.end, size, chain, self._lost):
+            self._flaw("history.jsonl", self.descriptor, flaw.offset, flaw.text)
+        reached.go(self.descriptor, size)
 
     def _open(self) -> None:
         """Open the file that the name stands for now, or make it."""
@@ -246,48 +243,33 @@ class Writer:
             inode = self._path.stat().st_ino
         except FileNotFoundError:
             inode = 0
-        if self._descriptor >= 0 and inode == self._inode:
+        if self.descriptor >= 0 and inode == self.inode:
             return
         self._close_history()
         make_folder(self._memory)
-        self._descriptor = open_file(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
-        self._inode = os.fstat(self._descriptor).st_ino
+        self.descriptor = open_file(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+        self.inode = os.fstat(self.descriptor).st_ino
         if not inode and self._durable:
             sync_directory(self._memory)
 
     def _close_history(self) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
 
     def _mend_tail(self, size: int, now: datetime) -> int:
         """Complete a last line that lacks only its newline; set aside what an append did not finish."""
-        end = settled_end(self._descriptor, 0, size)
+        end = settled_end(self.descriptor, 0, size)
         if end < size:
-            self._flaw("history.jsonl", self._descriptor, end, "an append was cut short; its bytes are set aside")
-            set_aside(self._archive / SET_ASIDE, os.pread(self._descriptor, size - end, end), now)
-            os.ftruncate(self._descriptor, end)
-        elif size and os.pread(self._descriptor, 1, size - 1) != b"\n":
+            self._flaw("history.jsonl", self.descriptor, end, "an append was cut short; its bytes are set aside")
+            set_aside(self._archive / SET_ASIDE, os.pread(self.descriptor, size - end, end), now)
+            os.ftruncate(self.descriptor, end)
+        elif size and os.pread(self.descriptor, 1, size - 1) != b"\n":
             self._write(b"\n", size)
             if self._durable:
                 self._sync(size)
             end += 1
         return end
-
-    def _catch_up(self, archive: history_archive.Listing, size: int) -> None:
-        self._positions.catch_up(self._descriptor, self._inode, 0, size, archive, self._flaw, self._lost)
-
-    def _refuse_stale(self, session: str, span: tuple[int, int], now: datetime) -> None:
-        try:
-            position, _ = self._positions.tail(session)
-        except IndexGone:
-            self._look(now)
-            position, _ = self._positions.tail(session)
-        if span[0] < position:
-            raise StalePosition(
-                f"Session {session} is in history up to message {position}; "
-                f"messages {span[0]} to {span[1] - 1} were not added again."
-            )
 
     def _write(self, data: bytes, size: int, cursor: int = 0) -> None:
         """Append `data` to the file of `size` bytes, or cut it back to that and raise the OSError.
@@ -297,26 +279,25 @@ class Writer:
         """
         try:
             files.checkpoint("before an append")
-            written = os.write(self._descriptor, data)
+            written = os.write(self.descriptor, data)
             if written < len(data):  # mostly a full disk: the rest learns the reason
-                write_all(self._descriptor, data[written:])
+                write_all(self.descriptor, data[written:])
             if self._durable:
-                begin_writing(self._descriptor, size, len(data))
+                begin_writing(self.descriptor, size, len(data))
             if cursor:
                 self._write_cursor(cursor)
             files.checkpoint("after an append")
         except OSError:
-            os.ftruncate(self._descriptor, size)
+            os.ftruncate(self.descriptor, size)
             raise
 
     def _sync(self, size: int) -> None:
         """Wait until the disk has what was appended to the file of `size` bytes, or cut it back and raise OSError."""
         try:
-            sync_data(self._descriptor)
+            sync_data(self.descriptor)
         except OSError:
-            os.ftruncate(self._descriptor, size)
-            with self.guard:
-                self._positions.forget()  # they have counted what is gone
+            os.ftruncate(self.descriptor, size)
+            self._followed = Followed()  # it has what is gone
             raise
 
     def _open_cursor(self) -> None:
@@ -325,7 +306,7 @@ class Writer:
             os.close(self._cursor_descriptor)
             self._cursor_descriptor = -1
         self._cursor_descriptor = open_file(self._memory / ".cursor", os.O_RDWR | os.O_CREAT)
-        given = max(self._floor, self._positions.now.highest)
+        given = max(self._floor, self._followed.chain.highest)
         if given and os.pread(self._cursor_descriptor, 32, 0).strip() != b"%d" % given:
             os.ftruncate(self._cursor_descriptor, 0)
             self._write_cursor(given)

@@ -314,7 +314,7 @@ class Search:
         if self._workspace is None or "history" not in self._wanted.kinds or self._wanted.speaker:
             return
         found = self._index.matches(self.weights, ENTRY, limit + MORE, self._bounds(), self._within())
-        for entry in self._workspace.history.numbered({one.position: one.start for one in found}):
+        for entry in self._workspace.history.numbered([one.position for one in found]):
             yield from self._entry(entry)
 
     def _entry(self, entry: Entry) -> Iterator[Hit]:

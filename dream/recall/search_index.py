@@ -59,8 +59,8 @@ class Found(NamedTuple):
     """A document that was found: a tuple, for hundreds are made for a query.
 
     `score` is BM25's, the higher the better; `held` are the terms asked for in it. A message stands at `position` of
-    `session`, in the line of the messages' file `file` that begins at `start`; of an entry `position` is its cursor and
-    `start` its place in history. `marks` tell what a message is, as `terms.marks` does.
+    `session`, in the line of the messages' file `file` that begins at `start`; of an entry `position` is its cursor.
+    `marks` tell what a message is, as `terms.marks` does.
     """
 
     number: int
@@ -131,13 +131,9 @@ class SearchIndex:
 
     def catch_up(self, history: History) -> None:
         """Take in what is new in history and messages."""
-        self._base.renew()
         while (part := _next(history, self._read(history))) is not None:
             if self._base.change(partial(_take_in, part=part)) is None:
-                self._base.renew()
-                if self._base.change(lambda db: db.execute("SELECT 1")) is None:
-                    self._use_memory()
-        history.tell_of_index()
+                self._use_memory()
 
     def _use_memory(self) -> None:
         if self._in_memory:
@@ -365,17 +361,17 @@ def _next(history: History, read: Mapping[str, tuple[int, bytes]]) -> _Part | No
         if part.after > part.before:
             return part
     before = read.get(HISTORY, (0, b""))[0]
-    entries = list(islice(history.placed(before), BATCH))
+    entries = list(islice(history.after(before), BATCH))
     documents = [
         _Document(
-            *(ENTRY, one.session, one.cursor, 0, place, one.when.toordinal(), None, 0),
+            *(ENTRY, one.session, one.cursor, 0, 0, one.when.toordinal(), None, 0),
             terms(one.content),
             _filed(one.session),
         )
-        for place, one in entries
+        for one in entries
         if one.content
     ]
-    return _Part(HISTORY, before, entries[-1][1].cursor, b"", documents) if entries else None
+    return _Part(HISTORY, before, entries[-1].cursor, b"", documents) if entries else None
 
 
 def _take_in(db: sqlite3.Connection, part: _Part) -> bool:

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 NAME = "index.sqlite"
 LOCK = f"{NAME}.lock"  # held while the file is opened, made or removed
 NAMES = tuple(NAME + end for end in ("-wal", "-shm", "-journal", ""))
-VERSION = 9  # of the tables; a file of any other is removed
+VERSION = 11  # of the tables; a file of any other is removed
 PATIENCE = 2.0  # seconds until another process has written, which takes it milliseconds
 TABLES = (
     "CREATE TABLE document (name text primary key, data blob) without rowid",
-    "CREATE TABLE log (id integer primary key, inode integer, start integer, covered integer, sums blob)",
+    "CREATE TABLE archived (name text primary key, size integer) without rowid",
     "CREATE TABLE session (key blob primary key, position integer, prefix text) without rowid",
     "CREATE TABLE first (digest blob primary key, session blob) without rowid",
     "CREATE TABLE bookmark (file blob primary key, head blob, state blob) without rowid",
@@ -65,7 +65,7 @@ _of_parents: list[Connection] = []  # opened before a fork: SQLite must neither 
 class Index:
     """The index in the directory `private`; threads and processes may share it.
 
-    It stays with the file that it opened first: what another process puts in its place is seen after `renew`.
+    Another process may remove it at any moment: what is asked in one transaction is of one file.
     """
 
     def __init__(self, private: Path) -> None:
@@ -77,7 +77,6 @@ class Index:
         self._inode = 0
         self._on_disk = True
         self.refused = ""  # why it can't be used, in SQLite's or the system's words
-        self.damage = ""  # why the file that was there had to go, likewise
 
     @classmethod
     def in_memory(cls) -> Index:
@@ -87,21 +86,30 @@ class Index:
         made = cls(Path(os.devnull))
         made._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         made._process, made._on_disk = os.getpid(), False
+        for statement in TABLES:
+            made._connection.execute(statement)
         return made
 
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]] | None:
         """Return what a query finds; None where there is no index, or not any more, or it can't be read."""
         return self._tried(lambda db: db.execute(query, values).fetchall(), make=False)
 
+    def read(self, deed: Callable[[Connection], T]) -> T | None:
+        """Do `deed`, which only reads, in one transaction; None where there is no index, or it can't be read."""
+
+        def transaction(db: Connection) -> T:
+            db.execute("begin")
+            try:
+                return deed(db)
+            finally:
+                db.execute("rollback")
+
+        return self._tried(transaction, make=False)
+
     def change(self, deed: Callable[[Connection], T]) -> T | None:
-        """Do `deed` in one transaction, in a new file where there is none; None where nothing was changed.
+        """Do `deed` in one transaction, in a new file where there is none; None where it can't be written."""
 
-        That is where it can't be written, or another process has removed the file since it was opened.
-        """
-
-        def transaction(db: Connection) -> T | None:
-            if self._has_moved():
-                return None
+        def transaction(db: Connection) -> T:
             db.execute("begin immediate")
             try:
                 done = deed(db)
@@ -125,18 +133,10 @@ class Index:
         rows = [(name, orjson.dumps(value)) for name, value in documents.items()]
         self.change(lambda db: db.executemany("insert or replace into document values (?, ?)", rows))
 
-    def renew(self) -> None:
-        """Go on with the file that has the name now, if that is another one."""
-        with self._guard:
-            if self._has_moved():
-                self._drop()
-                self._inode = 0
-
     def remove(self) -> None:
         """Remove the index, with every byte that SQLite keeps beside it; raises OSError."""
         with self._guard:
             self.close()
-            self._inode = 0
             if any(os.path.lexists(self._path.with_name(name)) for name in NAMES):
                 self._remove()
 
@@ -160,7 +160,7 @@ class Index:
 
     def _tried(self, deed: Callable[[Connection], T], *, make: bool) -> T | None:
         with self._guard:
-            if self._connection is None or self._process != os.getpid():
+            if self._connection is None or self._process != os.getpid() or self._has_moved():
                 self._open(make=make)
             if self._connection is None:
                 return None
@@ -173,15 +173,15 @@ class Index:
             except sqlite3.DatabaseError as fault:
                 self._drop()
                 if not self._is_refusal(fault):
-                    self.damage = str(fault)
                     with suppress(OSError):
                         self._remove()
                 return None
 
     def _open(self, *, make: bool) -> None:
-        if self._connection is not None:
+        if self._connection is not None and self._process != os.getpid():
             _of_parents.append(self._connection)
             self._connection = None
+        self._drop()
         if self.refused or not (make or os.path.lexists(self._path)):
             return
         import sqlite3
@@ -189,17 +189,13 @@ class Index:
         try:
             with self._lock:
                 self._connection = self._connected()
-            inode = self._path.stat().st_ino
+            self._inode = self._path.stat().st_ino
         except (WorkspaceError, sqlite3.DatabaseError) as fault:
             self.refused = str(fault)
         except OSError as fault:
             self.refused = reason(fault)
         else:
             self._process = os.getpid()
-            if self._inode not in (0, inode):  # what was asked of the earlier one may not stand in this
-                self._drop()
-            else:
-                self._inode = inode
 
     def _connected(self) -> Connection:
         """Open the file, or make it; raises sqlite3.DatabaseError, WorkspaceError or OSError."""
@@ -210,7 +206,6 @@ class Index:
         except sqlite3.DatabaseError as fault:
             if self._is_refusal(fault):
                 raise
-            self.damage = str(fault)
         self._unlink()
         return self._sound()
 
@@ -260,7 +255,7 @@ class Index:
 
     def _has_moved(self) -> bool:
         try:
-            return self._on_disk and self._inode not in (0, self._path.stat().st_ino)
+            return self._on_disk and self._inode != self._path.stat().st_ino
         except OSError:
             return True
 

@@ -129,16 +129,6 @@ def test_a_damaged_cache_is_built_anew(tmp_path: Path, rubbish: bytes) -> None:
     assert history(tmp_path).position("one") == 5
 
 
-def test_a_cache_of_another_log_is_not_believed(tmp_path: Path) -> None:
-    log_ = history(tmp_path)
-    log_.append([fact("x" * 1000, "one", (0, 5))] * 1000, now=NOW)
-    log_.position("one")
-    assert (tmp_path / ".dream/index.sqlite").exists()
-    log(tmp_path).write_bytes(row(1, "other", session="two", span=[0, 4]) * 1)
-
-    assert history(tmp_path).positions() == {"two": 4}
-
-
 def test_an_entry_for_messages_that_are_archived_already_is_refused(tmp_path: Path) -> None:
     log_ = history(tmp_path)
     log_.append([fact("a", "one", (0, 5))], now=NOW)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gc
-import os
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Container
 from pathlib import Path
@@ -54,30 +52,6 @@ def test_an_append_is_seven_system_calls_whatever_its_size_and_whatever_lies_bef
     assert counted == {"flock": 2, "stat": 1, "write": 1, "pwrite": 1} | synced
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("files", [3, 60])
-@pytest.mark.parametrize("staying", [20, 900])
-def test_a_move_parses_what_moves_once_and_nothing_that_stays_and_lists_no_archive(
-    tmp_path: Path, files: int, staying: int
-) -> None:
-    log = history(tmp_path)
-    for _ in range(files):
-        log.append(facts(2), now=NOW)
-        log.archive(log.last_cursor(), 1, now=NOW)
-    log.append(facts(100 + staying), now=NOW)
-    cursor = log.last_cursor()
-    then = time.time() - 60
-    os.utime(tmp_path / "memory/archive", (then, then))  # the last move was not this second
-    log.size()
-
-    counted = calls(lambda: log.archive(cursor - staying, 1, now=NOW))
-
-    assert 100 <= counted["loads"] <= 110
-    assert counted["scandir"] == counted["listdir"] == 0
-    assert counted["stat"] + counted["fstat"] + counted["lstat"] < 20
-    assert log.size() == (staying, 10 * staying)
-
-
 def test_while_the_disk_is_at_work_a_durable_append_does_what_is_left(tmp_path: Path) -> None:
     log = history(tmp_path, durable=True)
     log.append(facts(1), now=NOW)
@@ -85,7 +59,7 @@ def test_while_the_disk_is_at_work_a_durable_append_does_what_is_left(tmp_path: 
 
     def note(frame: FrameType, event: str, function: object) -> None:
         name = function.__name__ if event == "c_call" else frame.f_code.co_name if event == "call" else ""  # type: ignore[attr-defined]
-        if name in ("write", "posix_fadvise", "pwrite", "appended", "fdatasync"):
+        if name in ("write", "posix_fadvise", "pwrite", "stands_at", "fdatasync"):
             order.append(name)
 
     sys.setprofile(note)
@@ -94,4 +68,4 @@ def test_while_the_disk_is_at_work_a_durable_append_does_what_is_left(tmp_path: 
     finally:
         sys.setprofile(None)
 
-    assert order == ["write", "posix_fadvise", "pwrite", "appended", "fdatasync"]
+    assert order == ["write", "posix_fadvise", "pwrite", "stands_at", "fdatasync"]

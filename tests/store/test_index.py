@@ -33,6 +33,7 @@ def _made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("made")
     with history(root) as log:
         log.append([fact("x" * 5_000, session, (0, end)) for session, end in KNOWN.items()], now=NOW)
+        log.archive(SESSIONS - 10, 1, now=NOW)
         assert log.position("s7") == 2
     assert (root / ".dream" / NAME).exists()
     return root
@@ -40,10 +41,7 @@ def _made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def root(_made: Path, tmp_path: Path) -> Path:
-    copy = Path(shutil.copytree(_made, tmp_path / "w"))
-    with history(copy) as log:  # the log is another file
-        assert log.positions() == KNOWN
-    return copy
+    return Path(shutil.copytree(_made, tmp_path / "w"))
 
 
 def index(root: Path) -> Path:
@@ -51,11 +49,11 @@ def index(root: Path) -> Path:
 
 
 def asked(root: Path) -> bool:
-    """Tell whether the positions are known from the index, and right."""
+    """Tell whether the positions of archived sessions stand in the index, and are right."""
     with history(root) as log:
         assert (log.position("s7"), log.position("nobody")) == (2, 0)
         assert log.positions() == KNOWN
-        return log._positions._beneath
+        return bool(log.index.rows("select * from archived"))
 
 
 def run(root: Path, statement: str) -> None:
@@ -80,7 +78,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "older": lambda root: run(root, f"pragma user_version = {VERSION + 98}"),
     "newer": lambda root: run(root, f"pragma user_version = {VERSION + 1}"),
     "another's tables": lambda root: run(root, "drop table session"),
-    "sums that are none": lambda root: run(root, "update log set sums = '[]'"),
+    "another's archive": lambda root: run(root, "update archived set size = size + 1"),
     "rubbish beside it": lambda root: index(root).with_name(f"{NAME}-wal").write_bytes(b"rubbish" * 9_000),
 }
 
@@ -138,8 +136,8 @@ def test_where_sqlite_cannot_be_used_the_log_is_read_and_the_doctor_says_so(tmp_
     workspace = make(tmp_path / "w")
     new = [fact("x" * 5_000, session, (0, end)) for session, end in KNOWN.items()]
     workspace.history.append(new, now=NOW)
+    workspace.history.archive(SESSIONS - 10, 1, now=NOW)
     workspace.history.close()
-    workspace.history.index.remove()
     (workspace.private / NAME).touch(0o600)
     (workspace.private / name).unlink(missing_ok=True)
     (workspace.private / name).mkdir()
@@ -204,13 +202,14 @@ def test_forgetting_leaves_no_byte_in_it(tmp_path: Path) -> None:
     workspace = make(tmp_path / "w")
     new = [fact("x" * 5_000, f"session {number} of the zebra", (0, 2)) for number in range(SESSIONS)]
     workspace.history.append(new, now=NOW)
+    workspace.history.archive(SESSIONS - 10, 1, now=NOW)
     assert workspace.history.position("session 1 of the zebra") == 2
     assert b"zebra" in b"".join(path.read_bytes() for path in workspace.private.glob(f"{NAME}*"))
 
     forget(workspace, "zebra", now=NOW)
 
     assert [path for path in workspace.private.glob(f"{NAME}*") if b"zebra" in path.read_bytes()] == []
-    assert workspace.history.size()[0] == SESSIONS
+    assert workspace.history.size()[0] == 10
 
 
 def test_processes_share_it_and_each_sees_what_all_have_appended(root: Path) -> None:
@@ -222,6 +221,8 @@ who = sys.argv[1]
 log = history(Path({str(root)!r}))
 for number in range(200):
     log.append([fact("y" * 6_000, f"{{who}}-{{number}}", (0, 3))], now=NOW)
+    if not number % 10:
+        log.archive(log.last_cursor(), 1, now=NOW)
     assert log.position(f"{{who}}-{{number}}") == 3 and log.position("s7") == 2
 """
     running = [Program(code, who) for who in "abc"]
@@ -250,9 +251,11 @@ from tests.store.helpers_history import NOW, fact, history
 log = history(Path({str(root)!r}))
 for number in range(100_000):
     log.append([fact("y" * 20_000, f"k-{{number}}", (0, 3))], now=NOW)
+    log.archive(log.last_cursor(), 1, now=NOW)
+    log.position("s7")
 """
     process = subprocess.Popen([sys.executable, "-c", code])
-    while (root / "memory/history.jsonl").stat().st_size < 12 << 20:
+    while len(list((root / "memory/archive").iterdir())) < 60:
         time.sleep(0.002)
     process.send_signal(signal.SIGKILL)
     process.wait()
@@ -262,7 +265,7 @@ for number in range(100_000):
     index(root).unlink()
     with history(root) as log:
         assert log.positions() == known
-        assert len(known) > SESSIONS + 300
+        assert len(known) > SESSIONS + 50
 
 
 def test_a_small_log_needs_no_sqlite(tmp_path: Path) -> None:
@@ -279,20 +282,21 @@ assert log.position("s") == 3 and "sqlite3" not in sys.modules
 
 def test_a_session_is_looked_up_without_reading_what_is_known_of_the_others(tmp_path: Path) -> None:
     looked = []
-    for directory, sessions in ((tmp_path / "few", 500), (tmp_path / "many", 1_500)):
+    for directory, sessions in ((tmp_path / "few", 100), (tmp_path / "many", 1_000)):
         with history(directory) as log:
             log.append([fact("x" * 600, f"s{number}", (0, 2)) for number in range(sessions)], now=NOW)
+            log.archive(sessions, 1, now=NOW)
             assert log.position("s7") == 2
         with history(directory) as log:
             looked.append(calls(lambda log=log: log.position("s7"), {"orjson", "posix"}))  # type: ignore[misc]
-            assert len(log._positions._tails) == 0
     assert looked[0] == looked[1]
 
 
 def test_of_two_logs_in_turns_neither_believes_the_others_index(root: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     with history(other) as log:
-        log.append([fact("x" * 5_000, "s7", (0, 9))] * SESSIONS, now=NOW)
+        log.append([fact("x" * 5_100, "s7", (0, 9))] * SESSIONS, now=NOW)
+        log.archive(SESSIONS - 10, 1, now=NOW)
     shutil.copy(index(root), other / ".dream" / NAME)
     with history(other) as log:
         assert log.positions() == {"s7": 9}

@@ -1,0 +1,225 @@
+"""The log as lines: where its sound part ends, how one line follows another, and what is gone.
+
+Everything reads through a descriptor with pread(2), so that a reader keeps the file it has opened while another process
+puts a new one in its place.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dream.history.checksums import FIRST, checksum, is_as_written, marked, more_after
+from dream.history.entries import BrokenRow, Outline, is_ours, is_whole, legible_cursor, outline
+from dream.workspace.files import CHUNK, LOST, Records, lines, lines_backwards
+
+WITNESS = 64  # bytes before the end of what was read that must be as they were
+_CURSOR = re.compile(rb'\s*\{\s*"cursor"\s*:\s*(\d{1,15})\s*[,}]')
+
+Range = tuple[int, int]  # the first and the last cursor
+Lost = Callable[[], Iterable[Range]]  # the losses that are known: asked for only where one shows
+
+
+def outlined(descriptor: int, start: int, end: int) -> Iterator[tuple[int, bytes, Outline | BrokenRow]]:
+    """Yield (offset, line, its outline, or why it is no entry) of each line that is not blank."""
+    for offset, line in lines(descriptor, start, end):
+        if line.strip():
+            try:
+                row: Outline | BrokenRow = outline(line)
+            except BrokenRow as fault:
+                row = fault
+            yield offset, line, row
+
+
+def cursor_at_once(line: bytes) -> int:
+    """Return the cursor that a line begins with, unparsed; 0 where it begins with something else."""
+    found = _CURSOR.match(line)
+    return int(found[1]) if found else 0
+
+
+def settled_end(descriptor: int, start: int, end: int) -> int:
+    """Return where the sound part of the file ends.
+
+    Behind it is what an append has not finished: a line without its newline that is no whole entry, and
+    the entries before it that were appended with it (they count together or not at all).
+    """
+    torn = end > start and os.pread(descriptor, 1, end - 1) != b"\n"
+    expected = 0  # what `more` of the line before must be; 0: anything
+    for offset, line in lines_backwards(descriptor, start, end):
+        if torn and not is_whole(line):
+            end, torn = offset, False
+            continue
+        torn = False
+        more = more_after(line)
+        if more == 0 or (expected and more != expected):
+            break
+        end, expected = offset, more + 1
+    return end
+
+
+def line_at(descriptor: int, offset: int) -> int:
+    """Return the number of the line that begins at `offset`, from 1."""
+    number, position = 1, 0
+    while position < offset:
+        chunk = os.pread(descriptor, min(CHUNK, offset - position), position)
+        if not chunk:
+            break
+        number += chunk.count(b"\n")
+        position += len(chunk)
+    return number
+
+
+@dataclass(slots=True)
+class Reached:
+    """How far an open log was read, so that one who goes on reads only what was appended since."""
+
+    inode: int = -1
+    start: int = 0
+    end: int = 0
+    witness: bytes = b""
+
+    def fits(self, descriptor: int, inode: int, start: int, end: int) -> bool:
+        """Return whether this is a beginning of the open file as it is now."""
+        if (self.inode, self.start) != (inode, start) or self.end > end:
+            return False
+        kept = len(self.witness)
+        return not kept or os.pread(descriptor, kept, self.end - kept) == self.witness
+
+    def go(self, descriptor: int, end: int) -> None:
+        """Go on to `end`."""
+        self.end = end
+        kept = min(WITNESS, end - self.start)
+        self.witness = os.pread(descriptor, kept, end - kept)
+
+    def appended(self, data: bytes) -> None:
+        """Go on over what was just appended."""
+        self.end += len(data)
+        self.witness = data[-WITNESS:]
+
+
+# What is gone from the log: cursors rise by one and each checksum continues the line before, across all files.
+#
+# A loss that a person has accepted (`dream doctor --repair`), or that was there when the workspace was adopted,
+# stands in memory/archive/lost.jsonl and is not named again.
+
+
+@dataclass(slots=True)
+class Chain:
+    """How far a reader has followed the log, to the end of a line.
+
+    `last` is the mark of that line, `sealed` that of the last one with a checksum, "" before the first. `loose` tells
+    that nobody knows which line comes before. `given` is the highest cursor that can be read, in damaged lines too.
+    """
+
+    highest: int = 0
+    last: str = FIRST.decode()
+    sealed: str = ""
+    loose: bool = False
+    given: int = 0
+
+    def copy(self) -> Chain:
+        """Return a chain that goes on from here by itself."""
+        return Chain(self.highest, self.last, self.sealed, self.loose, self.given)
+
+    def follow(self, line: bytes, cursor: int, lost: Lost) -> str:
+        """Go on to an entry; return what is wrong between it and the line before, "" where nothing is."""
+        found = checksum(line)
+        said = ""
+        if cursor > self.highest + 1 and (gap := missing(self.highest + 1, cursor - 1, lost())):
+            said = gap
+        elif found and not self.loose and found[1].decode() not in (self.last, self.sealed):
+            said = f"a line before entry {cursor} is gone, or was changed: the checksum continues another one"
+        elif not found and self.sealed and is_ours(line):
+            said = f"entry {cursor} has lost its checksum"
+        self.last, self.loose = marked(line, found).decode(), False
+        if found:
+            self.sealed = self.last
+        self.highest = max(self.highest, cursor)
+        return said
+
+    def damaged(self, line: bytes) -> None:
+        """Go on to a line that is no entry."""
+        found, cursor = checksum(line), legible_cursor(line)
+        self.last, self.loose = marked(line, found).decode(), found is None
+        self.given = max(self.given, cursor)
+        if cursor == self.highest + 1:  # a cursor may be what is damaged
+            self.highest += 1
+
+    def stands_at(self, highest: int, last: str) -> None:
+        """Go on to the last of lines that are known to be sound."""
+        self.highest, self.last, self.sealed, self.loose = highest, last, last, False
+
+
+@dataclass(slots=True)
+class Followed:
+    """A log as far as it was followed."""
+
+    reached: Reached = field(default_factory=Reached)
+    chain: Chain = field(default_factory=Chain)
+
+
+@dataclass(frozen=True, slots=True)
+class LogFlaw:
+    """What is wrong at a line of the log; `missing` are the cursors that are not there before it."""
+
+    offset: int
+    text: str
+    missing: Range | None = None
+
+
+def flaws(descriptor: int, start: int, end: int, chain: Chain, lost: Lost) -> Iterator[LogFlaw]:
+    """Look at every byte of a file of the log, following `chain`; raises OSError.
+
+    A line that still has the bytes its checksum is of is not parsed.
+    """
+    for offset, line in lines(descriptor, start, end):
+        found, cursor, flaw = checksum(line), legible_cursor(line), ""
+        whole = found is not None and cursor > 0 and is_as_written(line, found)
+        if found and whole and cursor == chain.highest + 1 and found[1].decode() == chain.last:
+            chain.stands_at(cursor, found[2].decode())
+            continue
+        if not line.strip():
+            continue
+        if not whole:
+            try:
+                row = outline(line)
+            except BrokenRow as fault:
+                chain.damaged(line)
+                yield LogFlaw(offset, str(fault))
+                continue
+            cursor, flaw = row.cursor, row.flaw
+        before = chain.highest
+        if flaw:
+            yield LogFlaw(offset, flaw)
+        if cursor <= before:
+            yield LogFlaw(offset, out_of_order(cursor, before))
+        if said := chain.follow(line, cursor, lost):
+            yield LogFlaw(offset, said, (before + 1, cursor - 1) if cursor > before + 1 else None)
+
+
+def out_of_order(cursor: int, highest: int) -> str:
+    """Return the sentence for an entry whose cursor does not rise."""
+    return f"entry {cursor} comes after entry {highest}; `dream doctor --repair` renumbers it"
+
+
+def missing(first: int, last: int, lost: Iterable[Range]) -> str:
+    """Return the sentence for missing entries `first` to `last`; "" where each was `lost` before, or there is none."""
+    for begin, end in sorted(lost):
+        if begin <= first <= end:
+            first = end + 1
+    if first > last:
+        return ""
+    return f"entry {first} is missing" if first == last else f"the entries {first}–{last} are missing"
+
+
+def accepted(archive: Path) -> list[Range]:
+    """Return the losses that were accepted; damaged lines among them don't count."""
+    found: list[Range] = []
+    for row in Records(archive / LOST):
+        with suppress(ValueError, TypeError, KeyError):
+            found.append((int(row["first"]), int(row["last"])))
+    return found

@@ -1,0 +1,186 @@
+"""How far each session is in history: read from the log, and for its archive looked up in the index.
+
+The index is a cache: it holds of each archive file what its entries say of their sessions, and is filled by whoever
+asks first. Where it can't be used, the archive is read each time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dream.errors import HistoryError
+from dream.history.archive import Archived
+from dream.history.entries import DERIVED, HIGHEST, BrokenRow, Outline, outline, outlined
+from dream.history.log import Reached
+from dream.models import Entry
+from dream.workspace.files import lines, opened, size_of
+from dream.workspace.index import Index
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+    from dream.history.history import View
+
+Tail = tuple[int, str]  # how far a session is in history, and the digest of its messages up to there
+NOWHERE: Tail = (0, "")
+
+
+class Known:
+    """What entries say of their sessions."""
+
+    def __init__(self) -> None:
+        self.tails: dict[str, Tail] = {}
+        # Digest of a session's first message → session; and a key with "~" behind it → a key that was derived from it.
+        self.firsts: dict[str, str] = {}
+
+    def note(self, row: Outline) -> None:
+        """Note how far an entry's session is."""
+        session = row.session
+        if session is None:
+            return
+        if row.end > self.tails.get(session, NOWHERE)[0]:
+            self.tails[session] = min(row.end, HIGHEST), row.prefix
+        if row.first:
+            self.firsts.setdefault(row.first, session)
+            if derived := DERIVED.fullmatch(session):
+                self.firsts.setdefault(f"{derived[1]}~", session)
+
+    def read(self, descriptor: int, start: int, end: int) -> None:
+        """Note what the lines of an open file say; raises OSError."""
+        for _, line in lines(descriptor, start, end):
+            if b'"session' in line:
+                try:
+                    self.note(outline(line))
+                except BrokenRow:  # whoever follows the log names it
+                    continue
+
+
+class Sessions:
+    """The sessions of one log, whose archive lies in `folder`; threads may share it."""
+
+    def __init__(self, index: Index, folder: Path) -> None:
+        self._index = index
+        self._folder = folder
+        self._guard = threading.RLock()
+        self._log = Known()
+        self._reached = Reached()
+        self._full: Sequence[Archived] = ()  # the archive whose files the index was seen to hold
+
+    def tails(self, view: View, sessions: Iterable[str]) -> dict[str, Tail]:
+        """Return the position of each session and the digest of its messages up to there, "" where it is not known."""
+        keys = list(dict.fromkeys(sessions))
+        with self._guard:
+            self._catch_up(view)
+            found = {key: self._log.tails.get(key, NOWHERE) for key in keys}
+            query = "select key, position, prefix from session where key = ?"
+            for key, position, prefix in self._archived(view.archive, query, [(_key(key),) for key in keys]):
+                found[_text(key)] = max(found[_text(key)], (position, prefix))
+            return found
+
+    def beginning_with(self, view: View, first: str) -> str | None:
+        """Return the session whose first message has the digest `first`, or one that was derived from `<key>~`."""
+        with self._guard:
+            self._catch_up(view)
+            query = "select session from first where digest = ?"
+            for (session,) in self._archived(view.archive, query, [(_key(first),)]):
+                return _text(session)
+            return self._log.firsts.get(first)
+
+    def positions(self, view: View) -> dict[str, int]:
+        """Return the highest span end of every session."""
+        with self._guard:
+            self._catch_up(view)
+            rows = self._archived(view.archive, "select key, position from session", [()])
+            found = {_text(key): position for key, position in rows}
+            for session, (position, _) in self._log.tails.items():
+                found[session] = max(position, found.get(session, 0))
+            return found
+
+    def appended(self, inode: int, size: int, data: bytes, entries: Iterable[Entry]) -> None:
+        """Note what was just appended to the log at `size`, where all before it is known."""
+        with self._guard:
+            if (self._reached.inode, self._reached.start, self._reached.end) == (inode, 0, size):
+                for entry in entries:
+                    self._log.note(outlined(entry))
+                self._reached.appended(data)
+
+    def doubt(self) -> None:
+        """Read the log anew before the next answer."""
+        with self._guard:
+            self._reached = Reached()
+
+    def _catch_up(self, view: View) -> None:
+        if not self._reached.fits(view.descriptor, view.inode, view.start, view.end):
+            self._log, self._reached = Known(), Reached(view.inode, view.start, view.start)
+        if self._reached.end < view.end:
+            self._log.read(view.descriptor, self._reached.end, view.end)
+            self._reached.go(view.descriptor, view.end)
+
+    def _archived(self, archive: Sequence[Archived], query: str, values: Iterable[tuple[bytes, ...]]) -> list[Any]:
+        """Ask the index for each of `values`, once it holds the files of the archive and no others."""
+        if not archive:
+            return []
+        for _ in range(2):
+            asked = self._index.read(
+                lambda db: (
+                    [row for one in values for row in db.execute(query, one)] if self._is_full(db, archive) else None
+                )
+            )
+            if asked is not None:
+                return asked
+            if self._index.change(lambda db: self._complete(db, archive)) is None:
+                self._index = Index.in_memory()
+                self._index.change(lambda db: self._complete(db, archive))
+        raise HistoryError(f"{self._folder} changes while it is read; run the command again.")
+
+    def _is_full(self, db: Connection, archive: Sequence[Archived]) -> bool:
+        if archive is self._full:  # they were compared; the index may have been removed since
+            return bool(db.execute("select count(*) from archived").fetchone()[0] == len(archive))
+        if _held(db) != self._sizes(archive):
+            return False
+        self._full = archive
+        return True
+
+    def _sizes(self, archive: Sequence[Archived]) -> set[tuple[str, int]]:
+        return {(file.name, (self._folder / file.name).stat().st_size) for file in archive}
+
+    def _complete(self, db: Connection, archive: Sequence[Archived]) -> bool:
+        held, there = _held(db), self._sizes(archive)
+        if held - there:  # of another log, or a file is gone
+            for statement in ("delete from archived", "delete from session", "delete from first"):
+                db.execute(statement)
+            held = set()
+        new = {name for name, _ in there - held}
+        for file in archive:  # the oldest first, as in the log
+            if file.name in new:
+                self._fill(db, file)
+        return True
+
+    def _fill(self, db: Connection, file: Archived) -> None:
+        known = Known()
+        with opened(self._folder / file.name) as descriptor:
+            size = size_of(descriptor)
+            known.read(descriptor, 0, size)
+        db.executemany(
+            "insert into session values (?, ?, ?) on conflict (key) do update"
+            " set position = excluded.position, prefix = excluded.prefix where excluded.position > position",
+            ((_key(session), *tail) for session, tail in known.tails.items()),
+        )
+        rows = ((_key(digest), _key(session)) for digest, session in known.firsts.items())
+        db.executemany("insert or ignore into first values (?, ?)", rows)
+        db.execute("insert into archived values (?, ?)", (file.name, size))
+
+
+def _held(db: Connection) -> set[tuple[str, int]]:
+    return {(name, size) for name, size in db.execute("select name, size from archived")}
+
+
+def _key(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _text(key: bytes) -> str:
+    return key.decode("utf-8", "surrogatepass")
