@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dream.history.checksums import FIRST, checksum, is_as_written, marked, more_after
-from dream.history.entries import BrokenRow, Outline, is_ours, is_whole, legible_cursor, outline
+from dream.history.entries import BrokenRow, Outline, checked, is_ours, is_whole, legible_cursor, outline
 from dream.workspace.files import CHUNK, LOST, Records, lines, lines_backwards
 
 WITNESS = 64  # bytes before the end of what was read that must be as they were
@@ -186,12 +186,11 @@ def flaws(descriptor: int, start: int, end: int, chain: Chain, lost: Lost) -> It
             continue
         if not whole:
             try:
-                row = outline(line)
+                cursor, flaw = checked(line)
             except BrokenRow as fault:
                 chain.damaged(line)
                 yield LogFlaw(offset, str(fault))
                 continue
-            cursor, flaw = row.cursor, row.flaw
         before = chain.highest
         if flaw:
             yield LogFlaw(offset, flaw)

@@ -95,6 +95,7 @@ class Workspace:
             self._take_over_memory()
             self._tell_what_is_left()
         self.take_in_notes(now)
+        self.history.archive(self.dream_cursor(), self._budget(), now=now)
         from dream.versions import transaction  # a search, a hook and the help have no use for it
 
         transaction.begin(self, TEMPLATES, now)
@@ -152,6 +153,12 @@ class Workspace:
             zone=settings.zone() if settings.timezone else None,
             committed=self._committed_cursor,
         )
+
+    def _budget(self) -> int:
+        """Return how many tokens history may hold before what was dreamt of it moves to the archive."""
+        with suppress(SettingsError):
+            return self.settings(using=()).history_tokens
+        return Settings().history_tokens
 
     @cached_property
     def git(self) -> GitStore:

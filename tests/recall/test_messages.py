@@ -22,6 +22,7 @@ from dream.errors import HistoryError, UsageError
 from dream.history import messages
 from dream.history.messages import KeptMessage
 from dream.models import NewEntry
+from dream.settings import Settings
 from dream.workspace import index
 from dream.workspace.workspace import Workspace
 from tests.faults.support import called
@@ -270,16 +271,6 @@ def test_a_query_of_any_length_and_any_characters_is_answered_soon(workspace: Wo
     began = time.perf_counter()
     assert isinstance(workspace.search(query), list)
     assert time.perf_counter() - began < 2
-
-
-def test_an_index_that_was_unusable_is_told_of_once(workspace: Workspace) -> None:
-    texts(workspace, "HS-214")
-    workspace.history.close()
-    (workspace.private / index.NAME).write_bytes(b"garbage " * 3000)
-    first, second = (called(workspace.root, "search", "HS-214") for _ in range(2))
-    assert first.err.count("built anew") == 1
-    assert second.err == ""
-    assert first.out == second.out
 
 
 def test_a_long_citation_of_nothing_is_told_in_a_short_sentence(workspace: Workspace) -> None:
