@@ -49,7 +49,6 @@ FILES = (
     ".dream/history.lock",
     ".dream/runs.jsonl",
     ".dream/apply.json",
-    ".dream/archive.json",
     ".dream/attempts.json",
     ".dream/forgetting.json",
     ".dream/hook.log",
