@@ -100,10 +100,14 @@ class NewEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry(NewEntry):
-    """One line of history. `at` is aware; `cursor` is positive, strictly increasing and never reused."""
+    """One line of history. `at` is aware; `cursor` is positive, strictly increasing and never reused.
+
+    `machine` is the id of the machine that wrote it, "" where nobody knows.
+    """
 
     cursor: int
     at: datetime
+    machine: str = ""
 
     @property
     def when(self) -> datetime:

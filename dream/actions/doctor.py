@@ -22,6 +22,7 @@ from dream.models import MEMORY_FILES, Diagnostic
 from dream.redact import redact
 from dream.settings import Settings
 from dream.versions import FILES, INTENT, UNDONE, gitdir, log, read_memory, transaction
+from dream.workspace import format as workspace_format
 from dream.workspace import idle, index
 from dream.workspace.files import (
     SET_ASIDE,
@@ -154,6 +155,18 @@ def check_messages(workspace: Workspace, now: datetime, *, repair: bool) -> Iter
         cure = "; ".join(cures) or "put a file of your own there, or move it away; search does without it"
         mended = repair and (one.path, one.text) not in left
         yield Ailment(_name(workspace, one.path), one.text, cure, mended)
+
+
+def check_format(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
+    """Check the number of the format; `repair` writes the present one where it is none."""
+    try:
+        workspace_format.check(workspace.root)
+    except WorkspaceError as error:
+        is_none = number(read_bytes(workspace.root / workspace_format.FORMAT) or b"") is None
+        if repair and is_none:
+            replace_file(workspace.root / workspace_format.FORMAT, workspace_format.DATA)
+        cure = f"{REPAIR} writes {workspace_format.NEWEST} into it" if is_none else "update dream"
+        yield Ailment(workspace_format.FORMAT, str(error), cure, repair and is_none)
 
 
 def check_decisions(workspace: Workspace, now: datetime, *, repair: bool) -> Iterator[Ailment]:
@@ -402,7 +415,8 @@ def _is_at_rest(workspace: Workspace) -> bool:
 
 
 def _all(workspace: Workspace, settings: Settings, now: datetime, *, repair: bool) -> Iterator[Ailment]:
-    # A commit that is half done first: everything else is judged by what it says.
+    # The format, and a commit that is half done, first: everything else is judged by what they say.
+    yield from check_format(workspace, repair=repair)
     yield from _unfinished(workspace, repair=repair)
     yield from check_versions(workspace, now, repair=repair)
     yield from check_dream_cursor(workspace, repair=repair)  # before history, which gives no cursor below it

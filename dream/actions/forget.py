@@ -25,6 +25,7 @@ from dream.versions import UNDONE, changed, is_memory, rewrite, transaction
 from dream.versions.diff import by_file
 from dream.versions.rewrite import SHORTEST, Names, Needle, is_long_enough, is_name, renamed
 from dream.workspace import files, index
+from dream.workspace import format as workspace_format
 from dream.workspace.lock import run_lock
 from dream.workspace.workspace import TEMPLATES, Workspace
 
@@ -147,6 +148,7 @@ def _forget(
     if dry_run:
         return _preview(workspace, wanted())
     with nullcontext() if locked else run_lock(workspace.private, "dream forget", now=now):
+        workspace_format.check(workspace.root)
         # 1. What a crash cut short is finished; what a person typed becomes a version, so that it is looked into.
         undone = workspace.private / UNDONE
         if undone.exists():  # git was perhaps killed with it

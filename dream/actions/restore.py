@@ -30,7 +30,7 @@ MODES: tuple[Mode, ...] = ("before", "at", "only")
 WHERE: Mapping[Mode, str] = {"before": "as it was just before", "only": "without", "at": "as it was at"}
 
 # The state that goes back with the files; the facts that a person took back only ever grow.
-_CURSOR, _PENDING, _REJECTED = STATE
+_CURSOR, _PENDING, _REJECTED, _FORMAT = STATE
 _TRAVELS = (_CURSOR, _PENDING)
 _WORDS: Mapping[Mode, str] = {"before": "before", "only": "without", "at": "at"}
 
@@ -129,7 +129,7 @@ def _target(
 
 def _as_in(git: GitStore, revision: str, present: Mapping[str, bytes]) -> dict[str, bytes]:
     then = git.read_all(revision)
-    stays = {_REJECTED: present[_REJECTED]} if _REJECTED in present else {}
+    stays = {path: present[path] for path in (_REJECTED, _FORMAT) if path in present}
     return {path: data for path, data in then.items() if is_memory(path) or path in _TRAVELS} | stays
 
 

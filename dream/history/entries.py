@@ -42,13 +42,19 @@ class Outline(NamedTuple):
     first: str = ""  # the digest of the session's first message, where this entry begins with it
 
 
-def entry_of(new: NewEntry, cursor: int, at: datetime) -> Entry:
+def entry_of(new: NewEntry, cursor: int, at: datetime, machine: str = "") -> Entry:
     """Give `new` its cursor and time, its text made valid and its tokens estimated where they are not known."""
     content = mend_surrogates(new.content)
     session = None if new.session is None else mend_surrogates(new.session)
     known = {name: getattr(new, name) for name in _KNOWN}
     return Entry(
-        content=content, session=session, tokens=new.tokens or estimate(content), cursor=cursor, at=at, **known
+        content=content,
+        session=session,
+        tokens=new.tokens or estimate(content),
+        cursor=cursor,
+        at=at,
+        machine=machine,
+        **known,
     )
 
 
@@ -85,14 +91,9 @@ def encode(entry: Entry, *, more: int = 0, before: bytes = FIRST) -> bytes:
     row["tokens"] = entry.tokens
     if entry.model is not None:
         row["model"] = entry.model
-    if entry.place:
-        row["place"] = entry.place
-    if entry.lines:
-        row["lines"] = [_line_row(line) for line in entry.lines]
-    if entry.kept:
-        row["kept"] = entry.kept
-    if more:
-        row["more"] = more
+    lines = [_line_row(line) for line in entry.lines]
+    last = {"place": entry.place, "machine": entry.machine, "lines": lines, "kept": entry.kept, "more": more}
+    row |= {name: value for name, value in last.items() if value}
     return sealed(orjson.dumps(row), before)
 
 
@@ -124,6 +125,7 @@ def decode(line: bytes, zone: tzinfo | None = None) -> Entry:
         lines=_lines(row, content),
         place=place if isinstance(place := row.get("place"), str) else "",
         kept=row["kept"] if type(row.get("kept")) is int else 0,
+        machine=row["machine"] if isinstance(row.get("machine"), str) else "",
     )
 
 

@@ -107,7 +107,8 @@ class History:
 
     `durable`: an append is on disk when it returns. `report` is told once of each line that is no entry;
     such lines are passed over and stay on disk. `zone` is that of naive times in nanobot's rows (None: the
-    machine's). Threads and processes may share one log. `committed` tells up to where the last commit has dreamt.
+    machine's). Threads and processes may share one log. `committed` tells up to where the last commit has dreamt,
+    `machine` the id of this machine.
     Every method raises HistoryError for what the system refuses.
     """
 
@@ -120,6 +121,7 @@ class History:
         report: Report | None = None,
         zone: tzinfo | None = None,
         committed: Callable[[], int] = lambda: 0,
+        machine: Callable[[], str] = lambda: "",
     ) -> None:
         self.path = directory / "history.jsonl"
         self.archive_path = directory / "archive"
@@ -131,6 +133,7 @@ class History:
         self.durable = durable
         self._listed: tuple[object, Sequence[Archived]] = (None, ())
         self._committed = committed
+        self._machine = machine
 
     @cached_property
     def messages(self) -> Messages:
@@ -155,6 +158,7 @@ class History:
             durable=self.durable,
             flaw=self._flaw,
             committed=self._committed,
+            machine=self._machine,
         )
 
     def append(self, new: Sequence[NewEntry], *, now: datetime, said: Sequence[KeptMessage] = ()) -> list[Entry]:
@@ -292,7 +296,9 @@ class History:
         Goes a tenth below the budget; an undreamt entry never moves, nor any behind it. Returns how many moved.
         """
         with explained("archived", self.path, HistoryError), self._writer.lock:
-            if self.path.exists() and (size := self.path.stat().st_size) > LARGE:
+            if not self.path.exists():
+                return 0
+            if (size := self.path.stat().st_size) > LARGE:
                 said = f"has {size // 1_000_000:,} MB; what was dreamt of it moves to memory/archive/, once"
                 self.tell("memory/history.jsonl", said)
             return self._writer.archive(dreamt, budget_tokens, now)

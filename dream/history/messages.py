@@ -49,7 +49,11 @@ _NAME = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])\.jsonl")
 
 @dataclass(frozen=True, slots=True)
 class KeptMessage:
-    """A message as it is kept: redacted, at its position in its session. `at` is None where nobody knows when."""
+    """A message as it is kept: redacted, at its position in its session. `at` is None where nobody knows when.
+
+    `id` is the digest of its identity that its entry has too, `place` the id of where it was said; "" where there is
+    none.
+    """
 
     session: str
     position: int
@@ -57,6 +61,8 @@ class KeptMessage:
     text: str
     at: datetime | None = None
     name: str | None = None
+    id: str = ""
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +254,7 @@ def encode(said: KeptMessage) -> bytes:
     row["role"] = said.role
     if said.name:
         row["name"] = said.name
+    row |= {name: value for name, value in (("id", said.id), ("place", said.place)) if value}
     return sealed(orjson.dumps(row | {"text": said.text}), FIRST)[:-1]
 
 
@@ -269,14 +276,16 @@ def decode(line: bytes) -> KeptMessage | None:
             str(row["text"]),
             datetime.fromisoformat(when) if when else None,
             row.get("name"),
+            str(row.get("id", "")),
+            str(row.get("place", "")),
         )
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError):
         return None
 
 
 def of(session: str, position: int, message: Message) -> KeptMessage:
-    """Return a prepared message as it is kept."""
-    return KeptMessage(session, position, message.role, message.content, message.at, message.name)
+    """Return a prepared message, whose id is the digest of its identity, as it is kept."""
+    return KeptMessage(session, position, message.role, message.content, message.at, message.name, message.id or "")
 
 
 def _settle(path: Path, aside: Path, now: datetime) -> None:

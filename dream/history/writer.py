@@ -23,6 +23,7 @@ from dream.history.entries import HIGHEST, encode, entry_of
 from dream.history.log import Chain, Followed, Range, Reached, accepted, flaws, missing, settled_end
 from dream.models import Entry, NewEntry
 from dream.workspace import files
+from dream.workspace import format as workspace_format
 from dream.workspace.files import (
     LOST,
     SET_ASIDE,
@@ -55,6 +56,7 @@ class Writer:
         durable: bool,
         flaw: NoteFlaw,
         committed: Callable[[], int],
+        machine: Callable[[], str],
     ) -> None:
         self.lock = FileLock(private / "history.lock")
         self.descriptor = -1
@@ -68,6 +70,7 @@ class Writer:
         self._durable = durable
         self._flaw = flaw
         self._committed = committed
+        self._machine = machine
         self._cursor_descriptor = -1
         self._floor = 0  # the highest cursor known to have been given out
 
@@ -91,9 +94,9 @@ class Writer:
             raise HistoryError(f"{self._path} holds a cursor too high to go on; take that line out.")
         entries: list[Entry] = []
         lines: list[bytes] = []
-        before = chain.last.encode()
+        before, machine = chain.last.encode(), self._machine()
         for number, (one, at) in enumerate(zip(new, times, strict=False), 1):
-            entry = entry_of(one, floor + number, at)
+            entry = entry_of(one, floor + number, at, machine)
             entries.append(entry)
             line = encode(entry, more=last - number, before=before)
             lines.append(line)
@@ -208,6 +211,7 @@ class Writer:
 
     def _look(self, now: datetime) -> int:
         self._open()
+        workspace_format.begin(self._memory.parent)
         self.archived = archive.archived(self._archive)
         size = os.fstat(self.descriptor).st_size
         moved = archive.already_moved(self.descriptor, size, self._archive, self.archived)

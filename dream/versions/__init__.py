@@ -7,9 +7,11 @@ from pathlib import Path
 
 from dream.errors import WorkspaceError
 from dream.workspace import files
+from dream.workspace.format import FORMAT
 
 FILES = ("SOUL.md", "USER.md", "memory/MEMORY.md")
-STATE = ("memory/.dream_cursor", "memory/.pending.jsonl", "memory/.rejected.jsonl")
+CURSOR = "memory/.dream_cursor"
+STATE = (CURSOR, "memory/.pending.jsonl", "memory/.rejected.jsonl", FORMAT)
 ARCHIVE = "memory/archive"
 INTENT = "apply.json"  # in .dream/, there only while a commit is being made
 UNDONE = "forgetting.json"  # in .dream/, while a text is taken out: one JSON object a line

@@ -20,10 +20,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dream.errors import GitError
-from dream.versions import FILES, INTENT, STATE, gitdir, read_all
+from dream.versions import CURSOR, FILES, INTENT, STATE, gitdir, read_all
 from dream.versions.git import DREAM, NEXT, STALE, Git, check_installed
 from dream.workspace import files as on_disk
 from dream.workspace.files import explained, read_bytes
+from dream.workspace.format import FORMAT
 
 if TYPE_CHECKING:
     from dream.versions.log import Change, ChangeKind, Shown
@@ -110,13 +111,14 @@ class GitStore:
     def is_at_rest(self) -> bool:
         """Return whether no commit was cut short, and HEAD has the files as they stand.
 
-        The dreams' cursor may be ahead of it.
+        The dreams' cursor may be ahead of it, and the format.
         """
         if (self.private / INTENT).exists():
             return False
         _, present = self.snapshot()
         there = read_all(self.root)
-        return {**present, STATE[0]: b""} == {**there, STATE[0]: b""}
+        ahead = dict.fromkeys((CURSOR, FORMAT), b"")
+        return present | ahead == there | ahead
 
     def write(
         self,

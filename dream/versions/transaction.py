@@ -37,6 +37,7 @@ from dream.versions.diff import compare, merge
 from dream.versions.git import DREAM, PERSON, is_sha
 from dream.versions.swap import ASIDE, swap
 from dream.workspace import files, review_files
+from dream.workspace import format as workspace_format
 
 if TYPE_CHECKING:
     from dream.models import MemoryFile
@@ -98,6 +99,7 @@ def commit(
         ready = {path: data for path, data in ready.items() if present.get(path) != data}
         if not ready:
             return done
+        ready |= workspace_format.wanted(present)
         old = {path: present.get(path) for path in ready}
         counts = compare(old, ready).files
         new = write(workspace, ready, message(counts), head, now)
@@ -297,7 +299,8 @@ class _Intent:
 
 
 def _write_intent(private: Path, intent: _Intent) -> None:
-    """Note what is about to be done; on disk on return."""
+    """Note what is about to be done; on disk on return. Raises WorkspaceError where a newer program has written."""
+    workspace_format.check(private.parent)
     files.checkpoint("before intent")
     files.replace_file(private / INTENT, orjson.dumps(asdict(intent)), durable=bool(intent.new))
     files.checkpoint("after intent")

@@ -14,6 +14,7 @@ from dream import trust
 from dream.door import check_folder, contents, make_folder
 from dream.errors import GitError, SettingsError, WorkspaceError
 from dream.settings import PROMPTS, REACHING, Settings, is_trusted, load, reaching
+from dream.workspace import format as workspace_format
 from dream.workspace import places
 from dream.workspace.files import (
     check_plain,
@@ -61,6 +62,7 @@ class Workspace:
         self.memory = root / "memory"
         self.private = root / ".dream"
         self._report = report
+        self._machine_id = ""
 
     @classmethod
     def create(cls, directory: Path | str, *, now: datetime | None = None, report: Report | None = None) -> Workspace:
@@ -90,6 +92,7 @@ class Workspace:
         for file in TEMPLATES:
             check_plain(self.root / file)
         self.make_private()
+        workspace_format.begin(self.root)
         if not self.git.exists:
             self.history.accept_losses(now=now)
             self._take_over_memory()
@@ -152,7 +155,19 @@ class Workspace:
             report=self._report,
             zone=settings.zone() if settings.timezone else None,
             committed=self._committed_cursor,
+            machine=self._machine,
         )
+
+    def _machine(self) -> str:
+        """Return the id of this machine; where it can't be noted, none, and that is reported."""
+        from dream.workspace import machine  # of no use to who only reads
+
+        if not self._machine_id:
+            try:
+                self._machine_id = machine.this(trust.state_directory(os.environ)).id
+            except WorkspaceError as error:
+                self._tell("", str(error))
+        return self._machine_id
 
     def _budget(self) -> int:
         """Return how many tokens history may hold before what was dreamt of it moves to the archive."""

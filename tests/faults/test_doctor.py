@@ -352,10 +352,9 @@ def test_a_workspace_of_an_older_version_has_lost_nothing(decided: Path, tmp_pat
         left = [{name: value for name, value in one.items() if name not in ("kept", "checksum")} for one in found]
         path.write_bytes(b"".join(json.dumps(one).encode() + b"\n" for one in left))
 
-    assert (called(root, "doctor").out, called(root, "doctor").status) == (
-        called(copy(decided, tmp_path / "d"), "doctor").out,
-        0,
-    )
+    (root / "memory/format").unlink()
+
+    assert called(root, "doctor").status == 0
 
 
 def test_what_is_forgotten_is_no_loss(decided: Path, tmp_path: Path) -> None:
@@ -389,6 +388,7 @@ def test_a_byte_that_is_not_utf8_hides_no_other_line(sound: Path, tmp_path: Path
 
 def test_settings_that_cannot_be_read_leave_memory_readable(sound: Path, tmp_path: Path) -> None:
     root = copy(sound, tmp_path / "w")
+    before = called(root, "context")
     (root / "dream.toml").write_bytes(b'timezone = "caf\xe9"\n')
 
     shown = called(root, "context")

@@ -15,7 +15,7 @@ from dream.workspace.workspace import Workspace
 
 NOW = datetime(2026, 11, 21, 3, 0, 7, tzinfo=UTC)
 CURSOR = "memory/.dream_cursor"
-VERSIONED = ("SOUL.md", "USER.md", "memory/MEMORY.md", CURSOR, "memory/.pending.jsonl")
+VERSIONED = ("SOUL.md", "USER.md", "memory/MEMORY.md", CURSOR, "memory/.pending.jsonl", "memory/format")
 
 
 def make(root: Path) -> Workspace:

@@ -65,7 +65,7 @@ def test_the_first_commit_is_init_and_the_files_found_are_the_persons(tmp_path: 
     workspace = make(root)
     hand, init = workspace.git.log()
     assert (hand.kind, init.kind) == ("hand", "init")
-    assert set(workspace.git.read_all(init.sha)) == {"SOUL.md", CURSOR}
+    assert set(workspace.git.read_all(init.sha)) == {"SOUL.md", CURSOR, "memory/format"}
     assert git(root, "log", "-1", "--format=%an", hand.sha, "--", "USER.md") == "person\n"
     assert authors.person_lines(workspace.git)["USER.md"] == {"# User", "- Mei"}
     assert git(root, "status", "--porcelain") == ""
@@ -77,7 +77,7 @@ def test_a_workspace_with_nothing_missing_has_an_init_commit_too(tmp_path: Path)
     (root / CURSOR).unlink()
     workspace = make(root)
     assert [change.kind for change in workspace.git.log()] == ["hand", "init"]
-    assert workspace.git.read_all("HEAD") == FOUND
+    assert workspace.git.read_all("HEAD") == FOUND | {"memory/format": b"2\n"}
 
 
 def test_a_file_that_is_gone_when_a_workspace_is_made_again_is_made_anew(tmp_path: Path) -> None:
