@@ -39,7 +39,7 @@ def test_what_is_no_entry_is_set_aside_and_what_fell_behind_is_read_again(tmp_pa
         row(10, "b").decode().rstrip(),
     ]
     assert cursors(log_.append(facts(1), now=NOW)) == [12]
-    assert names(tmp_path / "memory") == [".cursor", "archive", "history.jsonl"]
+    assert names(tmp_path / "memory") == [".cursor", "archive", "format", "history.jsonl"]
 
 
 def test_what_was_appended_together_stays_when_the_last_of_it_is_set_aside(tmp_path: Path) -> None:

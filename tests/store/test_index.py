@@ -101,7 +101,7 @@ STRANGE = {
     " from (with recursive n(x) as (select 1 union all select x + 1 from n) select x from n); end",
     "a view": "drop table session; create view session as select null as key, 1 as position, '' as prefix",
     "an index that computes": "create index i on session (printf('%.*c', 10, 'x'))",
-    "a column that computes": "alter table log add column x generated always as (printf('%.*c', 100000000, 'x'))",
+    "a column that computes": "alter table archived add column x generated always as (printf('%.*c', 100000000, 'x'))",
     "a table of nobody's": "create table recall_other (x)",
 }
 
