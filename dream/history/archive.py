@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from dream.history.chain import Chain, Lost, missing, outlined
 from dream.history.checksums import checksum, marked
 from dream.history.entries import HIGHEST, Outline
-from dream.history.log import Chain, Lost, missing, outlined
 from dream.workspace import files
 from dream.workspace.files import lines_backwards, opened, replace_by_part, size_of
 
@@ -36,7 +36,7 @@ class Archived(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class MovedPart:
     """What one archive file takes of history.jsonl: the bytes up to `end`, its cursors, and how many entries."""
 
     end: int
@@ -93,7 +93,7 @@ def already_moved(descriptor: int, size: int, folder: Path, archive: Sequence[Ar
     return position
 
 
-def beginning(descriptor: int, end: int, *, dreamt: int, budget: int) -> list[Part]:
+def beginning(descriptor: int, end: int, *, dreamt: int, budget: int) -> list[MovedPart]:
     """Choose what to move: the oldest entries up to the first undreamt one, until the rest is within `budget` tokens.
 
     Nothing moves where all of it is.
@@ -104,14 +104,14 @@ def beginning(descriptor: int, end: int, *, dreamt: int, budget: int) -> list[Pa
             ends.append(min(offset + len(line) + 1, end))
             cursors.append(row.cursor)
             tokens.append(row.tokens)
-    left, parts, begin, first = sum(tokens), list[Part](), 0, 0
+    left, parts, begin, first = sum(tokens), list[MovedPart](), 0, 0
     if left <= budget:
         return []
     for number, cursor in enumerate((*cursors, HIGHEST)):
         is_last = cursor > dreamt or left <= budget * (1 - SLACK)
         if number > first and (is_last or ends[number - 1] - begin >= LARGE):
             begin, taken = ends[number - 1], cursors[first:number]
-            parts.append(Part(begin, min(taken), max(taken), len(taken)))
+            parts.append(MovedPart(begin, min(taken), max(taken), len(taken)))
             first = number
         if is_last:
             break
@@ -119,7 +119,7 @@ def beginning(descriptor: int, end: int, *, dreamt: int, budget: int) -> list[Pa
     return parts
 
 
-def move(descriptor: int, end: int, history: Path, folder: Path, parts: Sequence[Part]) -> None:
+def move(descriptor: int, end: int, history: Path, folder: Path, parts: Sequence[MovedPart]) -> None:
     """Put `parts` in the archive, and leave the rest, up to `end`; raises OSError, and then nothing is lost."""
     start = 0
     for part in parts:

@@ -24,10 +24,10 @@ import orjson
 
 from dream.errors import HistoryError
 from dream.history.archive import Archived, already_moved, archived, chain_of, highest
+from dream.history.chain import Chain, Range, accepted, cursor_at_once, flaws, line_at, missing, outlined, settled_end
 from dream.history.entries import HIGHEST, BrokenRow, decode, is_ours, is_whole, outline
-from dream.history.log import Chain, Range, accepted, cursor_at_once, flaws, line_at, missing, outlined, settled_end
 from dream.history.messages import KeptMessage, MessageFlaw, Messages
-from dream.history.sessions import Sessions, Tail
+from dream.history.sessions import SessionTails, Tail
 from dream.history.writer import StalePosition, Writer, highest_given
 from dream.models import Diagnostic, Entry, NewEntry, Report
 from dream.workspace.files import explained, lines, lines_backwards, opened, read_bytes, reason, size_of
@@ -146,9 +146,9 @@ class History:
         return Index(self.private)
 
     @cached_property
-    def _sessions(self) -> Sessions:
+    def _sessions(self) -> SessionTails:
         """How far the sessions are: looked up only for those who ask."""
-        return Sessions(self.index, self.archive_path)
+        return SessionTails(self.index, self.archive_path)
 
     @cached_property
     def _writer(self) -> Writer:

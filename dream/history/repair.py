@@ -12,9 +12,9 @@ from pathlib import Path
 
 import orjson
 
+from dream.history.chain import Chain, Range, outlined
 from dream.history.checksums import FIRST, MORE, checksum, is_as_written, mark, sealed
 from dream.history.entries import HIGHEST, BrokenRow, decode, encode, is_ours, is_whole
-from dream.history.log import Chain, Range, outlined
 from dream.workspace.files import beside, lines, put_in_place, temporary_name, write_all
 
 Keep = Callable[[bytes], None]

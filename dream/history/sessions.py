@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from dream.errors import HistoryError
 from dream.history.archive import Archived
+from dream.history.chain import ReadUntil
 from dream.history.entries import DERIVED, HIGHEST, BrokenRow, Outline, outline, outlined
-from dream.history.log import Reached
 from dream.models import Entry
 from dream.workspace.files import lines, opened, size_of
 from dream.workspace.index import Index
@@ -58,7 +58,7 @@ class Known:
                     continue
 
 
-class Sessions:
+class SessionTails:
     """The sessions of one log, whose archive lies in `folder`; threads may share it."""
 
     def __init__(self, index: Index, folder: Path) -> None:
@@ -66,7 +66,7 @@ class Sessions:
         self._folder = folder
         self._guard = threading.RLock()
         self._log = Known()
-        self._reached = Reached()
+        self._reached = ReadUntil()
         self._full: Sequence[Archived] = ()  # the archive whose files the index was seen to hold
 
     def tails(self, view: View, sessions: Iterable[str]) -> dict[str, Tail]:
@@ -110,11 +110,11 @@ class Sessions:
     def doubt(self) -> None:
         """Read the log anew before the next answer."""
         with self._guard:
-            self._reached = Reached()
+            self._reached = ReadUntil()
 
     def _catch_up(self, view: View) -> None:
         if not self._reached.fits(view.descriptor, view.inode, view.start, view.end):
-            self._log, self._reached = Known(), Reached(view.inode, view.start, view.start)
+            self._log, self._reached = Known(), ReadUntil(view.inode, view.start, view.start)
         if self._reached.end < view.end:
             self._log.read(view.descriptor, self._reached.end, view.end)
             self._reached.go(view.descriptor, view.end)

@@ -18,9 +18,9 @@ from dream.door import contents, make_folder, open_file
 from dream.errors import HistoryError
 from dream.history import archive
 from dream.history.archive import Archived
+from dream.history.chain import Chain, Followed, Range, ReadUntil, accepted, flaws, missing, settled_end
 from dream.history.checksums import OWN
 from dream.history.entries import HIGHEST, encode, entry_of
-from dream.history.log import Chain, Followed, Range, Reached, accepted, flaws, missing, settled_end
 from dream.models import Entry, NewEntry
 from dream.workspace import files
 from dream.workspace import format as workspace_format
@@ -235,7 +235,7 @@ class Writer:
             chain, gaps = archive.chain_of(self._archive, self.archived, self._lost)
             for said in gaps:
                 self._flaw("archive", self.descriptor, 0, said)
-            self._followed = Followed(Reached(self.inode), chain)
+            self._followed = Followed(ReadUntil(self.inode), chain)
         reached, chain = self._followed.reached, self._followed.chain
         for flaw in flaws(self.descriptor, reached.end, size, chain, self._lost):
             self._flaw("history.jsonl", self.descriptor, flaw.offset, flaw.text)

@@ -74,7 +74,7 @@ def line_at(descriptor: int, offset: int) -> int:
 
 
 @dataclass(slots=True)
-class Reached:
+class ReadUntil:
     """How far an open log was read, so that one who goes on reads only what was appended since."""
 
     inode: int = -1
@@ -158,7 +158,7 @@ class Chain:
 class Followed:
     """A log as far as it was followed."""
 
-    reached: Reached = field(default_factory=Reached)
+    reached: ReadUntil = field(default_factory=ReadUntil)
     chain: Chain = field(default_factory=Chain)
 
 
