@@ -213,7 +213,8 @@ class History:
         """Return the highest cursor ever given out, also to a line that is damaged since; 0 when there was none."""
         with explained("read", self.path, HistoryError), self._view() as view:
             last = max(highest(view.archive), highest_given(self._directory, self._committed))
-            for _, line in lines_backwards(view.descriptor, view.start, view.end):
+            found = lines_backwards(view.descriptor, max(view.start, view.end - LARGE), view.end)
+            for _, line in found:
                 if (cursor := cursor_at_once(line)) > last and (is_ours(line) or is_whole(line)):
                     last = cursor
             return last

@@ -137,7 +137,7 @@ class SessionTails:
         raise HistoryError(f"{self._folder} changes while it is read; run the command again.")
 
     def _is_full(self, db: Connection, archive: Sequence[Archived]) -> bool:
-        if archive is self._full:  # they were compared; the index may have been removed since
+        if archive == self._full:  # their sizes were compared; the index may have been removed since
             return bool(db.execute("select count(*) from archived").fetchone()[0] == len(archive))
         if _held(db) != self._sizes(archive):
             return False
