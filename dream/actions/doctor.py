@@ -12,6 +12,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
+from dream import trust
 from dream.actions.forget import unfinished
 from dream.door import OTHERS
 from dream.errors import DreamError, GitError, WorkspaceError
@@ -23,7 +24,7 @@ from dream.redact import redact
 from dream.settings import Settings
 from dream.versions import FILES, INTENT, UNDONE, gitdir, log, read_memory, transaction
 from dream.workspace import format as workspace_format
-from dream.workspace import idle, index
+from dream.workspace import idle, index, machine
 from dream.workspace.files import (
     SET_ASIDE,
     TEMPORARY,
@@ -158,7 +159,7 @@ def check_messages(workspace: Workspace, now: datetime, *, repair: bool) -> Iter
 
 
 def check_format(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
-    """Check the number of the format; `repair` writes the present one where it is none."""
+    """Check the number of the format, and what names this machine; `repair` writes the number where it is none."""
     try:
         workspace_format.check(workspace.root)
     except WorkspaceError as error:
@@ -167,6 +168,12 @@ def check_format(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
             replace_file(workspace.root / workspace_format.FORMAT, workspace_format.DATA)
         cure = f"{REPAIR} writes {workspace_format.NEWEST} into it" if is_none else "update dream"
         yield Ailment(workspace_format.FORMAT, str(error), cure, repair and is_none)
+    state = trust.state_directory(os.environ)
+    if state is not None and (state / machine.NAME).exists():
+        try:
+            machine.this(state)
+        except WorkspaceError as error:
+            yield Ailment(str(state / machine.NAME), str(error), "until then rows name no machine")
 
 
 def check_decisions(workspace: Workspace, now: datetime, *, repair: bool) -> Iterator[Ailment]:

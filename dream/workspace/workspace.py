@@ -166,7 +166,7 @@ class Workspace:
             try:
                 self._machine_id = machine.this(trust.state_directory(os.environ)).id
             except WorkspaceError as error:
-                self._tell("", str(error))
+                self._tell(machine.NAME, str(error))
         return self._machine_id
 
     def _budget(self) -> int:

@@ -97,3 +97,16 @@ def test_a_number_that_is_none_is_mended(tmp_path: Path) -> None:
     assert called(root, "note", "x").status == 1
     assert called(root, "doctor", "--repair").status == 0
     assert json.loads((root / "memory/format").read_text()) == 2
+
+
+def test_a_damaged_note_of_the_machine_stops_nobody_and_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    root = make(tmp_path / "w").root
+    machine.this(tmp_path / "state/dream")
+    (tmp_path / "state/dream" / machine.NAME).write_text("{", encoding="utf-8")
+
+    assert "is damaged" in (noted := called(root, "note", "My bicycle is green")).err
+    assert noted.status == 0
+    assert "machine.json" in called(root, "doctor").out
