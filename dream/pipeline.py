@@ -84,7 +84,7 @@ def consolidate(
         finally:
             feed.close()
     # 5. Every run leaves a record.
-    report = _summed_up(done, diagnostics, stopped, feed.left_out(subagents=not done))
+    report = _summed_up(done, diagnostics, stopped, feed.left_out())
     return _recorded(workspace, replace(report, models=settings.model_for("consolidator")), now)
 
 

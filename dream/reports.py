@@ -190,12 +190,11 @@ class RunReport:
 class LeftOut:
     """How many files were not read although nothing is wrong with them, and why.
 
-    `busy` were written to within the last `hours`; `subagents` are sub-agents'; of the files that were read, `silent`
-    held no message, mostly because all in them was a sub-agent's or a scheduled one's.
+    `busy` were written to within the last `hours`; of the files that were read, `silent` held no message, mostly
+    because all in them was a sub-agent's or a scheduled one's.
     """
 
     busy: int = 0
-    subagents: int = 0
     silent: int = 0
     hours: float = 0.0
 
@@ -205,8 +204,6 @@ class LeftOut:
         if self.busy:
             what = "1 transcript waits, it was" if self.busy == 1 else f"{self.busy:,} transcripts wait, they were"
             parts.append(f"{what} written to within the last {self.hours:g} hours (idle_hours)")
-        if not appended and self.subagents:
-            parts.append(f"sub-agents' transcripts are left out, {self.subagents:,} here")
         if not appended and self.silent:
             what = "1 transcript holds" if self.silent == 1 else f"{self.silent:,} transcripts hold"
             parts.append(f"{what} nothing that a person and an agent said")

@@ -37,6 +37,7 @@ NIGHTLY = "0 3 * * *"
 DAY_TOKENS, CLIENT_DAY_TOKENS = 5_000_000, 300_000
 # What became of settings that older versions knew; a dream.toml that still has one is refused with this sentence.
 REMOVED = {
+    "include_subagents": "sessions in which no person speaks are not read; remove the line",
     "batch": "answers at half the price by tomorrow are gone; remove the line, and calls are made at once",
     "structured": "phase 1 answers in lines with every model; remove the line",
     "session_completion_tokens": "an eighth of session_tokens is kept free for the agent's answer; remove the line",

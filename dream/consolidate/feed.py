@@ -148,11 +148,10 @@ class Feed:
     ) -> None:
         self._history, self._settings, self._form, self.report = history, settings, form, report
         self._clock, self.progress = clock, progress
-        terms = listing.reading_terms(settings, form)
+        terms = listing.reading_terms(form)
         self._seen = Seen(history, terms)
         self._bookmarks = Bookmarks(history.index, terms)
         self._listed: list[File] = []
-        self._named: list[Path] = []
         self._left_out = LeftOut(hours=settings.idle_hours)
         self._place = ""  # of the file that is read, among all
         self._bytes = 0, 0  # of what is done, and of all files
@@ -169,8 +168,6 @@ class Feed:
         With `quiet_at`, those written to within `idle_hours` before it are left out. A path that holds no transcript
         is told to `report` as long as another does; else TranscriptError.
         """
-        paths = list(paths)
-        self._named = [path for path in paths if isinstance(path, Path)]
         self._listed = listing.files(paths, self.report)
         unread = self._seen.unread(self._listed)
         wanted = unread if quiet_at is None else listing.quiet(unread, quiet_at, self._settings.idle_hours)
@@ -219,18 +216,9 @@ class Feed:
         done, of_all = self._bytes
         self.progress(Step(f"{does} {self._place}: {what}", min(done, of_all) / (of_all or 1)))
 
-    def left_out(self, *, subagents: bool) -> LeftOut:
-        """Return what was not read although nothing is wrong with it.
-
-        With `subagents`, sub-agents' files are counted too: those in a folder that a person named, and at the first
-        reading those of the sources.
-        """
-        if not subagents:
-            return self._left_out
-        folders = self._named
-        if not folders and not self._history.path.exists():
-            folders = list({file.path.parent for file in self._listed})
-        return replace(self._left_out, subagents=listing.of_subagents(folders))
+    def left_out(self) -> LeftOut:
+        """Return what was not read although nothing is wrong with it."""
+        return self._left_out
 
     def _tell_apart(self) -> None:
         """Report in a line each what lies among transcripts and is none, and what needs a reader that is not there."""

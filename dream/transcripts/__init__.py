@@ -54,8 +54,7 @@ UNHEARD = (
 
 SUFFIXES = frozenset((".jsonl", ".ndjson", ".json", ".md", ".markdown", ".txt", ".zip", ".db", ".sqlite", ".vscdb"))
 # Directories that hold no conversations of a person: ours, other people's code, sub-agents.
-_PASSED_OVER = frozenset(("node_modules", "__pycache__", "venv"))
-_SUBAGENTS = "subagents"
+_PASSED_OVER = frozenset(("node_modules", "__pycache__", "venv", "subagents"))
 # Memory, not conversation: dream and nanobot keep these in a workspace.
 _NOT_TRANSCRIPTS = frozenset(("SOUL.md", "USER.md", "MEMORY.md", "HISTORY.md", "AGENTS.md", "CLAUDE.md", "README.md"))
 
@@ -75,7 +74,6 @@ def read(
     zone: tzinfo | None = None,
     report: Report = ignore,
     tool_result_chars: int = 2_000,
-    include_subagents: bool = False,
     carried: Carried | None = None,
     session: str = "",
 ) -> Iterator[Pair]:
@@ -85,14 +83,14 @@ def read(
     The messages of one key come in order; their positions are counted from 0 for each key.
     `format` is one of `known_formats()`; without it the content tells. Times without a zone are read in `zone`;
     None is the machine's.
-    `tool_result_chars` is what is kept of a tool's result. Sub-agents' and scheduled sessions are left out unless
-    `include_subagents`. Of a file, reading begins where `carried` is, and `carried` is then where it ended; `session`
-    is the id of a session of its where the format has none, in place of one made from the file's name.
+    `tool_result_chars` is what is kept of a tool's result. Sub-agents' and scheduled sessions are left out.
+    Of a file, reading begins where `carried` is, and `carried` is then where it ended; `session` is the id of a session
+    of its where the format has none, in place of one made from the file's name.
     What can't be used is told to `report`. Raises TranscriptError, at once or at the first step, when nothing can be
     read: the file is missing, empty, binary or in no known format, or the directory has no transcripts.
     """
     path = Path(path)
-    options = Options(zone or Settings().zone(), report, tool_result_chars, include_subagents)
+    options = Options(zone or Settings().zone(), report, tool_result_chars)
     if format is not None and format not in known_formats():
         raise TranscriptError(f"{format!r} is no known format; the formats are {', '.join(known_formats())}.")
     if path.is_dir():
@@ -114,11 +112,11 @@ def recognise(source: Source) -> Reader:
     raise NoTranscript(f"{source.path} is in no format that is known; name one with --format ({formats}).{chat}")
 
 
-def names(path: Path | str, *, subagents: bool = False) -> list[str]:
+def names(path: Path | str) -> list[str]:
     """Return the files under a directory, or behind a glob, that may be transcripts, sorted by path.
 
-    A file that is named itself is always one. Beneath a directory, hidden directories, sub-agents' (unless
-    `subagents`) and a workspace's own memory are passed over. Links to directories are not followed.
+    A file that is named itself is always one. Beneath a directory, hidden directories, sub-agents' and a
+    workspace's own memory are passed over. Links to directories are not followed.
     Raises TranscriptError when there is no such path, or no such file beneath it.
     """
     given = Path(path).expanduser()
@@ -129,10 +127,8 @@ def names(path: Path | str, *, subagents: bool = False) -> list[str]:
     found = named
     if directories:
         found = [*set(named).difference(directories)]
-        found += {file for one in directories for file in _beneath(one, subagents)}.difference(found)
+        found += {file for one in directories for file in _beneath(one)}.difference(found)
     if not found:
-        if not subagents and any(_beneath(one, True) for one in directories):
-            raise TranscriptError(f"{path} holds no transcripts but sub-agents', in which no person speaks.")
         raise TranscriptError(f"{path} holds no transcripts; name a file, or a directory that holds some.")
     return sorted(found)
 
@@ -197,16 +193,15 @@ def _read(reader: Reader, source: Source, options: Options) -> Iterator[Pair]:
     if state.unpaired:
         which = "A tool's result was" if state.unpaired == 1 else f"{state.unpaired:,} results of tools were"
         options.report(Diagnostic(str(source.path), 0, f"{which} left out: no call waits for such an answer."))
-    if not state.heard and (state.spoken or _has_unheard(reader, source, options)):
+    if not state.heard and (state.spoken or _has_unheard(source, options.tally)):
         options.report(Unheard(str(source.path), 0, UNHEARD.format(reader.name)))
 
 
-def _has_unheard(reader: Reader, source: Source, options: Options) -> bool:
-    """Return whether a file of which nothing was read holds words of a user, and not because it was left out."""
-    if options.tally.emptied or not any(_is_users(record) for record in read_head(source).records):
+def _has_unheard(source: Source, left_out: Tally) -> bool:
+    """Return whether a file of which nothing was read holds words of a user, and not because they were left out."""
+    if left_out.emptied or left_out.silent:
         return False
-    asked = replace(options, include_subagents=True, report=ignore, tally=Tally())
-    return next(reader.read(replace(source, report=ignore, carried=Carried()), asked), None) is None
+    return any(_is_users(record) for record in read_head(source).records)
 
 
 def _is_users(record: Json) -> bool:
@@ -279,11 +274,10 @@ def _suffix(name: str) -> str:
     return name[name.rfind(".") :].lower()
 
 
-def _beneath(directory: str, subagents: bool) -> list[str]:
+def _beneath(directory: str) -> list[str]:
     found = []
-    passed = _PASSED_OVER if subagents else _PASSED_OVER | {_SUBAGENTS}
     for here, directories, names in os.walk(directory):
-        directories[:] = [name for name in directories if name not in passed and not name.startswith(".")]
+        directories[:] = [name for name in directories if name not in _PASSED_OVER and not name.startswith(".")]
         memory = "MEMORY.md" in names or Path(here).name == "archive"
         for name in names:
             if _suffix(name) not in SUFFIXES or name.startswith(".") or name in _NOT_TRANSCRIPTS:

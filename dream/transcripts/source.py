@@ -217,7 +217,6 @@ class Place:
     directory: str
     pattern: str
     variable: str | None = None
-    subagents: bool = False  # only sub-agents' sessions lie here
 
     def glob(self, home: Path, environ: Mapping[str, str]) -> str:
         """Return the glob pattern of the transcripts; `environ` is the environment as a value."""

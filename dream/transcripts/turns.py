@@ -47,10 +47,14 @@ _FRESH: Json = {"waiting": {}, "named": 0}
 
 @dataclass(slots=True)
 class Tally:
-    """What one reading of a file left out: tools' results that no call waits for, and messages that say nothing."""
+    """What one reading of a file left out: tools' results that no call waits for, and messages that say nothing.
+
+    `silent` counts what belongs to sessions in which no person speaks: a sub-agent's, a scheduled one.
+    """
 
     unpaired: int = 0
     emptied: int = 0
+    silent: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,6 @@ class Options:
     zone: tzinfo
     report: Report
     tool_result_chars: int = 2_000
-    include_subagents: bool = False
     unpaired: bool = False
     asks: str = ""
     tally: Tally = field(default_factory=Tally)

@@ -189,7 +189,7 @@ class File(NamedTuple):  # a dataclass takes three times as long to make, and th
         return Path(self.name)
 
 
-def files(paths: Iterable[Path | File], report: Report, *, subagents: bool = False) -> list[File]:
+def files(paths: Iterable[Path | File], report: Report) -> list[File]:
     """List the transcript files at `paths`, each once.
 
     A path that holds none is told to `report` as long as another does; else TranscriptError.
@@ -201,7 +201,7 @@ def files(paths: Iterable[Path | File], report: Report, *, subagents: bool = Fal
             found.setdefault(path.name, path)
             continue
         try:
-            for one in listed(transcripts.names(path, subagents=subagents), named=str(path)):
+            for one in listed(transcripts.names(path), named=str(path)):
                 found.setdefault(one.name, one)
         except TranscriptError as error:
             first = first or error
@@ -239,16 +239,7 @@ def in_order(found: list[File], settings: Settings) -> list[File]:
     return sorted(found, key=lambda file: transcripts.newest(file.name, file.zone or zone, file.look[1]))
 
 
-def of_subagents(paths: Iterable[Path]) -> int:
-    """Count the transcripts at `paths` that are passed over because they are sub-agents'."""
-    count = 0
-    for path in paths:
-        with suppress(TranscriptError):
-            count += len(set(transcripts.names(path, subagents=True)).difference(transcripts.names(path)))
-    return count
-
-
-def reading_terms(settings: Settings, form: str | None) -> str:
+def reading_terms(form: str | None) -> str:
     """Name what decides about what is read of a file: when it changes, all are read anew."""
     return f"{__version__} {form}"
 
@@ -357,7 +348,7 @@ def survey(
 
     Without `history` all of them is new.
     """
-    seen = Seen(history, reading_terms(settings, None)) if history else None
+    seen = Seen(history, reading_terms(None)) if history else None
     agents = [name for name, reader in known_formats().items() if reader.places]
     configured = {source.rpartition(ZONE)[0].strip() or source: source for source in settings.sources}
     listed = []
@@ -435,30 +426,28 @@ def split(source: str) -> tuple[str, tzinfo | None]:
 def _files(source: str, settings: Settings, root: Path, home: Path, environ: Mapping[str, str]) -> list[File]:
     name, zone = split(source)
     if name in known_formats():
-        agents = listed(_of_agent(name, home, environ, subagents=False), zone=zone)
+        agents = listed(_of_agent(name, home, environ), zone=zone)
         return [file for file in agents if file.look[0]]  # Letta Code begins each agent with an empty one
-    return list(listed(_of_path(name, root, subagents=False), zone=zone))
+    return list(listed(_of_path(name, root), zone=zone))
 
 
-def _of_agent(name: str, home: Path, environ: Mapping[str, str], *, subagents: bool) -> list[str]:
+def _of_agent(name: str, home: Path, environ: Mapping[str, str]) -> list[str]:
     places = known_formats()[name].places
     if not places:
         raise SettingsError(f"The source {name!r} has no usual place; name the path of its files instead.")
     found: list[str] = []
     for place in places:
-        if place.subagents and not subagents:
-            continue
         try:
-            found += names(place.glob(home, environ), subagents=subagents)
+            found += names(place.glob(home, environ))
         except TranscriptError:
             continue  # this agent was never used here
     return found
 
 
-def _of_path(source: str, root: Path, *, subagents: bool) -> list[str]:
+def _of_path(source: str, root: Path) -> list[str]:
     path = root / Path(source).expanduser()
     try:
-        return names(path, subagents=subagents)
+        return names(path)
     except TranscriptError as error:
         if path.is_dir():
             return []  # nothing there yet

@@ -53,16 +53,13 @@ def test_a_first_night_says_what_waits_and_why(fresh: Path, projects: Path) -> N
     assert "read 1 message" in dream("nightly", "-w", fresh).out
 
 
-def test_sub_agents_that_are_left_out_are_counted(fresh: Path, projects: Path) -> None:
-    write(projects / "one" / "subagents" / "a.jsonl", row(1, "one"))
-    assert "no transcripts but sub-agents'" in dream("consolidate", projects, "-w", fresh).err
+def test_a_session_of_a_sub_agent_is_left_out_and_said_to_be_silent(fresh: Path, projects: Path) -> None:
     side = row(1, "two").replace('"type": "user"', '"type": "user", "isSidechain": true')
     write(projects / "two.jsonl", side)
 
     done = dream("consolidate", projects, "-w", fresh)
 
-    left_out = "sub-agents' transcripts are left out, 1 here"
-    assert done.out == f"Nothing new; {left_out}; 1 transcript holds nothing that a person and an agent said.\n"
+    assert done.out == "Nothing new; 1 transcript holds nothing that a person and an agent said.\n"
 
 
 def test_what_lies_among_transcripts_and_is_none_is_told_in_one_line(fresh: Path, tmp_path: Path) -> None:

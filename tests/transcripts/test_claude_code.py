@@ -70,7 +70,7 @@ def test_mixed_session_ids_are_sessions_of_their_own(tmp_path: Path) -> None:
     assert [(key, m.content) for key, m in read(path)[0]] == [("claude-code:s0", "old"), ("claude-code:s1", "new")]
 
 
-def test_sub_agents_come_only_when_asked_for_and_never_move_the_others(tmp_path: Path) -> None:
+def test_sub_agents_are_left_out(tmp_path: Path) -> None:
     path = lines(
         tmp_path / "a.jsonl",
         row("user", "1", "go"),
@@ -78,11 +78,6 @@ def test_sub_agents_come_only_when_asked_for_and_never_move_the_others(tmp_path:
         row("assistant", "3", [{"type": "text", "text": "done"}]),
     )
     assert told(path) == [("user", "go"), ("assistant", "done")]
-    assert [(key, m.content) for key, m in read(path, include_subagents=True)[0]] == [
-        ("claude-code:s1", "go"),
-        ("claude-code:s1/a7", "side"),
-        ("claude-code:s1", "done"),
-    ]
 
 
 def test_results_images_and_text_of_one_row_are_taken_apart(tmp_path: Path) -> None:

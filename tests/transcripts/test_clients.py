@@ -126,9 +126,6 @@ def test_the_database_of_opencode_is_read_session_by_session(tmp_path: Path) -> 
     ]
     assert pairs[2][1].at == at("2026-11-22T01:10:55.316")
     assert diagnostics == []
-    assert ("opencode:sub", "You are a sub-agent.") in [
-        (key, message.content) for key, message in read(path, include_subagents=True)[0]
-    ]
 
 
 def test_opencode_is_found_where_it_keeps_its_database(tmp_path: Path) -> None:

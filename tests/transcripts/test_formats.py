@@ -150,11 +150,11 @@ def test_codex_leaves_out_what_is_injected_and_takes_the_first_session_id(tmp_pa
     assert diagnostics[1].text == "A tool's result was left out: no call waits for such an answer."
 
 
-def test_codex_sub_agents_are_left_out_unless_asked_for(tmp_path: Path) -> None:
+def test_codex_sub_agents_are_left_out(tmp_path: Path) -> None:
     meta = codex("session_meta", id="s", source={"subagent": "review"})
     said = codex("response_item", type="message", role="user", content="look")
     path = lines(tmp_path / "a.jsonl", meta, said)
-    assert (told(path), told(path, include_subagents=True)) == ([], [("user", "look")])
+    assert read(path) == ([], [])
 
 
 def test_pi_reads_the_file_in_order_whatever_the_parents_say(tmp_path: Path) -> None:
@@ -179,7 +179,6 @@ def test_sessions_of_a_scheduler_are_left_out(tmp_path: Path) -> None:
         tmp_path / "b.jsonl", {"_type": "metadata", "key": "cron:daily"}, {"role": "user", "content": "report"}
     )
     assert (told(openclaw), told(nanobot)) == ([], [])
-    assert len(told(openclaw, include_subagents=True) + told(nanobot, include_subagents=True)) == 2
 
 
 def test_nanobot_reads_naive_times_and_leaves_out_commands(tmp_path: Path) -> None:

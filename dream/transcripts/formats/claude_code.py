@@ -32,26 +32,27 @@ def _recognises(head: Head) -> bool:
 
 
 def _read(source: Source, options: Options) -> Iterator[Said]:
-    """Yield the messages of each session in the file; a sub-agent's belong to a session of their own."""
+    """Yield the messages of each session in the file, without those of sub-agents."""
     state, default = source.carried, source.default_id
     for record in source.records():
         row = _queued(record.value)
         session = state.session = parts.key(row, "sessionId") or state.session or default
         if row.get("type") not in ("user", "assistant") or _is_left_out(row):
             continue
-        sidechain = row.get("isSidechain") is True
-        if sidechain and not options.include_subagents:
+        if row.get("isSidechain") is True:
+            options.tally.silent += 1
             continue
-        own = f"{session}/{parts.key(row, 'agentId') or 'sidechain'}" if sidechain else session
         said = parts.table(row, "message")
         who: Role = "assistant" if row["type"] == "assistant" else "user"
-        turns, at = state.turns_of(own, options), parts.first(row, "timestamp")
+        turns, at = state.turns_of(session, options), parts.first(row, "timestamp")
         identity = parts.key(row, "uuid") or parts.key(said, "id")
         name = _sender(row) if who == "user" else None
         for message in turns.said(who, _content(row, said), at=at, identity=identity, name=name):
-            yield own, message
+            yield session, message
         if refused := _refusal(row, said):
-            yield from ((own, one) for one in turns.said("user", refused, at=at, identity=identity and f"{identity}=1"))
+            yield from (
+                (session, one) for one in turns.said("user", refused, at=at, identity=identity and f"{identity}=1")
+            )
 
 
 def _queued(row: Json) -> Json:
@@ -109,10 +110,7 @@ CLAUDE_CODE = Reader(
     "claude-code",
     _recognises,
     _read,
-    (
-        Place(".claude", "projects/*/*.jsonl", "CLAUDE_CONFIG_DIR"),
-        Place(".claude", "projects/*/*/subagents/*.jsonl", "CLAUDE_CONFIG_DIR", subagents=True),
-    ),
+    (Place(".claude", "projects/*/*.jsonl", "CLAUDE_CONFIG_DIR"),),
     asks="AskUserQuestion",
     title="Claude Code",
     deletes=_deletes,

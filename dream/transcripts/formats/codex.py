@@ -37,7 +37,8 @@ def _read(source: Source, options: Options) -> Iterator[Said]:
         payload = row["payload"] if isinstance(row.get("payload"), dict) else row
         if row.get("type") == "session_meta" or "instructions" in row:
             state.session = state.session or parts.key(payload, "id")
-            if _is_subagent(payload) and not options.include_subagents:
+            if _is_subagent(payload):
+                options.tally.silent += 1
                 state.over = True
                 return
         if payload is not row and row.get("type") != "response_item":

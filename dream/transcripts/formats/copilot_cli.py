@@ -29,14 +29,15 @@ def _recognises(head: Head) -> bool:
 
 
 def _read(source: Source, options: Options) -> Iterator[Said]:
-    """Yield the messages of the session; a sub-agent's are left out unless they are asked for."""
+    """Yield the messages of the session; a sub-agent's are left out."""
     state = source.carried
     turns = state.turns_of("", options)
     for record in source.records():
         row, data = record.value, parts.table(record.value, "data")
         if row.get("type") == "session.start":
             state.session = state.session or parts.key(data, "sessionId")
-        if parts.key(data, "parentToolCallId") and not options.include_subagents:
+        if parts.key(data, "parentToolCallId"):
+            options.tally.silent += 1
             continue
         for message in _messages(row, data, turns, state.told):
             yield state.session, message

@@ -71,9 +71,10 @@ def _database(source: Source, options: Options) -> Iterator[Said]:
         )
     every = [found for row in source.selected(_CONVERSATIONS) if (found := _value(row))]
     silent = {one for found in every for one in found.get("subComposerIds") or [] if isinstance(one, str)}
+    options.tally.silent += len(silent)
     for about in sorted(every, key=_newest):
         session = parts.key(about, "composerId") or ""
-        if _IDENTITY.fullmatch(session) and (options.include_subagents or session not in silent):
+        if _IDENTITY.fullmatch(session) and session not in silent:
             turns = Turns(options, about.get("createdAt"))
             for bubble in _bubbles(source, session, about):
                 for message in _messages(bubble, turns):

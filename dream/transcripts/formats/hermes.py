@@ -6,7 +6,6 @@ Rows stand in the order of their times; one that was taken back (`active` 0) is 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from dream.models import Message
 from dream.transcripts import parts
@@ -33,7 +32,7 @@ def _recognises(head: Head) -> bool:
 
 
 def _read(source: Source, options: Options) -> Iterator[Said]:
-    """Yield the messages of each session; none of scheduled ones and sub-agents' unless they are asked for."""
+    """Yield the messages of each session; none of scheduled ones and sub-agents'."""
     state = source.carried
     rows = _database if source.shape == "sqlite" else _exported
     for session, row in rows(source, options):
@@ -47,12 +46,14 @@ def _exported(source: Source, options: Options) -> Iterator[tuple[str, Json]]:
     header, _ = source.header()
     about = parts.table(header, "session")
     default = parts.key(about, "id") or source.default_id
-    if about.get("source") in _SILENT and not options.include_subagents:
+    if about.get("source") in _SILENT:
+        options.tally.silent += 1
         return
     rows = (record.value for record in source.records())
     for record in rows if source.shape == "lines" else _in_order(list(rows)):
         inner = _in_order(parts.tables(record, "messages"))
-        if inner and record.get("source") in _SILENT and not options.include_subagents:
+        if inner and record.get("source") in _SILENT:
+            options.tally.silent += 1
             continue
         own = parts.key(record, "id") if inner else None
         for row in inner or [record]:
@@ -68,10 +69,8 @@ def _in_order(rows: list[Json]) -> list[Json]:
 
 
 def _database(source: Source, options: Options) -> Iterator[tuple[str, Json]]:
-    silent: set[Any] = set()
-    if not options.include_subagents:
-        about = source.rows("sessions", ("id",))
-        silent = {row.get("id") for row in about if row.get("source") in _SILENT}
+    silent = {row.get("id") for row in source.rows("sessions", ("id",)) if row.get("source") in _SILENT}
+    options.tally.silent += len(silent)
     default = source.default_id
     order = ("session_id", "timestamp", "id")
     for row in source.rows("messages", order, newest=("session_id", "timestamp")):

@@ -24,7 +24,7 @@ def _recognises(head: Head) -> bool:
 
 
 def _read(source: Source, options: Options) -> Iterator[Said]:
-    """Yield the messages of the session; none of a scheduled or sub-agent's session unless they are asked for."""
+    """Yield the messages of the session; none of a scheduled or sub-agent's session."""
     state = source.carried
     turns = state.turns_of("", options)
     for record in source.records():
@@ -37,7 +37,8 @@ def _read(source: Source, options: Options) -> Iterator[Said]:
         done, state.number = state.number > 0, max(state.number - 1, 0)
         if row.get("_command") or row.get("injected_event"):
             continue
-        if (state.session or "").partition(":")[0] in _SILENT and not options.include_subagents:
+        if (state.session or "").partition(":")[0] in _SILENT:
+            options.tally.silent += 1
             continue
         who, person = role(row.get("role"))
         for message in turns.told(

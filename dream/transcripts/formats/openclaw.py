@@ -28,7 +28,7 @@ def _recognises(head: Head) -> bool:
 
 
 def _read(source: Source, options: Options) -> Iterator[Said]:
-    """Yield the messages of each session; a sub-agent's or scheduled one's only where they are asked for."""
+    """Yield the messages of each session; a sub-agent's and a scheduled one's are left out."""
     if source.shape != "sqlite":
         yield from read_pi(source, options)
         return
@@ -39,7 +39,8 @@ def _read(source: Source, options: Options) -> Iterator[Said]:
         session = parts.key(row, "session_id")
         window = windows.get(session, {})
         made = nodes.get(parts.key(window, "session_key"), {}).get("created_via")
-        if (made in _SILENT or window.get("spawned_by")) and not options.include_subagents:
+        if made in _SILENT or window.get("spawned_by"):
+            options.tally.silent += 1
             continue
         if session != before:
             turns, before = Turns(options), session

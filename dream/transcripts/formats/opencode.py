@@ -35,15 +35,16 @@ def _recognises(head: Head) -> bool:
 
 
 def _read(source: Source, options: Options) -> Iterator[Said]:
-    """Yield the messages of each session; a sub-agent's are left out unless they are asked for."""
+    """Yield the messages of each session; a sub-agent's are left out."""
     if source.shape != "sqlite":
         yield from _exported(source, options)
         return
     silent: set[object] = set()
     unasked: set[object] = set()
     for row in source.rows("session", ("id",)):
-        silent.update([row.get("id")] if row.get("parent_id") and not options.include_subagents else [])
+        silent.update([row.get("id")] if row.get("parent_id") else [])
         unasked.update([row.get("id")] if _is_unasked(row) else [])
+    options.tally.silent += len(silent)
     turns, before = Turns(options), None
     for row in source.selected(_PARTS):
         session = row["session_id"]
@@ -72,7 +73,8 @@ def _unquoted(said: Json) -> Json:
 
 def _exported(source: Source, options: Options) -> Iterator[Said]:
     info, turns = parts.table(source.header()[0], "info"), Turns(options)
-    if parts.key(info, "parentID") and not options.include_subagents:
+    if parts.key(info, "parentID"):
+        options.tally.silent += 1
         return
     session = parts.key(info, "id")
     for record in source.records():

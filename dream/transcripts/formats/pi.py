@@ -28,7 +28,7 @@ def is_pi(head: Head) -> bool:
 
 
 def read_pi(source: Source, options: Options) -> Iterator[Said]:
-    """Yield the messages of the session; none of a scheduled or sub-agent's one unless they are asked for."""
+    """Yield the messages of the session; none of a scheduled or sub-agent's one."""
     state = source.carried
     turns = state.turns_of("", options)
     for record in source.records():
@@ -41,7 +41,8 @@ def read_pi(source: Source, options: Options) -> Iterator[Said]:
         at = parts.first(row, "timestamp") or said.get("timestamp")
         for message in pi_says(said, turns, at, parts.key(row, "id")):
             alone = message.content.startswith(_PI_STARTED_BY_ITSELF)
-            if not state.begun and message.role == "user" and alone and not options.include_subagents:
+            if not state.begun and message.role == "user" and alone:
+                options.tally.silent += 1
                 state.over = True
                 return
             state.begun = True
