@@ -245,7 +245,7 @@ class Consolidator:
 
     def _line(self, talk: Talk, now: datetime) -> OpenTalk | None:
         """Find what is new of a talk; None when nothing is."""
-        plan = identity.plan(self._history, talk.key, talk.messages, talk.since)
+        plan = identity.plan(self._history, talk.key, talk.messages)
         if plan.remark and self._report:
             self._report(Diagnostic(talk.key, 0, plan.remark))
         first = next(plan.numbered, None)

@@ -1,110 +1,28 @@
-"""The sessions that stand in transcript files, as a stream; of a file that has grown, only what is new in it."""
+"""The sessions that stand in transcript files, as a stream."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from hashlib import blake2b
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
-import orjson
-
 from dream import transcripts
 from dream.consolidate.flight import Talk
-from dream.consolidate.identity import Since
 from dream.errors import NoTranscript, ReaderMissing, TranscriptError
 from dream.history.history import History
 from dream.models import Diagnostic, Message, Report
 from dream.reports import LeftOut, Progress, Step
 from dream.settings import Settings
-from dream.transcripts import FormatChanged, source
+from dream.transcripts import source
 from dream.transcripts.formats import chat_text
-from dream.transcripts.source import Pair
-from dream.transcripts.turns import Carried
+from dream.transcripts.source import Pair, Passed
 from dream.workspace import listing
-from dream.workspace.index import Index
 from dream.workspace.listing import File, Seen, Unread, without_file_name
-
-# Where reading a transcript that only grows can go on: a bookmark for each file, in the index.
-#
-# A bookmark holds for a file that still begins with the bytes that it was made of. Those are known by windows spread
-# over all of them, which is all of a smaller file; so what is not noticed is a row in the middle of a larger one that
-# was overwritten in place, at the same length, while the file grew. It is a cache: without it a file is read whole.
-
-
-LEAST = 1 << 16  # bytes; a smaller file is read as fast as a bookmark
-WINDOW = 1 << 12  # bytes
-WINDOWS = 32
-
-Ends = Mapping[str, tuple[int, str]]
-
-
-@dataclass(frozen=True, slots=True)
-class Bookmark:
-    """What history held of a file up to byte `offset`, and what its reader knew there.
-
-    `ends` are by session key the position in history, and the digest of the messages up to there.
-    """
-
-    offset: int
-    ends: Ends
-    state: bytes
-
-
-class Bookmarks:
-    """The bookmarks in `index`; those that were made under other `terms` (settings, version) don't count."""
-
-    def __init__(self, index: Index, terms: str) -> None:
-        self._index = index
-        self._terms = terms
-
-    def of(self, name: str) -> Bookmark | None:
-        """Return the bookmark of the file `name`; None where there is none, or the file begins with other bytes."""
-        query = "select head, state from bookmark where file = ?"
-        for head, state in self._index.rows(query, os.fsencode(name)) or ():
-            with suppress(OSError, ValueError, TypeError, KeyError):
-                row = orjson.loads(head)
-                if row["terms"] == self._terms and row["witness"] == _witness(name, row["offset"]):
-                    ends = {key: (int(position), str(prefix)) for key, (position, prefix) in row["ends"].items()}
-                    return Bookmark(row["offset"], ends, state)
-        return None
-
-    def put(self, name: str, bookmark: Bookmark) -> None:
-        """Keep a bookmark of a file that nobody has changed since it was read."""
-        if bookmark.offset < LEAST:
-            return
-        with suppress(OSError, ValueError):
-            witness = _witness(name, bookmark.offset)
-            head = {"terms": self._terms, "offset": bookmark.offset, "witness": witness, "ends": bookmark.ends}
-            row = os.fsencode(name), orjson.dumps(head), bookmark.state
-            self._index.change(lambda db: db.execute("insert or replace into bookmark values (?, ?, ?)", row))
-
-    def forget(self, names: Iterable[str]) -> None:
-        """Take the bookmarks of files away."""
-        if rows := [(os.fsencode(name),) for name in names]:
-            self._index.change(lambda db: db.executemany("delete from bookmark where file = ?", rows))
-
-
-def _witness(name: str, end: int) -> str:
-    """Return the digest of the file's inode and of windows of its first `end` bytes. Raises OSError, ValueError."""
-    with open(name, "rb", buffering=0, opener=source.at_once) as file:
-        status = os.fstat(file.fileno())
-        if status.st_size < end:
-            raise ValueError("the file is shorter than it was")
-        found = blake2b(f"{status.st_ino} {end}".encode(), digest_size=16)
-        last = max(end - WINDOW, 0)
-        spread = [last * at // (WINDOWS - 1) for at in range(WINDOWS)]
-        starts = range(0, end, WINDOW) if end <= WINDOW * WINDOWS else spread
-        for start in starts:
-            found.update(os.pread(file.fileno(), min(WINDOW, end - start), start))
-    return found.hexdigest()
-
 
 MANY = 200  # messages from which on a session is long enough to say how far it has been read
 MOST_STRAYS = 3  # named of the files that lie among transcripts and are none
@@ -115,12 +33,11 @@ class _Reading:
     """One file while it is read: its sessions, how many of them are not in history yet, and whether all were read.
 
     `keys` count the messages of each session that the file holds; `given` are those that were handed out, and
-    `scattered` those of them whose messages don't stand together. `since` is the bookmark that reading began at.
+    `scattered` those of them whose messages don't stand together.
     """
 
     file: File
-    since: Bookmark | None = None
-    carried: Carried = field(default_factory=Carried)
+    passed: Passed = field(default_factory=Passed)
     keys: dict[str, int] = field(default_factory=dict)
     given: set[str] = field(default_factory=set)
     scattered: dict[str, None] = field(default_factory=dict)
@@ -148,9 +65,7 @@ class Feed:
     ) -> None:
         self._history, self._settings, self._form, self.report = history, settings, form, report
         self._clock, self.progress = clock, progress
-        terms = listing.reading_terms(form)
-        self._seen = Seen(history, terms)
-        self._bookmarks = Bookmarks(history.index, terms)
+        self._seen = Seen(history, listing.reading_terms(form))
         self._listed: list[File] = []
         self._left_out = LeftOut(hours=settings.idle_hours)
         self._place = ""  # of the file that is read, among all
@@ -206,7 +121,7 @@ class Feed:
         read = self._reading.keys.get(key, 0) if self._reading else 0
         self._step("consolidating", f"{key}, message {read:,}" if read >= MANY else key)
         if self._reading:  # what was read until now is done when the next call is made
-            self._bytes = max(self._bytes[0], self._begin + self._reading.carried.offset), self._bytes[1]
+            self._bytes = max(self._bytes[0], self._begin + self._reading.passed.bytes), self._bytes[1]
 
     def _step(self, does: str, what: str) -> None:
         """Report what is done next, which file of how many it is about, and how much of all has been read."""
@@ -236,7 +151,7 @@ class Feed:
 
     def close(self) -> None:
         """Write what was noted, without the files that are gone."""
-        self._bookmarks.forget(self._seen.save({file.name for file in self._listed}))
+        self._seen.save({file.name for file in self._listed})
 
     def _note(self, reading: _Reading) -> None:
         """Note a file that is now in history as a whole, or in which there is nothing to read."""
@@ -246,18 +161,12 @@ class Feed:
         hopeless = reading.fault is not None and not mendable
         if not (reading.whole and not reading.open and reading.fault is None) and not (hopeless and not reading.keys):
             return
-        ends = self._history.tails(reading.keys)
-        positions = {key: position for key, (position, _) in ends.items()}
-        if not self._seen.note(reading.file.name, reading.file.look, positions, self._clock()):
-            return
-        same = all(prefix and position == reading.keys[key] for key, (position, prefix) in ends.items())
-        if same and reading.carried.whole and not reading.scattered:
-            bookmark = Bookmark(reading.carried.offset, ends, reading.carried.dump())
-            self._bookmarks.put(reading.file.name, bookmark)
+        positions = {key: position for key, (position, _) in self._history.tails(reading.keys).items()}
+        self._seen.note(reading.file.name, reading.file.look, positions, self._clock())
 
     def _sessions(self, reading: _Reading) -> Iterator[Talk]:
         """Yield the sessions of a file; one whose messages don't stand together is given again, whole, at the end."""
-        for key, group in groupby(self._begun(reading), key=itemgetter(0)):
+        for key, group in groupby(self._counted(reading), key=itemgetter(0)):
             if key in reading.given:
                 reading.scattered[key] = None
                 continue
@@ -266,40 +175,11 @@ class Feed:
         for key in reading.scattered:
             yield self._talk(reading, key, None)
 
-    def _begun(self, reading: _Reading) -> Iterator[Pair]:
-        """Read what is new of a file that has grown, else all of it; count the messages."""
-        reading.since = self._bookmark(reading.file)
-        pairs = None
-        if reading.since is not None:
-            reading.keys = {key: position for key, (position, _) in reading.since.ends.items()}
-            reading.given = set(list(reading.keys)[:-1])  # only the last one can go on
-            pairs = self._resumed(reading, self.report)
-        if pairs is None:
-            reading.since, reading.carried, reading.keys, reading.given = None, Carried(), {}, set()
-            pairs = self._read(reading.file, self.report, reading.carried)
-        for pair in pairs:
+    def _counted(self, reading: _Reading) -> Iterator[Pair]:
+        """Read a file and count the messages of each session."""
+        for pair in self._read(reading.file, self.report, reading.passed):
             reading.keys[pair[0]] = reading.keys.get(pair[0], 0) + 1
             yield pair
-
-    def _bookmark(self, file: File) -> Bookmark | None:
-        """Find where reading can go on: the file has grown, or not changed, and history holds what is before."""
-        found = self._bookmarks.of(file.name)
-        if found is None:
-            return None
-        tails = self._history.tails(found.ends)
-        if any(tails[key][0] < end for key, (end, _) in found.ends.items()):
-            return None
-        grown = file.look[0] > found.offset
-        return found if grown or self._seen.holds(file.name, file.look) else None
-
-    def _resumed(self, reading: _Reading, report: Report) -> Iterator[Pair] | None:
-        """Read on from the bookmark; None where the file can't be read on there after all."""
-        assert reading.since is not None
-        try:
-            reading.carried = Carried.load(reading.since.state)
-            return self._read(reading.file, report, reading.carried)
-        except (FormatChanged, ValueError, TypeError, KeyError):
-            return None
 
     def _check_form(self, reading: _Reading) -> None:
         """Raise TranscriptError where a person named a file and a format, and the file has nothing of that format."""
@@ -323,31 +203,20 @@ class Feed:
             except TranscriptError as error:
                 self._failed(reading, error)
 
-        def of_key(pairs: Iterator[Pair]) -> Iterator[Message]:
-            return once(pair for pair in pairs if pair[0] == key)
-
         def again() -> Iterator[Message]:
-            return of_key(self._read(reading.file, _silent, Carried()))
+            return once(pair for pair in self._read(reading.file, _silent, Passed()) if pair[0] == key)
 
         reading.open += 1
-        first = None if group is None else once(group)
-        bookmark = reading.since
-        if bookmark is None or key not in bookmark.ends or first is None:
-            return Talk(key, _Replayed(first, again), done)
+        return Talk(key, _Replayed(None if group is None else once(group), again), done)
 
-        def again_since() -> Iterator[Message]:
-            return of_key(self._read(reading.file, _silent, Carried.load(bookmark.state)))
-
-        return Talk(key, _Replayed(None, again), done, Since(*bookmark.ends[key], _Replayed(first, again_since)))
-
-    def _read(self, file: File, report: Report, at: Carried) -> Iterator[Pair]:
+    def _read(self, file: File, report: Report, passed: Passed) -> Iterator[Pair]:
         return transcripts.read(
             file.path,
             format=self._form,
             zone=file.zone or self._settings.zone(),
             report=report,
-            carried=at,
             session=file.session,
+            passed=passed,
         )
 
     def _failed(self, reading: _Reading, error: TranscriptError) -> None:

@@ -87,15 +87,11 @@ class Reached:
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """A session to consolidate: its messages, which can be read again, and what to call when all are in history.
-
-    `since` gives only those that are new, where its reader knows; whether it is right, history decides.
-    """
+    """A session to consolidate: its messages, which can be read again, and what to call when all are in history."""
 
     key: str
     messages: Iterable[Message]
     done: Callable[[], None] = lambda: None
-    since: identity.Since | None = None
 
 
 @dataclass(slots=True)

@@ -104,15 +104,6 @@ def _blanked(stream: Iterator[Message], others: list[Counter[str]]) -> Iterator[
 
 
 @dataclass(frozen=True, slots=True)
-class Since:
-    """The messages of a session from `position` on, which can be read again; those before have the digest `prefix`."""
-
-    position: int
-    prefix: str
-    messages: Iterable[Message]
-
-
-@dataclass(frozen=True, slots=True)
 class Plan:
     """What is new of a session: the key it goes on under, from which position, and the messages, to be taken once.
 
@@ -142,14 +133,11 @@ def extended(prefix: str, digests: str) -> str:
     return prefix
 
 
-def plan(history: History, key: str, messages: Iterable[Message], since: Since | None = None) -> Plan:
+def plan(history: History, key: str, messages: Iterable[Message]) -> Plan:
     """Find what is new among `messages`, which are those of session `key` from its first.
 
-    They are iterated once where they begin as history has them, else up to three times; not at all where history
-    holds just what `since` says that it does.
+    They are iterated once where they begin as history has them, else up to three times.
     """
-    if since is not None and (continued := _continued(history, key, since)):
-        return continued
     position, prefix = history.tail(key)
     given, found = 0, ""
     read = iter(messages)
@@ -186,18 +174,6 @@ def _summarised_until(history: History, own: str) -> datetime | None:
         return datetime.max.replace(tzinfo=UTC)
     newest = history.newest_unnamed()
     return newest and newest + timedelta(minutes=1)  # it is written to the minute
-
-
-def _continued(history: History, key: str, since: Since) -> Plan | None:
-    """Find what is new among the messages of `since`; None where history holds something else before them."""
-    position, prefix = history.tail(key)
-    given, found = since.position, since.prefix
-    stream = _named(since.messages)
-    while given < position and (message := next(stream, None)) is not None:
-        given += 1
-        found = extended(found, message.id or "")
-    same = prefix and (given, found) == (position, prefix) and not history.has_branches(key)
-    return Plan(key, position, prefix, enumerate(stream, position)) if same else None
 
 
 def _compared(history: History, key: str, messages: Iterable[Message]) -> Plan:

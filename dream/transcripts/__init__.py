@@ -19,9 +19,9 @@ from dream.transcripts.formats import known_formats
 from dream.transcripts.formats.chat_text import NEEDED
 from dream.transcripts.parts import Json
 from dream.transcripts.source import (
-    HEAD_RECORDS,
     Head,
     Pair,
+    Passed,
     Place,
     Reader,
     Said,
@@ -31,7 +31,7 @@ from dream.transcripts.source import (
     open_source,
     read_head,
 )
-from dream.transcripts.turns import Carried, Options, Tally, Turns, parse_time
+from dream.transcripts.turns import Options, Repeated, Tally, Turns, parse_time
 
 __all__ = [
     "Head",
@@ -63,10 +63,6 @@ _NAMES = rb"timestamp|captured_at|created_?at|updated_?at|last_?updated|(?:creat
 _TIME = re.compile(rb'"(?:' + _NAMES + rb')"\s*:\s*("[^"\\]{8,40}"|\d{9,20}(?:\.\d+)?)', re.IGNORECASE)
 
 
-class FormatChanged(ValueError):
-    """A file is no longer in the format that it had when it was read up to `carried`."""
-
-
 def read(
     path: Path | str,
     *,
@@ -74,8 +70,8 @@ def read(
     zone: tzinfo | None = None,
     report: Report = ignore,
     tool_result_chars: int = 2_000,
-    carried: Carried | None = None,
     session: str = "",
+    passed: Passed | None = None,
 ) -> Iterator[Pair]:
     """Yield (session key, message) for each message of a transcript, or of all transcripts in a directory.
 
@@ -84,8 +80,8 @@ def read(
     `format` is one of `known_formats()`; without it the content tells. Times without a zone are read in `zone`;
     None is the machine's.
     `tool_result_chars` is what is kept of a tool's result. Sub-agents' and scheduled sessions are left out.
-    Of a file, reading begins where `carried` is, and `carried` is then where it ended; `session` is the id of a session
-    of its where the format has none, in place of one made from the file's name.
+    `session` is the id of a session of a file whose format has none, in place of one made from the file's name;
+    `passed` is told how much of it has been read.
     What can't be used is told to `report`. Raises TranscriptError, at once or at the first step, when nothing can be
     read: the file is missing, empty, binary or in no known format, or the directory has no transcripts.
     """
@@ -95,7 +91,7 @@ def read(
         raise TranscriptError(f"{format!r} is no known format; the formats are {', '.join(known_formats())}.")
     if path.is_dir():
         return _directory(path, format, options)
-    return _file(path, format, options, carried or Carried(), session)
+    return _file(path, format, options, session, passed)
 
 
 def recognise(source: Source) -> Reader:
@@ -153,20 +149,12 @@ def newest(name: str, zone: tzinfo, modified: int) -> datetime:
 # Reading one file, or all of a directory.
 
 
-def _file(path: Path, name: str | None, options: Options, carried: Carried, session: str = "") -> Iterator[Pair]:
-    if carried.records >= HEAD_RECORDS:  # nothing that follows changes what the file is
-        source, reader = Source(path, "lines", "utf-8", 0, options.report), known_formats()[carried.format]
-    else:
-        source, reader = _opened(path, name, options)
-    grows = reader.grows and source.shape == "lines" and source.encoding == "utf-8"
-    form = reader.name if grows else ""
-    if carried.offset and carried.format != form:
-        raise FormatChanged(f"{path} is no longer what it was.")
-    carried.format = form
-    for line, text in carried.said:
-        options.report(Diagnostic(str(path), line, text))
+def _file(
+    path: Path, name: str | None, options: Options, session: str = "", passed: Passed | None = None
+) -> Iterator[Pair]:
+    source, reader = _opened(path, name, options)
     options = replace(options, unpaired=not reader.paired, asks=reader.asks, tally=Tally())
-    return _read(reader, replace(source, carried=carried, session=session), options)
+    return _read(reader, replace(source, session=session, passed=passed or Passed()), options)
 
 
 def _opened(path: Path, name: str | None, options: Options) -> tuple[Source, Reader]:
@@ -179,21 +167,19 @@ def _opened(path: Path, name: str | None, options: Options) -> tuple[Source, Rea
 
 def _read(reader: Reader, source: Source, options: Options) -> Iterator[Pair]:
     """Read on, without what a resumed or rewritten session repeats; report what is wrong with the whole file."""
-    state, default = source.carried, source.default_id
+    repeated, default, spoken = Repeated(), source.default_id, set[str]()
     try:
-        for session, message in () if state.over else reader.read(source, options):
+        for session, message in reader.read(source, options):
             key = f"{reader.key or reader.name}:{session or default}"
-            state.spoken = state.spoken or message.role
-            state.heard = state.heard or message.role == "user"
-            if not state.repeats(key, message):
+            spoken.add(message.role)
+            if not repeated.repeats(key, message):
                 yield key, message
     except OSError as error:
         raise _gone(source.path, error) from error
-    state.unpaired += options.tally.unpaired
-    if state.unpaired:
-        which = "A tool's result was" if state.unpaired == 1 else f"{state.unpaired:,} results of tools were"
+    if unpaired := options.tally.unpaired:
+        which = "A tool's result was" if unpaired == 1 else f"{unpaired:,} results of tools were"
         options.report(Diagnostic(str(source.path), 0, f"{which} left out: no call waits for such an answer."))
-    if not state.heard and (state.spoken or _has_unheard(source, options.tally)):
+    if "user" not in spoken and (spoken or _has_unheard(source, options.tally)):
         options.report(Unheard(str(source.path), 0, UNHEARD.format(reader.name)))
 
 
@@ -225,7 +211,7 @@ def _directory(path: Path, name: str | None, options: Options) -> Iterator[Pair]
     found = 0
     for file in names(path):
         try:
-            yield from _file(Path(file), name, options, Carried())
+            yield from _file(Path(file), name, options)
             found += 1
         except TranscriptError as error:
             options.report(Diagnostic(file, 0, str(error)))

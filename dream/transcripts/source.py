@@ -22,7 +22,7 @@ from dream.models import Diagnostic, Message, Report
 from dream.transcripts import records
 from dream.transcripts.parts import Json
 from dream.transcripts.records import CHUNK, MAX_RECORD
-from dream.transcripts.turns import MOST_SAID, Carried, Options
+from dream.transcripts.turns import Options
 
 if TYPE_CHECKING:
     import sqlite3
@@ -63,13 +63,20 @@ class Head:
     names: tuple[str, ...] = ()
 
 
+@dataclass(slots=True)
+class Passed:
+    """How many bytes of a file have been read so far."""
+
+    bytes: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """A transcript's file. Every method opens it anew and reads it as a stream.
 
     `default_id` is the id of a session whose format has none: `session`, else the file's stem and 8 hex digits of its
     absolute path.
-    `carried` is what is known of the lines before those that are read, and goes along while they are.
+    `passed` says how many bytes of its lines have been read.
     """
 
     path: Path
@@ -77,8 +84,8 @@ class Source:
     encoding: str
     skip: int  # bytes of the byte order mark
     report: Report
-    carried: Carried = field(default_factory=Carried, repr=False, compare=False)
     session: str = ""
+    passed: Passed = field(default_factory=Passed, repr=False, compare=False)
     _header: list[tuple[Json, frozenset[str]]] = field(default_factory=list, repr=False, compare=False)  # once read
 
     @property
@@ -92,8 +99,6 @@ class Source:
 
     def say(self, line: int, text: str) -> None:
         """Report something about a line of this file."""
-        if len(self.carried.said) <= MOST_SAID:
-            self.carried.said.append((line, text))
         self.report(Diagnostic(str(self.path), line, text))
 
     def open(self) -> IO[bytes]:
@@ -106,30 +111,19 @@ class Source:
         return file
 
     def lines(self) -> Iterator[tuple[int, bytes, bool]]:
-        """Yield (number, line, whether a newline ends it) from where `carried` is. To be called once.
-
-        A line over MAX_RECORD is reported and passed over.
-        """
-        at = self.carried
+        """Yield (number, line, whether a newline ends it). A line over MAX_RECORD is reported and passed over."""
+        number = 0
         with self.open() as file:
-            if at.offset:
-                file.seek(at.offset)
-            else:
-                at.offset = self.skip
             while raw := file.readline(MAX_RECORD):
+                number += 1
+                self.passed.bytes += len(raw)
                 if len(raw) == MAX_RECORD and not raw.endswith(b"\n"):
-                    self.say(at.line + 1, f"The line is longer than {MAX_RECORD >> 20} MiB and was left out.")
+                    self.say(number, f"The line is longer than {MAX_RECORD >> 20} MiB and was left out.")
                     rest = b""
-                    at.offset += len(raw)
                     while not rest.endswith(b"\n") and (rest := file.readline(MAX_RECORD)):
-                        at.offset += len(rest)
-                    at.line += 1
-                    at.torn = not rest
+                        self.passed.bytes += len(rest)
                     continue
-                if ended := raw.endswith(b"\n"):
-                    at.offset += len(raw)
-                    at.line += 1
-                yield at.line + (not ended), raw, ended
+                yield number, raw, raw.endswith(b"\n")
 
     def records(self) -> Iterator[Record]:
         """Yield the records: JSON lines, the elements of an array, or of an object's lists.
@@ -200,11 +194,8 @@ class Source:
                 if ended:
                     self.say(number, f"The line {broken}; it was left out.")
                 else:
-                    torn = "The line is not complete yet and will be read when it is."
-                    self.report(Diagnostic(str(self.path), number, torn))  # of this moment: it is not carried along
+                    self.say(number, "The line is not complete yet and will be read when it is.")
                 continue
-            self.carried.torn = not ended
-            self.carried.records += 1
             if mended:
                 self.say(number, f"The line {mended}.")
             yield Record(number, value)
@@ -260,10 +251,9 @@ class Reader:
     for each message of a file. The messages of one session come in order, and an append to the file never changes or
     moves earlier ones. Of a broken file what is left out is reported and the rest read; nothing but TranscriptError is
     raised, and that only where nothing can be read.
-    `grows`: its JSON lines are only ever added to, and all that is known of earlier ones is `source.carried`. `paired`:
-    it records every call of a tool, so that a result without one is left out. `asks` is the agent's own tool that puts
-    questions to the user. `needs` says what has to be installed before it can be read, and how; "" where all is there.
-    `title` is what the agent's makers call it; `deletes` says when it deletes its sessions.
+    `paired`: it records every call of a tool, so that a result without one is left out. `asks` is the agent's own tool
+    that puts questions to the user. `needs` says what has to be installed before it can be read, and how; "" where all is
+    there. `title` is what the agent's makers call it; `deletes` says when it deletes its sessions.
     """
 
     name: str
@@ -271,7 +261,6 @@ class Reader:
     read: Callable[[Source, Options], Iterator[Said]]
     places: tuple[Place, ...] = ()
     key: str = ""
-    grows: bool = True
     paired: bool = True
     asks: str = ""
     needs: Callable[[], str] = str
@@ -309,7 +298,7 @@ def open_source(path: Path, report: Report) -> Source:
 
 def read_head(source: Source) -> Head:
     """Read as much of `source` as tells its format. What is broken there is reported when it is read in earnest."""
-    quiet = replace(source, report=ignore, carried=Carried())
+    quiet = replace(source, report=ignore, passed=Passed())
     with source.open() as file:
         start = file.read(HEAD_BYTES)
     if source.shape == "sqlite":

@@ -1,32 +1,22 @@
-"""Make `Message`s of what a record says, and remember what those before it said.
-
-`Turns` are the messages of one session; `Carried` is all that a reader knows of a file up to a place in it, so that a
-file of JSON lines that has grown is read from there.
-"""
+"""Make `Message`s of what a record says, and remember what those before it said: `Turns` are those of one session."""
 
 from __future__ import annotations
 
 import math
 import re
-import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import cache
 from hashlib import blake2b
-from typing import Self
-
-import orjson
 
 from dream.language import cues
 from dream.language.text import mend_surrogates
 from dream.language.words import MONTH, MONTHS
 from dream.models import Message, Report, Role
 from dream.transcripts import clean, parts
-from dream.transcripts.parts import Json
 
 WAITING = 1_000  # tool calls without an answer that are remembered; more in one session are none that matter
-MOST_SAID = 1_000  # diagnostics that are carried; a file with more of them is read whole each time
 MARK_BYTES = 8  # of each message that has an id
 
 PROMPT = 20_000  # characters of a system prompt that are read for the day
@@ -37,12 +27,6 @@ _ROLES: dict[str, Role | None] = {
     **dict.fromkeys(("tool", "function", "toolresult", "tool_result", "ipython", "observation"), "tool"),
     **dict.fromkeys(("system", "developer"), None),
 }
-# The fields of `Carried` that are JSON as they are.
-_PLAIN = (
-    *("format", "offset", "line", "records", "said", "over", "session"),
-    *("begun", "spoken", "heard", "unpaired", "number"),
-)
-_FRESH: Json = {"waiting": {}, "named": 0}
 
 
 @dataclass(slots=True)
@@ -91,18 +75,6 @@ class Turns:
     _recalling: set[str] = field(default_factory=set)  # of them, those whose answer is what memory holds
     _named: int = 0
     _asked: dict[str, list[tuple[str, str]]] = field(default_factory=dict)  # of them, what the user is asked
-
-    def state(self) -> Json:
-        """Return what is remembered, as JSON."""
-        more = {"recalling": [*self._recalling], "asked": self._asked, "day": self.day}
-        return {"waiting": self._waiting, "named": self._named} | {name: one for name, one in more.items() if one}
-
-    @classmethod
-    def of_state(cls, options: Options, state: Json) -> Self:
-        """Return turns that remember what `state` says."""
-        recalling = set(state.get("recalling", ()))
-        asked = {call: [(own, text) for own, text in some] for call, some in state.get("asked", {}).items()}
-        return cls(options, state.get("day"), dict(state["waiting"]), recalling, int(state["named"]), asked)
 
     def instructed(self, prompt: object) -> None:
         """Read a system prompt, of which nothing is kept, for the day that it says it is."""
@@ -246,44 +218,11 @@ class Turns:
         return Message(who, content, when, name, own, calls, answers, whole="" if whole == content else whole)
 
 
-@dataclass(slots=True)
-class Carried:
-    """Everything that a reader has to know of the lines before `offset` (bytes), of which there are `line`.
+class Repeated:
+    """The messages of a file that have an id, 8 bytes each: a resumed or rewritten session repeats some."""
 
-    `format` is empty where reading can't go on: only UTF-8 JSON lines of our own readers grow at their end. `torn`:
-    the last record was read although no newline ends its line. `said` are the diagnostics so far; `over` says that
-    nothing of the rest is wanted. `spoken` is the role of the first message, `heard` says that one is the user's;
-    `unpaired` results of tools answer no call. What `session`, `begun`, `number` and `told` mean is each reader's own.
-    """
-
-    format: str = ""
-    offset: int = 0
-    line: int = 0
-    records: int = 0
-    torn: bool = False
-    said: list[tuple[int, str]] = field(default_factory=list)
-    over: bool = False
-    session: str | None = None
-    begun: bool = False
-    spoken: str = ""
-    heard: bool = False
-    unpaired: int = 0
-    number: int = 0
-    told: set[str] = field(default_factory=set)
-    turns: dict[str, Turns] = field(default_factory=dict)
-    kept: dict[str, Json] = field(default_factory=dict)  # turns that nobody has asked for yet
-    marks: set[int] = field(default_factory=set)
-
-    @property
-    def whole(self) -> bool:
-        """Return whether reading can go on from here and give what a whole reading would."""
-        return bool(self.format) and self.offset > 0 and not self.torn and len(self.said) <= MOST_SAID
-
-    def turns_of(self, session: str, options: Options) -> Turns:
-        """Return the turns of one session of the file."""
-        if session not in self.turns:
-            self.turns[session] = Turns.of_state(options, self.kept.pop(session, _FRESH))
-        return self.turns[session]
+    def __init__(self) -> None:
+        self._marks: set[int] = set()
 
     def repeats(self, key: str, message: Message) -> bool:
         """Return whether a message with an id was read before, saying the same; it is known from then on."""
@@ -291,32 +230,9 @@ class Carried:
             return False
         told = "\0".join((key, message.id, message.role, message.content))
         mark = int.from_bytes(blake2b(told.encode("utf-8", "replace"), digest_size=MARK_BYTES).digest(), "little")
-        if mark in self.marks:
-            return True
-        self.marks.add(mark)
-        return False
-
-    def dump(self) -> bytes:
-        """Return all of it as bytes: one JSON line, then the marks."""
-        turns = self.kept | {session: one.state() for session, one in self.turns.items()}
-        state = {name: getattr(self, name) for name in _PLAIN} | {
-            "told": list(self.told),
-            "turns": {session: one for session, one in turns.items() if one != _FRESH},
-        }
-        marks = struct.pack(f"<{len(self.marks)}Q", *self.marks)
-        return orjson.dumps(state, option=orjson.OPT_APPEND_NEWLINE) + marks
-
-    @classmethod
-    def load(cls, data: bytes) -> Carried:
-        """Read what `dump` returned. Raises ValueError, KeyError or TypeError for anything else."""
-        head, _, marks = data.partition(b"\n")
-        state = orjson.loads(head)
-        return cls(
-            **{name: state[name] for name in _PLAIN} | {"said": [(line, text) for line, text in state["said"]]},
-            told=set(state["told"]),
-            kept=dict(state["turns"]),
-            marks={mark for (mark,) in struct.iter_unpack("<Q", marks)},
-        )
+        known = mark in self._marks
+        self._marks.add(mark)
+        return known
 
 
 def role(value: object) -> tuple[Role | None, str | None]:

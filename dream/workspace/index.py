@@ -34,7 +34,6 @@ TABLES = (
     "CREATE TABLE archived (name text primary key, size integer) without rowid",
     "CREATE TABLE session (key blob primary key, position integer, prefix text) without rowid",
     "CREATE TABLE first (digest blob primary key, session blob) without rowid",
-    "CREATE TABLE bookmark (file blob primary key, head blob, state blob) without rowid",
 )
 # Of `recall`, which makes them when it first takes something in.
 RECALL_TABLES = (

@@ -37,7 +37,7 @@ def rows(parts: Sequence[str], folder: Path, *, quick: bool, real: Nanobot | Non
     if "web" in parts:
         yield from web.rows(folder / "web", *((500, 5_000) if quick else (10_000, 100_000)))
     if "sources" in parts:
-        yield from sources.rows(folder / "sources", 1_000 if quick else 10_000, 20 if quick else 200)
+        yield from sources.rows(folder / "sources", 1_000 if quick else 10_000)
     if "search" in parts:
         yield from search.rows(folder / "search", 10_000 if quick else 100_000, aim=20)
     if "million" in parts:

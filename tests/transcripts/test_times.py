@@ -82,7 +82,7 @@ def test_messages_without_times_have_their_conversations(tmp_path: Path) -> None
         assert [message.at for _, message in read(path)[0]] == [at("2023-05-08T10:00:00")] * 2
 
 
-def test_the_day_is_known_where_a_grown_file_is_read_on(tmp_path: Path) -> None:
+def test_the_day_of_a_message_stays_when_its_file_grows(tmp_path: Path) -> None:
     chat = [{"role": "system", "content": "Today is 8 May 2023."}, *TALK]
     before = [message.id for _, message in read(lines(tmp_path / "a.jsonl", *chat))[0]]
     after = [message.id for _, message in read(lines(tmp_path / "a.jsonl", *chat, *TALK))[0]]

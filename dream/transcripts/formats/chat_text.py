@@ -154,5 +154,4 @@ def _form(line: str) -> re.Pattern[str] | None:
     return next((form for form in _FORMS if form.match(line)), None)
 
 
-# What is added to a text may belong to its last message.
-TEXT = Reader("text", _recognises, _read, grows=False, paired=False)
+TEXT = Reader("text", _recognises, _read, paired=False)

@@ -123,4 +123,4 @@ def _messages(said: Json, identity: str, turns: Turns) -> Iterator[Message]:
         yield from turns.said("assistant", told, at=at, identity=identity)
 
 
-CHATGPT = Reader("chatgpt", _recognises, _read, grows=False, paired=False)  # an export is made anew each time
+CHATGPT = Reader("chatgpt", _recognises, _read, paired=False)

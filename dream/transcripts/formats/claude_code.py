@@ -15,7 +15,7 @@ from dream.models import Role
 from dream.transcripts import parts
 from dream.transcripts.parts import Json
 from dream.transcripts.source import Deletion, Head, Place, Reader, Said, Source, setting
-from dream.transcripts.turns import Options
+from dream.transcripts.turns import Options, Turns
 
 _MARKS = {"uuid", "parentUuid", "sessionId", "isSidechain", "leafUuid", "requestId", "gitBranch", "userType"}
 
@@ -33,10 +33,11 @@ def _recognises(head: Head) -> bool:
 
 def _read(source: Source, options: Options) -> Iterator[Said]:
     """Yield the messages of each session in the file, without those of sub-agents."""
-    state, default = source.carried, source.default_id
+    talks: dict[str, Turns] = {}
+    session = source.default_id
     for record in source.records():
         row = _queued(record.value)
-        session = state.session = parts.key(row, "sessionId") or state.session or default
+        session = parts.key(row, "sessionId") or session
         if row.get("type") not in ("user", "assistant") or _is_left_out(row):
             continue
         if row.get("isSidechain") is True:
@@ -44,7 +45,7 @@ def _read(source: Source, options: Options) -> Iterator[Said]:
             continue
         said = parts.table(row, "message")
         who: Role = "assistant" if row["type"] == "assistant" else "user"
-        turns, at = state.turns_of(session, options), parts.first(row, "timestamp")
+        turns, at = talks.setdefault(session, Turns(options)), parts.first(row, "timestamp")
         identity = parts.key(row, "uuid") or parts.key(said, "id")
         name = _sender(row) if who == "user" else None
         for message in turns.said(who, _content(row, said), at=at, identity=identity, name=name):

@@ -30,21 +30,19 @@ def _recognises(head: Head) -> bool:
 
 def _read(source: Source, options: Options) -> Iterator[Said]:
     """Yield the messages of the session. A fork repeats its parent's head and keeps its own id, the first one."""
-    state = source.carried
-    turns = state.turns_of("", options)
+    turns, session = Turns(options), None
     for record in source.records():
         row = record.value
         payload = row["payload"] if isinstance(row.get("payload"), dict) else row
         if row.get("type") == "session_meta" or "instructions" in row:
-            state.session = state.session or parts.key(payload, "id")
+            session = session or parts.key(payload, "id")
             if _is_subagent(payload):
                 options.tally.silent += 1
-                state.over = True
                 return
         if payload is not row and row.get("type") != "response_item":
             continue
         for message in _item(payload, parts.first(row, "timestamp"), turns):
-            yield state.session, message
+            yield session, message
 
 
 def _is_subagent(meta: Json) -> bool:

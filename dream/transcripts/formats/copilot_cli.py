@@ -30,17 +30,17 @@ def _recognises(head: Head) -> bool:
 
 def _read(source: Source, options: Options) -> Iterator[Said]:
     """Yield the messages of the session; a sub-agent's are left out."""
-    state = source.carried
-    turns = state.turns_of("", options)
+    turns, session = Turns(options), None
+    prompts: set[str] = set()
     for record in source.records():
         row, data = record.value, parts.table(record.value, "data")
         if row.get("type") == "session.start":
-            state.session = state.session or parts.key(data, "sessionId")
+            session = session or parts.key(data, "sessionId")
         if parts.key(data, "parentToolCallId"):
             options.tally.silent += 1
             continue
-        for message in _messages(row, data, turns, state.told):
-            yield state.session, message
+        for message in _messages(row, data, turns, prompts):
+            yield session, message
 
 
 def _messages(row: Json, data: Json, turns: Turns, prompts: set[str]) -> Iterator[Message]:

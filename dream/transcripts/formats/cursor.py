@@ -42,7 +42,7 @@ def _read(source: Source, options: Options) -> Iterator[Said]:
     if source.shape == "sqlite":
         yield from _database(source, options)
         return
-    turns = source.carried.turns_of("", options)
+    turns = Turns(options)
     for record in source.records():
         row = record.value
         who = row.get("role")

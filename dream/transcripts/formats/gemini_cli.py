@@ -28,15 +28,14 @@ def _recognises(head: Head) -> bool:
 def _read(source: Source, options: Options) -> Iterator[Said]:
     """Yield the messages of the session."""
     header, _ = source.header()
-    state = source.carried
-    state.session = state.session or parts.key(header, "sessionId")
-    turns = state.turns_of("", options)
+    turns, session = Turns(options), parts.key(header, "sessionId")
+    told: set[str] = set()
     for record in source.records():
         rows = parts.tables(record.value, "messages") or [record.value]
-        state.session = state.session or parts.key(record.value, "sessionId")
+        session = session or parts.key(record.value, "sessionId")
         for row in rows:
-            for message in _messages(row, turns, state.told):
-                yield state.session, message
+            for message in _messages(row, turns, told):
+                yield session, message
 
 
 def _messages(row: Json, turns: Turns, told: set[str]) -> Iterator[Message]:

@@ -33,13 +33,13 @@ def _recognises(head: Head) -> bool:
 
 def _read(source: Source, options: Options) -> Iterator[Said]:
     """Yield the messages of each session; none of scheduled ones and sub-agents'."""
-    state = source.carried
+    talks: dict[str, Turns] = {}
     rows = _database if source.shape == "sqlite" else _exported
     for session, row in rows(source, options):
-        for message in _messages(row, state.turns_of(session, options)):
+        for message in _messages(row, talks.setdefault(session, Turns(options))):
             yield session, message
-        if source.shape == "sqlite" and len(state.turns) > 1:
-            state.turns = {session: state.turns[session]}  # rows come session by session
+        if source.shape == "sqlite" and len(talks) > 1:
+            talks = {session: talks[session]}  # rows come session by session
 
 
 def _exported(source: Source, options: Options) -> Iterator[tuple[str, Json]]:

@@ -28,7 +28,7 @@ def _recognises(head: Head) -> bool:
 
 def _read(source: Source, options: Options) -> Iterator[Said]:
     """Yield the messages of the session."""
-    turns = source.carried.turns_of("", options)
+    turns = Turns(options)
     asked: list[Json] = []  # what waits for the time of its answer
     for record in source.records():
         row = record.value

@@ -12,7 +12,7 @@ from dataclasses import replace
 from dream.transcripts import parts
 from dream.transcripts.parts import call
 from dream.transcripts.source import Head, Place, Reader, Said, Source
-from dream.transcripts.turns import Options, role
+from dream.transcripts.turns import Options, Turns, role
 
 # Channels on which nobody speaks: scheduled runs, sub-agents, and the dreaming of nanobot itself.
 _SILENT = ("cron", "heartbeat", "subagent", "system", "dream")
@@ -25,19 +25,18 @@ def _recognises(head: Head) -> bool:
 
 def _read(source: Source, options: Options) -> Iterator[Said]:
     """Yield the messages of the session; none of a scheduled or sub-agent's session."""
-    state = source.carried
-    turns = state.turns_of("", options)
+    turns, session, summarised = Turns(options), None, 0
     for record in source.records():
         row = record.value
         if row.get("_type") == "metadata":
-            state.session = parts.key(row, "key") or state.session
-            state.number = _summarised(row.get("last_consolidated"), source)
+            session = parts.key(row, "key") or session
+            summarised = _summarised(row.get("last_consolidated"), source)
         if "_type" in row:
             continue
-        done, state.number = state.number > 0, max(state.number - 1, 0)
+        done, summarised = summarised > 0, max(summarised - 1, 0)
         if row.get("_command") or row.get("injected_event"):
             continue
-        if (state.session or "").partition(":")[0] in _SILENT:
+        if (session or "").partition(":")[0] in _SILENT:
             options.tally.silent += 1
             continue
         who, person = role(row.get("role"))
@@ -50,7 +49,7 @@ def _read(source: Source, options: Options) -> Iterator[Said]:
             calls=[call(block) for block in parts.tables(row, "tool_calls")],
             answers=parts.key(row, "tool_call_id"),
         ):
-            yield state.session, replace(message, summarised=done)
+            yield session, replace(message, summarised=done)
 
 
 def _summarised(value: object, source: Source) -> int:

@@ -31,17 +31,18 @@ def _read(source: Source, options: Options) -> Iterator[Said]:
     header, _ = source.header()
     default = parts.key(header, *_SESSIONS) or source.default_id
     begun = parts.first(header, *_TIMES)
-    state = source.carried
+    talks: dict[str, Turns] = {}
+    number = 0
     for record in source.records():
         inner = _conversation(record.value)
         if inner is None:
             session = parts.key(record.value, *_SESSIONS[:-1]) or default
-            turns = state.turns_of(session, options)
+            turns = talks.setdefault(session, Turns(options))
             turns.day = turns.day or begun
             yield from _message(record.value, session, turns)
             continue
-        session = parts.key(record.value, *_SESSIONS) or (f"{default}/{state.number}" if state.number else default)
-        state.number += 1
+        session = parts.key(record.value, *_SESSIONS) or (f"{default}/{number}" if number else default)
+        number += 1
         own = Turns(options, parts.first(record.value, *_TIMES))
         for value in inner:
             yield from _message(value, session, own)

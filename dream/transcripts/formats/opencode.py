@@ -111,7 +111,6 @@ OPENCODE = Reader(
     _recognises,
     _read,
     (Place(".local/share", "opencode/opencode.db", "XDG_DATA_HOME"),),
-    grows=False,
     asks="question",
     title="OpenCode",
 )

@@ -29,24 +29,22 @@ def is_pi(head: Head) -> bool:
 
 def read_pi(source: Source, options: Options) -> Iterator[Said]:
     """Yield the messages of the session; none of a scheduled or sub-agent's one."""
-    state = source.carried
-    turns = state.turns_of("", options)
+    turns, session, begun = Turns(options), None, False
     for record in source.records():
         row = record.value
         if row.get("type") == "session":
-            state.session = state.session or parts.key(row, "id")
+            session = session or parts.key(row, "id")
         if row.get("type") != "message":
             continue
         said = parts.table(row, "message")
         at = parts.first(row, "timestamp") or said.get("timestamp")
         for message in pi_says(said, turns, at, parts.key(row, "id")):
             alone = message.content.startswith(_PI_STARTED_BY_ITSELF)
-            if not state.begun and message.role == "user" and alone:
+            if not begun and message.role == "user" and alone:
                 options.tally.silent += 1
-                state.over = True
                 return
-            state.begun = True
-            yield state.session, message
+            begun = True
+            yield session, message
 
 
 def pi_says(said: Json, turns: Turns, at: object, identity: str | None, name: str | None = None) -> Iterator[Message]:

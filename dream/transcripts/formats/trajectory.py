@@ -58,7 +58,7 @@ def _foreign(
         except (library.TrajectoryRuntimeError, library.NormalizationError) as error:
             raise TranscriptError(f"{source.path} cannot be read in the format of {title}: {error}") from error
 
-    return Reader(name, recognises, read, places, grows=False, paired=False, needs=needs, title=title)
+    return Reader(name, recognises, read, places, paired=False, needs=needs, title=title)
 
 
 def _whole(source: Source, library: Any, name: str, title: str) -> Sessions:
