@@ -31,7 +31,7 @@ from dream.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from dream.consolidate.feed import Feed
-    from dream.consolidate.flight import Consolidated, Talk
+    from dream.consolidate.talk import Consolidated, Talk
     from dream.dreaming.dreamer import Dreamer, Models
     from dream.llm import Model
     from dream.models import Diagnostic, Outcome, Proposal
@@ -160,8 +160,7 @@ def _summarised(
         consolidator = Consolidator(
             workspace.history, asked, settings, prompts_folder=workspace.prompts, report=feed.report
         )
-        in_flight = 1 if settings.model_for("consolidator") == EMBEDDED else settings.parallel
-        done.extend(consolidator.sessions(talks or (), now=now, parallel=in_flight, before=feed.consolidates))
+        done.extend(consolidator.sessions(talks or (), now=now, before=feed.consolidates))
         for key in left:
             feed.consolidates(key)
             done.append(consolidator.archive(Session(key, workspace.history), now=now, can_wait=True))

@@ -37,7 +37,7 @@ NIGHTLY = "0 3 * * *"
 DAY_TOKENS, CLIENT_DAY_TOKENS = 5_000_000, 300_000
 # What became of settings that older versions knew; a dream.toml that still has one is refused with this sentence.
 REMOVED = {
-    "include_subagents": "sessions in which no person speaks are not read; remove the line",
+    "parallel": "sessions are summarised one after the other; remove the line",
     "batch": "answers at half the price by tomorrow are gone; remove the line, and calls are made at once",
     "structured": "phase 1 answers in lines with every model; remove the line",
     "session_completion_tokens": "an eighth of session_tokens is kept free for the agent's answer; remove the line",
@@ -107,7 +107,6 @@ class Settings:
     session_tokens: int = 65_536  # a live agent's context window
     idle_hours: float = 2.0  # a transcript is finished when nothing was added for this long
     sources: tuple[str, ...] = ()  # transcripts that `nightly` reads: a format's name, a path or a glob
-    parallel: int = 4  # model calls at a time while transcripts are consolidated; the embedded model takes one
 
     # History.
     history_tokens: int = 200_000  # above this the oldest dreamt entries move to memory/archive/
@@ -359,7 +358,7 @@ def _check_together(settings: Settings, where: Mapping[str, str]) -> None:
     def wrong(name: str, why: str) -> SettingsError:
         return SettingsError(f"Setting {name!r}{f' {where[name]}' if name in where else ''}: {why}.")
 
-    for name in ("timeout", "max_output_tokens", "batch_tokens", "parallel", "session_tokens"):
+    for name in ("timeout", "max_output_tokens", "batch_tokens", "session_tokens"):
         if getattr(settings, name) <= 0:
             raise wrong(name, "it has to be above 0")
     for name, check in (("timezone", _zone), ("schedule", _cron), ("redact_patterns", _expressions)):

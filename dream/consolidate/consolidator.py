@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Generic, Self, TypeVar
 
 from dream.consolidate import cut, identity
-from dream.consolidate.flight import Consolidated, Flight, OpenTalk, Reached, Talk
 from dream.consolidate.prepare import known_lines, prepare
 from dream.consolidate.session import Session
 from dream.consolidate.summariser import EntryGroup, Patience, Stuck, Summariser
+from dream.consolidate.talk import Consolidated, Reached, Talk
 from dream.history.history import History
 from dream.history.writer import StalePosition
 from dream.llm import Model
@@ -118,13 +118,14 @@ class Consolidator:
     def steps(self, talk: Talk, *, now: datetime) -> Iterator[Consolidated]:
         """Do as `consolidate` does with a talk, and yield what was appended after each model call."""
         while True:
-            line = self._line(talk, now)
-            if line is None:
+            begun = self._new(talk)
+            if begun is None:
                 return
+            place, numbered = begun
             try:
-                yield from self._run(line, now)
+                yield from self._summarised(talk, place, numbered, now, can_wait=True)
             except StalePosition:
-                if self._history.position(line.place.key) <= line.place.position:
+                if self._history.position(place.key) <= place.position:
                     raise
             else:
                 return
@@ -134,24 +135,13 @@ class Consolidator:
         talks: Iterable[Talk],
         *,
         now: datetime,
-        parallel: int = 1,
         before: Callable[[str], None] = lambda key: None,
     ) -> Iterator[Consolidated]:
-        """Consolidate many sessions with up to `parallel` model calls at a time; yield what was appended.
+        """Consolidate many sessions, one after the other; yield what was appended.
 
-        Entries come in the order of the sessions, not of the answers. `before` is called with the key before each call
-        and may raise SpendingLimit to stop there. A session's `done` is called when all of it is in history.
+        `before` is called with the key before each model call and may raise SpendingLimit to stop there. A session's
+        `done` is called when all of it is in history.
         """
-        if parallel > 1:
-            flight = Flight(
-                parallel,
-                before=before,
-                begin=lambda talk: self._line(talk, now),
-                append=lambda place, batch: self._append(place, batch, now),
-                alone=lambda talk: self.steps(talk, now=now),
-            )
-            yield from flight.over(talks)
-            return
         for talk in talks:
             steps = self.steps(talk, now=now)
             before(talk.key)
@@ -232,9 +222,7 @@ class Consolidator:
                 return done
             place = Reached(session.key, old[0][0])
             try:
-                for step in self._run(
-                    self._begun(Talk(session.key, waiting), place, iter(old), now, can_wait=can_wait), now
-                ):
+                for step in self._summarised(Talk(session.key, waiting), place, iter(old), now, can_wait=can_wait):
                     done += step
             except StalePosition:  # another process was quicker; what it left is ours
                 if self._history.position(session.key) <= place.position:
@@ -243,7 +231,7 @@ class Consolidator:
                 session.settle()
                 return done
 
-    def _line(self, talk: Talk, now: datetime) -> OpenTalk | None:
+    def _new(self, talk: Talk) -> tuple[Reached, identity.Numbered] | None:
         """Find what is new of a talk; None when nothing is."""
         plan = identity.plan(self._history, talk.key, talk.messages)
         if plan.remark and self._report:
@@ -252,12 +240,11 @@ class Consolidator:
         if first is None:
             return None  # before a tokenizer is loaded for nothing
         place = Reached(plan.key, plan.start, plan.prefix, plan.known)
-        numbered = identity.without_summarised(self._history, talk.key, chain([first], plan.numbered))
-        return self._begun(talk, place, numbered, now, can_wait=True)
+        return place, identity.without_summarised(self._history, talk.key, chain([first], plan.numbered))
 
-    def _begun(
-        self, talk: Talk, place: Reached, numbered: Iterator[tuple[int, Message]], now: datetime, *, can_wait: bool
-    ) -> OpenTalk:
+    def _summarised(
+        self, talk: Talk, place: Reached, numbered: identity.Numbered, now: datetime, *, can_wait: bool
+    ) -> Iterator[Consolidated]:
         summariser = Summariser(
             place.key,
             self._model,
@@ -272,7 +259,9 @@ class Consolidator:
             now=now,
         )
         items = (self._read(place, summariser.item(at, message)) for at, message in numbered)
-        return OpenTalk(talk, place, summariser, cut.chunks(items, summariser.budget))
+        for chunk in cut.chunks(items, summariser.budget):
+            for batch in summariser.batches(chunk):
+                yield self._append(place, batch, now)
 
     def _people(self, talk: Talk, key: str) -> frozenset[str]:
         """Return the names of the users who talk in a session, by what history holds of it and by all its messages."""
@@ -284,11 +273,6 @@ class Consolidator:
         if item.message.content:
             place.read[item.position] = item.message
         return item
-
-    def _run(self, line: OpenTalk, now: datetime) -> Iterator[Consolidated]:
-        for chunk in line.chunks:
-            for batch in line.summariser.batches(chunk):
-                yield self._append(line.place, batch, now)
 
     def _append(self, place: Reached, batch: EntryGroup, now: datetime) -> Consolidated:
         new = place.identified(batch.entries)

@@ -12,7 +12,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from dream import transcripts
-from dream.consolidate.flight import Talk
+from dream.consolidate.talk import Talk
 from dream.errors import NoTranscript, ReaderMissing, TranscriptError
 from dream.history.history import History
 from dream.models import Diagnostic, Message, Report

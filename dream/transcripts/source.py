@@ -252,8 +252,8 @@ class Reader:
     moves earlier ones. Of a broken file what is left out is reported and the rest read; nothing but TranscriptError is
     raised, and that only where nothing can be read.
     `paired`: it records every call of a tool, so that a result without one is left out. `asks` is the agent's own tool
-    that puts questions to the user. `needs` says what has to be installed before it can be read, and how; "" where all is
-    there. `title` is what the agent's makers call it; `deletes` says when it deletes its sessions.
+    that puts questions to the user. `needs` says what has to be installed before it can be read, and how; ""
+    where all is there. `title` is what the agent's makers call it; `deletes` says when it deletes its sessions.
     """
 
     name: str

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from dream.consolidate.consolidator import Consolidator
-from dream.consolidate.flight import Talk
 from dream.consolidate.session import Session
 from dream.consolidate.summariser import RAW_CHARS
+from dream.consolidate.talk import Talk
 from dream.errors import (
     AnswerUnusable,
     HistoryError,

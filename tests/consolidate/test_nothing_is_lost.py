@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dream.consolidate.consolidator import Consolidator
-from dream.consolidate.flight import Talk
+from dream.consolidate.talk import Talk
 from dream.errors import AnswerUnusable, ModelRejected, ModelUnavailable, PromptTooLong, SpendingLimit
 from dream.llm import Completion, ToolCall
 from dream.models import Entry, Message
@@ -100,7 +100,7 @@ SCRIPT = """
 import os, sys
 from pathlib import Path
 from dream.consolidate.consolidator import Consolidator
-from dream.consolidate.flight import Talk
+from dream.consolidate.talk import Talk
 from dream.settings import Settings
 from tests.consolidate.conftest import NOW, conversation, open_history
 from tests.scripted import ScriptedModel

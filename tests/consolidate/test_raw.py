@@ -11,8 +11,8 @@ from pathlib import Path
 
 from dream import transcripts
 from dream.consolidate.consolidator import Consolidator
-from dream.consolidate.flight import Talk
 from dream.consolidate.session import Session
+from dream.consolidate.talk import Talk
 from dream.errors import ModelUnavailable
 from dream.history.history import History
 from dream.models import Entry, Message
