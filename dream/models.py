@@ -30,6 +30,8 @@ class Message:
     `at` is aware UTC, or None where the transcript does not say.
     `id` is the message's identity in its transcript, stable across reads, or None.
     `summarised` says that its agent has done so already, into its own history.
+    `cwd` is the working directory at that message, as the agent wrote it, and `chat` the key of a chat in which several
+    people may write; both are empty where the transcript does not say.
     """
 
     role: Role
@@ -41,6 +43,8 @@ class Message:
     answers: str | None = None
     summarised: bool = False
     whole: str = ""
+    cwd: str = ""
+    chat: str = ""
 
 
 @dataclass(frozen=True, slots=True)

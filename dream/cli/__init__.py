@@ -82,14 +82,14 @@ def hook_left(environ: Mapping[str, str]) -> bool:
     if not {"consolidate", "--hook", "--detach"} <= set(words) or {"-h", "--help"} & set(words) or sys.stdin is None:
         return False
     from dream.errors import DreamError
-    from dream.workspace import places
+    from dream.workspace import locate
 
     try:
         named = _workspace(words)
-        root = places.absolute(named) if named else places.find(Path(), environ)
+        root = locate.absolute(named) if named else locate.find(Path(), environ)
         said = sys.stdin.buffer.read()
         sys.stdin = io.TextIOWrapper(io.BytesIO(said), "utf-8")
-        if root is None or not places.is_workspace(root) or b'"transcript_path"' not in said:
+        if root is None or not locate.is_workspace(root) or b'"transcript_path"' not in said:
             return False
         if not leave(root / ".dream"):
             return True
@@ -126,7 +126,7 @@ def _answer(named: Path | str | None, environ: Mapping[str, str], *, as_json: bo
     import orjson
 
     from dream.errors import UsageError, WorkspaceError
-    from dream.workspace import places
+    from dream.workspace import locate
 
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageError("`dream context --hook` reads a hook's JSON on standard input, with a prompt.")
@@ -138,8 +138,8 @@ def _answer(named: Path | str | None, environ: Mapping[str, str], *, as_json: bo
         raise UsageError('A hook\'s JSON was expected on standard input, like {"prompt": "…", "cwd": "…"}.') from None
     if not all(isinstance(text, str) for text in (prompt, cwd, session)):
         raise UsageError("The prompt, cwd and session_id of a hook's JSON have to be texts.")
-    root = places.absolute(named) if named else places.find(Path(cwd), environ)
-    if root is None or not places.is_workspace(root):
+    root = locate.absolute(named) if named else locate.find(Path(cwd), environ)
+    if root is None or not locate.is_workspace(root):
         raise WorkspaceError("There is no workspace here; make one with `dream init`.")
     from dream import trust
     from dream.recall.prompt import Kept, recalled

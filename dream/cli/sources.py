@@ -94,9 +94,9 @@ def sources_command(context: click.Context, directory: Path | None, as_json: boo
     if context.invoked_subcommand is not None:
         return
     from dream.settings import load
-    from dream.workspace import places
+    from dream.workspace import locate
 
-    if directory is None and places.find(Path(), os.environ) is None:  # what there is can be seen before one is made
+    if directory is None and locate.find(Path(), os.environ) is None:  # what there is can be seen before one is made
         found = listing.survey(load(None, using=()), Path(), None, group.now(), home=Path.home(), environ=os.environ)
     else:
         workspace = group.open_workspace(directory)

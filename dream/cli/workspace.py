@@ -13,7 +13,7 @@ from dream.cli import group, output, show
 from dream.cli.models import ask_once
 from dream.language.text import span
 from dream.settings import reaching
-from dream.workspace import places
+from dream.workspace import locate
 from dream.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def init_command(directory: Path | None, named: Path | None, as_json: bool) -> N
       dream init ~/.nanobot/workspace
     """
     place = directory or named or Workspace.default(os.environ)
-    there = Workspace(places.absolute(place))
+    there = Workspace(locate.absolute(place))
     trust.check_private(there.root, trust.state_directory(os.environ))
     before = there.git
     was = before.head() if before.exists else None

@@ -8,7 +8,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial
-from itertools import chain
+from itertools import chain, groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Generic, Self, TypeVar
 
@@ -24,6 +25,7 @@ from dream.models import Diagnostic, Message, Report
 from dream.provenance.speakers import speakers
 from dream.settings import Settings
 from dream.transcripts import parts
+from dream.workspace.places import Places
 
 ANSWER, MISSED = 8, 64  # parts of a live window: one is kept free for the answer, one for what the estimate misses
 TOOL_CHARS = 2_000  # of a tool's result, as the readers of transcripts cut it
@@ -82,7 +84,8 @@ class Consolidator:
     """Summarises sessions into `history` with `model`.
 
     `prompts_folder` may hold a `consolidate.md` that replaces the shipped one. `report` is told whenever
-    messages had to be kept as they were said, and why.
+    messages had to be kept as they were said, and why. `places` knows where messages were said; without it, nothing
+    is said anywhere in particular.
     """
 
     def __init__(
@@ -93,8 +96,10 @@ class Consolidator:
         *,
         prompts_folder: Path | None = None,
         report: Report | None = None,
+        places: Places | None = None,
     ) -> None:
         self._history = history
+        self._places = places
         self._model = model
         self._settings = settings
         self._folder = prompts_folder
@@ -258,10 +263,22 @@ class Consolidator:
             people=cache(partial(self._people, talk, place.key)),
             now=now,
         )
-        items = (self._read(place, summariser.item(at, message)) for at, message in numbered)
-        for chunk in cut.chunks(items, summariser.budget):
-            for batch in summariser.batches(chunk):
-                yield self._append(place, batch, now)
+        for where, group in groupby(self._placed(numbered), key=itemgetter(0)):
+            items = (self._read(place, summariser.item(at, message)) for _, (at, message) in group)
+            for chunk in cut.chunks(items, summariser.budget):
+                for batch in summariser.batches(chunk):
+                    yield self._append(place, batch, where, now)
+
+    def _placed(self, numbered: identity.Numbered) -> Iterator[tuple[str, tuple[int, Message]]]:
+        """Yield each message with the id of its place, which changes with the user's message that begins a turn."""
+        where = ""
+        asked: set[str] = set()  # the agent's last calls, as far as no result has come: they stay together
+        for begun, (at, message) in enumerate(numbered):
+            told = self._places is not None and (message.cwd or message.chat)
+            if told and self._places and not asked and (message.role == "user" or not begun):
+                where = self._places.of(message)
+            asked = set(message.calls) if message.role == "assistant" else asked - {message.answers or ""}
+            yield where, (at, message)
 
     def _people(self, talk: Talk, key: str) -> frozenset[str]:
         """Return the names of the users who talk in a session, by what history holds of it and by all its messages."""
@@ -274,8 +291,8 @@ class Consolidator:
             place.read[item.position] = item.message
         return item
 
-    def _append(self, place: Reached, batch: EntryGroup, now: datetime) -> Consolidated:
-        new = place.identified(batch.entries)
+    def _append(self, place: Reached, batch: EntryGroup, where: str, now: datetime) -> Consolidated:
+        new = [replace(entry, place=where) for entry in place.identified(batch.entries)]
         entries = tuple(self._history.append(new, now=now, said=place.said(new)))
         raw = sum(entry.kind == "raw" for entry in entries)
         return Consolidated(place.key, entries, place.moved(entries), raw, batch.usage, batch.kept)

@@ -23,7 +23,7 @@ from dream.settings import EMBEDDED, FILE_NAME, PREFIX, Settings, load
 from dream.workspace import idle
 from dream.workspace.files import explained, read_note, write_note
 from dream.workspace.live import left_behind, quiet_at
-from dream.workspace.places import is_workspace
+from dream.workspace.locate import is_workspace
 from dream.workspace.workspace import Workspace
 
 if TYPE_CHECKING:

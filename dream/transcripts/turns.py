@@ -66,11 +66,14 @@ def _today() -> re.Pattern[str]:
 class Turns:
     """The messages of one session, in order.
 
-    A call without an id is given one, and a result that names no call answers the oldest that waits.
+    A call without an id is given one, and a result that names no call answers the oldest that waits. `cwd` and `chat`
+    are where the messages from now on are said, as in `Message`.
     """
 
     options: Options
     day: object = None  # the last time told, of a message or of the conversation: that of messages without one
+    cwd: str = ""
+    chat: str = ""
     _waiting: dict[str, str] = field(default_factory=dict)
     _recalling: set[str] = field(default_factory=set)  # of them, those whose answer is what memory holds
     _named: int = 0
@@ -215,7 +218,8 @@ class Turns:
             self.day = at
         content, whole = told
         own = identity or _digest(who, at, seed, answers)
-        return Message(who, content, when, name, own, calls, answers, whole="" if whole == content else whole)
+        full = "" if whole == content else whole
+        return Message(who, content, when, name, own, calls, answers, whole=full, cwd=self.cwd, chat=self.chat)
 
 
 class Repeated:

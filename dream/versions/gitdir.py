@@ -55,12 +55,24 @@ _EXCLUDE = """# dream
 /memory/history.jsonl
 /memory/archive/*.jsonl
 /memory/messages/
+/places/places.toml
 .*.dream-tmp
 .*.dream-swap
 """
 _NANOBOT = re.compile(r"SOUL\.md|USER\.md|\.gitignore|memory/.*|skills/.*")
 # What a directory may hold when an empty repository in it counts as the workspace's own.
-_WORKSPACE = {"SOUL.md", "USER.md", "memory", "skills", "prompts", "dream.toml", ".git", ".gitignore", ".dream"}
+_WORKSPACE = {
+    "SOUL.md",
+    "USER.md",
+    "memory",
+    "skills",
+    "prompts",
+    "places",
+    "dream.toml",
+    ".git",
+    ".gitignore",
+    ".dream",
+}
 
 
 def find(root: Path, private: Path) -> Path | None:

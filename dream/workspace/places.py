@@ -1,48 +1,213 @@
-"""Where a workspace is: found by what lies in a directory, before anything of it is opened."""
+"""The places of a workspace, in places/places.toml: projects and group chats, and what each of them is known by.
+
+A project is the repository that holds a working directory, else that directory. It is known by its path; its git
+remote is noted, so that a person can be asked whether a second copy is the same, but a remote alone decides nothing: a
+hostile clone has the same one. All of it is read from files, and no git is run in a project. A chat in which several
+people may write is known by its key. A person may edit the file; an id never changes, for history holds it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+import os
+import re
+import secrets
+import stat
+import tomllib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
 
 from dream.errors import WorkspaceError
+from dream.workspace.files import read_text, replace_file
+from dream.workspace.lock import FileLock
 
-VARIABLE = "DREAM_WORKSPACE"
-# What a workspace is known by, beside its directory memory/.
-SIGNS = ("SOUL.md", "USER.md", "memory/MEMORY.md", "memory/history.jsonl", "memory/HISTORY.md")
+if TYPE_CHECKING:
+    from dream.models import Message
+
+FOLDER = "places"
+NAME = f"{FOLDER}/places.toml"
+LOCK = "places.lock"
+NAME_CHARS = 40
+SMALL = 1 << 16  # bytes of a file of git's that are read
+_ID = re.compile(r"p-[0-9a-f]{8}")
+_SLUG = re.compile(r"[^\W_][\w-]{0,39}")
+_REMOTE = re.compile(r"(?:[a-z][a-z0-9+.-]*://)?(?:[^/@]*@)?(?P<host>[^/:@]+)(?::\d+)?[:/]+(?P<path>.+?)(?:\.git)?/*")
 
 
-def is_workspace(directory: Path) -> bool:
-    """Return whether `directory` is a workspace, of ours or nanobot's."""
-    return (directory / "memory").is_dir() and any((directory / sign).exists() for sign in SIGNS)
+@dataclass(frozen=True, slots=True)
+class KnownPlace:
+    """A project or a group chat: its id, its name, and the paths, git remotes and chats that it is known by."""
+
+    id: str
+    name: str
+    paths: tuple[str, ...] = ()
+    remotes: tuple[str, ...] = ()
+    chats: tuple[str, ...] = ()
 
 
-def find(start: Path, environ: Mapping[str, str]) -> Path | None:
-    """Return what DREAM_WORKSPACE names, else the nearest workspace from `start` upwards, else the default one.
+class Places:
+    """The places of the workspace at `root`; `home` is the user's, in which one is nowhere in particular.
 
-    What is named is returned whether it is one or not; None where there is none at all.
+    `private` is where its locks lie. Raises WorkspaceError where the file can't be read as what it should be.
     """
-    if named := environ.get(VARIABLE):
-        return absolute(Path(named))
-    start = absolute(start)
-    for directory in (start, *start.parents, default(environ)):
-        if is_workspace(directory):
-            return directory
-    return None
+
+    def __init__(self, root: Path, private: Path, home: Path) -> None:
+        self._path = root / NAME
+        self._lock = FileLock(private / LOCK)
+        self._home = home
+        self._known = list(_read(self._path))
+        self._found: dict[tuple[str, str], str] = {}
+
+    def all(self) -> tuple[KnownPlace, ...]:
+        """Return every place that is known."""
+        return tuple(self._known)
+
+    def of(self, message: Message) -> str:
+        """Return the id of where a message was said, "" for nowhere in particular; a place is noted when it is new.
+
+        Raises WorkspaceError where it can't be noted.
+        """
+        said = message.cwd, message.chat
+        if said not in self._found:
+            self._found[said] = self._of_chat(message.chat) if message.chat else self._of_directory(message.cwd)
+        return self._found[said]
+
+    def _of_chat(self, chat: str) -> str:
+        def known() -> str:
+            return next((place.id for place in self._known if chat in place.chats), "")
+
+        return known() or self._noted(known, chat, chats=(chat,))
+
+    def _of_directory(self, cwd: str) -> str:
+        project = _project(cwd, self._home, [path for place in self._known for path in place.paths])
+        if not project:
+            return ""
+
+        def known() -> str:
+            return next((place.id for place in self._known if project in place.paths), "")
+
+        if found := known():
+            return found
+        remote = remote_of(Path(project))
+        return self._noted(known, _last(project), paths=(project,), remotes=(remote,) if remote else ())
+
+    def _noted(self, known: Callable[[], str], named: str, **by: tuple[str, ...]) -> str:
+        """Note a new place, unless another process has done so since the file was read."""
+        with self._lock:
+            self._known = list(_read(self._path))
+            if found := known():
+                return found
+            taken = {place.name.casefold() for place in self._known}
+            place = KnownPlace(f"p-{secrets.token_hex(4)}", _free(_slug(named), taken), **by)
+            replace_file(self._path, (read_text(self._path) + _written(place)).encode("utf-8"))
+            self._known.append(place)
+            return place.id
 
 
-def default(environ: Mapping[str, str]) -> Path:
-    """Return where `dream init` without a directory makes one: DREAM_WORKSPACE, else ~/.dream/workspace."""
-    named = environ.get(VARIABLE)
-    return absolute(Path(named)) if named else Path.home() / ".dream" / "workspace"
+def remote_of(project: Path) -> str:
+    """Return the git remote of a project without credentials, `host/path`; "" where it has none."""
+    common = _common(project / ".git")
+    section = ""
+    for line in _lines(common / "config") if common else ():
+        text = line.strip()
+        if text.startswith("["):
+            section = "".join(text.split()).lower()
+        elif section == '[remote"origin"]' and text.partition("=")[0].strip().lower() == "url":
+            found = _REMOTE.fullmatch(text.partition("=")[2].strip())
+            return f"{found['host'].lower()}/{found['path']}" if found else ""
+    return ""
 
 
-def absolute(path: Path | str) -> Path:
-    """Return `path` with `~` and the working directory filled in; links are kept.
+def _project(cwd: str, home: Path, known: Iterable[str]) -> str:
+    """Return the repository that holds a directory, the main one of a worktree, else the directory itself.
 
-    Raises WorkspaceError where the working directory is needed and has been removed.
+    What is gone belongs to the known place above it. "" for none, and for the user's home and what is above it.
     """
+    if not PurePath(cwd).is_absolute():
+        return cwd if re.match(r"[A-Za-z]:[\\/]", cwd) else ""  # of another system
+    here = Path(os.path.normpath(cwd))
+    if here == home or here in home.parents:
+        return ""
+    if not here.exists():
+        above = [path for path in known if here.is_relative_to(path)]
+        return max(above, key=len, default=str(here))
+    for folder in (here, *here.parents):
+        if folder == home or folder in home.parents:
+            break
+        if (folder / ".git").exists():
+            common = _common(folder / ".git")
+            return str(common.parent if common and common.name == ".git" else folder)
+    return str(here)
+
+
+def _common(git: Path) -> Path | None:
+    """Return the git directory that a project's `.git` is, or is a worktree of; None for one that is neither.
+
+    A `.git` file counts where the directory that it names points back at it.
+    """
+    if git.is_dir():
+        return git
+    named = next((line.removeprefix("gitdir:").strip() for line in _lines(git) if line.startswith("gitdir:")), "")
+    own = Path(os.path.normpath(git.parent / named)) if named else git
+    back = next(iter(_lines(own / "gitdir")), "")
+    if not back or Path(os.path.normpath(own / back)) != git:
+        return None
+    return Path(os.path.normpath(own / next(iter(_lines(own / "commondir")), ".")))
+
+
+def _lines(path: Path) -> list[str]:
+    """Return the lines of a small file; of what is none, nothing."""
+    with suppress(OSError, ValueError):
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return os.read(descriptor, SMALL).decode("utf-8", "replace").splitlines()
+        finally:
+            os.close(descriptor)
+    return []
+
+
+def _last(path: str) -> str:
+    return re.split(r"[\\/]", path.rstrip("\\/"))[-1]
+
+
+def _slug(text: str) -> str:
+    """Return a name that can stand in a path and in a prompt: words of letters and digits, joined by `-`."""
+    return "-".join(re.findall(r"[^\W_]+", text.casefold()))[:NAME_CHARS].strip("-") or "place"
+
+
+def _free(name: str, taken: set[str]) -> str:
+    numbered = (f"{name[: NAME_CHARS - 4]}-{number}" for number in count(2))
+    return name if name not in taken else next(one for one in numbered if one not in taken)
+
+
+def _read(path: Path) -> Iterator[KnownPlace]:
+    text = read_text(path)
     try:
-        return Path(path).expanduser().absolute()
-    except FileNotFoundError as error:
-        raise WorkspaceError("The directory you are in has been removed; change to another.") from error
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise WorkspaceError(f"{path} cannot be read as TOML: {error}.") from error
+    for key, row in table.items():
+        fields = row if isinstance(row, dict) else {}
+        name, lists = fields.get("name"), [fields.get(one, []) for one in ("paths", "remotes", "chats")]
+        sound = all(isinstance(one, list) and all(isinstance(text, str) for text in one) for one in lists)
+        if not (_ID.fullmatch(key) and isinstance(name, str) and _SLUG.fullmatch(name) and sound):
+            raise WorkspaceError(
+                f"{path}: [{key}] is no place; it needs an id such as p-7f3a91c2, a name of letters, digits and `-`, "
+                "and `paths`, `remotes` and `chats` as lists of strings."
+            )
+        yield KnownPlace(key, name, *map(tuple, lists))
+
+
+def _written(place: KnownPlace) -> str:
+    import tomlkit
+
+    table = tomlkit.table()
+    table.add("name", place.name)
+    for field in ("paths", "remotes", "chats"):
+        if values := getattr(place, field):
+            table.add(field, list(values))
+    return f"\n{tomlkit.dumps(tomlkit.document().add(place.id, table))}"

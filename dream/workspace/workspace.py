@@ -15,7 +15,7 @@ from dream.door import check_folder, contents, make_folder
 from dream.errors import GitError, SettingsError, WorkspaceError
 from dream.settings import PROMPTS, REACHING, Settings, is_trusted, load, reaching
 from dream.workspace import format as workspace_format
-from dream.workspace import places
+from dream.workspace import locate
 from dream.workspace.files import (
     check_plain,
     explained,
@@ -74,7 +74,7 @@ class Workspace:
         Raises GitError where git is not installed, before anything is made; Untrusted where a `.dream/` lies there
         that came from elsewhere.
         """
-        workspace = cls(places.absolute(directory), report=report)
+        workspace = cls(locate.absolute(directory), report=report)
         workspace.complete(now or datetime.now(UTC))
         if not workspace.is_trusted and not reaching(workspace.root, environ={}):
             workspace.trust()
@@ -109,8 +109,8 @@ class Workspace:
 
         Raises Untrusted where its `.dream/` came from elsewhere, unless it is opened `to_trust` it.
         """
-        root = places.absolute(directory)
-        if not places.is_workspace(root):
+        root = locate.absolute(directory)
+        if not locate.is_workspace(root):
             raise WorkspaceError(f"{root} is no workspace; make one with `dream init {root}`.")
         workspace = cls(root, report=report)
         workspace._check_directories()
@@ -126,17 +126,17 @@ class Workspace:
 
         Raises WorkspaceError where there is none, and Untrusted as `open` does.
         """
-        found = places.find(start, environ)
+        found = locate.find(start, environ)
         if found is None:
             raise WorkspaceError(
-                f"There is no workspace at {places.absolute(start)} or above it; make one with `dream init`."
+                f"There is no workspace at {locate.absolute(start)} or above it; make one with `dream init`."
             )
         return cls.open(found, report=report, to_trust=to_trust)
 
     @staticmethod
     def default(environ: Mapping[str, str] | None = None) -> Path:
         """Return where `dream init` without a directory makes one: DREAM_WORKSPACE, else ~/.dream/workspace."""
-        return places.default(environ or {})
+        return locate.default(environ or {})
 
     @cached_property
     def history(self) -> History:

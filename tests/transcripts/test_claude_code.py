@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ def row(kind: str, uuid: str, content: object, **more: Any) -> dict[str, Any]:
 
 def test_the_sample_is_read_whole() -> None:
     pairs, diagnostics = read(sample("claude-code"))
-    assert [message for _, message in pairs] == [
+    assert {message.cwd for _, message in pairs} == {"/workspace/project"}
+    assert [replace(message, cwd="") for _, message in pairs] == [
         Message("user", "fix the flaky retry test", at("2026-03-06T14:15:22.394"), id="u1"),
         Message(
             "assistant",

@@ -46,6 +46,7 @@ def _read(source: Source, options: Options) -> Iterator[Said]:
         said = parts.table(row, "message")
         who: Role = "assistant" if row["type"] == "assistant" else "user"
         turns, at = talks.setdefault(session, Turns(options)), parts.first(row, "timestamp")
+        turns.cwd = parts.text_of(row, "cwd") or turns.cwd
         identity = parts.key(row, "uuid") or parts.key(said, "id")
         name = _sender(row) if who == "user" else None
         for message in turns.said(who, _content(row, said), at=at, identity=identity, name=name):

@@ -39,6 +39,8 @@ def _read(source: Source, options: Options) -> Iterator[Said]:
             if _is_subagent(payload):
                 options.tally.silent += 1
                 return
+        if row.get("type") in ("session_meta", "turn_context"):
+            turns.cwd = parts.text_of(payload, "cwd") or turns.cwd
         if payload is not row and row.get("type") != "response_item":
             continue
         for message in _item(payload, parts.first(row, "timestamp"), turns):

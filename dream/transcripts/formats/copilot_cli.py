@@ -36,6 +36,7 @@ def _read(source: Source, options: Options) -> Iterator[Said]:
         row, data = record.value, parts.table(record.value, "data")
         if row.get("type") == "session.start":
             session = session or parts.key(data, "sessionId")
+            turns.cwd = parts.text_of(parts.table(data, "context"), "cwd") or ""
         if parts.key(data, "parentToolCallId"):
             options.tally.silent += 1
             continue

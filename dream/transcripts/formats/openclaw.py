@@ -43,7 +43,8 @@ def _read(source: Source, options: Options) -> Iterator[Said]:
             options.tally.silent += 1
             continue
         if session != before:
-            turns, before = Turns(options), session
+            key = parts.key(window, "session_key") or session or ""
+            turns, before = Turns(options, chat=key if window.get("chat_type") in _SEVERAL else ""), session
         event = _event(row)
         damaged += event is None
         if event is None or event.get("type") != "message":

@@ -41,9 +41,11 @@ def _read(source: Source, options: Options) -> Iterator[Said]:
         return
     silent: set[object] = set()
     unasked: set[object] = set()
+    directories: dict[object, str] = {}
     for row in source.rows("session", ("id",)):
         silent.update([row.get("id")] if row.get("parent_id") else [])
         unasked.update([row.get("id")] if _is_unasked(row) else [])
+        directories[row.get("id")] = parts.text_of(row, "directory") or ""
     options.tally.silent += len(silent)
     turns, before = Turns(options), None
     for row in source.selected(_PARTS):
@@ -51,7 +53,7 @@ def _read(source: Source, options: Options) -> Iterator[Said]:
         if session in silent:
             continue
         if session != before:
-            turns, before = Turns(options), session
+            turns, before = Turns(options, cwd=directories.get(session, "")), session
         about, said = parts.opened(row["about"]), parts.opened(row["said"])
         if isinstance(about, dict) and isinstance(said, dict):
             said = _unquoted(said) if session in unasked and about.get("role") == "user" else said
@@ -72,7 +74,8 @@ def _unquoted(said: Json) -> Json:
 
 
 def _exported(source: Source, options: Options) -> Iterator[Said]:
-    info, turns = parts.table(source.header()[0], "info"), Turns(options)
+    info = parts.table(source.header()[0], "info")
+    turns = Turns(options, cwd=parts.text_of(info, "directory") or "")
     if parts.key(info, "parentID"):
         options.tally.silent += 1
         return

@@ -34,6 +34,7 @@ def read_pi(source: Source, options: Options) -> Iterator[Said]:
         row = record.value
         if row.get("type") == "session":
             session = session or parts.key(row, "id")
+            turns.cwd = parts.text_of(row, "cwd") or ""
         if row.get("type") != "message":
             continue
         said = parts.table(row, "message")
