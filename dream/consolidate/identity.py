@@ -6,9 +6,8 @@ where to go on. Where it does not (the file was started anew, rewritten, cut, re
 key), its messages are compared one by one with those of the key, and what is new goes on under a key derived from it,
 `<key>~<digest of the first message that the key itself lacks>`, so that the next reading goes on there too.
 
-A fork or a copy of a session says again what history holds of another, and goes in without that. It is known by its
-first message: by its id, or by what it says and when; where it has neither id nor time, by its first ALIKE messages,
-for many a talk begins with "hello".
+A fork or a copy of a session says again what history holds of another, and goes in without that: its messages have
+the ids that their agent gave them.
 """
 
 from __future__ import annotations
@@ -20,14 +19,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
-from itertools import chain, islice
+from itertools import islice
 
 from dream.history.entries import DERIVED, DIGEST_CHARS
 from dream.history.history import History
 from dream.models import Message
 
 SHORTEST_ID = 16  # characters of an id that is no mere number of a message in its file
-ALIKE = 3
+ASKED = 100  # messages that history is asked about at a time,
+ASKED_CHARS = 1 << 18  # and of how many characters they may be
 
 Numbered = Iterator[tuple[int, Message]]
 
@@ -67,40 +67,38 @@ def taken(held: Counter[str], one: str) -> bool:
     return True
 
 
-def without_copied(history: History, key: str, first: Message, stream: Iterator[Message]) -> Iterator[Message]:
-    """Yield the messages of a session that is new to history; what it repeats of another one keeps only its place.
+def unheld(history: History, key: str, messages: Iterable[Message]) -> Iterator[Message]:
+    """Yield messages with their digests as ids; what another session of history holds keeps only its place.
 
-    `stream` are all of them, with digests as their ids; `first` is the first one as its transcript has it.
+    A fork or a copy has its origin's messages under the ids that their agent gave them.
     """
-    ahead = list(islice(stream, ALIKE))
-    stream = chain(ahead, stream)
-    if first.id is None or history.beginning_with(ahead[0].id or "") is None:
-        return stream
-    if first.at is None and (first.id.startswith("~") or len(first.id) < SHORTEST_ID):
-        ahead = ahead if len(ahead) == ALIKE else []
-    else:
-        ahead = ahead[:1]
-    others = [one for one in _others(history, key, ahead[0].id or "") if _begins(one, ahead)] if ahead else []
-    return _blanked(stream, others) if others else stream
+    for some in _batches(messages):
+        digests = [digest(message) for message in some]
+        holders = history.holders(one for one, message in zip(digests, some, strict=True) if _is_named(message))
+        for one, message in zip(digests, some, strict=True):
+            holder = holders.get(one)
+            known = holder is not None and base(holder) != base(key)
+            left = replace(message, content="", whole="", calls=(), answers=None) if known else message
+            yield replace(left, id=one)
 
 
-def _others(history: History, key: str, first: str) -> list[Counter[str]]:
-    """Return the digests of each session that begins with the message `first`, its derived ones with it."""
-    origins = {base(one): Counter[str]() for one in history.all_beginning_with(first) if base(one) != key}
-    for name, held in held_under(history, origins).items() if origins else ():
-        origins[base(name)].update(held.digests)
-    return list(origins.values())
+def _batches(messages: Iterable[Message]) -> Iterator[list[Message]]:
+    """Yield messages some at a time, as history is asked about them: ASKED, or fewer that are long."""
+    some: list[Message] = []
+    chars = 0
+    for message in messages:
+        some.append(message)
+        chars += len(message.content) + len(message.whole)
+        if len(some) == ASKED or chars > ASKED_CHARS:
+            yield some
+            some, chars = [], 0
+    yield some
 
 
-def _begins(held: Counter[str], messages: list[Message]) -> bool:
-    return not Counter(message.id or "" for message in messages) - held
-
-
-def _blanked(stream: Iterator[Message], others: list[Counter[str]]) -> Iterator[Message]:
-    """Blank the messages that one of `others` holds, up to the first that none of them goes on with."""
-    for message in stream:
-        others = [held for held in others if taken(held, message.id or "")]
-        yield replace(message, content="", calls=(), answers=None) if others else message
+def _is_named(message: Message) -> bool:
+    """Return whether no other message has the id of this one, or not at the same time."""
+    own = message.id is not None and not message.id.startswith("~")
+    return own and (len(message.id or "") >= SHORTEST_ID or message.at is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,17 +139,14 @@ def plan(history: History, key: str, messages: Iterable[Message]) -> Plan:
     position, prefix = history.tail(key)
     given, found = 0, ""
     read = iter(messages)
-    first = next(read, None)
-    stream = _named(chain([] if first is None else [first], read))
-    while given < position and (message := next(stream, None)) is not None:
+    while given < position and (message := next(read, None)) is not None:
         given += 1
-        found = extended(found, message.id or "")
+        found = extended(found, digest(message))
     if position and not prefix:
         short = f"history holds {position} messages of this session, but only {given} were given; none is read"
-        return Plan(key, position, "", enumerate(stream, position), False, short if given < position else "")
+        return Plan(key, position, "", enumerate(_named(read), position), False, short if given < position else "")
     if given == position and found == prefix and not history.has_branches(key):
-        rest = without_copied(history, key, first, stream) if position == 0 and first else stream
-        return Plan(key, position, prefix, enumerate(rest, position))
+        return Plan(key, position, prefix, enumerate(unheld(history, key, read), position))
     return _compared(history, key, messages)
 
 
@@ -181,11 +176,11 @@ def _compared(history: History, key: str, messages: Iterable[Message]) -> Plan:
     held = held_under(history, [key])
     own = held.get(key, SessionInHistory())
     branches: Counter[str] = sum((one.digests for name, one in held.items() if name != key), Counter())
-    given = [message.id or "" for message in _named(messages)]
+    given = [digest(message) for message in messages]
     begins = len(given) >= own.position and extended("", "".join(given[: own.position])) == own.prefix
     if begins and branches.keys().isdisjoint(given[own.position :]):
-        after = (place for place in enumerate(_named(messages)) if place[0] >= own.position)
-        return Plan(key, own.position, own.prefix, after)
+        after = unheld(history, key, islice(messages, own.position, None))
+        return Plan(key, own.position, own.prefix, enumerate(after, own.position))
     everything = own.digests + branches
     if not _new(given, everything.copy()):
         cut = len(given) < own.position
@@ -193,7 +188,8 @@ def _compared(history: History, key: str, messages: Iterable[Message]) -> Plan:
         return Plan(key, own.position, own.prefix, iter(()), remark=remark if cut else "")
     target = f"{key}~{_new(given, own.digests.copy())[0]}"
     there = held.get(target, SessionInHistory())
-    rest = enumerate((one for one in _named(messages) if not taken(everything, one.id or "")), there.position)
+    left = (message for message in messages if not taken(everything, digest(message)))
+    rest = enumerate(unheld(history, key, left), there.position)
     remark = f"the session does not go on where history left it; what is new in it is kept as {target}"
     return Plan(target, there.position, there.prefix, rest, remark="" if there.position else remark)
 

@@ -39,7 +39,7 @@ class Outline(NamedTuple):
     tokens: int
     flaw: str
     prefix: str = ""
-    first: str = ""  # the digest of the session's first message, where this entry begins with it
+    ids: str = ""  # the digests of its messages, joined
 
 
 def entry_of(new: NewEntry, cursor: int, at: datetime, machine: str = "") -> Entry:
@@ -63,9 +63,8 @@ _KNOWN = [one.name for one in fields(NewEntry) if one.name not in ("content", "s
 
 def outlined(entry: Entry) -> Outline:
     """Return what the index keeps of an entry."""
-    first = entry.ids[:DIGEST_CHARS] if entry.span and entry.span[0] == 0 else ""
     end = entry.span[1] if entry.span else 0
-    return Outline(entry.cursor, entry.session, end, entry.tokens, "", entry.prefix, first)
+    return Outline(entry.cursor, entry.session, end, entry.tokens, "", entry.prefix, entry.ids)
 
 
 def encode(entry: Entry, *, more: int = 0, before: bytes = FIRST) -> bytes:
@@ -136,8 +135,7 @@ def outline(line: bytes) -> Outline:
     if span is None:
         return Outline(row["cursor"], _session(row), 0, _tokens(row), flaw)
     ids, prefix = _identities(row, span) if "ids" in row else ("", "")
-    first = ids[:DIGEST_CHARS] if span[0] == 0 else ""
-    return Outline(row["cursor"], _session(row), span[1], _tokens(row), flaw, prefix, first)
+    return Outline(row["cursor"], _session(row), span[1], _tokens(row), flaw, prefix, ids)
 
 
 def checked(line: bytes) -> tuple[int, str]:

@@ -25,7 +25,7 @@ import orjson
 from dream.errors import HistoryError
 from dream.history.archive import Archived, already_moved, archived, chain_of, highest
 from dream.history.chain import Chain, Range, accepted, cursor_at_once, flaws, line_at, missing, outlined, settled_end
-from dream.history.entries import HIGHEST, BrokenRow, decode, is_ours, is_whole, outline
+from dream.history.entries import HIGHEST, BrokenRow, decode, is_ours, is_whole
 from dream.history.messages import KeptMessage, MessageFlaw, Messages
 from dream.history.sessions import SessionTails, Tail
 from dream.history.writer import StalePosition, Writer, highest_given
@@ -237,22 +237,17 @@ class History:
         with explained("read", self.path, HistoryError), self._view() as view:
             return self._sessions.tails(view, sessions)
 
-    def beginning_with(self, first: str) -> str | None:
-        """Return the session whose first message has the digest `first`; None where there is none."""
+    def holders(self, digests: Iterable[str]) -> dict[str, str]:
+        """Return for each of `digests` of messages that history holds a session that holds it."""
+        asked = list(digests)
+        if not asked:
+            return {}
         with explained("read", self.path, HistoryError), self._view() as view:
-            return self._sessions.beginning_with(view, first)
-
-    def all_beginning_with(self, first: str) -> list[str]:
-        """Return every session whose first message has the digest `first`, in the order of the log; reads all of it."""
-        mark = f'"ids":"{first}'.encode()
-        with explained("read", self.path, HistoryError), self._view() as view:
-            rows = (outline(line) for line in view.lines() if mark in line and is_whole(line))
-            found = (row.session for row in rows if row.session is not None and row.first == first)
-            return list(dict.fromkeys(found))
+            return self._sessions.holders(view, asked)
 
     def has_branches(self, session: str) -> bool:
         """Return whether there are keys derived from this one, `<session>~<digest>`."""
-        return self.beginning_with(f"{session}~") is not None
+        return bool(self.holders([f"{session}~"]))
 
     def of(self, sessions: re.Pattern[str]) -> Iterator[Entry]:
         """Yield the entries of the sessions whose whole key matches, oldest first; other lines are hardly looked at."""

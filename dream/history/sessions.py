@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from dream.errors import HistoryError
 from dream.history.archive import Archived
 from dream.history.chain import ReadUntil
-from dream.history.entries import DERIVED, HIGHEST, BrokenRow, Outline, outline, outlined
+from dream.history.entries import DERIVED, DIGEST_CHARS, HIGHEST, BrokenRow, Outline, outline, outlined
 from dream.models import Entry
 from dream.workspace.files import lines, opened, size_of
 from dream.workspace.index import Index
@@ -33,8 +33,8 @@ class Known:
 
     def __init__(self) -> None:
         self.tails: dict[str, Tail] = {}
-        # Digest of a session's first message → session; and a key with "~" behind it → a key that was derived from it.
-        self.firsts: dict[str, str] = {}
+        # Digest of a message → its session; and a key with "~" behind it → a key that was derived from it.
+        self.holders: dict[str, str] = {}
 
     def note(self, row: Outline) -> None:
         """Note how far an entry's session is."""
@@ -43,10 +43,10 @@ class Known:
             return
         if row.end > self.tails.get(session, NOWHERE)[0]:
             self.tails[session] = min(row.end, HIGHEST), row.prefix
-        if row.first:
-            self.firsts.setdefault(row.first, session)
-            if derived := DERIVED.fullmatch(session):
-                self.firsts.setdefault(f"{derived[1]}~", session)
+        for at in range(0, len(row.ids), DIGEST_CHARS):
+            self.holders.setdefault(row.ids[at : at + DIGEST_CHARS], session)
+        if row.ids and (derived := DERIVED.fullmatch(session)):
+            self.holders.setdefault(f"{derived[1]}~", session)
 
     def read(self, descriptor: int, start: int, end: int) -> None:
         """Note what the lines of an open file say; raises OSError."""
@@ -80,14 +80,14 @@ class SessionTails:
                 found[_text(key)] = max(found[_text(key)], (position, prefix))
             return found
 
-    def beginning_with(self, view: View, first: str) -> str | None:
-        """Return the session whose first message has the digest `first`, or one that was derived from `<key>~`."""
+    def holders(self, view: View, digests: Sequence[str]) -> dict[str, str]:
+        """Return for each digest that is held its session, or for `<key>~` a key that was derived from it."""
         with self._guard:
             self._catch_up(view)
-            query = "select session from first where digest = ?"
-            for (session,) in self._archived(view.archive, query, [(_key(first),)]):
-                return _text(session)
-            return self._log.firsts.get(first)
+            found = {one: session for one in digests if (session := self._log.holders.get(one)) is not None}
+            query = "select digest, session from message where digest = ?"
+            rows = self._archived(view.archive, query, [(_key(one),) for one in digests])
+            return found | {_text(digest): _text(session) for digest, session in rows}
 
     def positions(self, view: View) -> dict[str, int]:
         """Return the highest span end of every session."""
@@ -150,7 +150,7 @@ class SessionTails:
     def _complete(self, db: Connection, archive: Sequence[Archived]) -> bool:
         held, there = _held(db), self._sizes(archive)
         if held - there:  # of another log, or a file is gone
-            for statement in ("delete from archived", "delete from session", "delete from first"):
+            for statement in ("delete from archived", "delete from session", "delete from message"):
                 db.execute(statement)
             held = set()
         new = {name for name, _ in there - held}
@@ -169,8 +169,8 @@ class SessionTails:
             " set position = excluded.position, prefix = excluded.prefix where excluded.position > position",
             ((_key(session), *tail) for session, tail in known.tails.items()),
         )
-        rows = ((_key(digest), _key(session)) for digest, session in known.firsts.items())
-        db.executemany("insert or ignore into first values (?, ?)", rows)
+        rows = ((_key(digest), _key(session)) for digest, session in known.holders.items())
+        db.executemany("insert or ignore into message values (?, ?)", rows)
         db.execute("insert into archived values (?, ?)", (file.name, size))
 
 

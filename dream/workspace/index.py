@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 NAME = "index.sqlite"
 LOCK = f"{NAME}.lock"  # held while the file is opened, made or removed
 NAMES = tuple(NAME + end for end in ("-wal", "-shm", "-journal", ""))
-VERSION = 11  # of the tables; a file of any other is removed
+VERSION = 12  # of the tables; a file of any other is removed
 PATIENCE = 2.0  # seconds until another process has written, which takes it milliseconds
 TABLES = (
     "CREATE TABLE document (name text primary key, data blob) without rowid",
     "CREATE TABLE archived (name text primary key, size integer) without rowid",
     "CREATE TABLE session (key blob primary key, position integer, prefix text) without rowid",
-    "CREATE TABLE first (digest blob primary key, session blob) without rowid",
+    "CREATE TABLE message (digest blob primary key, session blob) without rowid",
 )
 # Of `recall`, which makes them when it first takes something in.
 RECALL_TABLES = (

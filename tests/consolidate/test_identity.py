@@ -100,16 +100,12 @@ def test_two_sessions_that_begin_alike_without_a_time_are_two(history: History) 
     assert archived(history) == Counter({1: 2})
 
 
-@pytest.mark.parametrize("timed", [True, False])
-def test_a_copy_of_a_session_that_went_on_elsewhere_repeats_neither(history: History, timed: bool) -> None:
-    said = [replace(message(number), id=f"~{number:04}") for number in range(9)]
-    said = said if timed else [replace(one, at=None) for one in said]
-    read(history, said[:6], "text:a")
-    read(history, said[:8], "text:b")
-    read(history, said[:8], "text:copy-of-b")
-    read(history, said, "text:copy-that-goes-on")
-    assert archived(history) == once(*range(9))
-    assert history.position("text:copy-of-b") == 8
+def test_a_fork_that_begins_in_the_middle_of_its_origin_repeats_nothing_of_it(history: History) -> None:
+    read(history, messages(*range(6)))
+    assert read(history, messages(3, 4, 5, 50), "claude-code:fork") == {"claude-code:fork"}
+    read(history, messages(2, 50, 60), "claude-code:fork-of-both")
+    assert archived(history) == once(*range(6), 50, 60)
+    assert history.position("claude-code:fork-of-both") == 3
 
 
 @pytest.mark.parametrize("session", ["telegram:1", "telegram:2"])

@@ -45,6 +45,7 @@ LEFTOVERS = (
 OURS = {
     "run.lock",
     "history.lock",
+    "places.lock",
     "runs.lock",
     "index.sqlite.lock",
 }  # lock files of ours stay; whether they are locked, the kernel says

@@ -164,7 +164,7 @@ def test_a_stop_leaves_the_file_for_the_next_time(workspace: Workspace, folder: 
 
 
 def test_a_long_session_says_how_far_it_is(workspace: Workspace, folder: Path) -> None:
-    rows = "".join(row(number, "s") for number in range(300))
+    rows = "".join(row(number, "s") for number in range(600))
     (folder / "a.jsonl").write_text(rows.replace("I moved to town number", "1234567890 " * 20))
     steps: list[Step] = []
 

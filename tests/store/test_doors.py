@@ -84,6 +84,7 @@ NOT_OF_A_WORKSPACE = {
     "actions/trial.py": "the conversations that are shipped, and a folder that is deleted",
     "trust.py": "the user's state directory, and a mark that is looked at before anything is believed",
     "prompts.py": "the prompts that are shipped",
+    "workspace/places.py": "git's files in a project in which an agent worked",
     "cli/__init__.py": "/dev/null",
     "cli/output.py": "/dev/null",
     "language/kinds.py": "the weights that are shipped",

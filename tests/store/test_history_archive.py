@@ -168,7 +168,7 @@ def known(log_: History) -> tuple[object, ...]:
         log_.positions(),
         log_.tails(SESSIONS),
         log_.last_cursor(),
-        [log_.beginning_with(first) for first in firsts],
+        log_.holders(firsts),
         [log_.has_branches(session) for session in SESSIONS],
         cursors(list(log_.after(3))),
     )
