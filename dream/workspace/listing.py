@@ -297,7 +297,7 @@ def unread_agents(
     for one in survey(settings, workspace.root, workspace.history, now, home=home, environ=environ):
         if one.problem and not one.configured:
             told.append(one.problem)
-        elif not one.configured or one.going:
+        elif one.new and (not one.configured or one.going):
             sessions = "a session" if one.new == 1 else f"{one.new:,} sessions"
             why = "" if one.configured else f" (`dream sources add {one.name}`)"
             gone = f"; {one.deletes}" if one.going else ""

@@ -247,3 +247,5 @@ def test_what_a_client_deletes_and_what_cannot_be_read_is_named(workspace: Works
     dream("nightly", *at)
     (home / ".claude" / "settings.json").write_text('{"cleanupPeriodDays": 9}')
     assert "Claude Code" not in dream("status", *at).out
+    dream("sources", "remove", "claude-code", *at)
+    assert "Claude Code" not in dream("status", *at).out
