@@ -114,8 +114,10 @@ def said(value: str) -> str:
     value = value.replace("\0", "")
     if value.lstrip().startswith(_NOISE):
         return ""
-    value = _SHOWN.sub("[image]", _PASTED.sub(_quoted, value))
+    if "--- Content from" in value or "<pasted_content" in value:
+        value = _PASTED.sub(_quoted, value)
     if "<" in value:
+        value = _SHOWN.sub("[image]", value)
         value = _WRAPPER.sub("", _without_blocks(value, _TAG))
     if "[Runtime Context" in value:
         value = _without_blocks(value, _MARKED)

@@ -171,7 +171,7 @@ def test_answers_to_questions_and_refusals_are_the_users_words(tmp_path: Path) -
     edit = {"type": "tool_use", "id": "t2", "name": "Edit", "input": {"file_path": "a.py"}}
     said = 'The user answered: "Which database?"="SQLite", "Which port?"="8080". Read the answers carefully.'
     refused = "The tool use was rejected. To tell you how to proceed, the user said:\nNo, never touch a.py."
-    kept = {"answers": {"Which database?": "SQLite", "Which port?": "8080"}, "annotations": {}}
+    kept = {"questions": questions, "answers": {"Which database?": "SQLite", "Which port?": "8080"}, "annotations": {}}
     results = [
         {"type": "tool_result", "tool_use_id": one["id"], "content": text}
         for one, text in ((ask, said), (edit, refused))

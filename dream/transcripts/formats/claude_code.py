@@ -8,6 +8,7 @@ Source of the shape: letta-ai/trajectory, Claude Code 2.1.139 to 2.1.206.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def _recognises(head: Head) -> bool:
 
 def _read(source: Source, options: Options) -> Iterator[Said]:
     """Yield the messages of each session in the file, without those of sub-agents."""
-    talks: dict[str, Turns] = {}
+    talks: defaultdict[str, Turns] = defaultdict(lambda: Turns(options))
     session = source.default_id
     for record in source.records():
         row = _queued(record.value)
@@ -45,7 +46,7 @@ def _read(source: Source, options: Options) -> Iterator[Said]:
             continue
         said = parts.table(row, "message")
         who: Role = "assistant" if row["type"] == "assistant" else "user"
-        turns, at = talks.setdefault(session, Turns(options)), parts.first(row, "timestamp")
+        turns, at = talks[session], parts.first(row, "timestamp")
         turns.cwd = parts.text_of(row, "cwd") or turns.cwd
         identity = parts.key(row, "uuid") or parts.key(said, "id")
         name = _sender(row) if who == "user" else None
@@ -76,9 +77,11 @@ def _sender(row: Json) -> str | None:
 def _content(row: Json, said: Json) -> object:
     """Return what a row says; of answers to questions what the client keeps of them, which a sentence can't."""
     content, kept = parts.first(said, "content", "text"), parts.table(row, "toolUseResult")
+    if "questions" not in kept or "answers" not in kept:
+        return content
     results = [block for block in parts.tables(said, "content") if block.get("type") == "tool_result"]
     answers, notes = parts.table(kept, "answers"), parts.table(kept, "annotations")
-    if not answers or len(results) != 1:
+    if len(results) != 1:
         return content
     given = {
         question: [*(answer if isinstance(answer, list) else [answer]), parts.table(notes, question).get("notes")]

@@ -5,6 +5,7 @@ Rows stand in the order of their times; one that was taken back (`active` 0) is 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from dream.models import Message
@@ -33,13 +34,14 @@ def _recognises(head: Head) -> bool:
 
 def _read(source: Source, options: Options) -> Iterator[Said]:
     """Yield the messages of each session; none of scheduled ones and sub-agents'."""
-    talks: dict[str, Turns] = {}
+    talks: defaultdict[str, Turns] = defaultdict(lambda: Turns(options))
     rows = _database if source.shape == "sqlite" else _exported
     for session, row in rows(source, options):
-        for message in _messages(row, talks.setdefault(session, Turns(options))):
+        for message in _messages(row, talks[session]):
             yield session, message
         if source.shape == "sqlite" and len(talks) > 1:
-            talks = {session: talks[session]}  # rows come session by session
+            for ended in talks.keys() - {session}:  # rows come session by session
+                del talks[ended]
 
 
 def _exported(source: Source, options: Options) -> Iterator[tuple[str, Json]]:

@@ -7,6 +7,7 @@ the day that the system prompt says it is. ShareGPT's `from`/`value` is understo
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from dream.transcripts import parts
@@ -31,13 +32,13 @@ def _read(source: Source, options: Options) -> Iterator[Said]:
     header, _ = source.header()
     default = parts.key(header, *_SESSIONS) or source.default_id
     begun = parts.first(header, *_TIMES)
-    talks: dict[str, Turns] = {}
+    talks: defaultdict[str, Turns] = defaultdict(lambda: Turns(options))
     number = 0
     for record in source.records():
         inner = _conversation(record.value)
         if inner is None:
             session = parts.key(record.value, *_SESSIONS[:-1]) or default
-            turns = talks.setdefault(session, Turns(options))
+            turns = talks[session]
             turns.day = turns.day or begun
             yield from _message(record.value, session, turns)
             continue
