@@ -57,7 +57,7 @@ class Places:
     def __init__(self, root: Path, private: Path, home: Path) -> None:
         self._path = root / NAME
         self._lock = FileLock(private / LOCK)
-        self._home = home
+        self._home = Path(os.path.realpath(home))
         self._known = list(_read(self._path))
         self._found: dict[tuple[str, str], str] = {}
 
@@ -128,7 +128,7 @@ def _project(cwd: str, home: Path, known: Iterable[str]) -> str:
     """
     if not PurePath(cwd).is_absolute():
         return cwd if re.match(r"[A-Za-z]:[\\/]", cwd) else ""  # of another system
-    here = Path(os.path.normpath(cwd))
+    here = Path(os.path.realpath(cwd))
     if here == home or here in home.parents:
         return ""
     if not here.exists():
@@ -146,7 +146,7 @@ def _project(cwd: str, home: Path, known: Iterable[str]) -> str:
 def _common(git: Path) -> Path | None:
     """Return the git directory that a project's `.git` is, or is a worktree of; None for one that is neither.
 
-    A `.git` file counts where the directory that it names points back at it.
+    A `.git` file counts where the directory that it names is the repository's own, and points back at it.
     """
     if git.is_dir():
         return git
@@ -155,7 +155,8 @@ def _common(git: Path) -> Path | None:
     back = next(iter(_lines(own / "gitdir")), "")
     if not back or Path(os.path.normpath(own / back)) != git:
         return None
-    return Path(os.path.normpath(own / next(iter(_lines(own / "commondir")), ".")))
+    common = Path(os.path.normpath(own / next(iter(_lines(own / "commondir")), ".")))
+    return common if own.parent == common / "worktrees" else None
 
 
 def _lines(path: Path) -> list[str]:

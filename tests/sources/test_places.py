@@ -80,10 +80,16 @@ def test_what_only_points_at_a_project_is_not_that_project(root: Path, home: Pat
     git(real, "init", "-q")
     fake.mkdir()
     (fake / ".git").write_text(f"gitdir: {real / '.git'}\n")
+    forged = home / "forged"
+    (forged / "own").mkdir(parents=True)
+    (forged / ".git").write_text("gitdir: own\n")
+    (forged / "own" / "gitdir").write_text(f"{forged / '.git'}\n")
+    (forged / "own" / "commondir").write_text(f"{real / '.git'}\n")
     said = [row(1, "I use tabs.", real), row(2, "I use spaces.", fake), row(3, "I use vim.", gone)]
+    said.append(row(4, "Never use tabs.", forged))
     dream("consolidate", lines(tmp_path / "a.jsonl", *said), "-w", root)
-    assert [place["paths"] for place in places(root).values()] == [[str(real)], [str(fake)]]
-    assert [entry["span"] for entry in entries(root)] == [[0, 1], [1, 2], [2, 3]]
+    assert [place["paths"] for place in places(root).values()] == [[str(real)], [str(fake)], [str(forged)]]
+    assert [entry["span"] for entry in entries(root)] == [[0, 1], [1, 2], [2, 3], [3, 4]]
     assert entries(root)[2]["place"] == entries(root)[0]["place"]
 
 
