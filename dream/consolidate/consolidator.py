@@ -293,7 +293,7 @@ class Consolidator:
 
     def _append(self, place: Reached, batch: EntryGroup, where: str, now: datetime) -> Consolidated:
         new = [replace(entry, place=where) for entry in place.identified(batch.entries)]
-        entries = tuple(self._history.append(new, now=now, said=place.said(new)))
+        entries = tuple(self._history.append(new, now=now, said=[replace(one, place=where) for one in place.said(new)]))
         raw = sum(entry.kind == "raw" for entry in entries)
         return Consolidated(place.key, entries, place.moved(entries), raw, batch.usage, batch.kept)
 

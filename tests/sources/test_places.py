@@ -71,6 +71,9 @@ def test_an_entry_holds_the_project_and_is_cut_where_it_changes(root: Path, home
     ids = {None: None} | {key: name for name, (key, _) in known.items()}
     told = [(ids[entry.get("place")], entry["span"]) for entry in entries(root)]
     assert told == [("crumb", [0, 4]), ("crumb-2", [4, 5]), (None, [5, 6]), ("crumb", [6, 7])]
+    kept = (root / "memory" / "messages").glob("*.jsonl")
+    said = [json.loads(line) for path in kept for line in path.read_text(encoding="utf-8").splitlines()]
+    assert [ids[message.get("place")] for message in said] == [*["crumb"] * 4, "crumb-2", None, "crumb"]
     read = [entry.place for entry in Workspace.open(root).history.after(0)]
     assert read == [entry.get("place", "") for entry in entries(root)]
 
