@@ -268,6 +268,8 @@ class History:
 
     def of_backwards(self, session: str) -> Iterator[Entry]:
         """Yield the entries of `session` from the newest to the oldest, and end with its first message."""
+        if not self.position(session):  # else all of the archive would be read for nothing
+            return
         with explained("read", self.path, HistoryError), self._view() as view:
             found = entries(view.lines_backwards(), re.compile(re.escape(session)), self._zone)
             for entry in found:
