@@ -22,8 +22,6 @@ from dream.errors import HistoryError, UsageError
 from dream.history import messages
 from dream.history.messages import KeptMessage
 from dream.models import NewEntry
-from dream.settings import Settings
-from dream.workspace import index
 from dream.workspace.workspace import Workspace
 from tests.faults.support import called
 from tests.recall.test_search import NOW, SETTINGS, TALK, said, texts
