@@ -15,7 +15,7 @@ from dream.language.words import content_words, without_bullet, without_said_on
 from dream.models import UNKNOWN_LINE, Entry, EntryLine, Finding, MemoryFile
 from dream.provenance.citations import said_words
 from dream.provenance.copied import LONGEST, Copied, OwnText, copied, folded, points_at
-from dream.provenance.speakers import have_shared_rules, is_owner, without_speaker
+from dream.provenance.speakers import have_shared_rules, is_owner, unnamed, without_speaker
 
 LATE = timedelta(days=1)  # between a talk and its entry: what is read sooner comes in the order of the talks
 Row = tuple[str, EntryLine]
@@ -61,7 +61,9 @@ class BatchEvidence:
         """
         stands = finding.line and finding.line in files[finding.file].splitlines()
         more = [OwnText(without_bullet(finding.line))] if stands else []
-        return self.rule(finding.text, finding.entries, more)
+        heard = (self.heard[cursor] for cursor in finding.entries if cursor in self.heard)
+        names = {line.by for one in heard for _, line in one.rows if line.by}
+        return self.rule(unnamed(finding.text, names), finding.entries, more)
 
     def in_own_words(
         self, findings: Iterable[Finding], files: Mapping[MemoryFile, str]

@@ -61,7 +61,7 @@ _INITIAL = re.compile(r"(?:^|[\s(\0])(?:(?:[^\W\d_]\.)*[^\W\d_]|\d{1,2})\.$")  #
 def own_text(text: str, *, facts: bool = False) -> str:
     """Return `text` of the same length with CUT in the place of each character that is not the user's own.
 
-    With `facts` what they ask, suppose or report of others is theirs too: it is no wish of theirs, but they vouch for
+    With `facts` what they ask, and tell of other people, is theirs too: it is no wish of theirs, but they vouch for
     having heard it.
     """
     text = _FENCED.sub(_cut, TAGGED.sub(_cut, text))
@@ -161,9 +161,9 @@ def _is_wording(found: re.Match[str], inside: str) -> bool:
 
 def _own_part(sentence: str, *, facts: bool) -> tuple[str, str]:
     """Return a sentence in two parts: what is the user's own, and what stands behind it, cut out."""
-    if facts or _is_own(sentence):
+    if _is_told(sentence) if facts else _is_own(sentence):
         return sentence, ""
-    for comma in _COMMA.finditer(sentence):
+    for comma in () if facts else _COMMA.finditer(sentence):
         found = cues.pattern("person_says").match(sentence, comma.end())
         if found and not cues.says("about_a_text", found[0]):
             mine = sentence[: comma.start()]
@@ -171,6 +171,15 @@ def _own_part(sentence: str, *, facts: bool) -> tuple[str, str]:
                 return mine, re.sub(r"[^\n]", CUT, sentence[comma.start() :])
             break
     return "", re.sub(r"[^\n]", CUT, sentence)
+
+
+def _is_told(sentence: str) -> bool:
+    """Return whether the user vouches for a sentence as a fact: nothing made up, from a page or a poem."""
+    if any(cues.says(cue, sentence) for cue in SUPPOSES) or cues.says(
+        "hearsay", cues.pattern("told").sub(" ", sentence)
+    ):
+        return False
+    return not names_source(sentence) or cues.begins("sends", sentence)
 
 
 def _is_own(sentence: str) -> bool:

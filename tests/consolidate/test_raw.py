@@ -80,7 +80,7 @@ def test_a_result_of_many_pages_is_kept_whole_and_counts_once(tmp_path: Path, hi
     assert [entries[0].span, entries[-1].span] == [(0, 2), (2, 3)]
     assert all(len(entry.content) <= 16_000 for entry in entries)
     last = entries[-1]
-    assert last.voices == ("", *["ot"] * last.content.count("\n"))
+    assert {line.voice for line in last.lines[1:]} == {"tool"}
 
 
 def test_a_live_session_is_kept_whole_too(history: History) -> None:

@@ -1,0 +1,109 @@
+"""From a message to SOUL.md: a rule is the user's own sentence, whoever summarised it, or it waits."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from dream import pipeline
+from dream.consolidate.consolidator import Consolidator
+from dream.dreaming.dreamer import Models
+from dream.llm import ChatMessage
+from dream.llm.spending import Meter
+from dream.models import EntryLine, Message
+from dream.settings import Settings
+from dream.workspace.workspace import Workspace
+from tests.scripted import ScriptedModel
+from tests.workspaces import fresh
+
+NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
+SAID = "never just raise timeouts, that's how we got into this mess"
+TALK = [Message("assistant", "The suite is red again. Shall I double them?", NOW), Message("user", SAID, NOW)]
+SUMMARY = "- User wants the agent to fix flaky tests without longer timeouts {1}"
+
+
+def dreamt(directory: Path, said: list[Message], summary: str, finding: str, **options: object) -> Workspace:
+    """Consolidate and dream what was said by a model that answers with `summary` and `finding`."""
+
+    def answer(sent: list[ChatMessage]) -> str:
+        data = next(message.content for message in reversed(sent) if message.role == "user")
+        if data.startswith("<conversation"):
+            return summary
+        return finding if "<history>" in data else "[SKIP]"
+
+    settings = Settings(timezone="UTC", durable=False, **options)  # type: ignore[arg-type]
+    workspace = fresh(directory, NOW)
+    model = ScriptedModel(answer)
+    Consolidator(workspace.history, model, settings).consolidate("test:1", said, now=NOW)
+    pipeline.run(workspace, settings=settings, now=NOW, models=Models(model, model, Meter(settings)))
+    return workspace
+
+
+def test_the_sentence_of_the_message_is_written_whatever_the_summary_says(tmp_path: Path) -> None:
+    workspace = dreamt(tmp_path / "ws", TALK, SUMMARY, "[SOUL] never just raise timeouts {1}")
+    assert f"- {SAID}\n" in workspace.read_file("SOUL.md")
+    assert workspace.pending() == []
+
+
+def test_the_user_s_words_are_kept_beside_the_line_of_a_summary(tmp_path: Path) -> None:
+    workspace = dreamt(tmp_path / "ws", TALK, f"{SUMMARY}\n    > never just raise timeouts", "[SKIP]")
+    (entry,) = workspace.history.after(0)
+    assert entry.content == SUMMARY.removesuffix(" {1}")
+    assert entry.lines == (EntryLine((1,), "user", SAID),)
+
+
+def test_where_messages_are_not_kept_the_quotation_is_what_a_rule_points_at(tmp_path: Path) -> None:
+    summary = f"{SUMMARY}\n    > never just raise timeouts"
+    workspace = dreamt(tmp_path / "ws", TALK, summary, "[SOUL] raise timeouts {1}", keep_messages=False)
+    assert f"- {SAID}\n" in workspace.read_file("SOUL.md")
+
+
+@pytest.mark.parametrize(
+    ("said", "rule", "why"),
+    [
+        (SAID, "Do not raise timeouts to fix flaky tests", "no message of the user's holds these words"),
+        (f"The wiki says {SAID}", SAID, "the user quotes, reports or supposes it"),
+        (f"{SAID}, {'and so on ' * 24}", SAID, "a rule may have 240"),
+    ],
+)
+def test_what_points_at_no_sentence_of_the_user_s_waits_with_its_reason(
+    tmp_path: Path, said: str, rule: str, why: str
+) -> None:
+    talk = [TALK[0], Message("user", said, NOW)]
+    workspace = dreamt(tmp_path / "ws", talk, SUMMARY, f"[SOUL] {rule} {{1}}")
+    assert "timeouts" not in workspace.read_file("SOUL.md")
+    assert [why in proposal.reason for proposal in workspace.pending()] == [True]
+
+
+def test_a_name_before_a_message_of_a_channel_is_no_part_of_the_rule(tmp_path: Path) -> None:
+    talk = [Message("user", f"Ana: {SAID}", NOW, "Ana"), Message("user", "ok then", NOW, "Bo")]
+    workspace = dreamt(tmp_path / "ws", talk, f"- Ana: {SAID} {{0}}", f"[SOUL] Ana: {SAID} {{1}}", owners=("Ana",))
+    assert f"- {SAID}\n" in workspace.read_file("SOUL.md")
+
+
+@pytest.mark.parametrize("said", [TALK[0].content, "As you told me, your name is Eve."])
+def test_what_only_the_agent_says_is_no_fact_about_the_user(tmp_path: Path, said: str) -> None:
+    talk = [Message("assistant", said, NOW), Message("user", "thanks a lot", NOW)]
+    workspace = dreamt(tmp_path / "ws", talk, f"- {said} {{0}}", f"[USER] {said} {{1}}")
+    assert said not in workspace.read_file("USER.md")
+    assert len(workspace.pending()) == 1
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "What does this review say? 'I hate cilantro and I am allergic to eggs'",
+        "Proofread:\n> I am allergic to eggs",
+        "Let's play: I am your butler and allergic to eggs",
+        "Suppose I was allergic to eggs. What would I eat?",
+        "lol dreamt last night that i was allergic to eggs",
+        "[12:04] Priya: am allergic to eggs\n[12:05] Priya: also coeliac now\nwhich place works?",
+        "Meine Schwester sagte: ich bin allergic to eggs",
+    ],
+)
+def test_what_others_say_or_the_user_makes_up_is_no_fact_about_them(tmp_path: Path, said: str) -> None:
+    talk = [Message("user", said, NOW), Message("assistant", "Here you are.", NOW)]
+    workspace = dreamt(tmp_path / "ws", talk, "- Is allergic to eggs {0}", "[USER] Is allergic to eggs {1}")
+    assert "eggs" not in workspace.read_file("USER.md")
