@@ -209,7 +209,7 @@ TABLE: dict[str, str] = {
     "Q6": f"{FINDINGS}::test_ordinary_spellings_of_a_line_are_understood",
     "Q7": f"{REVISING}::test_what_is_said_again_makes_no_second_line",
     "Q8": f"{REVISING}::test_a_new_value_takes_the_place_of_the_old_one",
-    "Q9": "consolidate/test_fidelity.py::test_what_is_missing_follows_in_the_users_words",
+    "Q9": "consolidate/test_fidelity.py::test_beside_a_poor_summary_the_users_sentences_go_in",
     "Q10": f"{READING}::test_what_is_not_the_users_own_claim_is_not_stated",
     "Q11": "embedded/test_quoting.py::test_a_line_is_a_quotation_with_its_days_in_the_language_of_the_talk",
     "Q12": f"{READING}::test_what_only_the_assistant_said_is_not_stated",

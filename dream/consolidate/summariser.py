@@ -1,7 +1,7 @@
 """From a chunk of a session to history entries: one model call, one retry, else `[RAW]`.
 
 An answer counts as a summary where the model finished it, in lines, and shorter than what it summarises. It is held
-against what the user said, its lines are cited, and each entry says who said which of its lines.
+against what the user said exactly, its lines are cited, and each entry keeps whose voice each line is.
 `[RAW]` are the messages themselves, in full, over as many entries as they need: the text, all arguments of a tool call
 and all of a tool's result. Not in it is what nobody said (system prompts, thinking, images, blocks that an agent or a
 memory put in), secrets, and characters that can't be seen; a line ends with `\n`, and white space at a message's ends
@@ -267,11 +267,16 @@ class EntryGroup:
 
 @dataclass(frozen=True, slots=True)
 class _Summary:
-    """A summary that counts: its text, how much of what was said it bears out, and the model that wrote it."""
+    """A summary that counts: its text, how much of what was said exactly it bears out, and the model that wrote it."""
 
     text: str
     check: fidelity.Check
     model: str
+
+    @property
+    def poor(self) -> bool:
+        """Return whether it leaves out too much; the embedded model quotes, and is taken at its word."""
+        return self.model != EMBEDDED and self.check.poor
 
 
 class Summariser:
@@ -400,7 +405,7 @@ class Summariser:
         conversation = self._conversation(items)
         system, user = prompts.filled(self._prompt, conversation)
         prompt = [ChatMessage("system", system), ChatMessage("user", user)]
-        stated = fidelity.claims({item.position: item.message for item in items if not item.part})
+        stated = fidelity.stated({item.position: item.message for item in items if not item.part})
         usage, best, wrong = Usage(), None, ""
         for again in (False, True):
             try:
@@ -416,29 +421,26 @@ class Summariser:
                     return self._unanswered(items, usage, error)
                 break
             else:
-                best = answer if best is None else min(best, answer, key=lambda one: len(one.check.unsaid))
-                if not answer.check.poor:
+                best = answer if best is None else min(best, answer, key=lambda one: len(one.check.missing))
+                if not answer.poor:
                     break
                 wrong = f"{self._left_out(answer.check)} Answer again with that, in bullet lines only."
         if best is None:
             return self._raw(items, usage, f"the model's answer did not count twice: {wrong.partition('. ')[0]}")
         return self._written(items, best, usage)
 
-    def _read(self, completion: Completion, conversation: str, stated: Sequence[fidelity.Claim]) -> _Summary:
-        """Read an answer and hold it against what users stated; the embedded model quotes, and is taken at its word."""
+    def _read(self, completion: Completion, conversation: str, stated: Sequence[fidelity.Stated]) -> _Summary:
+        """Read an answer and hold it against what users said exactly."""
         clean = replace(completion, text=safe(completion.text, self._patterns))
         text = read(clean, conversation, self._answer, self._model.count, prompt=self._prompt)
         name = completion.model or self._model.name
-        if name == EMBEDDED:
-            stated = stated if text else ()
-            return _Summary(text, replace(fidelity.check(text, stated), unsaid=()), name)
-        return _Summary(text, fidelity.check(text, stated), name)
+        return _Summary(text, fidelity.check(text, stated if text or name != EMBEDDED else ()), name)
 
     def _left_out(self, check: fidelity.Check) -> str:
         """Return a sentence that names what a summary leaves out, as much of it as the retry has room for."""
         room = RETRY_TOKENS - RETRY_SENTENCE_TOKENS
         named: list[str] = []
-        for one in check.unsaid:
+        for one in check.left_out:
             named.append(f"[{one.place}] “{prompts.defuse(one.text)}”")
             room -= self._model.count(named[-1])
             if room < 0:
@@ -458,14 +460,14 @@ class Summariser:
         messages = {item.position: item.message for item in items}
         spoken = dict(zip(messages, speaking(list(messages.values())), strict=True))
         lines = self._cited(answer.text, spoken)
-        tail = fidelity.tail("\n".join(text for text, _ in lines), answer.check, messages, self._zone)
-        lines += self._cited("\n".join(tail), spoken)
+        if answer.poor:
+            lines += self._cited("\n".join(fidelity.added(answer.check, messages, self._zone)), spoken)
         if not lines:
             return EntryGroup(
                 (NewEntry("nothing", "", self._key, cut.span(items), 0, answer.model, cut.ids(items)),), usage
             )
         text = "\n".join(text for text, _ in lines)
-        kept = fidelity.kept(answer.check, fidelity.check(text, answer.check.claims))
+        kept = fidelity.kept(answer.check, fidelity.check(text, answer.check.said))
         entry = NewEntry(
             "summary",
             text,

@@ -1,4 +1,4 @@
-"""A floor under summaries: what a user said that is worth keeping is in history, whatever the model answers."""
+"""A floor under summaries: what a user said exactly is in history, whatever the model answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dream import pipeline
-from dream.models import Entry
+from dream.models import Entry, EntryLine
 from dream.reports import ConsolidateReport
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
@@ -18,10 +18,11 @@ from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 RULE = "Never run a migration without asking me first"
+DATABASE = "The staging database is at db7.example.org:5433."
 SAID = (
     ("user", "Morning! I work with Ottoline Perk now, she leads our platform team."),
     ("assistant", "Good to know."),
-    ("user", f"{RULE}. The staging database is at db7.example.org:5433."),
+    ("user", f"{RULE}. {DATABASE}"),
     ("assistant", "Understood."),
     ("user", "We decided to ship the importer on 3 May 2027."),
 )
@@ -61,7 +62,7 @@ def test_a_summary_that_leaves_out_what_matters_is_asked_for_again(
 ) -> None:
     report, entries = consolidate(workspace, provider, text(answer), text(GOOD))
     again = str(provider.bodies()[1]["messages"][-1]["content"])
-    assert all(part in again for part in (f"[2] “{RULE}", "Ottoline Perk", "3 May 2027"))
+    assert all(part in again for part in ("[2] “The staging database", "Ottoline Perk", "3 May 2027"))
     assert "“" not in entries[0].content
     assert "Ottoline" in entries[0].content
     assert report.usage.calls == len(provider.requests) == 2
@@ -75,10 +76,8 @@ def test_at_the_second_time_the_users_sentences_go_in_themselves(
     report, entries = consolidate(workspace, provider, text(answer))
     entry = entries[0]
     lines = entry.content.split("\n")
-    kept = next(number for number, line in enumerate(lines, 1) if RULE in line)
-    assert lines[kept - 1] == f"- user: “{RULE}.”"
-    assert entry.rests[kept - 1] == "u2"
-    assert "u" in entry.voices[kept - 1]
+    kept = lines.index(f"- user: “{DATABASE}”")
+    assert entry.lines[kept] == EntryLine((2,), "user")
     assert all(part in entry.content for part in ("Ottoline Perk", "db7.example.org:5433", "3 May 2027"))
     assert (entry.kind, len(entries), report.raw, report.usage.calls) == ("summary", 1, 0, 2)
 
@@ -89,15 +88,6 @@ def test_a_good_summary_is_asked_for_once_and_nothing_is_added(workspace: Worksp
     assert [line for line in entries[0].content.split("\n") if line.startswith("- ")] == [
         line.partition(" {")[0] for line in GOOD.split("\n")
     ]
-
-
-def test_a_rule_that_a_good_summary_leaves_out_goes_in_without_another_call(
-    workspace: Workspace, provider: Provider
-) -> None:
-    without = "\n".join(line for line in GOOD.split("\n") if "migration" not in line)
-    _, entries = consolidate(workspace, provider, text(without))
-    assert len(provider.requests) == 1
-    assert f"- user: “{RULE}.”" in entries[0].content
 
 
 @pytest.mark.few(2)
@@ -121,7 +111,7 @@ def test_where_nobody_said_anything_worth_keeping_nothing_may_stay_nothing(
 def test_there_is_never_a_third_call(workspace: Workspace, provider: Provider) -> None:
     _, entries = consolidate(workspace, provider, text(""), text("(nothing)"), text(GOOD))
     assert len(provider.requests) == 2
-    assert RULE in entries[0].content
+    assert DATABASE in entries[0].content
 
 
 def test_of_two_poor_summaries_the_better_one_stays(workspace: Workspace, provider: Provider) -> None:
@@ -137,14 +127,14 @@ def test_where_the_second_call_fails_the_first_summary_stands_with_the_sentences
     _, entries = consolidate(workspace, provider, text("- The user said hello"), second)
     assert [entry.kind for entry in entries] == ["summary"]
     assert entries[0].content.startswith("- The user said hello\n- user: “")
-    assert RULE in entries[0].content
+    assert DATABASE in entries[0].content
 
 
 def test_the_second_call_is_bounded_like_any_other(workspace: Workspace, provider: Provider) -> None:
     poor = text("(nothing)", usage={"prompt_tokens": 3000, "completion_tokens": 5, "total_tokens": 3005})
     report, entries = consolidate(workspace, provider, poor, max_run_tokens=6_000)
     assert len(provider.requests) == 1
-    assert RULE in entries[0].content
+    assert DATABASE in entries[0].content
     assert report.usage.calls == 1
 
 
