@@ -47,6 +47,8 @@ def entry_of(new: NewEntry, cursor: int, at: datetime, machine: str = "") -> Ent
     content = mend_surrogates(new.content)
     session = None if new.session is None else mend_surrogates(new.session)
     known = {name: getattr(new, name) for name in _KNOWN}
+    if new.kind != "note" and all(line == UNKNOWN_LINE for line in new.lines):
+        known["lines"] = ()
     return Entry(
         content=content,
         session=session,

@@ -141,5 +141,6 @@ def _quoting(
         voice, by = _spoken(messages[place], people)
         found = copied(words, [OwnText(messages[place].content)]) if voice in ("user", "other") else None
         if found and (line.voice == voice or content_words(found.text) & content_words(text)):
-            return replace(line, voice=voice, quote=found.text, by=by)
+            quote = f"{line.quote} … {found.text}" if line.quote else found.text
+            return replace(line, voice=voice, quote=quote, by=by)
     return None

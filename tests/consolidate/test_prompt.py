@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from dream import prompts
+from dream.models import EntryLine, Message
+from dream.provenance.citations import cited
 
 
 def test_the_prompt_names_its_answer_and_no_other_jobs_tags() -> None:
@@ -12,6 +14,14 @@ def test_the_prompt_names_its_answer_and_no_other_jobs_tags() -> None:
     assert "(nothing)" in text
     assert "Write in German." in text
     assert not any(tag in text for tag in ("[USER]", "[SOUL]", "[MEMORY]", "[SKIP]", "-REMOVE", "edit_file"))
+
+
+def test_the_prompt_s_example_quotes_the_user_and_code_reads_it() -> None:
+    system = prompts.load("consolidate", language="x")
+    said = system.partition("user: The build hung once")[2].partition("\n")[0]
+    answer = system.partition("the answer is\n\n")[2].partition("\n\n")[0]
+    lines = cited(answer, {6: Message("user", f"The build hung once{said}")})
+    assert lines[-1] == ("- User wants the agent to use no emoji", EntryLine((6,), "user", "And no emoji, please"))
 
 
 def test_the_prompt_is_short() -> None:
