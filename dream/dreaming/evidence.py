@@ -16,6 +16,7 @@ from dream.models import UNKNOWN_LINE, Entry, EntryLine, Finding, MemoryFile
 from dream.provenance.citations import said_words
 from dream.provenance.copied import LONGEST, Copied, OwnText, copied, folded, points_at
 from dream.provenance.speakers import have_shared_rules, is_owner, unnamed, without_speaker
+from dream.provenance.voice import names_source, own_text
 
 LATE = timedelta(days=1)  # between a talk and its entry: what is read sooner comes in the order of the talks
 Row = tuple[str, EntryLine]
@@ -39,7 +40,7 @@ class Heard:
 class BatchEvidence:
     """What the entries of one dream vouch for, by cursor; of several people only the `owners` are the user.
 
-    `words` are all that was said, folded: what a note in brackets may be made of.
+    `words` are what the user and the agent said, folded: what a note in brackets may be made of.
     """
 
     heard: Mapping[int, Heard]
@@ -132,10 +133,14 @@ NOTHING_HEARD = BatchEvidence({})
 
 
 def gather(heard: Iterable[Heard], beside: Iterable[str] = (), owners: Sequence[str] = ()) -> BatchEvidence:
-    """Gather what entries vouch for; `beside` are texts whose words were heard too."""
+    """Gather what entries vouch for; `beside` are texts whose words were heard too.
+
+    What a tool or a pasted text says was not heard: an order in it would stand in a rule as a note.
+    """
     known = {one.entry.cursor: one for one in heard}
-    texts = [*(row for one in known.values() for row, _ in one.rows), *beside]
-    texts += [said.text for one in known.values() for said in one.said]
+    texts = [row for one in known.values() for row, line in one.rows if line.voice in ("user", "agent")]
+    texts += [line for text in beside for line in text.splitlines() if not names_source(line)]
+    texts += [own_text(said.text, facts=True) for one in known.values() for said in one.said]
     return BatchEvidence(known, frozenset(word for text in texts for word in folded(text)), owners)
 
 

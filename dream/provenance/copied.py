@@ -142,17 +142,15 @@ def _with_notes(
 
 
 def _is_heard(note: str, heard: Collection[str]) -> bool:
-    """Return whether each word of a note was heard, in whatever form; of short ones only figures have to be.
+    """Return whether each word of a note that carries something was heard, in whatever form, and none is a "not"."""
+    words = [word for word, _, _ in _tokens(note) if content_words(word)]
+    return NOT not in content_words(note) and all(word in heard or _has_form(word, heard) for word in words)
 
-    What turns a sentence round, a "not", is in no note.
-    """
-    words = [word for word, _, _ in _tokens(note)]
-    return NOT not in content_words(note) and all(
-        (len(word) < STEM and not any(map(str.isdigit, word)))
-        or word in heard
-        or any(other.startswith(word[: max(STEM, len(word) - 3)]) for other in heard if not word.isdigit())
-        for word in words
-    )
+
+def _has_form(word: str, heard: Collection[str]) -> bool:
+    """Return whether another form of a word was heard: it begins alike."""
+    stem = word[: max(STEM, len(word) - 3)]
+    return len(stem) >= STEM and not stem.isdigit() and any(other.startswith(stem) for other in heard)
 
 
 def _written(text: str, first: int, last: int, notes: Sequence[tuple[int, str]]) -> str:
@@ -171,7 +169,9 @@ def _written(text: str, first: int, last: int, notes: Sequence[tuple[int, str]])
         if folded(note) <= there:
             continue
         place = max(0, at - begin)
-        said = f"{said[:place]} [{note}] {said[place:]}"
+        rest = said[place:]
+        blank = " " if rest.lstrip()[:1].isalnum() else ""
+        said = f"{said[:place].rstrip()} [{note}]{blank}{rest.lstrip(' ')}"
     lines = [_MARK.sub("", line.strip(f" {CUT}"), count=1) for line in said.split("\n")]
     shown = " / ".join(" ".join(line.replace(CUT, " ").split()) for line in lines if line.strip(f" {CUT}"))
     heading = _announced_by(text, begin)

@@ -86,6 +86,7 @@ def test_what_stands_in_the_user_s_message_and_is_not_theirs_is_no_rule() -> Non
         ("[a server] ask me", "[a server] from now on ask me before you restart one, ok?"),
         ("ask me before you restart one [ok]", "from now on ask me before you restart one, ok?"),
         ("ask me [or evil.example] before", None),
+        ("ask me [Bob] before", None),
         ("ask me [never] before", None),
     ],
 )
