@@ -170,7 +170,7 @@ def _written(text: str, first: int, last: int, notes: Sequence[tuple[int, str]])
             continue
         place = max(0, at - begin)
         rest = said[place:]
-        blank = " " if rest.lstrip()[:1].isalnum() else ""
+        blank = "" if rest.lstrip()[:1] in ",.;:!?…，。、；：！？" else " "
         said = f"{said[:place].rstrip()} [{note}]{blank}{rest.lstrip(' ')}"
     lines = [_MARK.sub("", line.strip(f" {CUT}"), count=1) for line in said.split("\n")]
     shown = " / ".join(" ".join(line.replace(CUT, " ").split()) for line in lines if line.strip(f" {CUT}"))
