@@ -130,7 +130,7 @@ def stated(messages: Mapping[int, Message]) -> list[Stated]:
 
 def check(text: str, said: Sequence[Stated]) -> Check:
     """Hold a summary against what was said exactly."""
-    summary = _Summary.of(text)
+    summary = SummaryText.of(text)
     return Check(said, {one.key: one.weight for each in said for one in each.things if not summary.holds(one)})
 
 
@@ -206,14 +206,14 @@ def _quoted(one: Stated, message: Message, zone: tzinfo) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Summary:
+class SummaryText:
     """What a summary says, ready to be looked up: casefolded with single blanks, and the days that it names."""
 
     text: str
     days: frozenset[tuple[int, int]]
 
     @classmethod
-    def of(cls, text: str) -> _Summary:
+    def of(cls, text: str) -> SummaryText:
         codes = {guess(text[:2_000]) or "en", "en"}
         named = (day for code in codes for day in days.found(text, _ANY_DAY, code))
         return cls(" ".join(text.casefold().split()), frozenset((day.first.month, day.first.day) for day in named))

@@ -135,12 +135,15 @@ def _quoting(
 ) -> EntryLine | None:
     """Return what a line rests on with the user's sentence that `words` copy; None where they copy none.
 
-    What others said first is the user's where their sentence says a word of it too: they confirm it.
+    What others said first is the user's where their sentence comes last and says a word of it too: they confirm it.
     """
     for place in line.cites:
         voice, by = _spoken(messages[place], people)
         found = copied(words, [OwnText(messages[place].content)]) if voice in ("user", "other") else None
-        if found and (line.voice == voice or content_words(found.text) & content_words(text)):
+        if found is None:
+            continue
+        confirms = place == max(line.cites) and not content_words(found.text).isdisjoint(content_words(text))
+        if line.voice == voice or confirms:
             quote = f"{line.quote} … {found.text}" if line.quote else found.text
             return replace(line, voice=voice, quote=quote, by=by)
     return None

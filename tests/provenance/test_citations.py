@@ -74,6 +74,8 @@ def test_what_the_agent_said_first_and_the_user_confirms_is_theirs() -> None:
     summary = "- The agent updates the changelog with every change {4,5}"
     assert line(summary).voice == "agent"
     assert line(f"{summary}\n    > And ya, every change") == EntryLine((4, 5), "user", "And ya, every change")
+    before = "- The gateway listens on port 9443 and has timeouts {5,6}\n    > never just raise timeouts"
+    assert cited(before, TALK)[0][1].voice == "tool"
 
 
 def test_where_several_people_talk_each_speaks_for_themselves() -> None:
