@@ -10,10 +10,10 @@ from pathlib import Path
 
 from dream.crontime import Cron, parse
 from dream.errors import DreamError, WorkspaceError
-from dream.language import tokens
 from dream.models import MEMORY_FILES, Diagnostic, MemoryFile
 from dream.reports import HIDDEN, Usage
 from dream.settings import Settings, reaching
+from dream.text import tokens
 from dream.versions import transaction
 from dream.workspace import listing, runs
 from dream.workspace.files import check_plain, read_bytes, readable

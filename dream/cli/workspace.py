@@ -10,8 +10,8 @@ import click
 
 from dream import trust
 from dream.cli import group, output, show
-from dream.language.text import span
 from dream.settings import reaching
+from dream.text.safe import span
 from dream.workspace import places
 from dream.workspace.workspace import Workspace
 

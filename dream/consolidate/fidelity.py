@@ -19,10 +19,10 @@ from dream.language.days import spelled
 from dream.language.kinds import kind
 from dream.language.sentences import Sentence, is_supposed, own_words, quoted_share, sentences, trimmed, without_names
 from dream.language.tongue import Tongue, guess, main, plain, spaced, tongue
-from dream.language.words import NOT, content_words, coverage, forget, is_hard, table
 from dream.models import Message
 from dream.provenance.voice import without_pasted
 from dream.reports import Fidelity
+from dream.text.words import NOT, content_words, coverage, forget, is_hard, table
 
 # ruff: noqa: E501 - a row of words in a pattern stands on one line
 

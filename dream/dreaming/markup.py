@@ -7,7 +7,7 @@ import unicodedata
 from typing import Literal, NamedTuple
 
 from dream.language import cues
-from dream.language.text import quoted
+from dream.text.safe import quoted
 
 # ruff: noqa: E501 - a pattern is not cut in two
 

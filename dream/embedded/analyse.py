@@ -12,9 +12,7 @@ from dream.embedded.statement import New, Pool, Statement, history_line, line, p
 from dream.language import cues
 from dream.language.kinds import KEPT
 from dream.language.likeness import shared, supersedes, told_already
-from dream.language.tokens import estimate
 from dream.language.tongue import main
-from dream.language.words import heading, standing
 from dream.models import MemoryFile
 from dream.provenance.speakers import is_owner, unnamed
 

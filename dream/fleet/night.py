@@ -288,8 +288,8 @@ def _warm() -> None:
     for module in LOADED:
         import_module(module)
     if litellm:
-        from dream.language import tokens
         from dream.llm import card, gateway
+        from dream.text import tokens
 
         gateway.load_litellm()
         for name in TOKENIZERS:

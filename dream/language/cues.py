@@ -12,7 +12,7 @@ from functools import cache
 from importlib import resources
 from typing import Literal
 
-from dream.language.words import listed
+from dream.text.words import listed
 
 Cue = Literal[
     "standing", "once", "jest", "laughs", "in_earnest", "supposed", "conditional", "leave", "risky", "wish", "hearsay",

@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from functools import cache
 
 from dream.language.tongue import Tongue, tongue
-from dream.language.words import months
+from dream.text.words import months
 
 _ISO = re.compile(r"(?<!\d)((?:19|20)\d\d)[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
 _DOTTED = re.compile(r"(?<![\d.])(\d{1,2})\.(\d{1,2})\.((?:19|20)\d\d)?(?![\d])")

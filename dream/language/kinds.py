@@ -20,7 +20,7 @@ from typing import Literal
 
 from dream.language.sentences import quoted_share
 from dream.language.tongue import Tongue, guess, is_wide, plain, tongue
-from dream.language.words import listed
+from dream.text.words import listed
 
 LABELS = (
     *("rule", "preference", "person", "decision", "plan", "event", "fact", "solution"),

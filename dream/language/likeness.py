@@ -15,7 +15,7 @@ from importlib import resources
 
 from dream.language import cues
 from dream.language.tongue import names, plain, tongue
-from dream.language.words import (
+from dream.text.words import (
     MONTH,
     NOT,
     content_words,

@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from dream.language.words import listed, months
+from dream.text.words import listed, months
 
 SURELY = 2  # small words more than those of the talk's language that a text in another one has
 WIDE = "぀-ヿ㐀-鿿豈-﫿"  # written without blanks between words

@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 
 from dream.language import cues
 from dream.language.sentences import TAGGED
-from dream.language.words import all_marks, content_words, is_cjk
+from dream.text.words import all_marks, content_words, is_cjk
 
 REPORTS: tuple[cues.Cue, ...] = ("reported", "hearsay")
 SUPPOSES: tuple[cues.Cue, ...] = ("imagined", "supposed")

@@ -18,12 +18,12 @@ import orjson
 
 from dream.door import contents
 from dream.history import messages
-from dream.language.tokens import estimate
-from dream.language.words import content_words, table
 from dream.recall import CALL, Hit, is_told, spoken
 from dream.recall.search import RARE, Search, Wanted
 from dream.recall.search_index import ENTRY, SearchIndex, caught_up
 from dream.recall.terms import terms
+from dream.text.tokens import estimate
+from dream.text.words import content_words, table
 from dream.workspace import index
 from dream.workspace.context import with_recalled
 

@@ -12,7 +12,7 @@ from datetime import date
 from functools import cache, lru_cache
 from itertools import chain, pairwise
 
-from dream.language.words import NOT, WORD, holds_any, is_cjk, table, words
+from dream.text.words import NOT, WORD, holds_any, is_cjk, table, words
 
 _PARTS = re.compile(r"[.,:/@'&+#_%-]+")
 _CAMEL = re.compile(r"[a-z0-9](?=[A-Z])")

@@ -19,9 +19,9 @@ from typing import Self
 import orjson
 
 from dream.language import cues
-from dream.language.text import mend_surrogates
-from dream.language.words import MONTH, MONTHS
 from dream.models import Message, Report, Role
+from dream.text.safe import mend_surrogates
+from dream.text.words import MONTH, MONTHS
 from dream.transcripts import clean, parts
 from dream.transcripts.parts import Json
 

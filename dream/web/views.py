@@ -16,11 +16,11 @@ from dream.actions.status import Health
 from dream.actions.why import Evidence, evidence
 from dream.dreaming.draft import lines
 from dream.errors import UsageError
-from dream.language.text import shortened
-from dream.language.words import coverage, without_said_on
 from dream.models import MEMORY_FILES, MemoryFile, Proposal
 from dream.recall import Hit
 from dream.reports import Usage
+from dream.text.safe import shortened
+from dream.text.words import coverage, without_said_on
 from dream.versions import is_memory, read_all, read_memory
 from dream.versions.diff import by_file
 from dream.versions.log import Change, Shown

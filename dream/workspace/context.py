@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
-from dream.language.words import content_words, without_said_on
+from dream.text.words import content_words, without_said_on
 
 if TYPE_CHECKING:
     from dream.models import Entry, MemoryFile, Proposal

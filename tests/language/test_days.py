@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from dream.language import days
-from dream.language.words import words
+from dream.text.words import words
 
 FRIDAY = date(2026, 11, 13)
 

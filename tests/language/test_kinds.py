@@ -15,7 +15,7 @@ import pytest
 
 from dream.language import kinds
 from dream.language.tongue import guess, names
-from dream.language.words import table
+from dream.text.words import table
 from tests.quality import learn
 
 TABLES = Path(kinds.__file__).parent / "tables"

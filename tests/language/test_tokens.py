@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dream.language import tokens
 from dream.llm import card
 from dream.reports import Usage
+from dream.text import tokens
 from dream.workspace.workspace import Workspace
 from tests.test_layers import modules_after
 
@@ -135,8 +135,8 @@ def test_the_estimate_of_ten_megabytes_takes_little_memory() -> None:
 
 def test_no_model_and_the_embedded_one_load_no_tokenizer() -> None:
     some = "tokens.count('hello'), tokens.count('hello', 'embedded'), tokens.estimate('hello')"
-    assert modules_after(f"from dream.language import tokens\n{some}").isdisjoint({"tiktoken", "litellm"})
-    of_a_model = modules_after("from dream.language import tokens\ntokens.count('hello', 'gpt-4o')")
+    assert modules_after(f"from dream.text import tokens\n{some}").isdisjoint({"tiktoken", "litellm"})
+    of_a_model = modules_after("from dream.text import tokens\ntokens.count('hello', 'gpt-4o')")
     assert of_a_model & {"tiktoken", "litellm"} == {"tiktoken"}
 
 

@@ -15,9 +15,9 @@ import pytest
 from dream import pipeline
 from dream.actions import note
 from dream.actions.forget import forget
-from dream.language.tokens import estimate
 from dream.recall.prompt import TOKENS, Kept, recalled
 from dream.settings import Settings
+from dream.text.tokens import estimate
 from dream.workspace.workspace import Workspace
 from tests.forking import Server
 from tests.recall.test_search import NOW, SETTINGS, said

@@ -56,8 +56,8 @@ def _holds_cjk(text: str) -> bool:
 
 @cache
 def table() -> Mapping[str, Any]:
-    """Return tables/words.toml: words that mean the same, and words that carry nothing."""
-    return tomllib.loads((Path(__file__).parent / "tables" / "words.toml").read_text(encoding="utf-8"))
+    """Return words.toml: words that mean the same, and words that carry nothing."""
+    return tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
 
 
 @cache
