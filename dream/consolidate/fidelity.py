@@ -14,14 +14,15 @@ from dataclasses import dataclass
 from datetime import date, tzinfo
 from functools import cache
 
-from dream.language import cues, days
-from dream.language.days import spelled
+from dream.language import cues
 from dream.language.kinds import kind
 from dream.language.sentences import Sentence, is_supposed, own_words, quoted_share, sentences, trimmed, without_names
-from dream.language.tongue import Tongue, guess, main, plain, spaced, tongue
+from dream.language.tongue import Tongue, guess, main, plain, tongue
 from dream.models import Message
 from dream.provenance.voice import without_pasted
 from dream.reports import Fidelity
+from dream.text import days
+from dream.text.days import spaced, spelled
 from dream.text.words import NOT, content_words, coverage, forget, is_hard, table
 
 # ruff: noqa: E501 - a row of words in a pattern stands on one line
@@ -375,7 +376,7 @@ def _take(form: str, weight: int, pattern: re.Pattern[str], text: str, found: li
 @cache
 def _no_names() -> frozenset[str]:
     """Return capitals that name nobody: days, which only count from the message's date, and what people begin with."""
-    weekdays = [day.lower() for day in tongue("en").weekdays]
+    weekdays = [day.lower() for day in days.names("en").weekdays]
     return frozenset({*weekdays, *(day[:3] for day in weekdays), *cues.words("opens")})
 
 
@@ -412,7 +413,7 @@ def _is_dated(said: str, day: days.Day) -> bool:
 
 @cache
 def _spans(code: str) -> re.Pattern[str]:
-    known = tongue(code)
+    known = days.names(code)
     before, units, after = known.units
     if known.wide:
         return re.compile(rf"(?<![第\d/年月])((?:\d{{1,3}}|[{_HAN_DIGITS[1:]}两兩百]+) ?(?:{units}){after})(?!\d)")
@@ -423,9 +424,9 @@ def _spans(code: str) -> re.Pattern[str]:
 def _amounts(span: str) -> Iterator[str]:
     """Yield the number of a span of time as it stands there, in digits, and as an English word."""
     for code in spaced():
-        for number, word in enumerate(tongue(code).numbers, 1):
+        for number, word in enumerate(days.names(code).numbers, 1):
             if re.search(rf"(?<!\w)(?:{word}|{number})(?!\w)", span):
-                yield from (word, str(number), tongue("en").numbers[number - 1])
+                yield from (word, str(number), days.names("en").numbers[number - 1])
     for number in re.findall(rf"\d+|[{_HAN_DIGITS}两兩]+", span):
         yield number
         if (at := _HAN_DIGITS.find(number.translate(_TWO))) >= 0:

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import lru_cache
 
-from dream.language import days, likeness
+from dream.language import likeness
 from dream.language.kinds import LABELS
-from dream.language.tongue import earlier_part, guess, names, tongue
+from dream.language.tongue import earlier_part, guess, tongue
 from dream.models import MemoryFile
+from dream.text import days
 
 Label = str  # one of dream.language.kinds.LABELS
 
@@ -243,12 +244,12 @@ def _parsed(text: str, day: date | None, talk: str) -> Statement:
 
 def _spelled_in(text: str, day: date) -> str:
     """Return the language in which a day is spelled so; "" where more than one does."""
-    found = [code for code in names() if days.spelled(day, code) == text.strip()]
+    found = [code for code in days.codes() if days.spelled(day, code) == text.strip()]
     return found[0] if len(found) == 1 else ""
 
 
 def _day(text: str) -> date | None:
-    for code in names():
+    for code in days.codes():
         named = days.found(text, None, code)
         if named and named[0].whole and named[0].end - named[0].start >= len(text.strip()) - 2:
             return named[0].first

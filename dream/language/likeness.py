@@ -14,7 +14,8 @@ from functools import cache, lru_cache
 from importlib import resources
 
 from dream.language import cues
-from dream.language.tongue import names, plain, tongue
+from dream.language.tongue import plain, tongue
+from dream.text import days
 from dream.text.words import (
     MONTH,
     NOT,
@@ -468,7 +469,9 @@ def supersedes(new: str, old: str, code: str, share: float) -> bool:
 def _calendar() -> frozenset[str]:
     """Return the names of months and weekdays as `telling` has them."""
     named = (
-        (name, known.code) for known in map(tongue, names()) for name in (*known.months, *known.short, *known.weekdays)
+        (name, known.code)
+        for known in map(days.names, days.codes())
+        for name in (*known.months, *known.short, *known.weekdays)
     )
     return frozenset(word for name, code in named for form in (name, f"{name}s") for word in telling(form, code))
 
@@ -484,7 +487,7 @@ def recounted(new: str, old: str, code: str) -> bool:
 @lru_cache(maxsize=4096)
 def _measured(text: str, code: str) -> Mapping[str, set[str]]:
     """Return the numbers of what a text counts or measures, by its telling word: of "three panels" 3, of "5 mg" 5."""
-    known, said = tongue(code), text.lower()
+    known, said = days.names(code), text.lower()
     if not known.wide:
         for value, word in enumerate(known.numbers[1:], 2):
             said = re.sub(rf"\b{word}\b", str(value), said)

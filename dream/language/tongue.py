@@ -11,7 +11,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from dream.text.words import listed, months
+from dream.text.days import codes, spaced
+from dream.text.words import listed
 
 SURELY = 2  # small words more than those of the talk's language that a text in another one has
 WIDE = "぀-ヿ㐀-鿿豈-﫿"  # written without blanks between words
@@ -28,26 +29,15 @@ _SIGNS = re.compile(r"[^\w*]+|_")
 
 @dataclass(frozen=True, slots=True)
 class Tongue:
-    """One language: how a day is spelled, what is quoted with, and the phrases that hint at what is meant."""
+    """One language: what it quotes with, and the phrases that hint at what is meant."""
 
     code: str
     quotes: tuple[str, str]
     earlier: str
     later: str
-    day: str
-    span: str
-    month: str
-    months: tuple[str, ...]
-    short: tuple[str, ...]
-    weekdays: tuple[str, ...]
-    numbers: tuple[str, ...]
-    ordinals: str
-    of: str
     function: frozenset[str]
     first: frozenset[str]
     second: frozenset[str]
-    units: tuple[str, str, str]
-    relative: Mapping[str, str]
     cues: Mapping[str, tuple[str, ...]]
     attributes: Mapping[str, tuple[str, ...]]
     front: tuple[str, ...]
@@ -82,21 +72,10 @@ def plain(text: str) -> str:
     return f" {_SIGNS.sub(' ', text.lower()).strip()} "
 
 
-def names() -> tuple[str, ...]:
-    """Return the codes of the languages that have a table, in their order."""
-    return tuple(months())
-
-
-@cache
-def spaced() -> tuple[str, ...]:
-    """Return the codes of those that are written with blanks between words."""
-    return tuple(code for code in names() if code not in listed("wide"))
-
-
 @cache
 def tongue(code: str) -> Tongue:
     """Return the table of a language; English stands in for one that has none."""
-    code = code if code in names() else "en"
+    code = code if code in codes() else "en"
     text = (Path(__file__).parent / "tables" / f"{code}.toml").read_text(encoding="utf-8")
     table: dict[str, Any] = tomllib.loads(text)
     wide = code in listed("wide")
@@ -106,20 +85,9 @@ def tongue(code: str) -> Tongue:
         quotes=(table["quotes"][0], table["quotes"][1]),
         earlier=table["earlier"],
         later=table["later"],
-        day=table["day"],
-        span=table["span"],
-        month=table["month"],
-        months=tuple(names[0] for names in months()[code]),
-        short=tuple(table["short"]),
-        weekdays=tuple(table["weekdays"]),
-        numbers=tuple(table["numbers"]),
-        ordinals=table["ordinals"],
-        of=table["of"],
         function=frozenset(plain(table["function"]).split()),
         first=frozenset(table["first"].split()),
         second=frozenset(table["second"].split()),
-        units=(table["units"][0], table["units"][1], table["units"][2]),
-        relative=table["relative"],
         cues={name: tuple(_phrase(one, wide) for one in ones) for name, ones in table["cues"].items()},
         attributes={name: tuple(_phrase(one, wide) for one in ones) for name, ones in table["attributes"].items()},
         front=_longest(plain(one).strip() or one for one in trim["front"]),
@@ -138,7 +106,7 @@ def tongue(code: str) -> Tongue:
 @cache
 def either(name: Literal["earlier", "later"]) -> str:
     """Return the pattern of the word for what was before, or for what came after, in any of the languages."""
-    known = map(tongue, names())
+    known = map(tongue, codes())
     return "|".join(dict.fromkeys(one.earlier if name == "earlier" else one.later for one in known))
 
 

@@ -92,11 +92,10 @@ def periods(query: str, today: date) -> list[tuple[date, date]]:
     """Return the times that a query names, as their first and last days; a month without a year, of many years."""
     if not (_DAY_OR_YEAR.search(query) or holds_any("tells_when", query) or holds_any("names_day", query)):
         return []
-    from dream.language import days  # a hook at a prompt that finds nothing has no time for them
-    from dream.language.tongue import spaced
+    from dream.text import days  # a hook at a prompt that finds nothing has no time for them
 
     found: list[tuple[date, date]] = []
-    tongues = spaced() if _ENGLISH.isdisjoint(WORD.findall(query.lower())) else ("en",)  # each takes 15 ms
+    tongues = days.spaced() if _ENGLISH.isdisjoint(WORD.findall(query.lower())) else ("en",)  # each takes 15 ms
     for code in tongues:
         found += [(day.first, day.last) for day in days.found(query, today, code) if not day.unsure]
     if found:
@@ -120,9 +119,9 @@ def _whole(year: int, month: int) -> tuple[date, date]:
 
 @cache
 def _numbers(tongues: tuple[str, ...]) -> dict[str, int]:
-    from dream.language.tongue import tongue
+    from dream.text import days
 
-    return {name.lower(): at for code in tongues for at, name in enumerate(tongue(code).months, 1)}
+    return {name.lower(): at for code in tongues for at, name in enumerate(days.names(code).months, 1)}
 
 
 @cache

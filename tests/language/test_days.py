@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from dream.language import days
+from dream.text import days
 from dream.text.words import words
 
 FRIDAY = date(2026, 11, 13)

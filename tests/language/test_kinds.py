@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 
 from dream.language import kinds
-from dream.language.tongue import guess, names
+from dream.language.tongue import guess
+from dream.text import days
+from dream.text.days import codes
 from dream.text.words import table
 from tests.quality import learn
 
@@ -94,7 +96,7 @@ def test_a_sentence_is_told_for_what_it_is(text: str, label: str) -> None:
     assert kinds.kind(text).label == label
 
 
-@pytest.mark.parametrize("code", sorted({path.stem for path in TABLES.glob("??.toml")} | set(names())))
+@pytest.mark.parametrize("code", sorted({path.stem for path in TABLES.glob("??.toml")} | set(codes())))
 def test_a_language_has_every_table(code: str) -> None:
     missing = _missing(code)
 
@@ -129,8 +131,10 @@ def _missing(code: str) -> list[str]:
         told += [
             f"{code}.toml: [{part}] has no {name}" for name in model[part] if own and name not in own.get(part, {})
         ]
-    if own and len(own.get("weekdays", ())) != 7:
-        told.append(f"{code}.toml: weekdays are not seven")
+    named = tomllib.loads(Path(days.__file__).with_name("days.toml").read_text(encoding="utf-8"))
+    told += [f"days.toml: [{code}] has no {name}" for name in named["en"] if name not in named.get(code, {})]
+    if code in named and len(named[code].get("weekdays", ())) != 7:
+        told.append(f"days.toml: [{code}] has not seven weekdays")
     return told
 
 

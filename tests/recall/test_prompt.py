@@ -214,7 +214,7 @@ def test_it_imports_neither_the_command_line_nor_git_nor_a_model(workspace: Work
         "import sys; from pathlib import Path; from dream.recall.prompt import Kept, recalled;"
         "recalled(Kept(Path(sys.argv[1])), 'Does staging listen on port 7391 with f98ce8e?');"
         "print(*sorted({'click', 'rich', 'git', 'litellm', 'dream.models', 'dream.history.rows',"
-        "'dream.language.days'} & set(sys.modules)))"
+        "'dream.text.days'} & set(sys.modules)))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, str(workspace.root)], capture_output=True, text=True, check=True

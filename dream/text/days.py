@@ -1,20 +1,79 @@
-"""Days in what people say: found, told from the day of the talk, and spelled out in the language of the talk."""
+"""Days in what people say: found, counted from the day of the talk, and spelled out in the language of the talk."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cache
+from pathlib import Path
+from typing import Any
 
-from dream.language.tongue import Tongue, tongue
-from dream.text.words import months
+from dream.text.words import listed, months
 
 _ISO = re.compile(r"(?<!\d)((?:19|20)\d\d)[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
 _DOTTED = re.compile(r"(?<![\d.])(\d{1,2})\.(\d{1,2})\.((?:19|20)\d\d)?(?![\d])")
 _HAN = re.compile(r"(?:((?:19|20)\d\d) ?年 ?)?(?<!\d)(\d{1,2}) ?月 ?(\d{1,2}) ?[日号號]?(?![\d月])")
 _WIDE_DAYS = {"一": 0, "月": 0, "二": 1, "火": 1, "三": 2, "水": 2, "四": 3, "木": 3, "五": 4, "金": 4, "六": 5, "土": 5, "日": 6, "天": 6}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class DayNames:
+    """What a language calls days, and how it spells them; days.toml says what each row is."""
+
+    code: str
+    day: str
+    span: str
+    month: str
+    months: tuple[str, ...]
+    short: tuple[str, ...]
+    weekdays: tuple[str, ...]
+    numbers: tuple[str, ...]
+    ordinals: str
+    of: str
+    units: tuple[str, str, str]
+    relative: Mapping[str, str]
+    wide: bool
+
+
+@cache
+def _table() -> Mapping[str, Mapping[str, Any]]:
+    return tomllib.loads(Path(__file__).with_name("days.toml").read_text(encoding="utf-8"))
+
+
+def codes() -> tuple[str, ...]:
+    """Return the codes of the languages that have a table, in their order."""
+    return tuple(months())
+
+
+@cache
+def spaced() -> tuple[str, ...]:
+    """Return the codes of those that are written with blanks between words."""
+    return tuple(code for code in codes() if code not in listed("wide"))
+
+
+@cache
+def names(code: str) -> DayNames:
+    """Return the names of a language's days; English ones where it has none."""
+    code = code if code in codes() else "en"
+    row = _table()[code]
+    return DayNames(
+        code=code,
+        day=row["day"],
+        span=row["span"],
+        month=row["month"],
+        months=tuple(names[0] for names in months()[code]),
+        short=tuple(row["short"]),
+        weekdays=tuple(row["weekdays"]),
+        numbers=tuple(row["numbers"]),
+        ordinals=row["ordinals"],
+        of=row["of"],
+        units=(row["units"][0], row["units"][1], row["units"][2]),
+        relative=row["relative"],
+        wide=code in listed("wide"),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +94,13 @@ class Day:
 
 def spelled(day: date, code: str) -> str:
     """Return a day as the language `code` writes it: 13 November 2026, 13. November 2026, 2026年11月13日."""
-    known = tongue(code)
+    known = names(code)
     return known.day.format(d=day.day, m=day.month, y=day.year, month=known.months[day.month - 1])
 
 
 def spelled_span(first: date, last: date, code: str) -> str:
     """Return a time of several days as the language `code` writes it."""
-    known = tongue(code)
+    known = names(code)
     if first == last:
         return spelled(first, code)
     if (first.day, first.month, last.day, last.month) == (1, 1, 31, 12):
@@ -73,7 +132,7 @@ def _exact(text: str, said: date | None, code: str) -> Iterator[Day]:
     if code == "de":
         for match in _DOTTED.finditer(text):
             yield from _day(match, match[3], match[2], match[1], said)
-    known = tongue(code)
+    known = names(code)
     if not known.wide:
         numbers, forms = _months(known.code)
         for pattern in forms:
@@ -102,13 +161,13 @@ def _nearest(month: int, day: int, said: date) -> date:
 
 @cache
 def _months(code: str) -> tuple[dict[str, int], tuple[re.Pattern[str], ...]]:
-    known = tongue(code)
-    table = {name.lower(): number for number, names in enumerate(months()[known.code], 1) for name in names}
+    known = names(code)
+    table = {name.lower(): number for number, forms in enumerate(months()[known.code], 1) for name in forms}
     for short in known.short:
         table[short] = next(n for n, name in enumerate(known.months, 1) if _starts(name.lower(), short))
     table |= {_bare(name): number for name, number in list(table.items())}
-    names = "|".join(sorted(map(re.escape, table), key=len, reverse=True))
-    month = rf"(?P<m>{names})\b\.?"
+    named = "|".join(sorted(map(re.escape, table), key=len, reverse=True))
+    month = rf"(?P<m>{named})\b\.?"
     year = r"(?:,? (?:de |del )?(?P<y>(?:19|20)\d\d))?(?!\d|:\d)"
     forms = [rf"(?<![\w.])(?P<d>\d{{1,2}}){known.ordinals}{known.of}{month}{year}"]
     if code == "en":
@@ -127,7 +186,7 @@ def _bare(name: str) -> str:
 def _relative(text: str, said: date | None, code: str) -> Iterator[Day]:
     if said is None:
         return
-    known = tongue(code)
+    known = names(code)
     for match in _pattern(known.code).finditer(text):
         groups = {name: value for name, value in match.groupdict().items() if value is not None}
         rule = next(name for name in groups if name.startswith("r"))
@@ -139,7 +198,7 @@ def _relative(text: str, said: date | None, code: str) -> Iterator[Day]:
 
 @cache
 def _pattern(code: str) -> re.Pattern[str]:
-    known = tongue(code)
+    known = names(code)
     n = rf"\d{{1,2}}|{'|'.join(known.numbers)}" + ("|a|an" if code == "en" else "")
     w = "|".join(known.weekdays)
     rows = []
@@ -152,7 +211,7 @@ def _pattern(code: str) -> re.Pattern[str]:
 
 
 def _resolved(
-    known: Tongue, how: str, rule: str, groups: dict[str, str], said: date
+    known: DayNames, how: str, rule: str, groups: dict[str, str], said: date
 ) -> tuple[date | None, date | None]:
     amount, unit = how[:-1], how[-1]
     if unit == "k":
@@ -166,12 +225,12 @@ def _resolved(
     return _moved(int(count), unit, said)
 
 
-def _number(known: Tongue, word: str) -> int:
+def _number(known: DayNames, word: str) -> int:
     words = [one.lower() for one in known.numbers]
     return words.index(word) + 1 if word in words else 1
 
 
-def _weekday_number(known: Tongue, named: str) -> int:
+def _weekday_number(known: DayNames, named: str) -> int:
     if known.wide:
         return _WIDE_DAYS.get(named[-1:], 0)
     return next((n for n, name in enumerate(known.weekdays) if name.lower() == named.lower()), 0)
