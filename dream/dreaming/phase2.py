@@ -23,10 +23,10 @@ from dream.dreaming.draft import (
 from dream.dreaming.editing import Editing, HeldEdit
 from dream.dreaming.guards import Protected
 from dream.errors import AnswerUnusable, PromptTooLong, ToolsUnsupported
-from dream.language.likeness import nearest, states
 from dream.llm import ChatMessage, Completion, Json, Model, Tool, ToolCall
 from dream.models import Finding, MemoryFile, Outcome
 from dream.settings import Settings
+from dream.text.alike import nearest, states
 from dream.text.safe import quoted
 from dream.text.words import standing, without_bullet
 from dream.workspace.workspace import TEMPLATES

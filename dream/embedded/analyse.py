@@ -15,6 +15,8 @@ from dream.language.likeness import shared, supersedes, told_already
 from dream.language.tongue import main
 from dream.models import MemoryFile
 from dream.provenance.speakers import is_owner, unnamed
+from dream.text.tokens import estimate
+from dream.text.words import heading, standing
 
 STRONGLY = 0.5  # of the words of the shorter of two statements that they share, for the later to replace the earlier
 _RAW_HEAD = re.compile(r"\[RAW\] \d+ messages")

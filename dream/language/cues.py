@@ -19,7 +19,7 @@ Cue = Literal[
     "negating", "pivotal", "neutral", "soft", "own_rules", "work_on", "about_a_text", "reported", "own_report",
     "excepts", "corrects", "of_oneself", "pointing", "filler", "until", "sends",
     "unkept", "of_another", "each", "changes", "person_says", "told", "goes_on", "bans", "weather",
-    "over", "denies", "of_its_speaker", "the_user", "abbreviated", "imagined", "mail_field", "requests",
+    "over", "denies", "of_its_speaker", "the_user", "imagined", "mail_field", "requests",
     "tagged", "exemplifies", "opens_condition", "names_user", "would_myself", "would", "names_source",
     "takes_back", "refuses", "was_before", "in_place_of", "user_noun", "wants", "joins", "turns", "identity",
     "decides", "is_set", "past", "authority", "orders", "normative", "today", "mine", "amends",
@@ -61,16 +61,6 @@ def pattern(cue: Cue) -> re.Pattern[str]:
 def wide(cue: Cue) -> re.Pattern[str]:
     """Return what finds a cue of that kind in the languages that are written without blanks."""
     return re.compile("|".join(_rows(cue, _wide())), re.IGNORECASE)
-
-
-def ends(cue: Cue, text: str) -> bool:
-    """Return whether a text ends with a cue of that kind."""
-    return _at_end(cue).search(text) is not None
-
-
-@cache
-def _at_end(cue: Cue) -> re.Pattern[str]:
-    return re.compile(f"(?:{pattern(cue).pattern})$", re.IGNORECASE)
 
 
 @cache

@@ -18,8 +18,8 @@ from importlib import resources
 from itertools import accumulate
 from typing import Literal
 
-from dream.language.sentences import quoted_share
 from dream.language.tongue import Tongue, guess, is_wide, plain, tongue
+from dream.text.sentences import quoted_share
 from dream.text.words import listed
 
 LABELS = (

@@ -15,7 +15,6 @@ from dream.text.days import codes, spaced
 from dream.text.words import listed
 
 SURELY = 2  # small words more than those of the talk's language that a text in another one has
-WIDE = "぀-ヿ㐀-鿿豈-﫿"  # written without blanks between words
 _KANA = re.compile("[぀-ヿ]")
 _HAN = re.compile("[㐀-鿿]")
 _LATIN = re.compile("[a-zà-ɏ]", re.IGNORECASE)

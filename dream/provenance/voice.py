@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
 
-from dream.language import cues
-from dream.language.sentences import TAGGED
+from dream.embedded.own_words import TAGGED
+from dream.provenance import cues
+from dream.text.sentences import is_cut_short
 from dream.text.words import all_marks, content_words, is_cjk
 
 REPORTS: tuple[cues.Cue, ...] = ("reported", "hearsay")
@@ -98,7 +99,7 @@ def _goes_on(said: str, after: str) -> bool:
     """Return whether a full stop belongs to what stands before it: `e.g. this`, `am 3. Mai`, `Dr. Who`, `1. "x"`."""
     if _NUMBERED.fullmatch(said):
         return True
-    short = _INITIAL.search(said) is not None or cues.ends("abbreviated", said[:-1])
+    short = _INITIAL.search(said) is not None or is_cut_short(said[:-1])
     return short and after.lstrip(" ")[:1].isalpha()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dream.language.likeness import near_fact, nearest, same_fact, states
+from dream.text.alike import near_fact, nearest, same_fact, states
 from dream.text.words import coverage, words
 
 
