@@ -15,15 +15,11 @@ from typing import Literal
 from dream.text.words import listed
 
 Cue = Literal[
-    "standing", "once", "jest", "laughs", "in_earnest", "supposed", "conditional", "leave", "risky", "wish", "hearsay",
-    "negating", "pivotal", "neutral", "soft", "own_rules", "work_on", "about_a_text", "reported", "own_report",
-    "excepts", "corrects", "of_oneself", "pointing", "filler", "until", "sends",
-    "unkept", "of_another", "each", "changes", "person_says", "told", "goes_on", "bans", "weather",
-    "over", "denies", "of_its_speaker", "the_user", "imagined", "mail_field", "requests",
-    "tagged", "exemplifies", "opens_condition", "names_user", "would_myself", "would", "names_source",
-    "takes_back", "refuses", "was_before", "in_place_of", "user_noun", "wants", "joins", "turns", "identity",
-    "decides", "is_set", "past", "authority", "orders", "normative", "today", "mine", "amends",
-    "opens",
+    "standing", "once", "supposed", "leave", "risky", "wish", "hearsay", "own_rules", "about_a_text", "reported",
+    "own_report", "until", "sends", "each", "changes", "person_says", "told", "bans", "weather", "over", "denies",
+    "the_user", "imagined", "mail_field", "requests", "tagged", "exemplifies", "opens_condition", "would",
+    "names_source", "takes_back", "refuses", "turns", "identity", "decides", "is_set", "past", "authority",
+    "orders", "normative", "today", "mine", "amends", "opens",
 ]  # fmt: skip
 
 _SIGNS = re.compile(r"\W*")
