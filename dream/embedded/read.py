@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dream.embedded import sections
+from dream.embedded.likeness import tells
 from dream.embedded.sections import Utterance
 from dream.embedded.statement import Statement
 from dream.language import cues, kinds
-from dream.language.likeness import tells
 from dream.language.own_words import is_supposed, own_words, trimmed, without_names
 from dream.language.tongue import Tongue, guess, is_wide, main, plain, tongue
 from dream.provenance.speakers import AGENTS, prefixed

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import lru_cache
 
-from dream.language import likeness
+from dream.embedded import likeness
 from dream.language.kinds import LABELS
 from dream.language.tongue import earlier_part, guess, tongue
 from dream.models import MemoryFile
@@ -97,10 +97,9 @@ class Pool:
         return math.log(1 + (self.count + 8) / (1 + len(self.by_word.get(word, ()))))
 
     def _keys(self, said: Statement) -> Iterable[str]:
-        told = likeness.fact(said.text, said.code)
-        yield from told.subject
-        if told.attribute:
-            yield f"@{told.attribute}"
+        yield from likeness.telling(said.text, said.code)
+        if about := likeness.attribute(said.text, said.code):
+            yield f"@{about}"
 
 
 # Stage five: a statement as a line, and a line as the statement that it was. Nothing inside a quotation is altered.

@@ -46,7 +46,6 @@ class Tongue:
     polite: frozenset[str]
     request: tuple[str, ...]
     aims: tuple[str, ...]
-    moves: re.Pattern[str]
     articles: re.Pattern[str]
     wide: bool
 
@@ -96,7 +95,6 @@ def tongue(code: str) -> Tongue:
         polite=frozenset(trim["polite"]),
         request=tuple(_phrase(one, wide) for one in trim["request"]),
         aims=tuple(_phrase(one, wide) for one in table["aims"]),
-        moves=re.compile(table["moves"]),
         articles=re.compile(table["articles"] or "(?!)"),
         wide=wide,
     )
