@@ -17,13 +17,14 @@ from functools import cache
 from dream.language import cues
 from dream.language.kinds import kind
 from dream.language.own_words import is_supposed, own_words, trimmed, without_names
-from dream.language.tongue import Tongue, guess, main, plain, tongue
+from dream.language.tongue import Tongue, tongue
 from dream.models import Message
 from dream.provenance.voice import without_pasted
 from dream.reports import Fidelity
 from dream.text import days
 from dream.text.days import spaced, spelled
 from dream.text.sentences import Sentence, quoted_share, sentences
+from dream.text.tongues import guess, main, plain
 from dream.text.words import NOT, content_words, coverage, forget, is_hard, table
 
 # ruff: noqa: E501 - a row of words in a pattern stands on one line

@@ -15,11 +15,12 @@ from itertools import combinations
 from pathlib import Path
 
 from dream.dreaming.draft import lines
-from dream.language.tongue import guess, plain, tongue
+from dream.language.tongue import tongue
 from dream.models import MEMORY_FILES, Finding, MemoryFile
 from dream.settings import Settings
 from dream.text import days
 from dream.text.alike import near_fact, same_fact
+from dream.text.tongues import guess, plain
 from dream.text.words import without_bullet
 from dream.versions.log import Change
 from dream.workspace.files import read_note, write_note

@@ -12,10 +12,10 @@ from dream.embedded.sections import LABELS, Dreamt, bullets_of, conversation
 from dream.embedded.statement import New, Pool, Statement, history_line, line, parsed
 from dream.language import cues
 from dream.language.kinds import KEPT
-from dream.language.tongue import main
 from dream.models import MemoryFile
 from dream.provenance.speakers import is_owner, unnamed
 from dream.text.tokens import estimate
+from dream.text.tongues import main
 from dream.text.words import heading, standing
 
 STRONGLY = 0.5  # of the words of the shorter of two statements that they share, for the later to replace the earlier

@@ -9,8 +9,9 @@ from functools import cache, lru_cache
 from importlib import resources
 
 from dream.language import cues
-from dream.language.tongue import plain, tongue
+from dream.language.tongue import tongue
 from dream.text import days
+from dream.text.tongues import function, plain
 from dream.text.words import MONTH, table
 
 COMMON = "common.txt"
@@ -39,7 +40,7 @@ _HOURS = frozenset(("uhr", "am", "pm", "hs"))
 @lru_cache(maxsize=16384)
 def telling(text: str, code: str) -> frozenset[str]:
     """Return the telling words of a text, cut to a stem's length; Chinese and Japanese by pairs of characters."""
-    known = tongue(code)
+    small = function(code) | function(_ENGLISH)
     found: set[str] = set()
     grammar = set(table()["grammar_wide"])
     for word in plain(cues.pattern("the_user").sub(" ", text)).split():
@@ -47,7 +48,7 @@ def telling(text: str, code: str) -> frozenset[str]:
         for run in runs:
             found.update(run[at : at + 2] for at in range(len(run) - 1) if not grammar.issuperset(run[at : at + 2]))
         rest = _WIDE_RUN.sub("", word) if runs else word
-        if rest and rest not in known.function and rest not in tongue(_ENGLISH).function:
+        if rest and rest not in small:
             found.add(
                 rest
                 if not rest.isalpha()
@@ -175,7 +176,7 @@ def _counts(text: str, code: str) -> bool:
     if not counted and not attribute(text, code) and not tongue(code).has("change", plain(text)):
         counted = _NAMED.match(text)
         counted = None if counted and _MONTH.fullmatch(counted[1]) else counted
-    return bool(counted and plain(counted[1]).strip() not in tongue(code).function)
+    return bool(counted and plain(counted[1]).strip() not in function(code))
 
 
 @cache

@@ -12,9 +12,10 @@ from dream.embedded.sections import Utterance
 from dream.embedded.statement import Statement
 from dream.language import cues, kinds
 from dream.language.own_words import is_supposed, own_words, trimmed, without_names
-from dream.language.tongue import Tongue, guess, is_wide, main, plain, tongue
+from dream.language.tongue import Tongue, tongue
 from dream.provenance.speakers import AGENTS, prefixed
 from dream.text.sentences import Sentence, quoted_share, sentences
+from dream.text.tongues import guess, is_wide, main, plain
 
 KEEP = 0.3  # of belief that a sentence states something, for it to be a line of history
 SURE, WORDS = 0.7, 3  # of the same, and content words in it, for it to be a line of memory

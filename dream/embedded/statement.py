@@ -11,9 +11,10 @@ from functools import lru_cache
 
 from dream.embedded import likeness
 from dream.language.kinds import LABELS
-from dream.language.tongue import earlier_part, guess, tongue
+from dream.language.tongue import earlier_part, tongue
 from dream.models import MemoryFile
 from dream.text import days
+from dream.text.tongues import guess
 
 Label = str  # one of dream.language.kinds.LABELS
 
@@ -215,7 +216,7 @@ def _parsed(text: str, day: date | None, talk: str) -> Statement:
         kind, text = _KINDS.get(match[1].lower(), match[1].lower()), text[match.end() :]
     if match := _ISO_FIRST.match(text):  # the tail of a summary: 2026-03-02 user: “…”
         day, text = date.fromisoformat(match[1]), text[match.end() :]
-    if match := earlier_part(",，、").search(text):
+    if match := earlier_part().search(text):
         text = text[: match.start()]  # which versions before November 2026 wrote
     if (match := _SAID_ON.search(text)) and (said := _day(match[1])):
         code = _spelled_in(match[1], said)

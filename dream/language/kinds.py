@@ -18,8 +18,9 @@ from importlib import resources
 from itertools import accumulate
 from typing import Literal
 
-from dream.language.tongue import Tongue, guess, is_wide, plain, tongue
+from dream.language.tongue import Tongue, tongue
 from dream.text.sentences import quoted_share
+from dream.text.tongues import guess, is_wide, plain
 from dream.text.words import listed
 
 LABELS = (

@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterator
 from functools import cache
 
 from dream.language import cues
-from dream.language.tongue import Tongue, plain
+from dream.language.tongue import Tongue
 from dream.text.sentences import LEAST
+from dream.text.tongues import plain
 
 _JUNK = re.compile(r"[\s,.;:!?…，。；：！？、~～\-–—☺-⟿⤀-⯿️\U0001f000-\U0001faff‍^]+")
 _BACK_JUNK = re.compile(r"[\s,.;:!…，。；：！、~～\-–—☺-⟿⤀-⯿️\U0001f000-\U0001faff‍^]+$")

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from dream.language import kinds
-from dream.language.tongue import guess
 from dream.text import days
 from dream.text.days import codes
+from dream.text.tongues import guess
 from dream.text.words import table
 from tests.quality import learn
 
