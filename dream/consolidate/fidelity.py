@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from datetime import date, tzinfo
 from functools import cache
 
-from dream.language import cues
-from dream.language.kinds import kind
-from dream.language.own_words import is_supposed, own_words, trimmed, without_names
-from dream.language.tongue import Tongue, tongue
+from dream.embedded.kinds import kind
+from dream.embedded.own_words import is_supposed, own_words, trimmed, without_names
+from dream.embedded.tongue import Tongue, tongue
 from dream.models import Message
+from dream.provenance import cues
 from dream.provenance.voice import without_pasted
 from dream.reports import Fidelity
 from dream.text import days

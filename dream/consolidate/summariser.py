@@ -24,10 +24,9 @@ from dream.consolidate import cut, fidelity
 from dream.consolidate.cut import Item, ids, parts, span
 from dream.consolidate.prepare import prepare, safe, whole
 from dream.errors import AnswerUnusable, ModelError, ModelInaccessible, ModelUnavailable, PromptTooLong, SpendingLimit
-from dream.language import cues
 from dream.llm import ChatMessage, Completion, Model
 from dream.models import Diagnostic, EntryLine, Message, NewEntry, Report
-from dream.provenance import citations
+from dream.provenance import citations, cues
 from dream.provenance.citations import without_citation
 from dream.provenance.speakers import speaking
 from dream.reports import Fidelity, Usage

@@ -15,7 +15,7 @@ from itertools import combinations
 from pathlib import Path
 
 from dream.dreaming.draft import lines
-from dream.language.tongue import tongue
+from dream.embedded.tongue import tongue
 from dream.models import MEMORY_FILES, Finding, MemoryFile
 from dream.settings import Settings
 from dream.text import days

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dream.embedded import read
+from dream.embedded.kinds import KEPT
 from dream.embedded.likeness import shared, supersedes, told_already
 from dream.embedded.sections import LABELS, Dreamt, bullets_of, conversation
 from dream.embedded.statement import New, Pool, Statement, history_line, line, parsed
-from dream.language import cues
-from dream.language.kinds import KEPT
 from dream.models import MemoryFile
+from dream.provenance import cues
 from dream.provenance.speakers import is_owner, unnamed
 from dream.text.tokens import estimate
 from dream.text.tongues import main

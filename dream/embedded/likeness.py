@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from importlib import resources
 
-from dream.language import cues
-from dream.language.tongue import tongue
+from dream.embedded.tongue import tongue
+from dream.provenance import cues
 from dream.text import days
 from dream.text.tongues import function, plain
 from dream.text.words import MONTH, table

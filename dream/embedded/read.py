@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from dream.embedded import sections
+from dream.embedded import kinds, sections
 from dream.embedded.likeness import tells
+from dream.embedded.own_words import is_supposed, own_words, trimmed, without_names
 from dream.embedded.sections import Utterance
 from dream.embedded.statement import Statement
-from dream.language import cues, kinds
-from dream.language.own_words import is_supposed, own_words, trimmed, without_names
-from dream.language.tongue import Tongue, tongue
+from dream.embedded.tongue import Tongue, tongue
+from dream.provenance import cues
 from dream.provenance.speakers import AGENTS, prefixed
 from dream.text.sentences import Sentence, quoted_share, sentences
 from dream.text.tongues import guess, is_wide, main, plain

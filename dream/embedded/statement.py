@@ -10,13 +10,13 @@ from datetime import date, timedelta
 from functools import lru_cache
 
 from dream.embedded import likeness
-from dream.language.kinds import LABELS
-from dream.language.tongue import earlier_part, tongue
+from dream.embedded.kinds import LABELS
+from dream.embedded.tongue import earlier_part, tongue
 from dream.models import MemoryFile
 from dream.text import days
 from dream.text.tongues import guess
 
-Label = str  # one of dream.language.kinds.LABELS
+Label = str  # one of dream.embedded.kinds.LABELS
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from typing import Self
 
 import orjson
 
-from dream.language import cues
 from dream.models import Message, Report, Role
+from dream.provenance import cues
 from dream.text.safe import mend_surrogates
 from dream.text.words import MONTH, MONTHS
 from dream.transcripts import clean, parts

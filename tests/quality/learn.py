@@ -20,9 +20,8 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from dream.embedded import likeness
-from dream.language import kinds
-from dream.language.kinds import KEPT, LABELS, UNMEANT, WEIGHTS, features
+from dream.embedded import kinds, likeness
+from dream.embedded.kinds import KEPT, LABELS, UNMEANT, WEIGHTS, features
 
 SHIPPED = Path(__file__).with_name("sentences")
 ROUNDS = 8

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from dream.language import kinds
+from dream.embedded import kinds
+from dream.provenance import cues
 from dream.text import days
 from dream.text.days import codes
 from dream.text.tongues import guess
@@ -21,10 +22,11 @@ from dream.text.words import table
 from tests.quality import learn
 
 TABLES = Path(kinds.__file__).parent / "tables"
+CUES = Path(cues.__file__).with_suffix(".toml")
 
 
 def test_the_weights_are_small_and_loading_is_quick() -> None:
-    assert len((resources.files("dream.language") / kinds.WEIGHTS).read_bytes()) < 500_000
+    assert len((resources.files("dream.embedded") / kinds.WEIGHTS).read_bytes()) < 500_000
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", "import dream.embedded"], capture_output=True, text=True, check=True
     )
@@ -35,7 +37,7 @@ def test_the_weights_are_small_and_loading_is_quick() -> None:
 def test_the_same_sentences_give_the_same_weights() -> None:
     rows = learn.learn(learn.read(learn.SHIPPED))
 
-    stored = (resources.files("dream.language") / kinds.WEIGHTS).read_bytes()
+    stored = (resources.files("dream.embedded") / kinds.WEIGHTS).read_bytes()
     assert lzma.decompress(learn.packed(rows)) == lzma.decompress(stored)
 
 
@@ -64,14 +66,14 @@ def test_checking_says_what_is_kept_and_what_gets_in_by_language(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "en-w.tsv").write_text(CHAT, encoding="utf-8")
-    weights = (resources.files("dream.language") / kinds.WEIGHTS).read_bytes()
+    weights = (resources.files("dream.embedded") / kinds.WEIGHTS).read_bytes()
 
     assert learn.main([str(tmp_path), "--check", "--quick"]) == 0
 
     told = capsys.readouterr().out
     assert told.startswith("all: 5 sentences, label ")
     assert [name for name in ("kept", "unmeant in", "tasks in", "rules found", "  rule: ") if name not in told] == []
-    assert (resources.files("dream.language") / kinds.WEIGHTS).read_bytes() == weights
+    assert (resources.files("dream.embedded") / kinds.WEIGHTS).read_bytes() == weights
 
 
 def test_where_no_sentences_are_learning_says_where_they_can_be_had(
@@ -105,7 +107,7 @@ def test_a_language_has_every_table(code: str) -> None:
 
 def test_what_a_new_language_lacks_is_said() -> None:
     assert _missing("xx")[:3] == [
-        "language/tables/xx.toml is missing",
+        "embedded/tables/xx.toml is missing",
         "cues.toml has no section [xx]",
         "words.toml, [months]: no xx, with twelve names",
     ]
@@ -116,8 +118,8 @@ def _missing(code: str) -> list[str]:
         return tomllib.loads(path.read_text(encoding="utf-8")) if (path := TABLES / name).is_file() else {}
 
     own, model = read(f"{code}.toml"), read("en.toml")
-    told = [] if own else [f"language/tables/{code}.toml is missing"]
-    told += [] if code in read("../cues.toml") else [f"cues.toml has no section [{code}]"]
+    told = [] if own else [f"embedded/tables/{code}.toml is missing"]
+    told += [] if f"\n[{code}]" in CUES.read_text(encoding="utf-8") else [f"cues.toml has no section [{code}]"]
     if len(table()["months"].get(code, "").split()) != 12:
         told.append(f"words.toml, [months]: no {code}, with twelve names")
     told += [
@@ -131,6 +133,7 @@ def _missing(code: str) -> list[str]:
         told += [
             f"{code}.toml: [{part}] has no {name}" for name in model[part] if own and name not in own.get(part, {})
         ]
+    told += [] if code in table()["function"] else [f"words.toml: [function] has no {code}"]
     named = tomllib.loads(Path(days.__file__).with_name("days.toml").read_text(encoding="utf-8"))
     told += [f"days.toml: [{code}] has no {name}" for name in named["en"] if name not in named.get(code, {})]
     if code in named and len(named[code].get("weekdays", ())) != 7:

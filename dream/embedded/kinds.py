@@ -18,7 +18,7 @@ from importlib import resources
 from itertools import accumulate
 from typing import Literal
 
-from dream.language.tongue import Tongue, tongue
+from dream.embedded.tongue import Tongue, tongue
 from dream.text.sentences import quoted_share
 from dream.text.tongues import guess, is_wide, plain
 from dream.text.words import listed
@@ -248,7 +248,7 @@ def _hashed(name: str) -> int:
 @cache
 def _weights() -> tuple[dict[int, int], float]:
     """Read the weights: their scale, the rows' numbers as steps from one to the next, then a byte for each label."""
-    data = lzma.decompress((resources.files("dream.language") / WEIGHTS).read_bytes())
+    data = lzma.decompress((resources.files("dream.embedded") / WEIGHTS).read_bytes())
     scale, count = float(data[:16].decode("ascii")), int(data[16:24].decode("ascii"))
     steps = memoryview(data)[24 : 24 + 2 * count].cast("H")
     width = len(LABELS)

@@ -6,8 +6,9 @@ import re
 from collections.abc import Collection, Iterator
 from functools import cache
 
-from dream.language import cues
-from dream.language.tongue import Tongue
+from dream.embedded.tongue import Tongue
+from dream.provenance import cues
+from dream.provenance.voice import TAGGED
 from dream.text.sentences import LEAST
 from dream.text.tongues import plain
 
@@ -105,13 +106,6 @@ def _without_request(text: str, known: Tongue) -> str:
 # What of a message its speaker says themselves: not code, logs, mail, pages and texts that they paste or quote.
 
 _FENCED = re.compile(r"(`{3,}|~{3,})[^\n]*\n.*?(?:\1|\Z)|(`{3,}).*?(?:\2|\Z)", re.DOTALL)
-# What stands in tags, a page for example. Without its end a tag goes on to the text's, but not one within a word: in
-# "branches are gt-<number>" it is a place for something.
-TAGGED = re.compile(
-    r"<([A-Za-z][\w-]{0,40})\b[^<>\n]{0,200}>.{0,20000}?</\1>|<!--.*?(?:-->|\Z)"
-    r"|(?<![\w=/.-])<[A-Za-z][\w-]{0,40}\b[^<>\n]{0,200}>.{0,20000}?\Z",
-    re.DOTALL,
-)
 _MACHINE = re.compile(
     r"^\s*(?:>|\||[$#%]\s\S|\[?\d{2,4}[-/:.]\d\d[-/:.T ]\d\d|at\s+[\w.$<>]+\(|File \"|Traceback|[+-]{3}\s|@@|diff --git"
     r"|\{|\}|\[(?:info|warn|error|debug)|(?:error|warn(?:ing)?|info|fatal|debug)\b[:\s\[]|import \w|from \w+ import|def \w"

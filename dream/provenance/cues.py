@@ -83,4 +83,4 @@ def _wide() -> frozenset[str]:
 
 @cache
 def _table() -> dict[str, dict[str, str]]:
-    return tomllib.loads((resources.files("dream.language") / "cues.toml").read_text(encoding="utf-8"))
+    return tomllib.loads((resources.files("dream.provenance") / "cues.toml").read_text(encoding="utf-8"))

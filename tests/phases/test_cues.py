@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from dream.dreaming.markup import instructs, normative
-from dream.language import cues
+from dream.provenance import cues
 
 TABLE = tomllib.loads((Path(cues.__file__).parent / "cues.toml").read_text(encoding="utf-8"))
 
