@@ -39,17 +39,17 @@ from dream.recall.terms import (
     ENDS_ASKING,
     TELLS_WHEN,
     akin,
+    asked_fact,
+    holds_any,
+    leaves,
     marks,
     periods,
     terms,
 )
 from dream.text.safe import mend_surrogates
 from dream.text.words import (
-    asked_fact,
     content_words,
-    holds_any,
     is_cjk,
-    leaves,
     listed,
     without_bullet,
     without_said_on,
