@@ -27,9 +27,9 @@ from dream import prompts
 from dream.actions import note
 from dream.actions.why import Reason, why
 from dream.errors import DreamError, UsageError
-from dream.language.words import without_bullet
 from dream.models import MEMORY_FILES, MemoryFile
 from dream.recall import KINDS, Hit, as_line, excerpt
+from dream.text.words import without_bullet
 from dream.workspace.context import marked, why_empty
 from dream.workspace.workspace import Workspace
 

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from dream.errors import DreamError, ModelError, NightOver, SpendingLimit, TranscriptError
-from dream.language.text import span
 from dream.reports import BatchReport, ConsolidateReport, Fidelity, LeftOut, Progress, RunReport, Step, Usage
 from dream.settings import EMBEDDED, Settings
+from dream.text.safe import span
 from dream.workspace import runs
 from dream.workspace.bills import Bills
 from dream.workspace.files import sweep

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dream.language import tokens
 from dream.llm import ChatMessage, Completion, Json, Tool, ToolCall
 from dream.reports import Usage
+from dream.text import tokens
 
 # What a script may hold: text, a whole answer, an error to raise, or a function of the messages that gives one of them.
 Answer = str | Completion | Exception | Callable[[Sequence[ChatMessage]], "str | Completion | Exception"]

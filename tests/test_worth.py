@@ -1,6 +1,6 @@
 """What tells most for its length comes first."""
 
-from dream.language.likeness import ranked
+from dream.text.alike import ranked
 
 
 def test_what_a_better_statement_told_counts_little() -> None:

@@ -18,10 +18,10 @@ from dream.door import OTHERS
 from dream.errors import DreamError, GitError, WorkspaceError
 from dream.history.messages import FOLDER
 from dream.history.writer import read_cursor
-from dream.language import text as texts
 from dream.models import MEMORY_FILES, Diagnostic
 from dream.redact import redact
 from dream.settings import Settings
+from dream.text import safe as texts
 from dream.versions import FILES, INTENT, UNDONE, gitdir, log, read_memory, transaction
 from dream.workspace import format as workspace_format
 from dream.workspace import idle, index, machine

@@ -8,8 +8,8 @@ from datetime import datetime
 from dream.actions import review
 from dream.actions.statements import is_citation
 from dream.errors import UsageError
-from dream.language.words import without_bullet
 from dream.models import MEMORY_FILES, MemoryFile
+from dream.text.words import without_bullet
 from dream.workspace.lock import run_lock
 from dream.workspace.workspace import Workspace
 

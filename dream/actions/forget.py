@@ -20,7 +20,7 @@ import orjson
 from dream.actions.statements import EARLIER, Statement, cited, earlier, is_citation, meant, near, statements
 from dream.errors import UnknownRevision, UsageError
 from dream.history.repair import Sealing
-from dream.language.text import span
+from dream.text.safe import span
 from dream.versions import UNDONE, changed, is_memory, rewrite, transaction
 from dream.versions.diff import by_file
 from dream.versions.rewrite import SHORTEST, Names, Needle, is_long_enough, is_name, renamed

@@ -6,12 +6,12 @@ import re
 from datetime import datetime
 
 from dream.errors import UsageError
-from dream.language import tokens
-from dream.language.text import clean
-from dream.language.words import content_words
 from dream.models import Entry, EntryLine, NewEntry
 from dream.redact import redact
 from dream.settings import Settings
+from dream.text import tokens
+from dream.text.safe import clean
+from dream.text.words import content_words
 from dream.workspace.workspace import Workspace
 
 LONGEST = 2_000  # characters of an agent's note: a fact, and no document

@@ -14,8 +14,8 @@ from functools import partial
 from typing import Literal
 
 from dream.errors import Conflict, GitError
-from dream.language.words import without_bullet
 from dream.models import MEMORY_FILES, MemoryFile, Rejected
+from dream.text.words import without_bullet
 from dream.versions import STATE, applied, is_memory, log, read_all, transaction
 from dream.versions import diff as merging
 from dream.versions.diff import Diff, compare

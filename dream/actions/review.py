@@ -12,9 +12,9 @@ from functools import partial
 from dream.dreaming import findings
 from dream.dreaming.draft import Edit, EditError, added, gone, lines, paired, replaced
 from dream.errors import AnswerUnusable, UsageError
-from dream.language.text import clean
-from dream.language.words import without_bullet
 from dream.models import MEMORY_FILES, MemoryFile, Outcome, Proposal, Rejected
+from dream.text.safe import clean
+from dream.text.words import without_bullet
 from dream.versions import log, read_all, transaction
 from dream.versions.log import ChangeKind
 from dream.workspace import files, review_files

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from dream.history.messages import decode
-from dream.language.sentences import sentences
-from dream.language.words import content_words, coverage, without_bullet
 from dream.recall import cite, get, memory_lines
+from dream.text.sentences import sentences
+from dream.text.words import content_words, coverage, without_bullet
 from dream.versions.diff import PLAIN
 from dream.versions.rewrite import Needle
 from dream.workspace.workspace import Workspace

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from dream.crontime import Cron, parse
 from dream.errors import DreamError, WorkspaceError
-from dream.language import tokens
 from dream.models import MEMORY_FILES, Diagnostic, MemoryFile
 from dream.nights import stamp
 from dream.reports import HIDDEN, Usage
 from dream.settings import Settings, reaching
+from dream.text import tokens
 from dream.versions import transaction
 from dream.workspace import listing, runs
 from dream.workspace.bills import Bills

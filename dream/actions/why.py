@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from dream.language.words import coverage, without_said_on
 from dream.models import Entry, EntryLine, Kind
 from dream.recall import talk
 from dream.reports import FLAT, named
+from dream.text.words import coverage, without_said_on
 from dream.versions.log import Change
 from dream.workspace.trace import Origin, fact_lines, trace
 from dream.workspace.workspace import Workspace

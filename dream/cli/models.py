@@ -12,7 +12,7 @@ from dream import trust
 from dream.cli import group, output, show
 from dream.errors import UsageError
 from dream.settings import CALLING, EMBEDDED, FILE_NAME, PREFIX, Settings, is_client, load
-from dream.workspace import places
+from dream.workspace import locate
 
 if TYPE_CHECKING:
     from dream.actions.trial import Trial
@@ -58,7 +58,7 @@ def models_command(context: click.Context, directory: Path | None, as_json: bool
 
 
 def _settings(directory: Path | None) -> Settings:
-    if directory is None and places.find(Path(), os.environ) is None:
+    if directory is None and locate.find(Path(), os.environ) is None:
         return load(None, using=())
     return group.open_workspace(directory).settings(using=())
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from dream.language import text as texts
+from dream.text import safe as texts
 
 if TYPE_CHECKING:
     from dream.reports import Step

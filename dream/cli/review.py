@@ -12,7 +12,7 @@ import click
 
 from dream.cli import group, output, show
 from dream.errors import DreamError, UsageError
-from dream.language.text import span
+from dream.text.safe import span
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

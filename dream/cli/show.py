@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dream.cli import output
-from dream.language.text import shortened, span
+from dream.text.safe import shortened, span
 
 if TYPE_CHECKING:
     from dream.actions.why import Evidence

@@ -11,8 +11,8 @@ import click
 from dream import trust
 from dream.cli import group, output, show
 from dream.cli.models import ask_once
-from dream.language.text import span
 from dream.settings import reaching
+from dream.text.safe import span
 from dream.workspace import locate
 from dream.workspace.workspace import Workspace
 

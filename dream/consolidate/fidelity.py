@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from datetime import date, tzinfo
 from functools import cache
 
-from dream.language import days
-from dream.language.days import spelled
-from dream.language.tongue import guess, plain, tongue
-from dream.language.words import forget, table
+from dream.embedded.tongue import tongue
 from dream.models import Message
 from dream.provenance.voice import CUT, own_text, sentences
 from dream.reports import Fidelity
+from dream.text import days
+from dream.text.days import spelled
+from dream.text.tongues import guess, plain
+from dream.text.words import forget, table
 
 FEW = 1 / 4  # of what was said exactly; a summary that bears out less is none to trust,
 LEAST = 2  # where it lacks so much, or
@@ -180,7 +181,7 @@ def _is_name(name: str, code: str) -> bool:
 
 @cache
 def _weekdays() -> frozenset[str]:
-    return frozenset(day.casefold()[:3] for day in tongue("en").weekdays)
+    return frozenset(day.casefold()[:3] for day in days.names("en").weekdays)
 
 
 def _without_dates(text: str, code: str, found: list[tuple[int, Exact]]) -> str:

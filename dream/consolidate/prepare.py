@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from dream import prompts
-from dream.language.text import clean
 from dream.models import MEMORY_FILES, Message, Role
 from dream.redact import redact
 from dream.settings import SHIPPED_PROMPTS
+from dream.text.safe import clean
 from dream.transcripts.clean import asks_memory, said
 from dream.transcripts.turns import role
 from dream.workspace import files

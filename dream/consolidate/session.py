@@ -10,9 +10,9 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from dream.consolidate.cut import Item
-from dream.language import tokens
-from dream.language.text import mend_surrogates
 from dream.models import Message
+from dream.text import tokens
+from dream.text.safe import mend_surrogates
 from dream.transcripts import clean, parts
 from dream.transcripts.turns import role as known_role
 from dream.workspace.live import LiveFile, LiveMessage, on_disk

@@ -24,15 +24,14 @@ from dream.consolidate import cut, fidelity
 from dream.consolidate.cut import Item, ids, parts, span
 from dream.consolidate.prepare import prepare, safe, whole
 from dream.errors import AnswerUnusable, ModelError, ModelInaccessible, ModelUnavailable, PromptTooLong, SpendingLimit
-from dream.language import cues
-from dream.language.words import coverage
 from dream.llm import ChatMessage, Completion, Model
 from dream.models import Diagnostic, EntryLine, Message, NewEntry, Report
-from dream.provenance import citations
+from dream.provenance import citations, cues
 from dream.provenance.citations import without_citation
 from dream.provenance.speakers import speaking
 from dream.reports import Fidelity, Usage
 from dream.settings import EMBEDDED, Settings
+from dream.text.words import coverage
 from dream.workspace.files import read_note, write_note
 
 CHUNK_TOKENS = 8_000  # of messages in one summary, where the window allows; from more, each is told in less detail

@@ -15,10 +15,10 @@ from functools import lru_cache
 from itertools import pairwise, zip_longest
 from pathlib import Path
 
-from dream.language.words import content_words, coverage
 from dream.llm import Model
 from dream.models import MEMORY_FILES, MemoryFile
 from dream.settings import Settings
+from dream.text.words import content_words, coverage
 
 _KNOWN_PATHS: dict[str, MemoryFile] = {
     "SOUL.md": "SOUL.md",

@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 
 from dream.dreaming.draft import Draft, Edit, EditError, gone, lines, paired, plain_ends
 from dream.dreaming.guards import Case, Protected, Verdict, check
-from dream.language.likeness import contradicts, differs, nearest, states
-from dream.language.text import clean, problems, quoted
-from dream.language.tongue import guess
-from dream.language.words import content_words, coverage, marks, without_bullet, without_said_on
 from dream.models import Finding, MemoryFile, Outcome, State, Voice
 from dream.provenance.voice import names_source
 from dream.redact import redact
 from dream.settings import Settings
+from dream.text.alike import contradicts, differs, nearest, states
+from dream.text.safe import clean, problems, quoted
+from dream.text.tongues import guess
+from dream.text.words import content_words, coverage, marks, without_bullet, without_said_on
 
 # Part an edit into what can be judged by itself, so that a guard stops the line it means and not its neighbours. Pure.
 

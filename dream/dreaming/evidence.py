@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from dream.history.messages import KeptMessage, Messages
-from dream.language.words import content_words, without_bullet, without_said_on
 from dream.models import UNKNOWN_LINE, Entry, EntryLine, Finding, MemoryFile
 from dream.provenance.citations import said_words
 from dream.provenance.copied import LONGEST, Copied, OwnText, copied, folded, points_at
 from dream.provenance.speakers import have_shared_rules, is_owner, unnamed, without_speaker
 from dream.provenance.voice import names_source, own_text
+from dream.text.words import content_words, without_bullet, without_said_on
 
 LATE = timedelta(days=1)  # between a talk and its entry: what is read sooner comes in the order of the talks
 Row = tuple[str, EntryLine]

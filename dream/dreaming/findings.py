@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from dream.errors import AnswerCut, AnswerUnusable
-from dream.language.text import clean, quoted
-from dream.language.words import without_bullet
 from dream.models import MEMORY_FILES, TAGS, Finding, MemoryFile
+from dream.text.safe import clean, quoted
+from dream.text.words import without_bullet
 
 MAX_FINDINGS = 1_000  # read of one answer: more than twice what the three files may hold in all
 MAX_UNREADABLE = 100  # lines that are told of, of those that are no finding

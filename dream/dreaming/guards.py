@@ -16,12 +16,12 @@ from dream.dreaming import markup
 from dream.dreaming.draft import Draft, Edit, added, gone
 from dream.dreaming.evidence import NOTHING_HEARD, BatchEvidence
 from dream.dreaming.markup import FlawName, instructs, normative
-from dream.language.likeness import near_fact, same_fact
-from dream.language.text import quoted
-from dream.language.words import content_words, coverage, listed, without_bullet, without_mark, without_said_on
 from dream.models import EntryLine, Finding, MemoryFile, Rejected
 from dream.provenance.copied import LONGEST, folded
 from dream.settings import Settings
+from dream.text.alike import near_fact, same_fact
+from dream.text.safe import quoted
+from dream.text.words import content_words, coverage, listed, without_bullet, without_mark, without_said_on
 
 LOSS_SHARE = 0.25  # of a file's earlier lines that one dream may take
 LOSS_LINES = 5  # which it may always take

@@ -6,8 +6,8 @@ import re
 import unicodedata
 from typing import Literal, NamedTuple
 
-from dream.language import cues
-from dream.language.text import quoted
+from dream.provenance import cues
+from dream.text.safe import quoted
 
 # ruff: noqa: E501 - a pattern is not cut in two
 
@@ -176,7 +176,7 @@ def heading(line: str) -> str | None:
 
 
 # Tell a line that instructs whoever reads it from one that states a fact. Pure. English patterns are composed and stand
-# here; those of the other languages are rows of language/cues.toml.
+# here; those of the other languages are rows of provenance/cues.toml.
 #
 # Such a line is memory only if the user said it. Patterns miss what nobody thought of; that is why SOUL.md, which
 # agents obey, does not rest on them: there every line must be the user's own.

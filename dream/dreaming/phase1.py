@@ -12,12 +12,12 @@ from dream.dreaming.evidence import NOTHING_HEARD, BatchEvidence, Heard
 from dream.dreaming.findings import LETTERS, Analysis, References, parse, references
 from dream.errors import AnswerCut, AnswerUnusable, PromptTooLong
 from dream.history import legacy
-from dream.language.text import span
-from dream.language.words import MONTH, content_words, coverage
 from dream.llm import ChatMessage, Completion, Model
 from dream.models import Entry, Finding, MemoryFile
 from dream.redact import redact
 from dream.settings import EMBEDDED
+from dream.text.safe import span
+from dream.text.words import MONTH, content_words, coverage
 
 # What in an answer only repeats the prompt: small models copy its examples and our own lines. Pure.
 

@@ -9,9 +9,9 @@ from dream import prompts
 from dream.dreaming.draft import Draft, added, gone, lines
 from dream.dreaming.editing import HeldEdit
 from dream.dreaming.guards import Verdict
-from dream.language.likeness import same_fact
-from dream.language.words import without_said_on
 from dream.models import TAGS, Finding, MemoryFile, Outcome, Proposal
+from dream.text.alike import same_fact
+from dream.text.words import without_said_on
 
 
 def queued(

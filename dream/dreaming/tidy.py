@@ -15,12 +15,13 @@ from itertools import combinations
 from pathlib import Path
 
 from dream.dreaming.draft import lines
-from dream.language import days
-from dream.language.likeness import near_fact, same_fact
-from dream.language.tongue import guess, plain, tongue
-from dream.language.words import without_bullet
+from dream.embedded.tongue import tongue
 from dream.models import MEMORY_FILES, Finding, MemoryFile
 from dream.settings import Settings
+from dream.text import days
+from dream.text.alike import near_fact, same_fact
+from dream.text.tongues import guess, plain
+from dream.text.words import without_bullet
 from dream.versions.log import Change
 from dream.workspace.files import read_note, write_note
 from dream.workspace.workspace import TEMPLATES

@@ -19,10 +19,10 @@ from dream.embedded.analyse import analyse, spoken
 from dream.embedded.sections import Utterance, conversation, files, history, owners, section
 from dream.embedded.statement import history_line
 from dream.errors import ToolsUnsupported
-from dream.language.tokens import estimate
-from dream.language.tongue import is_wide
 from dream.llm import ChatMessage, Completion, Tool
 from dream.reports import Usage
+from dream.text.tokens import estimate
+from dream.text.tongues import is_wide
 
 UNKNOWN = (
     "I am the embedded model: I only consolidate conversations and find facts in history. "

@@ -7,16 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dream.embedded import read
+from dream.embedded.kinds import KEPT
+from dream.embedded.likeness import shared, supersedes, told_already
 from dream.embedded.sections import LABELS, Dreamt, bullets_of, conversation
 from dream.embedded.statement import New, Pool, Statement, history_line, line, parsed
-from dream.language import cues
-from dream.language.kinds import KEPT
-from dream.language.likeness import shared, supersedes, told_already
-from dream.language.tokens import estimate
-from dream.language.tongue import main
-from dream.language.words import heading, standing
 from dream.models import MemoryFile
+from dream.provenance import cues
 from dream.provenance.speakers import is_owner, unnamed
+from dream.text.tokens import estimate
+from dream.text.tongues import main
+from dream.text.words import heading, standing
 
 STRONGLY = 0.5  # of the words of the shorter of two statements that they share, for the later to replace the earlier
 _RAW_HEAD = re.compile(r"\[RAW\] \d+ messages")

@@ -6,14 +6,16 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from dream.embedded import sections
+from dream.embedded import kinds, sections
+from dream.embedded.likeness import tells
+from dream.embedded.own_words import is_supposed, own_words, trimmed, without_names
 from dream.embedded.sections import Utterance
 from dream.embedded.statement import Statement
-from dream.language import cues, kinds
-from dream.language.likeness import tells
-from dream.language.sentences import Sentence, is_supposed, own_words, quoted_share, sentences, trimmed, without_names
-from dream.language.tongue import Tongue, guess, is_wide, main, plain, tongue
+from dream.embedded.tongue import Tongue, tongue
+from dream.provenance import cues
 from dream.provenance.speakers import AGENTS, prefixed
+from dream.text.sentences import Sentence, quoted_share, sentences
+from dream.text.tongues import guess, is_wide, main, plain
 
 KEEP = 0.3  # of belief that a sentence states something, for it to be a line of history
 SURE, WORDS = 0.7, 3  # of the same, and content words in it, for it to be a line of memory

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 
-from dream.language.words import without_bullet
 from dream.models import TAGS, MemoryFile
+from dream.text.words import without_bullet
 
 LABELS = {path: label for label, path in TAGS.items()}
 

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import lru_cache
 
-from dream.language import days, likeness
-from dream.language.kinds import LABELS
-from dream.language.tongue import earlier_part, guess, names, tongue
+from dream.embedded import likeness
+from dream.embedded.kinds import LABELS
+from dream.embedded.tongue import earlier_part, tongue
 from dream.models import MemoryFile
+from dream.text import days
+from dream.text.tongues import guess
 
-Label = str  # one of dream.language.kinds.LABELS
+Label = str  # one of dream.embedded.kinds.LABELS
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +98,9 @@ class Pool:
         return math.log(1 + (self.count + 8) / (1 + len(self.by_word.get(word, ()))))
 
     def _keys(self, said: Statement) -> Iterable[str]:
-        told = likeness.fact(said.text, said.code)
-        yield from told.subject
-        if told.attribute:
-            yield f"@{told.attribute}"
+        yield from likeness.telling(said.text, said.code)
+        if about := likeness.attribute(said.text, said.code):
+            yield f"@{about}"
 
 
 # Stage five: a statement as a line, and a line as the statement that it was. Nothing inside a quotation is altered.
@@ -215,7 +216,7 @@ def _parsed(text: str, day: date | None, talk: str) -> Statement:
         kind, text = _KINDS.get(match[1].lower(), match[1].lower()), text[match.end() :]
     if match := _ISO_FIRST.match(text):  # the tail of a summary: 2026-03-02 user: “…”
         day, text = date.fromisoformat(match[1]), text[match.end() :]
-    if match := earlier_part(",，、").search(text):
+    if match := earlier_part().search(text):
         text = text[: match.start()]  # which versions before November 2026 wrote
     if (match := _SAID_ON.search(text)) and (said := _day(match[1])):
         code = _spelled_in(match[1], said)
@@ -243,12 +244,12 @@ def _parsed(text: str, day: date | None, talk: str) -> Statement:
 
 def _spelled_in(text: str, day: date) -> str:
     """Return the language in which a day is spelled so; "" where more than one does."""
-    found = [code for code in names() if days.spelled(day, code) == text.strip()]
+    found = [code for code in days.codes() if days.spelled(day, code) == text.strip()]
     return found[0] if len(found) == 1 else ""
 
 
 def _day(text: str) -> date | None:
-    for code in names():
+    for code in days.codes():
         named = days.found(text, None, code)
         if named and named[0].whole and named[0].end - named[0].start >= len(text.strip()) - 2:
             return named[0].first

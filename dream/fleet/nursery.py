@@ -294,11 +294,6 @@ def _half(
     member.check()
     workspace = Workspace.open(member.path)
     settings, worker = _terms(pipe, member, workspace, flags)
-    if settings.clients:
-        raise SettingsError(
-            f"{settings.clients[0]} is refused in a fleet: one person's login would read what all tenants say; "
-            "name a provider's model."
-        )
 
     def end(number: int, frame: object) -> None:
         worker.stopped = True
@@ -368,6 +363,11 @@ def _terms(
         except SettingsError as error:
             said = str(error).replace(f" {COMMAND_LINE}", "")
             raise SettingsError(f"{member.root.path / POLICY}, [tenants.{tenant}.settings]: {said}") from error
+    if settings.clients:
+        raise SettingsError(
+            f"{settings.clients[0]} is refused in a fleet: one person's login would read what all tenants say; "
+            "name a provider's model."
+        )
     zone = settings.zone()
 
     def asked(model: str, most: Usage) -> Asked:
@@ -444,8 +444,8 @@ def _warm() -> None:
     for module in LOADED:
         import_module(module)
     if litellm:
-        from dream.language import tokens
         from dream.llm import card, gateway
+        from dream.text import tokens
 
         gateway.load_litellm()
         for name in TOKENIZERS:

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, get_args
 import orjson
 
 from dream.history.checksums import FIRST, checksum, is_as_written, sealed
-from dream.language.text import mend_surrogates
-from dream.language.tokens import estimate
 from dream.models import UNKNOWN_LINE, Entry, EntryLine, Kind, NewEntry, Voice
+from dream.text.safe import mend_surrogates
+from dream.text.tokens import estimate
 
 HIGHEST = 1 << 62  # cursors stay below; a larger number in a foreign line is no cursor
 KINDS = frozenset(get_args(Kind))

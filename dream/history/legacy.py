@@ -12,8 +12,8 @@ from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from dream.history.entries import NO_TIME
-from dream.language.tokens import estimate
 from dream.models import NewEntry
+from dream.text.tokens import estimate
 
 SESSION = "nanobot:HISTORY.md"  # what HISTORY.md held when the workspace was adopted: nanobot has dreamt it
 LATER = "nanobot:HISTORY.md, later"  # what has been written to it since

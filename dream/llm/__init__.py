@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from dream.language.tokens import litellm_folder
 from dream.models import Role
 from dream.reports import Usage
 from dream.settings import EMBEDDED, is_client
+from dream.text.tokens import litellm_folder
 
 Finish = Literal["stop", "length", "tool_calls", "refusal"]
 NOTHING_USED = Usage()

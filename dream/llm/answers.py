@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dream.language.text import mend_json, mend_surrogates
 from dream.llm import Finish, Json, ToolCall
+from dream.text.safe import mend_json, mend_surrogates
 
 MAX_CHARS = 1_000_000  # of arguments that are read at all; a memory file holds a fortieth of that
 MAX_TEXT_CALLS = 100  # tool calls read from one text

@@ -31,7 +31,6 @@ from dream.errors import (
     ModelUnavailable,
     ToolsUnsupported,
 )
-from dream.language import tokens
 from dream.llm import NOTHING_USED, ChatMessage, Completion, Finish, Tool
 from dream.llm.answers import RawAnswer, read_answer
 from dream.llm.faults import quote, wait_before
@@ -39,6 +38,7 @@ from dream.llm.gateway import MAX_ANSWER_BYTES, shielded
 from dream.llm.spending import prompt_tokens
 from dream.reports import Usage
 from dream.settings import CALLED, PREFIX, Settings
+from dream.text import tokens
 
 AT_ONCE = 2  # calls of clients in one process: each is a program of 200 MB, and a login is refreshed by one at a time
 ROOM = 4  # times the answer's room is what a client may write, for one that is cut asks three times more and loses it

@@ -21,8 +21,8 @@ from dream.errors import (
     PromptTooLong,
     ToolsUnsupported,
 )
-from dream.language.text import shortened
 from dream.redact import redact
+from dream.text.safe import shortened
 
 # What is quoted of a provider's own text. LiteLLM can put the whole prompt into it.
 QUOTED_CHARS = 300

@@ -18,8 +18,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dream.errors import AnswerUnusable, ModelError, ModelInaccessible, ToolsUnsupported
-from dream.language import tokens
-from dream.language.text import map_strings
 from dream.llm import UNKNOWN_WINDOW, ChatMessage, Completion, Tool, ToolCall, card
 from dream.llm.answers import RawAnswer, RawCall, read_answer
 from dream.llm.faults import Fault, Overloaded, Pause, StreamWanted, quote, translate, wait_before, was_taken
@@ -27,6 +25,8 @@ from dream.llm.spending import prompt_tokens
 from dream.redact import redact
 from dream.reports import Usage
 from dream.settings import Settings
+from dream.text import tokens
+from dream.text.safe import map_strings
 
 if TYPE_CHECKING:
     from dream.llm.watch import Watch

@@ -13,10 +13,10 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from dream.language.words import content_words, without_said_on
 from dream.models import EntryLine, Message, Voice
 from dream.provenance.copied import OwnText, copied
 from dream.provenance.voice import CUT, own_text
+from dream.text.words import content_words, without_said_on
 
 PLAIN = 0.6  # of a line's words that a message must hold to stand in for a citation
 MOST_CITED = 12  # messages of one line

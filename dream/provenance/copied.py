@@ -14,9 +14,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from dream.language.words import NOT, content_words
 from dream.provenance.speakers import unnamed
 from dream.provenance.voice import CUT, own_text, sentences
+from dream.text.words import NOT, content_words
 
 LONGEST = 240  # characters of a rule; a longer sentence waits for a person to shorten it
 STANDS_FOR = 3  # words of the message, at the most, that a note may stand for

@@ -7,8 +7,8 @@ import unicodedata
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 
-from dream.language.words import listed
 from dream.models import Message
+from dream.text.words import listed
 
 AGENTS = frozenset("assistant agent ai bot claude gpt chatgpt model system tool user human me".split())
 MOST = 0.8  # of a role's messages that begin with a name: then names stand there

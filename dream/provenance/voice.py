@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
 
-from dream.language import cues
-from dream.language.sentences import TAGGED
-from dream.language.words import all_marks, content_words, is_cjk
+from dream.provenance import cues
+from dream.text.sentences import is_cut_short
+from dream.text.words import all_marks, content_words, is_cjk
 
 REPORTS: tuple[cues.Cue, ...] = ("reported", "hearsay")
 SUPPOSES: tuple[cues.Cue, ...] = ("imagined", "supposed")
@@ -24,6 +24,13 @@ WORDING = 80  # characters: what is to be written, or never to be, in a wish of 
 BEFORE_REASON = 3  # words of a wish before the reason that somebody gives for it
 LEAD = 60  # characters behind a colon that make what stands before it an announcement
 
+# What stands in tags, a page for example. Without its end a tag goes on to the text's, but not one within a word: in
+# "branches are gt-<number>" it is a place for something.
+TAGGED = re.compile(
+    r"<([A-Za-z][\w-]{0,40})\b[^<>\n]{0,200}>.{0,20000}?</\1>|<!--.*?(?:-->|\Z)"
+    r"|(?<![\w=/.-])<[A-Za-z][\w-]{0,40}\b[^<>\n]{0,200}>.{0,20000}?\Z",
+    re.DOTALL,
+)
 _FENCED = re.compile(r"(`{3,}|~{3,}).*?(?:\1|\Z)", re.DOTALL)
 _QUOTED = re.compile(
     r"(?<![\w’'])['‘‚]((?:[^'’‘\n]|(?<=\w)['’](?=\w)){12,400})['’‘](?!\w)"
@@ -98,7 +105,7 @@ def _goes_on(said: str, after: str) -> bool:
     """Return whether a full stop belongs to what stands before it: `e.g. this`, `am 3. Mai`, `Dr. Who`, `1. "x"`."""
     if _NUMBERED.fullmatch(said):
         return True
-    short = _INITIAL.search(said) is not None or cues.ends("abbreviated", said[:-1])
+    short = _INITIAL.search(said) is not None or is_cut_short(said[:-1])
     return short and after.lstrip(" ")[:1].isalpha()
 
 

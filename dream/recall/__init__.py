@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
 from dream.errors import UsageError
-from dream.language.text import mend_surrogates, shortened
-from dream.language.words import is_hard, without_said_on
 from dream.recall.search_index import caught_up
+from dream.text.safe import mend_surrogates, shortened
+from dream.text.words import is_hard, without_said_on
 
 if TYPE_CHECKING:
     from dream.history.messages import KeptMessage

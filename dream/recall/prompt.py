@@ -18,12 +18,13 @@ import orjson
 
 from dream.door import contents
 from dream.history import messages
-from dream.language.tokens import estimate
-from dream.language.words import content_words, table
 from dream.recall import CALL, Hit, is_told, spoken
 from dream.recall.search import RARE, Search, Wanted
 from dream.recall.search_index import ENTRY, SearchIndex, caught_up
 from dream.recall.terms import terms
+from dream.text.sentences import sentences
+from dream.text.tokens import estimate
+from dream.text.words import content_words, table
 from dream.workspace import index
 from dream.workspace.context import with_recalled
 
@@ -48,7 +49,6 @@ ENTRIES = 8  # entries of history that are looked at: notes, and what is older t
 STAMP = "prompt"  # the document of the index that says what it was made of
 FILES = ("SOUL.md", "USER.md", "memory/MEMORY.md")
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_SENTENCE = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 _NAME = re.compile(r"(?<=[\w,;] )[A-Z]\w*")  # not where a sentence begins
 _EXACT = re.compile(r"(?=.*[\d/_.])\w.{2,}\w")  # a number, a path, an identifier
 
@@ -195,9 +195,7 @@ def _excerpt(text: str, wanted: Collection[str], room: int) -> str:
     """Return a text in one line; of one longer than `room` the sentence that says most of what is wanted, and what fits
     beside.
     """
-    pieces = [
-        " ".join(piece.split()) for piece in _SENTENCE.split(text) if piece.strip() and not piece.startswith(CALL)
-    ]
+    pieces = [one.text for one in sentences(text) if not one.text.startswith(CALL)]
     if sum(map(len, pieces)) <= room:
         return " ".join(pieces)
     best = max(range(len(pieces)), key=lambda n: len(set(terms(pieces[n])) & set(wanted)))

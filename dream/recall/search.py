@@ -19,18 +19,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from dream.errors import ModelError, SettingsError, SpendingLimit
-from dream.language.text import mend_surrogates
-from dream.language.words import (
-    asked_fact,
-    content_words,
-    holds_any,
-    is_cjk,
-    leaves,
-    listed,
-    without_bullet,
-    without_said_on,
-    words,
-)
 from dream.recall import KINDS, Hit, HitKind, as_line, is_told, memory_lines, of_entry, of_message, spoken
 from dream.recall.search_index import (
     BY_SPEAKER,
@@ -51,9 +39,21 @@ from dream.recall.terms import (
     ENDS_ASKING,
     TELLS_WHEN,
     akin,
+    asked_fact,
+    holds_any,
+    leaves,
     marks,
     periods,
     terms,
+)
+from dream.text.safe import mend_surrogates
+from dream.text.words import (
+    content_words,
+    is_cjk,
+    listed,
+    without_bullet,
+    without_said_on,
+    words,
 )
 
 if TYPE_CHECKING:

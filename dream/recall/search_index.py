@@ -25,8 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dream.errors import WorkspaceError
 from dream.history import messages
 from dream.history.messages import KeptMessage, Messages
-from dream.language.words import own_facts
-from dream.recall.terms import marks, terms
+from dream.recall.terms import marks, own_facts, terms
 from dream.workspace import index
 from dream.workspace.files import opened
 

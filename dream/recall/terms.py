@@ -12,8 +12,10 @@ from datetime import date
 from functools import cache, lru_cache
 from itertools import chain, pairwise
 
-from dream.language.words import NOT, WORD, holds_any, is_cjk, table, words
+from dream.text.words import KEPT_CHARS, NOT, is_cjk, listed, table, words
 
+WORD = re.compile(r"\w+(?:'\w+)?")
+OWN = 600  # characters of a message in which it is looked for
 _PARTS = re.compile(r"[.,:/@'&+#_%-]+")
 _CAMEL = re.compile(r"[a-z0-9](?=[A-Z])")
 CHARS = 20_000  # of a message that are looked at: the rest is a log that nobody asks for by its words
@@ -92,11 +94,10 @@ def periods(query: str, today: date) -> list[tuple[date, date]]:
     """Return the times that a query names, as their first and last days; a month without a year, of many years."""
     if not (_DAY_OR_YEAR.search(query) or holds_any("tells_when", query) or holds_any("names_day", query)):
         return []
-    from dream.language import days  # a hook at a prompt that finds nothing has no time for them
-    from dream.language.tongue import spaced
+    from dream.text import days  # a hook at a prompt that finds nothing has no time for them
 
     found: list[tuple[date, date]] = []
-    tongues = spaced() if _ENGLISH.isdisjoint(WORD.findall(query.lower())) else ("en",)  # each takes 15 ms
+    tongues = days.spaced() if _ENGLISH.isdisjoint(WORD.findall(query.lower())) else ("en",)  # each takes 15 ms
     for code in tongues:
         found += [(day.first, day.last) for day in days.found(query, today, code) if not day.unsure]
     if found:
@@ -120,9 +121,9 @@ def _whole(year: int, month: int) -> tuple[date, date]:
 
 @cache
 def _numbers(tongues: tuple[str, ...]) -> dict[str, int]:
-    from dream.language.tongue import tongue
+    from dream.text import days
 
-    return {name.lower(): at for code in tongues for at, name in enumerate(tongue(code).months, 1)}
+    return {name.lower(): at for code in tongues for at, name in enumerate(days.names(code).months, 1)}
 
 
 @cache
@@ -131,3 +132,64 @@ def _month(tongues: tuple[str, ...]) -> re.Pattern[str]:
     before = r"(?P<before>\b(?:in|last|of|since|during|by|early|late|mid|until|till|from|before|after|this|next) )?"
     named = rf"{before}\b(?P<m>{names})\b,?(?: (?:of |de )?(?P<year>(?:19|20)\d\d))?"
     return re.compile(rf"{named}|(?:(?P<y>(?:19|20)\d\d) ?年 ?)?(?<!\d)(?P<n>\d{{1,2}}) ?月", re.IGNORECASE)
+
+
+# Rows of the table of words, in any language: what a text holds of them.
+
+
+def holds_any(row: str, text: str) -> bool:
+    """Return whether a text holds one of the words of a row of the table of words."""
+    plain, wide = _of(row)
+    return not plain.isdisjoint(WORD.findall(text.lower())) or (not text.isascii() and wide.search(text) is not None)
+
+
+@cache
+def _of(row: str) -> tuple[frozenset[str], re.Pattern[str]]:
+    wide = [word for word in listed(row) if is_cjk(word[0])]
+    return listed(row).difference(wide), re.compile("|".join(wide))
+
+
+# What somebody says of themselves, and what a question asks of one.
+
+
+@cache
+def _own(plain: bool) -> dict[str, re.Pattern[str]]:
+    """Return the patterns, without those of CJK where `plain`: it takes long to make them."""
+    rows = {name: [one for one in some if plain is not any(map(is_cjk, one))] for name, some in table()["own"].items()}
+    return {name: re.compile("|".join(some)) for name, some in rows.items() if some}
+
+
+def own_facts(text: str) -> list[str]:
+    """Return what a message tells of who says it: home, job, name."""
+    some = text[:OWN]
+    if some.rstrip().endswith(("?", "？")) or not holds_any("speaks", some):
+        return []
+    some = _rest()[0].sub(" ", some)
+    found = [name for name, pattern in _own(True).items() if pattern.search(some)]
+    if not some.isascii() and any(map(is_cjk, some)):
+        found += [name for name, pattern in _own(False).items() if pattern.search(some)]
+    return found
+
+
+def leaves(text: str, term: str) -> bool:
+    """Return whether a text tells that somebody has left what a term names: "switched from Zed to Helix"."""
+    return any(text[one.end() :].lower().startswith(term) for one in _rest()[1].finditer(text))
+
+
+@cache
+def _rest() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    return re.compile(table()["supposes"]), re.compile(table()["leaves"], re.IGNORECASE)
+
+
+def asked_fact(query: str) -> tuple[str, frozenset[str]] | None:
+    """Return the one thing that a question asks of somebody, and the words that are left: who that is."""
+    for name, row in table()["asked"].items() if len(query) <= KEPT_CHARS else ():
+        some, found = query.casefold(), False
+        for word in sorted((*row.split(), *table()["beside"].split()), key=len, reverse=True):
+            if is_cjk(word) and word in some:
+                found |= word in row.split()
+                some = some.replace(word, " ")
+        said = {word.removesuffix("'s").removesuffix("’s") for word in re.findall(r"[\w'’]+", some)}
+        if found or said & {*row.split()}:
+            return name, frozenset(said - {*row.split()} - {*table()["beside"].split()})
+    return None

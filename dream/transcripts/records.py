@@ -14,7 +14,7 @@ from typing import IO, Any, NoReturn
 
 import orjson
 
-from dream.language.text import mend_json
+from dream.text.safe import mend_json
 from dream.transcripts.parts import Json
 
 CHUNK = 1 << 18

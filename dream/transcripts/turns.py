@@ -10,10 +10,10 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import cache
 from hashlib import blake2b
 
-from dream.language import cues
-from dream.language.text import mend_surrogates
-from dream.language.words import MONTH, MONTHS
 from dream.models import Message, Report, Role
+from dream.provenance import cues
+from dream.text.safe import mend_surrogates
+from dream.text.words import MONTH, MONTHS
 from dream.transcripts import clean, parts
 
 WAITING = 1_000  # tool calls without an answer that are remembered; more in one session are none that matter

@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from dream.errors import UnknownRevision
-from dream.language.text import span
 from dream.reports import FLAT, LineCount, Usage
+from dream.text.safe import span
 from dream.versions import is_memory
 from dream.versions.diff import PLAIN, parse_numstat, split
 from dream.versions.git import Git
@@ -239,8 +239,8 @@ def _applied(outcomes: Sequence[Outcome]) -> str:
 
 def _in_short(text: str) -> str:
     """Return the first words of a statement, without its quotation marks, brackets and day."""
-    from dream.language.text import shortened
-    from dream.language.words import without_said_on  # its tables take as long to load as all else of a short look
+    from dream.text.safe import shortened
+    from dream.text.words import without_said_on  # its tables take as long to load as all else of a short look
 
     plain = without_said_on(clean_line(_BRACKETS.sub(" ", text)))
     plain = _USER.sub("", " ".join(plain.split()).strip('"“”„«»「」 .;,'))

@@ -19,9 +19,9 @@ from typing import IO, Any
 import orjson
 
 from dream.errors import GitError
-from dream.language.text import map_strings
-from dream.language.tokens import estimate
-from dream.language.words import is_cjk, without_bullet
+from dream.text.safe import map_strings
+from dream.text.tokens import estimate
+from dream.text.words import is_cjk, without_bullet
 from dream.versions import log
 from dream.versions.diff import PLAIN
 from dream.versions.git import NEXT, Git

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from dream.errors import WorkspaceError
-from dream.language.text import clean
 from dream.models import MEMORY_FILES, MemoryFile
+from dream.text.safe import clean
 from dream.web import pages, views
 from dream.web.server import HERE, Site
 from dream.web.views import ShownChange, ShownLine

@@ -29,8 +29,8 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from dream.errors import Busy, DreamError, GitError, UsageError, WorkspaceError
-from dream.language.text import clean
 from dream.settings import reaching
+from dream.text.safe import clean
 from dream.web import pages, views
 from dream.web.known import Past, pulse
 from dream.web.pages import Done, Meanwhile

@@ -16,11 +16,12 @@ from dream.actions.status import Health
 from dream.actions.why import Evidence, evidence
 from dream.dreaming.draft import lines
 from dream.errors import UsageError
-from dream.language.text import shortened
-from dream.language.words import coverage, without_said_on
 from dream.models import MEMORY_FILES, MemoryFile, Proposal
 from dream.recall import Hit
 from dream.reports import Usage
+from dream.text.safe import shortened
+from dream.text.sentences import sentences
+from dream.text.words import coverage, without_said_on
 from dream.versions import is_memory, read_all, read_memory
 from dream.versions.diff import by_file
 from dream.versions.log import Change, Shown
@@ -44,7 +45,6 @@ HANDS = {
     "restore": "was brought back by a restore",
 }
 NEIGHBOUR, SAID, LEAD = 240, 700, 160  # characters shown of a message beside, of the one meant, and before its sentence
-_SENTENCE = re.compile(r"(?:[^.!?\n。！？]|[.!?](?=[^\s.!?]))+[.!?。！？]*[”\"»」]?\s*|.", re.DOTALL)
 
 # Why a guard held an edit, in plain words; the reason itself stands beside it.
 GUARDS: Mapping[str, str] = {
@@ -212,7 +212,7 @@ def excerpt(text: str, about: str, *, meant: bool) -> tuple[tuple[str, bool], ..
     if not meant:
         return ((shortened(" ".join(text.split()), NEIGHBOUR), False),)
     told = without_said_on(about)
-    spans = [found.span() for found in _SENTENCE.finditer(text)]
+    spans = [(one.start, one.end) for one in sentences(text)]
     shares = [coverage(told, text[first:last]) for first, last in spans] if told else []
     if not any(shares):
         return ((shortened(text, SAID), False),)

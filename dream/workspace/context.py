@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
-from dream.language.words import content_words, without_said_on
+from dream.text.words import content_words, without_said_on
 
 if TYPE_CHECKING:
     from dream.models import Entry, MemoryFile, Proposal
@@ -47,7 +47,7 @@ def chosen(texts: Mapping[MemoryFile, str], fits: Callable[[str], bool]) -> str:
 
 def _best_first(rows: Mapping[MemoryFile, Sequence[str]], parts: Sequence[_Lines]) -> list[_Lines]:
     """Return the statements in the order in which they are shown as room grows."""
-    from dream.language.likeness import ranked  # what is recalled at a prompt has no time for it
+    from dream.text.alike import ranked  # what is recalled at a prompt has no time for it
 
     said = {one: "\n".join(rows[one[0]][one[1].start : one[1].stop]) for one in parts}
     rules = [one for one in parts if one[0] == "SOUL.md"]

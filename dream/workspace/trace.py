@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import takewhile
 
-from dream.language.words import coverage
 from dream.models import MEMORY_FILES, TAGS, MemoryFile
 from dream.reports import HIDDEN
+from dream.text.words import coverage
 from dream.versions.diff import by_file
 from dream.versions.log import Change, Shown
 from dream.workspace.workspace import Workspace

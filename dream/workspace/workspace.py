@@ -314,8 +314,8 @@ class Workspace:
         With a `query`, a fifth of the room is for what earlier conversations say of it and memory doesn't, cited; what
         stands before that is the same for every query.
         """
-        from dream.language.tokens import estimate
         from dream.models import MEMORY_FILES
+        from dream.text.tokens import estimate
         from dream.workspace import context
 
         if query is not None:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from dream import pipeline
 from dream.errors import DreamError, UsageError
-from dream.language.words import all_marks
 from dream.llm.spending import Meter
 from dream.models import MEMORY_FILES
 from dream.reports import RunReport
 from dream.settings import Settings
+from dream.text.words import all_marks
 from dream.workspace.workspace import Workspace
 from tests.quality import datasets
 from tests.quality.scratch import Scratch

@@ -16,12 +16,12 @@ from dream.dreaming.dreamer import Models
 from dream.dreaming.editing import Editing
 from dream.dreaming.guards import Protected, Verdict
 from dream.embedded import EmbeddedModel
-from dream.language.words import without_said_on
 from dream.llm import ChatMessage, Completion, Model, ToolCall
 from dream.llm.spending import Meter
 from dream.models import MEMORY_FILES, Entry, MemoryFile, Message, NewEntry, Role
 from dream.provenance.voice import names_source
 from dream.settings import Settings
+from dream.text.words import without_said_on
 from dream.workspace.workspace import Workspace
 from tests.attacks.cases import Case
 from tests.scripted import ScriptedModel

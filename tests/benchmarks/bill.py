@@ -21,11 +21,11 @@ from dream.dreaming.draft import OMITTED
 from dream.dreaming.dreamer import Models
 from dream.dreaming.estimate import estimate
 from dream.embedded import EmbeddedModel
-from dream.language import tokens
 from dream.llm import ChatMessage, Completion, Tool
 from dream.llm.spending import MESSAGE_TOKENS, Meter, prompt_tokens
 from dream.models import MEMORY_FILES, Finding, MemoryFile, NewEntry
 from dream.settings import Settings
+from dream.text import tokens
 from dream.workspace.workspace import Workspace
 from tests.benchmarks import editor, nanobot
 from tests.benchmarks.measure import Row

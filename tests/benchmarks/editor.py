@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from dream.dreaming.findings import parse
 from dream.embedded.sections import files
-from dream.language.likeness import nearest, states
 from dream.llm import ChatMessage, Completion, Json, ToolCall
 from dream.models import Finding, MemoryFile
+from dream.text.alike import nearest, states
 
 Asked = tuple[MemoryFile, str, str, int]  # file, old_text, new_text, the finding that it settles
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from dream.dreaming import draft, phase2
 from dream.dreaming.draft import Brief
 from dream.dreaming.guards import Protected
-from dream.language import tokens
 from dream.llm import Json
 from dream.models import Finding, MemoryFile
 from dream.settings import Settings
+from dream.text import tokens
 from tests.scripted import ScriptedModel, tool_calls
 
 PROJECTS = [f"- Project {name}{n} runs on port {8000 + n} since May" for n, name in enumerate(["Orion", "Vega"] * 60)]

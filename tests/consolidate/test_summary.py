@@ -6,8 +6,8 @@ import pytest
 
 from dream.consolidate.summariser import read
 from dream.errors import AnswerUnusable
-from dream.language.tokens import estimate
 from dream.llm import Completion, ToolCall
+from dream.text.tokens import estimate
 
 CONVERSATION = "\n".join(
     ['<conversation session="a:b" messages="0-99">']

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from dream.language.days import spelled
+from dream.text.days import spelled
 from tests.embedded.asking import dreamt, facts, findings, said
 
 MONDAY = date(2026, 3, 2)

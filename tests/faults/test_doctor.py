@@ -388,7 +388,6 @@ def test_a_byte_that_is_not_utf8_hides_no_other_line(sound: Path, tmp_path: Path
 
 def test_settings_that_cannot_be_read_leave_memory_readable(sound: Path, tmp_path: Path) -> None:
     root = copy(sound, tmp_path / "w")
-    before = called(root, "context")
     (root / "dream.toml").write_bytes(b'timezone = "caf\xe9"\n')
 
     shown = called(root, "context")

@@ -14,11 +14,11 @@ from dream.dreaming import phase2
 from dream.dreaming.draft import Brief
 from dream.dreaming.dreamer import Models
 from dream.dreaming.guards import Protected
-from dream.language.likeness import nearest, same_fact, states
 from dream.llm import Completion
 from dream.llm.spending import Meter
 from dream.models import Entry, Finding, MemoryFile
 from dream.settings import Settings
+from dream.text.alike import nearest, same_fact, states
 from tests.scripted import Answer, ScriptedModel, tool_calls
 from tests.vouched import evidence
 from tests.workspaces import fresh

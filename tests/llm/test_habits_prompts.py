@@ -12,10 +12,10 @@ import pytest
 from dream import pipeline, prompts
 from dream.dreaming.dreamer import Models
 from dream.dreaming.phase2 import TOOLS
-from dream.language import tokens
 from dream.llm import ChatMessage, Completion
 from dream.llm.spending import Meter
 from dream.settings import Settings
+from dream.text import tokens
 from tests.benchmarks.bill import shared
 from tests.scripted import Call, ScriptedModel, tool_calls
 from tests.workspaces import fresh

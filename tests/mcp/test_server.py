@@ -17,8 +17,8 @@ from mcp.client.stdio import StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
 from dream import mcp, pipeline
-from dream.language import tokens
 from dream.settings import Settings
+from dream.text import tokens
 from dream.workspace.workspace import Workspace
 from tests import readme
 from tests.cli.commands import dream, environment

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dream.language.likeness import near_fact, nearest, same_fact, states
-from dream.language.words import coverage, words
+from dream.text.alike import near_fact, nearest, same_fact, states
+from dream.text.words import coverage, words
 
 
 @pytest.mark.parametrize(

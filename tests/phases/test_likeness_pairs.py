@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dream.language.likeness import same_fact
+from dream.text.alike import same_fact
 from tests.phases.pairs import OTHER, SAME
 
 

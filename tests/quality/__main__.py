@@ -9,9 +9,9 @@ import click
 
 from dream.cli import group, output, show
 from dream.errors import UsageError
-from dream.language.text import shortened
 from dream.reports import Progress, Step
 from dream.settings import CALLING, Settings, load
+from dream.text.safe import shortened
 from tests.quality import Conversation, datasets, report
 from tests.quality.recall import at_prompts, prompt_table, recall, table
 from tests.quality.report import Table

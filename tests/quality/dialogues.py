@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from dream.errors import UsageError
-from dream.language.words import all_marks
 from dream.models import Message
+from dream.text.words import all_marks
 from dream.workspace.trace import facts
 from dream.workspace.workspace import TEMPLATES
 from tests.quality import Conversation, Gold, Half, Row, Sitting, dialog, matches

@@ -1,9 +1,9 @@
-"""Make the weights of kinds.py from labelled sentences: `python -m tests.quality.learn [FOLDER] [--pairs | --check]`.
+"""Make the weights of kinds.py from labelled sentences: `python -m tests.quality.learn [FOLDER] [--common | --check]`.
 
 FOLDER holds `<language>-*.tsv` files of `label<TAB>context<TAB>sentence`; the project's own are in `sentences/`. The
-same sentences give the same weights. `--pairs` makes those of the pairs instead, with the kinds as they are now; the
-stored ones are of an earlier day, with half of the sentences, for made anew they lost a point of LoCoMo and a change
-of BEAM. `--check` says how well each fifth of the chats is told by the others; with `--quick` each half.
+same sentences give the same weights. `--common` writes the words instead that many of the sentences hold; the stored
+ones are of an earlier day, with half of the sentences. `--check` says how well each fifth of the chats is told by the
+others; with `--quick` each half.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from dream.language import kinds, likeness
-from dream.language.kinds import KEPT, LABELS, UNMEANT, WEIGHTS, features, kind
+from dream.embedded import kinds, likeness
+from dream.embedded.kinds import KEPT, LABELS, UNMEANT, WEIGHTS, features
 
 SHIPPED = Path(__file__).with_name("sentences")
 ROUNDS = 8
@@ -41,13 +41,9 @@ RICH = ("r", "r2", "u", "v", "p")  # files of a mix that no talk has: they don't
 HIGHEST = 9
 KEEP, RULE, RULE_KEPT = 0.3, 0.6, 0.25  # as the small model reads; --check counts by them
 
-PAIR_ROUNDS = 8
-PAIR_LEAST = 4  # pairs that must have a sign for it to count
-PAIR_KEEP = 1.0
 COMMON = 0.006  # of the sentences of a language that hold a word: then it is a common one
 
 Rows = dict[int, list[float]]  # of each feature a weight for each label
-LabelledPair = tuple[bool, dict[str, float], str]  # whether it takes the place, the signs, language
 
 
 class Example(NamedTuple):
@@ -70,22 +66,17 @@ def main(arguments: Sequence[str]) -> int:
     examples = read(folder)
     if "--check" in arguments:
         check(examples, 2 if "--quick" in arguments else 5)
-        check_pairs(read_pairs(folder))
         return 0
     path = Path(kinds.__file__).with_name(WEIGHTS)
-    if "--pairs" not in arguments:
+    if "--common" not in arguments:
         path.write_bytes(packed(learn(examples)))
         sys.stdout.write(f"{len(examples)} sentences → {path} ({path.stat().st_size:,} bytes)\n")
         return 0
-    path = path.with_name(likeness.WEIGHTS)
+    path = Path(likeness.__file__).with_name(likeness.COMMON)
     counted = [path for path in _files(folder) if path.stem[3:] not in RICH]
     words = common([(path.name[:2], text) for path in counted for _, _, text in _lines(path)])
-    path.write_text("\n".join(words) + "\n", encoding="utf-8")  # which the signs of the pairs look at
-    likeness.common.cache_clear()
-    pairs = read_pairs(folder)
-    weights = [f"{name}\t{weight:.3f}" for name, weight in sorted(learn_pairs(pairs).items())]
-    path.write_text("\n".join([*weights, *words]) + "\n", encoding="utf-8")
-    sys.stdout.write(f"{len(pairs)} pairs → {path}\n")
+    path.write_text("\n".join(words) + "\n", encoding="utf-8")
+    sys.stdout.write(f"{len(words)} words → {path}\n")
     return 0
 
 
@@ -121,7 +112,7 @@ _GROUPS = {
 
 
 def _files(folder: Path) -> list[Path]:
-    return [path for path in sorted(folder.glob("*.tsv")) if not path.stem.endswith("-pairs")]
+    return sorted(folder.glob("*.tsv"))
 
 
 def _lines(path: Path) -> Iterator[tuple[str, str, str]]:
@@ -199,75 +190,6 @@ def _step(rows: Rows, gone: dict[int, float], label: int, found: list[int], whol
             row[lane] -= step * pace
 
 
-def read_pairs(folder: Path) -> list[LabelledPair]:
-    """Read the labelled pairs of a folder, `replaces|both<TAB>older<TAB>newer`, and what else its chats pair."""
-    found: list[LabelledPair] = []
-    for path in sorted(folder.glob("*-pairs.tsv")):
-        code = path.name[:2]
-        rows = [tuple(line.split("\t")) for line in path.read_text(encoding="utf-8").split("\n")]
-        labelled = {(old, new): label for label, old, new in (row for row in rows if len(row) == 3)}
-        chats = path.with_name(path.name.replace("-w-pairs", "-w"))
-        beside = dict.fromkeys(_paired(chats, code) if chats != path else (), "both")
-        for (old, new), label in {**beside, **labelled}.items():
-            kinds = kind(new, "", code).kind, kind(old, "", code).kind
-            found.append((label == "replaces", dict(likeness.signs(new, old, code, kinds)), code))
-    return found
-
-
-def _paired(path: Path, code: str) -> Iterator[tuple[str, str]]:
-    """Yield what a chat states, two and two, that share a telling word: unless a pair says so neither replaces."""
-    told: list[str] = []
-    for label, _, text in _lines(path):
-        if not label:
-            told = []
-        elif label in KEPT:
-            rare = likeness.telling(text, code) - likeness.common()
-            yield from ((old, text) for old in told if rare & likeness.telling(old, code))
-            told.append(text)
-
-
-def learn_pairs(pairs: Sequence[LabelledPair]) -> dict[str, float]:
-    """Return the weights of the signs of pairs: logistic regression, by Newton's steps."""
-    counted = Counter(name for _, found, _ in pairs for name in found)
-    names = sorted(name for name, n in counted.items() if n >= PAIR_LEAST)
-    place = {name: number for number, name in enumerate(names, 1)}
-    rows = [
-        (float(gold), [(0, 1.0), *((place[name], value) for name, value in found.items() if value and name in place)])
-        for gold, found, _ in pairs
-    ]
-    weights = [0.0] * (len(names) + 1)
-    for _ in range(PAIR_ROUNDS):
-        slope = [PAIR_KEEP * weight for weight in weights]
-        bend = [[PAIR_KEEP if a == b else 0.0 for b in range(len(weights))] for a in range(len(weights))]
-        for gold, some in rows:
-            score = sum(weights[at] * value for at, value in some)
-            belief = 1 / (1 + math.exp(-max(-30.0, min(30.0, score))))
-            for at, value in some:
-                slope[at] += (belief - gold) * value
-                row, steep = bend[at], belief * (1 - belief) * value
-                for other, beside in some:
-                    row[other] += steep * beside
-        weights = [weight - step for weight, step in zip(weights, _solved(bend, slope), strict=True)]
-    return dict(zip(["", *names], weights, strict=True))
-
-
-def _solved(bend: list[list[float]], slope: list[float]) -> list[float]:
-    """Solve a system of linear equations, by elimination with pivots."""
-    size = len(slope)
-    table = [[*row, value] for row, value in zip(bend, slope, strict=True)]
-    for place in range(size):
-        best = max(range(place, size), key=lambda n: abs(table[n][place]))
-        table[place], table[best] = table[best], table[place]
-        for below in range(place + 1, size):
-            part = table[below][place] / table[place][place]
-            table[below] = [x - part * y for x, y in zip(table[below], table[place], strict=True)]
-    found = [0.0] * size
-    for place in range(size - 1, -1, -1):
-        rest = sum(table[place][n] * found[n] for n in range(place + 1, size))
-        found[place] = (table[place][size] - rest) / table[place][place]
-    return found
-
-
 def common(examples: Sequence[tuple[str, str]]) -> list[str]:
     """Return the telling words that more than `COMMON` of the sentences (language, text) of a language hold."""
     counted: dict[str, Counter[str]] = {}
@@ -277,22 +199,6 @@ def common(examples: Sequence[tuple[str, str]]) -> list[str]:
     return sorted(
         {word for code, words in counted.items() for word, n in words.items() if n > max(2, COMMON * sizes[code])}
     )
-
-
-def check_pairs(pairs: Sequence[LabelledPair], parts: int = 5) -> None:
-    """Print how many of the pairs held back are told right."""
-    told: dict[str, list[tuple[bool, float]]] = {}
-    for part in range(parts if pairs else 0):
-        weights = learn_pairs([one for n, one in enumerate(pairs) if n // 4 % parts != part])
-        for gold, found, code in (one for n, one in enumerate(pairs) if n // 4 % parts == part):
-            told.setdefault(code, []).append((gold, likeness.share(found, weights)))
-    every = [one for ones in told.values() for one in ones]
-    for code, ones in sorted({**told, "all": every}.items()):
-        right = sum(gold == (belief >= 0.5) for gold, belief in ones) / max(1, len(ones))
-        sure = [gold for gold, belief in ones if belief >= 0.7]
-        found_ = sum(gold for gold, belief in ones if belief >= 0.5) / max(1, sum(gold for gold, _ in ones))
-        of_sure = f"sure {len(sure)} of which right {sum(sure) / max(1, len(sure)):.1%}"
-        sys.stdout.write(f"pairs {code}: {len(ones)}, right {right:.1%}, found {found_:.1%}, {of_sure}\n")
 
 
 def softmax(scores: Sequence[float]) -> list[float]:

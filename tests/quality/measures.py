@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from dream.language.likeness import same_fact
 from dream.models import MemoryFile
 from dream.reports import Fidelity, Usage
+from dream.text.alike import same_fact
 from dream.workspace.trace import Origin, facts
 from tests.quality import ChangedFact, Conversation, Plant, Planted, PlantedFact, Question, metric
 from tests.quality.datasets import PLANTING

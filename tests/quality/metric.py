@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from dream.language.tokens import estimate
+from dream.text.tokens import estimate
 
 _ARTICLES = frozenset(("a", "an", "the", "and"))
 _STOP = frozenset(

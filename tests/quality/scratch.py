@@ -19,13 +19,13 @@ from dream import errors, pipeline, transcripts
 from dream.door import make_folder, open_file
 from dream.dreaming.dreamer import Models
 from dream.errors import ModelError, SpendingLimit, UsageError
-from dream.language import tokens
-from dream.language.tokens import estimate
 from dream.llm import ChatMessage, Completion, Model, Tool, ToolCall
 from dream.llm.spending import FREE, Meter, Reservation, open_model
 from dream.models import MEMORY_FILES, Diagnostic, MemoryFile, Message
 from dream.reports import ConsolidateReport, RunReport, Usage
 from dream.settings import JOBS, Job, Settings
+from dream.text import tokens
+from dream.text.tokens import estimate
 from dream.workspace.trace import Origin, origins
 from dream.workspace.workspace import Workspace
 from tests.quality import Conversation, Sitting

@@ -15,9 +15,9 @@ import pytest
 from dream import pipeline
 from dream.actions import note
 from dream.actions.forget import forget
-from dream.language.tokens import estimate
 from dream.recall.prompt import TOKENS, Kept, recalled
 from dream.settings import Settings
+from dream.text.tokens import estimate
 from dream.workspace.workspace import Workspace
 from tests.forking import Server
 from tests.recall.test_search import NOW, SETTINGS, said
@@ -214,7 +214,7 @@ def test_it_imports_neither_the_command_line_nor_git_nor_a_model(workspace: Work
         "import sys; from pathlib import Path; from dream.recall.prompt import Kept, recalled;"
         "recalled(Kept(Path(sys.argv[1])), 'Does staging listen on port 7391 with f98ce8e?');"
         "print(*sorted({'click', 'rich', 'git', 'litellm', 'dream.models', 'dream.history.chain',"
-        "'dream.language.days'} & set(sys.modules)))"
+        "'dream.text.days'} & set(sys.modules)))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, str(workspace.root)], capture_output=True, text=True, check=True

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dream.language.text import clean, mend_surrogates, problems, quoted, shortened
+from dream.text.safe import clean, mend_surrogates, problems, quoted, shortened
 
 KEPT = {
     "plain": "Moved to Tokyo on 2026-11-18.\n\tIndented.",

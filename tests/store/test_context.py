@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dream.language.tokens import estimate
 from dream.models import Entry, MemoryFile
+from dream.text.tokens import estimate
 from dream.workspace.context import block, undreamt, unsaid
 from tests.store.helpers_history import NOW
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC
 from itertools import pairwise
 
-from dream.language.words import listed
+from dream.text.words import listed
 from dream.transcripts.records import CHUNK, MAX_RECORD
 from dream.transcripts.source import Head, Reader, Said, Source
 from dream.transcripts.turns import Options, Turns, parse_time, role

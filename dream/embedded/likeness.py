@@ -1,0 +1,185 @@
+"""What a statement tells in its words, and whether another tells the same, or another value of it. Pure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from importlib import resources
+
+from dream.embedded.tongue import tongue
+from dream.provenance import cues
+from dream.text import days
+from dream.text.tongues import function, plain
+from dream.text.words import MONTH, table
+
+COMMON = "common.txt"
+TOLD = 0.82  # share of the words of the longer of two statements that tell one thing
+STEM = 6  # letters of a word by which its forms are one
+_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+_MONTH = re.compile(MONTH, re.IGNORECASE)
+_CODE = re.compile(
+    r"[\w./~-]*[\w~][./_~-]+[\w./~-]*\w|\b[A-Za-z]+\d+\w*|\b[A-Z]{2,}\b|`[^`]+`|\b[a-z]+[A-Z]\w+|(?<=[㐀-鿿])[A-Za-z][\w-]+"
+)
+_NAME = re.compile(r"(?<=[\wà-ÿ,;:)] )[A-ZÀ-Þ][\wà-ÿ’'-]+")
+_COUNTED = re.compile(r"([^\W\d_]{3,}) (?:#|nr\.? ?|no\.? ?)?\d{1,2}(?=\s*[.!,;)]*\s*$)", re.IGNORECASE)
+_NAMED = re.compile(r"\W*(?:[^\W\d_]+ )??([^\W\d_]{3,}) (?:#|nr\.? ?|no\.? ?)?\d{1,5}(?= [^\W\d_])", re.IGNORECASE)
+_WIDE_RUN = re.compile(r"[぀-ヿ㐀-鿿豈-﫿]+")
+_ENGLISH = "en"
+_TIMES = frozenset("月日号號年時时分点點")  # what a number before them tells is a day or an hour
+_PRONOUNS = frozenset("我你您他她它")
+_HIRAGANA = re.compile("[ぁ-ゟ]")
+_HAN_ONLY = re.compile("[㐀-鿿]+")
+_MEASURED = re.compile(
+    r"(?<![A-Za-zÀ-ÿ\d_.,:/-])(\d+(?:[.,]\d+)*) ?(?:([^\W\d_぀-鿿]{2,}|[%€$£])|([㐀-鿿゠-ヿ]))",
+)
+_HOURS = frozenset(("uhr", "am", "pm", "hs"))
+
+
+@lru_cache(maxsize=16384)
+def telling(text: str, code: str) -> frozenset[str]:
+    """Return the telling words of a text, cut to a stem's length; Chinese and Japanese by pairs of characters."""
+    small = function(code) | function(_ENGLISH)
+    found: set[str] = set()
+    grammar = set(table()["grammar_wide"])
+    for word in plain(cues.pattern("the_user").sub(" ", text)).split():
+        runs = _WIDE_RUN.findall(word)
+        for run in runs:
+            found.update(run[at : at + 2] for at in range(len(run) - 1) if not grammar.issuperset(run[at : at + 2]))
+        rest = _WIDE_RUN.sub("", word) if runs else word
+        if rest and rest not in small:
+            found.add(
+                rest
+                if not rest.isalpha()
+                else rest[:STEM]
+                if len(rest) > STEM
+                else rest.removesuffix("s")
+                if len(rest) > 3
+                else rest
+            )
+    return frozenset(found)
+
+
+def tells(text: str, code: str) -> int:
+    """Return how many telling words a text has that few sentences hold."""
+    return len(telling(text, code) - common())
+
+
+@lru_cache(maxsize=16384)
+def attribute(text: str, code: str) -> str:
+    """Return what a text is about, where that has one value at a time: home, port, deadline; "" for what is not plain."""
+    said = plain(text)
+    return next((name for name, ones in tongue(code).attributes.items() if any(one in said for one in ones)), "")
+
+
+@lru_cache(maxsize=16384)
+def _values(text: str, code: str) -> frozenset[str]:
+    """Return the numbers, names and codes in a text."""
+    names = {name.lower() for name in _NAME.findall(text) if not _MONTH.fullmatch(name) and code != "de"}
+    return frozenset({*names, *_NUMBER.findall(text), *(one.strip("`").lower() for one in _CODE.findall(text))})
+
+
+def told_already(new: str, old: str, code: str, old_code: str) -> bool:
+    """Return whether a statement may be left out because another tells it: nearly the same words, and equal values.
+
+    This is stricter than `same_fact`, which a longer line passes too: what is left out here is lost.
+    """
+    if _flat(new) == _flat(old):
+        return True
+    first, second = telling(new, code), telling(old, old_code)
+    if not first or not second or cues.says("denies", new) != cues.says("denies", old):
+        return False
+    if _values(new, code) != _values(old, old_code):
+        return False
+    return len(first & second) >= TOLD * max(len(first), len(second))
+
+
+def _flat(text: str) -> str:
+    """Return a text without blanks, signs and capitals."""
+    return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", text).lower())
+
+
+def supersedes(new: str, old: str, code: str, share: float) -> bool:
+    """Return whether two statements hold at least `share` of the shorter one's telling words, or count one thing anew.
+
+    Not where they say the same of two things: "Room 12 is free", "Room 14 is free"; "the crawler has 3 tickets", "the
+    scheduler has 5".
+    """
+    ours, theirs = ({word for word in telling(one, code) if not word[:1].isdigit()} for one in (new, old))
+    both, least = ours & theirs, min(len(ours), len(theirs))
+    instead = 1 <= len(ours - theirs) <= 2 and 1 <= len(theirs - ours) <= 2 and len(both) >= least / 2
+    if (_counts(new, code) and _counts(old, code)) or (instead and _NUMBER.search(new) and _NUMBER.search(old)):
+        return False
+    few, more = sorted((telling(new, code) - common(), telling(old, code) - common()), key=len)
+    return len(few & more) >= share * (len(few) or 1) or recounted(new, old, code)
+
+
+def shared(new: str, old: str, code: str) -> list[frozenset[str]]:
+    """Return the rare words that two statements share, each with the forms by which `telling` knows it.
+
+    Months, weekdays and numbers are none of them. In Chinese and Japanese a word is a run of pairs, and a long run of
+    characters is more than one.
+    """
+    both = telling(new, code) & telling(old, code) - common() - _calendar()
+    pairs = {word for word in both if len(word) == 2 and _WIDE_RUN.fullmatch(word)}
+    found = [frozenset({word}) for word in both - pairs if not word.isdigit()]
+    runs: list[frozenset[str]] = []
+    for pair in sorted(pairs):
+        if _HIRAGANA.match(pair) or pair[0] in _TIMES or not _PRONOUNS.isdisjoint(pair):
+            continue
+        touching = [run for run in runs if any(pair[0] == one[1] or pair[1] == one[0] for one in run)]
+        runs = [*(run for run in runs if run not in touching), frozenset({pair}).union(*touching)]
+    for run in runs:
+        found += [run] * (max(1, (len(run) + 1) // 2) if all(map(_HAN_ONLY.fullmatch, run)) else 1)
+    return found
+
+
+@cache
+def _calendar() -> frozenset[str]:
+    """Return the names of months and weekdays as `telling` has them."""
+    named = (
+        (name, known.code)
+        for known in map(days.names, days.codes())
+        for name in (*known.months, *known.short, *known.weekdays)
+    )
+    return frozenset(word for name, code in named for form in (name, f"{name}s") for word in telling(form, code))
+
+
+def recounted(new: str, old: str, code: str) -> bool:
+    """Return whether `new` has another number of something that `old` counts or measures; days and hours are neither."""
+    counts = _measured(old, code)
+    if _counts(new, code) and _counts(old, code):
+        return False  # "box 1", "box 2"
+    return any(some.isdisjoint(counts[thing]) for thing, some in _measured(new, code).items() if thing in counts)
+
+
+@lru_cache(maxsize=4096)
+def _measured(text: str, code: str) -> Mapping[str, set[str]]:
+    """Return the numbers of what a text counts or measures, by its telling word: of "three panels" 3, of "5 mg" 5."""
+    known, said = days.names(code), text.lower()
+    if not known.wide:
+        for value, word in enumerate(known.numbers[1:], 2):
+            said = re.sub(rf"\b{word}\b", str(value), said)
+    told = [(match[2] or match[3], match[1]) for match in _MEASURED.finditer(said)]
+    found: dict[str, set[str]] = {}
+    for thing, number in told:
+        if thing not in _TIMES and thing not in _HOURS:
+            for word in (telling(thing, code) or {thing}) - _calendar():
+                found.setdefault(word, set()).add(number)
+    return found
+
+
+def _counts(text: str, code: str) -> bool:
+    """Return whether a number says which one a statement is about: "I like box 2", "Room 12 is free on Mondays"."""
+    counted = _COUNTED.search(text)
+    if not counted and not attribute(text, code) and not tongue(code).has("change", plain(text)):
+        counted = _NAMED.match(text)
+        counted = None if counted and _MONTH.fullmatch(counted[1]) else counted
+    return bool(counted and plain(counted[1]).strip() not in function(code))
+
+
+@cache
+def common() -> frozenset[str]:
+    """Return the words that many of the project's labelled sentences hold: that two share one tells little."""
+    return frozenset((resources.files("dream.embedded") / COMMON).read_text(encoding="utf-8").splitlines())
