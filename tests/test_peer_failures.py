@@ -32,7 +32,7 @@ RACES, MODEL, PERSON = "faults/test_processes.py", "faults/test_misbehaviour.py"
 SERVE, SCHEDULE, NIGHT, CRONTIME, TIMERS = (
     f"nights/test_{name}.py" for name in ("serve", "schedule", "night", "crontime", "timers")
 )
-COMMANDS, TOKENS, GATEWAY = "cli/test_commands.py", "embedded/test_tokens.py", "llm/test_gateway.py"
+COMMANDS, TOKENS, GATEWAY = "cli/test_commands.py", "text/test_tokens.py", "llm/test_gateway.py"
 REVISING, READING = "embedded/test_revising.py", "embedded/test_reading.py"
 
 TABLE: dict[str, str] = {

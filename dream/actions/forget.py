@@ -17,7 +17,7 @@ from pathlib import Path
 
 import orjson
 
-from dream.actions.statements import EARLIER, Statement, cited, earlier, is_citation, meant, near, statements
+from dream.actions.statements import EARLIER, FoundStatement, cited, earlier, is_citation, meant, near, statements
 from dream.errors import UnknownRevision, UsageError
 from dream.history.repair import Sealing
 from dream.text.safe import span
@@ -53,8 +53,8 @@ class Forgotten:
     renamed: tuple[tuple[str, str], ...]
     remains: tuple[str, ...]
     dry_run: bool = False
-    taken: tuple[tuple[Statement, str], ...] = ()
-    near: tuple[Statement, ...] = ()
+    taken: tuple[tuple[FoundStatement, str], ...] = ()
+    near: tuple[FoundStatement, ...] = ()
     whole: bool = True
 
     @property
@@ -70,8 +70,8 @@ class _Sought:
     what: str
     needle: Needle
     sources: tuple[int, int] | None = None
-    taken: tuple[Statement, ...] = ()
-    near: tuple[Statement, ...] = ()
+    taken: tuple[FoundStatement, ...] = ()
+    near: tuple[FoundStatement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

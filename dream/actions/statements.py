@@ -26,7 +26,7 @@ _MOST_NEAR = 5  # statements beside the meant ones that are named
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class FoundStatement:
     """One statement where it stands; `whole` is the line or message that it is of."""
 
     cite: str
@@ -43,28 +43,28 @@ def is_citation(text: str) -> bool:
     return _CITED.fullmatch(text.strip()) is not None
 
 
-def cited(workspace: Workspace, citation: str) -> list[Statement]:
+def cited(workspace: Workspace, citation: str) -> list[FoundStatement]:
     """Return the statements at a citation; raises UsageError where nothing stands there."""
     (found,) = get(workspace, citation)
     lines = [found.text] if found.kind == "memory" else found.text.split("\n")
     parts = [one.text for one in sentences(found.text)] if found.kind == "message" else lines
-    return [Statement(found.cite, without_bullet(one).strip(), found.text) for one in parts if one.strip()]
+    return [FoundStatement(found.cite, without_bullet(one).strip(), found.text) for one in parts if one.strip()]
 
 
-def statements(workspace: Workspace) -> Iterator[Statement]:
+def statements(workspace: Workspace) -> Iterator[FoundStatement]:
     """Yield every statement of the three files, their archive, history and the messages."""
     for place, line in memory_lines(workspace):
-        yield Statement(place, without_bullet(line).strip(), line)
+        yield FoundStatement(place, without_bullet(line).strip(), line)
     for entry in workspace.history.after(0):
         for line in filter(str.strip, entry.content.split("\n")):
-            yield Statement(f"history:{entry.cursor}", without_bullet(line).strip(), line)
+            yield FoundStatement(f"history:{entry.cursor}", without_bullet(line).strip(), line)
     messages = workspace.history.messages
     for said in (decode(line) for path in messages.paths() for _, line in messages.raw(path)):
         if said is not None:
-            yield from (Statement(cite(said), one.text, said.text) for one in sentences(said.text))
+            yield from (FoundStatement(cite(said), one.text, said.text) for one in sentences(said.text))
 
 
-def earlier(workspace: Workspace) -> Iterator[Statement]:
+def earlier(workspace: Workspace) -> Iterator[FoundStatement]:
     """Yield the lines that earlier versions of the files had."""
     head = workspace.git.head()
     if head is None:
@@ -74,10 +74,10 @@ def earlier(workspace: Workspace) -> Iterator[Statement]:
         for row in answers:
             line = row.decode("utf-8", "surrogateescape")
             if line[:1] in "+-" and line[:3] not in ("+++", "---") and line[1:2] not in ("{", "#", "\n"):
-                yield Statement(EARLIER, without_bullet(line[1:]).strip(), line[1:])
+                yield FoundStatement(EARLIER, without_bullet(line[1:]).strip(), line[1:])
 
 
-def meant(what: str, found: Iterable[Statement]) -> list[Statement]:
+def meant(what: str, found: Iterable[FoundStatement]) -> list[FoundStatement]:
     """Return those of the statements that a person means by `what`, surest first; none where none holds half of it."""
     every = list(found)
     needle, wanted = Needle([what]), _plain(what)
@@ -90,7 +90,7 @@ def meant(what: str, found: Iterable[Statement]) -> list[Statement]:
     return [one for share, one in shares if share == best >= _HALF]
 
 
-def near(what: str, taken: Iterable[Statement], found: Iterable[Statement]) -> list[Statement]:
+def near(what: str, taken: Iterable[FoundStatement], found: Iterable[FoundStatement]) -> list[FoundStatement]:
     """Return what looks like what was meant and stays: it shares half of the words, or spells them nearly so."""
     texts = {one.text.casefold() for one in taken}
     few = _plain(what) if len(what.split()) <= _FEW else ()  # by a word of a whole sentence anything is near

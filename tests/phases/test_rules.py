@@ -24,7 +24,7 @@ TALK = [Message("assistant", "The suite is red again. Shall I double them?", NOW
 SUMMARY = "- User wants the agent to fix flaky tests without longer timeouts {1}"
 
 
-def dreamt(directory: Path, said: list[Message], summary: str, finding: str, **options: object) -> Workspace:
+def dreamt(directory: Path, said: list[Message], summary: str, finding: str) -> Workspace:
     """Consolidate and dream what was said by a model that answers with `summary` and `finding`."""
 
     def answer(sent: list[ChatMessage]) -> str:
@@ -33,7 +33,7 @@ def dreamt(directory: Path, said: list[Message], summary: str, finding: str, **o
             return summary
         return finding if "<history>" in data else "[SKIP]"
 
-    settings = Settings(timezone="UTC", durable=False, **options)  # type: ignore[arg-type]
+    settings = Settings(timezone="UTC", durable=False)
     workspace = fresh(directory, NOW)
     model = ScriptedModel(answer)
     Consolidator(workspace.history, model, settings).consolidate("test:1", said, now=NOW)
@@ -52,12 +52,6 @@ def test_the_user_s_words_are_kept_beside_the_line_of_a_summary(tmp_path: Path) 
     (entry,) = workspace.history.after(0)
     assert entry.content == SUMMARY.removesuffix(" {1}")
     assert entry.lines == (EntryLine((1,), "user", SAID),)
-
-
-def test_where_messages_are_not_kept_the_quotation_is_what_a_rule_points_at(tmp_path: Path) -> None:
-    summary = f"{SUMMARY}\n    > never just raise timeouts"
-    workspace = dreamt(tmp_path / "ws", TALK, summary, "[SOUL] raise timeouts {1}", keep_messages=False)
-    assert f"- {SAID}\n" in workspace.read_file("SOUL.md")
 
 
 @pytest.mark.parametrize(

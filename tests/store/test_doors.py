@@ -99,7 +99,6 @@ NOT_OF_A_WORKSPACE = {
     "fleet/nursery.py": "/dev/null",
     "web/export.py": "the static files that are shipped",
     "versions/swap.py": "the file that was traded an instant ago",
-    "versions/store.py": "/proc",
     "workspace/files.py": "a directory, to sync it",
 }
 HEALTHY = "✓ Everything on disk is as it should be.\n"

@@ -51,7 +51,7 @@ def test_a_named_pipe_is_not_waited_for(tmp_path: Path) -> None:
     [
         ("timezone", "Mars/Base", "'Mars/Base' is not a known time zone."),
         ("schedule", "61 3 * * *", "the schedule '61 3 * * *' cannot be used: '61' is no minute between 0 and 59."),
-        ("max_steps", "0", "it has to be above 0."),
+        ("batch_tokens", "0", "it has to be above 0."),
         ("redact_patterns", "(", "'(' is no regular expression (missing ), unterminated subpattern at position 0)."),
         ("phase2", "maybe", "'maybe' is not one of 'auto', 'always'."),
     ],
