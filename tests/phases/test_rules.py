@@ -24,7 +24,7 @@ TALK = [Message("assistant", "The suite is red again. Shall I double them?", NOW
 SUMMARY = "- User wants the agent to fix flaky tests without longer timeouts {1}"
 
 
-def dreamt(directory: Path, said: list[Message], summary: str, finding: str) -> Workspace:
+def dreamt(directory: Path, said: list[Message], summary: str, finding: str, owners: tuple[str, ...] = ()) -> Workspace:
     """Consolidate and dream what was said by a model that answers with `summary` and `finding`."""
 
     def answer(sent: list[ChatMessage]) -> str:
@@ -33,7 +33,7 @@ def dreamt(directory: Path, said: list[Message], summary: str, finding: str) -> 
             return summary
         return finding if "<history>" in data else "[SKIP]"
 
-    settings = Settings(timezone="UTC", durable=False)
+    settings = Settings(timezone="UTC", durable=False, owners=owners)
     workspace = fresh(directory, NOW)
     model = ScriptedModel(answer)
     Consolidator(workspace.history, model, settings).consolidate("test:1", said, now=NOW)
