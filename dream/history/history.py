@@ -494,17 +494,15 @@ class History:
 
     @contextmanager
     def _view(self) -> Iterator[View]:
-        try:
-            with opened(self.path) as descriptor:
-                status = os.fstat(descriptor)
-                archive = self._listing(status.st_ino, os.pread(descriptor, BEGINNING, 0))
-                start = already_moved(descriptor, status.st_size, self.archive_path, archive)
-                end = settled_end(descriptor, start, status.st_size)
-                yield View(self.archive_path, descriptor, status.st_ino, start, end, archive)
-        except FileNotFoundError:
-            if self.path.exists():
-                raise
+        if not self.path.exists():  # once it is there, it is only ever replaced
             yield View(self.archive_path, -1, 0, 0, 0, archived(self.archive_path))
+            return
+        with opened(self.path) as descriptor:
+            status = os.fstat(descriptor)
+            archive = self._listing(status.st_ino, os.pread(descriptor, BEGINNING, 0))
+            start = already_moved(descriptor, status.st_size, self.archive_path, archive)
+            end = settled_end(descriptor, start, status.st_size)
+            yield View(self.archive_path, descriptor, status.st_ino, start, end, archive)
 
     def _listing(self, *log: object) -> Sequence[Archived]:
         """List the archive; as long as the log is the same it is too, since a move puts another in its place."""
