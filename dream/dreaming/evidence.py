@@ -18,6 +18,7 @@ from dream.provenance.speakers import have_shared_rules, is_owner, unnamed, with
 from dream.provenance.voice import names_source, own_text
 from dream.text.words import content_words, without_bullet, without_said_on
 
+REDACTED = "[REDACTED:"  # stands where a secret stood: its sentence is no rule for every session to read
 LATE = timedelta(days=1)  # between a talk and its entry: what is read sooner comes in the order of the talks
 Row = tuple[str, EntryLine]
 
@@ -75,7 +76,7 @@ class BatchEvidence:
         for one in findings:
             rule = one.file == "SOUL.md" and not one.remove
             sentence = self.written(one, files) if rule else None
-            if sentence is not None and len(sentence.text) <= LONGEST:
+            if sentence is not None and len(sentence.text) <= LONGEST and REDACTED not in sentence.text:
                 text = self.shown(sentence)
                 rules.add(text)
                 found.append(replace(one, text=text))

@@ -14,7 +14,7 @@ from typing import Literal
 
 from dream.dreaming import markup
 from dream.dreaming.draft import Draft, Edit, added, gone
-from dream.dreaming.evidence import NOTHING_HEARD, BatchEvidence
+from dream.dreaming.evidence import NOTHING_HEARD, REDACTED, BatchEvidence
 from dream.dreaming.markup import FlawName, instructs, normative
 from dream.models import EntryLine, Finding, MemoryFile, Rejected
 from dream.provenance.copied import LONGEST, folded
@@ -199,6 +199,8 @@ def _no_rule(line: str, case: Case, protected: Protected) -> str:
     """Say why a line is no rule of the user's."""
     fact = without_bullet(line).strip()
     sentence = protected.evidence.rule(fact, case.cursors)
+    if sentence is not None and REDACTED in sentence.text:
+        return "the user's sentence holds a secret"
     if sentence is not None and len(sentence.text) > LONGEST:
         return f"the user's sentence has {len(sentence.text)} characters, and a rule may have {LONGEST}"
     return protected.evidence.doubt(fact, case.cursors)

@@ -40,6 +40,11 @@ def test_a_rule_is_the_user_s_own_sentence_and_nothing_else() -> None:
     assert stopped("SOUL.md", "", "- be brief", "My colleague says: be brief.") == "rule-source"
 
 
+def test_a_sentence_with_a_secret_in_it_waits() -> None:
+    said = "the portal's password is [REDACTED:password], never store it"
+    assert stopped("SOUL.md", "", "- never store it", said) == "rule-source"
+
+
 def test_a_rule_goes_where_another_takes_its_place_or_the_user_s_words_end_it() -> None:
     old = "- Answer in Chinese"
     assert stopped("SOUL.md", old, "- in English", "Answer me in English now.") == ""
