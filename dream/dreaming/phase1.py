@@ -244,7 +244,7 @@ def _without_echoes(
     """Drop findings that only repeat the prompt; an answer of nothing else can't be used."""
     shown = [_rendered(heard, brief) for heard in page]
     headers = [one.partition("\n")[0] for one in shown]
-    data = "\n".join([*shown, *files.values()])
+    data = "\n".join([*(one.partition("\n")[2] for one in shown), *files.values()])
     repeated = echoes([one.text for one in found.findings], prompt, headers, data)
     kept = tuple(one for one, again in zip(found.findings, repeated, strict=True) if not again)
     if found.findings and not kept:

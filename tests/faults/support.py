@@ -225,7 +225,7 @@ class Checker:
         self._leftovers()
         if self.typed:
             self._the_person_s_line()
-        assert self.problems == []
+        assert self.problems == [], self.problems
 
     def _say(self, wrong: object, text: str) -> None:
         if wrong:
@@ -275,6 +275,8 @@ class Checker:
         # Not versioned; moved past a SKIP, which makes no commit; typed, and no dream has committed it yet.
         expected = {"?? dream.toml", " M memory/.dream_cursor", *(() if self.typed else (" M SOUL.md",))}
         changed = [line for line in git(self.root, "status", "--porcelain").splitlines() if line not in expected]
+        if not self.gapless:  # the disk refused git its index: the next commit brings that to HEAD
+            changed = [line for line in changed if not line.startswith("MM ")]
         self._say(changed, f"git status: {changed}")
 
     def _leftovers(self) -> None:

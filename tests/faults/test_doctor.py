@@ -306,9 +306,9 @@ BESIDE = {
     "the messages are halved": (of_messages(lambda data: data[: len(data) // 2]), "messages are missing"),
     "a message is cut out": (of_messages(lambda data: data.partition(b"\n")[2]), "1 message is missing"),
     "a message is changed": (of_messages(lambda data: data.replace(b'"text":"', b'"text":"x', 1)), "not as it was"),
-    "what is held is removed": (gone(PENDING), "lacks 1 line"),
-    "what is held is emptied": (written(PENDING, b""), "lacks 1 line"),
-    "what is held is damaged": (replaced(PENDING, b'"reason":', b'"raisin":'), "lacks 1 line"),
+    "what is held is removed": (gone(PENDING), ".pending.jsonl: lacks "),
+    "what is held is emptied": (written(PENDING, b""), ".pending.jsonl: lacks "),
+    "what is held is damaged": (replaced(PENDING, b'"reason":', b'"raisin":'), ".pending.jsonl: lacks "),
     "what was rejected is removed": (gone(REJECTED), "lacks 1 line"),
     "what was rejected is short of a line": (cut(REJECTED, slice(0, -1)), "lacks 1 line"),
 }

@@ -257,7 +257,7 @@ def test_a_person_with_a_short_name_can_be_forgotten(pattern: Path, tmp_path: Pa
     root = copy(pattern, tmp_path / "w")
     ran(root, "note", "My sister Ann plays the piano in Annaberg")
     ran(root, "run")
-    assert dream(root, "forget", "Ann", "--yes").status == 0
+    assert dream(root, "forget", "Ann", "--words", "--yes").status == 0
     assert "Ann " not in memory(root)["memory/MEMORY.md"] + memory(root)["USER.md"]
     assert not any(re.search(rb"\bAnn\b", path.read_bytes()) for path in root.rglob("*.*") if path.is_file())
     assert "Annaberg" in (root / "memory/history.jsonl").read_text(encoding="utf-8")

@@ -130,10 +130,9 @@ def test_no_choice_is_unusable(provider: Provider) -> None:
         ('{"path": "USER.md"}', {"path": "USER.md"}),
         ({"path": "USER.md"}, {"path": "USER.md"}),
         ('"{\\"path\\": \\"USER.md\\"}"', {"path": "USER.md"}),
-        ("{'path': 'USER.md',}", {"path": "USER.md"}),
         ("", {}),
     ],
-    ids=["string", "object", "encoded twice", "python", "empty"],
+    ids=["string", "object", "encoded twice", "empty"],
 )
 def test_arguments_are_understood_however_they_are_written(
     provider: Provider, sent: object, arguments: dict[str, str]

@@ -329,7 +329,7 @@ def test_a_wrong_key_or_name_leaves_transcripts_for_the_next_time(
         "[USER] The user moved to Porto on 19 November 2026 {1}",
         "[MEMORY] The ledger service listens on port 7391 {41,43}",
         "[MEMORY] The ledger service listens on port 8080 {1}",
-        "[SOUL] no emoji",
+        "[SOUL] no emoji in commit messages",
         '[USER] "Is a vegetarian"',
         "[USER] 2026-11-20 03:00 summary",
         "[MEMORY] [1] 2026-11-20 03:00 summary {1}",

@@ -91,7 +91,7 @@ def test_a_rejected_removal_of_a_dreamt_line_leaves_it_to_be_written_and_replace
     review.reject(workspace, [1], now=NOW)
     dream(workspace, REMOVE, GUARDS)
     assert "- Lives in Osaka\n" in workspace.read_file("USER.md")
-    report = dream(workspace, "[USER-REMOVE] Lives in Osaka {n}\n[USER] Lives in Kobe {n}", GUARDS)
+    report = dream(workspace, "[USER] Lives in Kobe {n}\n[USER-REMOVE] Lives in Osaka {n}", GUARDS)
     assert [outcome.state for outcome in report.batches[0].outcomes] == ["applied", "applied"]
     assert "- Lives in Kobe\n" in workspace.read_file("USER.md")
     assert "Osaka" not in workspace.read_file("USER.md")

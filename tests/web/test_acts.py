@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 
 import pytest
 
@@ -143,6 +144,8 @@ def test_of_several_findings_in_one_edit_each_is_decided_for_itself(browser: Bro
     row["new_text"] = f"{row['old_text']}\n- Likes green tea\n- Likes black coffee"
     row["findings"] = ["[USER] Likes green tea {3}", "[USER] Likes black coffee {3}"]
     path.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    who = ("-c", "user.name=x", "-c", "user.email=x@x.example")
+    subprocess.run(["git", "-C", workspace.root, *who, "commit", "-qam", "as if held so"], check=True)
     page = browser.get("/review")
     assert "2 of 2 findings" in page.text
     browser.send(page.form("/review", ("act", "accept")))
